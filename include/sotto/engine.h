@@ -1,0 +1,141 @@
+/**
+ * @file sotto/engine.h
+ * An engine's life, and what may be changed while it runs.
+ *
+ * An engine owns three kinds of worker: a control thread that reads requests and hands out
+ * events, a compute thread that runs models, and a loader. The host's calls only pass notes to
+ * them, so a frame never waits for a model. Any function may be called from any thread, also
+ * while another thread destroys the engine: what comes too late fails with
+ * SOTTO_ERROR_ARGUMENT and harms nothing.
+ *
+ *     sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);
+ *     sotto_engine*     engine;
+ *     if (sotto_engine_create(&desc, &engine) < 0) { ... sotto_last_error() ... }
+ *     ...
+ *     sotto_engine_destroy(engine);
+ */
+#ifndef SOTTO_ENGINE_H
+#define SOTTO_ENGINE_H
+
+#include "base.h"
+#include "host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Everything the library does hangs off one of these. Never to be read through. */
+typedef struct sotto_engine sotto_engine;
+
+/** Who comes first when the machine is short: the models or the frame. */
+typedef int32_t sotto_mode;
+enum {
+    SOTTO_MODE_BALANCE             = 0, /**< Models run on what the game leaves free. */
+    SOTTO_MODE_PRIORITIZE_COMPUTE  = 1, /**< Models run like any other thread, on every core. */
+    SOTTO_MODE_PRIORITIZE_GRAPHICS = 2  /**< As balance, in the shortest slices. */
+};
+
+/**
+ * What a host asks of an engine. Zero in a field is its default.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_engine_desc {
+    uint32_t                   struct_size; /**< sizeof(sotto_engine_desc). */
+    sotto_mode                 mode;        /**< Who comes first. */
+    sotto_str                  module_dir;  /**< Where backend modules are. Empty: beside this library. */
+    sotto_str                  device;      /**< "auto" or "cpu". Empty: "auto". */
+    uint64_t                   vram_budget; /**< Bytes for all models together. 0: no limit. */
+    float                      target_tps;  /**< Tokens per second per stream to pace to. 0: no pacing. */
+    uint32_t                   reserved;    /**< Must be 0. */
+    const sotto_log_sink*      log;         /**< NULL: stderr. */
+    const sotto_file_access*   files;       /**< NULL: the file system. */
+    const sotto_memory_report* memory;      /**< NULL: nobody listens. */
+    const sotto_threads*       threads;     /**< NULL: every default. */
+    const sotto_profiler*      profiler;    /**< NULL: nobody looks. */
+} sotto_engine_desc;
+
+/**
+ * Creates an engine. Loads no module and no model yet, so it takes well under a frame.
+ *
+ * @param desc    What is asked of it, copied. NULL: every default.
+ * @param engine  Out: the new engine, or NULL on failure.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_UNSUPPORTED, SOTTO_ERROR_BUSY (64 engines
+ *         live) or SOTTO_ERROR_MEMORY.
+ *
+ * @owner  The caller, who ends it with sotto_engine_destroy().
+ * @thread Any. Starts the worker threads.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** engine);
+
+/**
+ * Ends an engine. Waits for the step under way, then frees everything.
+ *
+ * What still runs is cancelled, its events are dropped, and threads that wait in a call on this
+ * engine return SOTTO_ERROR_CANCELLED. NULL, and an engine destroyed before, are harmless.
+ *
+ * @param engine  The engine to end.
+ *
+ * @thread Any, except inside a hook.
+ * @since  0.1
+ */
+SOTTO_API void SOTTO_CALL sotto_engine_destroy(sotto_engine* engine);
+
+/**
+ * Changes who comes first, from the next slice on. Never waits.
+ *
+ * @param engine  The engine.
+ * @param mode    One of the modes.
+ * @return SOTTO_OK or SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_mode(sotto_engine* engine, sotto_mode mode);
+
+/**
+ * Changes the ceiling on what all models take together. Never waits.
+ *
+ * Holds for models loaded from now on: one that would not fit is refused with
+ * SOTTO_ERROR_BUDGET. What is loaded stays.
+ *
+ * @param engine  The engine.
+ * @param bytes   The ceiling. 0: no limit.
+ * @return SOTTO_OK or SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_vram_budget(sotto_engine* engine, uint64_t bytes);
+
+/**
+ * Changes the pace at which each stream speaks, also of those under way. Never waits.
+ *
+ * @param engine  The engine.
+ * @param tps     Tokens per second and stream, finite. 0: as fast as it goes.
+ * @return SOTTO_OK or SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_target_tps(sotto_engine* engine, float tps);
+
+/**
+ * Describes an engine: versions, device, processor tier, modules and why any was passed over.
+ * Opens the modules if no model did so yet, and waits for that.
+ *
+ * @param engine  The engine.
+ * @param json    Out: one JSON object, or the empty string on failure.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT or SOTTO_ERROR_MEMORY.
+ *
+ * @owner  The calling thread, until its next call that hands out JSON.
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_describe(sotto_engine* engine, sotto_str* json);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,237 @@
+/**
+ * @file sotto/module.h
+ * For those who write a backend: inside a module we load, or inside the host itself.
+ *
+ * A backend opens models. A model has streams: one conversation each, opened from a request.
+ * A stream works through its prompt, then yields tokens, in steps that the engine asks for. The
+ * engine decides when, how much, and for which streams together; it holds text back until
+ * characters are whole, finds stop sequences, counts, and paces. A backend only computes.
+ *
+ * Threads: `open`, `measure` and `close` of models run on the loader thread; everything that
+ * takes a stream, and `step`, on the compute thread. Two calls for one model never overlap,
+ * but `open` of one model may run while another one steps.
+ *
+ * A function that fails returns a status below zero and points `why` at one line of English
+ * that stays until the next call for the same model (for `open` and `measure`: on the same
+ * thread). Nothing may throw or unwind through these functions, and none may call the engine.
+ *
+ * This header holds for a minor version; the others for a major one.
+ */
+#ifndef SOTTO_MODULE_H
+#define SOTTO_MODULE_H
+
+#include "request.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a model can do beyond answering one stream; any of them together. */
+typedef uint32_t sotto_capabilities;
+enum {
+    SOTTO_CAPABILITY_BATCHABLE = 1, /**< One step may work for several streams. */
+    SOTTO_CAPABILITY_ABORTABLE = 2  /**< A step asks its gate often, and ends soon when told to. */
+};
+
+/** Hears how far an `open` got, 0 to 1. Not 0: give up, with SOTTO_ERROR_CANCELLED. */
+typedef int32_t(SOTTO_CALL* sotto_progress_fn)(void* context, float progress);
+/** Asked between pieces of a step. May wait. Not 0: end the step, with SOTTO_ERROR_CANCELLED. */
+typedef int32_t(SOTTO_CALL* sotto_gate_fn)(void* context);
+/** Takes a log line. */
+typedef void(SOTTO_CALL* sotto_message_fn)(void* context, sotto_log_level level, sotto_str message);
+
+/**
+ * What the engine lends a backend for as long as that lives.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_backend_host {
+    uint32_t         struct_size; /**< sizeof(sotto_backend_host). */
+    sotto_log_level  log_level;   /**< Lines above this level are not wanted. */
+    sotto_message_fn log;         /**< Takes a log line. From any thread. */
+    void*            context;     /**< First argument of the function above. */
+} sotto_backend_host;
+
+/**
+ * Where a model is, and how it is wanted.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_model_source {
+    uint32_t                 struct_size; /**< sizeof(sotto_model_source). */
+    uint32_t                 reserved;    /**< Must be 0. */
+    sotto_str                path;        /**< The file. */
+    sotto_str                options;     /**< A JSON object, or empty. */
+    sotto_str                device;      /**< "auto" or "cpu". */
+    const sotto_file_access* files;       /**< How to read files. NULL: the file system. */
+    sotto_progress_fn        progress;    /**< Hears how far it got. Never NULL in `open`. */
+    void*                    context;     /**< First argument of the function above. */
+} sotto_model_source;
+
+/**
+ * What a model is, and takes. Filled by the backend.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_model_info {
+    uint32_t           struct_size;  /**< In: sizeof(sotto_model_info). */
+    sotto_capabilities capabilities; /**< What it can do. */
+    uint32_t           streams;      /**< How many streams may be open at once, at least 1. */
+    uint32_t           context;      /**< Tokens that one stream can hold. 0: no limit. */
+    uint32_t           step_tokens;  /**< Most prompt tokens worth giving one step. 0: no matter. */
+    uint32_t           reserved;     /**< Must be 0. */
+    uint64_t           weights;      /**< Bytes. */
+    uint64_t           kv;           /**< Bytes, for all streams together. */
+    uint64_t           compute;      /**< Bytes. */
+    sotto_str          description;  /**< JSON object for people: architecture, size, ... Or empty. */
+} sotto_model_info;
+
+/**
+ * What a stream is to answer.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_stream_desc {
+    uint32_t  struct_size; /**< sizeof(sotto_stream_desc). */
+    sotto_op  op;          /**< What is asked for. */
+    sotto_str body;        /**< The request's JSON, checked: fields of ours are of their types and ranges. */
+} sotto_stream_desc;
+
+/**
+ * What a stream begins with. Filled by the backend.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_stream_info {
+    uint32_t struct_size;   /**< In: sizeof(sotto_stream_info). */
+    uint32_t prompt_tokens; /**< Tokens of the whole prompt. */
+    uint32_t cached_tokens; /**< How many of them need no work, because the model remembers them. */
+    uint32_t reserved;      /**< Must be 0. */
+} sotto_stream_info;
+
+/** Why a stream yields no more tokens. */
+typedef int32_t sotto_finish;
+enum {
+    SOTTO_FINISH_NONE   = 0, /**< It goes on. */
+    SOTTO_FINISH_STOP   = 1, /**< The model came to an end. */
+    SOTTO_FINISH_LENGTH = 2  /**< The stream holds no more tokens. */
+};
+
+/**
+ * One stream's share of a step.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_work {
+    uint32_t     struct_size; /**< sizeof(sotto_work). */
+    uint32_t     tokens;      /**< In: prompt tokens to work through at most; of a finished prompt, ignored. */
+    void*        stream;      /**< In: whose. */
+    sotto_str    text;        /**< Out: the bytes of the token, until the next step or close of the stream. */
+    uint32_t     evaluated;   /**< Out: prompt tokens worked through. */
+    uint32_t     remaining;   /**< Out: prompt tokens left. 0: this step, or the next, yields a token. */
+    uint32_t     generated;   /**< Out: tokens yielded, 0 or 1. An end of the answer counts as none. */
+    sotto_finish finish;      /**< Out: whether that was all. */
+    sotto_status status;      /**< Out: below 0 if this stream failed. Others go on. */
+    uint32_t     reserved;    /**< Must be 0. */
+    sotto_str    why;         /**< Out: why it failed. */
+} sotto_work;
+
+/** How a thread is scheduled. */
+typedef int32_t sotto_thread_class;
+enum {
+    SOTTO_THREAD_NORMAL = 0, /**< Like any other. */
+    SOTTO_THREAD_IDLE   = 1  /**< Only when nothing else wants the core. */
+};
+
+/**
+ * One step of bounded cost for streams of one model.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_step {
+    uint32_t           struct_size;  /**< sizeof(sotto_step). */
+    uint32_t           count;        /**< How many shares. 1 unless the model is batchable. */
+    sotto_work* const* work;         /**< The shares. */
+    uint32_t           threads;      /**< How many threads may compute, the calling one included. */
+    sotto_thread_class thread_class; /**< Of the calling thread. Helpers must be of the same class. */
+    sotto_gate_fn      gate;         /**< To be asked between pieces. Never NULL. */
+    void*              context;      /**< First argument of the function above. */
+} sotto_step;
+
+/** Opens a model. Out: the model, and what it is and takes. */
+typedef sotto_status(SOTTO_CALL* sotto_backend_open_fn)(
+    void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why
+);
+/** Says what a model would be and take, as far as can be known without loading it. */
+typedef sotto_status(SOTTO_CALL* sotto_backend_measure_fn)(
+    void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* why
+);
+/** Frees a model, whose streams are closed. */
+typedef void(SOTTO_CALL* sotto_backend_close_fn)(void* self, void* model);
+/** Opens a stream: reads the request, makes its prompt. Computes nothing yet. */
+typedef sotto_status(SOTTO_CALL* sotto_stream_open_fn)(
+    void*                    self,
+    void*                    model,
+    const sotto_stream_desc* desc,
+    void**                   stream,
+    sotto_stream_info*       info,
+    sotto_str*               why
+);
+/** Ends a stream. What the model remembers of it may serve a later one. */
+typedef void(SOTTO_CALL* sotto_stream_close_fn)(void* self, void* model, void* stream);
+/** Takes a step. A status below zero fails every stream in it, but for SOTTO_ERROR_CANCELLED. */
+typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
+    void* self, void* model, const sotto_step* step, sotto_str* why
+);
+
+/**
+ * A backend: functions, and the pointer they all get back.
+ *
+ * One struct, two ways in: a module fills it in its entry function, a host hands it to
+ * sotto_engine_add_backend().
+ *
+ * @since 0.1
+ */
+typedef struct sotto_backend {
+    uint32_t                 struct_size;  /**< sizeof(sotto_backend). */
+    uint32_t                 reserved;     /**< Must be 0. */
+    sotto_str                name;         /**< "llama", ... Lives as long as the backend. */
+    sotto_str                description;  /**< JSON object for people: version, tier, ... Or empty. */
+    void*                    self;         /**< First argument of every function below. */
+    sotto_backend_open_fn    open;         /**< Required. */
+    sotto_backend_measure_fn measure;      /**< Optional. */
+    sotto_backend_close_fn   close;        /**< Required. */
+    sotto_stream_open_fn     stream_open;  /**< Required. */
+    sotto_stream_close_fn    stream_close; /**< Required. */
+    sotto_step_fn            step;         /**< Required. */
+} sotto_backend;
+
+/**
+ * The one symbol a module exports; a new major gets a new name, so an old module is never called.
+ * In: `backend->struct_size`. SOTTO_ERROR_UNSUPPORTED, with `why`: not on this machine. A module
+ * is never unloaded while the process lives.
+ */
+typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
+    const sotto_backend_host* host, sotto_backend* backend, sotto_str* why
+);
+#define SOTTO_MODULE_SYMBOL "sotto_module_v1"
+
+/**
+ * Gives an engine a backend that the host brings. Never waits.
+ *
+ * It comes before the modules when a model names no backend.
+ *
+ * @param engine   The engine.
+ * @param backend  The backend, copied. What it points at must outlive the engine.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_STATE (the name is taken) or
+ *         SOTTO_ERROR_MEMORY.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_add_backend(sotto_engine* engine, const sotto_backend* backend);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,183 @@
+/**
+ * @file sotto/request.h
+ * Asking for something, and hearing what became of it.
+ *
+ * A request is an operation and a JSON body in the OpenAI schema. Submitting copies it and
+ * returns at once; everything else arrives as events, the last of which is SOTTO_EVENT_DONE. A
+ * game takes them from its engine's queue, once a frame. A tool that would rather wait submits
+ * the request as private and takes its events from the request itself, with a timeout.
+ *
+ *     sotto_request_desc ask = SOTTO_INIT(sotto_request_desc);
+ *     ask.op   = SOTTO_OP_CHAT;
+ *     ask.body = (sotto_str){"{\"model\": \"sotto/house\", \"messages\": [...]}", SOTTO_NUL};
+ *     sotto_request request;
+ *     sotto_engine_submit(engine, &ask, &request);
+ *
+ *     sotto_event event = SOTTO_INIT(sotto_event);
+ *     while (sotto_engine_next_event(engine, &event) == SOTTO_OK) { ... }
+ */
+#ifndef SOTTO_REQUEST_H
+#define SOTTO_REQUEST_H
+
+#include "engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Names one request. Never reused; 0 names none. A stale name is harmless. */
+typedef uint64_t sotto_request;
+
+/** What is asked for. */
+typedef int32_t sotto_op;
+enum {
+    SOTTO_OP_CHAT = 1, /**< An OpenAI chat completion. */
+    SOTTO_OP_TEXT = 2  /**< An OpenAI text completion: the prompt as it stands, no template. */
+};
+
+/** How a request is to be treated; any of them together. */
+typedef uint32_t sotto_request_flags;
+enum {
+    SOTTO_REQUEST_PRIVATE = 1, /**< Events go to sotto_engine_wait_event(), not to the engine's queue. */
+    SOTTO_REQUEST_CHUNKS  = 2  /**< Events carry OpenAI stream chunks in `json`. */
+};
+
+/**
+ * What a host asks for. Zero in a field is its default.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_request_desc {
+    uint32_t            struct_size; /**< sizeof(sotto_request_desc). */
+    sotto_op            op;          /**< Required. */
+    sotto_str           body;        /**< JSON, copied. Read later: what is wrong with it is told by an event. */
+    uint64_t            user;        /**< Anything. Comes back in each event. */
+    sotto_request_flags flags;       /**< How to treat it. */
+    float               target_tps;  /**< Tokens per second to pace to. 0: the engine's. */
+} sotto_request_desc;
+
+/**
+ * Asks for something. Never waits.
+ *
+ * @param engine   The engine that does it.
+ * @param desc     What is asked for, copied.
+ * @param request  Out: the name its events carry, or 0 on failure.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_UNSUPPORTED, SOTTO_ERROR_BUSY (65,536
+ *         requests live) or SOTTO_ERROR_MEMORY.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL
+sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_request* request);
+
+/**
+ * Asks for a request to end. Its last event comes soon, with SOTTO_ERROR_CANCELLED unless it was
+ * over before. Never waits.
+ *
+ * @param engine   The engine it was submitted to.
+ * @param request  The request. One that is over, or never was, is harmless.
+ * @return SOTTO_OK, SOTTO_EMPTY (no such request is live) or SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_cancel(sotto_engine* engine, sotto_request request);
+
+/**
+ * Cancels a private request and drops what it would still have told. Never waits.
+ *
+ * A thread that waits for its events returns SOTTO_ERROR_CANCELLED. A private request must be
+ * dropped, or its events taken up to SOTTO_EVENT_DONE: until then it counts as live.
+ *
+ * @param engine   The engine it was submitted to.
+ * @param request  The private request. One that is over, or never was, is harmless.
+ * @return SOTTO_OK, SOTTO_EMPTY (no such request is live), SOTTO_ERROR_STATE (it is not private) or
+ *         SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_drop(sotto_engine* engine, sotto_request request);
+
+/** What an event tells. */
+typedef int32_t sotto_event_kind;
+enum {
+    SOTTO_EVENT_ACCEPTED = 1, /**< The body was understood, the model is there, the work is queued. */
+    SOTTO_EVENT_PROGRESS = 2, /**< Long work got on: see `progress`. */
+    SOTTO_EVENT_TEXT     = 3, /**< More of the answer, in `text`. Whole UTF-8 characters only. */
+    SOTTO_EVENT_FINISH   = 4, /**< An answer is whole; `text` says why: "stop" or "length". */
+    SOTTO_EVENT_USAGE    = 5, /**< The usage chunk, where the body asked for one. */
+    SOTTO_EVENT_DONE     = 6  /**< The last event of a request: see `status` and, if it failed, `text`. */
+};
+
+/**
+ * One thing that happened to one request.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_event {
+    uint32_t         struct_size; /**< In: sizeof(sotto_event). */
+    sotto_event_kind kind;        /**< Skip kinds you do not know. */
+    sotto_request    request;     /**< Whose event this is. */
+    uint64_t         user;        /**< What the host gave when it submitted. */
+    sotto_str        text;        /**< Text of the answer, a finish reason, or why it failed. */
+    sotto_str        json;        /**< DONE: the whole response. With SOTTO_REQUEST_CHUNKS: this event's chunk. */
+    sotto_status     status;      /**< With SOTTO_EVENT_DONE: how it ended. Else SOTTO_OK. */
+    uint32_t         tokens;      /**< Tokens generated so far. */
+    float            progress;    /**< With SOTTO_EVENT_PROGRESS: 0 to 1. */
+    uint32_t         index;       /**< Which of the answers asked for, from 0. */
+} sotto_event;
+
+/**
+ * Takes the oldest event off an engine's queue. Never waits, never allocates.
+ *
+ * Call it in a loop once per frame, until it says SOTTO_EMPTY. It also says so while another
+ * thread is inside this call on the same engine.
+ *
+ * @param engine  The engine to drain.
+ * @param event   In: struct_size. Out: the event. Left alone unless SOTTO_OK.
+ * @return SOTTO_OK, SOTTO_EMPTY or SOTTO_ERROR_ARGUMENT.
+ *
+ * @owner  What `event` points at is the engine's, until the next call of this function on it.
+ * @thread One at a time per engine. It need not be the thread that created it.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_next_event(sotto_engine* engine, sotto_event* event);
+
+/**
+ * Takes the oldest event of one private request. Waits for one, at most as long as it is told.
+ *
+ * @param engine      The engine it was submitted to.
+ * @param request     A private request.
+ * @param timeout_ms  How long to wait. 0: not at all. Below 0: for as long as it takes.
+ * @param event       In: struct_size. Out: the event. Left alone unless SOTTO_OK.
+ * @return SOTTO_OK, SOTTO_EMPTY (time is up), SOTTO_ERROR_NOT_FOUND (it is over, dropped or never
+ *         was), SOTTO_ERROR_STATE (it is not private, or another thread waits for it),
+ *         SOTTO_ERROR_CANCELLED (it was dropped, or the engine destroyed, meanwhile) or
+ *         SOTTO_ERROR_ARGUMENT.
+ *
+ * @owner  What `event` points at is the calling thread's, until its next call of this function.
+ * @thread One at a time per request.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL
+sotto_engine_wait_event(sotto_engine* engine, sotto_request request, int32_t timeout_ms, sotto_event* event);
+
+/**
+ * Waits until an engine's queue holds an event. For tools and servers, never for a frame.
+ *
+ * @param engine      The engine.
+ * @param timeout_ms  How long to wait. 0: not at all. Below 0: for as long as it takes.
+ * @return SOTTO_OK (there is one), SOTTO_EMPTY (time is up), SOTTO_ERROR_CANCELLED (the engine was
+ *         destroyed) or SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_wait(sotto_engine* engine, int32_t timeout_ms);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,67 @@
+// sotto/base.h and the log level of sotto/host.h.
+#include "api/boundary.hpp"
+#include "base/log.hpp"
+#include "text/utf8_stream.hpp"
+
+namespace sotto::api {
+namespace {
+
+// Fixed, so that "out of memory" can be said without memory.
+constexpr std::size_t kLongest = 1024;
+thread_local char g_message[kLongest];
+thread_local std::size_t g_length = 0;
+
+thread_local std::string g_json;
+
+} // namespace
+
+sotto_status fail(sotto_status status, const char* message) noexcept {
+    const std::size_t length = std::strlen(message);
+    g_length = std::min(length, kLongest);
+    while (g_length < length && g_length > 0 && (static_cast<unsigned char>(message[g_length]) & 0xC0) == 0x80) {
+        --g_length; // not in the middle of a character
+    }
+    std::memcpy(g_message, message, g_length);
+    return status;
+}
+
+std::string_view utf8(sotto_str text, const char* name) {
+    const auto bytes = view(text, name);
+    if (!is_utf8(bytes)) {
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is not UTF-8");
+    }
+    if (bytes.find('\0') != std::string_view::npos) {
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " holds a NUL byte");
+    }
+    return bytes;
+}
+
+sotto_str lend(std::string json) noexcept {
+    g_json = std::move(json);
+    return str(g_json);
+}
+
+} // namespace sotto::api
+
+using namespace sotto::api;
+
+sotto_str sotto_version(void) {
+    return str(SOTTO_VERSION);
+}
+
+sotto_str sotto_last_error(void) {
+    return {g_message, g_length};
+}
+
+sotto_status sotto_log_set_level(sotto_log_level level) {
+    return guarded([&] {
+        if (level < SOTTO_LOG_DEFAULT || level > SOTTO_LOG_TRACE) {
+            throw sotto::Error(
+                SOTTO_ERROR_ARGUMENT,
+                "level is " + std::to_string(level) + "; it must be from SOTTO_LOG_DEFAULT to SOTTO_LOG_TRACE"
+            );
+        }
+        sotto::set_log_level(level);
+        return SOTTO_OK;
+    });
+}

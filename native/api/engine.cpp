@@ -1,0 +1,155 @@
+// sotto/engine.h, and nothing but: unpack, call, pack. Decisions belong in core/.
+#include <cmath>
+
+#include "api/boundary.hpp"
+#include "api/handle.hpp"
+
+using namespace sotto::api;
+using sotto::Error;
+
+namespace {
+
+sotto_mode checked_mode(sotto_mode mode, const char* name) {
+    if (mode < SOTTO_MODE_BALANCE || mode > SOTTO_MODE_PRIORITIZE_GRAPHICS) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            std::string(name) + " is " + std::to_string(mode) + "; it must be one of the SOTTO_MODE_ values"
+        );
+    }
+    return mode;
+}
+
+std::string checked_device(std::string_view device) {
+    if (device.empty() || device == "auto" || device == "cpu") {
+        return device.empty() ? "auto" : std::string(device);
+    }
+    for (const std::string_view known : {"cuda", "vulkan", "metal"}) {
+        if (device.substr(0, known.size()) == known) {
+            throw Error(
+                SOTTO_ERROR_UNSUPPORTED,
+                "desc->device is \"" + std::string(device) + "\"; this build runs on \"cpu\" alone"
+            );
+        }
+    }
+    throw Error(
+        SOTTO_ERROR_ARGUMENT,
+        "desc->device is \"" + std::string(device) + "\"; it must be \"auto\" or \"cpu\""
+    );
+}
+
+template <typename Function> void require(Function function, const char* name) {
+    if (function == nullptr) {
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is NULL");
+    }
+}
+
+sotto::Hooks read_hooks(const sotto_engine_desc& desc) {
+    sotto::Hooks hooks;
+    if (desc.log != nullptr) {
+        const auto log = read(desc.log, "desc->log");
+        require(log.write, "desc->log->write");
+        hooks.log = sotto::Log(log);
+    }
+    if (desc.files != nullptr) {
+        hooks.files = read(desc.files, "desc->files");
+        require(hooks.files->open, "desc->files->open");
+        require(hooks.files->read, "desc->files->read");
+        require(hooks.files->close, "desc->files->close");
+    }
+    if (desc.memory != nullptr) {
+        hooks.memory = read(desc.memory, "desc->memory");
+        require(hooks.memory->changed, "desc->memory->changed");
+    }
+    if (desc.profiler != nullptr) {
+        hooks.profiler = read(desc.profiler, "desc->profiler");
+        require(hooks.profiler->zone_begin, "desc->profiler->zone_begin");
+        require(hooks.profiler->zone_end, "desc->profiler->zone_end");
+    }
+    if (desc.threads != nullptr) {
+        hooks.threads = read(desc.threads, "desc->threads");
+        if (const auto name = utf8(hooks.threads.name, "desc->threads->name"); !name.empty()) {
+            hooks.thread_name = name;
+        }
+        hooks.threads.name = {}; // the caller's bytes
+    }
+    return hooks;
+}
+
+} // namespace
+
+namespace sotto::api {
+
+float checked_tps(float tps, const char* name) {
+    if (!std::isfinite(tps) || tps < 0) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            std::string(name) + " is " + std::to_string(tps) + "; it must be 0 or a positive number"
+        );
+    }
+    return tps;
+}
+
+} // namespace sotto::api
+
+sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** engine) {
+    return guarded([&] {
+        auto& out = deref(engine, "engine");
+        out = nullptr;
+        const auto asked = desc != nullptr ? read(desc, "desc") : sotto_engine_desc{};
+        const auto folder = utf8(asked.module_dir, "desc->module_dir");
+        sotto::EngineOptions options;
+        options.module_dir = std::u8string(folder.begin(), folder.end());
+        options.device = checked_device(utf8(asked.device, "desc->device"));
+        options.mode = checked_mode(asked.mode, "desc->mode");
+        options.vram_budget = asked.vram_budget;
+        options.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
+        options.hooks = read_hooks(asked);
+        out = open_handle(std::make_unique<sotto::Engine>(std::move(options)));
+        return SOTTO_OK;
+    });
+}
+
+void sotto_engine_destroy(sotto_engine* engine) {
+    close_handle(engine);
+}
+
+sotto_status sotto_engine_set_mode(sotto_engine* engine, sotto_mode mode) {
+    return guarded([&] {
+        const Pin pinned(engine);
+        pinned->set_mode(checked_mode(mode, "mode"));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_set_vram_budget(sotto_engine* engine, uint64_t bytes) {
+    return guarded([&] {
+        const Pin pinned(engine);
+        pinned->set_vram_budget(bytes);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_set_target_tps(sotto_engine* engine, float tps) {
+    return guarded([&] {
+        const Pin pinned(engine);
+        pinned->set_target_tps(checked_tps(tps, "tps"));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_describe(sotto_engine* engine, sotto_str* json) {
+    return guarded([&] {
+        auto& out = deref(json, "json");
+        out = {};
+        out = lend(Pin(engine)->describe());
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_add_backend(sotto_engine* engine, const sotto_backend* backend) {
+    return guarded([&] {
+        const Pin pinned(engine);
+        pinned->add_backend(read(backend, "backend"));
+        return SOTTO_OK;
+    });
+}

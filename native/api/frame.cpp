@@ -1,0 +1,49 @@
+// sotto/frame.h.
+#include <cmath>
+
+#include "api/boundary.hpp"
+#include "api/handle.hpp"
+
+using namespace sotto::api;
+
+namespace {
+
+float checked_ms(float ms, const char* name) {
+    if (!std::isfinite(ms) || ms < 0) {
+        throw sotto::Error(
+            SOTTO_ERROR_ARGUMENT,
+            std::string(name) + " is " + std::to_string(ms) + "; it must be 0 or a positive number"
+        );
+    }
+    return ms;
+}
+
+std::int64_t time_of(std::uint64_t time_ns, const Pin& engine, const char* name) {
+    if (time_ns > INT64_MAX) {
+        throw sotto::Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is no time of the monotonic clock");
+    }
+    return time_ns != 0 ? static_cast<std::int64_t>(time_ns) : engine->clock().now();
+}
+
+} // namespace
+
+sotto_status sotto_engine_frame_begin(sotto_engine* engine, const sotto_frame_begin_desc* frame) {
+    return guarded([&] {
+        const Pin pinned(engine);
+        const auto asked = frame != nullptr ? read(frame, "frame") : sotto_frame_begin_desc{};
+        const auto time = time_of(asked.time_ns, pinned, "frame->time_ns");
+        pinned->frames().begin(time, asked.busy_cores, asked.period_ns);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_frame_end(sotto_engine* engine, const sotto_frame_end_desc* frame) {
+    return guarded([&] {
+        const Pin pinned(engine);
+        const auto asked = frame != nullptr ? read(frame, "frame") : sotto_frame_end_desc{};
+        const auto time = time_of(asked.time_ns, pinned, "frame->time_ns");
+        const auto busy = checked_ms(asked.busy_ms, "frame->busy_ms");
+        pinned->frames().end(time, busy, checked_ms(asked.gpu_ms, "frame->gpu_ms"));
+        return SOTTO_OK;
+    });
+}

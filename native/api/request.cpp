@@ -1,0 +1,165 @@
+// sotto/request.h and sotto/model.h.
+#include "api/boundary.hpp"
+#include "api/handle.hpp"
+
+using namespace sotto::api;
+using sotto::Asked;
+using sotto::Error;
+
+namespace {
+
+constexpr sotto_request_flags kKnownFlags = SOTTO_REQUEST_PRIVATE | SOTTO_REQUEST_CHUNKS;
+
+sotto_request_flags checked_flags(sotto_request_flags flags, sotto_request_flags allowed, const char* name) {
+    if ((flags & ~allowed) != 0) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            std::string(name) + " is " + std::to_string(flags) + "; it may hold " + std::to_string(allowed)
+        );
+    }
+    return flags;
+}
+
+void check_op(sotto_op op) {
+    if (op == 0) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "desc->op is 0; it must be one of the SOTTO_OP_ values");
+    }
+    if (op != SOTTO_OP_CHAT && op != SOTTO_OP_TEXT) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "desc->op is " + std::to_string(op) + "; this library does not know it");
+    }
+}
+
+std::string required(sotto_str text, const char* name) {
+    const auto value = utf8(text, name);
+    if (value.empty()) {
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is empty");
+    }
+    return std::string(value);
+}
+
+// What an event says, in the caller's struct.
+void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) {
+    const sotto_event told{
+        .struct_size = sizeof(sotto_event),
+        .kind = happened.kind,
+        .request = happened.request,
+        .user = happened.user,
+        .text = str(happened.text),
+        .json = str(happened.json),
+        .status = happened.status,
+        .tokens = happened.tokens,
+        .progress = happened.progress,
+        .index = happened.index,
+    };
+    write(event, told, room);
+}
+
+// What the last event of a private request points into.
+thread_local std::unique_ptr<sotto::Event> g_event;
+
+} // namespace
+
+sotto_status sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_request* request) {
+    return guarded([&] {
+        auto& out = deref(request, "request");
+        out = 0;
+        const Pin pinned(engine);
+        const auto asked = read(desc, "desc");
+        check_op(asked.op);
+        Asked wish;
+        wish.op = asked.op;
+        wish.body = view(asked.body, "desc->body");
+        wish.user = asked.user;
+        wish.flags = checked_flags(asked.flags, kKnownFlags, "desc->flags");
+        wish.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
+        out = pinned->submit(std::move(wish));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_cancel(sotto_engine* engine, sotto_request request) {
+    return guarded([&] { return Pin(engine)->cancel(request); });
+}
+
+sotto_status sotto_engine_drop(sotto_engine* engine, sotto_request request) {
+    return guarded([&] { return Pin(engine)->drop(request); });
+}
+
+sotto_status sotto_engine_next_event(sotto_engine* engine, sotto_event* event) {
+    return guarded([&]() -> sotto_status {
+        const Pin pinned(engine);
+        const auto room = caller_size(event, "event"); // checked before an event is taken
+        const sotto::Event* happened = pinned->events().take();
+        if (happened == nullptr) {
+            return SOTTO_EMPTY;
+        }
+        pack(*happened, event, room);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_wait_event(
+    sotto_engine* engine, sotto_request request, int32_t timeout_ms, sotto_event* event
+) {
+    return guarded([&] {
+        const Pin pinned(engine);
+        const auto room = caller_size(event, "event");
+        std::unique_ptr<sotto::Event> happened;
+        const auto status = pinned->wait_event(request, timeout_ms, happened);
+        if (status == SOTTO_OK) {
+            pack(*happened, event, room);
+            g_event = std::move(happened);
+        }
+        return status;
+    });
+}
+
+sotto_status sotto_engine_wait(sotto_engine* engine, int32_t timeout_ms) {
+    return guarded([&] {
+        const auto status = Pin(engine)->wait(timeout_ms);
+        return status < 0 ? fail(status, "the engine was destroyed") : status;
+    });
+}
+
+sotto_status sotto_engine_load_model(sotto_engine* engine, const sotto_model_desc* desc, sotto_request* request) {
+    return guarded([&] {
+        auto& out = deref(request, "request");
+        out = 0;
+        const Pin pinned(engine);
+        const auto asked = read(desc, "desc");
+        Asked wish;
+        wish.what = Asked::What::load;
+        wish.id = required(asked.id, "desc->id");
+        wish.path = utf8(asked.path, "desc->path");
+        wish.backend = utf8(asked.backend, "desc->backend");
+        wish.options = view(asked.options, "desc->options");
+        wish.user = asked.user;
+        wish.flags = checked_flags(asked.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
+        out = pinned->submit(std::move(wish));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status
+sotto_engine_unload_model(sotto_engine* engine, sotto_str id, sotto_request_flags flags, sotto_request* request) {
+    return guarded([&] {
+        auto& out = deref(request, "request");
+        out = 0;
+        const Pin pinned(engine);
+        Asked wish;
+        wish.what = Asked::What::unload;
+        wish.id = required(id, "id");
+        wish.flags = checked_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
+        out = pinned->submit(std::move(wish));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_list_models(sotto_engine* engine, sotto_str* json) {
+    return guarded([&] {
+        auto& out = deref(json, "json");
+        out = {};
+        out = lend(Pin(engine)->list_models());
+        return SOTTO_OK;
+    });
+}

@@ -1,0 +1,30 @@
+// Where log lines go: one level for the process, one sink for each engine.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <sotto/host.h>
+
+namespace sotto {
+
+// Sets how much is logged; SOTTO_LOG_DEFAULT returns to what the environment said at start.
+void set_log_level(sotto_log_level level) noexcept;
+sotto_log_level log_level() noexcept;
+
+class Log {
+public:
+    Log() = default;
+    explicit Log(const sotto_log_sink& sink) : sink_(sink) {}
+
+    void write(sotto_log_level level, std::string_view message) const noexcept;
+    void error(std::string_view message) const noexcept { write(SOTTO_LOG_ERROR, message); }
+    void warn(std::string_view message) const noexcept { write(SOTTO_LOG_WARN, message); }
+    void info(std::string_view message) const noexcept { write(SOTTO_LOG_INFO, message); }
+    void debug(std::string_view message) const noexcept { write(SOTTO_LOG_DEBUG, message); }
+
+private:
+    sotto_log_sink sink_{}; // without a function: stderr
+};
+
+} // namespace sotto

@@ -1,0 +1,64 @@
+// A queue that any thread may push to without waiting, and one thread pops from.
+#pragma once
+
+#include <atomic>
+
+namespace sotto {
+
+// What can stand in an MpscQueue. An item is in at most one queue at a time.
+struct MpscNode {
+    std::atomic<MpscNode*> next{nullptr};
+};
+
+// Dmitry Vyukov's intrusive queue (1024cores.net, "Intrusive MPSC node-based queue"): a push is one
+// exchange and one store, so a thread that is suspended half-way delays what it pushed and nothing else.
+template <typename T> class MpscQueue {
+public:
+    MpscQueue() : head_(&stub_), tail_(&stub_) {}
+    MpscQueue(const MpscQueue&) = delete;
+    MpscQueue& operator=(const MpscQueue&) = delete;
+
+    void push(T* item) noexcept { link(item); }
+
+    // The oldest item, or null. Also null while the push of the oldest item is under way: whoever
+    // pushes must tell the consumer afterwards.
+    T* pop() noexcept {
+        MpscNode* tail = tail_;
+        MpscNode* next = tail->next.load(std::memory_order_acquire);
+        if (tail == &stub_) {
+            if (next == nullptr) {
+                return nullptr;
+            }
+            tail_ = tail = next;
+            next = next->next.load(std::memory_order_acquire);
+        }
+        if (next == nullptr) {
+            if (tail != head_.load(std::memory_order_acquire)) {
+                return nullptr;
+            }
+            link(&stub_); // so that `tail` is no longer the last and may leave
+            next = tail->next.load(std::memory_order_acquire);
+            if (next == nullptr) {
+                return nullptr;
+            }
+        }
+        tail_ = next;
+        return static_cast<T*>(tail);
+    }
+
+    // Whether nothing was pushed since the last pop returned null. Any thread may ask.
+    bool empty() const noexcept { return head_.load(std::memory_order_acquire) == &stub_; }
+
+private:
+    void link(MpscNode* node) noexcept {
+        node->next.store(nullptr, std::memory_order_relaxed);
+        MpscNode* before = head_.exchange(node, std::memory_order_acq_rel);
+        before->next.store(node, std::memory_order_release);
+    }
+
+    MpscNode stub_;
+    std::atomic<MpscNode*> head_;
+    MpscNode* tail_;
+};
+
+} // namespace sotto

@@ -1,0 +1,115 @@
+# Fetches a source distribution from the Python package index with pip, checks it, unpacks it once.
+
+# sotto_pip_source(<package> VERSION <v> SHA256 <hash> FOLDER <inside it> RESULT <variable>)
+function(sotto_pip_source package)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION;SHA256;FOLDER;RESULT" "")
+    string(REPLACE "-" "_" name ${package})
+    set(stem ${name}-${arg_VERSION})
+    sotto_cache_dir(cache)
+    set(archive ${cache}/${stem}.tar.gz)
+    set(unpacked ${cache}/${stem})
+    if(NOT IS_DIRECTORY ${unpacked})
+        if(NOT EXISTS ${archive})
+            sotto_pip_download(${package}==${arg_VERSION} ${archive})
+        endif()
+        sotto_check_hash(${archive} ${arg_SHA256})
+        sotto_unpack(${archive} ${stem} ${arg_FOLDER} ${unpacked})
+    endif()
+    set(${arg_RESULT} ${unpacked}/${arg_FOLDER} PARENT_SCOPE)
+endfunction()
+
+function(sotto_cache_dir result)
+    if(NOT "$ENV{SOTTO_CACHE}" STREQUAL "")
+        set(dir "$ENV{SOTTO_CACHE}")
+    elseif(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
+        set(dir "$ENV{XDG_CACHE_HOME}/sotto")
+    elseif(NOT "$ENV{HOME}" STREQUAL "")
+        set(dir "$ENV{HOME}/.cache/sotto")
+    elseif(NOT "$ENV{LOCALAPPDATA}" STREQUAL "")
+        set(dir "$ENV{LOCALAPPDATA}/sotto")
+    else()
+        set(dir "${CMAKE_BINARY_DIR}/cache")
+    endif()
+    file(TO_CMAKE_PATH "${dir}/deps" dir)
+    file(MAKE_DIRECTORY ${dir})
+    set(${result} ${dir} PARENT_SCOPE)
+endfunction()
+
+# A hash that differs is never repaired silently: the file stays for whoever wants to see why.
+function(sotto_check_hash archive expected)
+    file(SHA256 ${archive} actual)
+    if(NOT actual STREQUAL expected)
+        message(FATAL_ERROR "${archive} has SHA-256 ${actual}, not ${expected}: delete it and configure again")
+    endif()
+endfunction()
+
+# Builds that run at once may share the cache, so what appears there is whole from the start.
+function(sotto_unpack archive stem folder unpacked)
+    string(RANDOM LENGTH 12 random)
+    set(part ${unpacked}.${random})
+    message(STATUS "unpacking ${archive}")
+    file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${part} PATTERNS ${stem}/${folder})
+    file(RENAME ${part}/${stem} ${unpacked} RESULT failure)
+    file(REMOVE_RECURSE ${part})
+    if(NOT IS_DIRECTORY ${unpacked}/${folder})
+        message(FATAL_ERROR "cannot unpack ${archive} to ${unpacked}: ${failure}")
+    endif()
+endfunction()
+
+# Tries each pip there may be. A build in pip's or uv's isolation has none on its own Python's path,
+# hence PYTHONPATH is unset and uv may bring one.
+function(sotto_pip_download requirement archive)
+    find_package(Python3 QUIET COMPONENTS Interpreter)
+    set(tries "${Python3_EXECUTABLE} -m pip" "python3 -m pip" "python -m pip" pip3 pip "uv tool run pip")
+    set(story "")
+    foreach(try IN LISTS tries)
+        separate_arguments(pip NATIVE_COMMAND "${try}")
+        sotto_pip_works("${pip}" works)
+        if(works)
+            sotto_run_pip("${pip}" ${requirement} ${archive} said)
+            if(EXISTS ${archive})
+                return()
+            endif()
+            string(APPEND story "\n${try}:\n${said}")
+        endif()
+    endforeach()
+    if(story STREQUAL "")
+        set(story "no pip found: install pip for the Python on PATH, or uv")
+    endif()
+    message(FATAL_ERROR "cannot fetch ${requirement} to ${archive} (or put it there yourself): ${story}")
+endfunction()
+
+function(sotto_pip_works pip result)
+    execute_process(
+        COMMAND ${CMAKE_COMMAND} -E env --unset=PYTHONPATH ${pip} --version
+        RESULT_VARIABLE status
+        OUTPUT_QUIET ERROR_QUIET
+    )
+    if(status EQUAL 0)
+        set(${result} TRUE PARENT_SCOPE)
+    else()
+        set(${result} FALSE PARENT_SCOPE)
+    endif()
+endfunction()
+
+# pip asks a source distribution for its metadata, which takes that one's build requirements:
+# in an isolation of its own, so that no environment of the caller's needs them.
+function(sotto_run_pip pip requirement archive output)
+    string(REGEX REPLACE "==.*" "" package ${requirement})
+    string(RANDOM LENGTH 12 random)
+    set(part ${archive}.${random})
+    message(STATUS "fetching ${requirement}")
+    execute_process(
+        COMMAND
+            ${CMAKE_COMMAND} -E env --unset=PYTHONPATH ${pip} download --quiet --disable-pip-version-check
+            --no-deps --no-binary ${package} --dest ${part} ${requirement}
+        OUTPUT_VARIABLE said
+        ERROR_VARIABLE said
+    )
+    file(GLOB found ${part}/*.tar.gz)
+    if(found)
+        file(RENAME ${found} ${archive})
+    endif()
+    file(REMOVE_RECURSE ${part})
+    set(${output} "${said}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,98 @@
+#include "core/compute.hpp"
+
+#include "base/attempt.hpp"
+
+namespace sotto {
+namespace {
+
+std::int32_t SOTTO_CALL gate(void* context) {
+    return static_cast<const Job*>(context)->abort.load(std::memory_order_relaxed) ? 1 : 0;
+}
+
+void open(Job& job) {
+    job.opened = job.model->open_stream(job.op, *job.body, job.info);
+}
+
+void step(Job& job, ThreadClass thread_class) {
+    std::vector<sotto_work*> shares;
+    shares.reserve(job.work.size());
+    for (auto& work : job.work) {
+        shares.push_back(&work);
+    }
+    const sotto_step step = {
+        .struct_size = sizeof(sotto_step),
+        .count = static_cast<std::uint32_t>(shares.size()),
+        .work = shares.data(),
+        .threads = job.threads,
+        .thread_class = static_cast<sotto_thread_class>(thread_class),
+        .gate = gate,
+        .context = &job,
+    };
+    job.model->step(step); // cancelled: the shares say that nothing was done, and that is all there is to it
+}
+
+} // namespace
+
+Compute::Compute(const Hooks& hooks, Signal& finished) : hooks_(hooks), finished_(finished) {}
+
+Compute::~Compute() {
+    stopping_ = true;
+    for (auto& worker : workers_) {
+        worker.wake.notify();
+        if (worker.thread.joinable()) {
+            worker.thread.join();
+        }
+    }
+}
+
+void Compute::start(Job& job, ThreadClass thread_class) {
+    auto& worker = workers_[static_cast<std::size_t>(thread_class)];
+    if (!worker.thread.joinable()) {
+        worker.thread = std::thread([this, &worker, thread_class] { work(worker, thread_class); });
+    }
+    worker.job.store(&job, std::memory_order_release);
+    worker.wake.notify();
+}
+
+bool Compute::take_back() noexcept {
+    return done_.exchange(false, std::memory_order_acquire);
+}
+
+void Compute::work(Worker& worker, ThreadClass thread_class) {
+    const bool idle = thread_class == ThreadClass::idle;
+    hooks_.thread_started(idle ? "idle" : "compute");
+    if (idle && !set_thread_class(thread_class)) {
+        hooks_.log.warn("the system has no idle class for this thread; models compete with the game");
+    }
+    if (!set_thread_affinity(hooks_.threads.affinity)) {
+        hooks_.log.warn("threads->affinity names no core that this process may use; it is ignored");
+    }
+    while (!stopping_.load()) {
+        const auto seen = worker.wake.value();
+        if (Job* job = worker.job.exchange(nullptr, std::memory_order_acquire)) {
+            run(*job, thread_class);
+            done_.store(true, std::memory_order_release);
+            finished_.notify();
+        } else if (!stopping_.load()) {
+            worker.wake.wait(seen, -1);
+        }
+    }
+}
+
+void Compute::run(Job& job, ThreadClass thread_class) noexcept {
+    const auto body = [&] {
+        for (void* stream : job.closing) {
+            job.model->close_stream(stream);
+        }
+        if (job.opens) {
+            const Zone zone(hooks_, "sotto open stream");
+            open(job);
+        } else if (!job.work.empty()) {
+            const Zone zone(hooks_, "sotto step");
+            step(job, thread_class);
+        }
+    };
+    attempt(body, [&](sotto_status status, const char* why) { job.failure.set(status, why); });
+}
+
+} // namespace sotto

@@ -1,0 +1,70 @@
+// The thread that runs models, one job at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "core/settings.hpp"
+#include "module/backend.hpp"
+#include "platform/signal.hpp"
+#include "platform/thread.hpp"
+
+namespace sotto {
+
+// What the control thread hands over, and gets back when it is done.
+struct Job {
+    Model* model = nullptr;
+    std::vector<void*> closing; // streams to close, first of all
+
+    // Opening a stream:
+    bool opens = false;
+    sotto_op op = 0;
+    const std::string* body = nullptr;
+    void* opened = nullptr; // out
+    sotto_stream_info info{};
+
+    // Or a step:
+    std::vector<sotto_work> work;
+    std::uint32_t threads = 1;
+
+    Failure failure; // out: of the opening, or of the whole step
+    std::atomic<bool> abort{false};
+};
+
+class Compute {
+public:
+    // `finished` is told after each job.
+    Compute(const Hooks& hooks, Signal& finished);
+    // Waits for the job under way; set its `abort` first.
+    ~Compute();
+
+    // Runs a job on a thread of that class. The one before must have been taken back.
+    void start(Job& job, ThreadClass thread_class);
+
+    // Whether the job has ended since it was started. Says so once.
+    bool take_back() noexcept;
+
+private:
+    // Threads that went idle may not come back without privileges, so there is one of each class.
+    struct Worker {
+        std::thread thread;
+        std::atomic<Job*> job{nullptr};
+        Signal wake;
+    };
+
+    void work(Worker& worker, ThreadClass thread_class);
+    void run(Job& job, ThreadClass thread_class) noexcept;
+
+    const Hooks& hooks_;
+    Signal& finished_;
+    Worker workers_[2];
+    std::atomic<bool> done_{false};
+    std::atomic<bool> stopping_{false};
+};
+
+} // namespace sotto

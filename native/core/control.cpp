@@ -1,0 +1,281 @@
+// The control thread's loop, and what it does with requests. Jobs are in control_jobs.cpp.
+#include "core/control.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "core/first_come.hpp"
+
+namespace sotto {
+namespace {
+
+bool same_model(const Asked& left, const Asked& right) {
+    return left.path == right.path && left.backend == right.backend && left.options == right.options;
+}
+
+} // namespace
+
+Control::Control(const World& world)
+    : world_(world), teller_(world.table, world.queue), scheduler_(std::make_unique<FirstCome>()),
+      target_tps_(world.settings.target_tps.load()), compute_(world.hooks, signal_),
+      loader_(world.hooks, world.settings, world.modules, signal_), thread_([this] { run(); }) {}
+
+Control::~Control() {
+    stopping_ = true;
+    wake();
+    thread_.join();
+}
+
+void Control::post(Note& note) noexcept {
+    notes_.push(&note);
+    wake();
+}
+
+void Control::run() {
+    world_.hooks.thread_started("control");
+    for (;;) {
+        const auto seen = signal_.value();
+        if (work()) {
+            continue;
+        }
+        if (leaving_ && world_.registry.entries().empty() && job_ == nullptr) {
+            return;
+        }
+        world_.clock.wait(signal_, seen, next_wake());
+    }
+}
+
+bool Control::work() {
+    if (stopping_.load() && !std::exchange(leaving_, true)) {
+        leave_all();
+    }
+    bool worked = take_notes();
+    worked = take_loader_notes() || worked;
+    worked = take_job_back() || worked;
+    retune();
+    free_idle_leavers();
+    sweep();
+    attempt([&] { worked = start_job() || worked; }, [&](sotto_status, const char* why) {
+        world_.hooks.log.error(why); // nothing was begun; the next turn tries again
+    });
+    world_.queue.recycle();
+    return worked;
+}
+
+std::int64_t Control::next_wake() const {
+    return job_ != nullptr ? kNever : scheduler_->wake();
+}
+
+bool Control::take_notes() {
+    bool any = false;
+    while (Note* note = notes_.pop()) {
+        any = true;
+        Slot& slot = *note->slot;
+        if (note->kind == Note::Kind::cancel) {
+            cancelled(slot);
+            world_.table.release(slot);
+        } else {
+            attempt(
+                [&] { submitted(slot); },
+                [&](sotto_status status, const char* why) { teller_.done(slot, status, why); }
+            );
+        }
+    }
+    return any;
+}
+
+// Throws before anything is kept of the slot, or not at all.
+void Control::submitted(Slot& slot) {
+    if (slot.cancelled.load()) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
+    }
+    if (leaving_) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the engine is being destroyed");
+    }
+    switch (slot.asked.what) {
+    case Asked::What::answer:
+        return answer(slot);
+    case Asked::What::load:
+        return load(slot);
+    case Asked::What::unload:
+        return unload(slot);
+    }
+}
+
+void Control::cancelled(Slot& slot) noexcept {
+    if (Stream* stream = find_stream(slot)) {
+        fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+        return;
+    }
+    for (const auto& entry : world_.registry.entries()) {
+        const auto found = std::find(entry->waiting.begin(), entry->waiting.end(), &slot);
+        if (found == entry->waiting.end() || entry->state != ModelEntry::State::loading) {
+            continue; // what is leaving leaves
+        }
+        entry->waiting.erase(found);
+        entry->give_up = entry->waiting.empty();
+        teller_.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
+        return;
+    }
+}
+
+void Control::answer(Slot& slot) {
+    auto prompted = read_request(slot.asked.op, slot.asked.body);
+    ModelEntry* entry = world_.registry.find(prompted.model);
+    if (entry == nullptr || entry->state != ModelEntry::State::ready) {
+        const char* why = entry == nullptr ? "\"; load it first" : "\"; it is still being loaded";
+        throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + prompted.model + why);
+    }
+    auto stream =
+        std::make_unique<Stream>(slot, std::move(prompted), *entry, target_tps_, world_.clock.now());
+    streams_.reserve(streams_.size() + 1);
+    teller_.accepted(slot);
+    scheduler_->add(*stream);
+    streams_.push_back(std::move(stream));
+}
+
+void Control::load(Slot& slot) {
+    ModelEntry* entry = world_.registry.find(slot.asked.id);
+    if (entry != nullptr && !same_model(entry->asked, slot.asked)) {
+        throw Error(
+            SOTTO_ERROR_STATE,
+            "another model is loaded as \"" + slot.asked.id + "\"; unload it first, or choose another id"
+        );
+    }
+    if (entry != nullptr && entry->state == ModelEntry::State::ready) {
+        teller_.done(slot, SOTTO_OK, "");
+        return;
+    }
+    teller_.accepted(slot);
+    if (entry != nullptr && !entry->give_up.load()) {
+        entry->waiting.push_back(&slot);
+        return;
+    }
+    auto fresh = std::make_unique<ModelEntry>(slot.asked);
+    fresh->waiting.push_back(&slot);
+    world_.registry.reserve(); // nothing throws from here on
+    if (entry != nullptr) {
+        entry->state = ModelEntry::State::leaving; // its loading was cancelled, and may end as it likes
+    }
+    hand_to_loader(*fresh);
+    world_.registry.add(std::move(fresh));
+}
+
+void Control::unload(Slot& slot) {
+    ModelEntry* entry = world_.registry.find(slot.asked.id);
+    if (entry == nullptr) {
+        throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + slot.asked.id + "\"");
+    }
+    std::vector<Slot*> waiting = {&slot};
+    teller_.accepted(slot); // nothing throws from here on
+    waiting.swap(entry->waiting);
+    for (Slot* loading : waiting) {
+        teller_.done(*loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded");
+    }
+    leave(*entry);
+}
+
+// Nobody finds the model any more; it is freed once nothing is under way on it.
+void Control::leave(ModelEntry& entry) noexcept {
+    const bool loading = entry.state == ModelEntry::State::loading;
+    entry.state = ModelEntry::State::leaving;
+    entry.give_up = true;
+    if (loading) {
+        return; // the loader's note ends it
+    }
+    world_.registry.publish();
+    for (const auto& stream : streams_) {
+        if (&stream->entry == &entry && stream->state != Stream::State::over) {
+            fail(*stream, SOTTO_ERROR_CANCELLED, "the model was unloaded");
+        }
+    }
+}
+
+void Control::leave_all() noexcept {
+    for (const auto& entry : world_.registry.entries()) {
+        if (entry->state == ModelEntry::State::loading) {
+            for (Slot* slot : std::exchange(entry->waiting, {})) {
+                teller_.done(*slot, SOTTO_ERROR_CANCELLED, "the engine is being destroyed");
+            }
+        }
+        if (entry->state != ModelEntry::State::leaving) {
+            leave(*entry);
+        }
+    }
+}
+
+void Control::hand_to_loader(ModelEntry& entry) noexcept {
+    entry.with_loader = true;
+    loader_.take_on(entry);
+}
+
+void Control::free_idle_leavers() noexcept {
+    for (const auto& entry : world_.registry.entries()) {
+        const bool idle = entry->open_streams == 0 && job_entry_ != entry.get() && !entry->with_loader;
+        if (entry->state == ModelEntry::State::leaving && idle) {
+            hand_to_loader(*entry);
+        }
+    }
+}
+
+bool Control::take_loader_notes() {
+    bool any = false;
+    while (auto note = loader_.take()) {
+        any = true;
+        ModelEntry& entry = *note->entry;
+        switch (note->kind) {
+        case LoaderNote::Kind::progress:
+            for (Slot* slot : entry.waiting) {
+                if (entry.state == ModelEntry::State::loading) {
+                    teller_.progress(*slot, note->progress);
+                }
+            }
+            break;
+        case LoaderNote::Kind::loaded:
+            loaded(entry, std::move(note->model));
+            break;
+        case LoaderNote::Kind::failed:
+            gone(entry, note->failure.status, note->failure.why);
+            break;
+        case LoaderNote::Kind::freed:
+            gone(entry, SOTTO_OK, "");
+            break;
+        }
+    }
+    return any;
+}
+
+void Control::loaded(ModelEntry& entry, std::unique_ptr<Model> model) noexcept {
+    entry.with_loader = false;
+    entry.model = std::move(model);
+    if (entry.waiting.empty()) {
+        leave(entry); // the last who wanted it cancelled too late for the loader
+    }
+    if (entry.state == ModelEntry::State::leaving) {
+        return;
+    }
+    entry.state = ModelEntry::State::ready;
+    world_.registry.publish();
+    for (Slot* slot : std::exchange(entry.waiting, {})) {
+        teller_.done(*slot, SOTTO_OK, "");
+    }
+}
+
+// A model is no more, or never came to be.
+void Control::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
+    const bool left = entry.state == ModelEntry::State::leaving;
+    for (Slot* slot : std::exchange(entry.waiting, {})) {
+        teller_.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
+    }
+    world_.registry.remove(entry);
+}
+
+Stream* Control::find_stream(const Slot& slot) noexcept {
+    const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& stream) {
+        return &stream->slot == &slot && stream->state != Stream::State::over;
+    });
+    return found == streams_.end() ? nullptr : found->get();
+}
+
+} // namespace sotto

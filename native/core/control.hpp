@@ -1,0 +1,103 @@
+// The thread that reads requests, decides, and hands out events. Everything else passes it notes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/mpsc_queue.hpp"
+#include "core/compute.hpp"
+#include "core/event.hpp"
+#include "core/frame.hpp"
+#include "core/model_loader.hpp"
+#include "core/registry.hpp"
+#include "core/request_table.hpp"
+#include "core/scheduler.hpp"
+#include "core/settings.hpp"
+#include "core/teller.hpp"
+
+namespace sotto {
+
+class Control {
+public:
+    // What it works on, all of which outlives it.
+    struct World {
+        const Hooks& hooks;
+        const Settings& settings;
+        const Frames& frames;
+        Clock& clock;
+        Modules& modules;
+        RequestTable& table;
+        EventQueue& queue;
+        Registry& registry;
+    };
+
+    explicit Control(const World& world);
+    // Cancels what runs, frees the models, ends the threads.
+    ~Control();
+
+    // Hands over a note. Never waits.
+    void post(Note& note) noexcept;
+    // Says that something it looks at has changed.
+    void wake() noexcept { signal_.notify(); }
+
+    std::uint64_t bytes_in_use() const noexcept { return loader_.bytes_in_use(); }
+
+private:
+    void run();
+    bool work();
+    std::int64_t next_wake() const;
+
+    bool take_notes();
+    void submitted(Slot& slot);
+    void cancelled(Slot& slot) noexcept;
+    void answer(Slot& slot);
+    void load(Slot& slot);
+    void unload(Slot& slot);
+    void leave(ModelEntry& entry) noexcept;
+    void leave_all() noexcept;
+    void hand_to_loader(ModelEntry& entry) noexcept;
+    void free_idle_leavers() noexcept;
+
+    bool take_loader_notes();
+    void loaded(ModelEntry& entry, std::unique_ptr<Model> model) noexcept;
+    void gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
+
+    bool take_job_back() noexcept;
+    void opened(Job& job, Stream& stream) noexcept;
+    void stepped(Stream& stream, const sotto_work& work);
+    bool start_job();
+    bool start_closing();
+    void begin(std::unique_ptr<Job> job, ModelEntry& entry);
+    Limits limits() const noexcept;
+    std::uint32_t threads() const noexcept;
+    void retune() noexcept;
+
+    Stream* find_stream(const Slot& slot) noexcept;
+    void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
+    void conclude(Stream& stream) noexcept;
+    void retire(Stream& stream) noexcept;
+    void sweep() noexcept;
+
+    const World world_;
+    Signal signal_;
+    MpscQueue<Note> notes_;
+    Teller teller_;
+    std::unique_ptr<Scheduler> scheduler_;
+    std::vector<std::unique_ptr<Stream>> streams_;
+    float target_tps_;
+
+    std::unique_ptr<Job> job_; // under way, or null
+    ModelEntry* job_entry_ = nullptr;
+    std::vector<Stream*> job_streams_; // whose shares they are, in the order of the job's work
+
+    std::atomic<bool> stopping_{false};
+    bool leaving_ = false; // stopping_ was seen
+    Compute compute_;
+    ModelLoader loader_;
+    std::thread thread_;
+};
+
+} // namespace sotto

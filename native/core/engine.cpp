@@ -1,0 +1,197 @@
+#include "core/engine.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "platform/cpu.hpp"
+#include "platform/thread.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+std::int64_t deadline_after(std::int32_t timeout_ms) noexcept {
+    return timeout_ms < 0 ? kNever : system_clock().now() + timeout_ms * kMillisecond;
+}
+
+const char* name_of(sotto_mode mode) noexcept {
+    switch (mode) {
+    case SOTTO_MODE_PRIORITIZE_COMPUTE:
+        return "prioritize_compute";
+    case SOTTO_MODE_PRIORITIZE_GRAPHICS:
+        return "prioritize_graphics";
+    default:
+        return "balance";
+    }
+}
+
+} // namespace
+
+Engine::Engine(EngineOptions options)
+    : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
+      modules_(std::move(options.module_dir), hooks_.log),
+      control_({hooks_, settings_, frames_, *clock_, modules_, table_, queue_, registry_}) {
+    settings_.mode = options.mode;
+    settings_.vram_budget = options.vram_budget;
+    set_target_tps(options.target_tps);
+}
+
+sotto_request Engine::submit(Asked asked) {
+    Slot* slot = table_.add(std::move(asked), clock_->now());
+    if (slot == nullptr) {
+        throw Error(
+            SOTTO_ERROR_BUSY,
+            std::to_string(RequestTable::kMost) + " requests are live; take the events of some first"
+        );
+    }
+    const auto id = slot->id.load();
+    control_.post(slot->submit);
+    return id;
+}
+
+sotto_status Engine::cancel(sotto_request id) noexcept {
+    Slot* slot = table_.acquire(id);
+    if (slot == nullptr) {
+        return SOTTO_EMPTY;
+    }
+    slot->cancelled = true;
+    if (slot->cancel_noted.exchange(true)) {
+        table_.release(*slot);
+    } else {
+        control_.post(slot->cancel); // with the reference, which the control thread releases
+    }
+    return SOTTO_OK;
+}
+
+sotto_status Engine::drop(sotto_request id) {
+    Slot* slot = table_.acquire(id);
+    if (slot == nullptr) {
+        return SOTTO_EMPTY;
+    }
+    if (!slot->is_private()) {
+        table_.release(*slot);
+        throw Error(SOTTO_ERROR_STATE, "request is not private; cancel it, and take its events");
+    }
+    const bool first = !slot->dropped.exchange(true) && !slot->over.exchange(true);
+    if (first) {
+        cancel(id);
+        slot->arrived.notify();
+        table_.release(*slot); // the host's reference
+    }
+    table_.release(*slot);
+    return first ? SOTTO_OK : SOTTO_EMPTY;
+}
+
+sotto_status Engine::wait(std::int32_t timeout_ms) noexcept {
+    const auto deadline = deadline_after(timeout_ms);
+    for (;;) {
+        const auto seen = queue_.arrived().value();
+        if (closed_.load()) {
+            return SOTTO_ERROR_CANCELLED;
+        }
+        if (!queue_.empty()) {
+            return SOTTO_OK;
+        }
+        if (deadline <= system_clock().now()) {
+            return SOTTO_EMPTY;
+        }
+        system_clock().wait(queue_.arrived(), seen, deadline);
+    }
+}
+
+sotto_status Engine::wait_event(sotto_request id, std::int32_t timeout_ms, std::unique_ptr<Event>& event) {
+    Slot* slot = table_.acquire(id);
+    if (slot == nullptr) {
+        throw Error(SOTTO_ERROR_NOT_FOUND, "request is over, or never was");
+    }
+    sotto_status status = SOTTO_ERROR_STATE;
+    const char* why = "request is not private; its events come from sotto_engine_next_event()";
+    if (slot->is_private() && slot->taking.test_and_set(std::memory_order_acquire)) {
+        why = "another thread waits for this request's events";
+    } else if (slot->is_private()) {
+        const bool over = slot->over.load();
+        status = over ? SOTTO_ERROR_NOT_FOUND : take_private(*slot, deadline_after(timeout_ms), event);
+        why = over ? "request is over" : "the request was dropped, or the engine destroyed";
+        slot->taking.clear(std::memory_order_release);
+    }
+    const bool last = status == SOTTO_OK && event->kind == SOTTO_EVENT_DONE && !slot->over.exchange(true);
+    if (last) {
+        table_.release(*slot); // the host's reference
+    }
+    table_.release(*slot);
+    if (status < 0) {
+        throw Error(status, why);
+    }
+    return status;
+}
+
+sotto_status Engine::take_private(Slot& slot, std::int64_t deadline, std::unique_ptr<Event>& event) {
+    for (;;) {
+        const auto seen = slot.arrived.value();
+        if (slot.dropped.load() || closed_.load()) {
+            return SOTTO_ERROR_CANCELLED;
+        }
+        event.reset(slot.events.pop());
+        if (event != nullptr) {
+            return SOTTO_OK;
+        }
+        if (deadline <= system_clock().now()) {
+            return SOTTO_EMPTY;
+        }
+        system_clock().wait(slot.arrived, seen, deadline);
+    }
+}
+
+void Engine::set_mode(sotto_mode mode) noexcept {
+    settings_.mode = mode;
+}
+
+void Engine::set_target_tps(float tps) noexcept {
+    settings_.target_tps = tps;
+    control_.wake();
+}
+
+void Engine::close() noexcept {
+    closed_ = true;
+    queue_.arrived().notify();
+    table_.wake_all();
+}
+
+std::string Engine::describe() {
+    using Ordered = nlohmann::ordered_json;
+    std::vector<const Backend*> backends;
+    std::vector<Modules::PassedOver> passed_over;
+    modules_.list(backends, passed_over);
+    auto known = Ordered::array();
+    for (const Backend* backend : backends) {
+        auto details = Ordered::parse(backend->description(), nullptr, false);
+        known.push_back({{"name", backend->name()}, {"details", details.is_object() ? details : Ordered::object()}});
+    }
+    auto passed = Ordered::array();
+    for (const auto& one : passed_over) {
+        passed.push_back({{"path", one.path}, {"why", one.why}});
+    }
+    const auto frames = frames_.report();
+    const Ordered all = {
+        {"version", SOTTO_VERSION},
+        {"device", device_},
+        {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},
+        {"mode", name_of(settings_.mode)},
+        {"target_tps", settings_.target_tps.load()},
+        {"vram_budget", settings_.vram_budget.load()},
+        {"bytes_in_use", control_.bytes_in_use()},
+        {"backends", known},
+        {"modules_passed_over", passed},
+        {"frames",
+         {{"begun", frames.begun},
+          {"ended", frames.ended},
+          {"period_ms", static_cast<double>(frames.period_ns) / kMillisecond},
+          {"busy_ms", frames.busy_ms},
+          {"gpu_ms", frames.gpu_ms}}},
+    };
+    return all.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+}
+
+} // namespace sotto

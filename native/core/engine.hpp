@@ -1,0 +1,64 @@
+// The engine itself, as the C boundary sees it: plain C++20, any thread may call anything.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/control.hpp"
+#include "core/event.hpp"
+#include "core/frame.hpp"
+#include "core/registry.hpp"
+#include "core/request_table.hpp"
+#include "core/settings.hpp"
+#include "module/modules.hpp"
+
+namespace sotto {
+
+class Engine {
+public:
+    explicit Engine(EngineOptions options);
+
+    // Throws Error(SOTTO_ERROR_BUSY) when as many requests as can be are live.
+    sotto_request submit(Asked asked);
+    sotto_status cancel(sotto_request id) noexcept;
+    sotto_status drop(sotto_request id);
+
+    EventQueue& events() noexcept { return queue_; }
+    // As sotto_engine_wait().
+    sotto_status wait(std::int32_t timeout_ms) noexcept;
+    // As sotto_engine_wait_event(); with SOTTO_OK, `event` is it.
+    sotto_status wait_event(sotto_request id, std::int32_t timeout_ms, std::unique_ptr<Event>& event);
+
+    void set_mode(sotto_mode mode) noexcept;
+    void set_vram_budget(std::uint64_t bytes) noexcept { settings_.vram_budget = bytes; }
+    void set_target_tps(float tps) noexcept;
+    void add_backend(const sotto_backend& table) { modules_.add(table); }
+    Frames& frames() noexcept { return frames_; }
+    const Clock& clock() const noexcept { return *clock_; }
+
+    std::string describe();
+    std::string list_models() const { return registry_.list(); }
+
+    // Wakes every thread that waits in here; from now on, waiting ends with SOTTO_ERROR_CANCELLED.
+    void close() noexcept;
+
+private:
+    sotto_status take_private(Slot& slot, std::int64_t deadline, std::unique_ptr<Event>& event);
+
+    const std::string device_;
+    const Hooks hooks_;
+    Clock* const clock_;
+    Settings settings_;
+    Frames frames_;
+    RequestTable table_;
+    EventQueue queue_;
+    Registry registry_;
+    Modules modules_;
+    std::atomic<bool> closed_{false};
+    Control control_;
+};
+
+} // namespace sotto

@@ -1,0 +1,71 @@
+#include "core/registry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+std::string owner_of(const std::string& id) {
+    const auto slash = id.find('/');
+    const bool hub_id = slash != std::string::npos && slash != 0 && id.find('/', slash + 1) == std::string::npos;
+    return hub_id && id[0] != '.' ? id.substr(0, slash) : "local";
+}
+
+Ordered describe(const ModelEntry& entry) {
+    const auto& info = entry.model->info();
+    Ordered details = Ordered::parse(info.description, nullptr, false);
+    return {
+        {"id", entry.asked.id},
+        {"object", "model"},
+        {"owned_by", owner_of(entry.asked.id)},
+        {"backend", entry.model->backend().name()},
+        {"context", info.context},
+        {"streams", info.streams},
+        {"bytes", {{"weights", info.weights}, {"kv", info.kv}, {"compute", info.compute}}},
+        {"details", details.is_object() ? details : Ordered::object()},
+    };
+}
+
+} // namespace
+
+ModelEntry* Registry::find(std::string_view id) noexcept {
+    for (const auto& entry : entries_) {
+        if (entry->state != ModelEntry::State::leaving && entry->asked.id == id) {
+            return entry.get();
+        }
+    }
+    return nullptr;
+}
+
+void Registry::remove(ModelEntry& entry) {
+    std::erase_if(entries_, [&](const auto& held) { return held.get() == &entry; });
+}
+
+void Registry::publish() noexcept {
+    std::string picture = "[]";
+    const auto draw = [&] {
+        auto all = Ordered::array();
+        for (const auto& entry : entries_) {
+            if (entry->state == ModelEntry::State::ready) {
+                all.push_back(describe(*entry));
+            }
+        }
+        picture = all.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+    };
+    attempt(draw, [](sotto_status, const char*) {});
+    const std::lock_guard lock(mutex_);
+    picture_.swap(picture);
+}
+
+std::string Registry::list() const {
+    const std::lock_guard lock(mutex_);
+    return picture_;
+}
+
+} // namespace sotto

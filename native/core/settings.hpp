@@ -1,0 +1,58 @@
+// What a host asked of an engine, and what it may change while that runs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <sotto/engine.h>
+
+#include "base/log.hpp"
+#include "platform/clock.hpp"
+
+namespace sotto {
+
+// The host's hooks, their structs copied. Absent: the engine does without.
+struct Hooks {
+    Log log;
+    std::optional<sotto_file_access> files;
+    std::optional<sotto_memory_report> memory;
+    std::optional<sotto_profiler> profiler;
+    sotto_threads threads{};
+    std::string thread_name = "sotto";
+
+    // Names the calling thread, and lets the host look at it.
+    void thread_started(const std::string& role) const;
+};
+
+// A stretch of work that the host's profiler sees.
+class Zone {
+public:
+    Zone(const Hooks& hooks, const char* name);
+    ~Zone();
+    Zone(const Zone&) = delete;
+    Zone& operator=(const Zone&) = delete;
+
+private:
+    const Hooks& hooks_;
+};
+
+struct EngineOptions {
+    std::filesystem::path module_dir;
+    std::string device = "auto";
+    sotto_mode mode = SOTTO_MODE_BALANCE;
+    std::uint64_t vram_budget = 0;
+    float target_tps = 0;
+    Hooks hooks;
+    Clock* clock = &system_clock();
+};
+
+struct Settings {
+    std::atomic<sotto_mode> mode{SOTTO_MODE_BALANCE};
+    std::atomic<std::uint64_t> vram_budget{0};
+    std::atomic<float> target_tps{0};
+};
+
+} // namespace sotto

@@ -1,0 +1,114 @@
+#include "module/backend.hpp"
+
+#include "base/error.hpp"
+
+namespace sotto {
+namespace {
+
+std::string text_of(sotto_str text) {
+    return text.size == 0 ? std::string() : std::string(text.data, text.size);
+}
+
+// Throws what a backend's function reported.
+void check(sotto_status status, sotto_str why) {
+    if (status < 0) {
+        throw Error(status, why.size == 0 ? "the backend gave no reason" : text_of(why));
+    }
+}
+
+ModelInfo read(const sotto_model_info& info) {
+    ModelInfo read;
+    read.capabilities = info.capabilities;
+    read.streams = info.streams == 0 ? 1 : info.streams;
+    read.context = info.context;
+    read.step_tokens = info.step_tokens;
+    read.weights = info.weights;
+    read.kv = info.kv;
+    read.compute = info.compute;
+    read.description = text_of(info.description);
+    return read;
+}
+
+sotto_model_info empty_info() {
+    sotto_model_info info{};
+    info.struct_size = sizeof info;
+    return info;
+}
+
+} // namespace
+
+Backend::Backend(const sotto_backend& table)
+    : table_(table), name_(text_of(table.name)), description_(text_of(table.description)) {
+    const auto require = [](bool there, const char* what) {
+        if (!there) {
+            throw Error(SOTTO_ERROR_ARGUMENT, std::string("backend->") + what + " is missing");
+        }
+    };
+    require(!name_.empty(), "name");
+    require(table.open != nullptr, "open");
+    require(table.close != nullptr, "close");
+    require(table.stream_open != nullptr, "stream_open");
+    require(table.stream_close != nullptr, "stream_close");
+    require(table.step != nullptr, "step");
+}
+
+ModelInfo measure(const Backend& backend, const sotto_model_source& source) {
+    const auto& table = backend.table();
+    if (table.measure == nullptr) {
+        return {};
+    }
+    auto info = empty_info();
+    sotto_str why{};
+    check(table.measure(table.self, &source, &info, &why), why);
+    return read(info);
+}
+
+Model::Model(const Backend& backend, const sotto_model_source& source) : backend_(backend) {
+    const auto& table = backend.table();
+    auto info = empty_info();
+    sotto_str why{};
+    check(table.open(table.self, &source, &handle_, &info, &why), why);
+    try {
+        info_ = read(info);
+    } catch (const std::bad_alloc&) {
+        table.close(table.self, handle_);
+        throw;
+    }
+}
+
+Model::~Model() {
+    const auto& table = backend_.table();
+    table.close(table.self, handle_);
+}
+
+void* Model::open_stream(sotto_op op, std::string_view body, sotto_stream_info& info) {
+    const auto& table = backend_.table();
+    sotto_stream_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.op = op;
+    desc.body = {body.data(), body.size()};
+    info = {};
+    info.struct_size = sizeof info;
+    void* stream = nullptr;
+    sotto_str why{};
+    check(table.stream_open(table.self, handle_, &desc, &stream, &info, &why), why);
+    return stream;
+}
+
+void Model::close_stream(void* stream) noexcept {
+    const auto& table = backend_.table();
+    table.stream_close(table.self, handle_, stream);
+}
+
+sotto_status Model::step(const sotto_step& step) {
+    const auto& table = backend_.table();
+    sotto_str why{};
+    const auto status = table.step(table.self, handle_, &step, &why);
+    if (status == SOTTO_ERROR_CANCELLED) {
+        return status;
+    }
+    check(status, why);
+    return SOTTO_OK;
+}
+
+} // namespace sotto

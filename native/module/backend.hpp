@@ -1,0 +1,67 @@
+// The C++ face of sotto/module.h: backends and the models they opened.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <sotto/module.h>
+
+namespace sotto {
+
+// A table of functions, checked. Lives as long as the process or, of a host's backend, its engine.
+class Backend {
+public:
+    // Throws Error(SOTTO_ERROR_ARGUMENT) where the table lacks what it must have.
+    explicit Backend(const sotto_backend& table);
+
+    const std::string& name() const noexcept { return name_; }
+    const std::string& description() const noexcept { return description_; }
+    const sotto_backend& table() const noexcept { return table_; }
+
+private:
+    sotto_backend table_;
+    std::string name_;
+    std::string description_;
+};
+
+struct ModelInfo {
+    sotto_capabilities capabilities = 0;
+    std::uint32_t streams = 1;
+    std::uint32_t context = 0;
+    std::uint32_t step_tokens = 0;
+    std::uint64_t weights = 0;
+    std::uint64_t kv = 0;
+    std::uint64_t compute = 0;
+    std::string description;
+
+    bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
+    std::uint64_t bytes() const noexcept { return weights + kv + compute; }
+};
+
+// What a model would take, as far as the backend can tell without loading it; zeros if it can't.
+ModelInfo measure(const Backend& backend, const sotto_model_source& source);
+
+// An open model; closes itself. Every failure is an Error with the backend's status and reason.
+class Model {
+public:
+    Model(const Backend& backend, const sotto_model_source& source);
+    ~Model();
+    Model(const Model&) = delete;
+    Model& operator=(const Model&) = delete;
+
+    const ModelInfo& info() const noexcept { return info_; }
+    const Backend& backend() const noexcept { return backend_; }
+
+    void* open_stream(sotto_op op, std::string_view body, sotto_stream_info& info);
+    void close_stream(void* stream) noexcept;
+    // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED.
+    sotto_status step(const sotto_step& step);
+
+private:
+    const Backend& backend_;
+    void* handle_ = nullptr;
+    ModelInfo info_;
+};
+
+} // namespace sotto

@@ -1,0 +1,209 @@
+#include "module/modules.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "platform/cpu.hpp"
+#include "platform/dynlib.hpp"
+
+namespace sotto {
+namespace {
+
+constexpr std::string_view kPrefix = "sotto_";
+
+// Modules outlive engines, so their lines go to whichever engine was created last and still lives.
+class ModuleLog {
+public:
+    void enter(const Log& log) {
+        const std::lock_guard lock(mutex_);
+        logs_.push_back(&log);
+    }
+
+    void leave(const Log& log) {
+        const std::lock_guard lock(mutex_);
+        logs_.erase(std::find(logs_.begin(), logs_.end(), &log));
+    }
+
+    void write(sotto_log_level level, std::string_view message) {
+        const std::lock_guard lock(mutex_);
+        (logs_.empty() ? fallback_ : *logs_.back()).write(level, message);
+    }
+
+private:
+    std::mutex mutex_; // guards logs_, and keeps them alive while one is written to
+    std::vector<const Log*> logs_;
+    const Log fallback_;
+};
+
+ModuleLog& module_log() {
+    static auto* log = new ModuleLog; // never destroyed: modules may write until the process ends
+    return *log;
+}
+
+void SOTTO_CALL log_line(void* /*context*/, sotto_log_level level, sotto_str message) {
+    module_log().write(level, {message.data, message.size});
+}
+
+// What a file's name says: sotto_BACKEND-TIER.so.
+struct Named {
+    std::string backend;
+    int rank = 0;  // higher is better
+    int level = 0; // the x86-64 level that it needs; 0: not said
+};
+
+Named read_name(const std::filesystem::path& path) {
+    const auto stem = path.stem().string();
+    const auto dash = stem.find('-');
+    Named named{stem.substr(kPrefix.size(), dash == std::string::npos ? dash : dash - kPrefix.size())};
+    const auto tier = dash == std::string::npos ? std::string() : stem.substr(dash + 1);
+    constexpr std::string_view kLevels = "x86-64-v";
+    if (tier == "native") {
+        named.rank = 100;
+    } else if (tier.rfind(kLevels, 0) == 0 && tier.size() == kLevels.size() + 1) {
+        named.rank = named.level = tier.back() - '0';
+    }
+    return named;
+}
+
+std::unique_ptr<Backend> open_module(const std::filesystem::path& path, std::string& why) {
+    void* library = open_library(path, why);
+    if (library == nullptr) {
+        return nullptr;
+    }
+    const auto enter = reinterpret_cast<sotto_module_v1_fn>(find_symbol(library, SOTTO_MODULE_SYMBOL));
+    if (enter == nullptr) {
+        why = "it exports no " SOTTO_MODULE_SYMBOL;
+        return nullptr;
+    }
+    // Filtered when a line arrives: the level may change at any time.
+    static const sotto_backend_host host = {sizeof(sotto_backend_host), SOTTO_LOG_TRACE, log_line, nullptr};
+    sotto_backend table{};
+    table.struct_size = sizeof table;
+    sotto_str reason{};
+    if (const auto status = enter(&host, &table, &reason); status < 0) {
+        why = reason.size != 0 ? std::string(reason.data, reason.size) : "it gave no reason";
+        return nullptr;
+    }
+    try {
+        return std::make_unique<Backend>(table);
+    } catch (const Error& error) {
+        why = error.what();
+        return nullptr;
+    }
+}
+
+// Opens each module once in the life of the process.
+const Backend* opened_module(const std::filesystem::path& path, std::string& why) {
+    struct Opened {
+        std::unique_ptr<Backend> backend;
+        std::string why;
+    };
+    static auto* mutex = new std::mutex;
+    static auto* all = new std::map<std::filesystem::path, Opened>;
+    const std::lock_guard lock(*mutex);
+    auto [found, fresh] = all->try_emplace(path);
+    if (fresh) {
+        found->second.backend = open_module(path, found->second.why);
+    }
+    why = found->second.why;
+    return found->second.backend.get();
+}
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
+    std::vector<std::filesystem::path> files;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+        const auto& path = entry.path();
+        if (path.extension() == library_suffix() && path.filename().string().rfind(kPrefix, 0) == 0) {
+            files.push_back(path);
+        }
+    }
+    std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
+        const auto left = read_name(a);
+        const auto right = read_name(b);
+        return left.backend != right.backend ? left.backend < right.backend : left.rank > right.rank;
+    });
+    return files;
+}
+
+} // namespace
+
+Modules::Modules(std::filesystem::path folder, const Log& log)
+    : folder_(folder.empty() ? library_folder() : std::move(folder)), log_(log) {
+    module_log().enter(log_);
+}
+
+Modules::~Modules() {
+    module_log().leave(log_);
+}
+
+void Modules::add(const sotto_backend& table) {
+    auto backend = std::make_unique<Backend>(table);
+    const std::lock_guard lock(mutex_);
+    for (const auto& other : own_) {
+        if (other->name() == backend->name()) {
+            throw Error(SOTTO_ERROR_STATE, "backend->name is \"" + backend->name() + "\"; it is taken");
+        }
+    }
+    own_.push_back(std::move(backend));
+}
+
+void Modules::open_once() {
+    if (std::exchange(open_, true)) {
+        return;
+    }
+    for (const auto& path : files_in(folder_)) {
+        const auto named = read_name(path);
+        const auto same = [&](const Backend* other) { return other->name() == named.backend; };
+        std::string why;
+        if (std::any_of(opened_.begin(), opened_.end(), same)) {
+            continue; // a better tier of it is in use
+        }
+        if (named.level > x86_64_level()) {
+            why = "this processor is x86-64-v" + std::to_string(x86_64_level());
+        } else if (const Backend* backend = opened_module(path, why)) {
+            opened_.push_back(backend);
+            log_.info("uses " + path.string());
+            continue;
+        }
+        log_.info("passes over " + path.string() + ": " + why);
+        passed_over_.push_back({path.string(), why});
+    }
+}
+
+const Backend& Modules::find(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto wanted = [&](const Backend& backend) { return name.empty() || backend.name() == name; };
+    for (const auto& backend : own_) {
+        if (wanted(*backend)) {
+            return *backend;
+        }
+    }
+    open_once();
+    for (const Backend* backend : opened_) {
+        if (wanted(*backend)) {
+            return *backend;
+        }
+    }
+    std::string why = name.empty() ? "there is no backend" : "there is no backend \"" + std::string(name) + "\"";
+    why += " in " + folder_.string();
+    for (const auto& passed : passed_over_) {
+        why += "; " + std::filesystem::path(passed.path).filename().string() + " was passed over: " + passed.why;
+    }
+    throw Error(SOTTO_ERROR_UNSUPPORTED, why);
+}
+
+void Modules::list(std::vector<const Backend*>& backends, std::vector<PassedOver>& passed_over) {
+    const std::lock_guard lock(mutex_);
+    open_once();
+    for (const auto& backend : own_) {
+        backends.push_back(backend.get());
+    }
+    backends.insert(backends.end(), opened_.begin(), opened_.end());
+    passed_over = passed_over_;
+}
+
+} // namespace sotto

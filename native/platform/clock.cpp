@@ -1,0 +1,25 @@
+#include "platform/clock.hpp"
+
+#include <chrono>
+
+namespace sotto {
+
+std::int64_t Clock::now() const noexcept {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+void Clock::wait(Signal& signal, std::uint32_t seen, std::int64_t deadline) noexcept {
+    if (deadline == kNever) {
+        signal.wait(seen, -1);
+    } else if (const auto left = deadline - now(); left > 0) {
+        signal.wait(seen, left);
+    }
+}
+
+Clock& system_clock() noexcept {
+    static Clock clock;
+    return clock;
+}
+
+} // namespace sotto

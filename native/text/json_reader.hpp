@@ -1,0 +1,47 @@
+// Reads JSON that a host wrote, and names what is wrong with it by its path.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace sotto {
+
+using Json = nlohmann::json;
+
+// Parses one JSON object. Throws Error(SOTTO_ERROR_ARGUMENT) that begins with `name`.
+Json parse_object(std::string_view text, std::string_view name);
+
+// `value` as JSON text. Ill-formed UTF-8 in it is replaced, never an error.
+std::string to_text(const Json& value);
+
+// A value as one short line, for error messages.
+std::string excerpt(const Json& value);
+
+// The fields of an object. A field that is null counts as absent. Everything throws
+// Error(SOTTO_ERROR_ARGUMENT) that names the field, its value, and what it must be.
+class Fields {
+public:
+    Fields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {}
+
+    const Json* find(const char* key) const;
+    const Json& require(const char* key, const char* what) const;
+    std::string path(const char* key) const { return path_.empty() ? key : path_ + "." + key; }
+
+    // Absent: nothing.
+    std::optional<double> number(const char* key, double least, double most) const;
+    std::optional<std::int64_t> integer(const char* key, std::int64_t least, std::int64_t most) const;
+    std::optional<bool> boolean(const char* key) const;
+
+    // Throws "KEY is VALUE; it must be WHAT".
+    [[noreturn]] void refuse(const char* key, const Json& value, const std::string& what) const;
+
+private:
+    const Json& object_;
+    std::string path_;
+};
+
+} // namespace sotto

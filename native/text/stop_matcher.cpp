@@ -1,0 +1,47 @@
+#include "text/stop_matcher.hpp"
+
+#include <algorithm>
+
+namespace sotto {
+namespace {
+
+// The length of the longest end of `text` that is a proper beginning of `stop`.
+std::size_t overlap(std::string_view text, std::string_view stop) noexcept {
+    for (std::size_t length = std::min(text.size(), stop.size() - 1); length > 0; --length) {
+        if (text.substr(text.size() - length) == stop.substr(0, length)) {
+            return length;
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+bool StopMatcher::feed(std::string_view text, std::string& out) {
+    if (stops_.empty()) {
+        out += text;
+        return false;
+    }
+    held_ += text;
+    std::size_t first = std::string::npos;
+    std::size_t keep = 0;
+    for (const auto& stop : stops_) {
+        first = std::min(first, held_.find(stop));
+        keep = std::max(keep, overlap(held_, stop));
+    }
+    if (first != std::string::npos) {
+        out.append(held_, 0, first);
+        held_.clear();
+        return true;
+    }
+    out.append(held_, 0, held_.size() - keep);
+    held_.erase(0, held_.size() - keep);
+    return false;
+}
+
+void StopMatcher::finish(std::string& out) {
+    out += held_;
+    held_.clear();
+}
+
+} // namespace sotto

@@ -1,0 +1,261 @@
+// A backend that answers from a script: the test double of models, through the public interface.
+//
+// The script is the model's options, a JSON object; without options, the JSON file at its path:
+//   tokens         array of strings; absent: the words of the request's last text, said back
+//   hex            array of hexadecimal bytes, instead of tokens that are no whole characters
+//   loop           true: begin again after the last token
+//   finish         "stop" (default) or "length": how the tokens end
+//   prompt_tokens  absent: the words of the request's last text, at least 1
+//   cached_tokens, streams (4), context (0), step_tokens (0), weights, kv, compute
+//   batchable, abortable   true by default
+//   load_ms, open_ms, token_ms, prompt_token_ms    delays; real time
+//   block_at, block_ms     the step that yields token block_at takes block_ms more
+//   fail_load, fail_open   the reason to fail with; fail_at, fail_step: the token to fail at, the
+//                          stream alone or the step whole
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <sotto/module.h>
+
+namespace {
+
+using nlohmann::json;
+
+thread_local std::string t_why;
+
+sotto_status fail(sotto_status status, std::string why, sotto_str* out) {
+    t_why = std::move(why);
+    *out = {t_why.data(), t_why.size()};
+    return status;
+}
+
+struct Script {
+    json values = json::object();
+
+    double number(const char* key, double absent = 0) const { return values.value(key, absent); }
+    std::uint32_t count(const char* key, std::uint32_t absent = 0) const { return values.value(key, absent); }
+    bool flag(const char* key, bool absent) const { return values.value(key, absent); }
+    std::string text(const char* key) const { return values.value(key, std::string()); }
+    bool has(const char* key) const { return values.contains(key); }
+};
+
+struct Stream {
+    std::vector<std::string> tokens;
+    std::uint32_t remaining = 0;
+    std::size_t said = 0;
+    std::string why;
+};
+
+struct Model {
+    Script script;
+    std::string description = R"({"architecture": "scripted"})";
+    std::string why;
+};
+
+std::string last_text(const json& body) {
+    if (body.contains("prompt")) {
+        return body["prompt"];
+    }
+    const auto& content = body["messages"].back()["content"];
+    return content.is_string() ? content.get<std::string>() : content.back()["text"].get<std::string>();
+}
+
+std::vector<std::string> words(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> found;
+    for (std::string word; in >> word;) {
+        found.push_back(found.empty() ? word : " " + word);
+    }
+    return found;
+}
+
+std::string from_hex(const std::string& digits) {
+    std::string bytes;
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+        bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+    }
+    return bytes;
+}
+
+// Sleeps, asking the gate every millisecond if the script may be aborted. False: told to end.
+bool pause(const Script& script, double ms, const sotto_step* step) {
+    using namespace std::chrono;
+    const auto end = steady_clock::now() + duration_cast<nanoseconds>(duration<double, std::milli>(ms));
+    const bool abortable = step != nullptr && script.flag("abortable", true);
+    for (auto now = steady_clock::now(); now < end; now = steady_clock::now()) {
+        if (abortable && step->gate(step->context) != 0) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::min<nanoseconds>(end - now, abortable ? 1ms : 3600s));
+    }
+    return true;
+}
+
+sotto_status read_script(const sotto_model_source& source, Script& script, sotto_str* why) {
+    std::string text(source.options.data != nullptr ? std::string(source.options.data, source.options.size) : "");
+    const std::string path(source.path.data, source.path.size);
+    if (text.empty()) {
+        std::ifstream file(std::filesystem::path(std::u8string(path.begin(), path.end())));
+        if (!file) {
+            return fail(SOTTO_ERROR_NOT_FOUND, "there is no file " + path, why);
+        }
+        text.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    script.values = json::parse(text, nullptr, false);
+    return script.values.is_object() ? SOTTO_OK : fail(SOTTO_ERROR_MODEL, path + " is no script", why);
+}
+
+void describe(const Script& script, sotto_model_info* info) {
+    const auto capability = [&](const char* key, sotto_capabilities bit) { return script.flag(key, true) ? bit : 0; };
+    info->capabilities = capability("batchable", SOTTO_CAPABILITY_BATCHABLE) |
+                         capability("abortable", SOTTO_CAPABILITY_ABORTABLE);
+    info->streams = script.count("streams", 4);
+    info->context = script.count("context");
+    info->step_tokens = script.count("step_tokens");
+    info->weights = script.values.value("weights", std::uint64_t{0});
+    info->kv = script.values.value("kv", std::uint64_t{0});
+    info->compute = script.values.value("compute", std::uint64_t{0});
+}
+
+sotto_status SOTTO_CALL
+open_model(void*, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
+    auto made = std::make_unique<Model>();
+    if (const auto status = read_script(*source, made->script, why); status < 0) {
+        return status;
+    }
+    const auto& script = made->script;
+    constexpr int kParts = 10;
+    for (int part = 0; part <= kParts; ++part) {
+        if (source->progress(source->context, static_cast<float>(part) / kParts) != 0) {
+            return fail(SOTTO_ERROR_CANCELLED, "loading was cancelled", why);
+        }
+        pause(script, script.number("load_ms") / kParts, nullptr);
+    }
+    if (script.has("fail_load")) {
+        return fail(SOTTO_ERROR_MODEL, script.text("fail_load"), why);
+    }
+    describe(script, info);
+    info->description = {made->description.data(), made->description.size()};
+    *model = made.release();
+    return SOTTO_OK;
+}
+
+sotto_status SOTTO_CALL
+measure_model(void*, const sotto_model_source* source, sotto_model_info* info, sotto_str* why) {
+    Script script;
+    if (const auto status = read_script(*source, script, why); status < 0) {
+        return status;
+    }
+    describe(script, info);
+    return SOTTO_OK;
+}
+
+void SOTTO_CALL close_model(void*, void* model) {
+    delete static_cast<Model*>(model);
+}
+
+sotto_status SOTTO_CALL open_stream(
+    void*, void* handle, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
+) {
+    const auto& script = static_cast<Model*>(handle)->script;
+    pause(script, script.number("open_ms"), nullptr);
+    if (script.has("fail_open")) {
+        return fail(SOTTO_ERROR_INFERENCE, script.text("fail_open"), why);
+    }
+    auto made = std::make_unique<Stream>();
+    const auto heard = words(last_text(json::parse(std::string_view(desc->body.data, desc->body.size))));
+    if (script.has("hex")) {
+        for (const auto& one : script.values["hex"]) {
+            made->tokens.push_back(from_hex(one));
+        }
+    } else {
+        made->tokens = script.has("tokens") ? script.values["tokens"].get<std::vector<std::string>>() : heard;
+    }
+    info->prompt_tokens = script.count("prompt_tokens", std::max<std::uint32_t>(1, heard.size()));
+    info->cached_tokens = script.count("cached_tokens");
+    made->remaining = info->prompt_tokens - std::min(info->cached_tokens, info->prompt_tokens);
+    *stream = made.release();
+    return SOTTO_OK;
+}
+
+void SOTTO_CALL close_stream(void*, void*, void* stream) {
+    delete static_cast<Stream*>(stream);
+}
+
+void speak(const Script& script, Stream& stream, sotto_work& work) {
+    if (script.has("fail_at") && stream.said >= script.count("fail_at")) {
+        stream.why = "the script fails at token " + std::to_string(stream.said);
+        work.status = SOTTO_ERROR_INFERENCE;
+        work.why = {stream.why.data(), stream.why.size()};
+        return;
+    }
+    const bool loops = script.flag("loop", false) && !stream.tokens.empty();
+    if (!loops && stream.said >= stream.tokens.size()) {
+        work.finish = script.text("finish") == "length" ? SOTTO_FINISH_LENGTH : SOTTO_FINISH_STOP;
+        return;
+    }
+    const auto& token = stream.tokens[stream.said++ % stream.tokens.size()];
+    work.text = {token.data(), token.size()};
+    work.generated = 1;
+}
+
+sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, sotto_str* why) {
+    auto& model = *static_cast<Model*>(handle);
+    const auto& script = model.script;
+    double delay = script.number("token_ms");
+    for (std::uint32_t i = 0; i < step->count; ++i) {
+        const auto& work = *step->work[i];
+        const auto& stream = *static_cast<Stream*>(work.stream);
+        delay += script.number("prompt_token_ms") * std::min(work.tokens, stream.remaining);
+        const bool speaks = stream.remaining <= work.tokens;
+        if (speaks && script.has("block_at") && script.count("block_at") == stream.said) {
+            delay += script.number("block_ms");
+        }
+        if (speaks && script.has("fail_step") && script.count("fail_step") == stream.said) {
+            model.why = "the script fails the step at token " + std::to_string(stream.said);
+            *why = {model.why.data(), model.why.size()};
+            return SOTTO_ERROR_INFERENCE;
+        }
+    }
+    if (!pause(script, delay, step)) {
+        return SOTTO_ERROR_CANCELLED;
+    }
+    for (std::uint32_t i = 0; i < step->count; ++i) {
+        auto& work = *step->work[i];
+        auto& stream = *static_cast<Stream*>(work.stream);
+        work.evaluated = std::min(work.tokens, stream.remaining);
+        work.remaining = stream.remaining -= work.evaluated;
+        if (stream.remaining == 0) {
+            speak(script, stream, work);
+        }
+    }
+    return SOTTO_OK;
+}
+
+constexpr std::string_view kName = "scripted";
+constexpr std::string_view kDescription = R"({"what": "test double"})";
+
+} // namespace
+
+// The one way in when linked into a test; modules come through sotto_module_v1.
+extern "C" SOTTO_API sotto_status SOTTO_CALL
+sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
+    backend->name = {kName.data(), kName.size()};
+    backend->description = {kDescription.data(), kDescription.size()};
+    backend->open = open_model;
+    backend->measure = measure_model;
+    backend->close = close_model;
+    backend->stream_open = open_stream;
+    backend->stream_close = close_stream;
+    backend->step = step_model;
+    return SOTTO_OK;
+}
