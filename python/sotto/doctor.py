@@ -1,0 +1,80 @@
+"""`sotto doctor`: what this machine has, what Sotto found, and what it passed over and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from typing import Any
+
+from . import __version__
+from ._lib import library_folder
+from .engine import Engine
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `sotto doctor` understands."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def examine() -> dict[str, Any]:
+    """Everything the doctor knows."""
+    with Engine() as engine:
+        found = engine.describe()
+    house = library_folder() / "house.gguf"
+    return {
+        "sotto_version": __version__,
+        "library": str(library_folder()),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "processor": {**found["cpu"], "name": _processor_name()},
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "devices": [{"name": "cpu", "used": True}],
+        "backends": found["backends"],
+        "modules_passed_over": found["modules_passed_over"],
+        "house_model": {"path": str(house), "bytes": house.stat().st_size if house.exists() else None},
+    }
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints what was found. Returns 1 if nothing here could run a model."""
+    report = examine()
+    if arguments.json:
+        print(json.dumps(report, indent=2))
+    else:
+        show(report)
+    return 0 if report["backends"] else 1
+
+
+def show(report: dict[str, Any]) -> None:
+    """Prints a report for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(style="bold")
+    processor = report["processor"]
+    table.add_row("sotto", f"{report['sotto_version']}, Python {report['python']}, {report['system']}")
+    table.add_row(
+        "processor", f"{processor['name']}: x86-64-v{processor['x86_64_level']}, {processor['cores']} cores to use"
+    )
+    table.add_row("memory", f"{report['memory_bytes'] / 2**30:.1f} GiB")
+    for backend in report["backends"]:
+        details = backend["details"]
+        table.add_row("backend", f"{backend['name']}: {details.get('version', '')}, tier {details.get('tier', '-')}")
+    for module in report["modules_passed_over"]:
+        table.add_row("passed over", f"{module['path']}: {module['why']}")
+    if not report["backends"]:
+        table.add_row("backend", "[red]none: no model can run. Is the package whole? Reinstall it.[/red]")
+    house = report["house_model"]
+    table.add_row("house model", house["path"] if house["bytes"] else f"[red]missing: {house['path']}[/red]")
+    Console(soft_wrap=True).print(table)
+
+
+def _processor_name() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    except OSError:
+        return platform.processor() or "unknown"

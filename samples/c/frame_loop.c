@@ -1,0 +1,125 @@
+/* A game's side of Sotto, whole: one engine, two characters, a 60 FPS loop that never waits for a model.
+ *
+ *     cc frame_loop.c -I include -L LIBRARY_FOLDER -lsotto -o frame_loop
+ *     ./frame_loop [MODEL.gguf]
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <time.h>
+
+#include <sotto/sotto.h>
+
+enum { CHARACTERS = 2, FRAME_NS = 16666667, MOST_FRAMES = 60 * 60 };
+
+typedef struct character {
+    const char* name;
+    const char* body; /* the request, in the OpenAI schema */
+    int         done;
+} character;
+
+static character cast[CHARACTERS] = {
+    {"Mara",
+     "{\"model\": \"npc\", \"max_tokens\": 48, \"messages\": ["
+     "{\"role\": \"system\", \"content\": \"Name: Mara\\nManner: gruff\\nPlace: the ferry landing\\n"
+     "Facts:\\n- The ferry leaves at dusk.\\n- The fare is three coppers.\"},"
+     "{\"role\": \"user\", \"content\": \"When does the ferry leave?\"}]}",
+     0},
+    {"Tobin",
+     "{\"model\": \"npc\", \"max_tokens\": 48, \"messages\": ["
+     "{\"role\": \"system\", \"content\": \"Name: Tobin\\nManner: courtly\\nPlace: the old mill\\n"
+     "Facts:\\n- The miller's daughter is called Elsbet.\"},"
+     "{\"role\": \"user\", \"content\": \"Who are you?\"}]}",
+     0},
+};
+
+static sotto_str text(const char* literal) {
+    const sotto_str made = {literal, SOTTO_NUL};
+    return made;
+}
+
+static int fail(const char* doing) {
+    const sotto_str why = sotto_last_error();
+    fprintf(stderr, "%s: %.*s\n", doing, (int)why.size, why.data);
+    return 1;
+}
+
+/* What one event means to this game. Returns how many things are left to wait for. */
+static int handle(sotto_engine* engine, const sotto_event* event, int frame, int waiting) {
+    if (event->kind == SOTTO_EVENT_TEXT) {
+        printf("[frame %d] %s: %.*s\n", frame, cast[event->user].name, (int)event->text.size, event->text.data);
+    }
+    if (event->kind != SOTTO_EVENT_DONE) {
+        return waiting;
+    }
+    if (event->status < 0) {
+        fprintf(stderr, "it failed: %.*s\n", (int)event->text.size, event->text.data);
+        return -1;
+    }
+    if (event->user < CHARACTERS) {
+        cast[event->user].done = 1;
+        return waiting - 1;
+    }
+    for (int i = 0; i < CHARACTERS; ++i) { /* the model is there: everybody speaks */
+        sotto_request_desc ask = SOTTO_INIT(sotto_request_desc);
+        sotto_request      request;
+        ask.op   = SOTTO_OP_CHAT;
+        ask.body = text(cast[i].body);
+        ask.user = (uint64_t)i;
+        if (sotto_engine_submit(engine, &ask, &request) < 0) {
+            return -1;
+        }
+    }
+    return CHARACTERS;
+}
+
+static void wait_for_vsync(struct timespec* next) {
+    next->tv_nsec += FRAME_NS;
+    if (next->tv_nsec >= 1000000000) {
+        next->tv_nsec -= 1000000000;
+        ++next->tv_sec;
+    }
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
+}
+
+int main(int argc, char** argv) {
+    sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);
+    sotto_engine*     engine;
+    desc.target_tps = 24;
+    if (sotto_engine_create(&desc, &engine) < 0) {
+        return fail("create");
+    }
+
+    sotto_model_desc model = SOTTO_INIT(sotto_model_desc);
+    sotto_request    loading;
+    model.id   = text("npc");
+    model.path = text(argc > 1 ? argv[1] : "house.gguf");
+    model.user = CHARACTERS; /* no character's number */
+    if (sotto_engine_load_model(engine, &model, &loading) < 0) {
+        return fail("load");
+    }
+
+    struct timespec        next;
+    sotto_frame_begin_desc begin = SOTTO_INIT(sotto_frame_begin_desc);
+    begin.busy_cores             = 1;
+    begin.period_ns              = FRAME_NS;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    int waiting = 1;
+    for (int frame = 0; waiting > 0 && frame < MOST_FRAMES; ++frame) {
+        sotto_engine_frame_begin(engine, &begin);
+        sotto_event event = SOTTO_INIT(sotto_event);
+        while (waiting > 0 && sotto_engine_next_event(engine, &event) == SOTTO_OK) {
+            waiting = handle(engine, &event, frame, waiting);
+        }
+        /* update(); render(); present(); */
+        sotto_engine_frame_end(engine, NULL);
+        wait_for_vsync(&next);
+    }
+
+    sotto_engine_destroy(engine);
+    for (int i = 0; i < CHARACTERS; ++i) {
+        if (!cast[i].done) {
+            return 1;
+        }
+    }
+    return 0;
+}
