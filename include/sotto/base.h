@@ -59,18 +59,18 @@ typedef struct sotto_str {
 typedef int32_t sotto_status;
 enum {
     SOTTO_OK                = 0,
-    SOTTO_EMPTY             = 1,  /**< Nothing to hand out now, or nothing of that name. Not an error. */
-    SOTTO_ERROR_ARGUMENT    = -1, /**< A NULL, a bad size, a value out of range, JSON that is not a request. */
-    SOTTO_ERROR_UNSUPPORTED = -2, /**< Valid, but not in this build, driver, model or library. */
-    SOTTO_ERROR_MEMORY      = -3, /**< Host memory ran out. */
-    SOTTO_ERROR_BUDGET      = -4, /**< It would go over the memory budget. */
-    SOTTO_ERROR_STATE       = -5, /**< Right call, wrong time. */
-    SOTTO_ERROR_INTERNAL    = -6, /**< A defect of ours. Please report it. */
-    SOTTO_ERROR_NOT_FOUND   = -7, /**< No model is loaded under that id; no file is at that path. */
-    SOTTO_ERROR_MODEL       = -8, /**< The file is no model that a backend here can run. */
-    SOTTO_ERROR_INFERENCE   = -9, /**< The model began, and could not go on. */
+    SOTTO_EMPTY             = 1,   /**< Nothing now, or nothing of that name. Not an error. */
+    SOTTO_ERROR_ARGUMENT    = -1,  /**< A NULL, a bad size, a value out of range, a bad request. */
+    SOTTO_ERROR_UNSUPPORTED = -2,  /**< Valid, but not in this build, driver, model or library. */
+    SOTTO_ERROR_MEMORY      = -3,  /**< Host memory ran out. */
+    SOTTO_ERROR_BUDGET      = -4,  /**< It would go over the memory budget. */
+    SOTTO_ERROR_STATE       = -5,  /**< Right call, wrong time. */
+    SOTTO_ERROR_INTERNAL    = -6,  /**< A defect of ours. Please report it. */
+    SOTTO_ERROR_NOT_FOUND   = -7,  /**< No model is loaded under that id; no file is at that path. */
+    SOTTO_ERROR_MODEL       = -8,  /**< The file is no model that a backend here can run. */
+    SOTTO_ERROR_INFERENCE   = -9,  /**< The model began, and could not go on. */
     SOTTO_ERROR_CANCELLED   = -10, /**< The host cancelled it, or closed what it ran on. */
-    SOTTO_ERROR_BUSY        = -11  /**< As many requests are live as can be. Take some events, or wait. */
+    SOTTO_ERROR_BUSY        = -11  /**< As many as can be are live. Take some events, or wait. */
 };
 
 /**

@@ -124,12 +124,12 @@ enum {
  */
 typedef struct sotto_work {
     uint32_t     struct_size; /**< sizeof(sotto_work). */
-    uint32_t     tokens;      /**< In: prompt tokens to work through at most; of a finished prompt, ignored. */
+    uint32_t     tokens;      /**< In: prompt tokens to work through, at most. */
     void*        stream;      /**< In: whose. */
-    sotto_str    text;        /**< Out: the bytes of the token, until the next step or close of the stream. */
+    sotto_str    text;        /**< Out: the token. Stays until the stream steps again or is closed. */
     uint32_t     evaluated;   /**< Out: prompt tokens worked through. */
-    uint32_t     remaining;   /**< Out: prompt tokens left. 0: this step, or the next, yields a token. */
-    uint32_t     generated;   /**< Out: tokens yielded, 0 or 1. An end of the answer counts as none. */
+    uint32_t     remaining;   /**< Out: prompt tokens left. 0: this step or the next yields a token. */
+    uint32_t     generated;   /**< Out: tokens yielded, 0 or 1. The end of an answer is none. */
     sotto_finish finish;      /**< Out: whether that was all. */
     sotto_status status;      /**< Out: below 0 if this stream failed. Others go on. */
     uint32_t     reserved;    /**< Must be 0. */
@@ -229,7 +229,8 @@ typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
  * @thread Any.
  * @since  0.1
  */
-SOTTO_API sotto_status SOTTO_CALL sotto_engine_add_backend(sotto_engine* engine, const sotto_backend* backend);
+SOTTO_API sotto_status SOTTO_CALL
+sotto_engine_add_backend(sotto_engine* engine, const sotto_backend* backend);
 
 #ifdef __cplusplus
 }

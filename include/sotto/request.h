@@ -50,7 +50,7 @@ enum {
 typedef struct sotto_request_desc {
     uint32_t            struct_size; /**< sizeof(sotto_request_desc). */
     sotto_op            op;          /**< Required. */
-    sotto_str           body;        /**< JSON, copied. Read later: what is wrong with it is told by an event. */
+    sotto_str           body;        /**< JSON, copied. It is read later: an event tells what is wrong. */
     uint64_t            user;        /**< Anything. Comes back in each event. */
     sotto_request_flags flags;       /**< How to treat it. */
     float               target_tps;  /**< Tokens per second to pace to. 0: the engine's. */
@@ -122,7 +122,7 @@ typedef struct sotto_event {
     sotto_request    request;     /**< Whose event this is. */
     uint64_t         user;        /**< What the host gave when it submitted. */
     sotto_str        text;        /**< Text of the answer, a finish reason, or why it failed. */
-    sotto_str        json;        /**< DONE: the whole response. With SOTTO_REQUEST_CHUNKS: this event's chunk. */
+    sotto_str        json;        /**< DONE: the response. With SOTTO_REQUEST_CHUNKS: this event's chunk. */
     sotto_status     status;      /**< With SOTTO_EVENT_DONE: how it ended. Else SOTTO_OK. */
     uint32_t         tokens;      /**< Tokens generated so far. */
     float            progress;    /**< With SOTTO_EVENT_PROGRESS: 0 to 1. */

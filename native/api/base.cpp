@@ -18,7 +18,8 @@ thread_local std::string g_json;
 sotto_status fail(sotto_status status, const char* message) noexcept {
     const std::size_t length = std::strlen(message);
     g_length = std::min(length, kLongest);
-    while (g_length < length && g_length > 0 && (static_cast<unsigned char>(message[g_length]) & 0xC0) == 0x80) {
+    while (g_length < length && g_length > 0 &&
+           (static_cast<unsigned char>(message[g_length]) & 0xC0) == 0x80) {
         --g_length; // not in the middle of a character
     }
     std::memcpy(g_message, message, g_length);

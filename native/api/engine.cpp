@@ -37,7 +37,8 @@ std::string checked_device(std::string_view device) {
     );
 }
 
-template <typename Function> void require(Function function, const char* name) {
+template <typename Function>
+void require(Function function, const char* name) {
     if (function == nullptr) {
         throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is NULL");
     }

@@ -25,7 +25,9 @@ void check_op(sotto_op op) {
         throw Error(SOTTO_ERROR_ARGUMENT, "desc->op is 0; it must be one of the SOTTO_OP_ values");
     }
     if (op != SOTTO_OP_CHAT && op != SOTTO_OP_TEXT) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "desc->op is " + std::to_string(op) + "; this library does not know it");
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED, "desc->op is " + std::to_string(op) + "; this library does not know it"
+        );
     }
 }
 
@@ -59,7 +61,8 @@ thread_local std::unique_ptr<sotto::Event> g_event;
 
 } // namespace
 
-sotto_status sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_request* request) {
+sotto_status
+sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_request* request) {
     return guarded([&] {
         auto& out = deref(request, "request");
         out = 0;
@@ -98,9 +101,8 @@ sotto_status sotto_engine_next_event(sotto_engine* engine, sotto_event* event) {
     });
 }
 
-sotto_status sotto_engine_wait_event(
-    sotto_engine* engine, sotto_request request, int32_t timeout_ms, sotto_event* event
-) {
+sotto_status
+sotto_engine_wait_event(sotto_engine* engine, sotto_request request, int32_t timeout_ms, sotto_event* event) {
     return guarded([&] {
         const Pin pinned(engine);
         const auto room = caller_size(event, "event");
@@ -121,7 +123,8 @@ sotto_status sotto_engine_wait(sotto_engine* engine, int32_t timeout_ms) {
     });
 }
 
-sotto_status sotto_engine_load_model(sotto_engine* engine, const sotto_model_desc* desc, sotto_request* request) {
+sotto_status
+sotto_engine_load_model(sotto_engine* engine, const sotto_model_desc* desc, sotto_request* request) {
     return guarded([&] {
         auto& out = deref(request, "request");
         out = 0;
@@ -140,8 +143,9 @@ sotto_status sotto_engine_load_model(sotto_engine* engine, const sotto_model_des
     });
 }
 
-sotto_status
-sotto_engine_unload_model(sotto_engine* engine, sotto_str id, sotto_request_flags flags, sotto_request* request) {
+sotto_status sotto_engine_unload_model(
+    sotto_engine* engine, sotto_str id, sotto_request_flags flags, sotto_request* request
+) {
     return guarded([&] {
         auto& out = deref(request, "request");
         out = 0;

@@ -9,7 +9,8 @@
 namespace sotto {
 
 // Runs `body`. Whatever it throws becomes failed(status, why); `failed` must not throw.
-template <typename Body, typename Failed> void attempt(Body&& body, Failed&& failed) noexcept {
+template <typename Body, typename Failed>
+void attempt(Body&& body, Failed&& failed) noexcept {
     try {
         body();
     } catch (const Error& error) {

@@ -12,7 +12,8 @@ struct MpscNode {
 
 // Dmitry Vyukov's intrusive queue (1024cores.net, "Intrusive MPSC node-based queue"): a push is one
 // exchange and one store, so a thread that is suspended half-way delays what it pushed and nothing else.
-template <typename T> class MpscQueue {
+template <typename T>
+class MpscQueue {
 public:
     MpscQueue() : head_(&stub_), tail_(&stub_) {}
     MpscQueue(const MpscQueue&) = delete;

@@ -31,11 +31,15 @@ void check_content(const Fields& message) {
     for (std::size_t i = 0; i < content.size(); ++i) {
         const auto path = element(message.path("content"), i);
         if (!content[i].is_object()) {
-            throw Error(SOTTO_ERROR_ARGUMENT, path + " is " + excerpt(content[i]) + "; it must be a JSON object");
+            throw Error(
+                SOTTO_ERROR_ARGUMENT, path + " is " + excerpt(content[i]) + "; it must be a JSON object"
+            );
         }
         const Fields part(content[i], path);
         if (const Json& type = part.require("type", "\"text\""); type != "text") {
-            throw Error(SOTTO_ERROR_UNSUPPORTED, path + ".type is " + excerpt(type) + "; only \"text\" is read");
+            throw Error(
+                SOTTO_ERROR_UNSUPPORTED, path + ".type is " + excerpt(type) + "; only \"text\" is read"
+            );
         }
         if (const Json& text = part.require("text", "a string"); !text.is_string()) {
             part.refuse("text", text, "a string");
@@ -51,7 +55,9 @@ void check_messages(const Fields& body) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
         const auto path = element("messages", i);
         if (!messages[i].is_object()) {
-            throw Error(SOTTO_ERROR_ARGUMENT, path + " is " + excerpt(messages[i]) + "; it must be a JSON object");
+            throw Error(
+                SOTTO_ERROR_ARGUMENT, path + " is " + excerpt(messages[i]) + "; it must be a JSON object"
+            );
         }
         const Fields message(messages[i], path);
         const Json& role = message.require("role", "system, developer, user, assistant or tool");
@@ -99,7 +105,8 @@ void refuse_unsupported(const Fields& body) {
     if (body.integer("n", 1, 128).value_or(1) != 1) {
         refuse("n");
     }
-    if (const Json* format = body.find("response_format"); format != nullptr && *format != Json{{"type", "text"}}) {
+    if (const Json* format = body.find("response_format");
+        format != nullptr && *format != Json{{"type", "text"}}) {
         refuse("response_format");
     }
     if (const Json* tools = body.find("tools"); tools != nullptr && !tools->empty()) {

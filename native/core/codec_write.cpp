@@ -52,7 +52,8 @@ Writer::Writer(sotto_op op, sotto_request request, std::string model, std::int64
 
 std::string Writer::chunk(std::string_view text) {
     Ordered choice = {{"index", 0}};
-    auto whole = head(id_, op_ == SOTTO_OP_CHAT ? "chat.completion.chunk" : "text_completion", created_, model_);
+    auto whole =
+        head(id_, op_ == SOTTO_OP_CHAT ? "chat.completion.chunk" : "text_completion", created_, model_);
     if (op_ == SOTTO_OP_CHAT) {
         Ordered delta = Ordered::object();
         if (!std::exchange(began_, true)) {
@@ -84,7 +85,8 @@ std::string Writer::last_chunk(std::string_view reason, const Counts& counts) co
 }
 
 std::string Writer::usage_chunk(const Counts& counts) const {
-    auto whole = head(id_, op_ == SOTTO_OP_CHAT ? "chat.completion.chunk" : "text_completion", created_, model_);
+    auto whole =
+        head(id_, op_ == SOTTO_OP_CHAT ? "chat.completion.chunk" : "text_completion", created_, model_);
     whole["choices"] = Ordered::array();
     whole["usage"] = usage(counts);
     return text_of(whole);

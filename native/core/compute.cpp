@@ -45,11 +45,15 @@ Compute::~Compute() {
     }
 }
 
-void Compute::start(Job& job, ThreadClass thread_class) {
+void Compute::prepare(ThreadClass thread_class) {
     auto& worker = workers_[static_cast<std::size_t>(thread_class)];
     if (!worker.thread.joinable()) {
         worker.thread = std::thread([this, &worker, thread_class] { work(worker, thread_class); });
     }
+}
+
+void Compute::start(Job& job, ThreadClass thread_class) noexcept {
+    auto& worker = workers_[static_cast<std::size_t>(thread_class)];
     worker.job.store(&job, std::memory_order_release);
     worker.wake.notify();
 }

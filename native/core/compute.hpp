@@ -43,8 +43,11 @@ public:
     // Waits for the job under way; set its `abort` first.
     ~Compute();
 
-    // Runs a job on a thread of that class. The one before must have been taken back.
-    void start(Job& job, ThreadClass thread_class);
+    // Starts the thread of that class, if it was not yet.
+    void prepare(ThreadClass thread_class);
+
+    // Runs a job on the thread of that class, which is prepared. The job before must have been taken back.
+    void start(Job& job, ThreadClass thread_class) noexcept;
 
     // Whether the job has ended since it was started. Says so once.
     bool take_back() noexcept;

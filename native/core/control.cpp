@@ -56,9 +56,12 @@ bool Control::work() {
     retune();
     free_idle_leavers();
     sweep();
-    attempt([&] { worked = start_job() || worked; }, [&](sotto_status, const char* why) {
-        world_.hooks.log.error(why); // nothing was begun; the next turn tries again
-    });
+    attempt(
+        [&] { worked = start_job() || worked; },
+        [&](sotto_status, const char* why) {
+            world_.hooks.log.error(why); // nothing was begun; the next turn tries again
+        }
+    );
     world_.queue.recycle();
     return worked;
 }
@@ -219,17 +222,15 @@ void Control::free_idle_leavers() noexcept {
     }
 }
 
-bool Control::take_loader_notes() {
+bool Control::take_loader_notes() noexcept {
     bool any = false;
     while (auto note = loader_.take()) {
         any = true;
         ModelEntry& entry = *note->entry;
         switch (note->kind) {
         case LoaderNote::Kind::progress:
-            for (Slot* slot : entry.waiting) {
-                if (entry.state == ModelEntry::State::loading) {
-                    teller_.progress(*slot, note->progress);
-                }
+            if (entry.state == ModelEntry::State::loading) {
+                tell_progress(entry, note->progress);
             }
             break;
         case LoaderNote::Kind::loaded:
@@ -244,6 +245,14 @@ bool Control::take_loader_notes() {
         }
     }
     return any;
+}
+
+void Control::tell_progress(ModelEntry& entry, float progress) noexcept {
+    for (Slot* slot : entry.waiting) {
+        attempt(
+            [&] { teller_.progress(*slot, progress); }, [](sotto_status, const char*) {}
+        ); // another will come
+    }
 }
 
 void Control::loaded(ModelEntry& entry, std::unique_ptr<Model> model) noexcept {

@@ -61,7 +61,8 @@ private:
     void hand_to_loader(ModelEntry& entry) noexcept;
     void free_idle_leavers() noexcept;
 
-    bool take_loader_notes();
+    bool take_loader_notes() noexcept;
+    void tell_progress(ModelEntry& entry, float progress) noexcept;
     void loaded(ModelEntry& entry, std::unique_ptr<Model> model) noexcept;
     void gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
 
@@ -70,7 +71,8 @@ private:
     void stepped(Stream& stream, const sotto_work& work);
     bool start_job();
     bool start_closing();
-    void begin(std::unique_ptr<Job> job, ModelEntry& entry);
+    void begin(std::unique_ptr<Job> job, ModelEntry& entry) noexcept;
+    ThreadClass thread_class() const noexcept;
     Limits limits() const noexcept;
     std::uint32_t threads() const noexcept;
     void retune() noexcept;
@@ -90,6 +92,7 @@ private:
     float target_tps_;
 
     std::unique_ptr<Job> job_; // under way, or null
+    ThreadClass job_class_ = ThreadClass::normal;
     ModelEntry* job_entry_ = nullptr;
     std::vector<Stream*> job_streams_; // whose shares they are, in the order of the job's work
 

@@ -7,14 +7,10 @@
 #include "platform/thread.hpp"
 
 namespace sotto {
-namespace {
-
-ThreadClass class_of(sotto_mode mode) noexcept {
-    return mode == SOTTO_MODE_PRIORITIZE_COMPUTE ? ThreadClass::normal : ThreadClass::idle;
+ThreadClass Control::thread_class() const noexcept {
+    const bool first = world_.settings.mode.load() == SOTTO_MODE_PRIORITIZE_COMPUTE;
+    return first ? ThreadClass::normal : ThreadClass::idle;
 }
-
-} // namespace
-
 Limits Control::limits() const noexcept {
     switch (world_.settings.mode.load()) {
     case SOTTO_MODE_PRIORITIZE_COMPUTE:
@@ -44,6 +40,11 @@ bool Control::start_job() {
     if (start_closing()) {
         return true;
     }
+    if (streams_.empty()) {
+        return false;
+    }
+    job_class_ = thread_class();
+    compute_.prepare(job_class_);
     const auto slice = scheduler_->next(world_.clock.now(), limits());
     if (slice.kind == Slice::Kind::none) {
         return false;
@@ -74,6 +75,8 @@ bool Control::start_job() {
 bool Control::start_closing() {
     for (const auto& entry : world_.registry.entries()) {
         if (!entry->closing.empty()) {
+            job_class_ = thread_class();
+            compute_.prepare(job_class_);
             auto job = std::make_unique<Job>();
             job->closing = entry->closing; // a copy, so that what was reserved stays
             entry->closing.clear();
@@ -85,7 +88,7 @@ bool Control::start_closing() {
     return false;
 }
 
-void Control::begin(std::unique_ptr<Job> job, ModelEntry& entry) {
+void Control::begin(std::unique_ptr<Job> job, ModelEntry& entry) noexcept {
     job->model = entry.model.get();
     job->threads = threads();
     job_ = std::move(job);
@@ -93,7 +96,7 @@ void Control::begin(std::unique_ptr<Job> job, ModelEntry& entry) {
     for (Stream* stream : job_streams_) {
         stream->busy = true;
     }
-    compute_.start(*job_, class_of(world_.settings.mode.load()));
+    compute_.start(*job_, job_class_);
 }
 
 bool Control::take_job_back() noexcept {

@@ -167,7 +167,9 @@ std::string Engine::describe() {
     auto known = Ordered::array();
     for (const Backend* backend : backends) {
         auto details = Ordered::parse(backend->description(), nullptr, false);
-        known.push_back({{"name", backend->name()}, {"details", details.is_object() ? details : Ordered::object()}});
+        known.push_back(
+            {{"name", backend->name()}, {"details", details.is_object() ? details : Ordered::object()}}
+        );
     }
     auto passed = Ordered::array();
     for (const auto& one : passed_over) {

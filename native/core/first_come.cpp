@@ -102,11 +102,10 @@ Slice FirstCome::step_slice(const ModelEntry& entry, std::int64_t now, const Lim
         tokens -= share;
     }
     if (!entry.model->info().can(SOTTO_CAPABILITY_BATCHABLE) && slice.shares.size() > 1) {
-        const auto oldest = std::min_element(
-            slice.shares.begin(),
-            slice.shares.end(),
-            [](const auto& a, const auto& b) { return a.stream->served < b.stream->served; }
-        );
+        const auto oldest =
+            std::min_element(slice.shares.begin(), slice.shares.end(), [](const auto& a, const auto& b) {
+                return a.stream->served < b.stream->served;
+            });
         slice.shares = {*oldest};
         slice.shares.front().tokens = std::min(limits.prompt_tokens, oldest->stream->remaining);
     }

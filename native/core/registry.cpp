@@ -13,7 +13,8 @@ using Ordered = nlohmann::ordered_json;
 
 std::string owner_of(const std::string& id) {
     const auto slash = id.find('/');
-    const bool hub_id = slash != std::string::npos && slash != 0 && id.find('/', slash + 1) == std::string::npos;
+    const bool hub_id =
+        slash != std::string::npos && slash != 0 && id.find('/', slash + 1) == std::string::npos;
     return hub_id && id[0] != '.' ? id.substr(0, slash) : "local";
 }
 

@@ -104,7 +104,8 @@ Slot* RequestTable::take_free() noexcept {
         if (index == 0) {
             return nullptr;
         }
-        Slot* slot = &chunks_[(index - 1) / kChunk].load(std::memory_order_acquire)->slots[(index - 1) % kChunk];
+        Slot* slot =
+            &chunks_[(index - 1) / kChunk].load(std::memory_order_acquire)->slots[(index - 1) % kChunk];
         const auto tag = (top >> 32) + 1;
         const auto below = tag << 32 | slot->next_free.load(std::memory_order_relaxed);
         if (free_.compare_exchange_weak(top, below, std::memory_order_acq_rel)) {

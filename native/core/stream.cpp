@@ -15,8 +15,8 @@ double milliseconds(std::int64_t from, std::int64_t to) noexcept {
 } // namespace
 
 Stream::Stream(Slot& slot, Prompted asked, ModelEntry& entry, float target_tps, std::int64_t now)
-    : slot(slot), op(slot.asked.op), body(std::move(slot.asked.body)), prompted(std::move(asked)), entry(entry),
-      own_tps_(slot.asked.target_tps), chunked_((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
+    : slot(slot), op(slot.asked.op), body(std::move(slot.asked.body)), prompted(std::move(asked)),
+      entry(entry), own_tps_(slot.asked.target_tps), chunked_((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
       stops_(prompted.stops), writer_(op, slot.id.load(), prompted.model, std::time(nullptr)) {
     pacer.set_rate(own_tps_ > 0 ? own_tps_ : target_tps, now);
 }

@@ -188,10 +188,12 @@ const Backend& Modules::find(std::string_view name) {
             return *backend;
         }
     }
-    std::string why = name.empty() ? "there is no backend" : "there is no backend \"" + std::string(name) + "\"";
+    std::string why =
+        name.empty() ? "there is no backend" : "there is no backend \"" + std::string(name) + "\"";
     why += " in " + folder_.string();
     for (const auto& passed : passed_over_) {
-        why += "; " + std::filesystem::path(passed.path).filename().string() + " was passed over: " + passed.why;
+        why +=
+            "; " + std::filesystem::path(passed.path).filename().string() + " was passed over: " + passed.why;
     }
     throw Error(SOTTO_ERROR_UNSUPPORTED, why);
 }

@@ -5,7 +5,8 @@ namespace sotto {
 int x86_64_level() noexcept {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (!(__builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))) {
+    if (!(__builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2") &&
+          __builtin_cpu_supports("popcnt"))) {
         return 1;
     }
     if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&

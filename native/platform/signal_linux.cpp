@@ -33,13 +33,7 @@ void Signal::wait(std::uint32_t seen, std::int64_t timeout_ns) noexcept {
     timeout.tv_nsec = timeout_ns % kSecond;
     waiting_.fetch_add(1, std::memory_order_seq_cst);
     syscall(
-        SYS_futex,
-        address(value_),
-        FUTEX_WAIT_PRIVATE,
-        seen,
-        timeout_ns < 0 ? nullptr : &timeout,
-        nullptr,
-        0
+        SYS_futex, address(value_), FUTEX_WAIT_PRIVATE, seen, timeout_ns < 0 ? nullptr : &timeout, nullptr, 0
     );
     waiting_.fetch_sub(1, std::memory_order_seq_cst);
 }

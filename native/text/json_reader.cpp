@@ -30,8 +30,7 @@ Json parse_object(std::string_view text, std::string_view name) {
     }
     if (!value.is_object()) {
         throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            std::string(name) + " is " + excerpt(value) + "; it must be a JSON object"
+            SOTTO_ERROR_ARGUMENT, std::string(name) + " is " + excerpt(value) + "; it must be a JSON object"
         );
     }
     return value;

@@ -14,20 +14,20 @@ enum { CHARACTERS = 2, FRAME_NS = 16666667, MOST_FRAMES = 60 * 60 };
 typedef struct character {
     const char* name;
     const char* body; /* the request, in the OpenAI schema */
-    int         done;
+    int done;
 } character;
 
 static character cast[CHARACTERS] = {
     {"Mara",
      "{\"model\": \"npc\", \"max_tokens\": 48, \"messages\": ["
-     "{\"role\": \"system\", \"content\": \"Name: Mara\\nManner: gruff\\nPlace: the ferry landing\\n"
-     "Facts:\\n- The ferry leaves at dusk.\\n- The fare is three coppers.\"},"
-     "{\"role\": \"user\", \"content\": \"When does the ferry leave?\"}]}",
+     "{\"role\": \"system\", \"content\": \"Name: Mara\\nRole: ferrywoman\\nManner: gruff\\n"
+     "Place: the landing, Millbrook\\nPrices:\\n- the crossing: 3 copper\"},"
+     "{\"role\": \"user\", \"content\": \"How much is the crossing?\"}]}",
      0},
     {"Tobin",
      "{\"model\": \"npc\", \"max_tokens\": 48, \"messages\": ["
-     "{\"role\": \"system\", \"content\": \"Name: Tobin\\nManner: courtly\\nPlace: the old mill\\n"
-     "Facts:\\n- The miller's daughter is called Elsbet.\"},"
+     "{\"role\": \"system\", \"content\": \"Name: Tobin Ashdown\\nRole: miller\\nManner: courtly\\n"
+     "Place: the old mill, Millbrook\"},"
      "{\"role\": \"user\", \"content\": \"Who are you?\"}]}",
      0},
 };
@@ -46,7 +46,9 @@ static int fail(const char* doing) {
 /* What one event means to this game. Returns how many things are left to wait for. */
 static int handle(sotto_engine* engine, const sotto_event* event, int frame, int waiting) {
     if (event->kind == SOTTO_EVENT_TEXT) {
-        printf("[frame %d] %s: %.*s\n", frame, cast[event->user].name, (int)event->text.size, event->text.data);
+        printf(
+            "[frame %d] %s: %.*s\n", frame, cast[event->user].name, (int)event->text.size, event->text.data
+        );
     }
     if (event->kind != SOTTO_EVENT_DONE) {
         return waiting;
@@ -61,8 +63,8 @@ static int handle(sotto_engine* engine, const sotto_event* event, int frame, int
     }
     for (int i = 0; i < CHARACTERS; ++i) { /* the model is there: everybody speaks */
         sotto_request_desc ask = SOTTO_INIT(sotto_request_desc);
-        sotto_request      request;
-        ask.op   = SOTTO_OP_CHAT;
+        sotto_request request;
+        ask.op = SOTTO_OP_CHAT;
         ask.body = text(cast[i].body);
         ask.user = (uint64_t)i;
         if (sotto_engine_submit(engine, &ask, &request) < 0) {
@@ -83,25 +85,25 @@ static void wait_for_vsync(struct timespec* next) {
 
 int main(int argc, char** argv) {
     sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);
-    sotto_engine*     engine;
+    sotto_engine* engine;
     desc.target_tps = 24;
     if (sotto_engine_create(&desc, &engine) < 0) {
         return fail("create");
     }
 
     sotto_model_desc model = SOTTO_INIT(sotto_model_desc);
-    sotto_request    loading;
-    model.id   = text("npc");
+    sotto_request loading;
+    model.id = text("npc");
     model.path = text(argc > 1 ? argv[1] : "house.gguf");
     model.user = CHARACTERS; /* no character's number */
     if (sotto_engine_load_model(engine, &model, &loading) < 0) {
         return fail("load");
     }
 
-    struct timespec        next;
+    struct timespec next;
     sotto_frame_begin_desc begin = SOTTO_INIT(sotto_frame_begin_desc);
-    begin.busy_cores             = 1;
-    begin.period_ns              = FRAME_NS;
+    begin.busy_cores = 1;
+    begin.period_ns = FRAME_NS;
     clock_gettime(CLOCK_MONOTONIC, &next);
     int waiting = 1;
     for (int frame = 0; waiting > 0 && frame < MOST_FRAMES; ++frame) {

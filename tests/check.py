@@ -1,0 +1,53 @@
+"""The one command: sets up what the checks need, then runs all that this machine can run, cheapest first."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from checks import ground, steps
+
+
+def main() -> int:
+    """Runs the chosen steps. Returns 0 if none failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", metavar="STEP", help="these steps, and what they build on")
+    parser.add_argument("--list", action="store_true", help="name the steps")
+    arguments = parser.parse_args()
+    if arguments.list:
+        for step in steps.STEPS:
+            print(f"{step.name:12} {step.what}")
+        return 0
+    unknown = set(arguments.only or ()) - {step.name for step in steps.STEPS}
+    if unknown:
+        parser.error(f"no such step: {', '.join(sorted(unknown))}; --list names them")
+
+    os.chdir(ground.ROOT)
+    began = time.monotonic()
+    missing = ground.set_up()
+    chosen = steps.choose(arguments.only)
+    passed, failed, skipped = [], [], []
+    for step in chosen:
+        lacks = [tool for tool in step.needs if tool in missing]
+        broken = [name for name in step.after if name in failed or name in skipped]
+        if lacks or broken:
+            why = f"{', '.join(lacks)} cannot be installed here" if lacks else f"{', '.join(broken)} did not pass"
+            print(f"  not run  {step.name:12} {why}", flush=True)
+            skipped.append(step.name)
+            continue
+        (passed if ground.run_step(step) else failed).append(step.name)
+    minutes = (time.monotonic() - began) / 60
+    print(f"\n{minutes:.1f} minutes.", f"Failed: {', '.join(failed)}." if failed else "")
+    if skipped:
+        print(f"Could not be run here: {', '.join(skipped)}.")
+    print(f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

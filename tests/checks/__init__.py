@@ -1,0 +1,1 @@
+"""What `tests/check.py` is made of."""

@@ -1,0 +1,140 @@
+"""The ground the checks stand on: folders, tools, the virtual environment, and how a step is run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "check"
+LOGS = BUILD / "logs"
+VENV = BUILD / "venv"
+PYTHON = VENV / "bin" / "python"
+JOBS = str(os.cpu_count() or 2)
+
+# Tool or file -> the Debian package that brings it.
+SYSTEM = {
+    "g++": "g++",
+    "cmake": "cmake",
+    "ninja": "ninja-build",
+    "ccache": "ccache",
+    "git": "git",
+    "mcs": "mono-mcs",
+    "mono": "mono-runtime",
+    "/usr/include/doctest/doctest.h": "doctest-dev",
+}
+OPTIONAL = {"ccache"}  # only makes things faster
+
+
+@dataclass
+class Step:
+    """One check: `run` raises or returns normally; what it returns is shown beside its name."""
+
+    name: str
+    what: str
+    run: Callable[[], str | None]
+    needs: Sequence[str] = field(default=())  # tools of SYSTEM
+    after: Sequence[str] = field(default=())  # steps without which it makes no sense
+
+
+class Failed(Exception):
+    """A command of a step failed; its output is the message."""
+
+
+def present(tool: str) -> bool:
+    """Whether a tool of SYSTEM is here."""
+    return Path(tool).exists() if tool.startswith("/") else shutil.which(tool) is not None
+
+
+def set_up() -> set[str]:
+    """Installs what can be installed. Returns the tools that are still missing."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    install_system_packages()
+    make_venv()
+    missing = {tool for tool in SYSTEM if not present(tool)} - OPTIONAL
+    if missing:
+        packages = " ".join(sorted(SYSTEM[tool] for tool in missing))
+        print(f"Missing, and not to be installed from here: {packages}\n  sudo apt-get install {packages}", flush=True)
+    return missing
+
+
+def install_system_packages() -> None:
+    """With apt, where there is one and this user may use it."""
+    wanted = [package for tool, package in SYSTEM.items() if not present(tool)]
+    if not wanted or os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return
+    print(f"installing {' '.join(wanted)}", flush=True)
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    with (LOGS / "apt.log").open("w") as log:
+        for command in (["update"], ["install", "-y", "--no-install-recommends", *wanted]):
+            subprocess.run(["apt-get", *command], stdout=log, stderr=log, env=quiet, check=False)
+
+
+def make_venv() -> None:
+    """The virtual environment of the checks, with the tools that pyproject.toml pins."""
+    pins = (ROOT / "pyproject.toml").read_bytes()
+    stamp, mark = VENV / "made-from", hashlib.sha256(pins + sys.version.encode()).hexdigest()
+    if stamp.exists() and stamp.read_text() == mark:
+        return
+    print("setting up a virtual environment", flush=True)
+    shutil.rmtree(VENV, ignore_errors=True)
+    run([sys.executable, "-m", "venv", str(VENV)])
+    run([str(PYTHON), "-m", "pip", "install", "-q", *requirements("dev")])
+    stamp.write_text(mark)
+
+
+def requirements(*extras: str) -> list[str]:
+    """The package's dependencies and those of some extras, as pyproject.toml pins them."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    else:
+        from pip._vendor import tomli
+
+        project = tomli.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = list(project["dependencies"])
+    for extra in extras:
+        wanted += project["optional-dependencies"][extra]
+    return wanted
+
+
+def run(command: Sequence[str | Path], *, cwd: Path = ROOT, env: dict[str, str] | None = None, timeout: float = 3000) -> str:
+    """Runs a command. Returns what it printed; raises Failed with it."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=timeout,
+        check=False,
+    )
+    with (LOGS / "commands.log").open("a") as log:
+        log.write(f"$ {' '.join(words)}\n{done.stdout}\n")
+    if done.returncode != 0:
+        raise Failed(f"$ {' '.join(words)}   (exit status {done.returncode})\n{done.stdout}")
+    return done.stdout
+
+
+def run_step(step: Step) -> bool:
+    """Runs a step and prints one line; on failure, what went wrong too. Returns whether it passed."""
+    began = time.monotonic()
+    try:
+        said = step.run() or ""
+    except (Failed, subprocess.TimeoutExpired, AssertionError, OSError, ValueError) as error:
+        print(f"  FAILED   {step.name:12} {time.monotonic() - began:6.1f} s\n{error}\n", flush=True)
+        return False
+    print(f"  ok       {step.name:12} {time.monotonic() - began:6.1f} s  {said}", flush=True)
+    return True

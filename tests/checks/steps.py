@@ -1,0 +1,235 @@
+"""The steps of `tests/check.py`, cheapest first."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, run
+
+RELEASE = BUILD / "release"
+OUT = RELEASE / "out"
+TOOLS = PYTHON.parent
+OLD_TIER = "x86-64-v2"
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Files git knows, or would if they were added."""
+    listed = run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns])
+    return [name for name in listed.splitlines() if (ROOT / name).exists()]
+
+
+def last_line(text: str) -> str:
+    """The last line that is not empty."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def check_format() -> str:
+    """Formatters decide; linters find nothing."""
+    run([TOOLS / "ruff", "format", "--check", "."])
+    run([TOOLS / "ruff", "check", "."])
+    sources = [name for name in tracked("*.c", "*.cpp", "*.h", "*.hpp") if ".g." not in name]
+    run([TOOLS / "clang-format", "--dry-run", "-Werror", *sources])
+    return f"{len(sources)} C and C++ files"
+
+
+def check_types() -> str:
+    """The Python package is typed, strictly."""
+    return last_line(run([TOOLS / "mypy", "python/sotto"]))
+
+
+def check_generated() -> str:
+    """What bindgen writes is what is committed."""
+    return last_line(run([PYTHON, "native/bindgen/emit.py", "--check"]))
+
+
+def check_layers() -> str:
+    """Nobody includes what its layer may not know of."""
+    return last_line(run([PYTHON, "tests/layers.py"]))
+
+
+def check_headers() -> str:
+    """Each public header alone, in every C and C++ standard; layouts as the bindings have them."""
+    return last_line(run([PYTHON, "tests/abi/headers.py"]))
+
+
+def check_abi() -> str:
+    """Today's ABI continues that of the last release."""
+    return last_line(run([PYTHON, "tests/abi/abi_check.py"]))
+
+
+def configure(folder: Path, *options: str) -> None:
+    """Configures a native build."""
+    run(["cmake", "-S", "native", "-B", folder, "-G", "Ninja", "-DSOTTO_TESTS=ON", *options])
+
+
+def build_release() -> str:
+    """The library, the llama.cpp module, the scripted backend and the native tests."""
+    configure(RELEASE, "-DSOTTO_TIERS=native")
+    run(["cmake", "--build", RELEASE, "-j", JOBS])
+    return ", ".join(sorted(path.name for path in OUT.iterdir() if path.is_file()))
+
+
+def check_symbols() -> str:
+    """The library exports what the headers declare, a module its one entry, and nothing else."""
+    return last_line(run([PYTHON, "tests/abi/symbols.py", OUT]))
+
+
+def ctest(folder: Path, **env: str) -> str:
+    """Runs a native build's tests."""
+    printed = run(["ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error"], env=env)
+    return next(line for line in printed.splitlines() if "tests passed" in line)
+
+
+def check_native() -> str:
+    """C++ tests of the core, of the ABI and of the llama.cpp module."""
+    return ctest(RELEASE)
+
+
+def check_sanitized(kind: str, **env: str) -> str:
+    """The core with the scripted backend, under sanitizers."""
+    folder = BUILD / kind
+    configure(folder, "-DSOTTO_LLAMA=OFF", f"-DSOTTO_SANITIZE={kind}")
+    run(["cmake", "--build", folder, "-j", JOBS])
+    return ctest(folder, **env)
+
+
+def check_asan() -> str:
+    """AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer."""
+    return check_sanitized("address", ASAN_OPTIONS="detect_leaks=1", UBSAN_OPTIONS="print_stacktrace=1")
+
+
+def check_tsan() -> str:
+    """ThreadSanitizer."""
+    return check_sanitized("thread", TSAN_OPTIONS="halt_on_error=1")
+
+
+def check_sample() -> str:
+    """The C sample builds with the public headers alone, and its characters speak."""
+    binary = BUILD / "frame_loop"
+    source = "samples/c/frame_loop.c"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude"]
+    run(["cc", *flags, source, f"-L{OUT}", "-lsotto", f"-Wl,-rpath,{OUT}", "-o", binary])
+    spoken = run([binary, OUT / "house.gguf"], timeout=120).splitlines()
+    for name in ("Mara", "Tobin"):
+        if not any(f"{name}: " in line for line in spoken):
+            raise Failed(f"{name} said nothing:\n" + "\n".join(spoken))
+    return f"{len(spoken)} pieces of speech"
+
+
+def check_csharp() -> str:
+    """The Unity runtime compiles outside Unity, and chats on both backends."""
+    return last_line(run([PYTHON, "tests/csharp/run.py", OUT]))
+
+
+def installed() -> Path:
+    """The interpreter of the virtual environment that the wheel is installed in."""
+    return BUILD / "elsewhere" / "bin" / "python"
+
+
+def check_wheel() -> str:
+    """A wheel is built, and works in an empty virtual environment elsewhere on disk."""
+    wheels = BUILD / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    run([PYTHON, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, "."])
+    (wheel,) = wheels.glob("*.whl")
+    if "-py3-none-" not in wheel.name:
+        raise Failed(f"{wheel.name} is not a py3-none wheel")
+    run([sys.executable, "-m", "venv", "--clear", BUILD / "elsewhere"])
+    run([installed(), "-m", "pip", "install", "-q", wheel])
+    with tempfile.TemporaryDirectory() as empty:
+        found = json.loads(run([installed().parent / "sotto", "doctor", "--json"], cwd=Path(empty)))
+        if [backend["name"] for backend in found["backends"]] != ["llama"]:
+            raise Failed(f"the doctor found {found['backends']}, passed over {found['modules_passed_over']}")
+    return f"{wheel.name}, {wheel.stat().st_size / 2**20:.1f} MB"
+
+
+def check_python() -> str:
+    """The Python tests, against the installed wheel."""
+    run([installed(), "-m", "pip", "install", "-q", *test_requirements()])
+    env = {"SOTTO_TEST_LIBRARY": str(OUT)}
+    return last_line(run([installed(), "-m", "pytest", "-q", ROOT / "tests" / "python"], env=env, cwd=BUILD))
+
+
+def test_requirements() -> Iterable[str]:
+    """What the tests import, as pyproject.toml pins it."""
+    from .ground import requirements
+
+    return [pin for pin in requirements("dev") if pin.split("==")[0] in ("pytest", "jsonschema", "hypothesis")]
+
+
+def check_fuzz() -> str:
+    """Every committed fuzz input, replayed under sanitizers."""
+    return last_line(run([BUILD / "address" / "tests" / "fuzz" / "replay_all.sh"]))
+
+
+def check_tier() -> str:
+    """The llama.cpp module for old processors."""
+    folder = BUILD / "tier"
+    configure(folder, f"-DSOTTO_TIERS={OLD_TIER}", "-DSOTTO_TESTS=OFF")
+    run(["cmake", "--build", folder, "-j", JOBS])
+    module = folder / "out" / f"sotto_llama-{OLD_TIER}.so"
+    wide = sum("%ymm" in line or "%zmm" in line for line in run(["objdump", "-d", module]).splitlines())
+    if wide:
+        raise Failed(f"{module.name} holds {wide} AVX instructions")
+    return f"{module.name}, no AVX instruction in it"
+
+
+def check_bench() -> str:
+    """What a frame pays for asking: each figure within its limit."""
+    said = run([PYTHON, "tests/bench/poll.py", "--json", "--build", RELEASE, "--python", installed()])
+    figures = json.loads(said)
+    if not figures["ok"]:
+        raise Failed(said)
+    return ", ".join(f"{name} {figures[name]:.3g}" for name in figures["limits"])
+
+
+def check_demo() -> str:
+    """Four characters speak beside the game, and cost it no frame."""
+    seconds = os.environ.get("SOTTO_DEMO_SECONDS", "20")
+    said = run([installed().parent / "sotto", "demo", "--seconds", seconds, "--headless", "--json"])
+    report = json.loads(said[said.index("{") :])
+    silent = [one["name"] for one in report["characters"] if not one["lines"]]
+    missed, alone = report["missed_pct"], report["baseline"]["missed_pct"]
+    if silent or missed > alone + 1:
+        raise Failed(f"silent: {silent}; missed {missed} % of frames, the game alone {alone} %\n{said}")
+    return f"missed {missed} % of {report['frames']} frames (alone {alone} %), {report['tps_total']} tokens/s"
+
+
+STEPS = [
+    Step("format", "formatters and linters", check_format),
+    Step("generated", "generated files are up to date", check_generated),
+    Step("layers", "layers and file sizes", check_layers),
+    Step("abi", "ABI against the last release", check_abi),
+    Step("headers", "headers alone, layouts", check_headers, needs=["g++"]),
+    Step("types", "mypy, strict", check_types),
+    Step("build", "release build", build_release, needs=["g++", "cmake", "ninja", "/usr/include/doctest/doctest.h"]),
+    Step("symbols", "exported symbols", check_symbols, after=["build"]),
+    Step("native", "C++ tests", check_native, after=["build"]),
+    Step("sample", "the C sample", check_sample, after=["build"]),
+    Step("csharp", "the C# binding, under Mono", check_csharp, needs=["mcs", "mono"], after=["build"]),
+    Step("wheel", "wheel, in an empty environment", check_wheel, needs=["g++", "cmake", "ninja"]),
+    Step("python", "Python tests", check_python, after=["build", "wheel"]),
+    Step("bench", "poll, frame and import cost", check_bench, after=["build", "wheel"]),
+    Step("demo", "the demo, its frames counted", check_demo, after=["wheel"]),
+    Step("asan", "core under ASan and UBSan", check_asan, needs=["g++", "cmake", "ninja"]),
+    Step("fuzz", "fuzz inputs, replayed", check_fuzz, after=["asan"]),
+    Step("tsan", "core under TSan", check_tsan, needs=["g++", "cmake", "ninja"]),
+    Step("tier", "module for old processors", check_tier, after=["build"]),
+]
+
+
+def choose(only: list[str] | None) -> list[Step]:
+    """All steps, or some with everything they come after."""
+    if not only:
+        return STEPS
+    wanted = set(only)
+    for step in reversed(STEPS):
+        if step.name in wanted:
+            wanted |= set(step.after)
+    return [step for step in STEPS if step.name in wanted]
