@@ -19,9 +19,10 @@ sotto_mode checked_mode(sotto_mode mode, const char* name) {
     return mode;
 }
 
+// The device that is meant: "auto" is the best that there is.
 std::string checked_device(std::string_view device) {
     if (device.empty() || device == "auto" || device == "cpu") {
-        return device.empty() ? "auto" : std::string(device);
+        return "cpu";
     }
     for (const std::string_view known : {"cuda", "vulkan", "metal"}) {
         if (device.substr(0, known.size()) == known) {

@@ -19,7 +19,8 @@ bool same_model(const Asked& left, const Asked& right) {
 Control::Control(const World& world)
     : world_(world), teller_(world.table, world.queue), scheduler_(std::make_unique<FirstCome>()),
       target_tps_(world.settings.target_tps.load()), compute_(world.hooks, signal_),
-      loader_(world.hooks, world.settings, world.modules, signal_), thread_([this] { run(); }) {}
+      loader_(world.hooks, world.settings, world.device, world.modules, signal_), thread_([this] { run(); }) {
+}
 
 Control::~Control() {
     stopping_ = true;

@@ -26,6 +26,7 @@ public:
     struct World {
         const Hooks& hooks;
         const Settings& settings;
+        const std::string& device;
         const Frames& frames;
         Clock& clock;
         Modules& modules;

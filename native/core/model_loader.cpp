@@ -35,8 +35,11 @@ sotto_str str(const std::string& text) noexcept {
 
 } // namespace
 
-ModelLoader::ModelLoader(const Hooks& hooks, const Settings& settings, Modules& modules, Signal& told)
-    : hooks_(hooks), settings_(settings), modules_(modules), told_(told), thread_([this] { work(); }) {}
+ModelLoader::ModelLoader(
+    const Hooks& hooks, const Settings& settings, std::string device, Modules& modules, Signal& told
+)
+    : hooks_(hooks), device_(std::move(device)), settings_(settings), modules_(modules), told_(told),
+      thread_([this] { work(); }) {}
 
 ModelLoader::~ModelLoader() {
     stopping_ = true;
@@ -99,14 +102,13 @@ std::unique_ptr<Model> ModelLoader::open(ModelEntry& entry) {
     }
     const Backend& backend = modules_.find(asked.backend);
     const auto path = path_of(asked);
-    const std::string device = "cpu";
     Watch watch{this, &entry};
     const sotto_model_source source = {
         .struct_size = sizeof(sotto_model_source),
         .reserved = 0,
         .path = str(path),
         .options = str(asked.options),
-        .device = str(device),
+        .device = str(device_),
         .files = hooks_.files ? &*hooks_.files : nullptr,
         .progress = on_progress,
         .context = &watch,
@@ -151,7 +153,7 @@ void ModelLoader::account(const ModelEntry& entry, const ModelInfo& info, int si
             hooks_.memory->changed(
                 hooks_.memory->self,
                 kind,
-                {"cpu", 3},
+                str(device_),
                 str(entry.asked.id),
                 sign * static_cast<std::int64_t>(bytes)
             );

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "base/error.hpp"
@@ -28,7 +29,9 @@ struct LoaderNote : MpscNode {
 class ModelLoader {
 public:
     // `told` is told after each note.
-    ModelLoader(const Hooks& hooks, const Settings& settings, Modules& modules, Signal& told);
+    ModelLoader(
+        const Hooks& hooks, const Settings& settings, std::string device, Modules& modules, Signal& told
+    );
     // Gives up what is being loaded; frees what is to be freed.
     ~ModelLoader();
 
@@ -61,6 +64,7 @@ private:
     bool gives_up(const ModelEntry& entry) const noexcept { return stopping_.load() || entry.give_up.load(); }
 
     const Hooks& hooks_;
+    const std::string device_;
     const Settings& settings_;
     Modules& modules_;
     Signal& told_;

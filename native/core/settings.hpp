@@ -41,7 +41,7 @@ private:
 
 struct EngineOptions {
     std::filesystem::path module_dir;
-    std::string device = "auto";
+    std::string device = "cpu"; // where models run
     sotto_mode mode = SOTTO_MODE_BALANCE;
     std::uint64_t vram_budget = 0;
     float target_tps = 0;
