@@ -36,7 +36,11 @@ def main() -> int:
         lacks = [tool for tool in step.needs if tool in missing]
         broken = [name for name in step.after if name in failed or name in skipped]
         if lacks or broken:
-            why = f"{', '.join(lacks)} cannot be installed here" if lacks else f"{', '.join(broken)} did not pass"
+            why = (
+                f"{', '.join(lacks)} cannot be installed here"
+                if lacks
+                else f"{', '.join(broken)} did not pass"
+            )
             print(f"  not run  {step.name:12} {why}", flush=True)
             skipped.append(step.name)
             continue

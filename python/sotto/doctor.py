@@ -57,12 +57,15 @@ def show(report: dict[str, Any]) -> None:
     processor = report["processor"]
     table.add_row("sotto", f"{report['sotto_version']}, Python {report['python']}, {report['system']}")
     table.add_row(
-        "processor", f"{processor['name']}: x86-64-v{processor['x86_64_level']}, {processor['cores']} cores to use"
+        "processor",
+        f"{processor['name']}: x86-64-v{processor['x86_64_level']}, {processor['cores']} cores to use",
     )
     table.add_row("memory", f"{report['memory_bytes'] / 2**30:.1f} GiB")
     for backend in report["backends"]:
         details = backend["details"]
-        table.add_row("backend", f"{backend['name']}: {details.get('version', '')}, tier {details.get('tier', '-')}")
+        table.add_row(
+            "backend", f"{backend['name']}: {details.get('version', '')}, tier {details.get('tier', '-')}"
+        )
     for module in report["modules_passed_over"]:
         table.add_row("passed over", f"{module['path']}: {module['why']}")
     if not report["backends"]:
@@ -75,6 +78,8 @@ def show(report: dict[str, Any]) -> None:
 def _processor_name() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+            return next(
+                (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown"
+            )
     except OSError:
         return platform.processor() or "unknown"

@@ -1,4 +1,4 @@
-"""Measures the figures of README.md and writes them in: `python tests/bench/readme.py --build FOLDER --python PYTHON`."""
+"""Measures the figures of README.md, and writes them in."""
 
 from __future__ import annotations
 
@@ -50,7 +50,15 @@ def main() -> int:
     parser.add_argument("--build", required=True, help="the folder of a release build")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has sotto installed")
     arguments = parser.parse_args()
-    bench = [sys.executable, "tests/bench/poll.py", "--json", "--build", arguments.build, "--python", arguments.python]
+    bench = [
+        sys.executable,
+        "tests/bench/poll.py",
+        "--json",
+        "--build",
+        arguments.build,
+        "--python",
+        arguments.python,
+    ]
     demo = [arguments.python, "-m", "sotto.cli", "demo", "--headless", "--json"]
     doctor = measure([arguments.python, "-m", "sotto.cli", "doctor", "--json"])
     processor = f"{doctor['processor']['name']}, {doctor['processor']['cores']} cores, {platform.system()}"

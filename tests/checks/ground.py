@@ -61,7 +61,10 @@ def set_up() -> set[str]:
     missing = {tool for tool in SYSTEM if not present(tool)} - OPTIONAL
     if missing:
         packages = " ".join(sorted(SYSTEM[tool] for tool in missing))
-        print(f"Missing, and not to be installed from here: {packages}\n  sudo apt-get install {packages}", flush=True)
+        print(
+            f"Missing, and not to be installed from here: {packages}\n  sudo apt-get install {packages}",
+            flush=True,
+        )
     return missing
 
 
@@ -106,7 +109,13 @@ def requirements(*extras: str) -> list[str]:
     return wanted
 
 
-def run(command: Sequence[str | Path], *, cwd: Path = ROOT, env: dict[str, str] | None = None, timeout: float = 3000) -> str:
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path = ROOT,
+    env: dict[str, str] | None = None,
+    timeout: float = 3000,
+) -> str:
     """Runs a command. Returns what it printed; raises Failed with it."""
     words = [str(word) for word in command]
     done = subprocess.run(

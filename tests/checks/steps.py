@@ -160,7 +160,9 @@ def test_requirements() -> Iterable[str]:
     """What the tests import, as pyproject.toml pins it."""
     from .ground import requirements
 
-    return [pin for pin in requirements("dev") if pin.split("==")[0] in ("pytest", "jsonschema", "hypothesis")]
+    return [
+        pin for pin in requirements("dev") if pin.split("==")[0] in ("pytest", "jsonschema", "hypothesis")
+    ]
 
 
 def check_fuzz() -> str:
@@ -208,7 +210,12 @@ STEPS = [
     Step("abi", "ABI against the last release", check_abi),
     Step("headers", "headers alone, layouts", check_headers, needs=["g++"]),
     Step("types", "mypy, strict", check_types),
-    Step("build", "release build", build_release, needs=["g++", "cmake", "ninja", "/usr/include/doctest/doctest.h"]),
+    Step(
+        "build",
+        "release build",
+        build_release,
+        needs=["g++", "cmake", "ninja", "/usr/include/doctest/doctest.h"],
+    ),
     Step("symbols", "exported symbols", check_symbols, after=["build"]),
     Step("native", "C++ tests", check_native, after=["build"]),
     Step("sample", "the C sample", check_sample, after=["build"]),

@@ -18,16 +18,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `sotto demo` understands."""
     parser.add_argument("--seconds", type=_positive, default=20.0, help="how long characters speak (20)")
     parser.add_argument("--characters", type=_count, default=4, help="how many of them, 1 to 64 (4)")
-    parser.add_argument("--target-tps", type=_not_negative, default=24.0, help="tokens per second each; 0: no pacing (24)")
+    parser.add_argument(
+        "--target-tps", type=_not_negative, default=24.0, help="tokens per second each; 0: no pacing (24)"
+    )
     parser.add_argument(
         "--mode",
         choices=("balance", "prioritize_compute", "prioritize_graphics"),
         default="balance",
         help="who comes first when the machine is short (balance)",
     )
-    parser.add_argument("--model", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)")
+    parser.add_argument(
+        "--model", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
+    )
     parser.add_argument("--headless", action="store_true", help="print lines as they are whole, draw nothing")
-    parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object at the end, and nothing else"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         together = play(engine, scene, rounds, arguments.seconds, view)
         view.note("the game alone, once more")
         scene.hush()
+        view.flush(scene)
         alone.add(frames.run(rounds, around))
         report = summarize(arguments, engine, scene, together, alone)
     if arguments.json:

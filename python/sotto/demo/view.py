@@ -10,7 +10,8 @@ from typing import Any
 from .scene import Scene
 
 COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red")
-REDRAW = 0.1  # seconds between pictures
+REDRAW = 0.1  # seconds between pictures, where frames leave time for them
+PATIENCE = 0.6  # seconds after which there is a picture anyway
 
 
 class View:
@@ -30,6 +31,9 @@ class View:
     def show(self, scene: Scene, slack: float) -> None:
         """Shows the scene, if `slack` seconds are enough."""
 
+    def flush(self, scene: Scene) -> None:
+        """Shows every line that is whole, whatever it costs."""
+
     def summary(self, report: dict[str, Any]) -> None:
         """Shows how it went."""
 
@@ -46,6 +50,10 @@ class Headless(View):
 
     def show(self, scene: Scene, slack: float) -> None:
         """A question and its answer, once whole."""
+        self.flush(scene)
+
+    def flush(self, scene: Scene) -> None:
+        """The same, whenever that is."""
         for character, line in scene.take_spoken():
             if not self.quiet:
                 print(f'{character.name}, asked "{character.question}":  {line}', flush=True)
@@ -83,15 +91,20 @@ class Live(View):
         self.live.update(f"[dim]{text} ...[/dim]", refresh=True)
 
     def show(self, scene: Scene, slack: float) -> None:
-        """Draws at most ten times a second, and only where there is time for it."""
+        """Draws at most ten times a second, and hardly ever where there is no time for it."""
         now = time.perf_counter()
-        if now - self.drawn < REDRAW or slack < self.cost * 1.5:
+        since = now - self.drawn
+        if since < REDRAW or (slack < self.cost * 1.5 and since < PATIENCE):
             return
         self.drawn = now
-        for character, line in scene.take_spoken()[:1]:
-            self.live.console.print(self._line(character.number, character.name, line, whole=True))
+        self.flush(scene)
         self.live.update(self._picture(scene), refresh=True)
         self.cost = max(time.perf_counter() - now, self.cost * 0.9)
+
+    def flush(self, scene: Scene) -> None:
+        """Lines that are whole scroll up."""
+        for character, line in scene.take_spoken():
+            self.live.console.print(self._line(character.number, character.name, line, whole=True))
 
     def summary(self, report: dict[str, Any]) -> None:
         """The figures, under what was said."""
@@ -116,18 +129,21 @@ class Live(View):
 
 def figures(report: dict[str, Any]) -> list[str]:
     """The summary, a line each."""
-    now, alone = report["frame_ms"], report["baseline"]["frame_ms"]
+    missed, missed_alone = report["missed_pct"], report["baseline"]["missed_pct"]
     out = [
         f"{report['frames']} frames at 60 FPS, {report['missed']} missed "
-        f"({report['missed_pct']:.2f} %; the game alone: {report['baseline']['missed_pct']:.2f} %)",
-        f"frame time p50 {now['p50']:.1f}  p95 {now['p95']:.1f}  p99 {now['p99']:.1f}  max {now['max']:.1f} ms"
-        f"  (alone: {alone['p50']:.1f}  {alone['p95']:.1f}  {alone['p99']:.1f}  {alone['max']:.1f} ms)",
+        f"({missed:.2f} %; the game alone: {missed_alone:.2f} %)",
+        f"frame time {_times(report['frame_ms'])} (alone: {_times(report['baseline']['frame_ms'])})",
     ]
     for one in report["characters"]:
         first = "no word yet" if one["ttft_ms"] is None else f"first word after {one['ttft_ms']:.0f} ms"
         out.append(f"{one['name']}: {len(one['lines'])} lines, {one['tps']:.1f} tokens/s, {first}")
     out.append(
-        f"{report['tokens_total']} tokens, {report['tps_total']:.1f} a second together, from {report['model']} "
-        f"on {report['device']}, sotto {report['sotto_version']}"
+        f"{report['tokens_total']} tokens, {report['tps_total']:.1f} a second together, "
+        f"from {report['model']} on {report['device']}, sotto {report['sotto_version']}"
     )
     return out
+
+
+def _times(frame_ms: dict[str, float]) -> str:
+    return "  ".join(f"{name} {frame_ms[name]:.1f}" for name in ("p50", "p95", "p99", "max")) + " ms"
