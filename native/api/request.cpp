@@ -40,7 +40,7 @@ std::string required(sotto_str text, const char* name) {
 }
 
 // What an event says, in the caller's struct.
-void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) {
+void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) noexcept {
     const sotto_event told{
         .struct_size = sizeof(sotto_event),
         .kind = happened.kind,
@@ -92,12 +92,8 @@ sotto_status sotto_engine_next_event(sotto_engine* engine, sotto_event* event) {
     return guarded([&]() -> sotto_status {
         const Pin pinned(engine);
         const auto room = caller_size(event, "event"); // checked before an event is taken
-        const sotto::Event* happened = pinned->events().take();
-        if (happened == nullptr) {
-            return SOTTO_EMPTY;
-        }
-        pack(*happened, event, room);
-        return SOTTO_OK;
+        const bool taken = pinned->events().take([&](const auto& happened) { pack(happened, event, room); });
+        return taken ? SOTTO_OK : SOTTO_EMPTY;
     });
 }
 

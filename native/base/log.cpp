@@ -1,5 +1,6 @@
 #include "base/log.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -46,6 +47,7 @@ void Log::write(sotto_log_level level, std::string_view message) const noexcept 
     if (level > log_level()) {
         return;
     }
+    level = std::max<sotto_log_level>(level, SOTTO_LOG_ERROR); // a backend may say anything
     if (sink_.write != nullptr) {
         sink_.write(sink_.self, level, {message.data(), message.size()});
         return;

@@ -5,13 +5,15 @@
 
 include(${CMAKE_CURRENT_LIST_DIR}/PipSource.cmake)
 
+set(SOTTO_LLAMA_CPP_PYTHON_VERSION 0.3.36)
 sotto_pip_source(
     llama-cpp-python
-    VERSION 0.3.36
+    VERSION ${SOTTO_LLAMA_CPP_PYTHON_VERSION}
     SHA256 832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
     FOLDER vendor/llama.cpp
     RESULT SOTTO_LLAMA_CPP_DIR
 )
+set(SOTTO_LLAMA_ORIGIN "llama-cpp-python ${SOTTO_LLAMA_CPP_PYTHON_VERSION}") # what to call it to people
 
 add_library(sotto_json INTERFACE)
 target_include_directories(sotto_json SYSTEM INTERFACE ${SOTTO_LLAMA_CPP_DIR}/vendor)

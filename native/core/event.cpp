@@ -16,10 +16,7 @@ void EventQueue::push(std::unique_ptr<Event> event) noexcept {
     arrived_.notify();
 }
 
-const Event* EventQueue::take() noexcept {
-    if (taking_.test_and_set(std::memory_order_acquire)) {
-        return nullptr;
-    }
+const Event* EventQueue::next() noexcept {
     Event* next = ready_.pop();
     if (next != nullptr) {
         waiting_.fetch_sub(1, std::memory_order_seq_cst);
@@ -28,7 +25,6 @@ const Event* EventQueue::take() noexcept {
         }
         current_ = next;
     }
-    taking_.clear(std::memory_order_release);
     return next;
 }
 

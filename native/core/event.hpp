@@ -33,9 +33,19 @@ public:
 
     void push(std::unique_ptr<Event> event) noexcept;
 
-    // The oldest event, valid until the next call. Null when there is none, or while another thread
-    // is in here.
-    const Event* take() noexcept;
+    // Hands the oldest event to `use`; it stays until the next call. False when there is none, or
+    // while another thread is in here.
+    template <typename Use> bool take(Use&& use) noexcept {
+        if (taking_.test_and_set(std::memory_order_acquire)) {
+            return false;
+        }
+        const Event* event = next();
+        if (event != nullptr) {
+            use(*event);
+        }
+        taking_.clear(std::memory_order_release);
+        return event != nullptr;
+    }
 
     // Frees what the host has seen. The control thread's.
     void recycle() noexcept;
@@ -44,6 +54,8 @@ public:
     Signal& arrived() noexcept { return arrived_; }
 
 private:
+    const Event* next() noexcept; // taking_ is held
+
     MpscQueue<Event> ready_;
     MpscQueue<Event> seen_;
     Signal arrived_;

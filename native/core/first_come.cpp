@@ -85,6 +85,7 @@ Slice FirstCome::open_slice(const ModelEntry& entry) const {
 
 Slice FirstCome::step_slice(const ModelEntry& entry, std::int64_t now, const Limits& limits) const {
     Slice slice{Slice::Kind::step, {}};
+    const bool together = entry.model->info().can(SOTTO_CAPABILITY_BATCHABLE);
     auto tokens = limits.prompt_tokens;
     if (const auto most = entry.model->info().step_tokens; most > 0) {
         tokens = std::min(tokens, most);
@@ -99,15 +100,14 @@ Slice FirstCome::step_slice(const ModelEntry& entry, std::int64_t now, const Lim
             continue; // earlier prompts take all of this step
         }
         slice.shares.push_back({stream, share});
-        tokens -= share;
+        tokens -= together ? share : 0;
     }
-    if (!entry.model->info().can(SOTTO_CAPABILITY_BATCHABLE) && slice.shares.size() > 1) {
+    if (!together && slice.shares.size() > 1) {
         const auto oldest =
             std::min_element(slice.shares.begin(), slice.shares.end(), [](const auto& a, const auto& b) {
                 return a.stream->served < b.stream->served;
             });
         slice.shares = {*oldest};
-        slice.shares.front().tokens = std::min(limits.prompt_tokens, oldest->stream->remaining);
     }
     return slice;
 }

@@ -1,6 +1,7 @@
 // The moments at which one stream's tokens are due.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace sotto {
@@ -9,7 +10,7 @@ namespace sotto {
 // single tokens come. Who falls more than one period behind is not owed the difference.
 class Pacer {
 public:
-    // Tokens per second; 0: no schedule. The next token stays due when it was, or sooner.
+    // Tokens per second; 0: no schedule. The next token is due one new period after the last was due.
     void set_rate(double tps, std::int64_t now) noexcept {
         if (tps == rate_) {
             return;
@@ -34,11 +35,13 @@ public:
 
 private:
     static constexpr double kSecond = 1e9;
+    static constexpr double kLongest = 0x1p61; // 73 years; what is added up from it still fits
 
-    std::int64_t period() const noexcept { return static_cast<std::int64_t>(kSecond / rate_); }
-    std::int64_t due_at(std::uint64_t n) const noexcept {
-        return start_ + static_cast<std::int64_t>(static_cast<double>(n) * kSecond / rate_);
+    std::int64_t duration(double tokens) const noexcept {
+        return static_cast<std::int64_t>(std::min(tokens * kSecond / rate_, kLongest));
     }
+    std::int64_t period() const noexcept { return duration(1); }
+    std::int64_t due_at(std::uint64_t n) const noexcept { return start_ + duration(static_cast<double>(n)); }
 
     double rate_ = 0;
     std::int64_t start_ = 0;  // when token 0 of the present schedule was handed out

@@ -12,8 +12,8 @@ std::int64_t Clock::now() const noexcept {
 void Clock::wait(Signal& signal, std::uint32_t seen, std::int64_t deadline) noexcept {
     if (deadline == kNever) {
         signal.wait(seen, -1);
-    } else if (const auto left = deadline - now(); left > 0) {
-        signal.wait(seen, left);
+    } else if (const auto time = now(); deadline > time) { // it may be INT64_MIN
+        signal.wait(seen, deadline - time);
     }
 }
 

@@ -1,8 +1,10 @@
 #include "text/json_reader.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
+#include "text/utf8_stream.hpp"
 
 namespace sotto {
 namespace {
@@ -15,18 +17,49 @@ std::string range(const std::string& least, const std::string& most) {
     return "from " + least + " to " + most;
 }
 
+// Cuts what is too long, not in the middle of a character.
+std::string cut(std::string text, std::size_t longest) {
+    if (text.size() > longest) {
+        while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0) == 0x80) {
+            --longest;
+        }
+        text.erase(longest);
+        text += "...";
+    }
+    return text;
+}
+
+// Why something is no JSON, without the name of the exception, and without bytes that are no UTF-8.
+std::string reason(std::string_view what) {
+    constexpr std::size_t kLongest = 200;
+    if (const auto end = what.find("] "); end != std::string_view::npos) {
+        what.remove_prefix(end + 2); // "[json.exception.parse_error.101] parse error at line ..."
+    }
+    std::string whole;
+    Utf8Stream characters;
+    characters.feed(what, whole);
+    characters.finish(whole);
+    return cut(std::move(whole), kLongest);
+}
+
 } // namespace
 
 Json parse_object(std::string_view text, std::string_view name) {
+    constexpr int kDeepest = 128; // whoever works on the value may recurse
+    const auto shallow = [&](int depth, Json::parse_event_t, const Json&) {
+        if (depth > kDeepest) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                std::string(name) + " is nested deeper than " + std::to_string(kDeepest) + " levels"
+            );
+        }
+        return true;
+    };
     Json value;
     try {
-        value = Json::parse(text);
-    } catch (const Json::parse_error& error) {
-        std::string why = error.what(); // "[json.exception.parse_error.101] parse error at line ..."
-        if (const auto end = why.find("] "); end != std::string::npos) {
-            why.erase(0, end + 2);
-        }
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is not JSON: " + why);
+        value = Json::parse(text, shallow);
+    } catch (const Json::exception& error) { // also a number out of range
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is not JSON: " + reason(error.what()));
     }
     if (!value.is_object()) {
         throw Error(
@@ -45,16 +78,7 @@ std::string excerpt(const Json& value) {
     if (value.is_object() || value.is_array()) {
         return std::string(value.empty() ? "an empty " : "a JSON ") + value.type_name();
     }
-    auto text = to_text(value);
-    if (text.size() > kLongest) {
-        std::size_t end = kLongest;
-        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
-            --end; // not in the middle of a character
-        }
-        text.erase(end);
-        text += "...";
-    }
-    return text;
+    return cut(to_text(value), kLongest);
 }
 
 const Json* Fields::find(const char* key) const {

@@ -1,6 +1,7 @@
 #include "text/stop_matcher.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sotto {
 namespace {
@@ -24,9 +25,14 @@ bool StopMatcher::feed(std::string_view text, std::string& out) {
     }
     held_ += text;
     std::size_t first = std::string::npos;
+    std::size_t end = std::string::npos; // of the one that was whole first, however the text was cut
     std::size_t keep = 0;
     for (const auto& stop : stops_) {
-        first = std::min(first, held_.find(stop));
+        const auto at = held_.find(stop);
+        if (at != std::string::npos && std::pair(at + stop.size(), at) < std::pair(end, first)) {
+            first = at;
+            end = at + stop.size();
+        }
         keep = std::max(keep, overlap(held_, stop));
     }
     if (first != std::string::npos) {

@@ -13,7 +13,8 @@ public:
     explicit StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
     // Takes more text; appends to `out` what is surely not part of a stop sequence. True once one is
-    // found: the text before it has been appended, and nothing more will be.
+    // found: the text before it has been appended, and nothing more will be. The one that is whole first
+    // counts; of two that end together, the longer.
     bool feed(std::string_view text, std::string& out);
 
     // The text is over: what was held back is text after all.

@@ -100,17 +100,37 @@ bool pause(const Script& script, double ms, const sotto_step* step) {
     return true;
 }
 
-sotto_status read_script(const sotto_model_source& source, Script& script, sotto_str* why) {
-    std::string text(source.options.data != nullptr ? std::string(source.options.data, source.options.size) : "");
+// The whole file at `path`, by way of the host's files if it lends any.
+sotto_status read_file(const sotto_model_source& source, std::string& text, sotto_str* why) {
     const std::string path(source.path.data, source.path.size);
-    if (text.empty()) {
+    if (source.files == nullptr) {
         std::ifstream file(std::filesystem::path(std::u8string(path.begin(), path.end())));
-        if (!file) {
-            return fail(SOTTO_ERROR_NOT_FOUND, "there is no file " + path, why);
-        }
         text.assign(std::istreambuf_iterator<char>(file), {});
+        return file ? SOTTO_OK : fail(SOTTO_ERROR_NOT_FOUND, "there is no file " + path, why);
+    }
+    const auto& files = *source.files;
+    void* file = nullptr;
+    std::uint64_t size = 0;
+    if (files.open(files.self, source.path, &file, &size) < 0) {
+        return fail(SOTTO_ERROR_NOT_FOUND, "the host has no file " + path, why);
+    }
+    text.resize(size);
+    const auto status = files.read(files.self, file, 0, text.data(), size);
+    files.close(files.self, file);
+    return status < 0 ? fail(SOTTO_ERROR_MODEL, "the host cannot read " + path, why) : SOTTO_OK;
+}
+
+sotto_status read_script(const sotto_model_source& source, Script& script, sotto_str* why) {
+    std::string text(
+        source.options.data != nullptr ? std::string(source.options.data, source.options.size) : ""
+    );
+    if (text.empty()) {
+        if (const auto status = read_file(source, text, why); status < 0) {
+            return status;
+        }
     }
     script.values = json::parse(text, nullptr, false);
+    const std::string path(source.path.data, source.path.size);
     return script.values.is_object() ? SOTTO_OK : fail(SOTTO_ERROR_MODEL, path + " is no script", why);
 }
 

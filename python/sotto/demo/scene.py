@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._lib import library_folder
-from ..engine import Engine, Event
+from ..engine import Engine
+from ..event import Event
 
 PAUSE = 0.8  # seconds between a character's answer and the next question
 MAX_TOKENS = 64

@@ -1,0 +1,77 @@
+// What stands between us and a caller in C: exceptions end here, structs are read by their size.
+#pragma once
+
+#include "one_line.hpp"
+
+#include <sotto/module.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace sotto::llama {
+
+// A failure that has a status of its own.
+class Error : public std::runtime_error {
+public:
+    Error(sotto_status status, const std::string& message)
+        : std::runtime_error(one_line(message)), status_(status) {}
+    sotto_status status() const noexcept { return status_; }
+
+private:
+    sotto_status status_;
+};
+
+inline std::string_view view(sotto_str text) {
+    if (text.data == nullptr) {
+        return {};
+    }
+    return {text.data, text.size == SOTTO_NUL ? std::strlen(text.data) : text.size};
+}
+
+inline sotto_str str(std::string_view text) noexcept {
+    return {text.data(), text.size()};
+}
+
+// Keeps `message` in `kept`, whose bytes `why` then shows. One line, whatever was thrown.
+inline sotto_status
+fail(sotto_status status, const char* message, std::string& kept, sotto_str* why) noexcept {
+    try {
+        kept = one_line(message);
+    } catch (...) {
+        kept.clear();
+    }
+    if (why != nullptr) {
+        *why = str(kept);
+    }
+    return status;
+}
+
+// Runs `body` and turns whatever it throws into a status and a text.
+template <typename Body>
+sotto_status guarded(std::string& kept, sotto_str* why, Body&& body) noexcept {
+    try {
+        return body();
+    } catch (const Error& error) {
+        return fail(error.status(), error.what(), kept, why);
+    } catch (const std::bad_alloc&) {
+        return fail(SOTTO_ERROR_MEMORY, "out of host memory", kept, why);
+    } catch (const std::exception& error) {
+        return fail(SOTTO_ERROR_INTERNAL, error.what(), kept, why);
+    } catch (...) {
+        return fail(SOTTO_ERROR_INTERNAL, "something that is no std::exception was thrown", kept, why);
+    }
+}
+
+// Writes `ours` into as much struct as the caller has room for.
+template <typename T>
+void write(T* theirs, T ours) noexcept {
+    ours.struct_size = theirs->struct_size;
+    std::memcpy(theirs, &ours, std::min<std::size_t>(theirs->struct_size, sizeof(T)));
+}
+
+} // namespace sotto::llama

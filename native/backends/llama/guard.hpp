@@ -1,0 +1,44 @@
+// Keeps llama.cpp quiet and civil: its log goes to the host, and what it would abort over is thrown
+// where that is safe.
+#pragma once
+
+#include "fence.hpp"
+
+namespace sotto::llama {
+
+// Installs our callbacks in llama.cpp and ggml, once per process.
+void take_over_llama_cpp();
+
+// Lasts as long as one call into this module: says whose log lines are meant, keeps the last error,
+// and whether a failed check inside ggml may unwind.
+class Call {
+public:
+    enum class Abort {
+        Throws, // nothing computes: an assert of ggml's becomes an Error
+        Dies    // workers may wait at a barrier for this thread: only the log hears of it
+    };
+
+    Call(const sotto_backend_host& host, Abort abort);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    // What llama.cpp last called an error on this thread, or `otherwise`.
+    std::string last_error(std::string_view otherwise) const;
+    // From now on what matters less than `level` is expected, and only detail. 0: errors too.
+    void expect_below(sotto_log_level level) noexcept { expected_below_ = level; }
+
+    void log(sotto_log_level level, std::string_view line) noexcept;
+    bool throws() const noexcept { return abort_ == Abort::Throws; }
+
+    static Call* current() noexcept;
+
+private:
+    const sotto_backend_host& host_;
+    Abort abort_;
+    sotto_log_level expected_below_ = SOTTO_LOG_TRACE;
+    std::string last_error_;
+    Call* outer_;
+};
+
+} // namespace sotto::llama

@@ -1,0 +1,100 @@
+// A model that is open: weights, one context, its sequences and streams.
+#pragma once
+
+#include "backend.hpp"
+#include "gguf_check.hpp"
+#include "options.hpp"
+#include "stream.hpp"
+#include "tokenizer.hpp"
+
+#include <atomic>
+#include <memory>
+
+namespace sotto::llama {
+
+struct FreeLlama {
+    void operator()(llama_model* model) const noexcept { llama_model_free(model); }
+    void operator()(llama_context* context) const noexcept { llama_free(context); }
+};
+using Weights = std::unique_ptr<llama_model, FreeLlama>;
+using Context = std::unique_ptr<llama_context, FreeLlama>;
+
+// Bytes, as llama.cpp reports them.
+struct Memory {
+    std::uint64_t weights = 0;
+    std::uint64_t kv = 0;
+    std::uint64_t compute = 0;
+};
+
+// What open and measure have in common.
+struct Opened {
+    Weights weights;
+    Context context;
+    Options options;
+    Memory memory;
+    std::string description;
+};
+enum class Purpose {
+    Run,
+    Measure // allocates nothing large
+};
+// Checks and loads. Throws Error; of SOTTO_ERROR_CANCELLED where `source` says so.
+Opened open_model(const Backend& backend, const sotto_model_source& source, Purpose purpose);
+sotto_model_info info_of(const Opened& opened);
+
+class Model {
+public:
+    Model(Backend& backend, Opened opened);
+    ~Model();
+    Model(const Model&) = delete;
+    Model& operator=(const Model&) = delete;
+
+    Stream* open_stream(const sotto_stream_desc& desc, sotto_stream_info& info);
+    void close_stream(Stream* stream) noexcept;
+    sotto_status step(const sotto_step& step);
+
+    const sotto_backend_host& host() const noexcept { return backend_.host; }
+    sotto_model_info info() const noexcept { return info_of(opened_); }
+    std::string why; // of the last failure on the compute thread
+
+private:
+    struct Share;
+
+    std::vector<PromptPart> prompt_of(sotto_op op, const nlohmann::json& body) const;
+    llama_seq_id best_sequence(const std::vector<llama_token>& prompt, std::size_t& common) const;
+    std::size_t cut_memory(llama_seq_id sequence, std::size_t keep);
+
+    void use_threads(const sotto_step& step);
+    std::vector<Share> shares_of(const sotto_step& step) const;
+    void fill_batch(std::vector<Share>& shares);
+    sotto_status run(std::vector<Share>& shares);
+    sotto_status run_alone(std::vector<Share>& shares);
+    void take_back(const std::vector<Share>& shares);
+    void take_over(Share& share);
+    static bool on_gate(void* self);
+
+    Backend& backend_;
+    Opened opened_;
+    Tokenizer tokenizer_;
+    std::unique_ptr<ChatTemplate> chat_;
+    std::string chat_problem_; // why there is no chat_
+    std::vector<Sequence> sequences_;
+    std::uint64_t clock_ = 0; // of Sequence::last_used
+
+    const sotto_step* stepping_ = nullptr;
+    bool cancelled_ = false;
+    ggml_threadpool* pool_ = nullptr;
+    std::int32_t threads_ = 0;
+
+    // The batch, with room for the largest step.
+    std::vector<llama_token> batch_tokens_;
+    std::vector<llama_pos> batch_positions_;
+    std::vector<std::int32_t> batch_ones_;
+    std::vector<llama_seq_id> sequence_ids_;
+    std::vector<llama_seq_id*> batch_sequences_;
+    std::vector<std::int8_t> batch_outputs_;
+    std::int32_t batch_size_ = 0;
+    std::vector<llama_token_data> candidates_;
+};
+
+} // namespace sotto::llama

@@ -1,0 +1,146 @@
+// The module's one symbol, and the functions behind it.
+#include "guard.hpp"
+#include "isa_tier.hpp"
+#include "model.hpp"
+
+#include <deque>
+#include <nlohmann/json.hpp>
+
+namespace sotto::llama {
+namespace {
+
+// Of calls that have no model yet.
+std::string& thread_why() {
+    thread_local std::string why;
+    return why;
+}
+
+Backend& backend_of(void* self) {
+    return *static_cast<Backend*>(self);
+}
+
+void check_sizes(const sotto_model_source* source, const sotto_model_info* info) {
+    if (source->struct_size < sizeof *source || info->struct_size < sizeof *info) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "a struct is smaller than this module's header says");
+    }
+}
+
+sotto_status SOTTO_CALL
+on_open(void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
+    return guarded(thread_why(), why, [&] {
+        *model = nullptr;
+        check_sizes(source, info);
+        auto& backend = backend_of(self);
+        auto opened = std::make_unique<Model>(backend, open_model(backend, *source, Purpose::Run));
+        write(info, opened->info());
+        *model = opened.release();
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL
+on_measure(void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* why) {
+    return guarded(thread_why(), why, [&] {
+        check_sizes(source, info);
+        auto& backend = backend_of(self);
+        thread_local std::string description; // until the next call on this thread, like `why`
+        auto measured = open_model(backend, *source, Purpose::Measure);
+        description.swap(measured.description);
+        auto told = info_of(measured);
+        told.description = str(description);
+        write(info, told);
+        return SOTTO_OK;
+    });
+}
+
+void SOTTO_CALL on_close(void*, void* model) {
+    delete static_cast<Model*>(model);
+}
+
+sotto_status SOTTO_CALL on_stream_open(
+    void*, void* model, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
+) {
+    auto& on = *static_cast<Model*>(model);
+    return guarded(on.why, why, [&] {
+        *stream = nullptr;
+        auto told = sotto_init<sotto_stream_info>();
+        *stream = on.open_stream(*desc, told);
+        write(info, told);
+        return SOTTO_OK;
+    });
+}
+
+void SOTTO_CALL on_stream_close(void*, void* model, void* stream) {
+    static_cast<Model*>(model)->close_stream(static_cast<Stream*>(stream));
+}
+
+sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
+    auto& on = *static_cast<Model*>(model);
+    return guarded(on.why, why, [&] { return on.step(*step); });
+}
+
+std::string describe() {
+    auto features = nlohmann::json::array();
+    for (unsigned i = 0; isa_feature(i) != nullptr; ++i) {
+        if (*isa_feature(i) != '\0') {
+            features.push_back(isa_feature(i));
+        }
+    }
+    const nlohmann::ordered_json description = {
+        {"version", std::string("llama.cpp ") + llama_version() + ", of " SOTTO_LLAMA_ORIGIN},
+        {"tier", kIsaTier.name},
+        {"features", features},
+    };
+    return description.dump();
+}
+
+// Backends are never destroyed, as modules are never unloaded. An engine has one.
+Backend& make_backend(const sotto_backend_host& host) {
+    static std::mutex mutex; // guards backends
+    static std::deque<Backend> backends;
+    std::lock_guard lock(mutex);
+    auto& backend = backends.emplace_back(host);
+    backend.description = describe();
+    return backend;
+}
+
+sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
+    if (theirs->struct_size < sizeof *theirs || host.struct_size < sizeof host) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "a struct is smaller than this module's header says");
+    }
+    take_over_llama_cpp();
+    auto& made = make_backend(host);
+    auto backend = sotto_init<sotto_backend>();
+    backend.name = str("llama");
+    backend.description = str(made.description);
+    backend.self = &made;
+    backend.open = on_open;
+    backend.measure = on_measure;
+    backend.close = on_close;
+    backend.stream_open = on_stream_open;
+    backend.stream_close = on_stream_close;
+    backend.step = on_step;
+    write(theirs, backend);
+    return SOTTO_OK;
+}
+
+} // namespace
+} // namespace sotto::llama
+
+extern "C" SOTTO_API sotto_status SOTTO_CALL
+sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_str* why) {
+    using namespace sotto::llama;
+    return guarded(thread_why(), why, [&] {
+        if (const char* missing = missing_isa_feature()) { // before anything that may use it
+            const auto tier = std::string(kIsaTier.name);
+            throw Error(
+                SOTTO_ERROR_UNSUPPORTED,
+                "this CPU lacks " + std::string(missing) + ", which tier " + tier + " needs"
+            );
+        }
+        if (host == nullptr || backend == nullptr) {
+            throw Error(SOTTO_ERROR_ARGUMENT, "host or backend is NULL");
+        }
+        return fill(*host, backend);
+    });
+}

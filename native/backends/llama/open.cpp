@@ -1,0 +1,202 @@
+// Opens a model, or finds out what it would take.
+#include "guard.hpp"
+#include "model.hpp"
+
+#include <ggml-backend.h>
+#include <llama-ext.h>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+// Declared in llama.cpp's llama-model.h, which brings all of its insides.
+const std::vector<std::pair<std::string, ggml_tensor*>>&
+llama_internal_get_tensor_map(const llama_model* model);
+
+namespace sotto::llama {
+namespace {
+
+// llama.cpp's part of an open, as the host sees it go on. A context comes after the weights.
+constexpr float kWeightsShare = 0.95f;
+
+struct Progress {
+    const sotto_model_source& source;
+    bool cancelled = false;
+
+    bool tell(float done) {
+        if (source.progress != nullptr && source.progress(source.context, done) != 0) {
+            cancelled = true;
+        }
+        return !cancelled;
+    }
+    void check(float done) {
+        if (!tell(done)) {
+            throw Error(SOTTO_ERROR_CANCELLED, "opening the model was cancelled");
+        }
+    }
+};
+
+[[noreturn]] void refuse(const Call& call, std::string_view otherwise) {
+    const auto reason = call.last_error(otherwise);
+    const bool memory = reason.find("alloc") != std::string::npos;
+    throw Error(memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_MODEL, reason);
+}
+
+void check_device(const sotto_model_source& source) {
+    const auto device = view(source.device);
+    if (!device.empty() && device != "auto" && device != "cpu") {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "this build of the llama backend computes on \"cpu\", not on \"" + std::string(device) + "\""
+        );
+    }
+}
+
+Weights load(Call& call, Source& file, bool mapped, Purpose purpose, Progress& progress) {
+    auto wanted = llama_model_default_params();
+    wanted.n_gpu_layers = 0;
+    wanted.load_mode = mapped ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
+    wanted.no_alloc = purpose == Purpose::Measure;
+    wanted.progress_callback = [](float done, void* told) {
+        return static_cast<Progress*>(told)->tell(done * kWeightsShare);
+    };
+    wanted.progress_callback_user_data = &progress;
+    Weights weights(llama_model_load_from_file_ptr(file.file(), wanted));
+    progress.check(kWeightsShare);
+    if (!weights) {
+        refuse(call, "llama.cpp cannot load the model");
+    }
+    return weights;
+}
+
+ggml_type kv_type(Options::KvType type) {
+    return type == Options::KvType::Q8_0 ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
+}
+
+llama_flash_attn_type flash_attention(Options::FlashAttention asked) {
+    switch (asked) {
+    case Options::FlashAttention::On:
+        return LLAMA_FLASH_ATTN_TYPE_ENABLED;
+    case Options::FlashAttention::Off:
+        return LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    default:
+        return LLAMA_FLASH_ATTN_TYPE_AUTO;
+    }
+}
+
+Context make_context(Call& call, llama_model* model, const Options& options) {
+    constexpr std::uint32_t kCellsAtOnce = 256; // llama.cpp rounds a sequence's cells up to these
+    const auto cells = (options.context + kCellsAtOnce - 1) / kCellsAtOnce * kCellsAtOnce;
+    auto wanted = llama_context_default_params();
+    wanted.n_ctx = cells * options.parallel;
+    wanted.n_seq_max = options.parallel;
+    wanted.n_batch = options.batch;
+    wanted.n_ubatch = options.batch;
+    wanted.n_outputs_max = options.parallel; // a step samples once per stream
+    wanted.kv_unified = false;
+    wanted.n_threads = 1;
+    wanted.n_threads_batch = 1;
+    wanted.flash_attn_type = flash_attention(options.flash_attention);
+    wanted.type_k = kv_type(options.kv_type);
+    wanted.type_v = kv_type(options.kv_type);
+    call.expect_below(SOTTO_LOG_ERROR); // it warns of sizes, which the options chose
+    Context context(llama_init_from_model(model, wanted));
+    if (!context) {
+        refuse(call, "llama.cpp cannot make a context");
+    }
+    return context;
+}
+
+void check_generates(const llama_model* model, const llama_context* context) {
+    const auto* vocab = llama_model_get_vocab(model);
+    if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || llama_model_has_encoder(model) ||
+        llama_model_is_diffusion(model) || llama_get_memory(context) == nullptr) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the model is none that writes text token by token");
+    }
+}
+
+// What the tensors take where they are kept. llama.cpp's own figure counts a mapped file whole, also the
+// parts that were copied out of it into another layout.
+std::uint64_t bytes_of_weights(const llama_model* model) {
+    std::set<const ggml_tensor*> counted;
+    std::uint64_t bytes = 0;
+    for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
+        if (tensor->buffer != nullptr && counted.insert(tensor).second) {
+            auto* type = ggml_backend_buffer_get_type(tensor->buffer);
+            bytes += GGML_PAD(
+                ggml_backend_buft_get_alloc_size(type, tensor), ggml_backend_buft_get_alignment(type)
+            );
+        }
+    }
+    return bytes;
+}
+
+Memory memory_of(const llama_model* model, const llama_context* context, const Options& options) {
+    Memory memory;
+    memory.weights = bytes_of_weights(model);
+    for (const auto& [type, bytes] : llama_get_memory_breakdown(context)) {
+        memory.kv += bytes.context;
+        memory.compute += bytes.compute;
+    }
+    const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(llama_model_get_vocab(model)));
+    memory.compute += logits * sizeof(float) * options.parallel; // which llama.cpp leaves out
+    return memory;
+}
+
+std::string meta(const llama_model* model, const char* key) {
+    char text[256] = "";
+    llama_model_meta_val_str(model, key, text, sizeof text);
+    return text;
+}
+
+// llama.cpp describes a model as "<architecture> <size> <quantisation>", where only the last has spaces.
+std::string quantisation(const llama_model* model) {
+    char text[256] = "";
+    llama_model_desc(model, text, sizeof text);
+    std::string_view rest = text;
+    for (int words = 0; words < 2; ++words) {
+        rest.remove_prefix(std::min(rest.size(), rest.find(' ') + 1));
+    }
+    return std::string(rest);
+}
+
+std::string describe(const llama_model* model, const GgufFacts& facts) {
+    const nlohmann::ordered_json description = {
+        {"architecture", facts.architecture},
+        {"name", meta(model, "general.name")},
+        {"parameters", llama_model_n_params(model)},
+        {"quantization", quantisation(model)},
+        {"size", llama_model_size(model)},
+        {"layers", llama_model_n_layer(model)},
+        {"vocabulary", llama_vocab_n_tokens(llama_model_get_vocab(model))},
+        {"trained_context", llama_model_n_ctx_train(model)},
+        {"has_chat_template", llama_model_chat_template(model, nullptr) != nullptr},
+    };
+    return description.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+} // namespace
+
+Opened open_model(const Backend& backend, const sotto_model_source& source, Purpose purpose) {
+    check_device(source);
+    Progress progress{source};
+    progress.check(0);
+    const auto file = open_source(source);
+    const auto facts = check_gguf(*file);
+    Opened opened;
+    opened.options = read_options(view(source.options), facts.trained_context);
+    const bool mapped =
+        purpose == Purpose::Run && opened.options.mmap && file->mappable() && facts.data_aligned;
+
+    Call call(backend.host, Call::Abort::Throws);
+    opened.weights = load(call, *file, mapped, purpose, progress);
+    auto* model = opened.weights.get();
+    opened.context = make_context(call, model, opened.options);
+    check_generates(model, opened.context.get());
+    opened.memory = memory_of(model, opened.context.get(), opened.options);
+    opened.description = describe(model, facts);
+    progress.check(1);
+    return opened;
+}
+
+} // namespace sotto::llama

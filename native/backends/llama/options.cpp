@@ -1,0 +1,114 @@
+// What a host may ask of a model when it opens it.
+#include "options.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace sotto::llama {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint32_t kMostParallel = 64;
+constexpr std::uint32_t kMostBatch = 4096;
+
+[[noreturn]] void refuse(const std::string& option, const Json& value, const std::string& allowed) {
+    throw Error(
+        SOTTO_ERROR_ARGUMENT,
+        "option \"" + option + "\" is " + value.dump(-1, ' ', false, Json::error_handler_t::replace) +
+            ", and may be " + allowed
+    );
+}
+
+std::uint32_t whole(const std::string& option, const Json& value, std::uint32_t least, std::uint32_t most) {
+    const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() >= least &&
+                      value.get<std::uint64_t>() <= most;
+    if (!fits) {
+        refuse(option, value, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    }
+    return value.get<std::uint32_t>();
+}
+
+bool truth(const std::string& option, const Json& value) {
+    if (!value.is_boolean()) {
+        refuse(option, value, "true or false");
+    }
+    return value.get<bool>();
+}
+
+Options::FlashAttention flash_attention(const std::string& option, const Json& value) {
+    if (value == "auto") {
+        return Options::FlashAttention::Auto;
+    }
+    if (value == "on") {
+        return Options::FlashAttention::On;
+    }
+    if (value == "off") {
+        return Options::FlashAttention::Off;
+    }
+    refuse(option, value, "\"auto\", \"on\" or \"off\"");
+}
+
+Options::KvType kv_type(const std::string& option, const Json& value) {
+    if (value == "f16") {
+        return Options::KvType::F16;
+    }
+    if (value == "q8_0") {
+        return Options::KvType::Q8_0;
+    }
+    refuse(option, value, "\"f16\" or \"q8_0\"");
+}
+
+void read_option(
+    Options& options, const std::string& option, const Json& value, std::uint32_t trained_context
+) {
+    if (option == "context") {
+        options.context = whole(option, value, 16, std::max(trained_context, 16u));
+    } else if (option == "parallel") {
+        options.parallel = whole(option, value, 1, kMostParallel);
+    } else if (option == "batch") {
+        options.batch = whole(option, value, 1, kMostBatch);
+    } else if (option == "mmap") {
+        options.mmap = truth(option, value);
+    } else if (option == "flash_attention") {
+        options.flash_attention = flash_attention(option, value);
+    } else if (option == "kv_type") {
+        options.kv_type = kv_type(option, value);
+    } else {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "there is no option \"" + option +
+                "\"; there are context, parallel, batch, mmap, flash_attention and kv_type"
+        );
+    }
+}
+
+Json parse(std::string_view json) {
+    if (json.empty()) {
+        return Json::object();
+    }
+    auto parsed = Json::parse(json, nullptr, false);
+    if (!parsed.is_object()) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "the model's options are no JSON object");
+    }
+    return parsed;
+}
+
+} // namespace
+
+Options read_options(std::string_view json, std::uint32_t trained_context) {
+    Options options;
+    options.context = std::min(options.context, std::max(trained_context, 16u));
+    const auto asked = parse(json);
+    for (const auto& [option, value] : asked.items()) {
+        read_option(options, option, value, trained_context);
+    }
+    if (options.batch < options.parallel) {
+        refuse("batch", options.batch, "no less than \"parallel\", " + std::to_string(options.parallel));
+    }
+    if (options.kv_type == Options::KvType::Q8_0 && options.flash_attention == Options::FlashAttention::Off) {
+        refuse("kv_type", "q8_0", "\"f16\" only, where \"flash_attention\" is \"off\"");
+    }
+    return options;
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,29 @@
+// What a host may ask of a model when it opens it.
+#pragma once
+
+#include "fence.hpp"
+
+#include <cstdint>
+
+namespace sotto::llama {
+
+struct Options {
+    // Tokens that one stream holds. Default: 2048, or what the model was trained on if that is less.
+    std::uint32_t context = 2048;
+    // Streams that may be open at once, 1 to 64.
+    std::uint32_t parallel = 4;
+    // Tokens that one step works through at most, from `parallel` to 4096.
+    std::uint32_t batch = 512;
+    // Whether the file is mapped rather than read, where it can be.
+    bool mmap = true;
+    // "auto" (where the CPU does it well), "on" or "off".
+    enum class FlashAttention { Auto, On, Off } flash_attention = FlashAttention::Auto;
+    // What keys and values are kept as: "f16", or "q8_0", which takes about half and needs flash attention.
+    enum class KvType { F16, Q8_0 } kv_type = KvType::F16;
+};
+
+// Reads `json`, an object or empty. Throws Error(SOTTO_ERROR_ARGUMENT) naming option, value and what is
+// allowed.
+Options read_options(std::string_view json, std::uint32_t trained_context);
+
+} // namespace sotto::llama

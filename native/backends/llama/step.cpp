@@ -1,0 +1,236 @@
+// Takes a step: one batch for all streams that have something to do.
+#include "guard.hpp"
+#include "model.hpp"
+
+#include <cmath>
+
+namespace sotto::llama {
+
+// What one stream does in a step.
+struct Model::Share {
+    sotto_work* work;
+    Stream* stream;
+    std::uint32_t tokens;     // how many of the stream's pending ones
+    std::int32_t output = -1; // where in the batch its next token is asked for
+};
+
+namespace {
+
+void tell(sotto_work& work, const Stream& stream) {
+    work.text = {nullptr, 0};
+    work.evaluated = 0;
+    work.generated = 0;
+    work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
+    work.finish = stream.finish;
+    work.status = SOTTO_OK;
+    work.why = {nullptr, 0};
+}
+
+void fail_stream(sotto_work& work, Stream& stream, sotto_status status, const char* why) {
+    work.status = fail(status, why, stream.why, &work.why);
+}
+
+const char* reason(int result) {
+    switch (result) {
+    case 1:
+        return "the model's memory has no place for more tokens";
+    case -1:
+        return "llama.cpp refuses the tokens";
+    default:
+        return "llama.cpp cannot compute, perhaps for want of memory";
+    }
+}
+
+} // namespace
+
+bool Model::on_gate(void* self) {
+    auto& model = *static_cast<Model*>(self);
+    if (model.stepping_ == nullptr || model.cancelled_) {
+        return model.cancelled_;
+    }
+    model.cancelled_ = model.stepping_->gate(model.stepping_->context) != 0;
+    if (model.cancelled_) {
+        Call::current()->expect_below(0); // llama.cpp calls a step that it broke off an error
+    }
+    return model.cancelled_;
+}
+
+sotto_status Model::step(const sotto_step& step) {
+    Call call(host(), Call::Abort::Dies);
+    auto shares = shares_of(step);
+    use_threads(step);
+    stepping_ = &step;
+    cancelled_ = false;
+    struct Reset {
+        Model& model;
+        ~Reset() { model.stepping_ = nullptr; }
+    } const reset{*this};
+
+    if (on_gate(this)) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the step was cancelled");
+    }
+    const auto status = run(shares);
+    return status == SOTTO_OK ? status : run_alone(shares);
+}
+
+void Model::use_threads(const sotto_step& step) {
+    const auto threads = std::clamp(step.threads, 1u, static_cast<std::uint32_t>(GGML_MAX_N_THREADS));
+    ggml_threadpool* pool = nullptr;
+    {
+        Call call(host(), Call::Abort::Throws); // a thread that cannot be had is no reason to die
+        pool = backend_.pools.of(step.thread_class, threads);
+    }
+    auto* context = opened_.context.get();
+    if (pool != pool_) {
+        llama_attach_threadpool(context, pool, pool);
+        pool_ = pool;
+    }
+    if (static_cast<std::int32_t>(threads) != threads_) {
+        threads_ = static_cast<std::int32_t>(threads);
+        llama_set_n_threads(context, threads_, threads_);
+    }
+}
+
+// Answers first, one token each: `batch` is no less than the number of streams. Prompts share the rest.
+std::vector<Model::Share> Model::shares_of(const sotto_step& step) const {
+    std::vector<Share> shares;
+    shares.reserve(step.count);
+    auto room = opened_.options.batch;
+    for (const bool prompts : {false, true}) {
+        for (std::uint32_t i = 0; i < step.count; ++i) {
+            auto& work = *step.work[i];
+            auto& stream = *static_cast<Stream*>(work.stream);
+            if (stream.in_prompt() != prompts) {
+                continue;
+            }
+            tell(work, stream);
+            const auto wanted = prompts ? work.tokens : 1;
+            const auto pending = static_cast<std::uint32_t>(stream.pending());
+            const auto tokens = stream.finish == SOTTO_FINISH_NONE ? std::min({wanted, pending, room}) : 0;
+            if (tokens > 0) {
+                shares.push_back({&work, &stream, tokens});
+                room -= tokens;
+            }
+        }
+    }
+    return shares;
+}
+
+void Model::fill_batch(std::vector<Share>& shares) {
+    std::size_t i = 0;
+    for (auto& share : shares) {
+        auto& stream = *share.stream;
+        const bool answers = share.tokens == stream.pending();
+        for (std::size_t at = stream.held; at < stream.held + share.tokens; ++at, ++i) {
+            batch_tokens_[i] = stream.tokens[at];
+            batch_positions_[i] = static_cast<llama_pos>(at);
+            batch_sequences_[i] = &sequence_ids_[static_cast<std::size_t>(stream.sequence)];
+            batch_outputs_[i] = 0;
+        }
+        share.output = -1;
+        if (answers) {
+            batch_outputs_[i - 1] = 1;
+            share.output = static_cast<std::int32_t>(i - 1);
+        }
+    }
+    batch_size_ = static_cast<std::int32_t>(i);
+}
+
+// All shares in one batch. Afterwards either each stream is further, or none is.
+sotto_status Model::run(std::vector<Share>& shares) {
+    if (shares.empty()) {
+        return SOTTO_OK;
+    }
+    fill_batch(shares);
+    const llama_batch batch = {
+        batch_size_,
+        batch_tokens_.data(),
+        nullptr,
+        batch_positions_.data(),
+        batch_ones_.data(),
+        batch_sequences_.data(),
+        batch_outputs_.data(),
+    };
+    int result = 0;
+    try {
+        result = llama_decode(opened_.context.get(), batch);
+    } catch (const std::exception&) {
+        result = -2;
+    }
+    if (result == 0) {
+        for (auto& share : shares) {
+            take_over(share);
+        }
+        return SOTTO_OK;
+    }
+    take_back(shares);
+    if (cancelled_) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the step was cancelled");
+    }
+    for (auto& share : shares) {
+        fail_stream(*share.work, *share.stream, SOTTO_ERROR_INFERENCE, reason(result));
+    }
+    return shares.size() > 1 ? SOTTO_ERROR_INFERENCE : SOTTO_OK;
+}
+
+// The streams did not go together, so each tries for itself, and those fail that fail alone. A gate that
+// closes meanwhile ends the step early, but not as cancelled: some streams are further by then.
+sotto_status Model::run_alone(std::vector<Share>& shares) {
+    for (auto& share : shares) {
+        tell(*share.work, *share.stream);
+    }
+    for (auto& share : shares) {
+        std::vector<Share> alone = {share};
+        try {
+            run(alone);
+        } catch (const Error&) {
+            break;
+        }
+    }
+    return SOTTO_OK;
+}
+
+void Model::take_back(const std::vector<Share>& shares) {
+    for (const auto& share : shares) {
+        share.stream->held = cut_memory(share.stream->sequence, share.stream->held);
+        tell(*share.work, *share.stream);
+    }
+}
+
+// The memory holds what was in the batch; where that was all, the next token is chosen.
+void Model::take_over(Share& share) {
+    auto& stream = *share.stream;
+    auto& work = *share.work;
+    work.evaluated = stream.in_prompt() ? share.tokens : 0;
+    stream.held += share.tokens;
+    work.remaining = static_cast<std::uint32_t>(stream.pending());
+    if (share.output < 0) {
+        return;
+    }
+    try {
+        auto* context = opened_.context.get();
+        auto* logits = llama_get_logits_ith(context, share.output);
+        std::int32_t count = 0;
+        const auto* suppressed =
+            llama_vocab_get_suppress_tokens(llama_model_get_vocab(opened_.weights.get()), &count);
+        for (std::int32_t i = 0; i < count; ++i) {
+            logits[suppressed[i]] = -INFINITY;
+        }
+        const auto token = stream.sampler.choose(logits, tokenizer_.size(), candidates_);
+        if (tokenizer_.ends_answer(token)) {
+            work.finish = stream.finish = SOTTO_FINISH_STOP;
+            return;
+        }
+        tokenizer_.text_of(token, stream.text);
+        stream.tokens.push_back(token);
+        work.text = str(stream.text);
+        work.generated = 1;
+        if (stream.tokens.size() > opened_.options.context) {
+            work.finish = stream.finish = SOTTO_FINISH_LENGTH;
+        }
+    } catch (const Error& error) {
+        fail_stream(work, stream, error.status(), error.what());
+    }
+}
+
+} // namespace sotto::llama

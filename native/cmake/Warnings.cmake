@@ -1,0 +1,11 @@
+# Warnings for our own code; for those who test it, errors. Others may have compilers that warn of more.
+include_guard(GLOBAL)
+
+add_library(sotto_warnings INTERFACE)
+target_compile_options(sotto_warnings INTERFACE -Wall -Wextra -Wpedantic -Wmissing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(sotto_warnings INTERFACE -Wno-restrict) # false alarms on std::string: GCC bug 105651
+endif()
+if(SOTTO_TESTS)
+    target_compile_options(sotto_warnings INTERFACE -Werror)
+endif()

@@ -1,0 +1,39 @@
+"""Runs language models inside a game's process, and keeps out of its frames' way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._lib import VERSION as __version__
+from .backend import Backend
+from .engine import Engine
+from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError, SottoError
+from .event import Event
+from .log import set_log_level
+from .stream import TokenStream
+
+if TYPE_CHECKING:
+    from . import aio
+
+__all__ = [
+    "ArgumentError",
+    "AtelicoError",
+    "Backend",
+    "Engine",
+    "Event",
+    "InferenceError",
+    "ModelLoadError",
+    "SottoError",
+    "TokenStream",
+    "__version__",
+    "aio",
+    "set_log_level",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "aio":  # asyncio takes longer to import than all of this
+        import importlib
+
+        return importlib.import_module(".aio", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

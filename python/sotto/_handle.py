@@ -1,0 +1,119 @@
+"""An engine inside the library, and private requests to it: what must end well whatever happens."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._call import check, failure, new, struct
+from ._lib import lib
+from .errors import CANCELLED, STATE, InferenceError, SottoError
+from .event import Event, read_event
+
+SLICE_MS = 100  # longest wait inside the library: between two, Python looks for Ctrl-C
+
+
+class Handle:
+    """Owns an engine. Whoever still needs it holds one; the last to let go destroys it.
+
+    The library takes calls on an engine that is destroyed meanwhile, so nothing here is locked.
+    """
+
+    def __init__(self, desc: Any) -> None:
+        out = new("sotto_engine **")
+        check(lib.sotto_engine_create(desc, out))
+        self.pointer = out[0]
+        self._pid = os.getpid()
+        self._end = weakref.finalize(self, _destroy, out[0], self._pid)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return not self._end.alive
+
+    def close(self) -> None:
+        """Ends the engine. A second call does nothing."""
+        self._end()
+
+    def require(self, error: type[SottoError] = SottoError) -> None:
+        """Raises unless it can be used."""
+        if self.closed:
+            raise error("engine is closed; create another one", STATE)
+        if os.getpid() != self._pid:
+            raise SottoError("engine belongs to the process before the fork; create another one here", STATE)
+
+    def call(self, function: Callable[..., int], *args: Any, error: type[SottoError] = SottoError) -> int:
+        """Calls `function(engine, *args)`, and raises what it fails with."""
+        self.require(error)
+        status = function(self.pointer, *args)
+        if status < 0 and self.closed:
+            raise error("the engine was closed meanwhile", CANCELLED)
+        return check(status, error)
+
+
+def _destroy(pointer: Any, pid: int) -> None:
+    if os.getpid() == pid:  # a forked child has no threads to end
+        lib.sotto_engine_destroy(pointer)
+
+
+class Request:
+    """One private request: its events one by one, until it is over or dropped."""
+
+    def __init__(
+        self, handle: Handle, error: type[SottoError], submit: Callable[..., int], *args: Any
+    ) -> None:
+        self._handle = handle
+        self._error = error
+        self._event = struct("sotto_event")
+        self._id = new("sotto_request *")
+        self._accepted = False
+        handle.require()
+        with self:
+            handle.call(submit, *args, self._id, error=error)
+
+    def __enter__(self) -> Request:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is not None:
+            self.drop()
+
+    def drop(self) -> None:
+        """Cancels it, if it is not over. Never waits."""
+        lib.sotto_engine_drop(self._handle.pointer, self._id[0])
+
+    def next(self) -> Event:
+        """The next event. Waits for it; raises what the request failed with."""
+        wait, args = lib.sotto_engine_wait_event, (self._id[0], SLICE_MS, self._event)
+        while self._handle.call(wait, *args, error=self._error) == lib.SOTTO_EMPTY:
+            pass
+        event = read_event(self._event)
+        raise_failure(event, self._error, refused=not self._accepted)
+        self._accepted = True
+        return event
+
+    def finish(self, progress: Callable[[float], None] | None = None) -> Event:
+        """The last event. Waits for it; raises what the request failed with."""
+        with self:
+            while (event := self.next()).kind != "done":
+                if event.kind == "progress" and progress is not None:
+                    progress(event.progress)
+            return event
+
+
+def raise_failure(event: Event, error: type[SottoError] = InferenceError, *, refused: bool) -> None:
+    """Raises if `event` tells that its request failed."""
+    if event.status < 0:
+        raise failure(event.status, event.text, error, refused=refused)
+
+
+def batches(pointer: Any) -> Iterator[list[Event]]:
+    """What arrives on an engine's queue, until the engine ends. Does not keep it alive."""
+    told = struct("sotto_event")
+    while lib.sotto_engine_wait(pointer, -1) >= 0:
+        batch = []
+        while lib.sotto_engine_next_event(pointer, told) == lib.SOTTO_OK:
+            batch.append(read_event(told))
+        yield batch

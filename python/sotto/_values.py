@@ -1,0 +1,53 @@
+"""Looks at arguments before they cross: an error names the parameter, its value, and what it may be."""
+
+from __future__ import annotations
+
+import math
+import operator
+import reprlib
+from collections.abc import Mapping
+
+from .errors import ArgumentError
+
+
+def whole(name: str, value: object, most: int) -> int:
+    """An integer from 0 to `most`."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be an integer") from None
+    if not 0 <= number <= most:
+        raise ArgumentError(f"{name} is {reprlib.repr(number)}; it must be an integer from 0 to {most}")
+    return number
+
+
+def number(name: str, value: object) -> float:
+    """0 or a positive number that a C float holds."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be a number")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not 0 <= found < 2.0**128:
+        raise ArgumentError(f"{name} is {reprlib.repr(value)}; it must be 0 or a positive number")
+    return found
+
+
+def string(name: str, value: object) -> str:
+    """Text that is not empty, without NULs: something with a name."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be a str")
+    if not value or "\0" in value:
+        raise ArgumentError(f"{name} is {reprlib.repr(value)}; it must be text, and hold no NUL")
+    return value
+
+
+def choice(name: str, value: object, allowed: Mapping[str, int]) -> int:
+    """What one of a few words stands for."""
+    words = ", ".join(f'"{word}"' for word in allowed)
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be one of {words}")
+    if value not in allowed:
+        raise ArgumentError(f"{name} is {reprlib.repr(value)}; it must be one of {words}")
+    return allowed[value]

@@ -1,0 +1,272 @@
+"""The engine for asyncio: the same calls, awaited. One thread per engine brings its events to the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from . import engine as blocking
+from ._call import new
+from ._handle import batches, raise_failure
+from ._hub import Progress
+from ._lib import lib
+from .engine import Json
+from .errors import CANCELLED, InferenceError, ModelLoadError, SottoError
+from .event import Event
+
+
+class Engine:
+    """`sotto.Engine` for asyncio. Belongs to the loop that runs when it is created.
+
+    Cancelling a task cancels what it waits for. Everything is to be called on the loop's thread.
+
+    >>> async with sotto.aio.Engine() as engine:
+    ...     await engine.load_model("sotto/house")
+    ...     async for chunk in engine.llm_chat_completion_stream(request_json):
+    ...         print(chunk)
+    """
+
+    def __init__(
+        self,
+        device: str = "auto",
+        *,
+        backends: Iterable[str] | None = None,
+        mode: str = "balance",
+        target_tps: float = 0,
+        vram_budget_mb: int = 0,
+        module_dir: str | os.PathLike[str] | None = None,
+        threads: int = 0,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._engine = blocking.Engine(
+            device,
+            backends=backends,
+            mode=mode,
+            target_tps=target_tps,
+            vram_budget_mb=vram_budget_mb,
+            module_dir=module_dir,
+            threads=threads,
+        )
+        self._handle = self._engine._handle
+        self._numbers = itertools.count(1)
+        self._asked: dict[int, _Request] = {}
+        deliver = weakref.WeakMethod(self._deliver)  # an engine that is dropped ends, and its pump with it
+        self._pump = threading.Thread(
+            target=_pump, args=(self._handle.pointer, self._loop, deliver), name="sotto-aio", daemon=True
+        )
+        self._pump.start()
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Cancels what runs, unloads every model, frees everything. A second call does nothing."""
+        await asyncio.to_thread(self._end)
+        for request in list(self._asked.values()):
+            request.hear(_closed(request.number))
+
+    def _end(self) -> None:
+        self._handle.close()
+        self._pump.join()
+
+    # Models
+
+    async def load_model(
+        self,
+        model_id: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        backend: str | None = None,
+        options: Json | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Loads a model, as `sotto.Engine.load_model()` does. `progress` is called on the loop's thread."""
+        self._handle.require()
+        model_id, where = await self._find(model_id, path, progress)
+        number = next(self._numbers)
+        desc = self._engine._model_desc(model_id, where, backend, options, user=number)
+        loading = self._request(number, ModelLoadError, lib.sotto_engine_load_model, desc)
+        await loading.finish(None if progress is None else lambda done: progress("load", done))
+
+    async def unload_model(self, model_id: str) -> None:
+        """Frees a model. Requests that still run on it fail."""
+        await asyncio.to_thread(self._engine.unload_model, model_id)
+
+    def model_list(self) -> str:
+        """The models that answer: a JSON array of OpenAI model objects."""
+        return self._engine.model_list()
+
+    def model_is_loaded(self, model_id: str) -> bool:
+        """Whether a model answers."""
+        return self._engine.model_is_loaded(model_id)
+
+    # Answers
+
+    async def llm_chat_completion(self, request_json: Json) -> str:
+        """Answers an OpenAI chat completion request with a chat completion."""
+        return (await self._ask("chat", request_json).finish()).json
+
+    def llm_chat_completion_stream(self, request_json: Json) -> TokenStream:
+        """Answers an OpenAI chat completion request, chunk by chunk."""
+        return TokenStream(self._ask("chat", request_json, lib.SOTTO_REQUEST_CHUNKS))
+
+    async def llm_text_completion(self, request_json: Json) -> str:
+        """Continues an OpenAI text completion request's prompt, as it stands, without a template."""
+        return (await self._ask("text", request_json).finish()).json
+
+    def llm_text_completion_stream(self, request_json: Json) -> TokenStream:
+        """Continues a prompt, chunk by chunk."""
+        return TokenStream(self._ask("text", request_json, lib.SOTTO_REQUEST_CHUNKS))
+
+    # Settings
+
+    def set_scheduling_mode(self, mode: str) -> None:
+        """Who comes first: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
+        self._engine.set_scheduling_mode(mode)
+
+    def set_vram_budget_mb(self, mb: int) -> None:
+        """The ceiling on what models loaded from now on take together. 0: none."""
+        self._engine.set_vram_budget_mb(mb)
+
+    def set_target_tps(self, tps: float) -> None:
+        """The pace of each stream, in tokens per second, also of those under way. 0: as fast as it goes."""
+        self._engine.set_target_tps(tps)
+
+    async def describe(self) -> dict[str, Any]:
+        """Versions, device, processor, backends, and which modules were passed over and why."""
+        return await asyncio.to_thread(self._engine.describe)
+
+    # Inside
+
+    def _ask(self, op: str, request: Json, flags: int = 0) -> _Request:
+        number = next(self._numbers)
+        desc = self._engine._request_desc(op, request, flags, user=number, name="request_json")
+        return self._request(number, InferenceError, lib.sotto_engine_submit, desc)
+
+    def _request(
+        self, number: int, error: type[SottoError], submit: Callable[..., int], desc: Any
+    ) -> _Request:
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("this engine belongs to the event loop that it was created on")
+        request = _Request(number, self, error)
+        self._handle.call(submit, desc, request.name)
+        self._asked[number] = request  # its events come to this thread, so not before
+        return request
+
+    def _forget(self, request: _Request) -> bool:
+        return self._asked.pop(request.number, None) is not None
+
+    async def _find(
+        self, model_id: str, path: str | os.PathLike[str] | None, progress: Progress | None
+    ) -> tuple[str, str]:
+        cancelled = False
+
+        def hear(what: str, done: float) -> None:
+            if cancelled:
+                raise SottoError("loading was cancelled", CANCELLED)
+            if progress is not None:
+                self._loop.call_soon_threadsafe(progress, what, done)
+
+        try:
+            return await asyncio.to_thread(self._engine._find, model_id, path, hear)
+        except asyncio.CancelledError:
+            cancelled = True  # the download ends at its next piece
+            raise
+
+    def _deliver(self, events: list[Event]) -> None:
+        for event in events:
+            if request := self._asked.get(event.user):
+                request.hear(event)
+
+
+class TokenStream:
+    """Iterates over an answer's OpenAI chunks, each a JSON string. Closing or dropping it cancels it."""
+
+    def __init__(self, request: _Request) -> None:
+        self._request = request
+        self._end = weakref.finalize(self, request.drop)
+
+    def __aiter__(self) -> TokenStream:
+        return self
+
+    async def __anext__(self) -> str:
+        try:
+            while self._end.alive and (event := await self._request.next()).kind != "done":
+                if event.json:
+                    return event.json
+        except BaseException:
+            self._end()
+            raise
+        self._end()
+        raise StopAsyncIteration
+
+    async def __aenter__(self) -> TokenStream:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Cancels what is left of the answer. A second call does nothing."""
+        self._end()
+
+
+class _Request:
+    """One request's events, on their way to whoever awaits them."""
+
+    def __init__(self, number: int, engine: Engine, error: type[SottoError]) -> None:
+        self.number = number
+        self.name = new("sotto_request *")
+        self._engine = engine  # kept alive by whoever awaits
+        self._error = error
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._accepted = False
+
+    def hear(self, event: Event) -> None:
+        self._events.put_nowait(event)
+        if event.kind == "done":
+            self._engine._forget(self)
+
+    async def next(self) -> Event:
+        event = await self._events.get()
+        raise_failure(event, self._error, refused=not self._accepted)
+        self._accepted = True
+        return event
+
+    async def finish(self, progress: Callable[[float], None] | None = None) -> Event:
+        try:
+            while (event := await self.next()).kind != "done":
+                if event.kind == "progress" and progress is not None:
+                    progress(event.progress)
+            return event
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Cancels it, if it is not over."""
+        if self._engine._forget(self):
+            lib.sotto_engine_cancel(self._engine._handle.pointer, self.name[0])
+
+
+def _pump(pointer: Any, loop: asyncio.AbstractEventLoop, deliver: weakref.WeakMethod[Any]) -> None:
+    for batch in batches(pointer):
+        method = deliver()
+        if method is None:
+            return
+        try:
+            loop.call_soon_threadsafe(method, batch)
+        except RuntimeError:  # the loop is closed
+            return
+        del method
+
+
+def _closed(number: int) -> Event:
+    return Event("done", 0, number, "the engine was closed meanwhile", "", CANCELLED, 0, 0.0, 0)

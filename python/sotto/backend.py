@@ -1,0 +1,79 @@
+"""What models run on: the names that a host gives to backends, and model ids that begin with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ._values import string
+from .errors import ArgumentError
+
+_SUPPORTED = ("in_memory",)
+
+
+class Backend:
+    """Writes the JSON that `Engine(backends=[...])` takes.
+
+    >>> Engine(backends=[Backend.in_memory(name="local")])
+    """
+
+    @staticmethod
+    def in_memory(name: str = "local") -> str:
+        """Models run here, inside this process."""
+        import json
+
+        return json.dumps({"name": string("name", name), "backend_type": "in_memory"})
+
+
+class BackendNames:
+    """The names of an engine's backends. `local::some/model` is `some/model` on the backend `local`."""
+
+    def __init__(self, configurations: Iterable[str] | None) -> None:
+        self.names = ["local"] if configurations is None else []
+        if isinstance(configurations, str):
+            raise TypeError(f"backends is {configurations!r}; it must be a list of such strings")
+        for number, configuration in enumerate(configurations or ()):
+            self.names.append(self._read(f"backends[{number}]", configuration))
+
+    def _read(self, where: str, configuration: str) -> str:
+        import json
+
+        try:
+            found = json.loads(configuration)
+        except ValueError as error:
+            raise ArgumentError(f"{where} is not JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise ArgumentError(f"{where} is {configuration}; it must be a JSON object")
+        kind, name = found.get("backend_type"), found.get("name")
+        if kind not in _SUPPORTED:
+            allowed = 'it must be "in_memory", all that this version has'
+            raise ArgumentError(f"{where}.backend_type is {json.dumps(kind)}; {allowed}")
+        if not isinstance(name, str) or not name or "::" in name:
+            raise ArgumentError(f'{where}.name is {json.dumps(name)}; it must be text without "::"')
+        if name in self.names:
+            raise ArgumentError(f"{where}.name is {json.dumps(name)}; it is taken")
+        return name
+
+    def model(self, name: str, model_id: str) -> str:
+        """The id without a backend's name before it."""
+        backend, separator, rest = model_id.partition("::")
+        if not separator or "/" in backend or "\\" in backend:
+            return model_id
+        if backend not in self.names:
+            known = ", ".join(f'"{one}"' for one in self.names) or "none"
+            raise ArgumentError(f'{name} is "{model_id}"; there is no backend "{backend}", only {known}')
+        return rest
+
+    def request(self, text: str) -> str:
+        """A request's JSON, with `model` as the engine knows it."""
+        if "::" not in text:
+            return text
+        import json
+
+        try:
+            asked = json.loads(text)
+        except ValueError:
+            return text  # the library says what is wrong with it
+        if not isinstance(asked, dict) or not isinstance(model := asked.get("model"), str):
+            return text
+        known = self.model("model", model)
+        return text if known == model else json.dumps({**asked, "model": known})

@@ -1,0 +1,291 @@
+"""The engine: models, requests, and what may be changed while it runs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from . import log
+from ._call import encode, new, struct, text, utf8
+from ._handle import SLICE_MS, Handle, Request
+from ._hub import Progress, locate
+from ._lib import lib
+from ._values import choice, number, string, whole
+from .backend import BackendNames
+from .errors import InferenceError, ModelLoadError
+from .event import Event, read_event
+from .stream import TokenStream
+
+Json = str | Mapping[str, Any]  # a JSON object, as text or not yet
+
+_MODES: Mapping[str, int] = {
+    "balance": lib.SOTTO_MODE_BALANCE,
+    "prioritize_compute": lib.SOTTO_MODE_PRIORITIZE_COMPUTE,
+    "prioritize_graphics": lib.SOTTO_MODE_PRIORITIZE_GRAPHICS,
+}
+_OPS: Mapping[str, int] = {"chat": lib.SOTTO_OP_CHAT, "text": lib.SOTTO_OP_TEXT}
+_MB = 1 << 20
+_MOST_MB = (1 << 64) // _MB - 1
+_MOST_U32, _MOST_U64 = (1 << 32) - 1, (1 << 64) - 1
+
+
+class Engine:
+    """Runs models inside this process, beside a game. Use it as a context manager, or `close()` it.
+
+    Any thread may call anything. Calls that wait let other threads run.
+
+    >>> with Engine() as engine:
+    ...     engine.load_model("sotto/house")
+    ...     response = engine.llm_chat_completion(request_json)
+    """
+
+    def __init__(
+        self,
+        device: str = "auto",
+        *,
+        backends: Iterable[str] | None = None,
+        mode: str = "balance",
+        target_tps: float = 0,
+        vram_budget_mb: int = 0,
+        module_dir: str | os.PathLike[str] | None = None,
+        threads: int = 0,
+    ) -> None:
+        self._names = BackendNames(backends)
+        workers = struct("sotto_threads", compute_threads=whole("threads", threads, _MOST_U32))
+        desc = struct(
+            "sotto_engine_desc",
+            device=string("device", device),
+            mode=choice("mode", mode, _MODES),
+            target_tps=number("target_tps", target_tps),
+            vram_budget=whole("vram_budget_mb", vram_budget_mb, _MOST_MB) * _MB,
+            module_dir=_path("module_dir", module_dir),
+            threads=workers,
+        )
+        log.settle()
+        self._handle = Handle(desc)
+        self._taking = threading.Lock()  # one thread at a time may take the queue's events
+        self._told = struct("sotto_event")  # guarded by _taking
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancels what runs, unloads every model, frees everything. A second call does nothing."""
+        self._handle.close()
+
+    # Models
+
+    def load_model(
+        self,
+        model_id: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        backend: str | None = None,
+        options: Json | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Loads a model and waits until it answers. Does nothing if it does already.
+
+        `model_id` is "sotto/house", a GGUF file's path, or a Hugging Face id: `org/name`,
+        `org/name:QUANT` or `org/name/file.gguf`, downloaded unless it is in the cache. With `path`, it is
+        any name. `progress` hears "download" or "load", and how far that got, from 0 to 1.
+        """
+        self._handle.require()
+        model_id, where = self._find(model_id, path, progress)
+        desc = self._model_desc(model_id, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
+        loading = Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc)
+        loading.finish(None if progress is None else lambda done: progress("load", done))
+
+    def unload_model(self, model_id: str) -> None:
+        """Frees a model, and waits for that. Requests that still run on it fail."""
+        name = utf8("model_id", self._model_id(model_id))
+        unload, private = lib.sotto_engine_unload_model, lib.SOTTO_REQUEST_PRIVATE
+        Request(self._handle, ModelLoadError, unload, name[0], private).finish()
+
+    def model_list(self) -> str:
+        """The models that answer: a JSON array of OpenAI model objects."""
+        return self._json(lib.sotto_engine_list_models)
+
+    def model_is_loaded(self, model_id: str) -> bool:
+        """Whether a model answers."""
+        import json
+
+        model_id = self._model_id(model_id)
+        return any(model["id"] == model_id for model in json.loads(self.model_list()))
+
+    # Answers, waited for
+
+    def llm_chat_completion(self, request_json: Json) -> str:
+        """Answers an OpenAI chat completion request with a chat completion."""
+        return self._ask("chat", request_json).finish().json
+
+    def llm_chat_completion_stream(self, request_json: Json) -> TokenStream:
+        """Answers an OpenAI chat completion request, chunk by chunk."""
+        return TokenStream(self._ask("chat", request_json, lib.SOTTO_REQUEST_CHUNKS))
+
+    def llm_text_completion(self, request_json: Json) -> str:
+        """Continues an OpenAI text completion request's prompt, as it stands, without a template."""
+        return self._ask("text", request_json).finish().json
+
+    def llm_text_completion_stream(self, request_json: Json) -> TokenStream:
+        """Continues a prompt, chunk by chunk."""
+        return TokenStream(self._ask("text", request_json, lib.SOTTO_REQUEST_CHUNKS))
+
+    # Answers, frame by frame
+
+    def submit(
+        self, op: str, request: Json, user: int = 0, target_tps: float = 0, *, chunks: bool = False
+    ) -> int:
+        """Asks for a "chat" or a "text". Never waits: returns the name that its events will carry.
+
+        `user` comes back in each event; `chunks` has them carry OpenAI chunks in `json`.
+        """
+        flags = lib.SOTTO_REQUEST_CHUNKS if chunks else 0
+        desc = self._request_desc(op, request, flags, user=user, target_tps=target_tps)
+        out = new("sotto_request *")
+        self._handle.call(lib.sotto_engine_submit, desc, out)
+        return int(out[0])
+
+    def events(self) -> Iterator[Event]:
+        """What happened since last asked. Never waits, and never raises for a request that failed."""
+        self._handle.require()
+        return iter(self._take, None)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits for an event, at most `timeout` seconds. For tools and servers, never for a frame."""
+        left = -1 if timeout is None else int(number("timeout", timeout) * 1000)
+        while True:
+            piece = SLICE_MS if left < 0 else min(left, SLICE_MS)
+            if self._handle.call(lib.sotto_engine_wait, piece) != lib.SOTTO_EMPTY:
+                return True
+            if left >= 0 and (left := left - piece) == 0:
+                return False
+
+    def cancel(self, request: int) -> bool:
+        """Asks for a request to end; its last event still comes. False: it is over, or never was."""
+        name = whole("request", request, _MOST_U64)
+        return self._handle.call(lib.sotto_engine_cancel, name) == 0
+
+    def frame_begin(self, *, busy_cores: int = 1, period: float = 0) -> None:
+        """The game begins a frame's work, on so many cores; frames are due every `period` seconds."""
+        desc = struct(
+            "sotto_frame_begin_desc",
+            busy_cores=whole("busy_cores", busy_cores, _MOST_U32),
+            period_ns=min(int(number("period", period) * 1e9), _MOST_U64),
+        )
+        self._handle.call(lib.sotto_engine_frame_begin, desc)
+
+    def frame_end(self, *, busy: float = 0, gpu: float = 0) -> None:
+        """The game has done a frame's work. Seconds that it took, in all and on the GPU, where known."""
+        busy_ms, gpu_ms = number("busy", busy) * 1000, number("gpu", gpu) * 1000
+        desc = struct("sotto_frame_end_desc", busy_ms=busy_ms, gpu_ms=gpu_ms)
+        self._handle.call(lib.sotto_engine_frame_end, desc)
+
+    # Settings
+
+    def set_scheduling_mode(self, mode: str) -> None:
+        """Who comes first: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
+        self._handle.call(lib.sotto_engine_set_mode, choice("mode", mode, _MODES))
+
+    def set_vram_budget_mb(self, mb: int) -> None:
+        """The ceiling on what models loaded from now on take together. 0: none."""
+        self._handle.call(lib.sotto_engine_set_vram_budget, whole("mb", mb, _MOST_MB) * _MB)
+
+    def set_target_tps(self, tps: float) -> None:
+        """The pace of each stream, in tokens per second, also of those under way. 0: as fast as it goes."""
+        self._handle.call(lib.sotto_engine_set_target_tps, number("tps", tps))
+
+    def describe(self) -> dict[str, Any]:
+        """Versions, device, processor, backends, and which modules were passed over and why."""
+        import json
+
+        found: dict[str, Any] = json.loads(self._json(lib.sotto_engine_describe))
+        return found
+
+    # Inside
+
+    def _ask(self, op: str, request: Json, flags: int = 0) -> Request:
+        desc = self._request_desc(op, request, flags | lib.SOTTO_REQUEST_PRIVATE, name="request_json")
+        return Request(self._handle, InferenceError, lib.sotto_engine_submit, desc)
+
+    def _request_desc(
+        self,
+        op: str,
+        request: Json,
+        flags: int,
+        *,
+        user: int = 0,
+        target_tps: float = 0,
+        name: str = "request",
+    ) -> Any:
+        return struct(
+            "sotto_request_desc",
+            op=choice("op", op, _OPS),
+            body=encode(name, self._names.request(_json_text(name, request))),
+            user=whole("user", user, _MOST_U64),
+            flags=flags,
+            target_tps=number("target_tps", target_tps),
+        )
+
+    def _find(
+        self, model_id: str, path: str | os.PathLike[str] | None, progress: Progress | None
+    ) -> tuple[str, str]:
+        """A model's id and its file's path. Downloads the file if it must."""
+        model_id = self._model_id(model_id)
+        return model_id, _path("path", path) if path is not None else locate(model_id, progress) or ""
+
+    def _model_id(self, model_id: str) -> str:
+        return string("model_id", self._names.model("model_id", string("model_id", model_id)))
+
+    def _model_desc(
+        self,
+        model_id: str,
+        path: str,
+        backend: str | None,
+        options: Json | None,
+        *,
+        user: int = 0,
+        flags: int = 0,
+    ) -> Any:
+        return struct(
+            "sotto_model_desc",
+            id=model_id,
+            path=path,
+            backend=string("backend", backend) if backend is not None else "",
+            options=_json_text("options", options) if options is not None else "",
+            user=user,
+            flags=flags,
+        )
+
+    def _take(self) -> Event | None:
+        if not self._taking.acquire(blocking=False):
+            return None  # another thread takes it
+        try:
+            status = self._handle.call(lib.sotto_engine_next_event, self._told)
+            return read_event(self._told) if status == lib.SOTTO_OK else None
+        finally:
+            self._taking.release()
+
+    def _json(self, function: Callable[..., int]) -> str:
+        out = new("sotto_str *")
+        self._handle.call(function, out)
+        return text(out[0])
+
+
+def _path(name: str, path: str | os.PathLike[str] | None) -> str:
+    return "" if path is None else string(name, os.path.expanduser(os.fspath(path)))
+
+
+def _json_text(name: str, value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a {type(value).__name__}; it must be a str of JSON")
+    import json
+
+    return json.dumps(value)

@@ -1,0 +1,32 @@
+"""What can go wrong. Each exception carries the library's own words, and its status."""
+
+from __future__ import annotations
+
+INTERNAL, STATE, CANCELLED = -6, -5, -10  # of the SOTTO_ERROR_ values, those that Python itself raises
+
+
+class SottoError(Exception):
+    """Something failed. `status` is one of the SOTTO_ERROR_ values of `sotto/base.h`."""
+
+    def __init__(self, message: str, status: int = INTERNAL) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+AtelicoError = SottoError  # the name under which the reference interface knows it
+
+
+class ModelLoadError(SottoError):
+    """A model could not be found, loaded or unloaded."""
+
+
+class InferenceError(SottoError):
+    """A model could not answer, or could not go on."""
+
+
+class ArgumentError(ValueError):
+    """What was asked for makes no sense, or is not supported. Caught as `ValueError`."""
+
+    def __init__(self, message: str, status: int = -1) -> None:
+        super().__init__(message)
+        self.status = status

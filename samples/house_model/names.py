@@ -1,0 +1,100 @@
+"""Draws names, things, places and prices from the word lists."""
+
+from random import Random
+
+import words as w
+
+SMALL = {"The", "There", "You", "A", "An", "They", "It", "This", "Look", "My", "People", "Somebody"}
+
+
+def upper(text: str) -> str:
+    """Raises the first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def lower(text: str) -> str:
+    """Lowers the first letter where it is not a name or `I`."""
+    return text[:1].lower() + text[1:] if text.split(" ", 1)[0] in SMALL else text
+
+
+def a_name(rng: Random) -> str:
+    """A given name: mostly invented from syllables."""
+    if rng.random() < 0.2:
+        return rng.choice(w.GIVEN)
+    name = rng.choice(w.ONSETS) + rng.choice(w.VOWELS)
+    if rng.random() < 0.55:
+        name += rng.choice(w.MIDDLES) + rng.choice(w.VOWELS)
+    return name + rng.choice(w.ENDS)
+
+
+def a_town(rng: Random) -> str:
+    """A town, a field or a family: compounds and inventions."""
+    if rng.random() < 0.5:
+        return rng.choice(w.COMPOUND_A) + rng.choice(w.COMPOUND_B)
+    return a_name(rng) + (rng.choice(w.COMPOUND_B) if rng.random() < 0.4 else "")
+
+
+def a_person(rng: Random) -> str:
+    """A name as people are called: one word, two, or with a title."""
+    kind = rng.random()
+    if kind < 0.45:
+        return a_name(rng)
+    if kind < 0.85:
+        return f"{a_name(rng)} {a_town(rng)}"
+    return f"{rng.choice(w.TITLES)} {a_name(rng)}"
+
+
+def a_thing(rng: Random) -> str:
+    """A thing without its article."""
+    thing = rng.choice(w.THINGS)
+    return f"{rng.choice(w.ADJECTIVES)} {thing}" if rng.random() < 0.75 else thing
+
+
+def with_article(thing: str) -> str:
+    """Puts `a` or `an` before it."""
+    return ("an " if thing[0] in "aeiou" else "a ") + thing
+
+
+def a_building(rng: Random) -> str:
+    """A building without its article."""
+    kind = rng.random()
+    if kind < 0.5:
+        return rng.choice(w.BUILDINGS)
+    if kind < 0.8:
+        return f"{rng.choice(w.ADJECTIVES)} {rng.choice(w.BUILDINGS)}"
+    return f"{a_name(rng)} {rng.choice(w.BUILDINGS)}"
+
+
+def a_house(rng: Random) -> str:
+    """The name of an inn, shop or hall."""
+    thing = upper(rng.choice(w.CREATURES + w.THINGS))
+    kind = rng.random()
+    if kind < 0.4:
+        return f"the {upper(rng.choice(w.ADJECTIVES))} {thing}"
+    if kind < 0.7:
+        return f"the {thing} and {upper(rng.choice(w.THINGS))}"
+    return f"the {a_building(rng)} of {a_town(rng)}"
+
+
+def a_spot(rng: Random) -> str:
+    """Where something is, beginning with a preposition."""
+    kind = rng.randrange(7)
+    if kind == 0:
+        return f"{rng.choice(['behind', 'in', 'beside', 'under', 'near', 'above'])} the {a_building(rng)}"
+    if kind == 1:
+        where = rng.choice(["by", "under", "beyond", "near", "behind"])
+        return f"{where} the {rng.choice(w.ADJECTIVES)} {rng.choice(w.FEATURES)}"
+    if kind == 2:
+        return f"{rng.choice(w.DIRECTIONS)} of {a_town(rng)}"
+    if kind == 3:
+        return f"in {a_town(rng)}"
+    if kind == 4:
+        return f"{rng.choice(w.NUMBERS)} miles {rng.choice(w.DIRECTIONS)} of the {rng.choice(w.FEATURES)}"
+    if kind == 5:
+        return f"between the {a_building(rng)} and the {rng.choice(w.FEATURES)}"
+    return f"at {a_house(rng)}"
+
+
+def a_price(rng: Random) -> str:
+    """A number and a coin."""
+    return f"{rng.randint(2, 99) if rng.random() < 0.8 else rng.choice(w.NUMBERS)} {rng.choice(w.MONEY)}"

@@ -1,0 +1,155 @@
+"""Draws a character and writes its sheet in the form that FORMAT.md fixes."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+import words as w
+from facts import Fact, a_bond, a_fact, a_memory, a_quest, a_rumour
+from manners import MANNERS
+from names import a_house, a_name, a_person, a_price, a_town, lower, upper
+
+
+@dataclass
+class Character:
+    """Who answers: what the sheet says and how it is asked to answer."""
+
+    name: str
+    role: str
+    manner: str
+    place: str
+    town: str
+    mood: str
+    time: str
+    visitor: str
+    facts: dict[str, list[Fact]]
+    prices: dict[str, str]
+    actions: list[str]
+    keys: list[str]  # of the JSON answer; none for plain speech
+    told: bool = True  # whether the sheet names the character at all
+    extra: list[str] = field(default_factory=list)
+
+    def call(self, rng: Random) -> str:
+        """What the character calls the visitor."""
+        return (
+            self.visitor if self.visitor and rng.random() < 0.5 else rng.choice(MANNERS[self.manner]["call"])
+        )
+
+    def phrase(self, kind: str, rng: Random, x: str = "") -> str:
+        """One of its manner's phrases."""
+        return upper(rng.choice(MANNERS[self.manner][kind]).format(v=self.call(rng), x=x))
+
+
+@dataclass
+class Reply:
+    """What the character says and does."""
+
+    say: str
+    action: str
+    target: str
+    emotion: str
+
+
+def a_character(rng: Random, size: float) -> Character:
+    """Draws a character. `size` scales how much its sheet holds."""
+
+    def some(make, most: int, chance: float) -> list[Fact]:
+        return (
+            [make(rng) for _ in range(rng.randint(1, max(1, round(most * size))))]
+            if rng.random() < chance
+            else []
+        )
+
+    facts = {
+        "Relationships": some(a_bond, 3, 0.4),
+        "Quests": some(a_quest, 1, 0.35),
+        "Rumours": some(a_rumour, 2, 0.4),
+        "Facts": some(a_fact, 6, 0.9),
+        "Memories": some(a_memory, 2, 0.4),
+    }
+    goods = rng.sample(w.GOODS, rng.randint(1, max(2, round(4 * size)))) if rng.random() < 0.4 else []
+    prices = {good: a_price(rng) for good in goods}
+    keys = []
+    if rng.random() < 0.22:
+        keys = ["say", "emotion", "action", "target"]
+        if rng.random() < 0.15:
+            keys = [key for key in keys if key == "say" or rng.random() < 0.5]
+    actions = rng.sample(w.ACTIONS, rng.randint(4, 9)) if rng.random() < (0.6 if keys else 0.05) else []
+    return Character(
+        name=a_person(rng),
+        role=rng.choice(w.ROLES),
+        manner=rng.choice(list(MANNERS)),
+        place=a_house(rng),
+        town=a_town(rng),
+        mood=rng.choice(w.MOODS),
+        time=rng.choice(["morning", "noon", "afternoon", "evening", "night", "midnight", "dawn", "dusk"]),
+        visitor=a_name(rng) if rng.random() < 0.25 else "",
+        facts=facts,
+        prices=prices,
+        actions=actions,
+        keys=keys,
+    )
+
+
+def sheet(who: Character, rng: Random) -> str:
+    """The system message, in the form that FORMAT.md fixes."""
+    weather = rng.choice(["", ", rain", ", snow", ", fog", ", clear sky", ", wind"])
+    place = f"{who.place}, {who.town}" if rng.random() < 0.6 else who.place
+    blocks = [f"Name: {who.name}"]
+    for line, chance in (
+        (f"Role: {who.role}", 0.9),
+        (f"Manner: {who.manner}", 1.0),
+        (f"Place: {place}", 0.9),
+        (f"Time: {who.time}{weather}", 0.4),
+        (f"Mood: {who.mood}", 0.8),
+    ):
+        if rng.random() < chance or (line.startswith("Mood") and who.keys):
+            blocks.append(line)
+    who.extra = [block.split(":")[0] for block in blocks]
+    if who.visitor:
+        blocks.append(f"Visitor: {who.visitor}")
+    lists = {
+        title: [fact.line + ("" if title in ("Relationships", "Quests") else ".") for fact in facts]
+        for title, facts in who.facts.items()
+    }
+    lists = {
+        "Relationships": lists["Relationships"],
+        "Prices": [f"{good}: {price}" for good, price in who.prices.items()],
+        **lists,
+    }
+    titles = list(lists)
+    if rng.random() < 0.15:
+        rng.shuffle(titles)
+    for title in titles:
+        if lists[title]:
+            blocks.append(f"{title}:\n" + "\n".join(f"- {line}" for line in lists[title]))
+    if who.actions:
+        blocks.append("Actions: " + ", ".join(who.actions))
+    if who.keys:
+        blocks.append("Answer as: JSON" + ("" if len(who.keys) == 4 else f" ({', '.join(who.keys)})"))
+    return "\n".join(blocks)
+
+
+def prose(who: Character, rng: Random) -> str:
+    """The same, as somebody writes it who has not read FORMAT.md."""
+    article = "the" if rng.random() < 0.5 else "a"
+    lines = [
+        f"You are {who.name}, {article} {who.role} at {who.place} in {who.town}.",
+        f"You are {who.manner}.",
+    ]
+    lines += [fact.line + "." for fact in who.facts["Facts"]]
+    lines += [f"{upper(good)} costs {price}." for good, price in who.prices.items()]
+    for title in ("Relationships", "Quests", "Rumours", "Memories"):
+        who.facts[title] = []
+    who.actions, who.keys, who.extra = [], [], ["Name", "Role", "Place"]
+    return " ".join(lines)
+
+
+def styled(who: Character, core: str, rng: Random) -> str:
+    """Wraps the bare answer in the character's manner."""
+    text = upper(core) + "."
+    if rng.random() < 0.6:
+        start = who.phrase("opens", rng)
+        text = f"{start} {text}" if start[-1] in ".!?" else f"{start} {lower(core)}."
+    if rng.random() < 0.6 or len(text.split()) < 7:
+        text += " " + who.phrase("closes", rng)
+    return text

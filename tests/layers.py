@@ -1,0 +1,186 @@
+"""Fails when a file knows of what its layer may not know, or is too long to be read at a sitting."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parents[1]
+LAYERS = {  # what of ours a native layer may include, beside itself
+    "base": set(),
+    "platform": {"base"},
+    "text": {"base"},
+    "gpu": {"base", "platform"},
+    "store": {"base", "platform"},
+    "guard": {"base", "text"},
+    "module": {"base", "platform"},
+    "core": {"base", "platform", "text", "gpu", "store", "guard", "module"},
+    "api": {"base", "core", "text"},
+    "backends": set(),
+}
+ALL = {"base.h", "host.h", "engine.h", "request.h", "model.h", "frame.h", "module.h", "sotto.h"}
+PUBLIC = {  # what of include/sotto; where nothing is said, base.h
+    "base": {"base.h", "host.h"},
+    "module": {"base.h", "host.h", "module.h"},
+    "core": ALL - {"module.h", "sotto.h"},
+    "api": ALL,
+    "backends": {"base.h", "host.h", "module.h"},
+}
+SYSTEM = {"platform", "gpu", "backends"}  # who may include the system's headers
+JSON = re.compile(r"native/(text/|core/codec|backends/)")  # who may include nlohmann's
+SWALLOWS = {"api", "backends"}  # who may say catch (...)
+SWALLOWING_FILES: dict[str, str] = {}  # who else, and why
+STRUCTS = re.compile(r"\bsotto_(\w+_desc|event)\b")  # of calls; they end at api/
+FFI = {"cffi", "_cffi_backend", "_cdef"}
+FFI_FILES = {"_lib", "_call", "_cdef"}
+BINDGEN = {"cffi", "pycparser"}
+LINES = {"include": 300, "native": 400, "python": 400, "tests": 400, "unity": 400}
+SOURCES = {".c", ".h", ".cpp", ".hpp", ".inc", ".py", ".cs"}
+
+
+def native(path: PurePosixPath, text: str) -> Iterator[str]:
+    """What a C++ file of the library includes and says."""
+    layer = path.parts[1]
+    for quote, name in re.findall(r'^\s*#\s*include\s*(["<])([^">]+)', text, re.M):
+        folder = name.split("/")[0]
+        if folder == "sotto":
+            if name.removeprefix("sotto/") not in PUBLIC.get(layer, {"base.h"}):
+                yield f"{layer} may not include {name}"
+        elif quote == '"' and folder in LAYERS and "/" in name:
+            if folder not in LAYERS[layer] | {layer}:
+                yield f"{layer} may not include {folder}"
+            elif layer == folder == "backends" and name.split("/")[1] != path.parts[2]:
+                yield "one backend may not include another"
+        elif folder == "nlohmann":
+            if not JSON.match(str(path)):
+                yield f"nlohmann belongs in {JSON.pattern}"
+        elif layer != "backends" and quote == '"':
+            yield f"{name} is no file of a layer"
+        elif layer not in SYSTEM and re.search(r"[/.]", name):
+            yield f"{layer} may not include {name}, of the system or of others"
+    if "catch (...)" in text and layer not in SWALLOWS and str(path) not in SWALLOWING_FILES:
+        yield "catch (...) belongs in api/boundary.hpp"
+    if layer == "core" and (struct := STRUCTS.search(text)):
+        yield f"{struct[0]} ends at api/"
+
+
+def imports(path: PurePosixPath, text: str) -> Iterator[str]:
+    """What a Python file imports, with its dots: `from ._lib import ffi` is `._lib.ffi`."""
+    for node in ast.walk(ast.parse(text, str(path))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (f"{node.module}." if node.module else "")
+            yield from (module + name.name for name in node.names)
+
+
+def package(path: PurePosixPath, text: str) -> Iterator[str]:
+    """Only two modules of the Python package know of cffi; the others have `lib`, and `_call`."""
+    for name in imports(path, text):
+        parts = re.split(r"\.+", name)
+        if path.stem not in FFI_FILES and (set(parts) & FFI or parts[-1] in ("ffi", "_lib")):
+            yield f"{name} is for _call alone; go through that"
+
+
+def bindgen(path: PurePosixPath, text: str) -> Iterator[str]:
+    """The generator needs the standard library, cffi and pycparser, and nothing of ours."""
+    own = {file.stem for file in (ROOT / "native/bindgen").glob("*.py")}
+    for name in imports(path, text):
+        if name.split(".")[0] not in own | BINDGEN | sys.stdlib_module_names:
+            yield f"bindgen may not import {name}"
+
+
+def abi(path: PurePosixPath, text: str) -> Iterator[str]:
+    """The ABI's tests see what a game sees."""
+    for name in re.findall(r'^\s*#\s*include\s*["<]([^">]+)', text, re.M):
+        if "/" in name and not name.startswith("sotto/"):
+            yield f"tests/abi may not include {name}"
+
+
+def csharp(path: PurePosixPath, text: str) -> Iterator[str]:
+    """What crosses the border is generated, and blittable."""
+    for word in ("DllImport", "MarshalAs"):
+        if re.search(rf"\[\s*{word}\b", text) and ".g." not in path.name:
+            yield f"[{word}] belongs in Native.g.cs"
+
+
+def violations(path: PurePosixPath, text: str) -> list[str]:
+    """Everything that is wrong with one file."""
+    found: list[str] = []
+    generated = ".g." in path.name or path.name == "_cdef.py"
+    if not generated and (count := text.count("\n")) > LINES[path.parts[0]]:
+        found.append(f"{count} lines; split it")
+    if path.parts[0] == "native" and path.suffix in (".c", ".h", ".cpp", ".hpp"):
+        if path.parts[1] in LAYERS:
+            found += native(path, text)
+        else:
+            found.append("native has no such layer")
+    elif path.parts[:2] == ("native", "bindgen"):
+        found += bindgen(path, text)
+    elif path.parts[0] == "python" and path.suffix == ".py":
+        found += package(path, text)
+    elif path.parts[:2] == ("tests", "abi") and path.suffix in (".c", ".cpp", ".hpp"):
+        found += abi(path, text)
+    elif path.suffix == ".cs":
+        found += csharp(path, text)
+    return [f"{path}: {what}" for what in found]
+
+
+OFFENCES = {
+    "native/core/a.cpp": '#include "api/boundary.hpp"\n',
+    "native/base/a.hpp": '#include "platform/file.hpp"\n',
+    "native/store/a.cpp": '#include "guard/rules.hpp"\n',
+    "native/text/a.cpp": "#include <sotto/request.h>\n",
+    "native/core/b.cpp": "#include <sotto/module.h>\n",
+    "native/core/c.cpp": "#include <nlohmann/json.hpp>\n",
+    "native/core/d.cpp": "#include <unistd.h>\n",
+    "native/core/e.cpp": "#include <llama/llama.h>\n",
+    "native/core/f.cpp": '#include "llama.h"\n',
+    "native/core/g.cpp": "try { x(); } catch (...) {}\n",
+    "native/core/h.cpp": "void f(const sotto_engine_desc& desc);\n",
+    "native/backends/llama/a.cpp": '#include "base/error.hpp"\n',
+    "native/backends/llama/b.cpp": '#include "backends/proxy/http.hpp"\n',
+    "native/elsewhere/a.cpp": "\n",
+    "native/bindgen/a.py": "import numpy\n",
+    "native/text/long.cpp": "\n" * 401,
+    "include/sotto/long.h": "\n" * 301,
+    "python/sotto/engine.py": "from ._cdef import ffi\n",
+    "python/sotto/faces/a.py": "from .._call import ffi\n",
+    "python/sotto/model.py": "def f():\n    import cffi\n",
+    "python/sotto/request.py": "from . import _lib\n",
+    "tests/abi/a.cpp": '#include "core/engine.hpp"\n',
+    "unity/Runtime/A.cs": '[DllImport("sotto")] static extern int f();\n',
+}
+GOOD = {
+    "native/core/a.cpp": '#include <vector>\n#include <sotto/request.h>\n#include "text/utf8_stream.hpp"\n',
+    "native/api/a.cpp": '#include <sotto/sotto.h>\n#include "core/engine.hpp"\n// catch (...)\n',
+    "native/text/a.hpp": '#include <nlohmann/json.hpp>\n#include "base/error.hpp"\n',
+    "native/platform/a.cpp": "#include <sys/mman.h>\n",
+    "native/backends/llama/a.cpp": '#include <sotto/module.h>\n#include "llama.h"\n#include <unistd.h>\n',
+    "python/sotto/_call.py": "from ._lib import ffi, lib\n",
+    "python/sotto/engine.py": "from . import _call\nfrom ._lib import lib, library_folder\nimport json\n",
+    "tests/abi/a.cpp": '#include <cstdio>\n#include <sotto/sotto.h>\n#include "sizes.g.h"\n',
+    "unity/Runtime/Native/Native.g.cs": "\n" * 500,
+}
+
+
+def controls() -> list[str]:
+    """A check that lets an offence through, or refuses what is right, is none."""
+    wrong = [f"lets {p} through" for p, t in OFFENCES.items() if not violations(PurePosixPath(p), t)]
+    return wrong + [line for p, t in GOOD.items() for line in violations(PurePosixPath(p), t)]
+
+
+def main() -> int:
+    files = [p for top in LINES for p in sorted((ROOT / top).rglob("*")) if p.suffix in SOURCES]
+    problems = controls()
+    for path in files:
+        problems += violations(PurePosixPath(path.relative_to(ROOT).as_posix()), path.read_text())
+    print("\n".join(problems) or f"layers: {len(files)} files keep to them")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

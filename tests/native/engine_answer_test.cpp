@@ -1,0 +1,312 @@
+// What a request is told, from its first event to its last.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+#include "support/tapped_backend.hpp"
+#include "text/json_reader.hpp"
+#include "text/utf8_stream.hpp"
+
+using namespace test;
+using sotto::Json;
+
+namespace {
+
+std::vector<sotto_event_kind> kinds(const History& history) {
+    std::vector<sotto_event_kind> all;
+    for (const auto& event : history) {
+        if (all.empty() || event.kind != SOTTO_EVENT_TEXT || all.back() != SOTTO_EVENT_TEXT) {
+            all.push_back(event.kind);
+        }
+    }
+    return all;
+}
+
+const Told& finish_of(const History& history) {
+    for (const auto& event : history) {
+        if (event.kind == SOTTO_EVENT_FINISH) {
+            return event;
+        }
+    }
+    FAIL("there is no FINISH");
+    return history.front();
+}
+
+// A script without tokens says the last message back, word by word.
+const char* const kEcho = "{}";
+
+} // namespace
+
+TEST_CASE("an answer is accepted, spoken, finished and done, in that order") {
+    Game game;
+    game.have("npc", kEcho);
+    const auto request = game.ask("npc", "one two three", {.user = 42});
+    const auto& history = game.finish(request);
+    CHECK(
+        kinds(history) ==
+        std::vector<sotto_event_kind>{
+            SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_TEXT, SOTTO_EVENT_FINISH, SOTTO_EVENT_DONE
+        }
+    );
+    CHECK(said(history) == "one two three");
+    CHECK(count(history, SOTTO_EVENT_TEXT) == 3);
+    CHECK(finish_of(history).text == "stop");
+    CHECK(done(history).status == SOTTO_OK);
+    CHECK(done(history).text.empty());
+    CHECK(done(history).tokens == 3);
+    CHECK(std::all_of(history.begin(), history.end(), [&](const Told& event) {
+        return event.user == 42 && event.request == request;
+    }));
+}
+
+TEST_CASE("the last event holds the whole response, and its counts are true") {
+    Game game;
+    game.have("npc", R"({"tokens": ["Hel", "lo"], "prompt_tokens": 10, "cached_tokens": 4})");
+    const auto response = Json::parse(done(game.finish(game.ask("npc", "hi"))).json);
+    CHECK(response["object"] == "chat.completion");
+    CHECK(response["model"] == "npc");
+    CHECK(response["choices"][0]["message"]["content"] == "Hello");
+    CHECK(response["choices"][0]["finish_reason"] == "stop");
+    CHECK(response["usage"]["prompt_tokens"] == 10);
+    CHECK(response["usage"]["prompt_tokens_details"]["cached_tokens"] == 4);
+    CHECK(response["usage"]["completion_tokens"] == 2);
+    CHECK(response["usage"]["total_tokens"] == 12);
+    CHECK(response["timings"]["first_token_ms"] >= response["timings"]["prompt_ms"]);
+}
+
+TEST_CASE("a prompt that the model remembers whole needs no work") {
+    Game game;
+    game.have("npc", R"({"tokens": ["a"], "prompt_tokens": 10, "cached_tokens": 12})");
+    const auto response = Json::parse(done(game.finish(game.ask("npc", "hi"))).json);
+    CHECK(response["usage"]["prompt_tokens_details"]["cached_tokens"] == 10);
+    CHECK(response["choices"][0]["message"]["content"] == "a");
+}
+
+TEST_CASE("a text completion answers its prompt") {
+    Game game;
+    game.have("npc", kEcho);
+    const auto request =
+        game.submit(R"({"model": "npc", "prompt": "once upon a time"})", {}, SOTTO_OP_TEXT);
+    const auto& history = game.finish(request);
+    CHECK(said(history) == "once upon a time");
+    CHECK(Json::parse(done(history).json)["choices"][0]["text"] == "once upon a time");
+}
+
+TEST_CASE("chunks come with the events when they are asked for, and make up the answer") {
+    Game game;
+    game.have("npc", kEcho);
+    const auto request = game.ask(
+        "npc", "a b c", {.more = R"(, "stream_options": {"include_usage": true})", .flags = SOTTO_REQUEST_CHUNKS}
+    );
+    const auto& history = game.finish(request);
+    CHECK(kinds(history)[3] == SOTTO_EVENT_USAGE);
+    CHECK(done(history).json.empty());
+    std::string content;
+    for (const auto& event : history) {
+        const bool has_chunk = event.kind == SOTTO_EVENT_TEXT || event.kind == SOTTO_EVENT_FINISH ||
+                               event.kind == SOTTO_EVENT_USAGE;
+        REQUIRE(event.json.empty() != has_chunk);
+        if (event.kind == SOTTO_EVENT_TEXT) {
+            const auto delta = Json::parse(event.json)["choices"][0]["delta"];
+            CHECK(delta["content"] == event.text);
+            CHECK(delta.contains("role") == content.empty());
+            content += delta["content"];
+        } else if (event.kind == SOTTO_EVENT_USAGE) {
+            CHECK(Json::parse(event.json)["usage"]["completion_tokens"] == 3);
+        }
+    }
+    CHECK(content == "a b c");
+    CHECK(Json::parse(finish_of(history).json)["choices"][0]["finish_reason"] == "stop");
+    const auto plain = game.ask("npc", "a", {.flags = SOTTO_REQUEST_CHUNKS});
+    CHECK(count(game.finish(plain), SOTTO_EVENT_USAGE) == 0);
+}
+
+TEST_CASE("characters are told whole, however the tokens cut them") {
+    Game game;
+    game.have("npc", R"({"hex": ["e2", "82ac", "61f0", "9f", "98", "80", "c3"]})");
+    const auto& history = game.finish(game.ask("npc", "hi"));
+    for (const auto& event : history) {
+        CHECK(sotto::is_utf8(event.text));
+    }
+    CHECK(said(history) == "\xE2\x82\xAC" "a" "\xF0\x9F\x98\x80" "\xEF\xBF\xBD");
+    CHECK(finish_of(history).tokens == 7);
+    CHECK(Json::parse(done(history).json)["choices"][0]["message"]["content"] == said(history));
+}
+
+TEST_CASE("a stop sequence ends the answer, and no part of it is ever told") {
+    Game game;
+    game.have("npc", R"({"tokens": ["Hello", " E", "N", "D", " and more"]})");
+    const auto& stopped = game.finish(game.ask("npc", "hi", {.more = R"(, "stop": ["END", "never"])"}));
+    CHECK(said(stopped) == "Hello ");
+    CHECK(finish_of(stopped).text == "stop");
+    CHECK(done(stopped).tokens == 4);
+    const auto& whole = game.finish(game.ask("npc", "hi", {.more = R"(, "stop": "ENDING")"}));
+    CHECK(said(whole) == "Hello END and more");
+    const auto& held = game.finish(game.ask("npc", "hi", {.more = R"(, "stop": " and more!")"}));
+    CHECK(said(held) == "Hello END and more"); // what was held back is text after all
+}
+
+TEST_CASE("an answer is no longer than it may be") {
+    Game game;
+    game.have("npc", R"({"tokens": ["a", "b", "c"], "loop": true})");
+    const auto& history = game.finish(game.ask("npc", "hi", {.more = R"(, "max_tokens": 5)"}));
+    CHECK(said(history) == "abcab");
+    CHECK(finish_of(history).text == "length");
+    CHECK(Json::parse(done(history).json)["usage"]["completion_tokens"] == 5);
+    const auto& cut = game.finish(game.ask("npc", "hi", {.more = R"(, "max_tokens": 2, "stop": "bc")"}));
+    CHECK(said(cut) == "ab"); // held back, then told
+    CHECK(finish_of(cut).text == "length");
+    game.have("full", R"({"tokens": ["a"], "finish": "length"})");
+    CHECK(finish_of(game.finish(game.ask("full", "hi"))).text == "length");
+    game.have("mute", R"({"tokens": []})");
+    const auto& mute = game.finish(game.ask("mute", "hi"));
+    CHECK(kinds(mute) == std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_FINISH, SOTTO_EVENT_DONE});
+    CHECK(done(mute).tokens == 0);
+}
+
+TEST_CASE("a bad request ends with the reason, and is never accepted") {
+    Game game;
+    game.have("npc", kEcho);
+    const auto& bad = game.finish(game.submit("{\"model\": \"npc\"}"));
+    CHECK(bad.size() == 1);
+    CHECK(done(bad).status == SOTTO_ERROR_ARGUMENT);
+    CHECK(done(bad).text == "messages is missing; it must be an array of messages");
+    const auto& lost = game.finish(game.ask("nobody", "hi"));
+    CHECK(done(lost).status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(done(lost).text == "no model is loaded as \"nobody\"; load it first");
+    CHECK(done(game.finish(game.ask("npc", "hi", {.more = R"(, "n": 2)"}))).status == SOTTO_ERROR_UNSUPPORTED);
+}
+
+TEST_CASE("a stream that cannot be opened fails alone") {
+    Game game;
+    game.have("npc", kEcho);
+    game.have("shy", R"({"fail_open": "not now"})");
+    const auto good = game.ask("npc", "still here");
+    const auto& failed = game.finish(game.ask("shy", "hi"));
+    CHECK(kinds(failed) == std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_DONE});
+    CHECK(done(failed).status == SOTTO_ERROR_INFERENCE);
+    CHECK(done(failed).text == "not now");
+    CHECK(said(game.finish(good)) == "still here");
+    CHECK(done(game.finish(game.ask("shy", "again"))).text == "not now"); // and gives its place back
+}
+
+TEST_CASE("a step that fails as a whole fails every stream in it") {
+    Gate gate;
+    TappedBackend backend;
+    backend.tap = [&](Point point, const sotto_step*) {
+        if (point == Point::step) {
+            gate.pass();
+        }
+    };
+    Game game(backend.table());
+    game.have("npc", R"({"tokens": ["a", "b", "c", "d"], "fail_step": 2})");
+    gate.shut();
+    const auto first = game.ask("npc", "hi");
+    REQUIRE(gate.reached());
+    const auto second = game.ask("npc", "hi");
+    game.until_told(second, SOTTO_EVENT_ACCEPTED);
+    gate.open();
+    for (const auto request : {first, second}) {
+        const auto& history = game.finish(request);
+        CHECK(done(history).status == SOTTO_ERROR_INFERENCE);
+        CHECK(done(history).text == "the script fails the step at token 2");
+    }
+    CHECK(backend.count(Point::open) == 2);
+}
+
+TEST_CASE("a stream that fails in a step leaves the others in it alone") {
+    TappedBackend backend;
+    Gate gate;
+    backend.tap = [&](Point point, const sotto_step* step) {
+        if (point == Point::step) {
+            gate.pass();
+        } else if (point == Point::stepped && step->count == 2) {
+            step->work[1]->status = SOTTO_ERROR_INFERENCE;
+            step->work[1]->why = str("this one is unwell");
+        }
+    };
+    Game game(backend.table());
+    game.have("npc", kEcho);
+    gate.shut();
+    const auto first = game.ask("npc", "a b c d e f g h");
+    REQUIRE(gate.reached());
+    const auto second = game.ask("npc", "a b c d e f g h");
+    game.until_told(second, SOTTO_EVENT_ACCEPTED);
+    gate.open();
+    CHECK(done(game.finish(second)).status == SOTTO_ERROR_INFERENCE);
+    CHECK(done(game.of(second)).text == "this one is unwell");
+    CHECK(said(game.finish(first)) == "a b c d e f g h");
+    game.have("frail", R"({"fail_at": 2})");
+    const auto& frail = game.finish(game.ask("frail", "a b c d"));
+    CHECK(said(frail) == "a b");
+    CHECK(done(frail).text == "the script fails at token 2");
+}
+
+TEST_CASE("streams that speak together share one step, unless the model cannot") {
+    for (const bool together : {true, false}) {
+        Gate gate;
+        TappedBackend backend;
+        backend.tap = [&](Point point, const sotto_step*) {
+            if (point == Point::step) {
+                gate.pass();
+            }
+        };
+        Game game(backend.table());
+        game.have("npc", together ? "{}" : R"({"batchable": false})");
+        gate.shut();
+        std::vector<sotto_request> all = {game.ask("npc", "one two three four")};
+        REQUIRE(gate.reached());
+        all.push_back(game.ask("npc", "five six seven"));
+        all.push_back(game.ask("npc", "eight nine"));
+        game.until_told(all[2], SOTTO_EVENT_ACCEPTED);
+        gate.open();
+        CHECK(said(game.finish(all[0])) == "one two three four");
+        CHECK(said(game.finish(all[1])) == "five six seven");
+        CHECK(said(game.finish(all[2])) == "eight nine");
+        std::size_t most = 0;
+        for (const auto& step : backend.steps()) {
+            most = std::max(most, step.tokens.size());
+        }
+        CHECK(most == (together ? 3 : 1));
+    }
+}
+
+TEST_CASE("whoever asked first is answered first") {
+    Game game;
+    game.have("npc", R"({"streams": 1})");
+    std::vector<sotto_request> asked;
+    for (int i = 0; i < 8; ++i) {
+        asked.push_back(game.ask("npc", "one two three"));
+    }
+    game.finish(asked.back());
+    std::vector<sotto_request> ended;
+    for (const auto& event : game.all()) {
+        if (event.kind == SOTTO_EVENT_DONE && event.tokens > 0) {
+            ended.push_back(event.request);
+        }
+    }
+    CHECK(ended == asked);
+}
+
+TEST_CASE("a long prompt is cut into slices, smaller where graphics come first") {
+    for (const auto& [mode, most] :
+         {std::pair(SOTTO_MODE_PRIORITIZE_GRAPHICS, 32U), std::pair(SOTTO_MODE_PRIORITIZE_COMPUTE, 512U)}) {
+        TappedBackend backend;
+        sotto_engine_desc desc{};
+        desc.mode = mode;
+        Game game(desc, backend.table());
+        game.have("npc", R"({"tokens": ["a"], "prompt_tokens": 2000})");
+        game.finish(game.ask("npc", "hi"));
+        std::uint32_t total = 0;
+        for (const auto& step : backend.steps()) {
+            REQUIRE(step.tokens.size() == 1);
+            CHECK(step.tokens[0] <= most);
+            CHECK((step.thread_class == SOTTO_THREAD_NORMAL) == (mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
+            total += step.tokens[0];
+        }
+        CHECK(total == 2000);
+    }
+}

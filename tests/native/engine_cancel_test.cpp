@@ -1,0 +1,239 @@
+// A request can be cancelled wherever it is, and its last event comes at once.
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+#include "support/tapped_backend.hpp"
+
+using namespace test;
+
+namespace {
+
+// An engine whose backend stops at a point until the gate opens.
+struct Held {
+    explicit Held(Point at) {
+        backend.tap = [this, at](Point point, const sotto_step* step) {
+            if (point == at) {
+                gate.pass();
+            }
+            if (point == Point::step && wait_for_abort) {
+                while (step->gate(step->context) == 0) {
+                    std::this_thread::yield();
+                }
+                ++aborted;
+            }
+        };
+    }
+
+    // Cancels; the last event must come although the backend stands still.
+    void cancel_now(Game& game, sotto_request request) {
+        CHECK(sotto_engine_cancel(game.engine(), request) == SOTTO_OK);
+        const auto& last = done(game.finish(request));
+        CHECK(last.status == SOTTO_ERROR_CANCELLED);
+        CHECK_FALSE(last.text.empty());
+    }
+
+    Gate gate;
+    TappedBackend backend;
+    std::atomic<bool> wait_for_abort{false};
+    std::atomic<int> aborted{0};
+};
+
+const char* const kEndless = R"({"tokens": ["a"], "loop": true})";
+
+} // namespace
+
+TEST_CASE("a request that waits for room is cancelled, and never reaches the model") {
+    Held held(Point::step);
+    Game game(held.backend.table());
+    game.have("npc", R"({"streams": 1})");
+    held.gate.shut();
+    const auto first = game.ask("npc", "one two");
+    REQUIRE(held.gate.reached());
+    const auto second = game.ask("npc", "three");
+    game.until_told(second, SOTTO_EVENT_ACCEPTED);
+    held.cancel_now(game, second);
+    held.gate.open();
+    CHECK(said(game.finish(first)) == "one two");
+    CHECK(held.backend.count(Point::open) == 1);
+}
+
+TEST_CASE("a request is cancelled while its stream is opened, and the stream is closed") {
+    Held held(Point::open);
+    Game game(held.backend.table());
+    game.have("npc");
+    held.gate.shut();
+    const auto request = game.ask("npc", "hi");
+    REQUIRE(held.gate.reached());
+    held.cancel_now(game, request);
+    CHECK(count(game.of(request), SOTTO_EVENT_TEXT) == 0);
+    held.gate.open();
+    CHECK(said(game.finish(game.ask("npc", "still there"))) == "still there");
+    game.end();
+    CHECK(held.backend.count(Point::open) == held.backend.count(Point::close));
+    CHECK(held.backend.count(Point::unload) == 1);
+}
+
+TEST_CASE("a step under way is told to end when nobody wants it any more") {
+    for (const char* script : {kEndless, R"({"tokens": ["a"], "prompt_tokens": 100000})"}) { // speaking, prompting
+        Held held(Point::step);
+        Game game(held.backend.table());
+        game.have("npc", script);
+        const auto request = game.ask("npc", "hi");
+        REQUIRE(held.gate.reached(3));
+        held.wait_for_abort = true;
+        held.cancel_now(game, request);
+        REQUIRE(game.until([&] { return held.aborted > 0 || held.backend.count(Point::close) == 1; }));
+        REQUIRE(game.until([&] { return held.backend.count(Point::close) == 1; }));
+        held.wait_for_abort = false;
+        game.drain();
+        CHECK(game.of(request).back().kind == SOTTO_EVENT_DONE); // nothing comes after it
+    }
+}
+
+TEST_CASE("a step goes on for as long as one stream in it is wanted") {
+    Held held(Point::step);
+    Game game(held.backend.table());
+    game.have("npc", kEndless);
+    held.gate.shut();
+    const auto first = game.ask("npc", "hi");
+    REQUIRE(held.gate.reached());
+    const auto second = game.ask("npc", "hi");
+    game.until_told(second, SOTTO_EVENT_ACCEPTED);
+    held.gate.open();
+    game.until_told(second, SOTTO_EVENT_TEXT, 3);
+    held.wait_for_abort = true; // from the next step on, each waits until it is aborted
+    REQUIRE(held.gate.reached(static_cast<int>(held.backend.steps().size())));
+    held.cancel_now(game, second);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(held.aborted == 0);
+    held.cancel_now(game, first);
+    REQUIRE(game.until([&] { return held.backend.count(Point::close) == 2; }));
+    CHECK(held.aborted <= 1);
+}
+
+TEST_CASE("loading is cancelled at once, and the model does not come") {
+    Held held(Point::load);
+    Game game(held.backend.table());
+    held.gate.shut();
+    const auto loading = game.load("npc", "{}");
+    REQUIRE(held.gate.reached());
+    held.cancel_now(game, loading);
+    held.gate.open();
+    CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
+    game.end();
+    CHECK(held.backend.count(Point::unload) == 0);
+}
+
+TEST_CASE("loading that was cancelled too late for the backend leaves no model behind") {
+    Gate loaded;
+    TappedBackend backend;
+    backend.tap = [&](Point point, const sotto_step*) {
+        if (point == Point::load) {
+            loaded.pass();
+        }
+    };
+    auto table = backend.table();
+    table.open = [](void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
+        auto deaf = *source;
+        deaf.progress = [](void*, float) { return 0; };
+        return static_cast<TappedBackend*>(self)->table().open(self, &deaf, model, info, why);
+    };
+    Game game(table);
+    loaded.shut();
+    const auto loading = game.load("npc", "{}");
+    REQUIRE(loaded.reached());
+    game.cancel(loading);
+    CHECK(done(game.finish(loading)).status == SOTTO_ERROR_CANCELLED);
+    loaded.open();
+    REQUIRE(game.until([&] { return backend.count(Point::unload) == 1; }));
+    CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
+}
+
+TEST_CASE("who still wants a model gets it when another cancels") {
+    Held held(Point::load);
+    Game game(held.backend.table());
+    held.gate.shut();
+    const auto first = game.load("npc", "{}");
+    REQUIRE(held.gate.reached());
+    const auto second = game.load("npc", "{}");
+    game.until_told(second, SOTTO_EVENT_ACCEPTED);
+    held.cancel_now(game, first);
+    held.gate.open();
+    CHECK(done(game.finish(second)).status == SOTTO_OK);
+    CHECK(held.backend.count(Point::load) == 1);
+}
+
+TEST_CASE("a model whose loading was cancelled can be loaded again at once, also from elsewhere") {
+    for (const char* script : {"{}", R"({"tokens": ["another"]})"}) {
+        Held held(Point::load);
+        Game game(held.backend.table());
+        held.gate.shut();
+        const auto first = game.load("npc", "{}");
+        REQUIRE(held.gate.reached());
+        held.cancel_now(game, first);
+        const auto second = game.load("npc", script);
+        held.gate.open();
+        CHECK(done(game.finish(second)).text == "");
+        CHECK(done(game.of(second)).status == SOTTO_OK);
+        CHECK_FALSE(said(game.finish(game.ask("npc", "hi"))).empty());
+    }
+}
+
+TEST_CASE("an unload cannot be cancelled, and says so by succeeding") {
+    Held held(Point::unload);
+    Game game(held.backend.table());
+    game.have("npc");
+    held.gate.shut();
+    const auto leaving = game.unload("npc");
+    REQUIRE(held.gate.reached());
+    CHECK(sotto_engine_cancel(game.engine(), leaving) == SOTTO_OK);
+    held.gate.open();
+    CHECK(done(game.finish(leaving)).status == SOTTO_OK);
+}
+
+TEST_CASE("a request that is over, or never was, has nothing to cancel") {
+    Game game;
+    game.have("npc");
+    const auto request = game.ask("npc", "hi");
+    game.finish(request);
+    for (const sotto_request name : {request, request + 1, sotto_request{0}, UINT64_MAX}) {
+        CHECK(sotto_engine_cancel(game.engine(), name) == SOTTO_EMPTY);
+    }
+}
+
+TEST_CASE("whoever cancels many times is told once") {
+    Held held(Point::step);
+    Game game(held.backend.table());
+    game.have("npc", kEndless);
+    held.gate.shut();
+    const auto request = game.ask("npc", "hi");
+    REQUIRE(held.gate.reached());
+    for (int i = 0; i < 50; ++i) {
+        game.cancel(request);
+    }
+    game.finish(request);
+    held.gate.open();
+    CHECK(said(game.finish(game.ask("npc", "x", {.more = R"(, "max_tokens": 2)"}))) == "aa");
+    CHECK(count(game.of(request), SOTTO_EVENT_DONE) == 1);
+}
+
+TEST_CASE("a request cancelled in the call after it was submitted is told so, wherever it had got to") {
+    Game game;
+    game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 2})");
+    std::vector<sotto_request> all;
+    for (int i = 0; i < 500; ++i) {
+        all.push_back(game.ask("npc", "hi"));
+        game.cancel(all.back());
+    }
+    for (const auto request : all) {
+        const auto& history = game.finish(request);
+        CHECK(done(history).status == SOTTO_ERROR_CANCELLED);
+        CHECK(count(history, SOTTO_EVENT_ACCEPTED) <= 1);
+    }
+}

@@ -1,0 +1,125 @@
+// The queue between the control thread and the host.
+#include "core/event.hpp"
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using sotto::Event;
+using sotto::EventQueue;
+
+namespace {
+
+std::unique_ptr<Event> event_of(std::uint64_t number) {
+    auto event = std::make_unique<Event>();
+    event->user = number;
+    event->text = "the text of event " + std::to_string(number); // too long to be kept in place
+    return event;
+}
+
+const Event* take(EventQueue& queue) {
+    const Event* taken = nullptr;
+    queue.take([&](const Event& event) { taken = &event; });
+    return taken;
+}
+
+} // namespace
+
+TEST_CASE("events come in the order in which they happened") {
+    EventQueue queue;
+    CHECK(take(queue) == nullptr);
+    CHECK(queue.empty());
+    for (std::uint64_t i = 0; i < 5; ++i) {
+        queue.push(event_of(i));
+    }
+    CHECK_FALSE(queue.empty());
+    for (std::uint64_t i = 0; i < 5; ++i) {
+        const Event* taken = take(queue);
+        REQUIRE(taken != nullptr);
+        CHECK(taken->user == i);
+    }
+    CHECK(queue.empty());
+    CHECK(take(queue) == nullptr);
+}
+
+TEST_CASE("an event stays until the next is asked for, whatever is freed meanwhile") {
+    EventQueue queue;
+    queue.push(event_of(1));
+    queue.push(event_of(2));
+    const Event* first = take(queue);
+    queue.recycle();
+    CHECK(first->text == "the text of event 1");
+    const Event* second = take(queue);
+    queue.recycle();
+    CHECK(second->text == "the text of event 2");
+    CHECK(take(queue) == nullptr);
+    queue.recycle();
+    CHECK(second->user == 2); // nothing came after it
+}
+
+TEST_CASE("a push wakes whoever waits for events") {
+    EventQueue queue;
+    std::thread waiter([&] {
+        for (;;) {
+            const auto seen = queue.arrived().value();
+            if (!queue.empty()) {
+                return;
+            }
+            queue.arrived().wait(seen, -1);
+        }
+    });
+    queue.push(event_of(1));
+    waiter.join();
+}
+
+TEST_CASE("what nobody took is freed with the queue") { // the leak checker is the judge
+    EventQueue queue;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        queue.push(event_of(i));
+    }
+    take(queue);
+    take(queue);
+}
+
+TEST_CASE("threads that take at once harm nothing, and each event is taken once") {
+    constexpr std::uint64_t kEvents = 20'000;
+    constexpr int kThreads = 3;
+    EventQueue queue;
+    std::atomic<std::uint64_t> taken{0};
+    std::vector<std::set<std::uint64_t>> seen(kThreads);
+    std::atomic<bool> torn{false};
+    std::vector<std::thread> threads;
+    for (auto& mine : seen) {
+        threads.emplace_back([&] {
+            while (taken.load() < kEvents) {
+                const bool any = queue.take([&](const Event& event) {
+                    mine.insert(event.user);
+                    torn = torn || event.text != "the text of event " + std::to_string(event.user);
+                });
+                taken += any ? 1 : 0;
+                if (!any) {
+                    std::this_thread::yield();
+                }
+            }
+        });
+    }
+    for (std::uint64_t i = 0; i < kEvents; ++i) {
+        queue.push(event_of(i));
+        queue.recycle();
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    CHECK_FALSE(torn.load());
+    std::set<std::uint64_t> all;
+    for (const auto& mine : seen) {
+        all.insert(mine.begin(), mine.end());
+    }
+    CHECK(all.size() == kEvents);
+    CHECK(queue.empty());
+}

@@ -1,0 +1,121 @@
+// Damaged files: an error, or a model that babbles, and never the end of the process.
+#include "module_under_test.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <doctest/doctest.h>
+#include <random>
+
+using namespace under_test;
+
+namespace {
+
+struct Damaged {
+    std::string content;
+
+    static sotto_status SOTTO_CALL on_open(void* self, sotto_str, void** file, uint64_t* size) {
+        *file = self;
+        *size = static_cast<Damaged*>(self)->content.size();
+        return SOTTO_OK;
+    }
+    static sotto_status SOTTO_CALL on_read(void*, void* file, uint64_t offset, void* buffer, uint64_t bytes) {
+        const auto& content = static_cast<Damaged*>(file)->content;
+        if (offset + bytes > content.size()) {
+            return SOTTO_ERROR_INTERNAL;
+        }
+        std::memcpy(buffer, content.data() + offset, bytes);
+        return SOTTO_OK;
+    }
+    static void SOTTO_CALL on_close(void*, void*) {}
+};
+
+// Opens it and, if that works, lets it say four tokens. Whether it worked.
+bool survives(Damaged& damaged) {
+    auto access = SOTTO_INIT(sotto_file_access);
+    access.open = Damaged::on_open;
+    access.read = Damaged::on_read;
+    access.close = Damaged::on_close;
+    access.self = &damaged;
+    Model model({.path = "damaged", .options = R"({"parallel": 1})", .files = &access});
+    if (!model) {
+        CHECK(!model.why.empty());
+        CHECK(
+            (model.status == SOTTO_ERROR_MODEL || model.status == SOTTO_ERROR_UNSUPPORTED ||
+             model.status == SOTTO_ERROR_MEMORY)
+        );
+        return false;
+    }
+    Stream talk(model, chat("who is the king"));
+    talk.run(4);
+    Stream text(model, completion("who is the king"), SOTTO_OP_TEXT);
+    text.run(4);
+    return true;
+}
+
+std::size_t header_of(const std::string& content) {
+    const auto last = content.rfind("weight"); // the name of the last tensor
+    return last + 64;
+}
+
+void damage(const std::string& file, int times, unsigned seed) {
+    const auto whole = read_file(tiny(file.c_str()));
+    const auto header = header_of(whole);
+    std::mt19937 random(seed);
+    int opened = 0;
+    for (int i = 0; i < times; ++i) {
+        Damaged damaged{whole};
+        const auto at = random() % header;
+        const auto byte =
+            i % 2 == 0 ? static_cast<char>(whole[at] ^ (1 << random() % 8)) : static_cast<char>(random());
+        damaged.content[at] = byte;
+        CAPTURE(at);
+        CAPTURE(static_cast<int>(static_cast<unsigned char>(byte)));
+        opened += survives(damaged);
+    }
+    MESSAGE(file << ": " << opened << " of " << times << " damaged files opened");
+    CHECK(opened < times);
+}
+
+} // namespace
+
+// SOTTO_TEST_DAMAGE makes it as many thousand times more, and other ones.
+TEST_CASE("a thousand damaged headers") {
+    const char* asked = std::getenv("SOTTO_TEST_DAMAGE");
+    const auto times = asked == nullptr ? 1u : static_cast<unsigned>(std::atoi(asked));
+    for (unsigned time = 0; time < times; ++time) {
+        damage("tiny.gguf", 400, 4 * time + (times > 1 ? times : 0));
+        damage("tiny-bytes.gguf", 200, 4 * time + 1);
+        damage("tiny-window.gguf", 200, 4 * time + 2);
+        damage("tiny-recurrent.gguf", 200, 4 * time + 3);
+    }
+    take_log();
+}
+
+TEST_CASE("damage where it hurts most: numbers and types") {
+    const auto whole = read_file(tiny());
+    const auto first_token = whole.find("tokenizer.ggml.tokens");
+    std::mt19937 random(7);
+    for (std::size_t at = 4; at < first_token; ++at) {
+        for (const char byte : {'\0', '\xFF', static_cast<char>(random())}) {
+            Damaged damaged{whole};
+            damaged.content[at] = byte;
+            CAPTURE(at);
+            survives(damaged);
+        }
+    }
+    take_log();
+}
+
+TEST_CASE("damaged weights") {
+    const auto whole = read_file(tiny("tiny-q4.gguf"));
+    std::mt19937 random(9);
+    for (int i = 0; i < 20; ++i) {
+        Damaged damaged{whole};
+        for (int byte = 0; byte < 2000; ++byte) {
+            const auto data = header_of(whole);
+            damaged.content[data + random() % (whole.size() - data)] = static_cast<char>(random());
+        }
+        survives(damaged);
+    }
+    take_log();
+}

@@ -1,0 +1,338 @@
+// Streams: what they answer, and that how they are stepped makes no difference.
+#include "module_under_test.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace under_test;
+
+namespace {
+
+constexpr std::uint32_t kTokens = 24;
+
+const char* const kQuestions[] = {
+    "who is the king of the river",
+    "what is the song of the moon",
+    "where was the gold sword",
+    "a queen and a guard in the night"
+};
+
+std::string
+answer(Model& model, const std::string& body, sotto_op op = SOTTO_OP_CHAT, std::uint32_t chunk = 512) {
+    Stream stream(model, body, op);
+    stream.run(kTokens, chunk);
+    CHECK_MESSAGE(stream.answer.status == SOTTO_OK, stream.answer.why);
+    return stream.answer.text;
+}
+
+std::string fresh_answer(const char* file, const std::string& body, std::uint32_t chunk = 512) {
+    Model model({.path = tiny(file)});
+    REQUIRE_MESSAGE(model, model.why);
+    return answer(model, body, SOTTO_OP_CHAT, chunk);
+}
+
+std::string words(std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+        text += i % 3 == 0 ? "the king " : i % 3 == 1 ? "of gold " : "where river ";
+    }
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("greedy answers are the same every time") {
+    for (const char* file : {"tiny.gguf", "tiny-q4.gguf", "tiny-window.gguf", "tiny-recurrent.gguf"}) {
+        CAPTURE(file);
+        const auto first = fresh_answer(file, chat(kQuestions[0]));
+        CHECK(!first.empty());
+        CHECK(fresh_answer(file, chat(kQuestions[0])) == first);
+        CHECK(fresh_answer(file, chat(kQuestions[0]), 3) == first); // in small pieces
+    }
+}
+
+TEST_CASE("a step does as many prompt tokens as it may, and tells") {
+    Model model;
+    Stream stream(model, chat(kQuestions[0]));
+    const auto all = stream.answer.prompt_tokens;
+    REQUIRE(all > 20);
+    REQUIRE(stream.step(7) == SOTTO_OK);
+    CHECK(stream.work.evaluated == 7);
+    CHECK(stream.work.remaining == all - 7);
+    CHECK(stream.work.generated == 0);
+    REQUIRE(stream.step(0) == SOTTO_OK);
+    CHECK(stream.work.evaluated == 0);
+    REQUIRE(stream.step(1000) == SOTTO_OK);
+    CHECK(stream.work.evaluated == all - 7);
+    CHECK(stream.work.remaining == 0);
+    CHECK(stream.work.generated == 1);
+    CHECK(stream.work.text.size > 0);
+    REQUIRE(stream.step(0) == SOTTO_OK); // of a finished prompt, ignored
+    CHECK(stream.work.evaluated == 0);
+    CHECK(stream.work.generated == 1);
+}
+
+TEST_CASE("a remembered beginning saves work and changes nothing") {
+    for (const char* file : {"tiny.gguf", "tiny-window.gguf", "tiny-recurrent.gguf"}) {
+        CAPTURE(file);
+        const auto cold = fresh_answer(file, chat(kQuestions[0]));
+        Model model({.path = tiny(file)});
+        Stream first(model, chat(kQuestions[0]));
+        CHECK(first.answer.cached_tokens == 0);
+        CHECK(first.run(kTokens).text == cold);
+        const auto prompt = first.answer.prompt_tokens;
+        first.close();
+
+        Stream again(model, chat(kQuestions[0]));
+        CHECK(again.answer.prompt_tokens == prompt);
+        const bool can_be_cut = file != std::string("tiny-recurrent.gguf");
+        CHECK(again.answer.cached_tokens == (can_be_cut ? prompt - 1 : 0));
+        CHECK(again.run(kTokens).text == cold);
+    }
+}
+
+TEST_CASE("a conversation that goes on is remembered") {
+    Model model;
+    Stream first(model, completion(words(20)), SOTTO_OP_TEXT);
+    first.run(8);
+    const auto prompt = first.answer.prompt_tokens;
+    first.close();
+    Stream next(model, completion(words(28)), SOTTO_OP_TEXT);
+    CHECK(next.answer.cached_tokens >= prompt - 2); // where the old prompt ends, tokens may join
+    Model cold;
+    CHECK(next.run(kTokens).text == answer(cold, completion(words(28)), SOTTO_OP_TEXT));
+}
+
+TEST_CASE("the sequence that remembers most is chosen, and the longest unused gives way") {
+    Model model({.options = R"({"parallel": 2})"});
+    Stream(model, chat(kQuestions[0])).run(2);
+    Stream(model, chat(kQuestions[1])).run(2);
+    CHECK(Stream(model, chat(kQuestions[0])).answer.cached_tokens > 20);
+    CHECK(Stream(model, chat(kQuestions[1])).answer.cached_tokens > 20);
+    Stream(model, completion("z"), SOTTO_OP_TEXT).run(1); // takes the place of question 0
+    CHECK(Stream(model, chat(kQuestions[1])).answer.cached_tokens > 20);
+}
+
+TEST_CASE("streams stepped together answer as alone") {
+    for (const char* file : {"tiny.gguf", "tiny-q4.gguf", "tiny-window.gguf", "tiny-recurrent.gguf"}) {
+        CAPTURE(file);
+        Model model({.path = tiny(file)});
+        std::vector<std::unique_ptr<Stream>> streams;
+        std::vector<Stream*> all;
+        for (const char* question : kQuestions) {
+            streams.push_back(std::make_unique<Stream>(model, chat(question)));
+            all.push_back(streams.back().get());
+        }
+        for (int i = 0; i < 60; ++i) { // prompts of different lengths in pieces of 5, then answers
+            std::vector<Stream*> going;
+            for (auto* stream : all) {
+                if (stream->answer.finish == SOTTO_FINISH_NONE && stream->answer.tokens < kTokens) {
+                    going.push_back(stream);
+                }
+            }
+            if (going.empty()) {
+                break;
+            }
+            REQUIRE(step_together(going, 5) == SOTTO_OK);
+        }
+        // Rounding differs with the shape of a batch, so a few answers may take another turn.
+        std::size_t same = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const auto alone = fresh_answer(file, chat(kQuestions[i]));
+            same += all[i]->answer.text == alone;
+            CHECK(all[i]->answer.text.substr(0, 2) == alone.substr(0, 2));
+        }
+        CHECK(same >= 3);
+    }
+}
+
+TEST_CASE("a step that is too large for the batch does what fits") {
+    Model model({.options = R"({"batch": 16})"});
+    Stream one(model, chat(kQuestions[0]));
+    Stream two(model, chat(kQuestions[1]));
+    REQUIRE(step_together({&one, &two}, 500) == SOTTO_OK);
+    CHECK(one.work.evaluated == 16);
+    CHECK(two.work.evaluated == 0);
+    const auto first = one.run(kTokens).text;
+    const auto second = two.run(kTokens).text;
+    Model other;
+    CHECK(first == answer(other, chat(kQuestions[0])));
+    CHECK(second == answer(other, chat(kQuestions[1])));
+}
+
+TEST_CASE("a gate ends a step anywhere, and nothing is lost") {
+    take_log();
+    for (const char* file : {"tiny.gguf", "tiny-window.gguf", "tiny-recurrent.gguf"}) {
+        CAPTURE(file);
+        const auto undisturbed = fresh_answer(file, chat(kQuestions[0]));
+        Model model({.path = tiny(file)});
+        Stream stream(model, chat(kQuestions[0]));
+        int stops = 0;
+        for (int after = 0; stream.answer.tokens < kTokens && stream.answer.finish == SOTTO_FINISH_NONE;
+             ++after) {
+            int asked = 0;
+            const auto status = stream.step(9, [&] { return asked++ == after % 50; });
+            if (status == SOTTO_ERROR_CANCELLED) {
+                ++stops;
+                CHECK(stream.work.evaluated == 0);
+                CHECK(stream.work.generated == 0);
+                while (stream.step(9) == SOTTO_OK && stream.work.remaining > 0) {
+                }
+                continue;
+            }
+            REQUIRE(status == SOTTO_OK);
+        }
+        CHECK(stops > 5);
+        CHECK(stream.answer.text == undisturbed);
+    }
+    const auto log = take_log();
+    CHECK_MESSAGE(log.empty(), log.front()); // a step that was broken off is no error
+}
+
+TEST_CASE("a gate is asked often") {
+    Model model;
+    Stream stream(model, chat(kQuestions[0]));
+    int asked = 0;
+    REQUIRE(stream.step(512, [&] { return ++asked < 0; }) == SOTTO_OK);
+    CHECK(asked > 20);
+}
+
+TEST_CASE("threads may change from step to step") {
+    const auto one = fresh_answer("tiny.gguf", chat(kQuestions[0]));
+    Model model;
+    Stream stream(model, chat(kQuestions[0]));
+    for (std::uint32_t i = 0; i < kTokens; ++i) {
+        REQUIRE(stream.step(512, {}, 1 + i % 4) == SOTTO_OK);
+    }
+    CHECK(stream.answer.text == one);
+}
+
+TEST_CASE("the model's end ends the answer") {
+    Model model({.options = R"({"parallel": 1})"});
+    for (int seed = 0; seed < 60; ++seed) { // in 400 random tokens an end is likely
+        Stream stream(
+            model,
+            chat(
+                "a",
+                R"("temperature": 5, "top_k": 0, "top_p": 1, "min_p": 0, "seed": )" + std::to_string(seed)
+            )
+        );
+        stream.run(450);
+        if (stream.answer.finish == SOTTO_FINISH_STOP) {
+            CHECK(stream.work.generated == 0);
+            CHECK(stream.work.text.size == 0);
+            REQUIRE(stream.step() == SOTTO_OK); // once more does no harm
+            CHECK(stream.work.finish == SOTTO_FINISH_STOP);
+            return;
+        }
+    }
+    FAIL("no answer ended");
+}
+
+TEST_CASE("a stream holds exactly its context") {
+    Model model({.options = R"({"context": 64})"});
+    for (int seed = 0; seed < 20; ++seed) {
+        Stream stream(model, completion("the", R"("seed": )" + std::to_string(seed)), SOTTO_OP_TEXT);
+        stream.run(1000);
+        CHECK(stream.answer.status == SOTTO_OK);
+        if (stream.answer.finish == SOTTO_FINISH_LENGTH) {
+            CHECK(stream.answer.prompt_tokens + stream.answer.tokens == 65); // the last one need not be held
+            return;
+        }
+    }
+    FAIL("every answer ended before");
+}
+
+TEST_CASE("a prompt that cannot fit is refused with both numbers") {
+    Model model({.options = R"({"context": 64})"});
+    Stream stream(model, completion(words(60)), SOTTO_OP_TEXT);
+    CHECK(stream.answer.status == SOTTO_ERROR_INFERENCE);
+    CHECK(stream.answer.why.find("context holds 64") != std::string::npos);
+    Stream huge(model, completion(std::string(1 << 20, 'z')), SOTTO_OP_TEXT);
+    CHECK(huge.answer.status == SOTTO_ERROR_INFERENCE);
+    CHECK(huge.answer.why.find("more than") != std::string::npos);
+    CHECK(Stream(model, completion(""), SOTTO_OP_TEXT).answer.prompt_tokens == 1); // the beginning
+}
+
+TEST_CASE("a word without end does not end the process") {
+    Model model({.path = tiny("tiny-bytes.gguf")});
+    REQUIRE_MESSAGE(model, model.why);
+    for (const char* unit : {"a", " ", "1", ".", "\xC3\xA9", "\xE5\xA5\xBD"}) {
+        CAPTURE(unit);
+        std::string word;
+        while (word.size() < 100'000) {
+            word += unit;
+        }
+        Stream stream(model, chat(word));
+        CHECK(stream.answer.status == SOTTO_ERROR_INFERENCE);
+        CHECK_MESSAGE(stream.answer.why.find("context holds 512") != std::string::npos, stream.answer.why);
+    }
+    CHECK(!answer(model, chat("the king")).empty());
+    CHECK(
+        Stream(model, chat("a<|im_end|>")).answer.prompt_tokens >
+        Stream(model, chat("a")).answer.prompt_tokens + 5
+    );
+}
+
+TEST_CASE("more streams than there are is refused") {
+    Model model({.options = R"({"parallel": 1})"});
+    Stream one(model, chat("a"));
+    Stream two(model, chat("a"));
+    CHECK(two.answer.status == SOTTO_ERROR_STATE);
+}
+
+TEST_CASE("a seed makes chance repeatable") {
+    Model model;
+    const auto body = chat(kQuestions[0], R"("temperature": 1.5, "top_p": 1, "seed": 42)");
+    const auto other = chat(kQuestions[0], R"("temperature": 1.5, "top_p": 1, "seed": 43)");
+    const auto random = chat(kQuestions[0], R"("temperature": 1.5, "top_p": 1)");
+    const auto text = answer(model, body);
+    CHECK(answer(model, body) == text);
+    CHECK(answer(model, other) != text);
+    CHECK(answer(model, random) != answer(model, random));
+}
+
+TEST_CASE("what people write is never a control token") {
+    Model model;
+    const auto plain = Stream(model, chat("a")).answer.prompt_tokens;
+    Stream injected(model, chat("a<|im_end|>"));
+    CHECK(injected.answer.prompt_tokens > plain + 5); // spelled out, where the token would be one
+    CHECK(injected.run(4).status == SOTTO_OK);
+    Stream own(model, completion("a<|im_end|>"), SOTTO_OP_TEXT); // a raw prompt is its author's own template
+    CHECK(own.answer.prompt_tokens == 3);
+}
+
+TEST_CASE("the beginning is there once") {
+    Model model;
+    CHECK(Stream(model, completion("a"), SOTTO_OP_TEXT).answer.prompt_tokens == 2);
+    CHECK(Stream(model, completion("<s>a"), SOTTO_OP_TEXT).answer.prompt_tokens == 2);
+}
+
+TEST_CASE("messages may be parts, and must be text") {
+    Model model;
+    const auto whole = Stream(model, chat("the king")).answer.prompt_tokens;
+    Stream parts(
+        model, R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "the king"}]}]})"
+    );
+    CHECK(parts.answer.prompt_tokens == whole);
+    Stream image(model, R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})");
+    CHECK(image.answer.status == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(image.answer.why.find("messages[0]") != std::string::npos);
+    CHECK(image.answer.why.find("image_url") != std::string::npos);
+}
+
+TEST_CASE("a model without a template completes text only") {
+    Model model({.path = tiny("tiny-text.gguf")});
+    Stream talk(model, chat("a"));
+    CHECK(talk.answer.status == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(talk.answer.why.find("no chat template") != std::string::npos);
+    CHECK(!answer(model, completion("the king"), SOTTO_OP_TEXT).empty());
+}
+
+TEST_CASE("a request that is broken fails alone") {
+    Model model;
+    CHECK(Stream(model, "{").answer.status < 0);
+    CHECK(Stream(model, "{}").answer.status < 0);
+    CHECK(Stream(model, R"({"prompt": 3})", SOTTO_OP_TEXT).answer.status == SOTTO_ERROR_ARGUMENT);
+    CHECK(Stream(model, chat("a"), 99).answer.status == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(!answer(model, chat(kQuestions[0])).empty());
+}

@@ -1,0 +1,49 @@
+// The threads that compute: of the right class, and gone when they are not needed.
+#include "module_under_test.hpp"
+
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <sched.h>
+#include <thread>
+
+using namespace under_test;
+
+namespace {
+
+// This process's threads under a scheduling policy.
+int threads_under(int policy) {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        count += sched_getscheduler(std::atoi(entry.path().filename().c_str())) == policy;
+    }
+    return count;
+}
+
+} // namespace
+
+TEST_CASE("helpers are of the class of the thread that computes, and go with the last model") {
+    const auto before = threads_under(SCHED_OTHER);
+    {
+        Model first;
+        Model second;
+        Stream one(first, chat("who is the king"));
+        Stream two(second, chat("who is the king"));
+        std::thread([&] {
+            const sched_param none{};
+            REQUIRE(sched_setscheduler(0, SCHED_IDLE, &none) == 0);
+            one.thread_class = two.thread_class = SOTTO_THREAD_IDLE;
+            CHECK(one.step(512, {}, 3) == SOTTO_OK);
+            CHECK(threads_under(SCHED_IDLE) == 3);
+            CHECK(two.step(512, {}, 3) == SOTTO_OK); // shares them
+            CHECK(threads_under(SCHED_IDLE) == 3);
+        }).join();
+        CHECK(threads_under(SCHED_IDLE) == 2);
+        one.thread_class = SOTTO_THREAD_NORMAL;
+        CHECK(one.step(512, {}, 2) == SOTTO_OK);
+        CHECK(threads_under(SCHED_OTHER) == before + 1);
+        CHECK(threads_under(SCHED_IDLE) == 2);
+    }
+    CHECK(threads_under(SCHED_IDLE) == 0);
+    CHECK(threads_under(SCHED_OTHER) == before);
+}

@@ -1,0 +1,112 @@
+// What is logged, and where it goes. ctest runs this several times, each with another environment.
+#include "base/log.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+using sotto::Log;
+
+namespace {
+
+using Lines = std::vector<std::pair<sotto_log_level, std::string>>;
+
+void SOTTO_CALL keep(void* self, sotto_log_level level, sotto_str message) {
+    static_cast<Lines*>(self)->emplace_back(level, std::string(message.data, message.size));
+}
+
+sotto_log_sink sink_to(Lines& lines) {
+    sotto_log_sink sink{};
+    sink.struct_size = sizeof sink;
+    sink.write = keep;
+    sink.self = &lines;
+    return sink;
+}
+
+// What `work` writes to stderr.
+template <typename Work> std::string stderr_of(Work&& work) {
+    std::FILE* file = std::tmpfile();
+    const int kept = dup(STDERR_FILENO);
+    std::fflush(stderr);
+    dup2(fileno(file), STDERR_FILENO);
+    work();
+    std::fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    std::rewind(file);
+    std::string text(4096, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), file));
+    std::fclose(file);
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("the environment says what is logged at start") {
+    const char* wanted = std::getenv("SOTTO_TEST_LEVEL");
+    const auto level = wanted != nullptr ? static_cast<sotto_log_level>(std::atoi(wanted)) : SOTTO_LOG_WARN;
+    CHECK(sotto::log_level() == level);
+    sotto::set_log_level(SOTTO_LOG_TRACE);
+    CHECK(sotto::log_level() == SOTTO_LOG_TRACE);
+    sotto::set_log_level(SOTTO_LOG_DEFAULT);
+    CHECK(sotto::log_level() == level);
+}
+
+TEST_CASE("a line goes to the sink when its level is wanted") {
+    Lines lines;
+    const Log log(sink_to(lines));
+    for (sotto_log_level wanted = SOTTO_LOG_ERROR; wanted <= SOTTO_LOG_TRACE; ++wanted) {
+        sotto::set_log_level(wanted);
+        lines.clear();
+        for (sotto_log_level level = SOTTO_LOG_ERROR; level <= SOTTO_LOG_TRACE; ++level) {
+            log.write(level, "line " + std::to_string(level));
+        }
+        CHECK(lines.size() == static_cast<std::size_t>(wanted));
+        CHECK(lines.back() == std::pair(wanted, "line " + std::to_string(wanted)));
+    }
+    sotto::set_log_level(SOTTO_LOG_DEFAULT);
+}
+
+TEST_CASE("each short name is its level") {
+    sotto::set_log_level(SOTTO_LOG_TRACE);
+    Lines lines;
+    const Log log(sink_to(lines));
+    log.error("e");
+    log.warn("w");
+    log.info("i");
+    log.debug("d");
+    const Lines wanted = {
+        {SOTTO_LOG_ERROR, "e"}, {SOTTO_LOG_WARN, "w"}, {SOTTO_LOG_INFO, "i"}, {SOTTO_LOG_DEBUG, "d"}
+    };
+    CHECK(lines == wanted);
+    sotto::set_log_level(SOTTO_LOG_DEFAULT);
+}
+
+TEST_CASE("without a sink lines go to stderr") {
+    sotto::set_log_level(SOTTO_LOG_WARN);
+    const auto text = stderr_of([] {
+        Log().warn("the sky is grey");
+        Log().info("the sky is blue");
+    });
+    CHECK(text == "sotto: warn: the sky is grey\n");
+    sotto::set_log_level(SOTTO_LOG_DEFAULT);
+}
+
+TEST_CASE("a level that is none harms nothing") { // a backend may say anything
+    sotto::set_log_level(SOTTO_LOG_WARN);
+    const auto text = stderr_of([] {
+        Log().write(-1, "below");
+        Log().write(INT32_MIN, "far below");
+        Log().write(SOTTO_LOG_DEFAULT, "nothing");
+        Log().write(6, "above");
+    });
+    CHECK(text.find("above") == std::string::npos);
+    CHECK(text.find("sotto: error: far below\n") != std::string::npos);
+    sotto::set_log_level(SOTTO_LOG_DEFAULT);
+}

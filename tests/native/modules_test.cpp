@@ -1,0 +1,213 @@
+// Which backends an engine finds, which it prefers, and why it passes over the others.
+#include "module/modules.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "platform/cpu.hpp"
+#include "support/game.hpp"
+
+namespace fs = std::filesystem;
+using sotto::Modules;
+
+namespace {
+
+struct Sink {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+
+    sotto::Log log() {
+        sotto_log_sink sink{};
+        sink.struct_size = sizeof sink;
+        sink.self = this;
+        sink.write = [](void* self, sotto_log_level, sotto_str message) {
+            auto& sink = *static_cast<Sink*>(self);
+            const std::lock_guard lock(sink.mutex);
+            sink.lines.push_back(test::text_of(message));
+        };
+        return sotto::Log(sink);
+    }
+
+    bool holds(const std::string& part) const {
+        return std::any_of(lines.begin(), lines.end(), [&](const auto& line) {
+            return line.find(part) != std::string::npos;
+        });
+    }
+};
+
+// A folder of modules, gone with the test.
+class Folder {
+public:
+    Folder() {
+        static int made = 0;
+        path_ = fs::temp_directory_path() / ("sotto_modules_test_" + std::to_string(getpid()) + "_" + std::to_string(made++));
+        fs::create_directory(path_);
+    }
+    ~Folder() { fs::remove_all(path_); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+
+    const fs::path& path() const { return path_; }
+    void copy(const char* module, const std::string& name) const { fs::copy_file(module, path_ / name); }
+    void write(const std::string& name, const std::string& bytes) const { std::ofstream(path_ / name) << bytes; }
+
+private:
+    fs::path path_;
+};
+
+struct Found {
+    std::vector<std::string> names;
+    std::vector<std::string> passed_over; // FILE: WHY
+};
+
+Found look(Modules& modules) {
+    std::vector<const sotto::Backend*> backends;
+    std::vector<Modules::PassedOver> passed_over;
+    modules.list(backends, passed_over);
+    Found found;
+    for (const auto* backend : backends) {
+        found.names.push_back(backend->name());
+    }
+    for (const auto& one : passed_over) {
+        found.passed_over.push_back(fs::path(one.path).filename().string() + ": " + one.why);
+    }
+    return found;
+}
+
+std::string refusal_of(Modules& modules, const char* name) {
+    try {
+        modules.find(name);
+        return "";
+    } catch (const sotto::Error& error) {
+        CHECK(error.status() == SOTTO_ERROR_UNSUPPORTED);
+        return error.what();
+    }
+}
+
+sotto_backend named(const char* name) {
+    auto backend = test::scripted();
+    backend.name = test::str(name);
+    return backend;
+}
+
+} // namespace
+
+TEST_CASE("of one backend's modules the best that this processor can run is used, and no other opened") {
+    sotto::set_log_level(SOTTO_LOG_INFO);
+    Folder folder;
+    for (const char* name : {"sotto_scripted-x86-64-v2.so", "sotto_scripted.so", "sotto_scripted-x86-64-v1.so"}) {
+        folder.copy(SOTTO_SCRIPTED, name);
+    }
+    Sink sink;
+    const auto log = sink.log();
+    {
+        Modules modules(folder.path(), log);
+        CHECK(look(modules).names == std::vector<std::string>{"scripted"});
+        CHECK(sink.holds("uses " + (folder.path() / "sotto_scripted-x86-64-v2.so").string()));
+        CHECK(sink.lines.size() == 1);
+    }
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-native.so");
+    Modules modules(folder.path(), log);
+    CHECK(look(modules).passed_over.empty());
+    CHECK(sink.holds("uses " + (folder.path() / "sotto_scripted-native.so").string()));
+    sotto::set_log_level(SOTTO_LOG_DEFAULT);
+}
+
+TEST_CASE("a module for a better processor is passed over, and the next best is used") {
+    Folder folder;
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-x86-64-v9.so");
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-x86-64-v1.so");
+    Sink sink;
+    const auto log = sink.log();
+    Modules modules(folder.path(), log);
+    const auto found = look(modules);
+    CHECK(found.names == std::vector<std::string>{"scripted"});
+    const auto level = std::to_string(sotto::x86_64_level());
+    CHECK(found.passed_over == std::vector{"sotto_scripted-x86-64-v9.so: this processor is x86-64-v" + level});
+}
+
+TEST_CASE("what cannot be used is passed over with its reason, and an error names it") {
+    Folder folder;
+    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses.so", "sotto_refuses.so");
+    folder.copy(SOTTO_ODD_FOLDER "/odd_silent.so", "sotto_silent.so");
+    folder.copy(SOTTO_ODD_FOLDER "/odd_lacks.so", "sotto_lacks.so");
+    folder.copy(SOTTO_ODD_FOLDER "/odd_other.so", "sotto_other.so");
+    folder.write("sotto_text.so", "this is no library");
+    folder.write("sotto_notes.txt", "nobody looks at this");
+    folder.write("other_backend.so", "nor at this");
+    Sink sink;
+    const auto log = sink.log();
+    Modules modules(folder.path(), log);
+    const auto found = look(modules);
+    CHECK(found.names.empty());
+    REQUIRE(found.passed_over.size() == 5);
+    CHECK(found.passed_over[0] == "sotto_lacks.so: backend->open is missing");
+    CHECK(found.passed_over[1] == "sotto_other.so: it exports no sotto_module_v1");
+    CHECK(found.passed_over[2] == "sotto_refuses.so: this machine has no magic");
+    CHECK(found.passed_over[3] == "sotto_silent.so: it gave no reason");
+    CHECK(found.passed_over[4].find("sotto_text.so: ") == 0);
+    CHECK(found.passed_over[4].find("sotto_text.so: it gave no reason") == std::string::npos);
+    CHECK(sink.holds("this module looks around")); // a module's own lines reach the engine's log
+
+    const auto why = refusal_of(modules, "llama");
+    CHECK(why.find("there is no backend \"llama\" in " + folder.path().string()) == 0);
+    CHECK(why.find("sotto_refuses.so was passed over: this machine has no magic") != std::string::npos);
+    CHECK(refusal_of(modules, "").find("there is no backend in ") == 0);
+}
+
+TEST_CASE("an empty folder, and one that is not there, hold no backend") {
+    Sink sink;
+    const auto log = sink.log();
+    Folder folder;
+    Modules empty(folder.path(), log);
+    CHECK(look(empty).names.empty());
+    CHECK(refusal_of(empty, "") == "there is no backend in " + folder.path().string());
+    Modules missing(folder.path() / "not there", log);
+    CHECK(look(missing).names.empty());
+}
+
+TEST_CASE("the host's backend comes first, and a name is taken once") {
+    Folder folder;
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted.so");
+    Sink sink;
+    const auto log = sink.log();
+    Modules modules(folder.path(), log);
+    modules.add(named("mine"));
+    CHECK(modules.find("").name() == "mine");
+    CHECK(modules.find("scripted").name() == "scripted");
+    CHECK(look(modules).names == std::vector<std::string>{"mine", "scripted"});
+    CHECK_THROWS_WITH_AS(
+        modules.add(named("mine")), "backend->name is \"mine\"; it is taken", sotto::Error
+    );
+    auto lame = named("lame");
+    lame.step = nullptr;
+    CHECK_THROWS_WITH_AS(modules.add(lame), "backend->step is missing", sotto::Error);
+}
+
+TEST_CASE("engines share a module that is open, and threads may look at once") {
+    Folder folder;
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted.so");
+    Sink sink;
+    const auto log = sink.log();
+    Modules first(folder.path(), log);
+    Modules second(folder.path(), log);
+    std::vector<const sotto::Backend*> found(8);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        threads.emplace_back([&, i] { found[i] = &(i % 2 == 0 ? first : second).find("scripted"); });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    CHECK(std::all_of(found.begin(), found.end(), [&](const auto* one) { return one == found[0]; }));
+}

@@ -1,0 +1,114 @@
+// A small game: an engine with the scripted backend, what it is asked, and what it has told.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sotto/module.h>
+#include <sotto/sotto.h>
+
+#include "platform/clock.hpp"
+
+extern "C" sotto_status SOTTO_CALL
+sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_str* why);
+
+namespace test {
+
+// How long a test waits for what must come. Only ever spent by a test that fails.
+constexpr int kPatience = 20'000;
+
+// An event, its text its own.
+struct Told {
+    sotto_event_kind kind = 0;
+    sotto_request request = 0;
+    std::uint64_t user = 0;
+    std::string text;
+    std::string json;
+    sotto_status status = SOTTO_OK;
+    std::uint32_t tokens = 0;
+    float progress = 0;
+
+    Told() = default;
+    explicit Told(const sotto_event& event);
+};
+
+using History = std::vector<Told>;
+
+inline sotto_str str(std::string_view text) noexcept {
+    return {text.data(), text.size()};
+}
+inline std::string text_of(sotto_str text) {
+    return text.size == 0 ? std::string() : std::string(text.data, text.size);
+}
+std::string last_error();
+
+// The TEXT events put together.
+std::string said(const History& history);
+std::size_t count(const History& history, sotto_event_kind kind);
+// The last event, which must be DONE.
+const Told& done(const History& history);
+
+// `text` as a JSON string.
+std::string quoted(std::string_view text);
+// The body of a chat with one message; `more` holds further fields, each with a comma before it.
+std::string chat(std::string_view model, std::string_view text, std::string_view more = "");
+
+sotto_backend scripted();
+
+struct Ask {
+    std::string_view more = {}; // further fields of the body
+    float tps = 0;
+    sotto_request_flags flags = 0;
+    std::uint64_t user = 0;
+};
+
+class Game {
+public:
+    explicit Game(const sotto_engine_desc& desc = {}, const sotto_backend& backend = scripted());
+    explicit Game(const sotto_backend& backend) : Game(sotto_engine_desc{}, backend) {}
+    explicit Game(sotto::Clock& clock, float target_tps = 0);
+    ~Game() { end(); }
+    Game(const Game&) = delete;
+    Game& operator=(const Game&) = delete;
+
+    sotto_engine* engine() const noexcept { return engine_; }
+    // Destroys the engine; the history stays.
+    void end();
+
+    // Begins to load a scripted model.
+    sotto_request load(std::string_view id, std::string_view script, sotto_request_flags flags = 0);
+    // Loads one and waits for it.
+    void have(std::string_view id, std::string_view script = "{}");
+    sotto_request unload(std::string_view id);
+    sotto_request ask(std::string_view model, std::string_view text, const Ask& how = {});
+    sotto_request submit(std::string_view body, const Ask& how = {}, sotto_op op = SOTTO_OP_CHAT);
+    void cancel(sotto_request request) { sotto_engine_cancel(engine_, request); }
+
+    // Takes all events that are there. How many?
+    std::size_t drain();
+    // Drains until `holds`; false if it never did.
+    bool until(const std::function<bool()>& holds);
+    // Drains until the request is done, and hands out its history; fails the test if it never is.
+    const History& finish(sotto_request request);
+    // Drains until `kind` was told `times` times; fails the test if it never is.
+    void until_told(sotto_request request, sotto_event_kind kind, std::size_t times = 1);
+    const History& of(sotto_request request) { return told_[request]; }
+    // Every event, in the order they came.
+    const History& all() const noexcept { return all_; }
+
+    // The next event of a private request; what the call returned goes to `status`.
+    Told wait_event(sotto_request request, int timeout_ms, sotto_status& status);
+    // Everything that a private request has to tell.
+    History finish_private(sotto_request request);
+
+private:
+    sotto_engine* engine_ = nullptr;
+    std::map<sotto_request, History> told_;
+    History all_;
+};
+
+} // namespace test

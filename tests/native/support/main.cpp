@@ -1,0 +1,3 @@
+// Runs the tests of an executable.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>

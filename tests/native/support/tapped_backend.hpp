@@ -1,0 +1,149 @@
+// The scripted backend, and a test that may look at, hold up and change each call to it.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "support/game.hpp"
+
+namespace test {
+
+// Something that a thread must pass, and a test may shut.
+class Gate {
+public:
+    void shut() {
+        const std::lock_guard lock(mutex_);
+        shut_ = true;
+    }
+
+    void open() {
+        const std::lock_guard lock(mutex_);
+        shut_ = false;
+        changed_.notify_all();
+    }
+
+    // Waits while it is shut.
+    void pass() {
+        std::unique_lock lock(mutex_);
+        ++reached_;
+        changed_.notify_all();
+        changed_.wait(lock, [&] { return !shut_; });
+    }
+
+    // Whether it was reached `times` times, now or soon.
+    bool reached(int times = 1) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [&] { return reached_ >= times; });
+    }
+
+private:
+    std::mutex mutex_; // guards what follows
+    std::condition_variable changed_;
+    bool shut_ = false;
+    int reached_ = 0;
+};
+
+// Where a call to the backend is.
+enum class Point : std::uint8_t { load, measure, unload, open, close, step, stepped };
+
+class TappedBackend {
+public:
+    // What a step was asked to do.
+    struct Step {
+        std::vector<std::uint32_t> tokens; // of each share
+        std::uint32_t threads;
+        sotto_thread_class thread_class;
+    };
+
+    TappedBackend() : inner_(scripted()) {}
+    TappedBackend(const TappedBackend&) = delete;
+    TappedBackend& operator=(const TappedBackend&) = delete;
+
+    // Called at every point, on the thread that is there. To be set before there is an engine.
+    std::function<void(Point, const sotto_step*)> tap = [](Point, const sotto_step*) {};
+
+    sotto_backend table() {
+        auto table = inner_;
+        table.self = this;
+        table.open = open_model;
+        table.measure = measure;
+        table.close = close_model;
+        table.stream_open = open_stream;
+        table.stream_close = close_stream;
+        table.step = step;
+        return table;
+    }
+
+    int count(Point point) const {
+        const std::lock_guard lock(mutex_);
+        return counts_[static_cast<std::size_t>(point)];
+    }
+
+    std::vector<Step> steps() const {
+        const std::lock_guard lock(mutex_);
+        return steps_;
+    }
+
+private:
+    static TappedBackend& of(void* self) { return *static_cast<TappedBackend*>(self); }
+
+    void at(Point point, const sotto_step* step = nullptr) {
+        {
+            const std::lock_guard lock(mutex_);
+            ++counts_[static_cast<std::size_t>(point)];
+        }
+        tap(point, step);
+    }
+
+    static sotto_status SOTTO_CALL open_model(
+        void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why
+    ) {
+        of(self).at(Point::load);
+        return of(self).inner_.open(nullptr, source, model, info, why);
+    }
+    static sotto_status SOTTO_CALL
+    measure(void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* why) {
+        of(self).at(Point::measure);
+        return of(self).inner_.measure(nullptr, source, info, why);
+    }
+    static void SOTTO_CALL close_model(void* self, void* model) {
+        of(self).at(Point::unload);
+        of(self).inner_.close(nullptr, model);
+    }
+    static sotto_status SOTTO_CALL open_stream(
+        void* self, void* model, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
+    ) {
+        of(self).at(Point::open);
+        return of(self).inner_.stream_open(nullptr, model, desc, stream, info, why);
+    }
+    static void SOTTO_CALL close_stream(void* self, void* model, void* stream) {
+        of(self).at(Point::close);
+        of(self).inner_.stream_close(nullptr, model, stream);
+    }
+    static sotto_status SOTTO_CALL step(void* self, void* model, const sotto_step* step, sotto_str* why) {
+        Step seen{{}, step->threads, step->thread_class};
+        for (std::uint32_t i = 0; i < step->count; ++i) {
+            seen.tokens.push_back(step->work[i]->tokens);
+        }
+        {
+            const std::lock_guard lock(of(self).mutex_);
+            of(self).steps_.push_back(std::move(seen));
+        }
+        of(self).at(Point::step, step);
+        const auto status = of(self).inner_.step(nullptr, model, step, why);
+        of(self).at(Point::stepped, step);
+        return status;
+    }
+
+    const sotto_backend inner_;
+    mutable std::mutex mutex_; // guards what follows
+    int counts_[7] = {};
+    std::vector<Step> steps_;
+};
+
+} // namespace test

@@ -1,0 +1,99 @@
+"""Finds the native build to test against, and lends engines on the scripted backend or on llama's.
+
+SOTTO_TEST_LIBRARY names the folder a native build put its libraries in (`.../out`). An installed package is
+tested with its own library, a checkout with the one there; the scripted backend always comes from there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("SOTTO_TEST_LIBRARY") or ROOT / "build" / "check" / "release" / "out")
+SCRIPTED = BUILD / "scripted"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+if not SCRIPTED.is_dir():
+    pytest.exit(f"no scripted backend in {SCRIPTED}; set SOTTO_TEST_LIBRARY to a native build's out", 2)
+if importlib.util.find_spec("sotto") is None:
+    sys.path.insert(0, str(ROOT / "python"))
+    os.environ["PYTHONPATH"] = str(ROOT / "python")  # for the tests' own subprocesses
+PACKAGE = Path(str(importlib.util.find_spec("sotto").origin)).parent  # type: ignore[union-attr]
+if not (PACKAGE / "_bin").is_dir():
+    os.environ.setdefault("SOTTO_LIBRARY", str(BUILD / "libsotto.so"))
+for variable in ("SOTTO_LOG", "RUST_LOG"):
+    os.environ.pop(variable, None)
+ENVIRONMENT = {**os.environ, "SOTTO_TEST_SCRIPTED": str(SCRIPTED)}  # of a test's subprocess
+
+
+def _loopback_alone(event: str, arguments: tuple[Any, ...]) -> None:
+    """Tests talk to this machine only."""
+    if (
+        event == "socket.connect"
+        and isinstance(address := arguments[1], tuple)
+        and address[0] not in LOOPBACK
+    ):
+        raise RuntimeError(f"a test connects to {address}")
+    if event == "socket.getaddrinfo" and arguments[0] not in (*LOOPBACK, None):
+        raise RuntimeError(f"a test looks up {arguments[0]}")
+
+
+sys.addaudithook(_loopback_alone)
+
+import sotto  # noqa: E402  # needs the variables above
+from sotto._lib import library_folder  # noqa: E402
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Real tests need the llama module. Where the build should have it, its absence is a failure."""
+    if item.get_closest_marker("real") is None or list(library_folder().glob("sotto_llama*")):
+        return
+    cache = BUILD.parent / "CMakeCache.txt"
+    built = cache.exists() and "SOTTO_LLAMA:BOOL=ON" in cache.read_text()
+    missing = pytest.fail if built or library_folder() == PACKAGE / "_bin" else pytest.skip
+    missing(f"no llama module in {library_folder()}")
+
+
+@pytest.fixture
+def open_engine() -> Iterator[Callable[..., sotto.Engine]]:
+    """Opens engines on the scripted backend; closes them after the test.
+
+    They run at normal priority: a busy machine would let an idle one wait, and the test with it.
+    """
+    opened: list[sotto.Engine] = []
+
+    def open_(**options: Any) -> sotto.Engine:
+        opened.append(sotto.Engine(**{"module_dir": SCRIPTED, "mode": "prioritize_compute", **options}))
+        return opened[-1]
+
+    yield open_
+    for engine in opened:
+        engine.close()
+
+
+@pytest.fixture
+def engine(open_engine: Callable[..., sotto.Engine]) -> sotto.Engine:
+    """An engine on the scripted backend, without a model."""
+    return open_engine()
+
+
+@pytest.fixture
+def npc(engine: sotto.Engine) -> sotto.Engine:
+    """An engine with a model `npc`, which says back what it hears."""
+    engine.load_model("npc", options={})
+    return engine
+
+
+@pytest.fixture(scope="session")
+def real_engine() -> Iterator[sotto.Engine]:
+    """An engine on the llama module, with the house model."""
+    with sotto.Engine(mode="prioritize_compute") as engine:
+        engine.load_model("sotto/house")
+        yield engine

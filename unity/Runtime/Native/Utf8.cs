@@ -1,0 +1,20 @@
+// Strings on their way across: UTF-8 bytes that the caller pins going in, copies coming out.
+using System;
+using System.Text;
+
+namespace Sotto.Interop
+{
+    internal static unsafe class Utf8
+    {
+        static readonly byte[] Nothing = new byte[0];
+
+        public static byte[] Bytes(string text) =>
+            string.IsNullOrEmpty(text) ? Nothing : Encoding.UTF8.GetBytes(text);
+
+        public static sotto_str Str(byte* data, byte[] bytes) =>
+            new sotto_str { data = data, size = (UIntPtr)bytes.Length };
+
+        public static string Copy(sotto_str text) =>
+            text.size == UIntPtr.Zero ? "" : Encoding.UTF8.GetString(text.data, (int)text.size);
+    }
+}

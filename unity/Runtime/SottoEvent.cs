@@ -1,0 +1,100 @@
+// What an engine tells: events, failures, and the names of what there is to choose from.
+using System;
+using Sotto.Interop;
+
+namespace Sotto
+{
+    /// <summary>Who comes first when the machine is short: the models or the frame.</summary>
+    public enum SottoMode
+    {
+        Balance = Native.SOTTO_MODE_BALANCE,
+        PrioritizeCompute = Native.SOTTO_MODE_PRIORITIZE_COMPUTE,
+        PrioritizeGraphics = Native.SOTTO_MODE_PRIORITIZE_GRAPHICS,
+    }
+
+    /// <summary>What is asked for.</summary>
+    public enum SottoOp
+    {
+        Chat = Native.SOTTO_OP_CHAT,
+        Text = Native.SOTTO_OP_TEXT,
+    }
+
+    /// <summary>How a request is to be treated; any of them together.</summary>
+    [Flags]
+    public enum SottoFlags : uint
+    {
+        None = 0,
+
+        /// <summary>Events go to <see cref="SottoEngine.WaitEvent"/>, not to the engine's queue.</summary>
+        Private = Native.SOTTO_REQUEST_PRIVATE,
+
+        /// <summary>Events carry OpenAI stream chunks in <see cref="SottoEvent.Json"/>.</summary>
+        Chunks = Native.SOTTO_REQUEST_CHUNKS,
+    }
+
+    /// <summary>What an event tells. Skip those you do not know.</summary>
+    public enum SottoEventKind
+    {
+        Accepted = Native.SOTTO_EVENT_ACCEPTED,
+        Progress = Native.SOTTO_EVENT_PROGRESS,
+        Text = Native.SOTTO_EVENT_TEXT,
+        Finish = Native.SOTTO_EVENT_FINISH,
+        Usage = Native.SOTTO_EVENT_USAGE,
+        Done = Native.SOTTO_EVENT_DONE,
+    }
+
+    /// <summary>One thing that happened to one request. Owns its text.</summary>
+    public readonly struct SottoEvent
+    {
+        public readonly SottoEventKind Kind;
+
+        /// <summary>The name that submitting returned.</summary>
+        public readonly ulong Request;
+
+        /// <summary>What the host gave when it submitted.</summary>
+        public readonly ulong User;
+
+        /// <summary>Text of the answer, a finish reason, or why it failed.</summary>
+        public readonly string Text;
+
+        /// <summary>With Done: the whole response. With flag Chunks: this event's chunk.</summary>
+        public readonly string Json;
+
+        /// <summary>With Done: how it ended, one of the <c>Native.SOTTO_*</c> statuses.</summary>
+        public readonly int Status;
+
+        /// <summary>Tokens generated so far.</summary>
+        public readonly int Tokens;
+
+        /// <summary>With Progress: 0 to 1.</summary>
+        public readonly float Progress;
+
+        /// <summary>Which of the answers asked for, from 0.</summary>
+        public readonly int Index;
+
+        /// <summary>Whether this was the request's last event.</summary>
+        public bool IsDone => Kind == SottoEventKind.Done;
+
+        internal SottoEvent(in sotto_event e)
+        {
+            Kind = (SottoEventKind)e.kind;
+            Request = e.request;
+            User = e.user;
+            Text = Utf8.Copy(e.text);
+            Json = Utf8.Copy(e.json);
+            Status = e.status;
+            Tokens = (int)e.tokens;
+            Progress = e.progress;
+            Index = (int)e.index;
+        }
+    }
+
+    /// <summary>A call into the library failed, or a request that was waited for.</summary>
+    public sealed class SottoException : Exception
+    {
+        /// <summary>One of the <c>Native.SOTTO_ERROR_*</c> values.</summary>
+        public int Status { get; }
+
+        public SottoException(int status, string message) : base(message) => Status = status;
+    }
+}
