@@ -141,7 +141,8 @@ void Control::answer(Slot& slot) {
 
 void Control::load(Slot& slot) {
     ModelEntry* entry = world_.registry.find(slot.asked.id);
-    if (entry != nullptr && !same_model(entry->asked, slot.asked)) {
+    const bool given_up = entry != nullptr && entry->give_up.load();
+    if (entry != nullptr && !given_up && !same_model(entry->asked, slot.asked)) {
         throw Error(
             SOTTO_ERROR_STATE,
             "another model is loaded as \"" + slot.asked.id + "\"; unload it first, or choose another id"
@@ -152,7 +153,7 @@ void Control::load(Slot& slot) {
         return;
     }
     teller_.accepted(slot);
-    if (entry != nullptr && !entry->give_up.load()) {
+    if (entry != nullptr && !given_up) {
         entry->waiting.push_back(&slot);
         return;
     }

@@ -142,9 +142,7 @@ void Control::opened(Job& job, Stream& stream) noexcept {
 
 void Control::stepped(Stream& stream, const sotto_work& work) {
     if (work.status < 0) {
-        const bool said = work.why.size != 0;
-        const std::string_view why(work.why.data, work.why.size);
-        fail(stream, work.status, said ? why : "the backend gave no reason");
+        fail(stream, work.status, reason_of(work.why));
         return;
     }
     stream.remaining -= std::min(stream.remaining, work.evaluated);
@@ -152,8 +150,7 @@ void Control::stepped(Stream& stream, const sotto_work& work) {
         stream.state = Stream::State::speaking;
     }
     if (work.generated != 0) {
-        const std::string_view bytes(work.text.data, work.text.size);
-        teller_.text(stream, stream.spoke(bytes, world_.clock.now()));
+        teller_.text(stream, stream.spoke(view_of(work.text), world_.clock.now()));
     }
     if (!stream.ended() && work.finish != SOTTO_FINISH_NONE) {
         stream.end(work.finish == SOTTO_FINISH_LENGTH ? "length" : "stop");

@@ -26,7 +26,7 @@ std::string path_of(const Asked& asked) {
 
 std::string megabytes(std::uint64_t bytes) {
     constexpr std::uint64_t kMegabyte = 1 << 20;
-    return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB";
+    return std::to_string(bytes / kMegabyte + (bytes % kMegabyte != 0 ? 1 : 0)) + " MB";
 }
 
 sotto_str str(const std::string& text) noexcept {
@@ -128,7 +128,7 @@ std::unique_ptr<Model> ModelLoader::open(ModelEntry& entry) {
 void ModelLoader::check_budget(const ModelEntry& entry, const ModelInfo& info) const {
     const auto budget = settings_.vram_budget.load();
     const auto used = in_use_.load();
-    if (budget == 0 || used + info.bytes() <= budget) {
+    if (budget == 0 || (used <= budget && info.bytes() <= budget - used)) {
         return;
     }
     throw Error(

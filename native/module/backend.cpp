@@ -6,13 +6,13 @@ namespace sotto {
 namespace {
 
 std::string text_of(sotto_str text) {
-    return text.size == 0 ? std::string() : std::string(text.data, text.size);
+    return std::string(view_of(text));
 }
 
 // Throws what a backend's function reported.
 void check(sotto_status status, sotto_str why) {
     if (status < 0) {
-        throw Error(status, why.size == 0 ? "the backend gave no reason" : text_of(why));
+        throw Error(status, reason_of(why));
     }
 }
 
@@ -36,6 +36,17 @@ sotto_model_info empty_info() {
 }
 
 } // namespace
+
+std::string reason_of(sotto_str why) {
+    return view_of(why).empty() ? "the backend gave no reason" : text_of(why);
+}
+
+std::string_view view_of(sotto_str text) noexcept {
+    if (text.data == nullptr) {
+        return {};
+    }
+    return text.size == SOTTO_NUL ? std::string_view(text.data) : std::string_view(text.data, text.size);
+}
 
 Backend::Backend(const sotto_backend& table)
     : table_(table), name_(text_of(table.name)), description_(text_of(table.description)) {

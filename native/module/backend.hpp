@@ -9,6 +9,12 @@
 
 namespace sotto {
 
+// What a backend said. It may be the host's, whose strings may end in a NUL instead of having a size.
+std::string_view view_of(sotto_str text) noexcept;
+
+// Why a backend failed, in words.
+std::string reason_of(sotto_str why);
+
 // A table of functions, checked. Lives as long as the process or, of a host's backend, its engine.
 class Backend {
 public:
@@ -36,7 +42,13 @@ struct ModelInfo {
     std::string description;
 
     bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
-    std::uint64_t bytes() const noexcept { return weights + kv + compute; }
+    // All together; what a broken file asks for may be beyond counting.
+    std::uint64_t bytes() const noexcept {
+        const auto add = [](std::uint64_t a, std::uint64_t b) {
+            return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+        };
+        return add(add(weights, kv), compute);
+    }
 };
 
 // What a model would take, as far as the backend can tell without loading it; zeros if it can't.

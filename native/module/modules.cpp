@@ -44,7 +44,7 @@ ModuleLog& module_log() {
 }
 
 void SOTTO_CALL log_line(void* /*context*/, sotto_log_level level, sotto_str message) {
-    module_log().write(level, {message.data, message.size});
+    module_log().write(level, view_of(message));
 }
 
 // What a file's name says: sotto_BACKEND-TIER.so.
@@ -84,7 +84,7 @@ std::unique_ptr<Backend> open_module(const std::filesystem::path& path, std::str
     table.struct_size = sizeof table;
     sotto_str reason{};
     if (const auto status = enter(&host, &table, &reason); status < 0) {
-        why = reason.size != 0 ? std::string(reason.data, reason.size) : "it gave no reason";
+        why = reason_of(reason);
         return nullptr;
     }
     try {

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .engine import Progress
 from .errors import ModelLoadError, SottoError
-
-Progress = Callable[[str, float], None]
 
 HOUSE = "sotto/house"
 NOT_FOUND = -7

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _cdef
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VERSION: str = _cdef.VERSION
 _NAME = {"win32": "sotto.dll", "darwin": "libsotto.dylib"}.get(sys.platform, "libsotto.so")
 
 
-def _find() -> Path:
+def _find() -> str:
     override = os.environ.get("SOTTO_LIBRARY")
     if override:
-        return Path(override)
-    folders = [Path(folder) / "_bin" for folder in sys.modules["sotto"].__path__]
+        return override
+    folders = [os.path.join(folder, "_bin") for folder in sys.modules["sotto"].__path__]
     for folder in folders:
-        if (folder / _NAME).exists():
-            return folder / _NAME
-    places = " or ".join(str(folder) for folder in folders)
+        path = os.path.join(folder, _NAME)
+        if os.path.exists(path):
+            return path
+    places = " or ".join(folders)
     raise ImportError(f"there is no {_NAME} in {places}; install the package, or set SOTTO_LIBRARY to one")
 
 
-def _open(path: Path) -> Any:
+def _open(path: str) -> Any:
     try:
-        library: Any = _cdef.ffi.dlopen(str(path))
+        library: Any = _cdef.ffi.dlopen(path)
         found = library.sotto_version()
     except (OSError, AttributeError) as error:
         raise ImportError(f"{path} is no library of Sotto's: {error}") from error
@@ -44,4 +47,6 @@ lib: Any = _open(_path)
 
 def library_folder() -> Path:
     """Where the library, its modules and the house model are."""
-    return _path.resolve().parent
+    from pathlib import Path
+
+    return Path(_path).resolve().parent

@@ -13,9 +13,8 @@ from typing import Any
 from . import engine as blocking
 from ._call import new
 from ._handle import batches, raise_failure
-from ._hub import Progress
 from ._lib import lib
-from .engine import Json
+from .engine import Json, Progress
 from .errors import CANCELLED, InferenceError, ModelLoadError, SottoError
 from .event import Event
 

@@ -10,7 +10,6 @@ from typing import Any
 from . import log
 from ._call import encode, new, struct, text, utf8
 from ._handle import SLICE_MS, Handle, Request
-from ._hub import Progress, locate
 from ._lib import lib
 from ._values import choice, number, string, whole
 from .backend import BackendNames
@@ -19,6 +18,7 @@ from .event import Event, read_event
 from .stream import TokenStream
 
 Json = str | Mapping[str, Any]  # a JSON object, as text or not yet
+Progress = Callable[[str, float], None]  # hears what is going on, and how far it got, from 0 to 1
 
 _MODES: Mapping[str, int] = {
     "balance": lib.SOTTO_MODE_BALANCE,
@@ -93,7 +93,7 @@ class Engine:
 
         `model_id` is "sotto/house", a GGUF file's path, or a Hugging Face id: `org/name`,
         `org/name:QUANT` or `org/name/file.gguf`, downloaded unless it is in the cache. With `path`, it is
-        any name. `progress` hears "download" or "load", and how far that got, from 0 to 1.
+        any name. `progress` hears of "download" and "load".
         """
         self._handle.require()
         model_id, where = self._find(model_id, path, progress)
@@ -236,6 +236,8 @@ class Engine:
         self, model_id: str, path: str | os.PathLike[str] | None, progress: Progress | None
     ) -> tuple[str, str]:
         """A model's id and its file's path. Downloads the file if it must."""
+        from ._hub import locate
+
         model_id = self._model_id(model_id)
         return model_id, _path("path", path) if path is not None else locate(model_id, progress) or ""
 

@@ -93,7 +93,7 @@ def npc(engine: sotto.Engine) -> sotto.Engine:
 
 @pytest.fixture(scope="session")
 def real_engine() -> Iterator[sotto.Engine]:
-    """An engine on the llama module, with the house model."""
-    with sotto.Engine(mode="prioritize_compute") as engine:
+    """An engine on the llama module, with the house model. One thread does not wait for another."""
+    with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
         engine.load_model("sotto/house")
         yield engine

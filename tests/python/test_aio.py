@@ -183,7 +183,7 @@ def test_closing_ends_what_waits() -> None:
         answers = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
         assert time.monotonic() - began < 5
         assert [type(answer) for answer in answers] == [sotto.InferenceError, sotto.ModelLoadError]
-        with pytest.raises(sotto.InferenceError, match="closed|destroyed"):
+        with pytest.raises(sotto.InferenceError, match=r"closed|destroyed"):
             async for _ in stream:
                 pass
         with pytest.raises(sotto.SottoError, match="engine is closed"):

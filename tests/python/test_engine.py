@@ -48,7 +48,7 @@ def _threads() -> int:
 
 @pytest.mark.row("A-038", "A-039", "A-043", "A-048", "A-049", "A-055", "A-056", "A-058", "A-062")
 def test_signatures() -> None:
-    first = list(inspect.signature(sotto.Engine).parameters.values())[0]
+    first = next(iter(inspect.signature(sotto.Engine).parameters.values()))
     assert (first.name, first.default) == ("device", "auto")
     for name, parameters in {
         "close": [],
@@ -352,7 +352,7 @@ def test_close_from_another_thread_ends_what_waits(open_engine: Callable[..., so
         lambda: engine.llm_chat_completion(chat(model="endless")),
         lambda: engine.llm_chat_completion(chat(model="endless")),
         lambda: list(engine.llm_text_completion_stream(prompt(model="endless"))),
-        lambda: engine.load_model("slow", options={"load_ms": 30_000, "abortable": False}),
+        lambda: engine.load_model("slow", options={"load_ms": 4000}),
         lambda: engine.wait(),
     ]
     threads = [threading.Thread(target=run, args=(call,)) for call in calls]

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from sotto._hub import choose, locate
 from talk import Ticks, chat, content
 
 SCRIPT = json.dumps({"tokens": ["from the hub"]}).encode() + b" " * 100_000
+SLEEP = time.sleep
 QUANTS = ["Q2_K", "Q4_0", "Q4_K_M", "Q4_K_S", "Q5_K_M", "Q8_0", "IQ4_XS", "F16"]
 
 
@@ -35,9 +37,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(
-            "time.sleep", lambda seconds, sleep=__import__("time").sleep: sleep(min(seconds, 0.01))
-        )
+        monkeypatch.setattr("time.sleep", lambda seconds: SLEEP(min(seconds, 0.01)))  # between attempts
         yield hub
     getattr(huggingface_hub, "close_session", lambda: None)()
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_had(engine: sotto.Engine, hub: FakeHub, model_id: str, s
 @pytest.mark.row("A-053")
 def test_a_hub_that_is_down(engine: sotto.Engine, hub: FakeHub) -> None:
     hub.status = 503
-    with pytest.raises(sotto.ModelLoadError, match="cannot be had from Hugging Face: .*503"):
+    with pytest.raises(sotto.ModelLoadError, match=r"cannot be had from Hugging Face: .*503"):
         engine.load_model("org/name")
 
 

@@ -172,7 +172,7 @@ def test_a_stream_cut_short_leaves_the_engine_well(real_engine: sotto.Engine) ->
 def test_any_path(tmp_path: Path, name: str) -> None:
     copy = tmp_path / name
     shutil.copy(library_folder() / "house.gguf", copy)
-    with sotto.Engine(mode="prioritize_compute") as engine:
+    with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
         engine.load_model(str(copy))
         request = json.loads(tell()) | {"model": str(copy)}
         assert json.loads(engine.llm_text_completion(request))["choices"][0]["text"]
@@ -202,7 +202,7 @@ def test_loading_again_and_closing_gives_memory_back() -> None:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def round_() -> int:
-        with sotto.Engine(mode="prioritize_compute") as engine:
+        with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
             engine.load_model(HOUSE)
             held = engine.describe()["bytes_in_use"]
             engine.load_model(HOUSE)

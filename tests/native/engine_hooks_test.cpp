@@ -1,0 +1,207 @@
+// What a host lends is used, with the right arguments, and given back.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+#include "support/hooks.hpp"
+#include "support/tapped_backend.hpp"
+#include "text/json_reader.hpp"
+
+using namespace test;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names sorted(Names names) {
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+sotto_request load_file(Game& game, const char* id, const char* path) {
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str(id);
+    desc.path = str(path);
+    sotto_request request = 0;
+    REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
+    return request;
+}
+
+} // namespace
+
+TEST_CASE("the account of memory names model, device and kind, and comes back to nothing") {
+    HostHooks host;
+    Game game(host.desc());
+    game.have("first", R"({"weights": 100, "kv": 20, "compute": 3})");
+    game.have("second", R"({"weights": 7})");
+    CHECK(
+        host.memory() == std::map<std::string, std::int64_t>{
+                             {"1 cpu first", 100}, {"2 cpu first", 20}, {"3 cpu first", 3}, {"1 cpu second", 7}
+                         }
+    );
+    CHECK(host.memory_calls() == 4); // nothing is told of kinds that take nothing
+    game.finish(game.unload("first"));
+    CHECK(host.memory()["1 cpu first"] == 0);
+    CHECK(host.memory()["1 cpu second"] == 7);
+    game.have("first", R"({"weights": 50})");
+    game.ask("second", "a b c d e f");
+    game.load("third", R"({"weights": 9, "load_ms": 50})");
+    game.end();
+    for (const auto& [what, bytes] : host.memory()) {
+        CAPTURE(what);
+        CHECK(bytes == 0);
+    }
+}
+
+TEST_CASE("a model that is refused or fails leaves nothing on the account") {
+    HostHooks host;
+    auto desc = host.desc();
+    desc.vram_budget = 100;
+    Game game(desc);
+    game.finish(game.load("large", R"({"weights": 1000})"));
+    game.finish(game.load("broken", R"({"weights": 10, "fail_load": "it is"})"));
+    game.end();
+    CHECK(host.memory_calls() == 0);
+}
+
+TEST_CASE("bytes in use are what the models take together") {
+    Game game;
+    const auto in_use = [&] {
+        sotto_str json{};
+        REQUIRE(sotto_engine_describe(game.engine(), &json) == SOTTO_OK);
+        return sotto::Json::parse(text_of(json))["bytes_in_use"].get<int>();
+    };
+    CHECK(in_use() == 0);
+    game.have("first", R"({"weights": 100, "kv": 20, "compute": 3})");
+    game.have("second", R"({"weights": 7})");
+    CHECK(in_use() == 130);
+    game.finish(game.unload("first"));
+    CHECK(in_use() == 7);
+}
+
+TEST_CASE("each thread is announced by its name, which is the system's name for it too") {
+    HostHooks host;
+    auto desc = host.desc();
+    Game game(desc);
+    game.have("npc");
+    game.finish(game.ask("npc", "hi"));
+    sotto_engine_set_mode(game.engine(), SOTTO_MODE_PRIORITIZE_COMPUTE);
+    game.finish(game.ask("npc", "hi"));
+    game.end();
+    CHECK(sorted(host.threads()) == Names{"npc-compute", "npc-control", "npc-idle", "npc-loader"});
+    CHECK(sorted(host.system_names()) == Names{"npc-compute", "npc-control", "npc-idle", "npc-loader"});
+}
+
+TEST_CASE("a long name is cut by the system, not by the host") {
+    HostHooks host;
+    auto desc = host.desc();
+    auto threads = *desc.threads;
+    threads.name = str("a very long name indeed");
+    desc.threads = &threads;
+    Game game(desc);
+    game.end();
+    CHECK(sorted(host.threads()) == Names{"a very long name indeed-control", "a very long name indeed-loader"});
+    CHECK(sorted(host.system_names()) == Names{"a very long nam", "a very long nam"});
+}
+
+TEST_CASE("zones begin and end in pairs on each thread, also when work fails or is cancelled") {
+    HostHooks host;
+    Game game(host.desc());
+    game.have("npc", R"({"tokens": ["a"], "loop": true})");
+    game.have("shy", R"({"fail_open": "no"})");
+    game.have("frail", R"({"fail_step": 0})");
+    game.finish(game.load("broken", R"({"fail_load": "no"})"));
+    game.finish(game.ask("shy", "hi"));
+    game.finish(game.ask("frail", "hi"));
+    const auto request = game.ask("npc", "hi");
+    game.until_told(request, SOTTO_EVENT_TEXT, 3);
+    game.cancel(request);
+    game.finish(request);
+    game.end();
+    CHECK(host.zones().size() == 2);
+    for (const auto& [thread, zones] : host.zones()) {
+        CHECK(zones.open == 0);
+        CHECK_FALSE(zones.unbalanced);
+        CHECK(zones.ended > 0);
+    }
+    const auto names = host.zone_names();
+    CHECK(
+        std::set<std::string>(names.begin(), names.end()) ==
+        std::set<std::string>{"sotto load model", "sotto open stream", "sotto step"}
+    );
+}
+
+TEST_CASE("files are read from the host's own archive") {
+    HostHooks host;
+    host.files["pak/npc.json"] = R"({"tokens": ["from", " the", " archive"]})";
+    Game game(host.desc());
+    CHECK(done(game.finish(load_file(game, "npc", "pak/npc.json"))).text == "");
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "from the archive");
+    const auto& missing = game.finish(load_file(game, "other", "/etc/hostname"));
+    CHECK(done(missing).status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(done(missing).text == "the host has no file /etc/hostname");
+    CHECK(host.files_opened() == 1);
+    CHECK(host.files_closed() == 1);
+}
+
+TEST_CASE("a model without a path is the file that its id names") {
+    HostHooks host;
+    host.files["pak/npc.json"] = R"({"tokens": ["here"]})";
+    Game game(host.desc());
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str("pak/npc.json");
+    sotto_request request = 0;
+    REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
+    CHECK(done(game.finish(request)).status == SOTTO_OK);
+    CHECK(said(game.finish(game.ask("pak/npc.json", "hi"))) == "here");
+}
+
+TEST_CASE("log lines go to the host, at the level it wants") {
+    HostHooks host;
+    auto desc = host.desc();
+    auto threads = *desc.threads;
+    threads.affinity = 1ULL << 63; // a core that is not there
+    desc.threads = &threads;
+    Game game(desc);
+    game.have("npc");
+    CHECK(said(game.finish(game.ask("npc", "goes on all the same"))) == "goes on all the same");
+    game.end();
+    const auto lines = host.lines();
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].level == SOTTO_LOG_WARN);
+    CHECK(lines[0].text == "threads->affinity names no core that this process may use; it is ignored");
+}
+
+TEST_CASE("models compute on no more threads than the host allows") {
+    HostHooks host;
+    auto desc = host.desc();
+    auto threads = *desc.threads;
+    threads.compute_threads = 1;
+    desc.threads = &threads;
+    desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
+    TappedBackend backend;
+    Game game(desc, backend.table());
+    game.have("npc");
+    game.finish(game.ask("npc", "a b c"));
+    for (const auto& step : backend.steps()) {
+        CHECK(step.threads == 1);
+    }
+}
+
+TEST_CASE("models keep off the cores that the game says it keeps busy") {
+    TappedBackend backend;
+    Game game(backend.table());
+    game.have("npc");
+    auto frame = SOTTO_INIT(sotto_frame_begin_desc);
+    frame.busy_cores = 1000;
+    CHECK(sotto_engine_frame_begin(game.engine(), &frame) == SOTTO_OK);
+    game.finish(game.ask("npc", "a b c"));
+    for (const auto& step : backend.steps()) {
+        CHECK(step.threads == 1);
+    }
+}

@@ -1,0 +1,285 @@
+// Models come and go while others speak.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+#include "support/tapped_backend.hpp"
+#include "text/json_reader.hpp"
+
+using namespace test;
+using sotto::Json;
+
+namespace {
+
+const char* const kEndless = R"({"tokens": ["a"], "loop": true})";
+
+// A backend that stops at a point until the gate opens.
+struct Held {
+    explicit Held(Point at) {
+        backend.tap = [this, at](Point point, const sotto_step*) {
+            if (point == at) {
+                gate.pass();
+            }
+        };
+    }
+    Gate gate;
+    TappedBackend backend;
+};
+
+std::string models(Game& game) {
+    sotto_str json{};
+    REQUIRE(sotto_engine_list_models(game.engine(), &json) == SOTTO_OK);
+    return text_of(json);
+}
+
+sotto_request load_from(Game& game, const char* id, const char* path, const char* options = "") {
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str(id);
+    desc.path = str(path);
+    desc.options = str(options);
+    sotto_request request = 0;
+    REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
+    return request;
+}
+
+} // namespace
+
+TEST_CASE("loading is accepted, tells how far it got, and ends well") {
+    Game game;
+    const auto& history = game.finish(game.load("npc", R"({"load_ms": 20})"));
+    CHECK(history.front().kind == SOTTO_EVENT_ACCEPTED);
+    CHECK(count(history, SOTTO_EVENT_PROGRESS) >= 10);
+    float before = -1;
+    for (const auto& event : history) {
+        if (event.kind == SOTTO_EVENT_PROGRESS) {
+            CHECK(event.progress > before);
+            before = event.progress;
+        }
+    }
+    CHECK(before == 1);
+    CHECK(done(history).status == SOTTO_OK);
+}
+
+TEST_CASE("a model that is loaded already is there at once") {
+    TappedBackend backend;
+    Game game(backend.table());
+    game.have("npc");
+    const auto& again = game.finish(game.load("npc", "{}"));
+    CHECK(again.size() == 1);
+    CHECK(done(again).status == SOTTO_OK);
+    CHECK(backend.count(Point::load) == 1);
+}
+
+TEST_CASE("many who load one model at once share one loading") {
+    Held held(Point::load);
+    Game game(held.backend.table());
+    held.gate.shut();
+    std::vector<sotto_request> all;
+    for (int i = 0; i < 10; ++i) {
+        all.push_back(game.load("npc", "{}"));
+    }
+    game.until_told(all.back(), SOTTO_EVENT_ACCEPTED);
+    held.gate.open();
+    for (const auto request : all) {
+        CHECK(done(game.finish(request)).status == SOTTO_OK);
+    }
+    CHECK(held.backend.count(Point::load) == 1);
+}
+
+TEST_CASE("an id names one model at a time") {
+    Game game;
+    game.have("npc", "{}");
+    const auto& other = game.finish(game.load("npc", kEndless));
+    CHECK(done(other).status == SOTTO_ERROR_STATE);
+    CHECK(done(other).text == "another model is loaded as \"npc\"; unload it first, or choose another id");
+    CHECK(done(game.finish(load_from(game, "npc", "elsewhere"))).status == SOTTO_ERROR_STATE);
+    CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_OK);
+    game.have("npc", kEndless);
+}
+
+TEST_CASE("a model is asked for only once it is there") {
+    Held held(Point::load);
+    Game game(held.backend.table());
+    held.gate.shut();
+    const auto loading = game.load("npc", "{}");
+    REQUIRE(held.gate.reached());
+    const auto& early = game.finish(game.ask("npc", "hi"));
+    CHECK(done(early).status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(done(early).text == "no model is loaded as \"npc\"; it is still being loaded");
+    CHECK(models(game) == "[]");
+    held.gate.open();
+    game.finish(loading);
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "hi");
+}
+
+TEST_CASE("characters go on speaking while another model loads") {
+    Held held(Point::load);
+    Game game(held.backend.table());
+    game.have("npc", "{}");
+    held.gate.shut();
+    const auto loading = game.load("other", "{}");
+    REQUIRE(held.gate.reached(2));
+    CHECK(said(game.finish(game.ask("npc", "we do not wait"))) == "we do not wait");
+    CHECK(count(game.of(loading), SOTTO_EVENT_DONE) == 0);
+    held.gate.open();
+    CHECK(done(game.finish(loading)).status == SOTTO_OK);
+}
+
+TEST_CASE("what cannot be loaded says why") {
+    Game game;
+    CHECK(done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).text == "it is cursed");
+    CHECK(done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).status == SOTTO_ERROR_MODEL);
+    CHECK(done(game.finish(load_from(game, "npc", "no/such/file"))).status == SOTTO_ERROR_NOT_FOUND);
+    const auto& odd = game.finish(game.load("npc", "[1]"));
+    CHECK(done(odd).status == SOTTO_ERROR_ARGUMENT);
+    CHECK(done(odd).text == "options is a JSON array; it must be a JSON object");
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str("npc");
+    desc.backend = str("nobody");
+    sotto_request request = 0;
+    REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
+    CHECK(done(game.finish(request)).status == SOTTO_ERROR_UNSUPPORTED);
+    game.have("npc"); // and none of that is in the way
+}
+
+TEST_CASE("an unload ends what runs on the model, then gives the memory back") {
+    Held held(Point::step);
+    Game game(held.backend.table());
+    game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 2})");
+    std::vector<sotto_request> all;
+    for (int i = 0; i < 4; ++i) {
+        all.push_back(game.ask("npc", "hi"));
+    }
+    game.until_told(all[1], SOTTO_EVENT_TEXT, 2);
+    held.gate.shut();
+    REQUIRE(held.gate.reached(static_cast<int>(held.backend.steps().size()) + 1));
+    const auto leaving = game.unload("npc");
+    for (const auto request : all) {
+        const auto& history = game.finish(request);
+        CHECK(done(history).status == SOTTO_ERROR_CANCELLED);
+        CHECK(done(history).text == "the model was unloaded");
+    }
+    CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(models(game) == "[]");
+    CHECK(count(game.of(leaving), SOTTO_EVENT_DONE) == 0); // a step is under way
+    held.gate.open();
+    CHECK(done(game.finish(leaving)).status == SOTTO_OK);
+    CHECK(held.backend.count(Point::unload) == 1);
+    CHECK(held.backend.count(Point::open) == held.backend.count(Point::close));
+}
+
+TEST_CASE("a model can be loaded again while the old one is still leaving") {
+    Held held(Point::unload);
+    Game game(held.backend.table());
+    game.have("npc", "{}");
+    held.gate.shut();
+    const auto leaving = game.unload("npc");
+    REQUIRE(held.gate.reached());
+    const auto again = game.load("npc", kEndless);
+    game.until_told(again, SOTTO_EVENT_ACCEPTED);
+    held.gate.open();
+    CHECK(done(game.finish(leaving)).status == SOTTO_OK);
+    CHECK(done(game.finish(again)).status == SOTTO_OK);
+}
+
+TEST_CASE("an unload while the model loads ends the loading") {
+    Held held(Point::load);
+    Game game(held.backend.table());
+    held.gate.shut();
+    const auto loading = game.load("npc", "{}");
+    REQUIRE(held.gate.reached());
+    const auto leaving = game.unload("npc");
+    CHECK(done(game.finish(loading)).status == SOTTO_ERROR_CANCELLED);
+    held.gate.open();
+    CHECK(done(game.finish(leaving)).status == SOTTO_OK);
+    CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_ERROR_NOT_FOUND);
+}
+
+TEST_CASE("what is not there cannot be unloaded") {
+    Game game;
+    const auto& history = game.finish(game.unload("npc"));
+    CHECK(done(history).status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(done(history).text == "no model is loaded as \"npc\"");
+    game.have("npc");
+    const auto first = game.unload("npc");
+    const auto second = game.unload("npc");
+    CHECK(done(game.finish(first)).status == SOTTO_OK);
+    CHECK(done(game.finish(second)).status == SOTTO_ERROR_NOT_FOUND);
+}
+
+TEST_CASE("the list shows each model that answers, with what it takes") {
+    Game game;
+    CHECK(models(game) == "[]");
+    game.have("sotto/npc", R"({"weights": 100, "kv": 20, "compute": 3, "context": 4096, "streams": 7})");
+    game.have("./file", "{}");
+    const auto list = Json::parse(models(game));
+    REQUIRE(list.size() == 2);
+    CHECK(list[0]["id"] == "sotto/npc");
+    CHECK(list[0]["object"] == "model");
+    CHECK(list[0]["owned_by"] == "sotto");
+    CHECK(list[0]["backend"] == "scripted");
+    CHECK(list[0]["context"] == 4096);
+    CHECK(list[0]["streams"] == 7);
+    CHECK(list[0]["bytes"] == Json{{"weights", 100}, {"kv", 20}, {"compute", 3}});
+    CHECK(list[0]["details"]["architecture"] == "scripted");
+    CHECK(list[1]["owned_by"] == "local");
+    game.finish(game.unload("sotto/npc"));
+    CHECK(Json::parse(models(game)).size() == 1);
+}
+
+TEST_CASE("what goes over the budget is refused before it is loaded, with the numbers") {
+    constexpr std::uint64_t kMegabyte = 1 << 20;
+    TappedBackend backend;
+    sotto_engine_desc desc{};
+    desc.vram_budget = 100 * kMegabyte;
+    Game game(desc, backend.table());
+    const auto script = [&](std::uint64_t weights, std::uint64_t kv, std::uint64_t compute) {
+        return "{\"weights\": " + std::to_string(weights * kMegabyte) + ", \"kv\": " +
+               std::to_string(kv * kMegabyte) + ", \"compute\": " + std::to_string(compute * kMegabyte) + "}";
+    };
+    game.have("first", script(50, 8, 2));
+    CHECK(done(game.finish(game.load("exact", script(40, 0, 0)))).status == SOTTO_OK);
+    const auto& refused = game.finish(game.load("second", script(30, 7, 4)));
+    CHECK(done(refused).status == SOTTO_ERROR_BUDGET);
+    CHECK(
+        done(refused).text == "second needs 41 MB; 100 MB of the budget of 100 MB are taken. "
+                              "Unload a model, raise vram_budget, or ask for less in options"
+    );
+    CHECK(backend.count(Point::load) == 2);
+    game.finish(game.unload("exact"));
+    CHECK(done(game.finish(game.load("second", script(30, 7, 4)))).status == SOTTO_ERROR_BUDGET); // 41 > 40
+    CHECK(sotto_engine_set_vram_budget(game.engine(), 101 * kMegabyte) == SOTTO_OK);
+    CHECK(done(game.finish(game.load("second", script(30, 7, 4)))).status == SOTTO_OK);
+    CHECK(sotto_engine_set_vram_budget(game.engine(), 1) == SOTTO_OK);
+    CHECK(said(game.finish(game.ask("first", "what is loaded stays"))) == "what is loaded stays");
+    CHECK(sotto_engine_set_vram_budget(game.engine(), 0) == SOTTO_OK);
+    game.have("huge", script(1'000'000, 0, 0));
+}
+
+TEST_CASE("a backend that cannot measure is held to the budget all the same") {
+    TappedBackend backend;
+    sotto_engine_desc desc{};
+    desc.vram_budget = 1 << 20;
+    auto table = backend.table();
+    table.measure = nullptr;
+    Game game(desc, table);
+    const auto& refused = game.finish(game.load("npc", R"({"weights": 5000000})"));
+    CHECK(done(refused).status == SOTTO_ERROR_BUDGET);
+    CHECK(backend.count(Point::load) == 1);
+    CHECK(backend.count(Point::unload) == 1);
+    game.have("npc", R"({"weights": 1048576})");
+}
+
+TEST_CASE("bytes beyond counting are over any budget") {
+    sotto_engine_desc desc{};
+    desc.vram_budget = UINT64_MAX;
+    Game game(desc);
+    game.have("npc", R"({"weights": 1000})");
+    const auto& refused =
+        game.finish(game.load("vast", R"({"weights": 18446744073709551615, "kv": 18446744073709551615})"));
+    CHECK(done(refused).status == SOTTO_ERROR_BUDGET);
+}
