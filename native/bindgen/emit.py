@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import cffi
+from cffi import recompiler
+
 import csharp
 import header
-from cffi import recompiler
 from header import Api, Signature, Struct
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import docs
 from pycparser import c_ast, c_parser
+
+import docs
 
 SIZES = {"int32_t": 4, "uint32_t": 4, "uint64_t": 8, "int64_t": 8, "float": 4, "size_t": 8}
 DIRECTIVES = re.compile(  # what may stand after a `#`, beside a constant

@@ -19,11 +19,14 @@ from corpus import conversation, conversations
 from model import House, Shape
 
 WEIGHTS = {prompt.SYSTEM: 0.0, prompt.USER: 0.15, prompt.ASSISTANT: 1.0, prompt.TOOL: 0.0}
+VOCABULARY = Path(__file__).with_name("tokenizer.json")
 BUCKETS = (192, 256, 320, 384, 512, 768, 1024)
 
 
 def the_tokenizer(path: Path, seed: int) -> Tokenizer:
-    """Opens the tokenizer at `path`, or makes it there from the corpus."""
+    """Opens the run's tokenizer: the committed one, or one made of the corpus where that is gone."""
+    if not path.exists() and VOCABULARY.exists():
+        Tokenizer.from_file(str(VOCABULARY)).save(str(path))
     if not path.exists():
         source = conversations(seed)
         texts = (body for _ in range(30000) for _, body in prompt.segments(**next(source)))

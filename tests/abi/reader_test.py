@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "native/bindgen"))
+from pycparser.c_parser import ParseError
+
 import emit
 import header
-from pycparser.c_parser import ParseError
 
 GOOD = """\
 #ifndef SOTTO_TRY_H

@@ -30,7 +30,7 @@ class FakeHub:
         self.surplus = 0
         self.damaged = False
         self.status = 0
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> FakeHub:
@@ -48,6 +48,11 @@ class FakeHub:
         gets = [path for path in self.asked if path.startswith("GET ")]
         self.asked.clear()
         return gets
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is nothing to talk about."""
 
 
 def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:

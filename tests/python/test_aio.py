@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+
 import sotto
 import sotto.aio
 from conftest import SCRIPTED

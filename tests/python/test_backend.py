@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import sotto
 from hypothesis import given
 from hypothesis import strategies as st
+
+import sotto
 from sotto.backend import BackendNames
 from talk import chat, content
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 import sotto
 from talk import chat, prompt
 

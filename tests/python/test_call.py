@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 
 import pytest
-import sotto
 from hypothesis import given
 from hypothesis import strategies as st
+
+import sotto
 from sotto import _call
 from sotto._lib import ffi, lib
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import sotto
 from conftest import ENVIRONMENT, SCRIPTED
 from talk import Ticks, chat, content, load_endless, prompt

@@ -9,9 +9,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-import sotto
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import sotto
 from talk import CHAT, TEXT, Ticks, chat, content, prompt
 
 FAILING = {"tokens": ["a", "b", "c", "d"], "fail_at": 3}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 import sotto
 from talk import chat, load_endless, spoken
 

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 import sotto
 from conftest import ENVIRONMENT
 from fakehub import FakeHub
-from hypothesis import given
-from hypothesis import strategies as st
 from sotto._hub import choose, locate
 from talk import Ticks, chat, content
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import sotto
 from conftest import ENVIRONMENT, PACKAGE
 from sotto import _cdef

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 import sotto
 from conftest import ENVIRONMENT
 

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+
 import sotto
 from conftest import ENVIRONMENT, PACKAGE
 

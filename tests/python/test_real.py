@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 import sotto
 from conftest import ENVIRONMENT, ROOT
 from sotto._lib import library_folder

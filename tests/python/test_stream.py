@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import jsonschema
 import pytest
+
 import sotto
 from talk import CHUNK, Ticks, chat, content, load_endless, prompt, spoken
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+
 import sotto
 from talk import chat, content, prompt, spoken
 

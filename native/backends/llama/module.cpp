@@ -94,10 +94,11 @@ std::string describe() {
     return description.dump();
 }
 
-// Backends are never destroyed, as modules are never unloaded. An engine has one.
+// Backends are never destroyed, as modules are never unloaded, nor at exit, when an engine may still run.
+// An engine has one.
 Backend& make_backend(const sotto_backend_host& host) {
     static std::mutex mutex; // guards backends
-    static std::deque<Backend> backends;
+    static auto& backends = *new std::deque<Backend>;
     std::lock_guard lock(mutex);
     auto& backend = backends.emplace_back(host);
     backend.description = describe();

@@ -40,7 +40,8 @@ class Character:
         return {
             "model": model,
             "max_tokens": MAX_TOKENS,
-            "temperature": 0.4,
+            "temperature": 0.2,
+            "top_p": 0.9,
             "messages": [
                 {"role": "system", "content": self.system},
                 {"role": "user", "content": self.question},
