@@ -133,7 +133,9 @@ void Control::answer(Slot& slot) {
     }
     auto stream =
         std::make_unique<Stream>(slot, std::move(prompted), *entry, target_tps_, world_.clock.now());
-    streams_.reserve(streams_.size() + 1);
+    if (streams_.size() == streams_.capacity()) {
+        streams_.reserve(2 * streams_.size() + 1); // so that nothing throws once it is with the scheduler
+    }
     teller_.accepted(slot);
     scheduler_->add(*stream);
     streams_.push_back(std::move(stream));

@@ -56,13 +56,14 @@ sotto_status Engine::cancel(sotto_request id) noexcept {
     if (slot == nullptr) {
         return SOTTO_EMPTY;
     }
+    const bool live = !slot->ended.load();
     slot->cancelled = true;
-    if (slot->cancel_noted.exchange(true)) {
+    if (!live || slot->cancel_noted.exchange(true)) {
         table_.release(*slot);
     } else {
         control_.post(slot->cancel); // with the reference, which the control thread releases
     }
-    return SOTTO_OK;
+    return live ? SOTTO_OK : SOTTO_EMPTY;
 }
 
 sotto_status Engine::drop(sotto_request id) {
@@ -113,7 +114,7 @@ sotto_status Engine::wait_event(sotto_request id, std::int32_t timeout_ms, std::
     } else if (slot->is_private()) {
         const bool over = slot->over.load();
         status = over ? SOTTO_ERROR_NOT_FOUND : take_private(*slot, deadline_after(timeout_ms), event);
-        why = over ? "request is over" : "the request was dropped, or the engine destroyed";
+        why = over ? "request is over, or never was" : "the request was dropped, or the engine destroyed";
         slot->taking.clear(std::memory_order_release);
     }
     const bool last = status == SOTTO_OK && event->kind == SOTTO_EVENT_DONE && !slot->over.exchange(true);

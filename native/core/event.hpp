@@ -35,7 +35,8 @@ public:
 
     // Hands the oldest event to `use`; it stays until the next call. False when there is none, or
     // while another thread is in here.
-    template <typename Use> bool take(Use&& use) noexcept {
+    template <typename Use>
+    bool take(Use&& use) noexcept {
         if (taking_.test_and_set(std::memory_order_acquire)) {
             return false;
         }

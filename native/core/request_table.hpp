@@ -57,6 +57,7 @@ struct Slot {
     Note cancel;
     std::atomic<bool> cancel_noted{false}; // whether `cancel` is on its way
     std::atomic<bool> cancelled{false};
+    std::atomic<bool> ended{false}; // its last event is on its way, or was taken
 
     // Of a private request:
     MpscQueue<Event> events;

@@ -36,6 +36,7 @@ void Teller::end(Slot& slot, sotto_status status) noexcept {
     last.request = slot.id.load(std::memory_order_relaxed);
     last.user = slot.asked.user;
     last.status = status;
+    slot.ended = true;
     tell(slot, std::move(slot.done));
     slot.asked.body.clear();
     slot.asked.body.shrink_to_fit(); // freed here, not by the host thread that takes the last event

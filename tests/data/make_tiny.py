@@ -166,6 +166,7 @@ def transformer(
         file.values_of(UINT32, attention__sliding_window=16)
     else:
         file.values_of(UINT32, rope__dimension_count=HEAD)
+        file.values_of(STRING, rope__scaling__type="none")
     size = add_byte_vocabulary(file) if spelling == "bytes" else add_vocabulary(file, chat)
     file.weight("token_embd.weight", WIDTH, size, scale=1.0)
     file.weight("output_norm.weight", WIDTH, scale=0.1, around=1.0)

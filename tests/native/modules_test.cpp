@@ -154,7 +154,7 @@ TEST_CASE("what cannot be used is passed over with its reason, and an error name
     CHECK(found.passed_over[0] == "sotto_lacks.so: backend->open is missing");
     CHECK(found.passed_over[1] == "sotto_other.so: it exports no sotto_module_v1");
     CHECK(found.passed_over[2] == "sotto_refuses.so: this machine has no magic");
-    CHECK(found.passed_over[3] == "sotto_silent.so: it gave no reason");
+    CHECK(found.passed_over[3] == "sotto_silent.so: the backend gave no reason");
     CHECK(found.passed_over[4].find("sotto_text.so: ") == 0);
     CHECK(found.passed_over[4].find("sotto_text.so: it gave no reason") == std::string::npos);
     CHECK(sink.holds("this module looks around")); // a module's own lines reach the engine's log

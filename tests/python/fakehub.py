@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import sleep
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +21,7 @@ class FakeHub:
     surplus    bytes that a file is said to have and has not
     damaged    whether files arrive with their first byte changed
     status     what to answer everything with
+    pause      seconds between the pieces of a file
     """
 
     def __init__(self) -> None:
@@ -30,6 +32,7 @@ class FakeHub:
         self.surplus = 0
         self.damaged = False
         self.status = 0
+        self.pause = 0.0
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
 
@@ -110,7 +113,11 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
             if status in (200, 206) and hub.cut and "ETag" in headers:
                 data = data[: hub.cut.pop(0)]
                 surplus = 1
-            self.wfile.write(data)
+            pieces = range(0, len(data), 8192) if hub.pause else ()
+            for begin in pieces:
+                self.wfile.write(data[begin : begin + 8192])
+                sleep(hub.pause)
+            self.wfile.write(data if not pieces else b"")
             if surplus:
                 self.close_connection = True
 

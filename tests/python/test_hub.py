@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -17,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sotto
-from conftest import ENVIRONMENT
+import sotto.aio
+from conftest import ENVIRONMENT, SCRIPTED
 from fakehub import FakeHub
 from sotto._hub import choose, locate
 from talk import Ticks, chat, content
@@ -86,6 +88,26 @@ def test_an_exception_in_progress_ends_the_download(engine: sotto.Engine, hub: F
     with pytest.raises(KeyboardInterrupt):
         engine.load_model("org/name", progress=stop)
     assert not engine.model_is_loaded("org/name")
+
+
+def test_cancelling_the_task_ends_the_download(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 8192)
+    hub.files["org/name"] = {"name.gguf": SCRIPT * 10}
+    hub.pause = 0.1  # between 122 pieces
+
+    async def main() -> None:
+        begun = asyncio.Event()
+        async with sotto.aio.Engine(module_dir=SCRIPTED) as engine:
+            loading = engine.load_model("org/name", progress=lambda what, done: begun.set())
+            task = asyncio.ensure_future(loading)
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    began = time.monotonic()
+    asyncio.run(main())  # waits for the thread that downloads
+    assert time.monotonic() - began < 6
 
 
 @pytest.mark.row("A-050")

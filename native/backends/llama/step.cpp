@@ -228,8 +228,8 @@ void Model::take_over(Share& share) {
         if (stream.tokens.size() > opened_.options.context) {
             work.finish = stream.finish = SOTTO_FINISH_LENGTH;
         }
-    } catch (const Error& error) {
-        fail_stream(work, stream, error.status(), error.what());
+    } catch (const std::exception& error) {
+        fail_stream(work, stream, SOTTO_ERROR_INFERENCE, error.what());
     }
 }
 

@@ -53,13 +53,8 @@ std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts,
     if (whole.size() / longest_ > most) { // no tokens are longer, so there must be more of them
         throw too_long("more than " + std::to_string(whole.size() / longest_));
     }
-    std::vector<llama_token> tokens;
+    auto tokens = cut_parts(parts, whole);
     const auto begin = llama_vocab_get_add_bos(vocab_) ? llama_vocab_bos(vocab_) : LLAMA_TOKEN_NULL;
-    if (std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return looks_special(part); })) {
-        cut_guarded(parts, tokens);
-    } else {
-        cut(whole, true, tokens);
-    }
     if (begin != LLAMA_TOKEN_NULL && (tokens.empty() || tokens.front() != begin)) {
         tokens.insert(tokens.begin(), begin);
     }
@@ -68,6 +63,23 @@ std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts,
     }
     if (tokens.empty()) {
         throw Error(SOTTO_ERROR_ARGUMENT, "the prompt is empty");
+    }
+    return tokens;
+}
+
+std::vector<llama_token>
+Tokenizer::cut_parts(const std::vector<PromptPart>& parts, const std::string& whole) const {
+    std::vector<llama_token> tokens;
+    try {
+        if (std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return looks_special(part); })) {
+            cut_guarded(parts, tokens);
+        } else {
+            cut(whole, true, tokens);
+        }
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception&) { // llama.cpp looks up a byte that a damaged vocabulary lacks
+        throw Error(SOTTO_ERROR_INFERENCE, "the model's vocabulary cannot spell the prompt");
     }
     return tokens;
 }

@@ -34,6 +34,7 @@ private:
         llama_token token;
     };
 
+    std::vector<llama_token> cut_parts(const std::vector<PromptPart>& parts, const std::string& whole) const;
     void cut(std::string_view text, bool parse_special, std::vector<llama_token>& tokens) const;
     void cut_piece(std::string_view text, bool parse_special, std::vector<llama_token>& tokens) const;
     void cut_guarded(const std::vector<PromptPart>& parts, std::vector<llama_token>& tokens) const;

@@ -27,16 +27,21 @@ struct Damaged {
         return SOTTO_OK;
     }
     static void SOTTO_CALL on_close(void*, void*) {}
+
+    std::unique_ptr<Model> open() {
+        auto access = SOTTO_INIT(sotto_file_access);
+        access.open = on_open;
+        access.read = on_read;
+        access.close = on_close;
+        access.self = this;
+        return std::make_unique<Model>(Source{.path = "damaged", .options = R"({"parallel": 1})", .files = &access});
+    }
 };
 
 // Opens it and, if that works, lets it say four tokens. Whether it worked.
 bool survives(Damaged& damaged) {
-    auto access = SOTTO_INIT(sotto_file_access);
-    access.open = Damaged::on_open;
-    access.read = Damaged::on_read;
-    access.close = Damaged::on_close;
-    access.self = &damaged;
-    Model model({.path = "damaged", .options = R"({"parallel": 1})", .files = &access});
+    const auto opened = damaged.open();
+    auto& model = *opened;
     if (!model) {
         CHECK(!model.why.empty());
         CHECK(
@@ -104,6 +109,18 @@ TEST_CASE("damage where it hurts most: numbers and types") {
         }
     }
     take_log();
+}
+
+TEST_CASE("what llama.cpp asserts while it loads is an error") {
+    Damaged damaged{read_file(tiny())};
+    const auto key = damaged.content.find("rope.scaling.type");
+    REQUIRE(key != std::string::npos);
+    damaged.content.replace(damaged.content.find("none", key), 4, "nope");
+    const auto model = damaged.open();
+    CHECK(model->status == SOTTO_ERROR_MODEL);
+    CHECK_MESSAGE(model->why.find("rope_scaling_type") != std::string::npos, model->why);
+    CHECK(take_log().size() > 0);
+    CHECK(Model().status == SOTTO_OK); // and the next one loads
 }
 
 TEST_CASE("damaged weights") {
