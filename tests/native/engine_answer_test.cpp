@@ -295,7 +295,7 @@ TEST_CASE("a long prompt is cut into slices, smaller where graphics come first")
     for (const auto& [mode, most] :
          {std::pair(SOTTO_MODE_PRIORITIZE_GRAPHICS, 32U), std::pair(SOTTO_MODE_PRIORITIZE_COMPUTE, 512U)}) {
         TappedBackend backend;
-        sotto_engine_desc desc{};
+        auto desc = plain_desc();
         desc.mode = mode;
         Game game(desc, backend.table());
         game.have("npc", R"({"tokens": ["a"], "prompt_tokens": 2000})");

@@ -86,11 +86,10 @@ TEST_CASE("bytes in use are what the models take together") {
 
 TEST_CASE("each thread is announced by its name, which is the system's name for it too") {
     HostHooks host;
-    auto desc = host.desc();
-    Game game(desc);
+    Game game(host.desc());
     game.have("npc");
     game.finish(game.ask("npc", "hi"));
-    sotto_engine_set_mode(game.engine(), SOTTO_MODE_PRIORITIZE_COMPUTE);
+    sotto_engine_set_mode(game.engine(), SOTTO_MODE_BALANCE);
     game.finish(game.ask("npc", "hi"));
     game.end();
     CHECK(sorted(host.threads()) == Names{"npc-compute", "npc-control", "npc-idle", "npc-loader"});
@@ -183,7 +182,6 @@ TEST_CASE("models compute on no more threads than the host allows") {
     auto threads = *desc.threads;
     threads.compute_threads = 1;
     desc.threads = &threads;
-    desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
     TappedBackend backend;
     Game game(desc, backend.table());
     game.have("npc");
@@ -195,7 +193,9 @@ TEST_CASE("models compute on no more threads than the host allows") {
 
 TEST_CASE("models keep off the cores that the game says it keeps busy") {
     TappedBackend backend;
-    Game game(backend.table());
+    auto desc = plain_desc();
+    desc.mode = SOTTO_MODE_BALANCE;
+    Game game(desc, backend.table());
     game.have("npc");
     auto frame = SOTTO_INIT(sotto_frame_begin_desc);
     frame.busy_cores = 1000;

@@ -234,7 +234,7 @@ TEST_CASE("the list shows each model that answers, with what it takes") {
 TEST_CASE("what goes over the budget is refused before it is loaded, with the numbers") {
     constexpr std::uint64_t kMegabyte = 1 << 20;
     TappedBackend backend;
-    sotto_engine_desc desc{};
+    auto desc = plain_desc();
     desc.vram_budget = 100 * kMegabyte;
     Game game(desc, backend.table());
     const auto script = [&](std::uint64_t weights, std::uint64_t kv, std::uint64_t compute) {
@@ -262,7 +262,7 @@ TEST_CASE("what goes over the budget is refused before it is loaded, with the nu
 
 TEST_CASE("a backend that cannot measure is held to the budget all the same") {
     TappedBackend backend;
-    sotto_engine_desc desc{};
+    auto desc = plain_desc();
     desc.vram_budget = 1 << 20;
     auto table = backend.table();
     table.measure = nullptr;
@@ -275,7 +275,7 @@ TEST_CASE("a backend that cannot measure is held to the budget all the same") {
 }
 
 TEST_CASE("bytes beyond counting are over any budget") {
-    sotto_engine_desc desc{};
+    auto desc = plain_desc();
     desc.vram_budget = UINT64_MAX;
     Game game(desc);
     game.have("npc", R"({"weights": 1000})");

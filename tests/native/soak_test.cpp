@@ -2,6 +2,7 @@
 // SOTTO_SOAK is how many requests; without it, 10,000.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -214,7 +215,9 @@ private:
         sotto_str json{};
         switch (random() % 64) {
         case 0:
-            sotto_engine_set_mode(engine, static_cast<sotto_mode>(random() % 3));
+            sotto_engine_set_mode(engine, SOTTO_MODE_PRIORITIZE_GRAPHICS);
+            std::this_thread::yield();
+            sotto_engine_set_mode(engine, SOTTO_MODE_PRIORITIZE_COMPUTE); // or a busy machine takes for ever
             break;
         case 1:
             sotto_engine_set_target_tps(engine, one_in(random, 2) ? 0.0F : 20'000.0F);

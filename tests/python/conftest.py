@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SOTTO_TEST_LIBRARY") or ROOT / "build" / "check" / "release" / "out")
@@ -46,6 +47,9 @@ def _loopback_alone(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_loopback_alone)
+
+settings.register_profile("sotto", deadline=None)  # machines are busy at times
+settings.load_profile("sotto")
 
 import sotto  # noqa: E402  # needs the variables above
 from sotto._lib import library_folder  # noqa: E402

@@ -197,7 +197,7 @@ def test_a_prompt_of_a_megabyte(engine: sotto.Engine) -> None:
 
 
 @given(st.lists(st.text("abcß狼🐺\"\\/'{}[]:,é\u200b", min_size=1), min_size=1))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 def test_any_text_comes_back(npc: sotto.Engine, words: list[str]) -> None:
     assert content(npc.llm_chat_completion(chat(" ".join(words)))) == " ".join(words)
     text = json.loads(npc.llm_text_completion({"model": "npc", "prompt": " ".join(words)}))

@@ -56,10 +56,14 @@ sotto_backend scripted() {
     return backend;
 }
 
+sotto_engine_desc plain_desc() {
+    auto desc = SOTTO_INIT(sotto_engine_desc);
+    desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
+    return desc;
+}
+
 Game::Game(const sotto_engine_desc& desc, const sotto_backend& backend) {
-    auto asked = desc;
-    asked.struct_size = sizeof asked;
-    REQUIRE_MESSAGE(sotto_engine_create(&asked, &engine_) == SOTTO_OK, last_error());
+    REQUIRE_MESSAGE(sotto_engine_create(&desc, &engine_) == SOTTO_OK, last_error());
     REQUIRE_MESSAGE(sotto_engine_add_backend(engine_, &backend) == SOTTO_OK, last_error());
 }
 
@@ -67,6 +71,7 @@ Game::Game(sotto::Clock& clock, float target_tps) {
     sotto::EngineOptions options;
     options.clock = &clock;
     options.target_tps = target_tps;
+    options.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
     engine_ = sotto::api::open_handle(std::make_unique<sotto::Engine>(std::move(options)));
     const auto backend = scripted();
     REQUIRE_MESSAGE(sotto_engine_add_backend(engine_, &backend) == SOTTO_OK, last_error());

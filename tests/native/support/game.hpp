@@ -59,6 +59,9 @@ std::string chat(std::string_view model, std::string_view text, std::string_view
 
 sotto_backend scripted();
 
+// Every default but one: models run like any other thread, so that a busy machine does not hold up a test.
+sotto_engine_desc plain_desc();
+
 struct Ask {
     std::string_view more = {}; // further fields of the body
     float tps = 0;
@@ -68,8 +71,8 @@ struct Ask {
 
 class Game {
 public:
-    explicit Game(const sotto_engine_desc& desc = {}, const sotto_backend& backend = scripted());
-    explicit Game(const sotto_backend& backend) : Game(sotto_engine_desc{}, backend) {}
+    explicit Game(const sotto_engine_desc& desc = plain_desc(), const sotto_backend& backend = scripted());
+    explicit Game(const sotto_backend& backend) : Game(plain_desc(), backend) {}
     explicit Game(sotto::Clock& clock, float target_tps = 0);
     ~Game() { end(); }
     Game(const Game&) = delete;

@@ -37,7 +37,7 @@ sotto_engine_desc HostHooks::desc() {
     profiler_.zone_begin = zone_begin;
     profiler_.zone_end = zone_end;
     log_.self = access_.self = report_.self = threading_.self = profiler_.self = this;
-    auto desc = sized<sotto_engine_desc>();
+    auto desc = plain_desc();
     desc.log = &log_;
     desc.files = &access_;
     desc.memory = &report_;
