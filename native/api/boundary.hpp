@@ -47,8 +47,9 @@ T& deref(T* pointer, const char* name) {
 // The size a caller's struct says it has. Throws if it cannot be one.
 template <typename T>
 std::size_t caller_size(const T* theirs, const char* name) {
+    constexpr std::size_t kLargest = 4096; // no struct will ever be; so nobody reads far beyond a caller's
     const std::size_t size = deref(theirs, name).struct_size;
-    if (size < sizeof(theirs->struct_size)) {
+    if (size < sizeof(theirs->struct_size) || size > kLargest) {
         throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + "->struct_size was not set");
     }
     return size;

@@ -48,7 +48,7 @@ def _loopback_alone(event: str, arguments: tuple[Any, ...]) -> None:
 
 sys.addaudithook(_loopback_alone)
 
-settings.register_profile("sotto", deadline=None)  # machines are busy at times
+settings.register_profile("sotto", deadline=None, database=None)  # machines are busy at times
 settings.load_profile("sotto")
 
 import sotto  # noqa: E402  # needs the variables above

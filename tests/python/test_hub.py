@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,6 +45,9 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         monkeypatch.setattr("time.sleep", lambda seconds: SLEEP(min(seconds, 0.01)))  # between attempts
         yield hub
     getattr(huggingface_hub, "close_session", lambda: None)()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()  # some versions of it leave sockets open
 
 
 @pytest.mark.row("A-049", "A-050")

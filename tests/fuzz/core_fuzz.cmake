@@ -1,0 +1,27 @@
+# The fuzzers of the core: include() it where the native tests are built.
+#
+# With clang they are libFuzzer's:  cmake -S native -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DSOTTO_TESTS=ON
+# -DSOTTO_LLAMA=OFF, then  build/fuzz/tests/request_fuzz tests/fuzz/corpus/request. With any other compiler they
+# replay their corpus, and mutations of it, as ordinary tests.
+
+# sotto_fuzz(<name> <source of the library>...) is <name>_fuzz.cpp, its corpus in corpus/<name>.
+function(sotto_fuzz name)
+  set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
+  set(target ${name}_fuzz)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
+  add_executable(${target} ${folder}/${target}.cpp ${ARGN})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE sotto_include sotto_json)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(${target} PRIVATE -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined)
+  else()
+    target_sources(${target} PRIVATE ${folder}/replay.cpp)
+    add_test(NAME ${target} COMMAND ${target} --mutate 2000 ${folder}/corpus/${name})
+    set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 300)
+  endif()
+endfunction()
+
+sotto_fuzz(request core/codec_read.cpp text/json_reader.cpp text/utf8_stream.cpp)
+sotto_fuzz(utf8 text/utf8_stream.cpp)
+sotto_fuzz(stop text/stop_matcher.cpp)

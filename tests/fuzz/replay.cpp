@@ -1,0 +1,80 @@
+// A fuzzer's main for any compiler: replays the files and folders it is given, and, after --mutate <n>, each
+// of them n times with some bytes changed. The same each time.
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <string_view>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes read(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void mutate(Bytes& bytes, std::mt19937_64& random) {
+    for (auto changes = 1 + random() % 8; changes > 0; --changes) {
+        const auto at = bytes.empty() ? 0 : random() % bytes.size();
+        const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+        const auto byte = static_cast<std::uint8_t>(random());
+        switch (bytes.empty() ? 0 : random() % 4) {
+        case 0:
+            bytes.insert(place, byte);
+            break;
+        case 1:
+            bytes.erase(place);
+            break;
+        case 2:
+            *place = byte;
+            break;
+        default: // some of it again
+            const Bytes part(place, place + static_cast<std::ptrdiff_t>(random() % (bytes.size() - at + 1)));
+            bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), part.begin(), part.end());
+            break;
+        }
+    }
+}
+
+void feed(const Bytes& bytes) {
+    LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    int mutations = 0;
+    std::vector<fs::path> files;
+    for (int i = 1; i < argc; ++i) {
+        if (std::string_view(argv[i]) == "--mutate" && i + 1 < argc) {
+            mutations = std::atoi(argv[++i]);
+        } else if (fs::is_directory(argv[i])) {
+            for (const auto& entry : fs::recursive_directory_iterator(argv[i])) {
+                files.push_back(entry.path());
+            }
+        } else {
+            files.emplace_back(argv[i]);
+        }
+    }
+    std::mt19937_64 random(1);
+    for (const auto& file : files) {
+        const auto whole = read(file);
+        feed(whole);
+        for (int i = 0; i < mutations; ++i) {
+            auto bytes = whole;
+            mutate(bytes, random);
+            feed(bytes);
+        }
+    }
+    std::cout << files.size() << " files, each as it is and " << mutations << " times changed\n";
+    return files.empty() ? 1 : 0;
+}

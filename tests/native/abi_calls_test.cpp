@@ -1,0 +1,367 @@
+// Whatever a caller hands over, a call answers with a status and a reason, and harms nothing.
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+#include "support/hooks.hpp"
+#include "text/json_reader.hpp"
+#include "text/utf8_stream.hpp"
+
+using namespace test;
+
+namespace {
+
+// A call must fail with `status` and `why`.
+void check_fails(sotto_status got, sotto_status status, const std::string& why) {
+    CHECK(got == status);
+    CHECK(last_error() == why);
+}
+
+sotto_request_desc question(std::string_view body) {
+    auto desc = SOTTO_INIT(sotto_request_desc);
+    desc.op = SOTTO_OP_CHAT;
+    desc.body = str(body);
+    return desc;
+}
+
+sotto_model_desc model(std::string_view id) {
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str(id);
+    return desc;
+}
+
+const std::string kNotUtf8 = "abc\xFF";
+const std::string kHoldsNul("a\0b", 3);
+constexpr sotto_str kNoBytes = {nullptr, 5};
+constexpr sotto_str kNoEnd = {nullptr, SOTTO_NUL};
+constexpr float kBadNumbers[] = {
+    -1, -0.001F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+    -std::numeric_limits<float>::infinity(),
+};
+
+// A struct on the heap, to the byte, that says it has another size.
+template <typename T>
+std::unique_ptr<T> sized(const T& from, std::uint32_t size) {
+    auto made = std::make_unique<T>(from);
+    made->struct_size = size;
+    return made;
+}
+
+} // namespace
+
+TEST_CASE("a pointer that is needed and NULL is named") {
+    Game game;
+    auto* engine = game.engine();
+    const auto desc = question("{}");
+    sotto_request request = 7;
+    const auto bad = SOTTO_ERROR_ARGUMENT;
+    check_fails(sotto_engine_create(nullptr, nullptr), bad, "engine is NULL");
+    check_fails(sotto_engine_submit(engine, nullptr, &request), bad, "desc is NULL");
+    CHECK(request == 0);
+    check_fails(sotto_engine_submit(engine, &desc, nullptr), bad, "request is NULL");
+    check_fails(sotto_engine_next_event(engine, nullptr), bad, "event is NULL");
+    check_fails(sotto_engine_wait_event(engine, 1, 0, nullptr), bad, "event is NULL");
+    request = 7;
+    check_fails(sotto_engine_load_model(engine, nullptr, &request), bad, "desc is NULL");
+    CHECK(request == 0);
+    const auto wanted = model("npc");
+    check_fails(sotto_engine_load_model(engine, &wanted, nullptr), bad, "request is NULL");
+    check_fails(sotto_engine_unload_model(engine, str("npc"), 0, nullptr), bad, "request is NULL");
+    check_fails(sotto_engine_list_models(engine, nullptr), bad, "json is NULL");
+    check_fails(sotto_engine_describe(engine, nullptr), bad, "json is NULL");
+    check_fails(sotto_engine_add_backend(engine, nullptr), bad, "backend is NULL");
+    CHECK(sotto_engine_frame_begin(engine, nullptr) == SOTTO_OK);
+    CHECK(sotto_engine_frame_end(engine, nullptr) == SOTTO_OK);
+}
+
+TEST_CASE("a size that no struct has is refused, however large it is") {
+    Game game;
+    auto* engine = game.engine();
+    for (const std::uint32_t size : {0U, 1U, 3U, 4097U, 1U << 20, UINT32_MAX}) {
+        CAPTURE(size);
+        sotto_engine* made = engine;
+        sotto_request request = 0;
+        const auto bad = SOTTO_ERROR_ARGUMENT;
+        const auto create = sized(sotto_engine_desc{}, size);
+        check_fails(sotto_engine_create(create.get(), &made), bad, "desc->struct_size was not set");
+        CHECK(made == nullptr);
+        const auto submit = sized(question("{}"), size);
+        check_fails(sotto_engine_submit(engine, submit.get(), &request), bad, "desc->struct_size was not set");
+        const auto load = sized(model("npc"), size);
+        check_fails(sotto_engine_load_model(engine, load.get(), &request), bad, "desc->struct_size was not set");
+        const auto begin = sized(sotto_frame_begin_desc{}, size);
+        check_fails(sotto_engine_frame_begin(engine, begin.get()), bad, "frame->struct_size was not set");
+        const auto end = sized(sotto_frame_end_desc{}, size);
+        check_fails(sotto_engine_frame_end(engine, end.get()), bad, "frame->struct_size was not set");
+        const auto event = sized(sotto_event{}, size);
+        check_fails(sotto_engine_next_event(engine, event.get()), bad, "event->struct_size was not set");
+        check_fails(sotto_engine_wait_event(engine, 1, 0, event.get()), bad, "event->struct_size was not set");
+        const auto backend = sized(scripted(), size);
+        check_fails(sotto_engine_add_backend(engine, backend.get()), bad, "backend->struct_size was not set");
+        sotto_engine_desc hooks = plain_desc();
+        const auto log = sized(sotto_log_sink{}, size);
+        hooks.log = log.get();
+        check_fails(sotto_engine_create(&hooks, &made), bad, "desc->log->struct_size was not set");
+    }
+}
+
+TEST_CASE("bytes of a struct to come must be zero") {
+    alignas(sotto_frame_begin_desc) unsigned char bytes[4096] = {};
+    auto* frame = reinterpret_cast<sotto_frame_begin_desc*>(bytes);
+    frame->struct_size = sizeof bytes;
+    Game game;
+    CHECK(sotto_engine_frame_begin(game.engine(), frame) == SOTTO_OK);
+    bytes[sizeof bytes - 1] = 1;
+    check_fails(
+        sotto_engine_frame_begin(game.engine(), frame), SOTTO_ERROR_UNSUPPORTED,
+        "frame uses a field this library is too old for"
+    );
+}
+
+TEST_CASE("what is reserved must be zero") {
+    Game game;
+    sotto_engine* made = nullptr;
+    auto desc = plain_desc();
+    desc.reserved = 1;
+    check_fails(sotto_engine_create(&desc, &made), SOTTO_ERROR_UNSUPPORTED, "desc->reserved is not 0");
+    auto end = SOTTO_INIT(sotto_frame_end_desc);
+    end.reserved = 1;
+    check_fails(
+        sotto_engine_frame_end(game.engine(), &end), SOTTO_ERROR_UNSUPPORTED, "frame->reserved is not 0"
+    );
+    auto backend = scripted();
+    backend.reserved = 1;
+    check_fails(
+        sotto_engine_add_backend(game.engine(), &backend), SOTTO_ERROR_UNSUPPORTED, "backend->reserved is not 0"
+    );
+}
+
+TEST_CASE("numbers that are none are refused, and change nothing") {
+    Game game;
+    auto* engine = game.engine();
+    CHECK(sotto_engine_set_target_tps(engine, 12) == SOTTO_OK);
+    for (const float bad : kBadNumbers) {
+        const auto why = " is " + std::to_string(bad) + "; it must be 0 or a positive number";
+        check_fails(sotto_engine_set_target_tps(engine, bad), SOTTO_ERROR_ARGUMENT, "tps" + why);
+        auto desc = plain_desc();
+        desc.target_tps = bad;
+        sotto_engine* made = nullptr;
+        check_fails(sotto_engine_create(&desc, &made), SOTTO_ERROR_ARGUMENT, "desc->target_tps" + why);
+        auto ask = question("{}");
+        ask.target_tps = bad;
+        sotto_request request = 0;
+        check_fails(sotto_engine_submit(engine, &ask, &request), SOTTO_ERROR_ARGUMENT, "desc->target_tps" + why);
+        auto end = SOTTO_INIT(sotto_frame_end_desc);
+        end.busy_ms = bad;
+        check_fails(sotto_engine_frame_end(engine, &end), SOTTO_ERROR_ARGUMENT, "frame->busy_ms" + why);
+        end.busy_ms = 0;
+        end.gpu_ms = bad;
+        check_fails(sotto_engine_frame_end(engine, &end), SOTTO_ERROR_ARGUMENT, "frame->gpu_ms" + why);
+    }
+    auto begin = SOTTO_INIT(sotto_frame_begin_desc);
+    begin.time_ns = UINT64_MAX;
+    check_fails(
+        sotto_engine_frame_begin(engine, &begin), SOTTO_ERROR_ARGUMENT,
+        "frame->time_ns is no time of the monotonic clock"
+    );
+    sotto_str json{};
+    REQUIRE(sotto_engine_describe(engine, &json) == SOTTO_OK);
+    CHECK(sotto::Json::parse(text_of(json))["target_tps"] == 12);
+}
+
+TEST_CASE("values that are none of their kind are refused") {
+    Game game;
+    auto* engine = game.engine();
+    sotto_engine* made = nullptr;
+    sotto_request request = 0;
+    for (const sotto_mode mode : {-1, 3, INT32_MAX, INT32_MIN}) {
+        CHECK(sotto_engine_set_mode(engine, mode) == SOTTO_ERROR_ARGUMENT);
+        auto desc = plain_desc();
+        desc.mode = mode;
+        CHECK(sotto_engine_create(&desc, &made) == SOTTO_ERROR_ARGUMENT);
+        CHECK(last_error() == "desc->mode is " + std::to_string(mode) + "; it must be one of the SOTTO_MODE_ values");
+    }
+    auto desc = question("{}");
+    desc.op = 0;
+    CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_ARGUMENT);
+    for (const sotto_op op : {-1, 3, 1000}) {
+        desc.op = op;
+        CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_UNSUPPORTED);
+    }
+    desc.op = SOTTO_OP_TEXT;
+    desc.flags = 4;
+    CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_UNSUPPORTED);
+    auto load = model("npc");
+    load.flags = SOTTO_REQUEST_CHUNKS;
+    CHECK(sotto_engine_load_model(engine, &load, &request) == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(sotto_engine_unload_model(engine, str("npc"), 1U << 31, &request) == SOTTO_ERROR_UNSUPPORTED);
+    for (const sotto_log_level level : {-1, 6}) {
+        CHECK(sotto_log_set_level(level) == SOTTO_ERROR_ARGUMENT);
+    }
+    auto device = plain_desc();
+    device.device = str("cuda:0");
+    CHECK(sotto_engine_create(&device, &made) == SOTTO_ERROR_UNSUPPORTED);
+    device.device = str("toaster");
+    CHECK(sotto_engine_create(&device, &made) == SOTTO_ERROR_ARGUMENT);
+    CHECK(last_error() == "desc->device is \"toaster\"; it must be \"auto\" or \"cpu\"");
+}
+
+TEST_CASE("text that is none is refused by name") {
+    Game game;
+    auto* engine = game.engine();
+    sotto_request request = 0;
+    sotto_engine* made = nullptr;
+    const auto refused = [&](sotto_str text, const std::string& why) {
+        const auto bad = SOTTO_ERROR_ARGUMENT;
+        auto create = plain_desc();
+        create.module_dir = text;
+        check_fails(sotto_engine_create(&create, &made), bad, "desc->module_dir" + why);
+        create.module_dir = {};
+        create.device = text;
+        check_fails(sotto_engine_create(&create, &made), bad, "desc->device" + why);
+        create.device = {};
+        auto threads = SOTTO_INIT(sotto_threads);
+        threads.name = text;
+        create.threads = &threads;
+        check_fails(sotto_engine_create(&create, &made), bad, "desc->threads->name" + why);
+        auto load = model("npc");
+        load.id = text;
+        check_fails(sotto_engine_load_model(engine, &load, &request), bad, "desc->id" + why);
+        load = model("npc");
+        load.path = text;
+        check_fails(sotto_engine_load_model(engine, &load, &request), bad, "desc->path" + why);
+        load = model("npc");
+        load.backend = text;
+        check_fails(sotto_engine_load_model(engine, &load, &request), bad, "desc->backend" + why);
+        check_fails(sotto_engine_unload_model(engine, text, 0, &request), bad, "id" + why);
+    };
+    refused(str(kNotUtf8), " is not UTF-8");
+    refused(str(kHoldsNul), " holds a NUL byte");
+    refused(kNoBytes, " has a length but no bytes");
+    refused(kNoEnd, " has a length but no bytes");
+    check_fails(sotto_engine_unload_model(engine, {}, 0, &request), SOTTO_ERROR_ARGUMENT, "id is empty");
+    auto desc = question("{}");
+    desc.body = kNoBytes;
+    check_fails(
+        sotto_engine_submit(engine, &desc, &request), SOTTO_ERROR_ARGUMENT, "desc->body has a length but no bytes"
+    );
+}
+
+TEST_CASE("a body that is none fails in its event, in one line of UTF-8") {
+    Game game;
+    for (const std::string& body : {std::string(), kNotUtf8, kHoldsNul, std::string(1 << 20, '[')}) {
+        const auto& last = done(game.finish(game.submit(body)));
+        CHECK(last.status == SOTTO_ERROR_ARGUMENT);
+        CHECK(sotto::is_utf8(last.text));
+        CHECK(last.text.find('\n') == std::string::npos);
+        CHECK(last.text.size() < 1000);
+    }
+    auto desc = question("");
+    const char* terminated = "{\"model\": \"npc\"}";
+    desc.body = {terminated, SOTTO_NUL};
+    sotto_request request = 0;
+    REQUIRE(sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_OK);
+    CHECK(done(game.finish(request)).text == "messages is missing; it must be an array of messages");
+}
+
+TEST_CASE("a hook without its functions is refused by name") {
+    HostHooks host;
+    const auto refused = [&](auto member, auto clear, const char* why) {
+        auto desc = host.desc();
+        auto hook = *(desc.*member);
+        clear(hook);
+        desc.*member = &hook;
+        sotto_engine* made = nullptr;
+        check_fails(sotto_engine_create(&desc, &made), SOTTO_ERROR_ARGUMENT, why);
+    };
+    refused(&sotto_engine_desc::log, [](auto& h) { h.write = nullptr; }, "desc->log->write is NULL");
+    refused(&sotto_engine_desc::files, [](auto& h) { h.open = nullptr; }, "desc->files->open is NULL");
+    refused(&sotto_engine_desc::files, [](auto& h) { h.read = nullptr; }, "desc->files->read is NULL");
+    refused(&sotto_engine_desc::files, [](auto& h) { h.close = nullptr; }, "desc->files->close is NULL");
+    refused(&sotto_engine_desc::memory, [](auto& h) { h.changed = nullptr; }, "desc->memory->changed is NULL");
+    refused(
+        &sotto_engine_desc::profiler, [](auto& h) { h.zone_begin = nullptr; }, "desc->profiler->zone_begin is NULL"
+    );
+    refused(
+        &sotto_engine_desc::profiler, [](auto& h) { h.zone_end = nullptr; }, "desc->profiler->zone_end is NULL"
+    );
+}
+
+TEST_CASE("each thread has its own last error, and success leaves it alone") {
+    CHECK(sotto_log_set_level(99) == SOTTO_ERROR_ARGUMENT);
+    const auto mine = last_error();
+    CHECK(mine == "level is 99; it must be from SOTTO_LOG_DEFAULT to SOTTO_LOG_TRACE");
+    std::thread([] {
+        CHECK(last_error().empty());
+        CHECK(sotto_engine_next_event(nullptr, nullptr) == SOTTO_ERROR_ARGUMENT);
+        CHECK(last_error() == "engine is NULL");
+    }).join();
+    CHECK(sotto_log_set_level(SOTTO_LOG_DEFAULT) == SOTTO_OK);
+    CHECK(last_error() == mine);
+    CHECK(text_of(sotto_version()) == SOTTO_VERSION);
+}
+
+TEST_CASE("frames may be told from any threads at once") {
+    Game game;
+    std::vector<std::thread> threads;
+    constexpr int kThreads = 4;
+    constexpr int kFrames = 5000;
+    for (int i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&] {
+            for (int frame = 0; frame < kFrames; ++frame) {
+                sotto_engine_frame_begin(game.engine(), nullptr);
+                sotto_engine_frame_end(game.engine(), nullptr);
+            }
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    sotto_str json{};
+    REQUIRE(sotto_engine_describe(game.engine(), &json) == SOTTO_OK);
+    const auto frames = sotto::Json::parse(text_of(json))["frames"];
+    CHECK(frames["begun"] == kThreads * kFrames);
+    CHECK(frames["ended"] == kThreads * kFrames);
+}
+
+TEST_CASE("threads that take events at once each get some, and nobody gets one twice") {
+    constexpr std::size_t kRequests = 3000;
+    Game game;
+    std::atomic<std::size_t> taken{0};
+    std::vector<std::set<std::uint64_t>> seen(4);
+    std::vector<std::thread> threads;
+    for (auto& mine : seen) {
+        threads.emplace_back([&] {
+            auto event = SOTTO_INIT(sotto_event);
+            while (taken.load() < kRequests) {
+                if (sotto_engine_next_event(game.engine(), &event) == SOTTO_OK) {
+                    mine.insert(event.user);
+                    ++taken;
+                } else {
+                    std::this_thread::yield();
+                }
+            }
+        });
+    }
+    for (std::size_t i = 0; i < kRequests; ++i) {
+        game.submit("{}", {.user = i}); // ends at once, with one event
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    std::set<std::uint64_t> all;
+    for (const auto& mine : seen) {
+        all.insert(mine.begin(), mine.end());
+    }
+    CHECK(all.size() == kRequests);
+}
