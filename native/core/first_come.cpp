@@ -32,7 +32,9 @@ void FirstCome::add(Stream& stream) {
 }
 
 void FirstCome::remove(Stream& stream) {
-    std::erase(streams_, &stream);
+    if (const auto found = std::find(streams_.begin(), streams_.end(), &stream); found != streams_.end()) {
+        streams_.erase(found);
+    }
 }
 
 Slice FirstCome::next(std::int64_t now, const Limits& limits) {

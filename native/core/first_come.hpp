@@ -1,6 +1,9 @@
 // A plain scheduler: models in turn; on each, whoever came first is let in first.
 #pragma once
 
+#include <cstdint>
+#include <deque>
+
 #include "core/scheduler.hpp"
 
 namespace sotto {
@@ -19,7 +22,7 @@ private:
     Slice open_slice(const ModelEntry& entry) const;
     Slice step_slice(const ModelEntry& entry, std::int64_t now, const Limits& limits) const;
 
-    std::vector<Stream*> streams_; // in order of arrival
+    std::deque<Stream*> streams_; // in order of arrival; the oldest leave first, mostly
     std::uint64_t slices_ = 0;
 };
 

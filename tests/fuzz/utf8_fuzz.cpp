@@ -27,7 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size == 0) {
         return 0;
     }
-    const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1); // the first says how they are cut
+    const std::string_view bytes(
+        reinterpret_cast<const char*>(data) + 1, size - 1
+    ); // the first says how they are cut
     const auto whole = read(bytes, bytes.size() + 1);
     const bool same = whole == read(bytes, 1) && whole == read(bytes, 1 + data[0] % 7);
     if (!same || !sotto::is_utf8(whole) || sotto::is_utf8(bytes) != (whole == bytes)) {

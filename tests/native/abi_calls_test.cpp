@@ -45,7 +45,10 @@ const std::string kHoldsNul("a\0b", 3);
 constexpr sotto_str kNoBytes = {nullptr, 5};
 constexpr sotto_str kNoEnd = {nullptr, SOTTO_NUL};
 constexpr float kBadNumbers[] = {
-    -1, -0.001F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+    -1,
+    -0.001F,
+    std::numeric_limits<float>::quiet_NaN(),
+    std::numeric_limits<float>::infinity(),
     -std::numeric_limits<float>::infinity(),
 };
 
@@ -96,16 +99,22 @@ TEST_CASE("a size that no struct has is refused, however large it is") {
         check_fails(sotto_engine_create(create.get(), &made), bad, "desc->struct_size was not set");
         CHECK(made == nullptr);
         const auto submit = sized(question("{}"), size);
-        check_fails(sotto_engine_submit(engine, submit.get(), &request), bad, "desc->struct_size was not set");
+        check_fails(
+            sotto_engine_submit(engine, submit.get(), &request), bad, "desc->struct_size was not set"
+        );
         const auto load = sized(model("npc"), size);
-        check_fails(sotto_engine_load_model(engine, load.get(), &request), bad, "desc->struct_size was not set");
+        check_fails(
+            sotto_engine_load_model(engine, load.get(), &request), bad, "desc->struct_size was not set"
+        );
         const auto begin = sized(sotto_frame_begin_desc{}, size);
         check_fails(sotto_engine_frame_begin(engine, begin.get()), bad, "frame->struct_size was not set");
         const auto end = sized(sotto_frame_end_desc{}, size);
         check_fails(sotto_engine_frame_end(engine, end.get()), bad, "frame->struct_size was not set");
         const auto event = sized(sotto_event{}, size);
         check_fails(sotto_engine_next_event(engine, event.get()), bad, "event->struct_size was not set");
-        check_fails(sotto_engine_wait_event(engine, 1, 0, event.get()), bad, "event->struct_size was not set");
+        check_fails(
+            sotto_engine_wait_event(engine, 1, 0, event.get()), bad, "event->struct_size was not set"
+        );
         const auto backend = sized(scripted(), size);
         check_fails(sotto_engine_add_backend(engine, backend.get()), bad, "backend->struct_size was not set");
         sotto_engine_desc hooks = plain_desc();
@@ -123,7 +132,8 @@ TEST_CASE("bytes of a struct to come must be zero") {
     CHECK(sotto_engine_frame_begin(game.engine(), frame) == SOTTO_OK);
     bytes[sizeof bytes - 1] = 1;
     check_fails(
-        sotto_engine_frame_begin(game.engine(), frame), SOTTO_ERROR_UNSUPPORTED,
+        sotto_engine_frame_begin(game.engine(), frame),
+        SOTTO_ERROR_UNSUPPORTED,
         "frame uses a field this library is too old for"
     );
 }
@@ -142,7 +152,9 @@ TEST_CASE("what is reserved must be zero") {
     auto backend = scripted();
     backend.reserved = 1;
     check_fails(
-        sotto_engine_add_backend(game.engine(), &backend), SOTTO_ERROR_UNSUPPORTED, "backend->reserved is not 0"
+        sotto_engine_add_backend(game.engine(), &backend),
+        SOTTO_ERROR_UNSUPPORTED,
+        "backend->reserved is not 0"
     );
 }
 
@@ -160,7 +172,9 @@ TEST_CASE("numbers that are none are refused, and change nothing") {
         auto ask = question("{}");
         ask.target_tps = bad;
         sotto_request request = 0;
-        check_fails(sotto_engine_submit(engine, &ask, &request), SOTTO_ERROR_ARGUMENT, "desc->target_tps" + why);
+        check_fails(
+            sotto_engine_submit(engine, &ask, &request), SOTTO_ERROR_ARGUMENT, "desc->target_tps" + why
+        );
         auto end = SOTTO_INIT(sotto_frame_end_desc);
         end.busy_ms = bad;
         check_fails(sotto_engine_frame_end(engine, &end), SOTTO_ERROR_ARGUMENT, "frame->busy_ms" + why);
@@ -171,7 +185,8 @@ TEST_CASE("numbers that are none are refused, and change nothing") {
     auto begin = SOTTO_INIT(sotto_frame_begin_desc);
     begin.time_ns = UINT64_MAX;
     check_fails(
-        sotto_engine_frame_begin(engine, &begin), SOTTO_ERROR_ARGUMENT,
+        sotto_engine_frame_begin(engine, &begin),
+        SOTTO_ERROR_ARGUMENT,
         "frame->time_ns is no time of the monotonic clock"
     );
     sotto_str json{};
@@ -189,7 +204,10 @@ TEST_CASE("values that are none of their kind are refused") {
         auto desc = plain_desc();
         desc.mode = mode;
         CHECK(sotto_engine_create(&desc, &made) == SOTTO_ERROR_ARGUMENT);
-        CHECK(last_error() == "desc->mode is " + std::to_string(mode) + "; it must be one of the SOTTO_MODE_ values");
+        CHECK(
+            last_error() ==
+            "desc->mode is " + std::to_string(mode) + "; it must be one of the SOTTO_MODE_ values"
+        );
     }
     auto desc = question("{}");
     desc.op = 0;
@@ -253,7 +271,9 @@ TEST_CASE("text that is none is refused by name") {
     auto desc = question("{}");
     desc.body = kNoBytes;
     check_fails(
-        sotto_engine_submit(engine, &desc, &request), SOTTO_ERROR_ARGUMENT, "desc->body has a length but no bytes"
+        sotto_engine_submit(engine, &desc, &request),
+        SOTTO_ERROR_ARGUMENT,
+        "desc->body has a length but no bytes"
     );
 }
 
@@ -288,12 +308,18 @@ TEST_CASE("a hook without its functions is refused by name") {
     refused(&sotto_engine_desc::files, [](auto& h) { h.open = nullptr; }, "desc->files->open is NULL");
     refused(&sotto_engine_desc::files, [](auto& h) { h.read = nullptr; }, "desc->files->read is NULL");
     refused(&sotto_engine_desc::files, [](auto& h) { h.close = nullptr; }, "desc->files->close is NULL");
-    refused(&sotto_engine_desc::memory, [](auto& h) { h.changed = nullptr; }, "desc->memory->changed is NULL");
     refused(
-        &sotto_engine_desc::profiler, [](auto& h) { h.zone_begin = nullptr; }, "desc->profiler->zone_begin is NULL"
+        &sotto_engine_desc::memory, [](auto& h) { h.changed = nullptr; }, "desc->memory->changed is NULL"
     );
     refused(
-        &sotto_engine_desc::profiler, [](auto& h) { h.zone_end = nullptr; }, "desc->profiler->zone_end is NULL"
+        &sotto_engine_desc::profiler,
+        [](auto& h) { h.zone_begin = nullptr; },
+        "desc->profiler->zone_begin is NULL"
+    );
+    refused(
+        &sotto_engine_desc::profiler,
+        [](auto& h) { h.zone_end = nullptr; },
+        "desc->profiler->zone_end is NULL"
     );
 }
 

@@ -108,7 +108,8 @@ TEST_CASE("a number that no double holds is the request's fault") {
 }
 
 TEST_CASE("JSON of any depth is read without a deep stack") {
-    for (const std::string field : {"stop", "messages", "response_format", "tools", "logit_bias", "seed", "model"}) {
+    for (const std::string field :
+         {"stop", "messages", "response_format", "tools", "logit_bias", "seed", "model"}) {
         const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
         std::string objects;
         for (int i = 0; i < 100'000; ++i) {
@@ -137,8 +138,10 @@ TEST_CASE("each field that is missing or bad is named, with its value and what i
         {message(R"({"content": "hi"})"), std::string("messages[1].role is missing; it must be ") + role},
         {message(R"({"role": "king", "content": "hi"})"),
          std::string("messages[1].role is \"king\"; it must be ") + role},
-        {message(R"({"role": 1, "content": "hi"})"), std::string("messages[1].role is 1; it must be ") + role},
-        {message(R"({"role": "user"})"), std::string("messages[1].content is missing; it must be ") + content},
+        {message(R"({"role": 1, "content": "hi"})"),
+         std::string("messages[1].role is 1; it must be ") + role},
+        {message(R"({"role": "user"})"),
+         std::string("messages[1].content is missing; it must be ") + content},
         {message(R"({"role": "user", "content": []})"),
          std::string("messages[1].content is an empty array; it must be ") + content},
         {message(R"({"role": "user", "content": ["hi"]})"),
@@ -146,16 +149,21 @@ TEST_CASE("each field that is missing or bad is named, with its value and what i
         {message(R"({"role": "user", "content": [{"text": "hi"}]})"),
          "messages[1].content[0].type is missing; it must be \"text\""},
         {message(R"({"role": "user", "content": [{"type": "image_url"}]})"),
-         "messages[1].content[0].type is \"image_url\"; only \"text\" is read", SOTTO_ERROR_UNSUPPORTED},
+         "messages[1].content[0].type is \"image_url\"; only \"text\" is read",
+         SOTTO_ERROR_UNSUPPORTED},
         {message(R"({"role": "user", "content": [{"type": "text"}]})"),
          "messages[1].content[0].text is missing; it must be a string"},
         {message(R"({"role": "user", "content": [{"type": "text", "text": 1}]})"),
          "messages[1].content[0].text is 1; it must be a string"},
         {R"({"model": "m"})", "prompt is missing; it must be a string", SOTTO_ERROR_ARGUMENT, SOTTO_OP_TEXT},
-        {R"({"model": "m", "prompt": ["a"]})", "prompt is a JSON array; it must be a string that is not empty",
-         SOTTO_ERROR_ARGUMENT, SOTTO_OP_TEXT},
-        {R"({"model": "m", "prompt": ""})", "prompt is \"\"; it must be a string that is not empty",
-         SOTTO_ERROR_ARGUMENT, SOTTO_OP_TEXT},
+        {R"({"model": "m", "prompt": ["a"]})",
+         "prompt is a JSON array; it must be a string that is not empty",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_TEXT},
+        {R"({"model": "m", "prompt": ""})",
+         "prompt is \"\"; it must be a string that is not empty",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_TEXT},
     });
 }
 
@@ -208,10 +216,22 @@ TEST_CASE("what is not supported yet is refused, not passed over in silence") {
 
 TEST_CASE("what asks for nothing special is taken") {
     for (const char* more :
-         {R"("n": 1)", R"("response_format": {"type": "text"})", R"("tools": [])", R"("logprobs": false)",
-          R"("grammar": null)", R"("logit_bias": {})", R"("echo": false)", R"("stop": null)", R"("stop": [])",
-          R"("temperature": 0)", R"("top_p": 1)", R"("seed": -1)", R"("stream": true)", R"("user": "somebody")",
-          R"("unheard_of": {"a": 1})", R"("max_tokens": null)"}) {
+         {R"("n": 1)",
+          R"("response_format": {"type": "text"})",
+          R"("tools": [])",
+          R"("logprobs": false)",
+          R"("grammar": null)",
+          R"("logit_bias": {})",
+          R"("echo": false)",
+          R"("stop": null)",
+          R"("stop": [])",
+          R"("temperature": 0)",
+          R"("top_p": 1)",
+          R"("seed": -1)",
+          R"("stream": true)",
+          R"("user": "somebody")",
+          R"("unheard_of": {"a": 1})",
+          R"("max_tokens": null)"}) {
         CAPTURE(more);
         CHECK(read(chat(more)).why == "");
         CHECK(read(text(more), SOTTO_OP_TEXT).why == "");
@@ -227,12 +247,14 @@ TEST_CASE("a request says all that the engine must know") {
     CHECK(asked.stops == std::vector<std::string>{"a", "b"});
     CHECK(asked.max_tokens == 7);
     CHECK(asked.include_usage);
-    const auto plain = sotto::read_request(SOTTO_OP_TEXT, R"({"model": "x/y", "prompt": "p", "stop": "end"})");
+    const auto plain =
+        sotto::read_request(SOTTO_OP_TEXT, R"({"model": "x/y", "prompt": "p", "stop": "end"})");
     CHECK(plain.model == "x/y");
     CHECK(plain.stops == std::vector<std::string>{"end"});
     CHECK(plain.max_tokens == UINT32_MAX);
     CHECK_FALSE(plain.include_usage);
-    const auto both = sotto::read_request(SOTTO_OP_CHAT, chat(R"("max_tokens": 7, "max_completion_tokens": 9)"));
+    const auto both =
+        sotto::read_request(SOTTO_OP_CHAT, chat(R"("max_tokens": 7, "max_completion_tokens": 9)"));
     CHECK(both.max_tokens == 9);
 }
 
@@ -240,5 +262,12 @@ TEST_CASE("every role and kind of content that OpenAI has for text is taken") {
     for (const char* role : {"system", "developer", "user", "assistant", "tool"}) {
         CHECK(read(message("{\"role\": \"" + std::string(role) + "\", \"content\": \"hi\"}")).why == "");
     }
-    CHECK(read(message(R"({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": ""}]})")).why == "");
+    CHECK(
+        read(
+            message(
+                R"({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": ""}]})"
+            )
+        )
+            .why == ""
+    );
 }

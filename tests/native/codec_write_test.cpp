@@ -20,7 +20,14 @@ Writer writer(sotto_op op) {
 }
 
 Counts counts() {
-    return {.prompt = 20, .cached = 5, .generated = 3, .prompt_ms = 12.34567, .generated_ms = 30, .first_token_ms = 15};
+    return {
+        .prompt = 20,
+        .cached = 5,
+        .generated = 3,
+        .prompt_ms = 12.34567,
+        .generated_ms = 30,
+        .first_token_ms = 15
+    };
 }
 
 // What every object begins with.
@@ -109,5 +116,7 @@ TEST_CASE("any text comes through, and people find fields where they expect them
     auto chat = writer(SOTTO_OP_CHAT);
     const std::string odd = "\"quoted\"\n\\ \t\x01 \xF0\x9F\x98\x80";
     CHECK(Json::parse(chat.chunk(odd))["choices"][0]["delta"]["content"] == odd);
-    CHECK(chat.chunk("x").rfind(R"({"id":"chatcmpl-65537","object":"chat.completion.chunk","created":)", 0) == 0);
+    CHECK(
+        chat.chunk("x").rfind(R"({"id":"chatcmpl-65537","object":"chat.completion.chunk","created":)", 0) == 0
+    );
 }

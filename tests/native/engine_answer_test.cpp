@@ -46,10 +46,9 @@ TEST_CASE("an answer is accepted, spoken, finished and done, in that order") {
     const auto request = game.ask("npc", "one two three", {.user = 42});
     const auto& history = game.finish(request);
     CHECK(
-        kinds(history) ==
-        std::vector<sotto_event_kind>{
-            SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_TEXT, SOTTO_EVENT_FINISH, SOTTO_EVENT_DONE
-        }
+        kinds(history) == std::vector<sotto_event_kind>{
+                              SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_TEXT, SOTTO_EVENT_FINISH, SOTTO_EVENT_DONE
+                          }
     );
     CHECK(said(history) == "one two three");
     CHECK(count(history, SOTTO_EVENT_TEXT) == 3);
@@ -88,8 +87,7 @@ TEST_CASE("a prompt that the model remembers whole needs no work") {
 TEST_CASE("a text completion answers its prompt") {
     Game game;
     game.have("npc", kEcho);
-    const auto request =
-        game.submit(R"({"model": "npc", "prompt": "once upon a time"})", {}, SOTTO_OP_TEXT);
+    const auto request = game.submit(R"({"model": "npc", "prompt": "once upon a time"})", {}, SOTTO_OP_TEXT);
     const auto& history = game.finish(request);
     CHECK(said(history) == "once upon a time");
     CHECK(Json::parse(done(history).json)["choices"][0]["text"] == "once upon a time");
@@ -99,7 +97,9 @@ TEST_CASE("chunks come with the events when they are asked for, and make up the 
     Game game;
     game.have("npc", kEcho);
     const auto request = game.ask(
-        "npc", "a b c", {.more = R"(, "stream_options": {"include_usage": true})", .flags = SOTTO_REQUEST_CHUNKS}
+        "npc",
+        "a b c",
+        {.more = R"(, "stream_options": {"include_usage": true})", .flags = SOTTO_REQUEST_CHUNKS}
     );
     const auto& history = game.finish(request);
     CHECK(kinds(history)[3] == SOTTO_EVENT_USAGE);
@@ -131,7 +131,12 @@ TEST_CASE("characters are told whole, however the tokens cut them") {
     for (const auto& event : history) {
         CHECK(sotto::is_utf8(event.text));
     }
-    CHECK(said(history) == "\xE2\x82\xAC" "a" "\xF0\x9F\x98\x80" "\xEF\xBF\xBD");
+    CHECK(
+        said(history) == "\xE2\x82\xAC"
+                         "a"
+                         "\xF0\x9F\x98\x80"
+                         "\xEF\xBF\xBD"
+    );
     CHECK(finish_of(history).tokens == 7);
     CHECK(Json::parse(done(history).json)["choices"][0]["message"]["content"] == said(history));
 }
@@ -163,7 +168,10 @@ TEST_CASE("an answer is no longer than it may be") {
     CHECK(finish_of(game.finish(game.ask("full", "hi"))).text == "length");
     game.have("mute", R"({"tokens": []})");
     const auto& mute = game.finish(game.ask("mute", "hi"));
-    CHECK(kinds(mute) == std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_FINISH, SOTTO_EVENT_DONE});
+    CHECK(
+        kinds(mute) ==
+        std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_FINISH, SOTTO_EVENT_DONE}
+    );
     CHECK(done(mute).tokens == 0);
 }
 
@@ -177,7 +185,9 @@ TEST_CASE("a bad request ends with the reason, and is never accepted") {
     const auto& lost = game.finish(game.ask("nobody", "hi"));
     CHECK(done(lost).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(done(lost).text == "no model is loaded as \"nobody\"; load it first");
-    CHECK(done(game.finish(game.ask("npc", "hi", {.more = R"(, "n": 2)"}))).status == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(
+        done(game.finish(game.ask("npc", "hi", {.more = R"(, "n": 2)"}))).status == SOTTO_ERROR_UNSUPPORTED
+    );
 }
 
 TEST_CASE("a stream that cannot be opened fails alone") {

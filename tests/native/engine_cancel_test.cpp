@@ -80,7 +80,8 @@ TEST_CASE("a request is cancelled while its stream is opened, and the stream is 
 }
 
 TEST_CASE("a step under way is told to end when nobody wants it any more") {
-    for (const char* script : {kEndless, R"({"tokens": ["a"], "prompt_tokens": 100000})"}) { // speaking, prompting
+    for (const char* script :
+         {kEndless, R"({"tokens": ["a"], "prompt_tokens": 100000})"}) { // speaking, prompting
         Held held(Point::step);
         Game game(held.backend.table());
         game.have("npc", script);
@@ -138,7 +139,11 @@ TEST_CASE("loading that was cancelled too late for the backend leaves no model b
         }
     };
     auto table = backend.table();
-    table.open = [](void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
+    table.open = [](void* self,
+                    const sotto_model_source* source,
+                    void** model,
+                    sotto_model_info* info,
+                    sotto_str* why) {
         auto deaf = *source;
         deaf.progress = [](void*, float) { return 0; };
         return static_cast<TappedBackend*>(self)->table().open(self, &deaf, model, info, why);

@@ -40,9 +40,10 @@ TEST_CASE("the account of memory names model, device and kind, and comes back to
     game.have("first", R"({"weights": 100, "kv": 20, "compute": 3})");
     game.have("second", R"({"weights": 7})");
     CHECK(
-        host.memory() == std::map<std::string, std::int64_t>{
-                             {"1 cpu first", 100}, {"2 cpu first", 20}, {"3 cpu first", 3}, {"1 cpu second", 7}
-                         }
+        host.memory() ==
+        std::map<std::string, std::int64_t>{
+            {"1 cpu first", 100}, {"2 cpu first", 20}, {"3 cpu first", 3}, {"1 cpu second", 7}
+        }
     );
     CHECK(host.memory_calls() == 4); // nothing is told of kinds that take nothing
     game.finish(game.unload("first"));
@@ -104,7 +105,9 @@ TEST_CASE("a long name is cut by the system, not by the host") {
     desc.threads = &threads;
     Game game(desc);
     game.end();
-    CHECK(sorted(host.threads()) == Names{"a very long name indeed-control", "a very long name indeed-loader"});
+    CHECK(
+        sorted(host.threads()) == Names{"a very long name indeed-control", "a very long name indeed-loader"}
+    );
     CHECK(sorted(host.system_names()) == Names{"a very long nam", "a very long nam"});
 }
 

@@ -131,7 +131,9 @@ TEST_CASE("characters go on speaking while another model loads") {
 TEST_CASE("what cannot be loaded says why") {
     Game game;
     CHECK(done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).text == "it is cursed");
-    CHECK(done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).status == SOTTO_ERROR_MODEL);
+    CHECK(
+        done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).status == SOTTO_ERROR_MODEL
+    );
     CHECK(done(game.finish(load_from(game, "npc", "no/such/file"))).status == SOTTO_ERROR_NOT_FOUND);
     const auto& odd = game.finish(game.load("npc", "[1]"));
     CHECK(done(odd).status == SOTTO_ERROR_ARGUMENT);
@@ -238,8 +240,9 @@ TEST_CASE("what goes over the budget is refused before it is loaded, with the nu
     desc.vram_budget = 100 * kMegabyte;
     Game game(desc, backend.table());
     const auto script = [&](std::uint64_t weights, std::uint64_t kv, std::uint64_t compute) {
-        return "{\"weights\": " + std::to_string(weights * kMegabyte) + ", \"kv\": " +
-               std::to_string(kv * kMegabyte) + ", \"compute\": " + std::to_string(compute * kMegabyte) + "}";
+        return "{\"weights\": " + std::to_string(weights * kMegabyte) +
+               ", \"kv\": " + std::to_string(kv * kMegabyte) +
+               ", \"compute\": " + std::to_string(compute * kMegabyte) + "}";
     };
     game.have("first", script(50, 8, 2));
     CHECK(done(game.finish(game.load("exact", script(40, 0, 0)))).status == SOTTO_OK);

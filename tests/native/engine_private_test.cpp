@@ -251,7 +251,9 @@ TEST_CASE("models can be loaded and unloaded in private") {
     CHECK(done(history).status == SOTTO_OK);
     CHECK(count(history, SOTTO_EVENT_PROGRESS) >= 10);
     sotto_request leaving = 0;
-    REQUIRE(sotto_engine_unload_model(game.engine(), str("npc"), SOTTO_REQUEST_PRIVATE, &leaving) == SOTTO_OK);
+    REQUIRE(
+        sotto_engine_unload_model(game.engine(), str("npc"), SOTTO_REQUEST_PRIVATE, &leaving) == SOTTO_OK
+    );
     CHECK(done(game.finish_private(leaving)).status == SOTTO_OK);
     game.drain();
     CHECK(game.all().empty());

@@ -61,7 +61,9 @@ TEST_CASE("bits that are no name are harmless") {
     const auto bits = reinterpret_cast<std::uintptr_t>(real);
     std::mt19937_64 random(1);
     int on_stack = 0;
-    std::vector<std::uintptr_t> wrong = {0, 1, 64, 65, 255, 256, UINTPTR_MAX, bits + 1, bits + 256, bits - 256};
+    std::vector<std::uintptr_t> wrong = {
+        0, 1, 64, 65, 255, 256, UINTPTR_MAX, bits + 1, bits + 256, bits - 256
+    };
     wrong.push_back(reinterpret_cast<std::uintptr_t>(&on_stack));
     for (int i = 0; i < 10'000; ++i) {
         wrong.push_back(random());

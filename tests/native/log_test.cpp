@@ -30,7 +30,8 @@ sotto_log_sink sink_to(Lines& lines) {
 }
 
 // What `work` writes to stderr.
-template <typename Work> std::string stderr_of(Work&& work) {
+template <typename Work>
+std::string stderr_of(Work&& work) {
     std::FILE* file = std::tmpfile();
     const int kept = dup(STDERR_FILENO);
     std::fflush(stderr);

@@ -50,7 +50,8 @@ class Folder {
 public:
     Folder() {
         static int made = 0;
-        path_ = fs::temp_directory_path() / ("sotto_modules_test_" + std::to_string(getpid()) + "_" + std::to_string(made++));
+        path_ = fs::temp_directory_path() /
+                ("sotto_modules_test_" + std::to_string(getpid()) + "_" + std::to_string(made++));
         fs::create_directory(path_);
     }
     ~Folder() { fs::remove_all(path_); }
@@ -59,7 +60,9 @@ public:
 
     const fs::path& path() const { return path_; }
     void copy(const char* module, const std::string& name) const { fs::copy_file(module, path_ / name); }
-    void write(const std::string& name, const std::string& bytes) const { std::ofstream(path_ / name) << bytes; }
+    void write(const std::string& name, const std::string& bytes) const {
+        std::ofstream(path_ / name) << bytes;
+    }
 
 private:
     fs::path path_;
@@ -105,7 +108,8 @@ sotto_backend named(const char* name) {
 TEST_CASE("of one backend's modules the best that this processor can run is used, and no other opened") {
     sotto::set_log_level(SOTTO_LOG_INFO);
     Folder folder;
-    for (const char* name : {"sotto_scripted-x86-64-v2.so", "sotto_scripted.so", "sotto_scripted-x86-64-v1.so"}) {
+    for (const char* name :
+         {"sotto_scripted-x86-64-v2.so", "sotto_scripted.so", "sotto_scripted-x86-64-v1.so"}) {
         folder.copy(SOTTO_SCRIPTED, name);
     }
     Sink sink;
@@ -133,7 +137,9 @@ TEST_CASE("a module for a better processor is passed over, and the next best is 
     const auto found = look(modules);
     CHECK(found.names == std::vector<std::string>{"scripted"});
     const auto level = std::to_string(sotto::x86_64_level());
-    CHECK(found.passed_over == std::vector{"sotto_scripted-x86-64-v9.so: this processor is x86-64-v" + level});
+    CHECK(
+        found.passed_over == std::vector{"sotto_scripted-x86-64-v9.so: this processor is x86-64-v" + level}
+    );
 }
 
 TEST_CASE("what cannot be used is passed over with its reason, and an error names it") {
@@ -186,9 +192,7 @@ TEST_CASE("the host's backend comes first, and a name is taken once") {
     CHECK(modules.find("").name() == "mine");
     CHECK(modules.find("scripted").name() == "scripted");
     CHECK(look(modules).names == std::vector<std::string>{"mine", "scripted"});
-    CHECK_THROWS_WITH_AS(
-        modules.add(named("mine")), "backend->name is \"mine\"; it is taken", sotto::Error
-    );
+    CHECK_THROWS_WITH_AS(modules.add(named("mine")), "backend->name is \"mine\"; it is taken", sotto::Error);
     auto lame = named("lame");
     lame.step = nullptr;
     CHECK_THROWS_WITH_AS(modules.add(lame), "backend->step is missing", sotto::Error);

@@ -52,7 +52,8 @@ TEST_CASE("a request is found by its name for as long as it lives") {
 TEST_CASE("names that never were are harmless") {
     RequestTable table;
     const auto name = name_of(table.add(asked(1), 1));
-    for (const sotto_request wrong : {std::uint64_t{0}, std::uint64_t{1}, name + 1, name + 65536, UINT64_MAX}) {
+    for (const sotto_request wrong :
+         {std::uint64_t{0}, std::uint64_t{1}, name + 1, name + 65536, UINT64_MAX}) {
         CHECK(table.acquire(wrong) == nullptr);
     }
     RequestTable other;

@@ -135,7 +135,9 @@ sotto_status read_script(const sotto_model_source& source, Script& script, sotto
 }
 
 void describe(const Script& script, sotto_model_info* info) {
-    const auto capability = [&](const char* key, sotto_capabilities bit) { return script.flag(key, true) ? bit : 0; };
+    const auto capability = [&](const char* key, sotto_capabilities bit) {
+        return script.flag(key, true) ? bit : 0;
+    };
     info->capabilities = capability("batchable", SOTTO_CAPABILITY_BATCHABLE) |
                          capability("abortable", SOTTO_CAPABILITY_ABORTABLE);
     info->streams = script.count("streams", 4);

@@ -34,8 +34,8 @@ std::size_t requests_wanted() {
 
 // One request: what it must be told, and what it was told.
 struct Plan {
-    std::string wanted;  // the answer, when nothing comes between
-    bool guest = false;  // of a model that comes and goes
+    std::string wanted; // the answer, when nothing comes between
+    bool guest = false; // of a model that comes and goes
     bool is_private = false;
     std::atomic<bool> cancelled{false};
     std::atomic<bool> over{false};
@@ -163,7 +163,8 @@ private:
         desc.op = SOTTO_OP_CHAT;
         desc.body = str(body);
         desc.user = number;
-        desc.flags = (plan.is_private ? SOTTO_REQUEST_PRIVATE : 0) | (one_in(random, 2) ? SOTTO_REQUEST_CHUNKS : 0);
+        desc.flags =
+            (plan.is_private ? SOTTO_REQUEST_PRIVATE : 0) | (one_in(random, 2) ? SOTTO_REQUEST_CHUNKS : 0);
         desc.target_tps = one_in(random, 8) ? 5000.0F : 0.0F;
         const bool cancels = one_in(random, 4);
         plan.cancelled = cancels && !plan.is_private; // before anybody hears of it
@@ -195,7 +196,8 @@ private:
         while (!plan.done) {
             if (patience-- == 0 && (drops || cancels)) {
                 plan.cancelled = true;
-                drops ? sotto_engine_drop(game_.engine(), request) : sotto_engine_cancel(game_.engine(), request);
+                drops ? sotto_engine_drop(game_.engine(), request)
+                      : sotto_engine_cancel(game_.engine(), request);
             }
             const int timeout = static_cast<int>(random() % 3) - 1;
             const auto status = sotto_engine_wait_event(game_.engine(), request, timeout, &event);
@@ -262,7 +264,10 @@ private:
             CHECK((came == SOTTO_OK || came == SOTTO_ERROR_CANCELLED));
             std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
             sotto_request leaving = 0;
-            CHECK(sotto_engine_unload_model(game_.engine(), str("guest"), SOTTO_REQUEST_PRIVATE, &leaving) == SOTTO_OK);
+            CHECK(
+                sotto_engine_unload_model(game_.engine(), str("guest"), SOTTO_REQUEST_PRIVATE, &leaving) ==
+                SOTTO_OK
+            );
             const auto left = finish(leaving);
             CHECK((left == SOTTO_OK || left == SOTTO_ERROR_NOT_FOUND));
         }

@@ -115,8 +115,16 @@ TEST_CASE("no call of a game waits for a model that stands still") {
     secret.flags = SOTTO_REQUEST_PRIVATE;
     const bool fast = soon([&] {
         std::vector<std::pair<const char*, Times>> all = {
-            {"submit", {}}, {"next_event", {}}, {"frame_begin", {}}, {"frame_end", {}}, {"cancel", {}},
-            {"wait_event", {}}, {"drop", {}}, {"set_target_tps", {}}, {"wait", {}}, {"list_models", {}},
+            {"submit", {}},
+            {"next_event", {}},
+            {"frame_begin", {}},
+            {"frame_end", {}},
+            {"cancel", {}},
+            {"wait_event", {}},
+            {"drop", {}},
+            {"set_target_tps", {}},
+            {"wait", {}},
+            {"list_models", {}},
         };
         for (int i = 0; i < 2000; ++i) {
             auto next = all.begin();
@@ -139,7 +147,9 @@ TEST_CASE("no call of a game waits for a model that stands still") {
         }
         bool held = true;
         for (auto& [name, times] : all) {
-            MESSAGE(std::string(name), ": 99.9 % within ", times.usual(), " ms, the worst ", times.worst(), " ms");
+            MESSAGE(
+                std::string(name), ": 99.9 % within ", times.usual(), " ms, the worst ", times.worst(), " ms"
+            );
             held = held && times.usual() < kUsualMs && times.worst() < kWorstMs;
         }
         return held;

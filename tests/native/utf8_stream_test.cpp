@@ -55,7 +55,8 @@ class Reference {
 public:
     Reference() {
         for (std::uint32_t point = 0; point <= 0x10FFFF; ++point) {
-            if (point < 0xD800 || point > 0xDFFF) {
+            const bool last_byte_only = point % 64 != 0; // the others' beginnings are known
+            if ((point < 0xD800 || point > 0xDFFF) && !last_byte_only) {
                 const auto bytes = encode(point);
                 for (std::size_t length = 1; length < bytes.size(); ++length) {
                     beginnings_.insert(bytes.substr(0, length));
@@ -96,7 +97,8 @@ private:
 
     std::size_t longest_beginning(std::string_view bytes) const {
         std::size_t length = 1; // a byte that begins nothing is replaced alone
-        while (length < 3 && length < bytes.size() && beginnings_.count(std::string(bytes.substr(0, length + 1)))) {
+        while (length < 3 && length < bytes.size() &&
+               beginnings_.count(std::string(bytes.substr(0, length + 1)))) {
             ++length;
         }
         return length;
@@ -113,13 +115,35 @@ const Reference& reference() {
 // Bytes that are hard to read: characters, cut characters, and bytes from the borders of the tables.
 std::string hard_bytes(std::mt19937_64& random) {
     static const std::vector<std::string> kPieces = {
-        "a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xC0", "\xC1", "\xC2", "\xDF", "\xE0", "\xE0\x9F",
-        "\xE0\xA0", "\xED\x9F", "\xED\xA0\x80", "\xEF\xBF", "\xF0\x8F", "\xF0\x90", "\xF0\x90\x80", "\xF4\x8F\xBF",
-        "\xF4\x90", "\xF5", "\xFF", "\x80", "\xBF", std::string(1, '\0'),
+        "a",
+        "\xC3\xA9",
+        "\xE2\x82\xAC",
+        "\xF0\x9F\x98\x80",
+        "\xC0",
+        "\xC1",
+        "\xC2",
+        "\xDF",
+        "\xE0",
+        "\xE0\x9F",
+        "\xE0\xA0",
+        "\xED\x9F",
+        "\xED\xA0\x80",
+        "\xEF\xBF",
+        "\xF0\x8F",
+        "\xF0\x90",
+        "\xF0\x90\x80",
+        "\xF4\x8F\xBF",
+        "\xF4\x90",
+        "\xF5",
+        "\xFF",
+        "\x80",
+        "\xBF",
+        std::string(1, '\0'),
     };
     std::string bytes;
     for (auto pieces = random() % 8; pieces > 0; --pieces) {
-        bytes += random() % 4 == 0 ? std::string(1, static_cast<char>(random())) : kPieces[random() % kPieces.size()];
+        bytes += random() % 4 == 0 ? std::string(1, static_cast<char>(random()))
+                                   : kPieces[random() % kPieces.size()];
     }
     return bytes;
 }
@@ -128,6 +152,7 @@ std::string hard_bytes(std::mt19937_64& random) {
 
 TEST_CASE("the whole of Unicode comes through as it is, byte by byte") {
     sotto::Utf8Stream stream;
+    int wrong = 0;
     for (std::uint32_t point = 0; point <= 0x10FFFF; ++point) {
         if (point >= 0xD800 && point <= 0xDFFF) {
             continue;
@@ -135,18 +160,42 @@ TEST_CASE("the whole of Unicode comes through as it is, byte by byte") {
         const auto bytes = encode(point);
         std::string out;
         for (std::size_t i = 0; i < bytes.size(); ++i) {
-            stream.feed(bytes.substr(i, 1), out);
-            REQUIRE(out.empty() == (i + 1 < bytes.size()));
+            stream.feed({&bytes[i], 1}, out);
+            wrong += out.empty() != (i + 1 < bytes.size());
         }
-        REQUIRE(out == bytes);
+        wrong += out != bytes;
     }
+    CHECK(wrong == 0);
 }
 
-TEST_CASE("one mark replaces each maximal ill-formed part") { // the examples are Unicode's, tables 3-8 to 3-11
-    CHECK(whole("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82" "A") == marks(8) + "A");                // overlong
-    CHECK(whole("\xED\xA0\x80\xED\xBF\xBF\xED\xAF" "A") == marks(8) + "A");                // surrogates
-    CHECK(whole("\xF4\x91\x92\x93\xFF" "A\x80\xBF" "B") == marks(5) + "A" + marks(2) + "B"); // beyond U+10FFFF
-    CHECK(whole("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF" "A") == marks(4) + "A");                // truncated
+TEST_CASE(
+    "one mark replaces each maximal ill-formed part"
+) { // the examples are Unicode's, tables 3-8 to 3-11
+    CHECK(
+        whole(
+            "\xC0\xAF\xE0\x80\xBF\xF0\x81\x82"
+            "A"
+        ) == marks(8) + "A"
+    ); // overlong
+    CHECK(
+        whole(
+            "\xED\xA0\x80\xED\xBF\xBF\xED\xAF"
+            "A"
+        ) == marks(8) + "A"
+    ); // surrogates
+    CHECK(
+        whole(
+            "\xF4\x91\x92\x93\xFF"
+            "A\x80\xBF"
+            "B"
+        ) == marks(5) + "A" + marks(2) + "B"
+    ); // beyond U+10FFFF
+    CHECK(
+        whole(
+            "\xE1\x80\xE2\xF0\x91\x92\xF1\xBF"
+            "A"
+        ) == marks(4) + "A"
+    ); // truncated
     CHECK(whole("\xF0\x9F\x98") == marks(1));
     CHECK(whole("\xE2\x82") == marks(1));
     CHECK(whole("").empty());

@@ -34,7 +34,9 @@ struct Damaged {
         access.read = on_read;
         access.close = on_close;
         access.self = this;
-        return std::make_unique<Model>(Source{.path = "damaged", .options = R"({"parallel": 1})", .files = &access});
+        return std::make_unique<Model>(
+            Source{.path = "damaged", .options = R"({"parallel": 1})", .files = &access}
+        );
     }
 };
 

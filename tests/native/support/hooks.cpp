@@ -13,7 +13,8 @@ HostHooks& host(void* self) {
     return *static_cast<HostHooks*>(self);
 }
 
-template <typename T> T sized() {
+template <typename T>
+T sized() {
     T made{};
     made.struct_size = sizeof made;
     return made;

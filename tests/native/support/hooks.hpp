@@ -49,9 +49,8 @@ private:
     };
 
     static void SOTTO_CALL write(void* self, sotto_log_level level, sotto_str message);
-    static void SOTTO_CALL changed(
-        void* self, sotto_memory_kind kind, sotto_str device, sotto_str model, std::int64_t bytes
-    );
+    static void SOTTO_CALL
+    changed(void* self, sotto_memory_kind kind, sotto_str device, sotto_str model, std::int64_t bytes);
     static void SOTTO_CALL started(void* self, sotto_str name);
     static void SOTTO_CALL zone_begin(void* self, sotto_str name);
     static void SOTTO_CALL zone_end(void* self);

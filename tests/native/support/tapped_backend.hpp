@@ -38,7 +38,9 @@ public:
     // Whether it was reached `times` times, now or soon.
     bool reached(int times = 1) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [&] { return reached_ >= times; });
+        return changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [&] {
+            return reached_ >= times;
+        });
     }
 
 private:
@@ -116,7 +118,12 @@ private:
         of(self).inner_.close(nullptr, model);
     }
     static sotto_status SOTTO_CALL open_stream(
-        void* self, void* model, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
+        void* self,
+        void* model,
+        const sotto_stream_desc* desc,
+        void** stream,
+        sotto_stream_info* info,
+        sotto_str* why
     ) {
         of(self).at(Point::open);
         return of(self).inner_.stream_open(nullptr, model, desc, stream, info, why);
