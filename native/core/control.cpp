@@ -57,10 +57,12 @@ bool Control::work() {
     retune();
     free_idle_leavers();
     sweep();
+    stuck_ = false;
     attempt(
         [&] { worked = start_job() || worked; },
         [&](sotto_status, const char* why) {
-            world_.hooks.log.error(why); // nothing was begun; the next turn tries again
+            world_.hooks.log.error(why);
+            stuck_ = true; // nothing was begun; a later turn tries again
         }
     );
     world_.queue.recycle();
@@ -68,6 +70,10 @@ bool Control::work() {
 }
 
 std::int64_t Control::next_wake() const {
+    constexpr std::int64_t kRetry = 10'000'000;
+    if (stuck_) {
+        return world_.clock.now() + kRetry;
+    }
     return job_ != nullptr ? kNever : scheduler_->wake();
 }
 
@@ -237,9 +243,12 @@ bool Control::take_loader_notes() noexcept {
                 tell_progress(entry, note->progress);
             }
             break;
-        case LoaderNote::Kind::loaded:
-            loaded(entry, std::move(note->model));
+        case LoaderNote::Kind::loaded: {
+            auto model = std::move(note->model);
+            entry.verdict = std::move(note); // for when it is freed
+            loaded(entry, std::move(model));
             break;
+        }
         case LoaderNote::Kind::failed:
             gone(entry, note->failure.status, note->failure.why);
             break;

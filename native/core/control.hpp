@@ -99,6 +99,7 @@ private:
 
     std::atomic<bool> stopping_{false};
     bool leaving_ = false; // stopping_ was seen
+    bool stuck_ = false;   // there was no memory to begin a job
     Compute compute_;
     ModelLoader loader_;
     std::thread thread_;

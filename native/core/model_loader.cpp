@@ -74,11 +74,14 @@ void ModelLoader::work() {
 }
 
 void ModelLoader::run(ModelEntry& entry) noexcept {
-    auto note = std::make_unique<LoaderNote>();
+    auto note = std::move(entry.verdict);
     note->entry = &entry;
     const auto body = [&] {
         if (entry.model != nullptr) {
-            const auto info = entry.model->info();
+            ModelInfo info; // without the description, which may find no memory for a copy
+            info.weights = entry.model->info().weights;
+            info.kv = entry.model->info().kv;
+            info.compute = entry.model->info().compute;
             entry.model.reset();
             account(entry, info, -1);
             note->kind = LoaderNote::Kind::freed;

@@ -7,24 +7,12 @@
 #include <string>
 #include <thread>
 
-#include "base/error.hpp"
 #include "core/registry.hpp"
 #include "core/settings.hpp"
 #include "module/modules.hpp"
 #include "platform/signal.hpp"
 
 namespace sotto {
-
-// What the loader tells the control thread.
-struct LoaderNote : MpscNode {
-    enum class Kind : std::uint8_t { progress, loaded, failed, freed };
-
-    Kind kind = Kind::progress;
-    ModelEntry* entry = nullptr;
-    float progress = 0;
-    std::unique_ptr<Model> model;
-    Failure failure;
-};
 
 class ModelLoader {
 public:

@@ -9,10 +9,24 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "core/request_table.hpp"
 #include "module/backend.hpp"
 
 namespace sotto {
+
+struct ModelEntry;
+
+// What the loader tells the control thread.
+struct LoaderNote : MpscNode {
+    enum class Kind : std::uint8_t { progress, loaded, failed, freed };
+
+    Kind kind = Kind::progress;
+    ModelEntry* entry = nullptr;
+    float progress = 0;
+    std::unique_ptr<Model> model;
+    Failure failure;
+};
 
 // One model. Its members are the control thread's, unless they say otherwise.
 struct ModelEntry : MpscNode {
@@ -29,6 +43,8 @@ struct ModelEntry : MpscNode {
     std::uint64_t served = 0;         // when it had a slice last, counted in slices
     bool with_loader = false;         // whether the loader has it
     std::atomic<bool> give_up{false}; // read by the loader: stop loading
+    // What the loader will tell when it is done; made beforehand, so that it can without memory.
+    std::unique_ptr<LoaderNote> verdict = std::make_unique<LoaderNote>();
 };
 
 class Registry {

@@ -1,14 +1,9 @@
 // Whatever a caller hands over, a call answers with a status and a reason, and harms nothing.
-#include <atomic>
-#include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -337,57 +332,25 @@ TEST_CASE("each thread has its own last error, and success leaves it alone") {
     CHECK(text_of(sotto_version()) == SOTTO_VERSION);
 }
 
-TEST_CASE("frames may be told from any threads at once") {
-    Game game;
-    std::vector<std::thread> threads;
-    constexpr int kThreads = 4;
-    constexpr int kFrames = 5000;
-    for (int i = 0; i < kThreads; ++i) {
-        threads.emplace_back([&] {
-            for (int frame = 0; frame < kFrames; ++frame) {
-                sotto_engine_frame_begin(game.engine(), nullptr);
-                sotto_engine_frame_end(game.engine(), nullptr);
-            }
-        });
-    }
-    for (auto& thread : threads) {
-        thread.join();
-    }
+TEST_CASE("an engine describes itself, and the text stays until the thread's next call for some") {
+    auto desc = plain_desc();
+    desc.vram_budget = 123;
+    desc.target_tps = 7;
+    desc.module_dir = str("/nowhere");
+    Game game(desc);
     sotto_str json{};
     REQUIRE(sotto_engine_describe(game.engine(), &json) == SOTTO_OK);
-    const auto frames = sotto::Json::parse(text_of(json))["frames"];
-    CHECK(frames["begun"] == kThreads * kFrames);
-    CHECK(frames["ended"] == kThreads * kFrames);
-}
-
-TEST_CASE("threads that take events at once each get some, and nobody gets one twice") {
-    constexpr std::size_t kRequests = 3000;
-    Game game;
-    std::atomic<std::size_t> taken{0};
-    std::vector<std::set<std::uint64_t>> seen(4);
-    std::vector<std::thread> threads;
-    for (auto& mine : seen) {
-        threads.emplace_back([&] {
-            auto event = SOTTO_INIT(sotto_event);
-            while (taken.load() < kRequests) {
-                if (sotto_engine_next_event(game.engine(), &event) == SOTTO_OK) {
-                    mine.insert(event.user);
-                    ++taken;
-                } else {
-                    std::this_thread::yield();
-                }
-            }
-        });
-    }
-    for (std::size_t i = 0; i < kRequests; ++i) {
-        game.submit("{}", {.user = i}); // ends at once, with one event
-    }
-    for (auto& thread : threads) {
-        thread.join();
-    }
-    std::set<std::uint64_t> all;
-    for (const auto& mine : seen) {
-        all.insert(mine.begin(), mine.end());
-    }
-    CHECK(all.size() == kRequests);
+    std::thread([&] {
+        sotto_str other{};
+        CHECK(sotto_engine_list_models(game.engine(), &other) == SOTTO_OK);
+        CHECK(text_of(other) == "[]");
+    }).join();
+    const auto all = sotto::Json::parse(text_of(json));
+    CHECK(all["version"] == SOTTO_VERSION);
+    CHECK(all["mode"] == "prioritize_compute");
+    CHECK(all["vram_budget"] == 123);
+    CHECK(all["target_tps"] == 7);
+    CHECK(all["backends"][0]["name"] == "scripted");
+    CHECK(all["modules_passed_over"].empty());
+    CHECK(all["cpu"]["cores"] >= 1);
 }

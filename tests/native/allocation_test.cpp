@@ -1,0 +1,190 @@
+// Memory runs out at every point, or nearly, once each: whoever asked is told, and the engine goes on.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+
+namespace {
+
+constexpr long kNever = -1'000'000;
+
+std::atomic<long> g_left{kNever}; // allocations until some fail; kNever: none does
+std::atomic<long> g_run{1};       // how many fail then, one after the other
+thread_local bool t_exempt = false;
+
+// What the test itself allocates always succeeds.
+class Exempt {
+public:
+    Exempt() { t_exempt = true; }
+    ~Exempt() { t_exempt = false; }
+};
+
+// Whether nlohmann's destructor may want it, to flatten an object: it cannot say that there is no memory.
+bool flattens(std::size_t size) {
+    constexpr std::size_t kValue = 16; // bytes of a JSON value
+    constexpr std::size_t kMost = 16;  // members of an object
+    return size % kValue == 0 && size <= kMost * kValue;
+}
+
+void* allocate(std::size_t size) {
+    if (!flattens(size) && !t_exempt && g_left.load() != kNever) {
+        const auto left = g_left.fetch_sub(1);
+        if (left <= 0 && left > -g_run.load()) {
+            return nullptr;
+        }
+    }
+    return std::malloc(size != 0 ? size : 1);
+}
+
+} // namespace
+
+void* operator new(std::size_t size) {
+    if (void* made = allocate(size)) {
+        return made;
+    }
+    throw std::bad_alloc();
+}
+
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return allocate(size);
+}
+
+void operator delete(void* pointer) noexcept {
+    std::free(pointer);
+}
+
+void operator delete(void* pointer, std::size_t) noexcept {
+    std::free(pointer);
+}
+
+using namespace test;
+
+namespace {
+
+// One of a test's calls, whose allocations may fail.
+template <typename Call>
+sotto_status call(Call&& body) {
+    t_exempt = false;
+    const auto status = body();
+    t_exempt = true;
+    return status;
+}
+
+// How a private request ends, or what the call that would have submitted it returned.
+sotto_status outcome(sotto_engine* engine, sotto_status submitted, sotto_request request, std::string& text) {
+    if (submitted < 0) {
+        CHECK(request == 0);
+        return submitted;
+    }
+    auto event = SOTTO_INIT(sotto_event);
+    while (event.kind != SOTTO_EVENT_DONE) {
+        const auto status = call([&] { return sotto_engine_wait_event(engine, request, kPatience, &event); });
+        REQUIRE_MESSAGE(status == SOTTO_OK, last_error());
+        text += event.kind == SOTTO_EVENT_TEXT ? text_of(event.text) : "";
+    }
+    return event.status;
+}
+
+sotto_status load(sotto_engine* engine) {
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str("npc");
+    desc.options = str(
+        R"({"weights": 5, "tokens": ["a long token that needs memory ", "and another, as long as that"]})"
+    );
+    desc.flags = SOTTO_REQUEST_PRIVATE;
+    sotto_request request = 0;
+    const auto submitted = call([&] { return sotto_engine_load_model(engine, &desc, &request); });
+    std::string nothing;
+    return outcome(engine, submitted, request, nothing);
+}
+
+sotto_status ask(sotto_engine* engine, std::string& text, sotto_request_flags flags) {
+    const auto body = chat("npc", "a question that is too long to be kept in place", R"(, "stop": ["zzz"])");
+    auto desc = SOTTO_INIT(sotto_request_desc);
+    desc.op = SOTTO_OP_CHAT;
+    desc.body = str(body);
+    desc.flags = flags | SOTTO_REQUEST_PRIVATE;
+    sotto_request request = 0;
+    const auto submitted = call([&] { return sotto_engine_submit(engine, &desc, &request); });
+    return outcome(engine, submitted, request, text);
+}
+
+sotto_status unload(sotto_engine* engine) {
+    sotto_request request = 0;
+    const auto submitted =
+        call([&] { return sotto_engine_unload_model(engine, str("npc"), SOTTO_REQUEST_PRIVATE, &request); });
+    std::string nothing;
+    return outcome(engine, submitted, request, nothing);
+}
+
+// Whether a status may come of memory that ran out; a backend that could not read its script calls it a
+// model.
+bool allowed(sotto_status status) {
+    return status == SOTTO_OK || status == SOTTO_ERROR_MEMORY;
+}
+
+// Does everything once while allocation `fails` fails. False once there are not as many.
+bool live_with(long fails, sotto_request_flags flags) {
+    CAPTURE(fails);
+    auto log = SOTTO_INIT(sotto_log_sink);
+    log.write = [](void*, sotto_log_level, sotto_str) {};
+    std::atomic<std::int64_t> bytes{0};
+    auto memory = SOTTO_INIT(sotto_memory_report);
+    memory.self = &bytes;
+    memory.changed = [](void* self, sotto_memory_kind, sotto_str, sotto_str, std::int64_t more) {
+        *static_cast<std::atomic<std::int64_t>*>(self) += more;
+    };
+    auto desc = plain_desc();
+    desc.log = &log;
+    desc.memory = &memory;
+    g_left = fails;
+    sotto_engine* engine = nullptr;
+    const auto created = call([&] { return sotto_engine_create(&desc, &engine); });
+    if (created == SOTTO_OK) {
+        const auto backend = scripted();
+        const auto added = call([&] { return sotto_engine_add_backend(engine, &backend); });
+        const auto loaded = load(engine);
+        std::string text;
+        const auto asked = ask(engine, text, flags);
+        const auto left = unload(engine);
+        const bool reached = g_left.load() < 0;
+        g_left = kNever;
+        CHECK(allowed(added));
+        CHECK((allowed(loaded) || added < 0));
+        CHECK((allowed(asked) || loaded < 0));
+        CHECK((allowed(left) || loaded < 0));
+        CHECK((asked < 0 || text == "a long token that needs memory and another, as long as that"));
+        if (added == SOTTO_OK) { // and the engine goes on
+            text.clear();
+            CHECK(load(engine) == SOTTO_OK);
+            CHECK(ask(engine, text, flags) == SOTTO_OK);
+            CHECK(unload(engine) == SOTTO_OK);
+        }
+        sotto_engine_destroy(engine);
+        CHECK(bytes == 0);
+        return reached;
+    }
+    g_left = kNever;
+    CHECK(created == SOTTO_ERROR_MEMORY);
+    CHECK(engine == nullptr);
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("wherever memory runs out, each request is told its end, and the engine goes on") {
+    const Exempt exempt;
+    for (const long run : {1, 2, 5, 30}) {
+        g_run = run;
+        long fails = 0;
+        while (live_with(fails, run % 2 != 0 ? SOTTO_REQUEST_CHUNKS : 0)) {
+            ++fails;
+        }
+        MESSAGE("memory ran out ", run, " times at each of ", fails, " points");
+        CHECK(fails > 100);
+    }
+}
