@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, run
 
@@ -186,15 +187,26 @@ def check_bench() -> str:
     return ", ".join(f"{name} {figures[name]:.3g}" for name in figures["limits"])
 
 
-def check_demo() -> str:
-    """Four characters speak beside the game, and cost it no frame."""
+def run_demo() -> dict[str, Any]:
+    """One run of the demo; every character says something."""
     seconds = os.environ.get("SOTTO_DEMO_SECONDS", "20")
     said = run([installed().parent / "sotto", "demo", "--seconds", seconds, "--headless", "--json"])
     report = json.loads(said[said.index("{") :])
     silent = [one["name"] for one in report["characters"] if not one["lines"]]
+    if silent:
+        raise Failed(f"silent: {silent}\n{said}")
+    return {**report, "over": report["missed_pct"] - report["baseline"]["missed_pct"]}
+
+
+def check_demo() -> str:
+    """Four characters speak beside the game, and cost it no frame; of three runs the median, if one is noisy."""
+    runs = [run_demo()]
+    if runs[0]["over"] > 1:
+        runs += [run_demo(), run_demo()]
+    report = sorted(runs, key=lambda one: one["over"])[len(runs) // 2]
     missed, alone = report["missed_pct"], report["baseline"]["missed_pct"]
-    if silent or missed > alone + 1:
-        raise Failed(f"silent: {silent}; missed {missed} % of frames, the game alone {alone} %\n{said}")
+    if report["over"] > 1:
+        raise Failed(f"missed {missed} % of frames, the game alone {alone} %\n{json.dumps(report, indent=2)}")
     return f"missed {missed} % of {report['frames']} frames (alone {alone} %), {report['tps_total']} tokens/s"
 
 
