@@ -199,7 +199,7 @@ def run_demo() -> dict[str, Any]:
 
 
 def check_demo() -> str:
-    """Four characters speak beside the game, and cost it no frame; of three runs the median, if one is noisy."""
+    """Four characters speak, and cost the game no frame; the median of three runs, if one is noisy."""
     runs = [run_demo()]
     if runs[0]["over"] > 1:
         runs += [run_demo(), run_demo()]
