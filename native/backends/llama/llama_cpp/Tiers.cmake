@@ -1,5 +1,8 @@
 # One build of ggml's CPU backend per ISA tier.
 
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-mno-amx-tile SOTTO_KNOWS_AMX)
+
 # What the compiler is told for a tier, also where we write down what it was told (isa_tier.cpp).
 function(sotto_tier_flags tier result)
     if(tier STREQUAL "native")
@@ -7,6 +10,9 @@ function(sotto_tier_flags tier result)
             set(flags -mcpu=native)
         else()
             set(flags -march=native)
+            if(SOTTO_KNOWS_AMX) # gcc 12's _tile_loadconfig() reads 8 of 64 bytes, and the rest is optimised away
+                list(APPEND flags -mno-amx-tile -mno-amx-int8 -mno-amx-bf16)
+            endif()
         endif()
         if(CMAKE_CROSSCOMPILING)
             set(flags) # the machine that builds is not the one that runs
