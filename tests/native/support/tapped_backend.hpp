@@ -27,12 +27,20 @@ public:
         changed_.notify_all();
     }
 
-    // Waits while it is shut.
+    // Waits while it is shut; not for ever, so that a test that fails also ends.
     void pass() {
         std::unique_lock lock(mutex_);
         ++reached_;
+        ++inside_;
         changed_.notify_all();
-        changed_.wait(lock, [&] { return !shut_; });
+        changed_.wait_for(lock, std::chrono::milliseconds(2 * kPatience), [&] { return !shut_; });
+        --inside_;
+    }
+
+    // Whether somebody stands before it, now or soon.
+    bool holds() {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [&] { return inside_ > 0; });
     }
 
     // Whether it was reached `times` times, now or soon.
@@ -48,6 +56,7 @@ private:
     std::condition_variable changed_;
     bool shut_ = false;
     int reached_ = 0;
+    int inside_ = 0;
 };
 
 // Where a call to the backend is.
