@@ -31,6 +31,7 @@ PUBLIC = {  # what of include/sotto; where nothing is said, base.h
 }
 SYSTEM = {"platform", "gpu", "backends"}  # who may include the system's headers
 JSON = re.compile(r"native/(text/|core/codec|backends/)")  # who may include nlohmann's
+HASH = re.compile(r"native/(core/state_blob|backends/)")  # who may include xxHash
 SWALLOWS = {"api", "backends"}  # who may say catch (...)
 SWALLOWING_FILES: dict[str, str] = {}  # who else, and why
 STRUCTS = re.compile(r"\bsotto_(\w+_desc|event)\b")  # of calls; they end at api/
@@ -57,6 +58,9 @@ def native(path: PurePosixPath, text: str) -> Iterator[str]:
         elif folder == "nlohmann":
             if not JSON.match(str(path)):
                 yield f"nlohmann belongs in {JSON.pattern}"
+        elif folder == "hash":
+            if not HASH.match(str(path)):
+                yield f"xxHash belongs in {HASH.pattern}"
         elif layer != "backends" and quote == '"':
             yield f"{name} is no file of a layer"
         elif layer not in SYSTEM and re.search(r"[/.]", name):

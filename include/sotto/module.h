@@ -29,8 +29,10 @@ extern "C" {
 /** What a model can do beyond answering one stream; any of them together. */
 typedef uint32_t sotto_capabilities;
 enum {
-    SOTTO_CAPABILITY_BATCHABLE = 1, /**< One step may work for several streams. */
-    SOTTO_CAPABILITY_ABORTABLE = 2  /**< A step asks its gate often, and ends soon when told to. */
+    SOTTO_CAPABILITY_BATCHABLE     = 1, /**< One step may work for several streams. */
+    SOTTO_CAPABILITY_ABORTABLE     = 2, /**< A step asks its gate often, and ends soon when told to. */
+    SOTTO_CAPABILITY_CONSTRAINABLE = 4, /**< It holds answers to schemas, grammars and tools. */
+    SOTTO_CAPABILITY_LOGPROBS      = 8  /**< It tells log probabilities. */
 };
 
 /** Hears how far an `open` got, 0 to 1. Not 0: give up, with SOTTO_ERROR_CANCELLED. */
@@ -84,6 +86,11 @@ typedef struct sotto_model_info {
     uint64_t           kv;           /**< Bytes, for all streams together. */
     uint64_t           compute;      /**< Bytes. */
     sotto_str          description;  /**< JSON object for people: architecture, size, ... Or empty. */
+    /**
+     * JSON object that says what a saved state fits: the model's weights, the library, the form of
+     * its memory. A state is restored where it is the same to the byte. Empty: none can be saved.
+     */
+    sotto_str fingerprint;
 } sotto_model_info;
 
 /**
@@ -95,6 +102,8 @@ typedef struct sotto_stream_desc {
     uint32_t  struct_size; /**< sizeof(sotto_stream_desc). */
     sotto_op  op;          /**< What is asked for. */
     sotto_str body;        /**< The request's JSON, checked: fields of ours are of their types and ranges. */
+    uint32_t  index;       /**< Which of the request's answers this is, from 0. */
+    uint32_t  reserved;    /**< Must be 0. */
 } sotto_stream_desc;
 
 /**
@@ -103,10 +112,18 @@ typedef struct sotto_stream_desc {
  * @since 0.1
  */
 typedef struct sotto_stream_info {
-    uint32_t struct_size;   /**< In: sizeof(sotto_stream_info). */
-    uint32_t prompt_tokens; /**< Tokens of the whole prompt. */
-    uint32_t cached_tokens; /**< How many of them need no work, because the model remembers them. */
-    uint32_t reserved;      /**< Must be 0. */
+    uint32_t  struct_size;   /**< In: sizeof(sotto_stream_info). */
+    uint32_t  prompt_tokens; /**< Tokens of the whole prompt. */
+    uint32_t  cached_tokens; /**< How many of them need no work, because the model remembers them. */
+    uint32_t  dropped;       /**< How many messages were left out of the prompt, so that it fits. */
+    sotto_str stops;         /**< JSON array of texts that end an answer of this model, or empty. */
+    /**
+     * The response as JSON, of an operation that needs no step: there is no stream then. Stays
+     * until the next call for the same model.
+     */
+    sotto_str result;
+    int32_t   parsed;   /**< Not 0: what is generated goes through `stream_parse`. */
+    uint32_t  reserved; /**< Must be 0. */
 } sotto_stream_info;
 
 /** Why a stream yields no more tokens. */
@@ -134,6 +151,11 @@ typedef struct sotto_work {
     sotto_status status;      /**< Out: below 0 if this stream failed. Others go on. */
     uint32_t     reserved;    /**< Must be 0. */
     sotto_str    why;         /**< Out: why it failed. */
+    /**
+     * Out: where the request wants log probabilities, those of the token, a JSON object as in
+     * OpenAI's `logprobs.content`. Stays as long as `text`.
+     */
+    sotto_str logprobs;
 } sotto_work;
 
 /** How a thread is scheduled. */
@@ -179,6 +201,30 @@ typedef sotto_status(SOTTO_CALL* sotto_stream_open_fn)(
 );
 /** Ends a stream. What the model remembers of it may serve a later one. */
 typedef void(SOTTO_CALL* sotto_stream_close_fn)(void* self, void* model, void* stream);
+/**
+ * Reads what was generated so far, `text`, in the form that the model was taught. Out: what that
+ * adds to what was read before, a JSON array of deltas as in OpenAI's stream chunks ("content",
+ * "reasoning_content", "tool_calls"). Stays as long as `why`. `last`: nothing will follow.
+ */
+typedef sotto_status(SOTTO_CALL* sotto_stream_parse_fn)(
+    void* self, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* why
+);
+/** Takes bytes of a state. Not 0: there is no room for them; end, with SOTTO_ERROR_MEMORY. */
+typedef int32_t(SOTTO_CALL* sotto_write_fn)(void* context, const void* bytes, size_t count);
+/** Writes what the model remembers of a stream. Out: how many tokens that is. */
+typedef sotto_status(SOTTO_CALL* sotto_state_save_fn)(
+    void*          self,
+    void*          model,
+    void*          stream,
+    sotto_write_fn write,
+    void*          context,
+    uint32_t*      tokens,
+    sotto_str*     why
+);
+/** Remembers a saved state, for the next stream that begins with its tokens. Out: how many those are. */
+typedef sotto_status(SOTTO_CALL* sotto_state_restore_fn)(
+    void* self, void* model, sotto_str state, uint32_t* tokens, sotto_str* why
+);
 /** Takes a step. A status below zero fails every stream in it, but for SOTTO_ERROR_CANCELLED. */
 typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
     void* self, void* model, const sotto_step* step, sotto_str* why
@@ -193,17 +239,20 @@ typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
  * @since 0.1
  */
 typedef struct sotto_backend {
-    uint32_t                 struct_size;  /**< sizeof(sotto_backend). */
-    uint32_t                 reserved;     /**< Must be 0. */
-    sotto_str                name;         /**< "llama", ... Lives as long as the backend. */
-    sotto_str                description;  /**< JSON object for people: version, tier, ... Or empty. */
-    void*                    self;         /**< First argument of every function below. */
-    sotto_backend_open_fn    open;         /**< Required. */
-    sotto_backend_measure_fn measure;      /**< Optional. */
-    sotto_backend_close_fn   close;        /**< Required. */
-    sotto_stream_open_fn     stream_open;  /**< Required. */
-    sotto_stream_close_fn    stream_close; /**< Required. */
-    sotto_step_fn            step;         /**< Required. */
+    uint32_t                 struct_size;   /**< sizeof(sotto_backend). */
+    uint32_t                 reserved;      /**< Must be 0. */
+    sotto_str                name;          /**< "llama", ... Lives as long as the backend. */
+    sotto_str                description;   /**< JSON object for people: version, tier, ... Or empty. */
+    void*                    self;          /**< First argument of every function below. */
+    sotto_backend_open_fn    open;          /**< Required. */
+    sotto_backend_measure_fn measure;       /**< Optional. */
+    sotto_backend_close_fn   close;         /**< Required. */
+    sotto_stream_open_fn     stream_open;   /**< Required. */
+    sotto_stream_close_fn    stream_close;  /**< Required. */
+    sotto_step_fn            step;          /**< Required. */
+    sotto_stream_parse_fn    stream_parse;  /**< Required of a backend whose streams are `parsed`. */
+    sotto_state_save_fn      state_save;    /**< Required of a backend with fingerprints. */
+    sotto_state_restore_fn   state_restore; /**< Required of a backend with fingerprints. */
 } sotto_backend;
 
 /**

@@ -15,6 +15,31 @@
  *
  *     sotto_event event = SOTTO_INIT(sotto_event);
  *     while (sotto_engine_next_event(engine, &event) == SOTTO_OK) { ... }
+ *
+ * What a body may say. Fields are OpenAI's; those that are not are llama.cpp's or ours. Unknown
+ * ones are passed over, bad ones end the request with SOTTO_ERROR_ARGUMENT and their path.
+ *
+ *     model, messages, max_tokens (max_completion_tokens), stop, seed, n, stream_options
+ *     temperature, top_p, top_k, min_p, typical_p, top_n_sigma, xtc_probability, xtc_threshold,
+ *     dynatemp_range, dynatemp_exponent, mirostat, mirostat_tau, mirostat_eta, repeat_penalty,
+ *     repeat_last_n, frequency_penalty, presence_penalty, dry_multiplier, dry_base,
+ *     dry_allowed_length, dry_penalty_last_n, dry_sequence_breakers, samplers (their order),
+ *     min_keep, logit_bias, ignore_eos (until a form is at its end), logprobs, top_logprobs, n_probs
+ *     response_format | json_schema | grammar (GBNF) | tools, tool_choice, parallel_tool_calls
+ *     reasoning_format ("none": thoughts stay in the text), reasoning_effort,
+ *     reasoning_budget_tokens, reasoning_budget_message, chat_template_kwargs
+ *     continue_final_message (go on with the assistant's last words), add_generation_prompt
+ *     context_overflow: "truncate" (leave out the oldest turns; a chat's default), "shift" (also
+ *     forget the middle while answering; n_keep tokens stay) or "error"
+ *     cache_prompt: false to work through a prompt that the model still remembers
+ *     SOTTO_OP_TEXT: prompt (text or tokens), suffix, echo
+ *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt
+ *     SOTTO_OP_TOKENIZE: content, add_special, parse_special, with_pieces
+ *     SOTTO_OP_DETOKENIZE: tokens, special
+ *     SOTTO_OP_SAVE: path, and messages or prompt;  SOTTO_OP_RESTORE: path
+ *
+ * A message's content may hold parts: text, image_url (a data URL; nothing is fetched) and
+ * input_audio (base64), where the model reads them.
  */
 #ifndef SOTTO_REQUEST_H
 #define SOTTO_REQUEST_H
@@ -31,8 +56,19 @@ typedef uint64_t sotto_request;
 /** What is asked for. */
 typedef int32_t sotto_op;
 enum {
-    SOTTO_OP_CHAT = 1, /**< An OpenAI chat completion. */
-    SOTTO_OP_TEXT = 2  /**< An OpenAI text completion: the prompt as it stands, no template. */
+    SOTTO_OP_CHAT       = 1, /**< An OpenAI chat completion. */
+    SOTTO_OP_TEXT       = 2, /**< An OpenAI text completion: the prompt as it stands, no template. */
+    SOTTO_OP_INFILL     = 3, /**< A text completion between `input_prefix` and `input_suffix`. */
+    SOTTO_OP_TOKENIZE   = 4, /**< The tokens of `content`. Computes nothing, like the two below. */
+    SOTTO_OP_DETOKENIZE = 5, /**< The text of `tokens`. */
+    SOTTO_OP_TEMPLATE   = 6, /**< The prompt that a chat completion's `messages` make. */
+    /**
+     * Works through the prompt of a chat (`messages`) or text (`prompt`) completion, answers
+     * nothing, and saves what the model then remembers to the file `path`.
+     */
+    SOTTO_OP_SAVE = 7,
+    /** Has the model remember the state in the file `path`, for the next prompt that begins so. */
+    SOTTO_OP_RESTORE = 8
 };
 
 /** How a request is to be treated; any of them together. */
@@ -106,9 +142,16 @@ enum {
     SOTTO_EVENT_ACCEPTED = 1, /**< The body was understood, the model is there, the work is queued. */
     SOTTO_EVENT_PROGRESS = 2, /**< Long work got on: see `progress`. */
     SOTTO_EVENT_TEXT     = 3, /**< More of the answer, in `text`. Whole UTF-8 characters only. */
-    SOTTO_EVENT_FINISH   = 4, /**< An answer is whole; `text` says why: "stop" or "length". */
-    SOTTO_EVENT_USAGE    = 5, /**< The usage chunk, where the body asked for one. */
-    SOTTO_EVENT_DONE     = 6  /**< The last event of a request: see `status` and, if it failed, `text`. */
+    /** An answer is whole; `text` says why: "stop", "length" or "tool_calls". */
+    SOTTO_EVENT_FINISH    = 4,
+    SOTTO_EVENT_USAGE     = 5, /**< The usage chunk, where the body asked for one. */
+    SOTTO_EVENT_DONE      = 6, /**< The last event of a request: see `status` and, if it failed, `text`. */
+    SOTTO_EVENT_REASONING = 7, /**< More of what the model thinks before it answers, in `text`. */
+    /**
+     * The model calls a tool: `text` is its name, `json` the call as in a response's `tool_calls`,
+     * whole. With SOTTO_REQUEST_CHUNKS: one event a chunk, and `text` is more of the arguments.
+     */
+    SOTTO_EVENT_TOOL_CALL = 8
 };
 
 /**

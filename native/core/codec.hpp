@@ -8,49 +8,104 @@
 
 #include <sotto/request.h>
 
+#include "text/json_reader.hpp"
+
 namespace sotto {
 
 // What the engine itself needs to know of a request. Sampling is the backend's to read.
 struct Prompted {
     std::string model;
     std::vector<std::string> stops;
+    std::string echo;                      // text that the answer begins with
     std::uint32_t max_tokens = UINT32_MAX; // at least 1
+    std::uint32_t answers = 1;             // how many are wanted
     bool include_usage = false;            // one more chunk, with the usage
+    bool logprobs = false;                 // tell how likely each token was
+    std::string path;                      // of a state's file
+    std::string form;                      // the field that asks for a form of the answer, if one does
 };
 
 // Reads and checks a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or
 // Error(SOTTO_ERROR_UNSUPPORTED) that names the field by its path.
 Prompted read_request(sotto_op op, std::string_view body);
 
+// Whether an operation is answered without a step.
+bool is_at_once(sotto_op op) noexcept;
+
 struct Counts {
     std::uint32_t prompt = 0;
     std::uint32_t cached = 0;
+    std::uint32_t dropped = 0; // messages left out of the prompt
     std::uint32_t generated = 0;
     double prompt_ms = 0;      // from the opening of the stream to its first token
     double generated_ms = 0;   // from the first token to the last
     double first_token_ms = 0; // from the call that submitted it to the first token
 };
 
-// Writes the answer to one request, in its schema.
+// More of an answer.
+struct Delta {
+    enum class Kind : std::uint8_t { text, reasoning, call };
+
+    Kind kind = Kind::text;
+    std::string text;     // of a call: more of its arguments
+    std::size_t call = 0; // which
+    std::string id;       // of a call, with its name: only the first time
+    std::string name;
+};
+
+// A tool that the model calls. The arguments are a JSON object.
+struct Call {
+    std::string id;
+    std::string name;
+    std::string arguments;
+};
+
+// What is new of an answer.
+struct Heard {
+    std::vector<Delta> deltas;
+    std::vector<Call> calls;           // that are whole
+    std::vector<std::string> logprobs; // JSON, of the tokens that are new
+};
+
+// All of an answer.
+struct Said {
+    std::string text;
+    std::string reasoning;
+    std::vector<Call> calls;
+    std::vector<std::string> logprobs;
+    std::string reason; // why it is over; empty: it is not
+};
+
+// Writes the answers to one request, in its schema.
 class Writer {
 public:
     Writer(sotto_op op, sotto_request request, std::string model, std::int64_t created_s);
 
-    // One stream chunk with more text.
-    std::string chunk(std::string_view text);
-    // The chunk that says why the answer is over.
-    std::string last_chunk(std::string_view reason, const Counts& counts) const;
+    // One stream chunk with more of answer `index`. `logprobs` may be empty.
+    std::string chunk(std::uint32_t index, const Delta& delta, const std::vector<std::string>& logprobs);
+    // The chunk that says why an answer is over.
+    std::string last_chunk(
+        std::uint32_t index,
+        const std::string& reason,
+        const std::vector<std::string>& logprobs,
+        const Counts& counts
+    );
     // The chunk of `stream_options.include_usage`.
     std::string usage_chunk(const Counts& counts) const;
     // The whole response.
-    std::string response(std::string_view text, std::string_view reason, const Counts& counts) const;
+    std::string response(const std::vector<Said>& answers, const Counts& counts) const;
+    // A tool call, for those who do not read chunks.
+    static std::string call(const Call& call);
 
 private:
+    bool is_chat() const noexcept { return op_ == SOTTO_OP_CHAT; }
+    bool first(std::uint32_t index);
+
     sotto_op op_;
     std::string id_;
     std::string model_;
     std::int64_t created_;
-    bool began_ = false; // whether a chunk has named the role
+    std::vector<bool> began_; // by answer: whether a chunk has named the role
 };
 
 } // namespace sotto

@@ -1,78 +1,69 @@
 // The half of the codec that reads.
 #include "core/codec.hpp"
 
-#include <algorithm>
-#include <array>
 #include <string>
 
 #include "base/error.hpp"
-#include "text/json_reader.hpp"
+#include "core/codec_checks.hpp"
 
 namespace sotto {
 namespace {
 
 constexpr std::size_t kMostStops = 16;
 constexpr std::size_t kLongestStop = 1024;
-constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant", "tool"};
-constexpr const char* kContent = "a string or an array of text parts";
+constexpr std::int64_t kMostAnswers = 128;
+constexpr std::int64_t kMostLogprobs = 20;
 
-std::string element(const std::string& list, std::size_t i) {
-    return list + "[" + std::to_string(i) + "]";
-}
-
-void check_content(const Fields& message) {
-    const Json& content = message.require("content", kContent);
-    if (content.is_string()) {
-        return;
-    }
-    if (!content.is_array() || content.empty()) {
-        message.refuse("content", content, kContent);
-    }
-    for (std::size_t i = 0; i < content.size(); ++i) {
-        const auto path = element(message.path("content"), i);
-        if (!content[i].is_object()) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT, path + " is " + excerpt(content[i]) + "; it must be a JSON object"
-            );
-        }
-        const Fields part(content[i], path);
-        if (const Json& type = part.require("type", "\"text\""); type != "text") {
-            throw Error(
-                SOTTO_ERROR_UNSUPPORTED, path + ".type is " + excerpt(type) + "; only \"text\" is read"
-            );
-        }
-        if (const Json& text = part.require("text", "a string"); !text.is_string()) {
-            part.refuse("text", text, "a string");
-        }
+void require_text(const Fields& body, const char* key, bool may_be_empty) {
+    const Json& text = body.require(key, "a string");
+    if (!text.is_string() || (!may_be_empty && text.get_ref<const std::string&>().empty())) {
+        body.refuse(key, text, may_be_empty ? "a string" : "a string that is not empty");
     }
 }
 
-void check_messages(const Fields& body) {
-    const Json& messages = body.require("messages", "an array of messages");
-    if (!messages.is_array() || messages.empty()) {
-        body.refuse("messages", messages, "an array with at least one message");
+void check_tokens(const Fields& body, const char* key, bool may_be_empty) {
+    const Json& tokens = body.require(key, "an array of tokens");
+    if (!tokens.is_array() || (tokens.empty() && !may_be_empty)) {
+        body.refuse(key, tokens, "an array of tokens");
     }
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        const auto path = element("messages", i);
-        if (!messages[i].is_object()) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT, path + " is " + excerpt(messages[i]) + "; it must be a JSON object"
-            );
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (!tokens[i].is_number_integer() || tokens[i] > INT32_MAX) {
+            body.refuse(element(key, i).c_str(), tokens[i], "a token's number");
         }
-        const Fields message(messages[i], path);
-        const Json& role = message.require("role", "system, developer, user, assistant or tool");
-        if (!role.is_string() ||
-            std::find(kRoles.begin(), kRoles.end(), role.get_ref<const std::string&>()) == kRoles.end()) {
-            message.refuse("role", role, "system, developer, user, assistant or tool");
-        }
-        check_content(message);
     }
 }
 
 void check_prompt(const Fields& body) {
-    const Json& prompt = body.require("prompt", "a string");
-    if (!prompt.is_string() || prompt.get_ref<const std::string&>().empty()) {
-        body.refuse("prompt", prompt, "a string that is not empty");
+    if (const Json* prompt = body.find("prompt"); prompt != nullptr && prompt->is_array()) {
+        check_tokens(body, "prompt", false);
+        return;
+    }
+    const bool filled = body.find("suffix") != nullptr;
+    require_text(body, "prompt", filled);
+    if (filled) {
+        require_text(body, "suffix", true);
+    }
+}
+
+void check_infill(const Fields& body) {
+    require_text(body, "input_prefix", true);
+    require_text(body, "input_suffix", true);
+    if (body.find("prompt") != nullptr) {
+        require_text(body, "prompt", true);
+    }
+    const Json* extra = body.find("input_extra");
+    if (extra == nullptr) {
+        return;
+    }
+    if (!extra->is_array()) {
+        body.refuse("input_extra", *extra, "an array of objects with \"filename\" and \"text\"");
+    }
+    for (std::size_t i = 0; i < extra->size(); ++i) {
+        const auto one = object_at(*extra, i, "input_extra");
+        require_text(one, "text", true);
+        if (one.find("filename") != nullptr) {
+            require_text(one, "filename", true);
+        }
     }
 }
 
@@ -97,40 +88,6 @@ std::vector<std::string> read_stops(const Fields& body) {
     return stops;
 }
 
-// Fields whose effect a caller would miss if they were passed over in silence.
-void refuse_unsupported(const Fields& body) {
-    const auto refuse = [&](const char* key) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, std::string(key) + " is not supported yet; leave it out");
-    };
-    if (body.integer("n", 1, 128).value_or(1) != 1) {
-        refuse("n");
-    }
-    if (const Json* format = body.find("response_format");
-        format != nullptr && *format != Json{{"type", "text"}}) {
-        refuse("response_format");
-    }
-    if (const Json* tools = body.find("tools"); tools != nullptr && !tools->empty()) {
-        refuse("tools");
-    }
-    if (const Json* logprobs = body.find("logprobs"); logprobs != nullptr && *logprobs != false) {
-        refuse("logprobs");
-    }
-    for (const char* key : {"grammar", "json_schema", "logit_bias", "suffix", "echo"}) {
-        const Json* value = body.find(key);
-        if (value != nullptr && *value != false && !(value->is_structured() && value->empty())) {
-            refuse(key);
-        }
-    }
-}
-
-void check_sampling(const Fields& body) {
-    body.number("temperature", 0, 100);
-    body.number("top_p", 0, 1);
-    body.number("min_p", 0, 1);
-    body.integer("top_k", 0, INT32_MAX);
-    body.integer("seed", -1, UINT32_MAX);
-}
-
 std::uint32_t read_max_tokens(const Fields& body) {
     const auto newer = body.integer("max_completion_tokens", 1, INT32_MAX);
     const auto older = body.integer("max_tokens", 1, INT32_MAX);
@@ -148,7 +105,67 @@ bool read_include_usage(const Fields& body) {
     return Fields(*options, "stream_options").boolean("include_usage").value_or(false);
 }
 
+// A truth in chats, a count in text completions, and a count by another name in both.
+bool read_logprobs(const Fields& body, bool chat) {
+    const bool native = body.integer("n_probs", 0, kMostLogprobs).value_or(0) > 0;
+    if (!chat) {
+        const Json* told = body.find("logprobs");
+        const bool off = told != nullptr && *told == false;
+        return native || (!off && body.integer("logprobs", 0, kMostLogprobs).has_value());
+    }
+    const bool told = body.boolean("logprobs").value_or(false);
+    if (body.integer("top_logprobs", 0, kMostLogprobs).has_value() && !told) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "top_logprobs is there; logprobs must be true then");
+    }
+    return told || native;
+}
+
+std::string read_echo(const Fields& body) {
+    if (!body.boolean("echo").value_or(false)) {
+        return {};
+    }
+    const Json* prompt = body.find("prompt");
+    if (prompt == nullptr || !prompt->is_string() || body.find("logprobs") != nullptr) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED, "echo is true; that is for prompts that are strings, without logprobs"
+        );
+    }
+    return prompt->get<std::string>();
+}
+
+std::string read_path(const Fields& body) {
+    require_text(body, "path", false);
+    return body.find("path")->get<std::string>();
+}
+
+void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
+    const bool chat = op == SOTTO_OP_CHAT;
+    if (chat) {
+        check_messages(body);
+        check_tools(body);
+        check_thinking(body);
+    } else if (op == SOTTO_OP_TEXT) {
+        check_prompt(body);
+        asked.echo = read_echo(body);
+    } else {
+        check_infill(body);
+    }
+    check_sampling(body);
+    asked.form = check_form(body);
+    asked.answers = static_cast<std::uint32_t>(body.integer("n", 1, kMostAnswers).value_or(1));
+    asked.max_tokens = read_max_tokens(body);
+    asked.stops = read_stops(body);
+    asked.logprobs = read_logprobs(body, chat);
+    body.boolean("stream");
+    asked.include_usage = read_include_usage(body);
+}
+
 } // namespace
+
+bool is_at_once(sotto_op op) noexcept {
+    return op == SOTTO_OP_TOKENIZE || op == SOTTO_OP_DETOKENIZE || op == SOTTO_OP_TEMPLATE ||
+           op == SOTTO_OP_RESTORE;
+}
 
 Prompted read_request(sotto_op op, std::string_view text) {
     const Json object = parse_object(text, "the request");
@@ -159,17 +176,40 @@ Prompted read_request(sotto_op op, std::string_view text) {
         body.refuse("model", model, "the id of a loaded model");
     }
     asked.model = model.get<std::string>();
-    if (op == SOTTO_OP_CHAT) {
+    switch (op) {
+    case SOTTO_OP_TOKENIZE:
+        require_text(body, "content", true);
+        for (const char* flag : {"add_special", "parse_special", "with_pieces"}) {
+            body.boolean(flag);
+        }
+        break;
+    case SOTTO_OP_DETOKENIZE:
+        check_tokens(body, "tokens", true);
+        body.boolean("special");
+        break;
+    case SOTTO_OP_TEMPLATE:
         check_messages(body);
-    } else {
-        check_prompt(body);
+        check_tools(body);
+        check_thinking(body);
+        check_form(body);
+        break;
+    case SOTTO_OP_SAVE:
+        asked.path = read_path(body);
+        asked.max_tokens = 1; // the step that works through the last of the prompt gives one
+        if (body.find("messages") != nullptr) {
+            check_messages(body);
+            check_tools(body);
+            check_thinking(body);
+        } else {
+            check_prompt(body);
+        }
+        break;
+    case SOTTO_OP_RESTORE:
+        asked.path = read_path(body);
+        break;
+    default:
+        read_completion(op, body, asked);
     }
-    check_sampling(body);
-    asked.max_tokens = read_max_tokens(body);
-    asked.stops = read_stops(body);
-    body.boolean("stream");
-    asked.include_usage = read_include_usage(body);
-    refuse_unsupported(body);
     return asked;
 }
 

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "text/json_reader.hpp"
-
 namespace sotto {
 namespace {
 
@@ -26,7 +24,7 @@ Ordered usage(const Counts& counts) {
 }
 
 Ordered timings(const Counts& counts) {
-    return {
+    Ordered told = {
         {"cache_n", counts.cached},
         {"prompt_n", counts.prompt - counts.cached},
         {"prompt_ms", rounded(counts.prompt_ms)},
@@ -34,6 +32,10 @@ Ordered timings(const Counts& counts) {
         {"predicted_ms", rounded(counts.generated_ms)},
         {"first_token_ms", rounded(counts.first_token_ms)},
     };
+    if (counts.dropped > 0) {
+        told["dropped_messages"] = counts.dropped;
+    }
+    return told;
 }
 
 std::string text_of(const Ordered& value) {
@@ -44,39 +46,133 @@ Ordered head(const std::string& id, const char* object, std::int64_t created, co
     return {{"id", id}, {"object", object}, {"created", created}, {"model", model}};
 }
 
+Ordered function_call(const Call& call) {
+    return {
+        {"id", call.id},
+        {"type", "function"},
+        {"function", {{"name", call.name}, {"arguments", call.arguments}}},
+    };
+}
+
+Ordered call_delta(const Delta& delta) {
+    Ordered call = {{"index", delta.call}};
+    Ordered function = Ordered::object();
+    if (!delta.name.empty()) {
+        call["id"] = delta.id;
+        call["type"] = "function";
+        function["name"] = delta.name;
+    }
+    function["arguments"] = delta.text;
+    call["function"] = std::move(function);
+    return Ordered::array({std::move(call)});
+}
+
+// As the newer schema of chats has it: a list of tokens, each with its alternatives.
+Ordered chat_logprobs(const std::vector<std::string>& entries) {
+    auto content = Ordered::array();
+    for (const auto& entry : entries) {
+        content.push_back(Ordered::parse(entry));
+    }
+    return {{"content", std::move(content)}};
+}
+
+// As the older schema of text completions has it: a list for each thing told.
+Ordered text_logprobs(const std::vector<std::string>& entries) {
+    Ordered told = {
+        {"tokens", Ordered::array()}, {"token_logprobs", Ordered::array()}, {"top_logprobs", Ordered::array()}
+    };
+    for (const auto& entry : entries) {
+        const auto token = Ordered::parse(entry);
+        told["tokens"].push_back(token.value("token", ""));
+        told["token_logprobs"].push_back(token.value("logprob", 0.0));
+        auto likeliest = Ordered::object();
+        for (const auto& other : token.value("top_logprobs", Ordered::array())) {
+            likeliest[other.value("token", "")] = other.value("logprob", 0.0);
+        }
+        told["top_logprobs"].push_back(std::move(likeliest));
+    }
+    return told;
+}
+
+Ordered message_of(const Said& said) {
+    Ordered message = {{"role", "assistant"}, {"content", said.text}};
+    if (said.text.empty() && !said.calls.empty()) {
+        message["content"] = nullptr;
+    }
+    if (!said.reasoning.empty()) {
+        message["reasoning_content"] = said.reasoning;
+    }
+    if (!said.calls.empty()) {
+        message["tool_calls"] = Ordered::array();
+        for (const auto& call : said.calls) {
+            message["tool_calls"].push_back(function_call(call));
+        }
+    }
+    return message;
+}
+
 } // namespace
 
 Writer::Writer(sotto_op op, sotto_request request, std::string model, std::int64_t created_s)
     : op_(op), id_((op == SOTTO_OP_CHAT ? "chatcmpl-" : "cmpl-") + std::to_string(request)),
       model_(std::move(model)), created_(created_s) {}
 
-std::string Writer::chunk(std::string_view text) {
-    Ordered choice = {{"index", 0}};
-    auto whole =
-        head(id_, op_ == SOTTO_OP_CHAT ? "chat.completion.chunk" : "text_completion", created_, model_);
-    if (op_ == SOTTO_OP_CHAT) {
-        Ordered delta = Ordered::object();
-        if (!std::exchange(began_, true)) {
-            delta["role"] = "assistant";
+// Whether nothing was told of that answer yet.
+bool Writer::first(std::uint32_t index) {
+    if (began_.size() <= index) {
+        began_.resize(index + 1);
+    }
+    const bool was = began_[index];
+    began_[index] = true;
+    return !was;
+}
+
+std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::vector<std::string>& logprobs) {
+    Ordered choice = {{"index", index}};
+    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
+    if (is_chat()) {
+        Ordered told = Ordered::object();
+        if (first(index)) {
+            told["role"] = "assistant";
         }
-        delta["content"] = text;
-        choice["delta"] = std::move(delta);
+        switch (delta.kind) {
+        case Delta::Kind::text:
+            told["content"] = delta.text;
+            break;
+        case Delta::Kind::reasoning:
+            told["reasoning_content"] = delta.text;
+            break;
+        case Delta::Kind::call:
+            told["tool_calls"] = call_delta(delta);
+            break;
+        }
+        choice["delta"] = std::move(told);
     } else {
-        choice["text"] = text;
+        choice["text"] = delta.text;
+    }
+    if (!logprobs.empty()) {
+        choice["logprobs"] = is_chat() ? chat_logprobs(logprobs) : text_logprobs(logprobs);
     }
     choice["finish_reason"] = nullptr;
     whole["choices"] = Ordered::array({std::move(choice)});
     return text_of(whole);
 }
 
-std::string Writer::last_chunk(std::string_view reason, const Counts& counts) const {
-    const bool chat = op_ == SOTTO_OP_CHAT;
-    auto whole = head(id_, chat ? "chat.completion.chunk" : "text_completion", created_, model_);
-    Ordered choice = {{"index", 0}};
-    if (chat) {
-        choice["delta"] = began_ ? Ordered::object() : Ordered{{"role", "assistant"}};
+std::string Writer::last_chunk(
+    std::uint32_t index,
+    const std::string& reason,
+    const std::vector<std::string>& logprobs,
+    const Counts& counts
+) {
+    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
+    Ordered choice = {{"index", index}};
+    if (is_chat()) {
+        choice["delta"] = first(index) ? Ordered{{"role", "assistant"}} : Ordered::object();
     } else {
         choice["text"] = "";
+    }
+    if (!logprobs.empty()) {
+        choice["logprobs"] = is_chat() ? chat_logprobs(logprobs) : text_logprobs(logprobs);
     }
     choice["finish_reason"] = reason;
     whole["choices"] = Ordered::array({std::move(choice)});
@@ -85,27 +181,36 @@ std::string Writer::last_chunk(std::string_view reason, const Counts& counts) co
 }
 
 std::string Writer::usage_chunk(const Counts& counts) const {
-    auto whole =
-        head(id_, op_ == SOTTO_OP_CHAT ? "chat.completion.chunk" : "text_completion", created_, model_);
+    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
     whole["choices"] = Ordered::array();
     whole["usage"] = usage(counts);
     return text_of(whole);
 }
 
-std::string Writer::response(std::string_view text, std::string_view reason, const Counts& counts) const {
-    const bool chat = op_ == SOTTO_OP_CHAT;
-    auto whole = head(id_, chat ? "chat.completion" : "text_completion", created_, model_);
-    Ordered choice = {{"index", 0}};
-    if (chat) {
-        choice["message"] = {{"role", "assistant"}, {"content", text}};
-    } else {
-        choice["text"] = text;
+std::string Writer::response(const std::vector<Said>& answers, const Counts& counts) const {
+    auto whole = head(id_, is_chat() ? "chat.completion" : "text_completion", created_, model_);
+    whole["choices"] = Ordered::array();
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        const auto& said = answers[i];
+        Ordered choice = {{"index", i}};
+        if (is_chat()) {
+            choice["message"] = message_of(said);
+        } else {
+            choice["text"] = said.text;
+        }
+        if (!said.logprobs.empty()) {
+            choice["logprobs"] = is_chat() ? chat_logprobs(said.logprobs) : text_logprobs(said.logprobs);
+        }
+        choice["finish_reason"] = said.reason;
+        whole["choices"].push_back(std::move(choice));
     }
-    choice["finish_reason"] = reason;
-    whole["choices"] = Ordered::array({std::move(choice)});
     whole["usage"] = usage(counts);
     whole["timings"] = timings(counts);
     return text_of(whole);
+}
+
+std::string Writer::call(const Call& call) {
+    return text_of(function_call(call));
 }
 
 } // namespace sotto

@@ -1,6 +1,7 @@
 #include "core/compute.hpp"
 
 #include "base/attempt.hpp"
+#include "core/state_file.hpp"
 
 namespace sotto {
 namespace {
@@ -9,8 +10,43 @@ std::int32_t SOTTO_CALL gate(void* context) {
     return static_cast<const Job*>(context)->abort.load(std::memory_order_relaxed) ? 1 : 0;
 }
 
-void open(Job& job) {
-    job.opened = job.model->open_stream(job.op, *job.body, job.info);
+void open(Job& job, const Hooks& hooks) {
+    if (job.op == SOTTO_OP_RESTORE) {
+        job.opened.result = restore_state(*job.model, *job.path, hooks);
+        return;
+    }
+    job.opened = job.model->open_stream(job.op, *job.body, job.index);
+}
+
+// Reads what a stream generated, by its backend.
+class BackendReader : public AnswerReader {
+public:
+    BackendReader(Model& model, void* stream) : model_(model), stream_(stream) {}
+    std::string read(std::string_view text, bool last) override { return model_.parse(stream_, text, last); }
+
+private:
+    Model& model_;
+    void* stream_;
+};
+
+// What the shares gave becomes text here, on a thread that never takes a core from the game.
+void hear(Job& job) noexcept {
+    for (std::size_t i = 0; i < job.work.size(); ++i) {
+        const auto& work = job.work[i];
+        auto& failure = job.failures[i];
+        const auto body = [&] {
+            if (work.status < 0) {
+                throw Error(work.status, reason_of(work.why));
+            }
+            BackendReader reader(*job.model, work.stream);
+            auto& stream = *job.streams[i];
+            stream.answer.hear(work, reader);
+            if (stream.reply->op == SOTTO_OP_SAVE && stream.answer.ended()) {
+                stream.saved = save_state(*job.model, work.stream, stream.reply->prompted.path);
+            }
+        };
+        attempt(body, [&](sotto_status status, const char* why) { failure.set(status, why); });
+    }
 }
 
 void step(Job& job, ThreadClass thread_class) {
@@ -29,6 +65,7 @@ void step(Job& job, ThreadClass thread_class) {
         .context = &job,
     };
     job.model->step(step); // cancelled: the shares say that nothing was done, and that is all there is to it
+    hear(job);
 }
 
 } // namespace
@@ -90,7 +127,7 @@ void Compute::run(Job& job, ThreadClass thread_class) noexcept {
         }
         if (job.opens) {
             const Zone zone(hooks_, "sotto open stream");
-            open(job);
+            open(job, hooks_);
         } else if (!job.work.empty()) {
             const Zone zone(hooks_, "sotto step");
             step(job, thread_class);

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "core/settings.hpp"
+#include "core/stream.hpp"
 #include "module/backend.hpp"
 #include "platform/signal.hpp"
 #include "platform/thread.hpp"
@@ -25,11 +26,14 @@ struct Job {
     bool opens = false;
     sotto_op op = 0;
     const std::string* body = nullptr;
-    void* opened = nullptr; // out
-    sotto_stream_info info{};
+    std::uint32_t index = 0;           // of the answer
+    const std::string* path = nullptr; // of a state to restore, instead of a stream to open
+    StreamInfo opened;                 // out
 
     // Or a step:
     std::vector<sotto_work> work;
+    std::vector<Stream*> streams;  // who hears what each share gave
+    std::vector<Failure> failures; // out: of each share
     std::uint32_t threads = 1;
 
     Failure failure; // out: of the opening, or of the whole step

@@ -14,6 +14,25 @@ bool same_model(const Asked& left, const Asked& right) {
     return left.path == right.path && left.backend == right.backend && left.options == right.options;
 }
 
+// What would be passed over in silence.
+void check_can(const ModelInfo& model, const Prompted& prompted) {
+    if (!prompted.form.empty() && !model.can(SOTTO_CAPABILITY_CONSTRAINABLE)) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            prompted.form + " is there, and this model's backend holds no answer to a form; leave it out"
+        );
+    }
+    if (!prompted.path.empty() && model.fingerprint.empty()) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "this model's backend saves and restores no states");
+    }
+    if (prompted.logprobs && !model.can(SOTTO_CAPABILITY_LOGPROBS)) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "logprobs are asked for, and this model's backend tells none; leave them out"
+        );
+    }
+}
+
 } // namespace
 
 Control::Control(const World& world)
@@ -137,14 +156,31 @@ void Control::answer(Slot& slot) {
         const char* why = entry == nullptr ? "\"; load it first" : "\"; it is still being loaded";
         throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + prompted.model + why);
     }
-    auto stream =
-        std::make_unique<Stream>(slot, std::move(prompted), *entry, target_tps_, world_.clock.now());
-    if (streams_.size() == streams_.capacity()) {
-        streams_.reserve(2 * streams_.size() + 1); // so that nothing throws once it is with the scheduler
+    check_can(entry->model->info(), prompted);
+    const auto reply = std::make_shared<Reply>(slot, std::move(prompted));
+    std::vector<std::unique_ptr<Stream>> streams;
+    for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
+        streams.push_back(std::make_unique<Stream>(reply, i, *entry, target_tps_, world_.clock.now()));
     }
+    streams_.reserve(std::max(streams_.capacity(), 2 * (streams_.size() + streams.size())));
     teller_.accepted(slot);
-    scheduler_->add(*stream);
-    streams_.push_back(std::move(stream));
+    struct Undo { // where there is no memory to schedule them all
+        Scheduler& scheduler;
+        const std::vector<std::unique_ptr<Stream>>& streams;
+        ~Undo() {
+            for (const auto& stream : streams) {
+                if (stream != nullptr) { // not handed on
+                    scheduler.remove(*stream);
+                }
+            }
+        }
+    } const undo{*scheduler_, streams};
+    for (const auto& stream : streams) {
+        scheduler_->add(*stream);
+    }
+    for (auto& stream : streams) { // nothing throws any more
+        streams_.push_back(std::move(stream));
+    }
 }
 
 void Control::load(Slot& slot) {
@@ -295,7 +331,7 @@ void Control::gone(ModelEntry& entry, sotto_status status, std::string_view why)
 
 Stream* Control::find_stream(const Slot& slot) noexcept {
     const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& stream) {
-        return &stream->slot == &slot && stream->state != Stream::State::over;
+        return !stream->reply->over && &stream->reply->slot == &slot;
     });
     return found == streams_.end() ? nullptr : found->get();
 }

@@ -70,6 +70,7 @@ private:
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;
     void stepped(Stream& stream, const sotto_work& work);
+    void answered(Stream& stream, std::string response) noexcept;
     bool start_job();
     bool start_closing();
     void begin(std::unique_ptr<Job> job, ModelEntry& entry) noexcept;

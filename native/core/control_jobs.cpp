@@ -57,13 +57,18 @@ bool Control::start_job() {
         sotto_work work{};
         work.struct_size = sizeof work;
         work.tokens = share.tokens;
+        work.remaining = share.stream->remaining;
         work.stream = share.stream->handle;
         job->work.push_back(work);
+        job->streams.push_back(share.stream);
     }
+    job->failures.resize(job->work.size());
     if (slice.kind == Slice::Kind::open) {
         job->opens = true;
-        job->op = streams.front()->op;
-        job->body = &streams.front()->body;
+        job->op = streams.front()->reply->op;
+        job->body = &streams.front()->reply->body;
+        job->index = streams.front()->index;
+        job->path = &streams.front()->reply->prompted.path;
         entry.closing.reserve(entry.closing.size() + entry.open_streams + 1); // so that retire() cannot fail
         ++entry.open_streams;
     }
@@ -115,8 +120,8 @@ bool Control::take_job_back() noexcept {
             opened(*job, stream);
         } else if (stream.state == Stream::State::over) {
             retire(stream);
-        } else if (job->failure) {
-            fail(stream, job->failure.status, job->failure.why);
+        } else if (const auto& failure = job->failure ? job->failure : job->failures[i]) {
+            fail(stream, failure.status, failure.why);
         } else {
             attempt(
                 [&] { stepped(stream, job->work[i]); },
@@ -128,44 +133,58 @@ bool Control::take_job_back() noexcept {
 }
 
 void Control::opened(Job& job, Stream& stream) noexcept {
-    stream.handle = job.opened;
-    if (job.failure) {
+    stream.handle = job.opened.stream;
+    if (stream.handle == nullptr) {
         --stream.entry.open_streams;
-        stream.handle = nullptr;
-        fail(stream, job.failure.status, job.failure.why);
-    } else if (stream.state == Stream::State::over) {
+    }
+    if (stream.state == Stream::State::over) {
         retire(stream);
+    } else if (job.failure) {
+        fail(stream, job.failure.status, job.failure.why);
+    } else if (stream.handle == nullptr) {
+        answered(stream, std::move(job.opened.result));
     } else {
-        stream.opened(job.info, world_.clock.now());
+        attempt(
+            [&] { stream.opened(job.opened, world_.clock.now()); },
+            [&](sotto_status status, const char* why) { fail(stream, status, why); }
+        );
     }
 }
 
 void Control::stepped(Stream& stream, const sotto_work& work) {
-    if (work.status < 0) {
-        fail(stream, work.status, reason_of(work.why));
+    stream.stepped(work.remaining, work.generated != 0, world_.clock.now());
+    const auto heard = stream.answer.take();
+    if (stream.reply->op == SOTTO_OP_SAVE) {
+        if (stream.answer.ended()) {
+            answered(stream, std::move(stream.saved));
+        }
         return;
     }
-    stream.remaining -= std::min(stream.remaining, work.evaluated);
-    if (stream.state == Stream::State::prompting && stream.remaining == 0) {
-        stream.state = Stream::State::speaking;
-    }
-    if (work.generated != 0) {
-        teller_.text(stream, stream.spoke(view_of(work.text), world_.clock.now()));
-    }
-    if (!stream.ended() && work.finish != SOTTO_FINISH_NONE) {
-        stream.end(work.finish == SOTTO_FINISH_LENGTH ? "length" : "stop");
-    }
-    if (stream.ended()) {
-        teller_.text(stream, stream.rest());
-        teller_.finished(stream);
+    teller_.heard(stream, heard);
+    if (stream.answer.ended()) {
+        teller_.finished(stream, heard.deltas.empty() ? heard.logprobs : std::vector<std::string>());
         conclude(stream);
     }
 }
 
+// Ends a request that is no completion.
+void Control::answered(Stream& stream, std::string response) noexcept {
+    stream.reply->over = true;
+    teller_.answered(stream.reply->slot, std::move(response));
+    conclude(stream);
+}
+
+// Ends a request, with all the streams that answer it.
 void Control::fail(Stream& stream, sotto_status status, std::string_view why) noexcept {
-    if (stream.state != Stream::State::over) {
-        teller_.done(stream.slot, status, why);
-        conclude(stream);
+    const auto reply = stream.reply;
+    if (std::exchange(reply->over, true)) {
+        return;
+    }
+    teller_.done(reply->slot, status, why);
+    for (const auto& other : streams_) {
+        if (other->reply == reply && other->state != Stream::State::over) {
+            conclude(*other);
+        }
     }
 }
 

@@ -11,10 +11,15 @@ bool has_room(const ModelEntry& entry) {
     return entry.open_streams < entry.model->info().streams;
 }
 
+// Whether a stream that waits may be opened.
+bool may_open(const Stream& stream) {
+    return stream.at_once || has_room(stream.entry);
+}
+
 bool is_due(const Stream& stream, std::int64_t now) {
     switch (stream.state) {
     case Stream::State::waiting:
-        return has_room(stream.entry);
+        return may_open(stream);
     case Stream::State::prompting:
         return true;
     case Stream::State::speaking:
@@ -74,11 +79,8 @@ ModelEntry* FirstCome::next_model(std::int64_t now) const {
 }
 
 Slice FirstCome::open_slice(const ModelEntry& entry) const {
-    if (!has_room(entry)) {
-        return {};
-    }
     for (Stream* stream : streams_) {
-        if (&stream->entry == &entry && stream->state == Stream::State::waiting) {
+        if (&stream->entry == &entry && stream->state == Stream::State::waiting && may_open(*stream)) {
             return {Slice::Kind::open, {{stream, 0}}};
         }
     }

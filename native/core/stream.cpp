@@ -14,10 +14,17 @@ double milliseconds(std::int64_t from, std::int64_t to) noexcept {
 
 } // namespace
 
-Stream::Stream(Slot& slot, Prompted asked, ModelEntry& entry, float target_tps, std::int64_t now)
+Reply::Reply(Slot& slot, Prompted asked)
     : slot(slot), op(slot.asked.op), body(std::move(slot.asked.body)), prompted(std::move(asked)),
-      entry(entry), own_tps_(slot.asked.target_tps), chunked_((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
-      stops_(prompted.stops), writer_(op, slot.id.load(), prompted.model, std::time(nullptr)) {
+      chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
+      writer(op, slot.id.load(), prompted.model, std::time(nullptr)), said(prompted.answers),
+      left(prompted.answers) {}
+
+Stream::Stream(
+    std::shared_ptr<Reply> shared, std::uint32_t index, ModelEntry& entry, float target_tps, std::int64_t now
+)
+    : reply(std::move(shared)), index(index), at_once(is_at_once(reply->op)), entry(entry),
+      answer(reply->prompted), own_tps_(reply->slot.asked.target_tps) {
     pacer.set_rate(own_tps_ > 0 ? own_tps_ : target_tps, now);
 }
 
@@ -27,43 +34,26 @@ void Stream::retune(float target_tps, std::int64_t now) noexcept {
     }
 }
 
-void Stream::opened(const sotto_stream_info& info, std::int64_t now) noexcept {
+void Stream::opened(const StreamInfo& info, std::int64_t now) {
+    answer.opened(info.stops, info.parsed);
     counts_.prompt = info.prompt_tokens;
     counts_.cached = std::min(info.cached_tokens, info.prompt_tokens);
+    counts_.dropped = info.dropped;
     remaining = counts_.prompt - counts_.cached;
     state = remaining > 0 ? State::prompting : State::speaking;
     opened_ = now;
 }
 
-std::string Stream::spoke(std::string_view bytes, std::int64_t now) {
-    if (counts_.generated++ == 0) {
-        first_ = now;
+void Stream::stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept {
+    remaining = left;
+    state = remaining > 0 ? State::prompting : State::speaking;
+    if (spoke) {
+        if (counts_.generated++ == 0) {
+            first_ = now;
+        }
+        last_ = now;
+        pacer.spoke(now);
     }
-    last_ = now;
-    pacer.spoke(now);
-    std::string characters;
-    std::string shown;
-    characters_.feed(bytes, characters);
-    if (stops_.feed(characters, shown)) {
-        stopped_ = true;
-        end("stop");
-    } else if (counts_.generated >= prompted.max_tokens) {
-        end("length");
-    }
-    return keep(std::move(shown));
-}
-
-std::string Stream::rest() {
-    if (stopped_) {
-        return {};
-    }
-    std::string characters;
-    std::string shown;
-    characters_.finish(characters);
-    if (!stops_.feed(characters, shown)) {
-        stops_.finish(shown);
-    }
-    return keep(std::move(shown));
 }
 
 Counts Stream::counts() const noexcept {
@@ -71,16 +61,9 @@ Counts Stream::counts() const noexcept {
     if (counts.generated > 0) {
         counts.prompt_ms = milliseconds(opened_, first_);
         counts.generated_ms = milliseconds(first_, last_);
-        counts.first_token_ms = milliseconds(slot.submitted_ns, first_);
+        counts.first_token_ms = milliseconds(reply->slot.submitted_ns, first_);
     }
     return counts;
-}
-
-std::string Stream::keep(std::string shown) {
-    if (!chunked()) {
-        text_ += shown;
-    }
-    return shown;
 }
 
 } // namespace sotto

@@ -1,18 +1,32 @@
-// One request being answered: how far it is, and what it has said.
+// A request being answered, and the streams that answer it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include "core/codec.hpp"
+#include "core/answer.hpp"
 #include "core/pacer.hpp"
 #include "core/registry.hpp"
-#include "text/stop_matcher.hpp"
-#include "text/utf8_stream.hpp"
 
 namespace sotto {
+
+// What the answers to one request have in common. The control thread's alone.
+struct Reply {
+    Reply(Slot& slot, Prompted asked);
+
+    Slot& slot; // not to be used once over
+    const sotto_op op;
+    const std::string body;
+    const Prompted prompted;
+    const bool chunked;
+    Writer writer;
+    std::vector<Said> said; // by answer, as far as they are over
+    std::uint32_t left;     // answers that are not
+    Counts counts;          // of those that are, together
+    bool over = false;      // told its last event, or about to
+};
 
 // The control thread's alone.
 class Stream {
@@ -24,12 +38,17 @@ public:
         over // told its last event, or about to
     };
 
-    Stream(Slot& slot, Prompted prompted, ModelEntry& entry, float target_tps, std::int64_t now);
+    Stream(
+        std::shared_ptr<Reply> reply,
+        std::uint32_t index,
+        ModelEntry& entry,
+        float target_tps,
+        std::int64_t now
+    );
 
-    Slot& slot; // not to be used once over
-    const sotto_op op;
-    const std::string body;
-    const Prompted prompted;
+    const std::shared_ptr<Reply> reply;
+    const std::uint32_t index; // which of the answers
+    const bool at_once;        // answered without a step
     ModelEntry& entry;
     State state = State::waiting;
     void* handle = nullptr;      // the backend's, once opened
@@ -37,40 +56,21 @@ public:
     std::uint32_t remaining = 0; // prompt tokens left
     std::uint64_t served = 0;    // when it had a slice last, counted in slices
     Pacer pacer;
+    Answer answer;     // the compute thread's while `busy`, like the next
+    std::string saved; // of an operation that saves: its response
 
-    void opened(const sotto_stream_info& info, std::int64_t now) noexcept;
+    void opened(const StreamInfo& info, std::int64_t now);
 
-    // Takes the bytes of one token, spoken now. Returns the text that may be shown.
-    std::string spoke(std::string_view bytes, std::int64_t now);
-
-    // Whether a stop sequence or the token limit ended it; `reason()` says which.
-    bool ended() const noexcept { return !reason_.empty(); }
-    void end(std::string_view reason) { reason_ = reason; }
-    const std::string& reason() const noexcept { return reason_; }
-
-    // The answer is over: the text that was held back for what might have come after it.
-    std::string rest();
+    // A step took place; `spoke`: it gave a token.
+    void stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept;
 
     Counts counts() const noexcept;
-    std::uint32_t tokens() const noexcept { return counts_.generated; }
-    const std::string& text() const noexcept { return text_; }
-    Writer& writer() noexcept { return writer_; }
-    bool chunked() const noexcept { return chunked_; }
     // The host asks for another pace for all streams that have none of their own.
     void retune(float target_tps, std::int64_t now) noexcept;
 
 private:
-    std::string keep(std::string shown);
-
     const float own_tps_;
-    const bool chunked_;
-    bool stopped_ = false; // by a stop sequence
-    Utf8Stream characters_;
-    StopMatcher stops_;
-    Writer writer_;
     Counts counts_;
-    std::string text_; // what was shown; empty where only chunks are wanted
-    std::string reason_;
     std::int64_t opened_ = 0;
     std::int64_t first_ = 0;
     std::int64_t last_ = 0;

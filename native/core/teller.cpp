@@ -6,9 +6,30 @@
 namespace sotto {
 namespace {
 
-std::unique_ptr<Event> event_of(Stream& stream, std::unique_ptr<Event> event) {
-    event->tokens = stream.tokens();
+std::unique_ptr<Event> event_of(const Stream& stream, std::unique_ptr<Event> event) {
+    event->tokens = stream.answer.tokens();
+    event->index = stream.index;
     return event;
+}
+
+sotto_event_kind kind_of(Delta::Kind kind) {
+    switch (kind) {
+    case Delta::Kind::reasoning:
+        return SOTTO_EVENT_REASONING;
+    case Delta::Kind::call:
+        return SOTTO_EVENT_TOOL_CALL;
+    default:
+        return SOTTO_EVENT_TEXT;
+    }
+}
+
+void add(Counts& all, const Counts& one) {
+    const bool first = all.prompt == 0; // the prompt is the same for all answers
+    const auto generated = all.generated + one.generated;
+    if (first) {
+        all = one;
+    }
+    all.generated = generated;
 }
 
 } // namespace
@@ -53,41 +74,77 @@ void Teller::progress(Slot& slot, float progress) {
     tell(slot, std::move(event));
 }
 
-void Teller::text(Stream& stream, const std::string& shown) {
-    if (shown.empty()) {
-        return;
-    }
-    auto event = event_of(stream, make(stream.slot, SOTTO_EVENT_TEXT));
-    event->text = shown;
-    if (stream.chunked()) {
-        event->json = stream.writer().chunk(shown);
-    }
-    tell(stream.slot, std::move(event));
-}
-
-void Teller::finished(Stream& stream) {
-    auto& slot = stream.slot;
-    const auto counts = stream.counts();
-    const auto& reason = stream.reason();
-    auto finish = event_of(stream, make(slot, SOTTO_EVENT_FINISH));
-    finish->text = reason;
-    std::unique_ptr<Event> usage;
-    std::string response;
-    if (!stream.chunked()) {
-        response = stream.writer().response(stream.text(), reason, counts);
-    } else {
-        finish->json = stream.writer().last_chunk(reason, counts);
-        if (stream.prompted.include_usage) {
-            usage = event_of(stream, make(slot, SOTTO_EVENT_USAGE));
-            usage->json = stream.writer().usage_chunk(counts);
+void Teller::heard(Stream& stream, const Heard& heard) {
+    auto logprobs = heard.logprobs;
+    for (const auto& one : heard.deltas) {
+        if (stream.reply->chunked || one.kind != Delta::Kind::call) {
+            delta(stream, one, logprobs);
+            logprobs.clear(); // the first of them has told
         }
     }
-    tell(slot, std::move(finish)); // nothing throws from here on
+    if (!stream.reply->chunked) {
+        for (const auto& one : heard.calls) {
+            call(stream, one);
+        }
+    }
+}
+
+void Teller::delta(Stream& stream, const Delta& delta, const std::vector<std::string>& logprobs) {
+    auto& slot = stream.reply->slot;
+    auto event = event_of(stream, make(slot, kind_of(delta.kind)));
+    event->text = delta.text;
+    if (stream.reply->chunked) {
+        event->json = stream.reply->writer.chunk(stream.index, delta, logprobs);
+    }
+    tell(slot, std::move(event));
+}
+
+void Teller::call(Stream& stream, const Call& call) {
+    auto& slot = stream.reply->slot;
+    auto event = event_of(stream, make(slot, SOTTO_EVENT_TOOL_CALL));
+    event->text = call.name;
+    event->json = Writer::call(call);
+    tell(slot, std::move(event));
+}
+
+void Teller::finished(Stream& stream, const std::vector<std::string>& last) {
+    auto& reply = *stream.reply;
+    auto& slot = reply.slot;
+    const auto& said = stream.answer.said();
+    const bool over = reply.left == 1;
+    auto counts = reply.counts;
+    add(counts, stream.counts());
+    auto finish = event_of(stream, make(slot, SOTTO_EVENT_FINISH));
+    finish->text = said.reason;
+    std::unique_ptr<Event> usage;
+    std::string response;
+    if (!reply.chunked) {
+        reply.said[stream.index] = said;
+        response = over ? reply.writer.response(reply.said, counts) : "";
+    } else {
+        finish->json = reply.writer.last_chunk(stream.index, said.reason, last, stream.counts());
+        if (over && reply.prompted.include_usage) {
+            usage = event_of(stream, make(slot, SOTTO_EVENT_USAGE));
+            usage->json = reply.writer.usage_chunk(counts);
+        }
+    }
+    reply.counts = counts; // nothing throws from here on
+    --reply.left;
+    tell(slot, std::move(finish));
+    if (!over) {
+        return;
+    }
     if (usage != nullptr) {
         tell(slot, std::move(usage));
     }
+    reply.over = true;
     slot.done->json = std::move(response);
-    slot.done->tokens = stream.tokens();
+    slot.done->tokens = counts.generated;
+    end(slot, SOTTO_OK);
+}
+
+void Teller::answered(Slot& slot, std::string response) noexcept {
+    slot.done->json = std::move(response);
     end(slot, SOTTO_OK);
 }
 

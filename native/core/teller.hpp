@@ -18,14 +18,20 @@ public:
 
     void accepted(Slot& slot);
     void progress(Slot& slot, float progress);
-    void text(Stream& stream, const std::string& shown);
-    // The answer is whole: what was held back, the reason, the usage, and the end.
-    void finished(Stream& stream);
+    // What is new of a stream's answer.
+    void heard(Stream& stream, const Heard& heard);
+    // A stream's answer is whole: the reason, and after the last of a request, the usage and the end.
+    // `last`: log probabilities that no chunk has told.
+    void finished(Stream& stream, const std::vector<std::string>& last);
+    // The response to an operation that took no step.
+    void answered(Slot& slot, std::string response) noexcept;
     // The last event of a request that is no answer, or failed. The slot is not to be used any more.
     void done(Slot& slot, sotto_status status, std::string_view why) noexcept;
 
 private:
     std::unique_ptr<Event> make(Slot& slot, sotto_event_kind kind) const;
+    void delta(Stream& stream, const Delta& delta, const std::vector<std::string>& logprobs);
+    void call(Stream& stream, const Call& call);
     void tell(Slot& slot, std::unique_ptr<Event> event) noexcept;
     void end(Slot& slot, sotto_status status) noexcept;
 

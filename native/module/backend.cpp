@@ -26,6 +26,7 @@ ModelInfo read(const sotto_model_info& info) {
     read.kv = info.kv;
     read.compute = info.compute;
     read.description = text_of(info.description);
+    read.fingerprint = text_of(info.fingerprint);
     return read;
 }
 
@@ -81,6 +82,9 @@ Model::Model(const Backend& backend, const sotto_model_source& source) : backend
     check(table.open(table.self, &source, &handle_, &info, &why), why);
     try {
         info_ = read(info);
+        if (table.state_save == nullptr || table.state_restore == nullptr) {
+            info_.fingerprint.clear();
+        }
     } catch (const std::bad_alloc&) {
         table.close(table.self, handle_);
         throw;
@@ -92,18 +96,65 @@ Model::~Model() {
     table.close(table.self, handle_);
 }
 
-void* Model::open_stream(sotto_op op, std::string_view body, sotto_stream_info& info) {
+StreamInfo Model::open_stream(sotto_op op, std::string_view body, std::uint32_t index) {
     const auto& table = backend_.table();
     sotto_stream_desc desc{};
     desc.struct_size = sizeof desc;
     desc.op = op;
     desc.body = {body.data(), body.size()};
-    info = {};
+    desc.index = index;
+    sotto_stream_info info{};
     info.struct_size = sizeof info;
-    void* stream = nullptr;
+    StreamInfo opened;
     sotto_str why{};
-    check(table.stream_open(table.self, handle_, &desc, &stream, &info, &why), why);
-    return stream;
+    check(table.stream_open(table.self, handle_, &desc, &opened.stream, &info, &why), why);
+    try {
+        opened.prompt_tokens = info.prompt_tokens;
+        opened.cached_tokens = info.cached_tokens;
+        opened.dropped = info.dropped;
+        opened.stops = text_of(info.stops);
+        opened.result = opened.stream == nullptr ? text_of(info.result) : "";
+        opened.parsed = info.parsed != 0 && table.stream_parse != nullptr;
+    } catch (const std::bad_alloc&) {
+        if (opened.stream != nullptr) {
+            close_stream(opened.stream);
+        }
+        throw;
+    }
+    return opened;
+}
+
+std::string Model::parse(void* stream, std::string_view text, bool last) {
+    const auto& table = backend_.table();
+    sotto_str deltas{};
+    sotto_str why{};
+    const sotto_str all = {text.data(), text.size()};
+    check(table.stream_parse(table.self, handle_, stream, all, last ? 1 : 0, &deltas, &why), why);
+    return text_of(deltas);
+}
+
+std::string Model::save(void* stream, std::uint32_t& tokens) {
+    const auto& table = backend_.table();
+    std::string state;
+    const auto write = [](void* context, const void* bytes, std::size_t count) -> std::int32_t {
+        try {
+            static_cast<std::string*>(context)->append(static_cast<const char*>(bytes), count);
+            return 0;
+        } catch (const std::exception&) { // no memory, or a length that no string has
+            return 1;
+        }
+    };
+    sotto_str why{};
+    check(table.state_save(table.self, handle_, stream, write, &state, &tokens, &why), why);
+    return state;
+}
+
+std::uint32_t Model::restore(std::string_view state) {
+    const auto& table = backend_.table();
+    std::uint32_t tokens = 0;
+    sotto_str why{};
+    check(table.state_restore(table.self, handle_, {state.data(), state.size()}, &tokens, &why), why);
+    return tokens;
 }
 
 void Model::close_stream(void* stream) noexcept {

@@ -40,6 +40,7 @@ struct ModelInfo {
     std::uint64_t kv = 0;
     std::uint64_t compute = 0;
     std::string description;
+    std::string fingerprint; // empty: no state can be saved
 
     bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
     // All together; what a broken file asks for may be beyond counting.
@@ -54,6 +55,17 @@ struct ModelInfo {
 // What a model would take, as far as the backend can tell without loading it; zeros if it can't.
 ModelInfo measure(const Backend& backend, const sotto_model_source& source);
 
+// What a stream begins with.
+struct StreamInfo {
+    void* stream = nullptr; // none: `result` is the whole response
+    std::uint32_t prompt_tokens = 0;
+    std::uint32_t cached_tokens = 0;
+    std::uint32_t dropped = 0;
+    std::string stops; // JSON, or empty
+    std::string result;
+    bool parsed = false;
+};
+
 // An open model; closes itself. Every failure is an Error with the backend's status and reason.
 class Model {
 public:
@@ -65,10 +77,16 @@ public:
     const ModelInfo& info() const noexcept { return info_; }
     const Backend& backend() const noexcept { return backend_; }
 
-    void* open_stream(sotto_op op, std::string_view body, sotto_stream_info& info);
+    StreamInfo open_stream(sotto_op op, std::string_view body, std::uint32_t index);
     void close_stream(void* stream) noexcept;
     // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED.
     sotto_status step(const sotto_step& step);
+    // What `text`, all that the stream generated so far, adds to what was read before: deltas as JSON.
+    std::string parse(void* stream, std::string_view text, bool last);
+    // What the model remembers of a stream, and of how many tokens. Only where there is a fingerprint.
+    std::string save(void* stream, std::uint32_t& tokens);
+    // Remembers it again. Returns how many tokens that is.
+    std::uint32_t restore(std::string_view state);
 
 private:
     const Backend& backend_;

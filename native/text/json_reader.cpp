@@ -73,12 +73,11 @@ std::string to_text(const Json& value) {
     return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string excerpt(const Json& value) {
-    constexpr std::size_t kLongest = 40;
+std::string excerpt(const Json& value, std::size_t longest) {
     if (value.is_object() || value.is_array()) {
         return std::string(value.empty() ? "an empty " : "a JSON ") + value.type_name();
     }
-    return cut(to_text(value), kLongest);
+    return cut(to_text(value), longest);
 }
 
 const Json* Fields::find(const char* key) const {

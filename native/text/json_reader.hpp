@@ -19,7 +19,7 @@ Json parse_object(std::string_view text, std::string_view name);
 std::string to_text(const Json& value);
 
 // A value as one short line, for error messages.
-std::string excerpt(const Json& value);
+std::string excerpt(const Json& value, std::size_t longest = 40);
 
 // The fields of an object. A field that is null counts as absent. Everything throws
 // Error(SOTTO_ERROR_ARGUMENT) that names the field, its value, and what it must be.

@@ -12,6 +12,9 @@ class StopMatcher {
 public:
     explicit StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
+    // One more to look for, before any text came.
+    void add(std::string stop) { stops_.push_back(std::move(stop)); }
+
     // Takes more text; appends to `out` what is surely not part of a stop sequence. True once one is
     // found: the text before it has been appended, and nothing more will be. The one that is whole first
     // counts; of two that end together, the longer.

@@ -25,7 +25,16 @@ _MODES: Mapping[str, int] = {
     "prioritize_compute": lib.SOTTO_MODE_PRIORITIZE_COMPUTE,
     "prioritize_graphics": lib.SOTTO_MODE_PRIORITIZE_GRAPHICS,
 }
-_OPS: Mapping[str, int] = {"chat": lib.SOTTO_OP_CHAT, "text": lib.SOTTO_OP_TEXT}
+_OPS: Mapping[str, int] = {
+    "chat": lib.SOTTO_OP_CHAT,
+    "text": lib.SOTTO_OP_TEXT,
+    "infill": lib.SOTTO_OP_INFILL,
+    "tokenize": lib.SOTTO_OP_TOKENIZE,
+    "detokenize": lib.SOTTO_OP_DETOKENIZE,
+    "template": lib.SOTTO_OP_TEMPLATE,
+    "save": lib.SOTTO_OP_SAVE,
+    "restore": lib.SOTTO_OP_RESTORE,
+}
 _MB = 1 << 20
 _MOST_MB = (1 << 64) // _MB - 1
 _MOST_U32, _MOST_U64 = (1 << 32) - 1, (1 << 64) - 1
@@ -136,12 +145,42 @@ class Engine:
         """Continues a prompt, chunk by chunk."""
         return TokenStream(self._ask("text", request_json, lib.SOTTO_REQUEST_CHUNKS))
 
+    def llm_infill(self, request_json: Json) -> str:
+        """Fills the gap between `input_prefix` and `input_suffix`, with a model that was taught to."""
+        return self._ask("infill", request_json).finish().json
+
+    def tokenize(self, request_json: Json) -> str:
+        """The tokens of `content`: `{"tokens": [...]}`, as numbers or, `with_pieces`, as objects."""
+        return self._ask("tokenize", request_json).finish().json
+
+    def detokenize(self, request_json: Json) -> str:
+        """The text of `tokens`: `{"content": "..."}`."""
+        return self._ask("detokenize", request_json).finish().json
+
+    def apply_template(self, request_json: Json) -> str:
+        """The prompt that a chat completion's `messages` make: `{"prompt": "..."}`."""
+        return self._ask("template", request_json).finish().json
+
+    def save_state(self, request_json: Json) -> str:
+        """Works through `messages` or `prompt`, and saves what the model then remembers to `path`.
+
+        A character's sheet that was saved once needs no work ever again: see `restore_state`.
+        """
+        return self._ask("save", request_json).finish().json
+
+    def restore_state(self, request_json: Json) -> str:
+        """Has the model remember what `path` holds, for the next request that begins so.
+
+        Refuses what is damaged, or of another model, library or memory.
+        """
+        return self._ask("restore", request_json).finish().json
+
     # Answers, frame by frame
 
     def submit(
         self, op: str, request: Json, user: int = 0, target_tps: float = 0, *, chunks: bool = False
     ) -> int:
-        """Asks for a "chat" or a "text". Never waits: returns the name that its events will carry.
+        """Asks for a "chat", a "text" ... Never waits: returns the name that its events will carry.
 
         `user` comes back in each event; `chunks` has them carry OpenAI chunks in `json`.
         """

@@ -14,14 +14,16 @@ _KINDS = {
     lib.SOTTO_EVENT_FINISH: "finish",
     lib.SOTTO_EVENT_USAGE: "usage",
     lib.SOTTO_EVENT_DONE: "done",
+    lib.SOTTO_EVENT_REASONING: "reasoning",
+    lib.SOTTO_EVENT_TOOL_CALL: "tool_call",
 }
 
 
 class Event(NamedTuple):
     """One thing that happened to one request.
 
-    `kind` is "accepted", "progress", "text", "finish", "usage" or, last of all, "done"; skip what you do
-    not know. Owns its text.
+    `kind` is "accepted", "progress", "text", "reasoning", "tool_call", "finish", "usage" or, last of all,
+    "done"; skip what you do not know. Owns its text.
     """
 
     kind: str

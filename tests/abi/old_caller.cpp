@@ -254,13 +254,19 @@ void backends(sotto_engine* engine) {
     };
 
     std::deque<std::string> names; // a name may be taken once, and has to outlive the engine's use of it
-    every_size("sotto_backend", backend, sizes_of_sotto_backend, sizeof backend, [&](sotto_backend* mine) {
-        if (mine->struct_size >= offsetof(sotto_backend, description)) {
-            names.push_back("mine" + std::to_string(names.size()));
-            mine->name = str(names.back().c_str());
+    every_size(
+        "sotto_backend",
+        backend,
+        sizes_of_sotto_backend,
+        offsetof(sotto_backend, stream_parse),
+        [&](sotto_backend* mine) {
+            if (mine->struct_size >= offsetof(sotto_backend, description)) {
+                names.push_back("mine" + std::to_string(names.size()));
+                mine->name = str(names.back().c_str());
+            }
+            return sotto_engine_add_backend(engine, mine);
         }
-        return sotto_engine_add_backend(engine, mine);
-    });
+    );
 }
 
 // Submits a request whose events fit in `room` bytes each, and takes them all. Returns how many there were.

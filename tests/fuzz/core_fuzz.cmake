@@ -1,8 +1,9 @@
 # The fuzzers of the core: include() it where the native tests are built.
 #
-# With clang they are libFuzzer's:  cmake -S native -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DSOTTO_TESTS=ON
-# -DSOTTO_LLAMA=OFF, then  build/fuzz/tests/request_fuzz tests/fuzz/corpus/request. With any other compiler they
-# replay their corpus, and mutations of it, as ordinary tests.
+# With clang they are libFuzzer's:  cmake -S native -B build/fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+# -DSOTTO_TESTS=ON, then  cmake --build build/fuzz --target request_fuzz  and
+# build/fuzz/tests/request_fuzz tests/fuzz/corpus/request. With any other compiler they replay their corpus, and
+# mutations of it, as ordinary tests.
 
 # sotto_fuzz(<name> <source of the library>...) is <name>_fuzz.cpp, its corpus in corpus/<name>.
 function(sotto_fuzz name)
@@ -22,6 +23,14 @@ function(sotto_fuzz name)
   endif()
 endfunction()
 
-sotto_fuzz(request core/codec_read.cpp text/json_reader.cpp text/utf8_stream.cpp)
+sotto_fuzz(
+  request
+  core/codec_messages.cpp core/codec_read.cpp core/codec_sampling.cpp text/json_reader.cpp text/utf8_stream.cpp
+)
+sotto_fuzz(state core/state_blob.cpp text/json_reader.cpp text/utf8_stream.cpp)
+sotto_fuzz(
+  answer
+  core/answer.cpp module/backend.cpp text/json_reader.cpp text/stop_matcher.cpp text/utf8_stream.cpp
+)
 sotto_fuzz(utf8 text/utf8_stream.cpp)
 sotto_fuzz(stop text/stop_matcher.cpp)

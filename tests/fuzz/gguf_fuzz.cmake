@@ -1,15 +1,15 @@
-# The fuzzer of our GGUF check: include() it where the llama module is built.
+# The fuzzer of our GGUF check: include() it after core_fuzz.cmake, where the llama module is built.
 
-add_executable(gguf_fuzz ${CMAKE_CURRENT_LIST_DIR}/gguf_fuzz.cpp)
-target_compile_features(gguf_fuzz PRIVATE cxx_std_20)
-target_link_libraries(gguf_fuzz PRIVATE sotto_llama_check)
-if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    target_compile_definitions(gguf_fuzz PRIVATE SOTTO_LIBFUZZER)
-    target_compile_options(gguf_fuzz PRIVATE -fsanitize=fuzzer)
-    target_link_options(gguf_fuzz PRIVATE -fsanitize=fuzzer)
-elseif(TARGET sotto_tiny_models)
-    get_target_property(folder sotto_tiny_models SOTTO_FOLDER)
-    add_dependencies(gguf_fuzz sotto_tiny_models)
-    add_test(NAME gguf_fuzz COMMAND gguf_fuzz --mutate 300 ${folder})
-    set_tests_properties(gguf_fuzz PROPERTIES LABELS fuzz)
+sotto_fuzz(
+  gguf
+  backends/llama/gguf_check.cpp backends/llama/gguf_reader.cpp backends/llama/gguf_rules.cpp
+  backends/llama/one_line.cpp backends/llama/projector_rules.cpp
+)
+target_include_directories(gguf_fuzz PRIVATE ${CMAKE_SOURCE_DIR}/backends/llama)
+target_link_libraries(gguf_fuzz PRIVATE ggml-base)
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  get_target_property(folder sotto_tiny_models SOTTO_FOLDER)
+  add_dependencies(gguf_fuzz sotto_tiny_models)
+  add_test(NAME gguf_fuzz_models COMMAND gguf_fuzz ${folder})
+  set_tests_properties(gguf_fuzz_models PROPERTIES LABELS fuzz)
 endif()

@@ -1,4 +1,5 @@
-// Feeds bytes to the reader of requests, which must take or refuse them, with a reason that can be shown.
+// Feeds bytes to the reader of requests, as each operation there is, which must take or refuse them, with a
+// reason that can be shown.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -15,14 +16,21 @@ void require(bool holds) {
     }
 }
 
+void check(sotto_op op, const sotto::Prompted& asked) {
+    require(!asked.model.empty() && sotto::is_utf8(asked.model));
+    require(asked.max_tokens > 0 && asked.answers > 0 && asked.answers <= 128);
+    for (const auto& stop : asked.stops) {
+        require(!stop.empty() && sotto::is_utf8(stop));
+    }
+    const bool file = op == SOTTO_OP_SAVE || op == SOTTO_OP_RESTORE;
+    require(file != asked.path.empty());
+    require(asked.form.empty() || op == SOTTO_OP_CHAT || op == SOTTO_OP_TEXT || op == SOTTO_OP_INFILL);
+    require(asked.echo.empty() || op == SOTTO_OP_TEXT);
+}
+
 void read(sotto_op op, std::string_view body) {
     try {
-        const auto asked = sotto::read_request(op, body);
-        require(!asked.model.empty() && asked.max_tokens > 0);
-        require(sotto::is_utf8(asked.model));
-        for (const auto& stop : asked.stops) {
-            require(!stop.empty());
-        }
+        check(op, sotto::read_request(op, body));
     } catch (const sotto::Error& error) { // nothing else may be thrown
         const std::string_view why = error.what();
         require(error.status() == SOTTO_ERROR_ARGUMENT || error.status() == SOTTO_ERROR_UNSUPPORTED);
@@ -35,7 +43,8 @@ void read(sotto_op op, std::string_view body) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view body(reinterpret_cast<const char*>(data), size);
-    read(SOTTO_OP_CHAT, body);
-    read(SOTTO_OP_TEXT, body);
+    for (sotto_op op = SOTTO_OP_CHAT; op <= SOTTO_OP_RESTORE; ++op) {
+        read(op, body);
+    }
     return 0;
 }

@@ -122,7 +122,7 @@ TEST_CASE("JSON of any depth is read without a deep stack") {
 }
 
 TEST_CASE("each field that is missing or bad is named, with its value and what it must be") {
-    const char* content = "a string or an array of text parts";
+    const char* content = "a string or an array of parts";
     const char* role = "system, developer, user, assistant or tool";
     check_all({
         {"{}", "model is missing; it must be the id of a loaded model"},
@@ -147,17 +147,32 @@ TEST_CASE("each field that is missing or bad is named, with its value and what i
         {message(R"({"role": "user", "content": ["hi"]})"),
          "messages[1].content[0] is \"hi\"; it must be a JSON object"},
         {message(R"({"role": "user", "content": [{"text": "hi"}]})"),
-         "messages[1].content[0].type is missing; it must be \"text\""},
-        {message(R"({"role": "user", "content": [{"type": "image_url"}]})"),
-         "messages[1].content[0].type is \"image_url\"; only \"text\" is read",
+         "messages[1].content[0].type is missing; it must be \"text\", \"image_url\" or \"input_audio\""},
+        {message(R"({"role": "user", "content": [{"type": "video"}]})"),
+         "messages[1].content[0].type is \"video\"; what is read is \"text\", \"image_url\" and "
+         "\"input_audio\"",
          SOTTO_ERROR_UNSUPPORTED},
+        {message(R"({"role": "user", "content": [{"type": "image_url"}]})"),
+         "messages[1].content[0].image_url is missing; it must be a JSON object"},
+        {message(
+             R"({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}]})"
+         ),
+         "messages[1].content[0].image_url.url is \"https://a.b/c.png\"; it must be a data URL (Sotto "
+         "fetches "
+         "nothing)"},
+        {message(
+             R"({"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "", "format": "ogg"}}]})"
+         ),
+         "messages[1].content[0].input_audio.format is \"ogg\"; it must be \"wav\", \"mp3\" or \"flac\""},
+        {message(R"({"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": 1}}]})"),
+         "messages[1].content[0].input_audio.data is 1; it must be a string"},
         {message(R"({"role": "user", "content": [{"type": "text"}]})"),
          "messages[1].content[0].text is missing; it must be a string"},
         {message(R"({"role": "user", "content": [{"type": "text", "text": 1}]})"),
          "messages[1].content[0].text is 1; it must be a string"},
         {R"({"model": "m"})", "prompt is missing; it must be a string", SOTTO_ERROR_ARGUMENT, SOTTO_OP_TEXT},
         {R"({"model": "m", "prompt": ["a"]})",
-         "prompt is a JSON array; it must be a string that is not empty",
+         "prompt[0] is \"a\"; it must be a token's number",
          SOTTO_ERROR_ARGUMENT,
          SOTTO_OP_TEXT},
         {R"({"model": "m", "prompt": ""})",
@@ -196,22 +211,108 @@ TEST_CASE("each number has its range, and a bad one is told it") {
     });
 }
 
-TEST_CASE("what is not supported yet is refused, not passed over in silence") {
-    const auto refused = [](const std::string& key, const std::string& value) {
-        const auto refusal = read(chat("\"" + key + "\": " + value));
-        CAPTURE(key);
-        CHECK(refusal.status == SOTTO_ERROR_UNSUPPORTED);
-        CHECK(refusal.why == key + " is not supported yet; leave it out");
+TEST_CASE("wishes for sampling are held to their ranges") {
+    check_all({
+        {chat(R"("typical_p": 2)"), "typical_p is 2; it must be a number from 0.0 to 1.0"},
+        {chat(R"("repeat_penalty": 0)"), "repeat_penalty is 0; it must be a number from 0.01 to 10.0"},
+        {chat(R"("mirostat": 3)"), "mirostat is 3; it must be an integer from 0 to 2"},
+        {chat(R"("n_probs": 21)"), "n_probs is 21; it must be an integer from 0 to 20"},
+        {chat(R"("dry_sequence_breakers": [""])"),
+         "dry_sequence_breakers is \"\"; it must be an array of 1 to 16 strings of 1 to 40 bytes"},
+        {chat(R"("logit_bias": 3)"),
+         "logit_bias is 3; it must be an object from tokens to numbers from -100 to 100, or an array of "
+         "[token, number] pairs"},
+        {chat(R"("logit_bias": {"5": 101})"),
+         "logit_bias[\"5\"] is 101; it must be a number from -100 to 100, or false"},
+        {chat(R"("logit_bias": {"a\nb": "c"})"), // any text, on one line
+         "logit_bias[\"a\\nb\"] is \"c\"; it must be a number from -100 to 100, or false"},
+        {chat(R"("logit_bias": [[5]])"),
+         "logit_bias[0] is a JSON array; it must be [token, number from -100 to 100]"},
+        {chat(R"("samplers": [1])"),
+         "samplers is 1; it must be an array of 1 to 32 strings of 1 to 40 bytes"},
+        {chat(R"("ignore_eos": 1)"), "ignore_eos is 1; it must be true or false"},
+        {chat(R"("top_logprobs": 2)"), "top_logprobs is there; logprobs must be true then"},
+        {chat(R"("context_overflow": "drop")"),
+         "context_overflow is \"drop\"; it must be one of \"truncate\", \"shift\", \"error\""},
+        {text(R"("logprobs": true)"),
+         "logprobs is true; it must be an integer from 0 to 20",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_TEXT},
+    });
+}
+
+TEST_CASE("what says the form of an answer is read by its path") {
+    check_all({
+        {chat(R"("response_format": "json")"), "response_format is \"json\"; it must be a JSON object"},
+        {chat(R"("response_format": {})"),
+         "response_format.type is missing; it must be \"text\", \"json_object\" or \"json_schema\""},
+        {chat(R"("response_format": {"type": "xml"})"),
+         "response_format.type is \"xml\"; it must be \"text\", \"json_object\" or \"json_schema\""},
+        {chat(R"("response_format": {"type": "json_schema"})"),
+         "response_format.json_schema is missing; it must be a JSON object with \"schema\""},
+        {chat(R"("response_format": {"type": "json_schema", "json_schema": {}})"),
+         "response_format.json_schema.schema is missing; it must be a JSON schema"},
+        {chat(R"("response_format": {"type": "json_object"}, "grammar": "root ::= \"a\"")"),
+         "response_format and grammar each say what form the answer has; leave out one of them"},
+        {chat(R"("grammar": 1)"), "grammar is 1; it must be a string of at most 262144 bytes"},
+    });
+}
+
+TEST_CASE("tools and their calls are read by their paths") {
+    const char* name = "1 to 64 letters, digits, \"_\" or \"-\"";
+    const auto tool = [](const std::string& function) {
+        return chat(R"("tools": [{"type": "function", "function": )" + function + "}]");
     };
-    refused("n", "2");
-    refused("response_format", R"({"type": "json_object"})");
-    refused("tools", R"([{"type": "function"}])");
-    refused("logprobs", "true");
-    refused("grammar", "\"root ::= x\"");
-    refused("json_schema", R"({"type": "object"})");
-    refused("logit_bias", R"({"1": 2})");
-    refused("suffix", "\"end\"");
-    refused("echo", "true");
+    check_all({
+        {chat(R"("tools": 1)"), "tools is 1; it must be an array of at most 128 tools"},
+        {chat(R"("tools": [{"type": "function"}])"),
+         "tools[0].function is missing; it must be a JSON object"},
+        {chat(R"("tools": [{"type": "shell"}])"), "tools[0].type is \"shell\"; it must be \"function\""},
+        {tool("{}"), std::string("tools[0].function.name is missing; it must be ") + name},
+        {tool(R"({"name": "open door"})"),
+         std::string("tools[0].function.name is \"open door\"; it must be ") + name},
+        {tool(R"({"name": "<|im_end|>"})"),
+         std::string("tools[0].function.name is \"<|im_end|>\"; it must be ") + name},
+        {tool(R"({"name": "a", "parameters": []})"),
+         "tools[0].function.parameters is an empty array; it must be a JSON object"},
+        {chat(
+             R"("tools": [{"type": "function", "function": {"name": "a"}},)"
+             R"({"type": "function", "function": {"name": "a"}}])"
+         ),
+         "tools[1] is the second tool called \"a\""},
+        {chat(R"("tool_choice": "required")"),
+         "tool_choice is \"required\"; it must be \"auto\" or \"none\" where there are no tools"},
+        {chat(R"("tool_choice": {"type": "function", "function": {"name": "b"}})"),
+         "tool_choice.function is \"b\"; it must be the name of one of the tools"},
+        {message(R"({"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": "{"}}]})"),
+         "messages[1].tool_calls[0].function.arguments is \"{\"; it must be a JSON object, written as a "
+         "string"},
+    });
+}
+
+TEST_CASE("a gap, and operations that compute nothing, say what they lack") {
+    check_all({
+        {R"({"model": "m"})",
+         "input_prefix is missing; it must be a string",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_INFILL},
+        {R"({"model": "m", "input_prefix": "", "input_suffix": "", "input_extra": [{}]})",
+         "input_extra[0].text is missing; it must be a string",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_INFILL},
+        {R"({"model": "m"})",
+         "content is missing; it must be a string",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_TOKENIZE},
+        {R"({"model": "m", "tokens": [1, "a"]})",
+         "tokens[1] is \"a\"; it must be a token's number",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_DETOKENIZE},
+        {R"({"model": "m"})",
+         "messages is missing; it must be an array of messages",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_TEMPLATE},
+    });
 }
 
 TEST_CASE("what asks for nothing special is taken") {

@@ -19,6 +19,14 @@ Writer writer(sotto_op op) {
     return Writer(op, kRequest, "sotto/house", kCreated);
 }
 
+sotto::Said said(const std::string& text, const std::string& reason) {
+    return {.text = text, .reasoning = "", .calls = {}, .logprobs = {}, .reason = reason};
+}
+
+sotto::Delta text(const std::string& more) {
+    return {.kind = sotto::Delta::Kind::text, .text = more, .id = "", .name = ""};
+}
+
 Counts counts() {
     return {
         .prompt = 20,
@@ -58,19 +66,19 @@ const Json kTimings = {
 
 TEST_CASE("a chat's first chunk names the role, and later ones do not") {
     auto chat = writer(SOTTO_OP_CHAT);
-    const auto first = Json::parse(chat.chunk("Hel"));
+    const auto first = Json::parse(chat.chunk(0, text("Hel"), {}));
     check_head(first, "chatcmpl-65537", "chat.completion.chunk");
     const Json delta = {{"role", "assistant"}, {"content", "Hel"}};
     CHECK(first["choices"] == Json::array({{{"index", 0}, {"delta", delta}, {"finish_reason", nullptr}}}));
-    const auto second = Json::parse(chat.chunk("lo"));
+    const auto second = Json::parse(chat.chunk(0, text("lo"), {}));
     CHECK(second["choices"][0]["delta"] == Json{{"content", "lo"}});
     CHECK_FALSE(second.contains("usage"));
 }
 
 TEST_CASE("a chat's last chunk says why, and how long it took") {
     auto chat = writer(SOTTO_OP_CHAT);
-    chat.chunk("Hello");
-    const auto last = Json::parse(chat.last_chunk("stop", counts()));
+    chat.chunk(0, text("Hello"), {});
+    const auto last = Json::parse(chat.last_chunk(0, "stop", {}, counts()));
     check_head(last, "chatcmpl-65537", "chat.completion.chunk");
     CHECK(last["choices"][0]["finish_reason"] == "stop");
     CHECK(last["choices"][0]["delta"] == Json::object());
@@ -78,17 +86,17 @@ TEST_CASE("a chat's last chunk says why, and how long it took") {
 }
 
 TEST_CASE("an answer without a word still names its role once") {
-    const auto last = Json::parse(writer(SOTTO_OP_CHAT).last_chunk("length", counts()));
+    const auto last = Json::parse(writer(SOTTO_OP_CHAT).last_chunk(0, "length", {}, counts()));
     CHECK(last["choices"][0]["delta"] == Json{{"role", "assistant"}});
     CHECK(last["choices"][0]["finish_reason"] == "length");
 }
 
 TEST_CASE("a text completion's chunks hold text, no delta") {
-    auto text = writer(SOTTO_OP_TEXT);
-    const auto chunk = Json::parse(text.chunk("Once"));
+    auto completion = writer(SOTTO_OP_TEXT);
+    const auto chunk = Json::parse(completion.chunk(0, text("Once"), {}));
     check_head(chunk, "cmpl-65537", "text_completion");
     CHECK(chunk["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", nullptr}}}));
-    const auto last = Json::parse(text.last_chunk("length", counts()));
+    const auto last = Json::parse(completion.last_chunk(0, "length", {}, counts()));
     check_head(last, "cmpl-65537", "text_completion");
     CHECK(last["choices"] == Json::array({{{"index", 0}, {"text", ""}, {"finish_reason", "length"}}}));
 }
@@ -101,13 +109,13 @@ TEST_CASE("the usage chunk has no choices") {
 }
 
 TEST_CASE("a whole response is what OpenAI's is") {
-    const auto chat = Json::parse(writer(SOTTO_OP_CHAT).response("Hello", "stop", counts()));
+    const auto chat = Json::parse(writer(SOTTO_OP_CHAT).response({said("Hello", "stop")}, counts()));
     check_head(chat, "chatcmpl-65537", "chat.completion");
     const Json message = {{"role", "assistant"}, {"content", "Hello"}};
     CHECK(chat["choices"] == Json::array({{{"index", 0}, {"message", message}, {"finish_reason", "stop"}}}));
     CHECK(chat["usage"] == kUsage);
     CHECK(chat["timings"] == kTimings);
-    const auto text = Json::parse(writer(SOTTO_OP_TEXT).response("Once", "length", counts()));
+    const auto text = Json::parse(writer(SOTTO_OP_TEXT).response({said("Once", "length")}, counts()));
     check_head(text, "cmpl-65537", "text_completion");
     CHECK(text["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", "length"}}}));
 }
@@ -115,8 +123,65 @@ TEST_CASE("a whole response is what OpenAI's is") {
 TEST_CASE("any text comes through, and people find fields where they expect them") {
     auto chat = writer(SOTTO_OP_CHAT);
     const std::string odd = "\"quoted\"\n\\ \t\x01 \xF0\x9F\x98\x80";
-    CHECK(Json::parse(chat.chunk(odd))["choices"][0]["delta"]["content"] == odd);
+    CHECK(Json::parse(chat.chunk(0, text(odd), {}))["choices"][0]["delta"]["content"] == odd);
     CHECK(
-        chat.chunk("x").rfind(R"({"id":"chatcmpl-65537","object":"chat.completion.chunk","created":)", 0) == 0
+        chat.chunk(0, text("x"), {})
+            .rfind(R"({"id":"chatcmpl-65537","object":"chat.completion.chunk","created":)", 0) == 0
     );
+}
+
+TEST_CASE("several answers are told apart, and each names its role") {
+    auto chat = writer(SOTTO_OP_CHAT);
+    for (const std::uint32_t index : {1u, 0u}) {
+        const auto chunk = Json::parse(chat.chunk(index, text("a"), {}));
+        CHECK(chunk["choices"][0]["index"] == index);
+        CHECK(chunk["choices"][0]["delta"] == Json{{"role", "assistant"}, {"content", "a"}});
+    }
+    const auto whole = Json::parse(chat.response({said("a", "stop"), said("b", "length")}, counts()));
+    CHECK(whole["choices"].size() == 2);
+    CHECK(whole["choices"][1]["index"] == 1);
+    CHECK(whole["choices"][1]["message"]["content"] == "b");
+    CHECK(whole["choices"][1]["finish_reason"] == "length");
+}
+
+TEST_CASE("thoughts and tool calls have fields of their own") {
+    auto chat = writer(SOTTO_OP_CHAT);
+    const auto thought = Json::parse(
+        chat.chunk(0, {.kind = sotto::Delta::Kind::reasoning, .text = "hm", .id = "", .name = ""}, {})
+    );
+    CHECK(thought["choices"][0]["delta"] == Json{{"role", "assistant"}, {"reasoning_content", "hm"}});
+    const sotto::Delta begins = {
+        .kind = sotto::Delta::Kind::call, .text = "{", .call = 0, .id = "abc", .name = "give"
+    };
+    const auto call = Json::parse(chat.chunk(0, begins, {}))["choices"][0]["delta"]["tool_calls"][0];
+    CHECK(call["id"] == "abc");
+    CHECK(call["type"] == "function");
+    CHECK(call["function"] == Json{{"name", "give"}, {"arguments", "{"}});
+    const sotto::Delta more = {
+        .kind = sotto::Delta::Kind::call, .text = "}", .call = 0, .id = "", .name = ""
+    };
+    const auto rest = Json::parse(chat.chunk(0, more, {}))["choices"][0]["delta"]["tool_calls"][0];
+    CHECK(rest == Json{{"index", 0}, {"function", {{"arguments", "}"}}}});
+
+    auto all = said("", "tool_calls");
+    all.reasoning = "hm";
+    all.calls = {{"abc", "give", "{}"}};
+    const auto message = Json::parse(chat.response({all}, counts()))["choices"][0]["message"];
+    CHECK(message["content"].is_null());
+    CHECK(message["reasoning_content"] == "hm");
+    CHECK(message["tool_calls"][0]["function"] == Json{{"name", "give"}, {"arguments", "{}"}});
+}
+
+TEST_CASE("log probabilities have the form that each schema gives them") {
+    const std::string token =
+        R"({"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": [{"token": "b", "logprob": -1.0}]})";
+    auto chat = writer(SOTTO_OP_CHAT);
+    const auto chunk = Json::parse(chat.chunk(0, text("a"), {token}));
+    CHECK(chunk["choices"][0]["logprobs"]["content"] == Json::array({Json::parse(token)}));
+    auto completion = writer(SOTTO_OP_TEXT);
+    const auto old = Json::parse(completion.chunk(0, text("a"), {token}))["choices"][0]["logprobs"];
+    CHECK(old["tokens"] == Json::array({"a"}));
+    CHECK(old["token_logprobs"] == Json::array({-0.5}));
+    CHECK(old["top_logprobs"] == Json::array({{{"b", -1.0}}}));
+    CHECK_FALSE(Json::parse(chat.chunk(0, text("a"), {}))["choices"][0].contains("logprobs"));
 }

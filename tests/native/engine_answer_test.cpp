@@ -186,7 +186,8 @@ TEST_CASE("a bad request ends with the reason, and is never accepted") {
     CHECK(done(lost).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(done(lost).text == "no model is loaded as \"nobody\"; load it first");
     CHECK(
-        done(game.finish(game.ask("npc", "hi", {.more = R"(, "n": 2)"}))).status == SOTTO_ERROR_UNSUPPORTED
+        done(game.finish(game.ask("npc", "hi", {.more = R"(, "context_overflow": 2)"}))).status ==
+        SOTTO_ERROR_ARGUMENT
     );
 }
 

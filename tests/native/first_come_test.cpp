@@ -46,7 +46,9 @@ public:
 
     Stream& stream(ModelEntry& entry, std::uint32_t prompt, float tps = 0) {
         sotto::Slot* slot = table_.add({}, kNow);
-        streams_.push_back(std::make_unique<Stream>(*slot, sotto::Prompted{}, entry, tps, kNow));
+        slot->asked.target_tps = tps;
+        auto reply = std::make_shared<sotto::Reply>(*slot, sotto::Prompted{});
+        streams_.push_back(std::make_unique<Stream>(std::move(reply), 0, entry, 0, kNow));
         prompts_[streams_.back().get()] = prompt;
         scheduler.add(*streams_.back());
         return *streams_.back();
@@ -56,7 +58,7 @@ public:
     Stream& speaker(ModelEntry& entry, float tps = 0) {
         auto& made = stream(entry, 1, tps);
         ++entry.open_streams;
-        made.opened({sizeof(sotto_stream_info), 1, 1, 0}, kNow);
+        made.opened({.prompt_tokens = 1, .cached_tokens = 1, .stops = "", .result = ""}, kNow);
         return made;
     }
 
@@ -67,14 +69,11 @@ public:
             Stream& stream = *share.stream;
             if (slice.kind == Slice::Kind::open) {
                 ++stream.entry.open_streams;
-                stream.opened({sizeof(sotto_stream_info), prompts_[&stream], 0, 0}, now);
+                stream.opened({.prompt_tokens = prompts_[&stream], .stops = "", .result = ""}, now);
                 continue;
             }
-            stream.remaining -= std::min(share.tokens, stream.remaining);
-            if (stream.remaining == 0) {
-                stream.state = Stream::State::speaking;
-                stream.spoke("x", now);
-            }
+            const auto left = stream.remaining - std::min(share.tokens, stream.remaining);
+            stream.stepped(left, left == 0, now);
         }
         return slice;
     }
@@ -146,7 +145,7 @@ TEST_CASE("whoever came first is let in first, and waits for nobody who came lat
 TEST_CASE("a full model lets nobody in, and stands still when nobody in it has work") {
     World world;
     auto& model = world.model(R"({"streams": 1})");
-    world.speaker(model, 1.0F).spoke("x", kNow);
+    world.speaker(model, 1.0F).stepped(0, true, kNow);
     world.stream(model, 10);
     CHECK(world.turn().kind == Slice::Kind::none);
     CHECK(world.scheduler.wake() == kNow + 1'000'000'000);

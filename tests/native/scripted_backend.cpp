@@ -7,7 +7,11 @@
 //   finish         "stop" (default) or "length": how the tokens end
 //   prompt_tokens  absent: the words of the request's last text, at least 1
 //   cached_tokens, streams (4), context (0), step_tokens (0), weights, kv, compute
-//   batchable, abortable   true by default
+//   batchable, abortable   true by default; constrainable, logprobs   false
+//   deltas         array of arrays: what reading the text adds once that many tokens are said; the last
+//                  of them is for the end
+//   fingerprint    what saved states fit; the state is the script's "state", "remembered" by default
+//   stops          array of texts that end an answer of the model
 //   load_ms, open_ms, token_ms, prompt_token_ms    delays; real time
 //   block_at, block_ms     the step that yields token block_at takes block_ms more
 //   fail_load, fail_open   the reason to fail with; fail_at, fail_step: the token to fail at, the
@@ -52,12 +56,18 @@ struct Stream {
     std::vector<std::string> tokens;
     std::uint32_t remaining = 0;
     std::size_t said = 0;
+    std::size_t read = 0; // of the script's deltas
+    std::string logprobs;
+    std::string deltas;
     std::string why;
 };
 
 struct Model {
     Script script;
     std::string description = R"({"architecture": "scripted"})";
+    std::string stops;
+    std::string result;
+    std::string fingerprint;
     std::string why;
 };
 
@@ -140,6 +150,8 @@ void describe(const Script& script, sotto_model_info* info) {
     };
     info->capabilities = capability("batchable", SOTTO_CAPABILITY_BATCHABLE) |
                          capability("abortable", SOTTO_CAPABILITY_ABORTABLE);
+    info->capabilities |= script.flag("constrainable", false) ? SOTTO_CAPABILITY_CONSTRAINABLE : 0;
+    info->capabilities |= script.flag("logprobs", false) ? SOTTO_CAPABILITY_LOGPROBS : 0;
     info->streams = script.count("streams", 4);
     info->context = script.count("context");
     info->step_tokens = script.count("step_tokens");
@@ -167,6 +179,8 @@ open_model(void*, const sotto_model_source* source, void** model, sotto_model_in
     }
     describe(script, info);
     info->description = {made->description.data(), made->description.size()};
+    made->fingerprint = made->script.text("fingerprint");
+    info->fingerprint = {made->fingerprint.data(), made->fingerprint.size()};
     *model = made.release();
     return SOTTO_OK;
 }
@@ -185,13 +199,33 @@ void SOTTO_CALL close_model(void*, void* model) {
     delete static_cast<Model*>(model);
 }
 
+// The tokens of a text are its words' lengths.
+sotto_status
+answer_at_once(Model& model, const sotto_stream_desc& desc, sotto_stream_info* info, sotto_str* why) {
+    if (desc.op != SOTTO_OP_TOKENIZE) {
+        return fail(SOTTO_ERROR_UNSUPPORTED, "the script has no such operation", why);
+    }
+    const auto body = json::parse(std::string_view(desc.body.data, desc.body.size));
+    auto tokens = json::array();
+    for (const auto& word : words(body["content"])) {
+        tokens.push_back(word.size());
+    }
+    model.result = json{{"tokens", tokens}}.dump();
+    info->result = {model.result.data(), model.result.size()};
+    return SOTTO_OK;
+}
+
 sotto_status SOTTO_CALL open_stream(
     void*, void* handle, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
 ) {
-    const auto& script = static_cast<Model*>(handle)->script;
+    auto& model = *static_cast<Model*>(handle);
+    const auto& script = model.script;
     pause(script, script.number("open_ms"), nullptr);
     if (script.has("fail_open")) {
         return fail(SOTTO_ERROR_INFERENCE, script.text("fail_open"), why);
+    }
+    if (desc->op != SOTTO_OP_CHAT && desc->op != SOTTO_OP_TEXT && desc->op != SOTTO_OP_SAVE) {
+        return answer_at_once(model, *desc, info, why);
     }
     auto made = std::make_unique<Stream>();
     const auto heard = words(last_text(json::parse(std::string_view(desc->body.data, desc->body.size))));
@@ -205,7 +239,28 @@ sotto_status SOTTO_CALL open_stream(
     info->prompt_tokens = script.count("prompt_tokens", std::max<std::uint32_t>(1, heard.size()));
     info->cached_tokens = script.count("cached_tokens");
     made->remaining = info->prompt_tokens - std::min(info->cached_tokens, info->prompt_tokens);
+    model.stops = script.has("stops") ? script.values["stops"].dump() : "";
+    info->stops = {model.stops.data(), model.stops.size()};
+    info->parsed = script.has("deltas");
     *stream = made.release();
+    return SOTTO_OK;
+}
+
+// What the script has for when `said` tokens are said; the last of it at the end.
+sotto_status SOTTO_CALL parse_stream(
+    void*, void* handle, void* stream_handle, sotto_str, std::int32_t last, sotto_str* deltas, sotto_str*
+) {
+    const auto& all = static_cast<Model*>(handle)->script.values["deltas"];
+    auto& stream = *static_cast<Stream*>(stream_handle);
+    auto told = json::array();
+    for (const auto end = last != 0 ? all.size() : std::min(all.size() - 1, stream.said);
+         stream.read < end;) {
+        for (const auto& delta : all[stream.read++]) {
+            told.push_back(delta);
+        }
+    }
+    stream.deltas = told.dump();
+    *deltas = {stream.deltas.data(), stream.deltas.size()};
     return SOTTO_OK;
 }
 
@@ -226,8 +281,32 @@ void speak(const Script& script, Stream& stream, sotto_work& work) {
         return;
     }
     const auto& token = stream.tokens[stream.said++ % stream.tokens.size()];
+    if (script.flag("logprobs", false)) {
+        stream.logprobs = json{{"token", token}, {"logprob", -0.25}}.dump();
+        work.logprobs = {stream.logprobs.data(), stream.logprobs.size()};
+    }
     work.text = {token.data(), token.size()};
     work.generated = 1;
+}
+
+sotto_status SOTTO_CALL save_state(
+    void*, void* handle, void*, sotto_write_fn write, void* context, std::uint32_t* tokens, sotto_str* why
+) {
+    const auto& script = static_cast<Model*>(handle)->script;
+    const auto state = script.values.value("state", std::string("remembered"));
+    *tokens = script.count("prompt_tokens", 1);
+    return write(context, state.data(), state.size()) == 0 ? SOTTO_OK
+                                                           : fail(SOTTO_ERROR_MEMORY, "no room", why);
+}
+
+sotto_status SOTTO_CALL
+restore_state(void*, void* handle, sotto_str state, std::uint32_t* tokens, sotto_str* why) {
+    const auto& script = static_cast<Model*>(handle)->script;
+    *tokens = script.count("prompt_tokens", 1);
+    const auto expected = script.values.value("state", std::string("remembered"));
+    return std::string_view(state.data, state.size) == expected
+               ? SOTTO_OK
+               : fail(SOTTO_ERROR_MODEL, "the script remembers something else", why);
 }
 
 sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, sotto_str* why) {
@@ -279,5 +358,8 @@ sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->stream_open = open_stream;
     backend->stream_close = close_stream;
     backend->step = step_model;
+    backend->stream_parse = parse_stream;
+    backend->state_save = save_state;
+    backend->state_restore = restore_state;
     return SOTTO_OK;
 }

@@ -17,6 +17,12 @@ namespace Sotto
     {
         Chat = Native.SOTTO_OP_CHAT,
         Text = Native.SOTTO_OP_TEXT,
+        Infill = Native.SOTTO_OP_INFILL,
+        Tokenize = Native.SOTTO_OP_TOKENIZE,
+        Detokenize = Native.SOTTO_OP_DETOKENIZE,
+        Template = Native.SOTTO_OP_TEMPLATE,
+        Save = Native.SOTTO_OP_SAVE,
+        Restore = Native.SOTTO_OP_RESTORE,
     }
 
     /// <summary>How a request is to be treated; any of them together.</summary>
@@ -41,6 +47,12 @@ namespace Sotto
         Finish = Native.SOTTO_EVENT_FINISH,
         Usage = Native.SOTTO_EVENT_USAGE,
         Done = Native.SOTTO_EVENT_DONE,
+
+        /// <summary>More of what the model thinks before it answers.</summary>
+        Reasoning = Native.SOTTO_EVENT_REASONING,
+
+        /// <summary>A tool that the model calls: its name in Text, the call in Json.</summary>
+        ToolCall = Native.SOTTO_EVENT_TOOL_CALL,
     }
 
     /// <summary>One thing that happened to one request. Owns its text.</summary>

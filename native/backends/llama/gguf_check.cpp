@@ -233,12 +233,16 @@ std::uint64_t padded(std::uint64_t bytes, std::uint64_t alignment) {
 
 } // namespace
 
-GgufFacts check_gguf(Source& source) {
+GgufFacts check_gguf(Source& source, GgufKind kind) {
     GgufReader reader(source);
     const auto header = read_header(reader);
     const auto values = read_values(reader, header.values);
     const auto alignment = alignment_of(values);
-    check_gguf_values(values);
+    if (kind == GgufKind::Model) {
+        check_gguf_values(values);
+    } else {
+        check_projector_values(values);
+    }
 
     GgufFacts facts;
     std::unordered_set<std::string> names;

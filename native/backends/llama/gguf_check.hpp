@@ -36,11 +36,18 @@ struct GgufFacts {
     bool data_aligned = false; // enough for llama.cpp to map it
 };
 
+enum class GgufKind {
+    Model,
+    Projector // of images or sounds, for mtmd
+};
+
 // Reads the header and throws Error(SOTTO_ERROR_MODEL) that says what is wrong with it.
-GgufFacts check_gguf(Source& source);
+GgufFacts check_gguf(Source& source, GgufKind kind = GgufKind::Model);
 
 // The rules for metadata alone: what llama.cpp would abort over, divide by, or allocate by.
 void check_gguf_values(const GgufValues& values);
+// The same for what mtmd reads.
+void check_projector_values(const GgufValues& values);
 // The one-number value of `key`; `otherwise` if there is none.
 double gguf_number(const GgufValues& values, std::string_view key, double otherwise);
 

@@ -81,7 +81,11 @@ Call::Call(const sotto_backend_host& host, Abort abort) : host_(host), abort_(ab
 
 Call::~Call() {
     Call* self = this;
-    computing_call.compare_exchange_strong(self, nullptr);
+    Call* computing = outer_; // the call that goes on to compute, if any
+    while (computing != nullptr && computing->throws()) {
+        computing = computing->outer_;
+    }
+    computing_call.compare_exchange_strong(self, computing);
     current_call = outer_;
 }
 

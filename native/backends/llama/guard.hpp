@@ -30,6 +30,7 @@ public:
 
     void log(sotto_log_level level, std::string_view line) noexcept;
     bool throws() const noexcept { return abort_ == Abort::Throws; }
+    const sotto_backend_host& host() const noexcept { return host_; }
 
     static Call* current() noexcept;
 

@@ -9,22 +9,28 @@
 namespace sotto::llama {
 namespace {
 
-using Json = nlohmann::json;
-
-// As much as llama.cpp's sequence ids and positions can tell apart, so casts below lose nothing.
-llama_pos position(std::size_t tokens) {
-    return static_cast<llama_pos>(tokens);
-}
+using Json = nlohmann::ordered_json;
 
 std::size_t common_prefix(const std::vector<llama_token>& a, const std::vector<llama_token>& b) {
     const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
     return static_cast<std::size_t>(end - a.begin());
 }
 
+std::string text_of(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string with_capabilities(const std::string& description, const Preparer& preparer) {
+    auto told = Json::parse(description);
+    told["capabilities"] = preparer.capabilities();
+    return text_of(told);
+}
+
 } // namespace
 
 Model::Model(Backend& backend, Opened opened)
-    : backend_(backend), opened_(std::move(opened)), tokenizer_(llama_model_get_vocab(opened_.weights.get())),
+    : backend_(backend), opened_(std::move(opened)),
+      preparer_(opened_.weights.get(), opened_.options, opened_.projector.get()),
       sequences_(opened_.options.parallel), batch_tokens_(opened_.options.batch),
       batch_positions_(opened_.options.batch), batch_ones_(opened_.options.batch, 1),
       sequence_ids_(opened_.options.parallel), batch_sequences_(opened_.options.batch),
@@ -32,19 +38,7 @@ Model::Model(Backend& backend, Opened opened)
     for (std::size_t i = 0; i < sequence_ids_.size(); ++i) {
         sequence_ids_[i] = static_cast<llama_seq_id>(i);
     }
-    const auto* vocab = llama_model_get_vocab(opened_.weights.get());
-    const char* source = llama_model_chat_template(opened_.weights.get(), nullptr);
-    if (source == nullptr) {
-        chat_problem_ = "the model has no chat template, so it answers text completions only";
-    } else {
-        try {
-            auto bos = tokenizer_.spelling_of(llama_vocab_bos(vocab));
-            auto eos = tokenizer_.spelling_of(llama_vocab_eos(vocab));
-            chat_ = std::make_unique<ChatTemplate>(source, std::move(bos), std::move(eos));
-        } catch (const std::exception& error) {
-            chat_problem_ = std::string("the model's chat template cannot be read: ") + error.what();
-        }
-    }
+    opened_.description = with_capabilities(opened_.description, preparer_);
     llama_set_abort_callback(opened_.context.get(), on_gate, this);
     backend_.pools.model_opened();
 }
@@ -57,7 +51,8 @@ Model::~Model() {
 
 sotto_model_info info_of(const Opened& opened) {
     auto info = sotto_init<sotto_model_info>();
-    info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE;
+    info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE |
+                        SOTTO_CAPABILITY_CONSTRAINABLE | SOTTO_CAPABILITY_LOGPROBS;
     info.streams = opened.options.parallel;
     info.context = opened.options.context;
     info.step_tokens = opened.options.batch;
@@ -65,28 +60,8 @@ sotto_model_info info_of(const Opened& opened) {
     info.kv = opened.memory.kv;
     info.compute = opened.memory.compute;
     info.description = str(opened.description);
+    info.fingerprint = str(opened.fingerprint);
     return info;
-}
-
-std::vector<PromptPart> Model::prompt_of(sotto_op op, const Json& body) const {
-    if (op == SOTTO_OP_CHAT) {
-        if (!chat_) {
-            throw Error(SOTTO_ERROR_UNSUPPORTED, chat_problem_);
-        }
-        const auto messages = body.find("messages");
-        if (messages == body.end() || !messages->is_array()) {
-            throw Error(SOTTO_ERROR_ARGUMENT, "\"messages\" is no list");
-        }
-        return chat_->render(*messages);
-    }
-    if (op == SOTTO_OP_TEXT) {
-        const auto prompt = body.find("prompt");
-        if (prompt == body.end() || !prompt->is_string()) {
-            throw Error(SOTTO_ERROR_ARGUMENT, "\"prompt\" is no string");
-        }
-        return {{prompt->get<std::string>(), true}};
-    }
-    throw Error(SOTTO_ERROR_UNSUPPORTED, "the llama backend answers chat and text requests");
 }
 
 Stream* Model::open_stream(const sotto_stream_desc& desc, sotto_stream_info& info) {
@@ -95,20 +70,35 @@ Stream* Model::open_stream(const sotto_stream_desc& desc, sotto_stream_info& inf
     if (!body.is_object()) {
         throw Error(SOTTO_ERROR_ARGUMENT, "the request is no JSON object");
     }
-    auto prompt = tokenizer_.tokens(prompt_of(desc.op, body), opened_.options.context);
-
+    result_ = preparer_.answer_at_once(desc.op, body);
+    info.result = str(result_);
+    if (!result_.empty()) {
+        return nullptr;
+    }
+    auto prepared = preparer_.prepare(desc, body);
     std::size_t common = 0;
-    const auto sequence = best_sequence(prompt, common);
-    auto stream = std::make_unique<Stream>(body, std::move(prompt), sequence);
+    const auto sequence = best_sequence(prepared.prompt, common);
+    common = prepared.reuse ? common : 0;
+    auto stream = std::make_unique<Stream>(std::move(prepared), sequence);
     auto& place = sequences_[static_cast<std::size_t>(sequence)];
-    stream->held = cut_memory(sequence, common);
+    stream->held = cut_memory(*stream, stream->floor(common));
     stream->text.reserve(256);
+    stops_ = stream->how.stops.empty() ? "" : text_of(stream->how.stops);
     place.tokens.clear();
     place.stream = stream.get();
 
     info.prompt_tokens = static_cast<std::uint32_t>(stream->prompt_size);
     info.cached_tokens = static_cast<std::uint32_t>(stream->held);
+    info.dropped = stream->how.dropped;
+    info.stops = str(stops_);
+    info.parsed = stream->how.parser != nullptr;
     return stream.release();
+}
+
+sotto_str Model::parse(Stream& stream, std::string_view text, bool last) {
+    Call call(host(), Call::Abort::Throws);
+    stream.deltas = stream.how.parser ? stream.how.parser->deltas(text, last) : "[]";
+    return str(stream.deltas);
 }
 
 void Model::close_stream(Stream* stream) noexcept {
@@ -146,22 +136,51 @@ llama_seq_id Model::best_sequence(const std::vector<llama_token>& prompt, std::s
     return static_cast<llama_seq_id>(best - sequences_.data());
 }
 
-// Makes the memory of `sequence` hold its first `keep` tokens and no more. Where it cannot be cut there, as
+// Makes the memory of `stream` hold its first `keep` tokens and no more. Where it cannot be cut there, as
 // with recurrent states and sliding windows, it is emptied. Says how many tokens are left.
-std::size_t Model::cut_memory(llama_seq_id sequence, std::size_t keep) {
+std::size_t Model::cut_memory(const Stream& stream, std::size_t keep) {
     auto* memory = llama_get_memory(opened_.context.get());
+    const auto sequence = stream.sequence;
     const auto window = llama_model_n_swa(opened_.weights.get());
-    if (keep > 0 && llama_memory_seq_rm(memory, sequence, position(keep), -1) &&
-        llama_memory_seq_pos_max(memory, sequence) == position(keep) - 1) {
-        const bool keeps_all = window == 0 && !llama_model_is_recurrent(opened_.weights.get()) &&
-                               !llama_model_is_hybrid(opened_.weights.get());
+    const auto end = stream.position(keep);
+    if (keep > 0 && llama_memory_seq_rm(memory, sequence, end, -1) &&
+        llama_memory_seq_pos_max(memory, sequence) == stream.last_position(keep)) {
         const auto oldest = llama_memory_seq_pos_min(memory, sequence);
-        if (keeps_all ? oldest == 0 : window == 0 || oldest <= std::max(0, position(keep) - window)) {
+        if (keeps_all() ? oldest == 0 : window == 0 || oldest <= std::max(0, end - window)) {
             return keep;
         }
     }
     llama_memory_seq_rm(memory, sequence, -1, -1);
     return 0;
+}
+
+// Forgets the middle of what a full stream holds, so that its answer can go on. Where the model's memory
+// cannot move what comes after, all that is kept is worked through again.
+bool Model::make_room(Stream& stream) {
+    if (stream.how.overflow != Overflow::Shift || stream.tokens.size() <= opened_.options.context) {
+        return stream.tokens.size() <= opened_.options.context;
+    }
+    auto* memory = llama_get_memory(opened_.context.get());
+    const auto keep = stream.floor(stream.how.keep);
+    const auto forgotten = stream.ceiling(keep + (stream.tokens.size() - keep) / 2);
+    const auto begin = stream.position(keep);
+    const auto end = stream.position(forgotten);
+    stream.forget(keep, forgotten);
+    stream.prompt_size = std::min(stream.prompt_size, stream.tokens.size() - 1);
+    if (llama_memory_can_shift(memory) && keeps_all() &&
+        llama_memory_seq_rm(memory, stream.sequence, begin, end)) {
+        llama_memory_seq_add(memory, stream.sequence, end, -1, begin - end);
+        stream.held -= forgotten - keep;
+    } else {
+        stream.held = cut_memory(stream, std::min(stream.held, keep));
+    }
+    return true;
+}
+
+// Whether the memory keeps each token apart, for as long as the sequence lasts.
+bool Model::keeps_all() const {
+    const auto* model = opened_.weights.get();
+    return llama_model_n_swa(model) == 0 && !llama_model_is_recurrent(model) && !llama_model_is_hybrid(model);
 }
 
 } // namespace sotto::llama

@@ -4,8 +4,9 @@
 #include "backend.hpp"
 #include "gguf_check.hpp"
 #include "options.hpp"
+#include "prepare.hpp"
+#include "projector.hpp"
 #include "stream.hpp"
-#include "tokenizer.hpp"
 
 #include <atomic>
 #include <memory>
@@ -30,9 +31,11 @@ struct Memory {
 struct Opened {
     Weights weights;
     Context context;
+    std::unique_ptr<Projector> projector; // none: the model reads text alone
     Options options;
     Memory memory;
     std::string description;
+    std::string fingerprint; // of what a state must be to be restored
 };
 enum class Purpose {
     Run,
@@ -51,6 +54,11 @@ public:
 
     Stream* open_stream(const sotto_stream_desc& desc, sotto_stream_info& info);
     void close_stream(Stream* stream) noexcept;
+    // Reads what a stream generated so far; the deltas stay until the stream is read again.
+    sotto_str parse(Stream& stream, std::string_view text, bool last);
+    // Writes what is remembered of a stream, and takes it back. Both return how many tokens that is.
+    std::uint32_t save(const Stream& stream, sotto_write_fn write, void* context);
+    std::uint32_t restore(std::string_view state);
     sotto_status step(const sotto_step& step);
 
     const sotto_backend_host& host() const noexcept { return backend_.host; }
@@ -60,24 +68,28 @@ public:
 private:
     struct Share;
 
-    std::vector<PromptPart> prompt_of(sotto_op op, const nlohmann::json& body) const;
     llama_seq_id best_sequence(const std::vector<llama_token>& prompt, std::size_t& common) const;
-    std::size_t cut_memory(llama_seq_id sequence, std::size_t keep);
+    std::size_t cut_memory(const Stream& stream, std::size_t keep);
+    bool make_room(Stream& stream);
+    bool keeps_all() const;
 
     void use_threads(const sotto_step& step);
     std::vector<Share> shares_of(const sotto_step& step) const;
     void fill_batch(std::vector<Share>& shares);
     sotto_status run(std::vector<Share>& shares);
     sotto_status run_alone(std::vector<Share>& shares);
+    void run_media(Share& share, bool alone);
+    void work_through(Share& share);
+    int decode_media(const Stream& stream, const Stretch& stretch, std::size_t held, std::size_t count);
     void take_back(const std::vector<Share>& shares);
     void take_over(Share& share);
     static bool on_gate(void* self);
 
     Backend& backend_;
     Opened opened_;
-    Tokenizer tokenizer_;
-    std::unique_ptr<ChatTemplate> chat_;
-    std::string chat_problem_; // why there is no chat_
+    Preparer preparer_;
+    std::string result_; // of the last operation that computed nothing
+    std::string stops_;  // of the stream opened last, as JSON
     std::vector<Sequence> sequences_;
     std::uint64_t clock_ = 0; // of Sequence::last_used
 
@@ -94,7 +106,6 @@ private:
     std::vector<llama_seq_id*> batch_sequences_;
     std::vector<std::int8_t> batch_outputs_;
     std::int32_t batch_size_ = 0;
-    std::vector<llama_token_data> candidates_;
 };
 
 } // namespace sotto::llama

@@ -64,7 +64,11 @@ sotto_status SOTTO_CALL on_stream_open(
     return guarded(on.why, why, [&] {
         *stream = nullptr;
         auto told = sotto_init<sotto_stream_info>();
-        *stream = on.open_stream(*desc, told);
+        try {
+            *stream = on.open_stream(*desc, told);
+        } catch (const nlohmann::json::exception& error) { // a field of another type than the engine promised
+            throw Error(SOTTO_ERROR_ARGUMENT, error.what());
+        }
         write(info, told);
         return SOTTO_OK;
     });
@@ -72,6 +76,33 @@ sotto_status SOTTO_CALL on_stream_open(
 
 void SOTTO_CALL on_stream_close(void*, void* model, void* stream) {
     static_cast<Model*>(model)->close_stream(static_cast<Stream*>(stream));
+}
+
+sotto_status SOTTO_CALL
+on_parse(void*, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* why) {
+    auto& on = *static_cast<Model*>(model);
+    return guarded(on.why, why, [&] {
+        *deltas = on.parse(*static_cast<Stream*>(stream), view(text), last != 0);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL on_save(
+    void*, void* model, void* stream, sotto_write_fn write, void* context, uint32_t* tokens, sotto_str* why
+) {
+    auto& on = *static_cast<Model*>(model);
+    return guarded(on.why, why, [&] {
+        *tokens = on.save(*static_cast<Stream*>(stream), write, context);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL on_restore(void*, void* model, sotto_str state, uint32_t* tokens, sotto_str* why) {
+    auto& on = *static_cast<Model*>(model);
+    return guarded(on.why, why, [&] {
+        *tokens = on.restore(view(state));
+        return SOTTO_OK;
+    });
 }
 
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
@@ -121,6 +152,9 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     backend.stream_open = on_stream_open;
     backend.stream_close = on_stream_close;
     backend.step = on_step;
+    backend.stream_parse = on_parse;
+    backend.state_save = on_save;
+    backend.state_restore = on_restore;
     write(theirs, backend);
     return SOTTO_OK;
 }

@@ -1,4 +1,5 @@
 // Opens a model, or finds out what it would take.
+#include "fingerprint.hpp"
 #include "guard.hpp"
 #include "model.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 
 // llama.cpp's part of an open, as the host sees it go on. A context comes after the weights.
 constexpr float kWeightsShare = 0.95f;
+constexpr float kContextShare = 0.97f; // and a projector after that
 
 struct Progress {
     const sotto_model_source& source;
@@ -67,6 +69,30 @@ Weights load(Call& call, Source& file, bool mapped, Purpose purpose, Progress& p
         refuse(call, "llama.cpp cannot load the model");
     }
     return weights;
+}
+
+void open_projector(
+    Call& call, const sotto_model_source& source, Opened& opened, Purpose purpose, Progress& progress
+) {
+    if (opened.options.projector.empty()) {
+        return;
+    }
+    call.expect_below(SOTTO_LOG_ERROR); // it warns of what its models are known for
+    const auto memory = measure_projector(source, opened.options, opened.weights.get());
+    opened.memory.weights += memory.weights;
+    opened.memory.compute += memory.compute;
+    if (purpose == Purpose::Measure) {
+        return;
+    }
+    const auto told = [](float done, void* context) {
+        return static_cast<Progress*>(context)->tell(kContextShare + done * (1 - kContextShare));
+    };
+    opened.projector = std::make_unique<Projector>(opened.options, opened.weights.get(), told, &progress);
+    progress.check(kContextShare);
+    if (!*opened.projector) {
+        const auto reason = call.last_error("llama.cpp cannot load it");
+        throw Error(SOTTO_ERROR_MODEL, "option \"projector\": " + reason);
+    }
 }
 
 ggml_type kv_type(Options::KvType type) {
@@ -194,7 +220,11 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     opened.context = make_context(call, model, opened.options);
     check_generates(model, opened.context.get());
     opened.memory = memory_of(model, opened.context.get(), opened.options);
+    open_projector(call, source, opened, purpose, progress);
     opened.description = describe(model, facts);
+    if (purpose == Purpose::Run) {
+        opened.fingerprint = fingerprint(*file, opened.options);
+    }
     progress.check(1);
     return opened;
 }

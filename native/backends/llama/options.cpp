@@ -10,6 +10,8 @@ using Json = nlohmann::json;
 
 constexpr std::uint32_t kMostParallel = 64;
 constexpr std::uint32_t kMostBatch = 4096;
+constexpr std::uint32_t kLeastImageTokens = 64;
+constexpr std::uint32_t kMostImageTokens = 1 << 14;
 
 [[noreturn]] void refuse(const std::string& option, const Json& value, const std::string& allowed) {
     throw Error(
@@ -33,6 +35,13 @@ bool truth(const std::string& option, const Json& value) {
         refuse(option, value, "true or false");
     }
     return value.get<bool>();
+}
+
+std::string text(const std::string& option, const Json& value) {
+    if (!value.is_string()) {
+        refuse(option, value, "a text");
+    }
+    return value.get<std::string>();
 }
 
 Options::FlashAttention flash_attention(const std::string& option, const Json& value) {
@@ -73,11 +82,18 @@ void read_option(
         options.flash_attention = flash_attention(option, value);
     } else if (option == "kv_type") {
         options.kv_type = kv_type(option, value);
+    } else if (option == "chat_template") {
+        options.chat_template = text(option, value);
+    } else if (option == "projector") {
+        options.projector = text(option, value);
+    } else if (option == "image_tokens") {
+        options.image_tokens = whole(option, value, kLeastImageTokens, kMostImageTokens);
     } else {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "there is no option \"" + option +
-                "\"; there are context, parallel, batch, mmap, flash_attention and kv_type"
+                "\"; there are context, parallel, batch, mmap, flash_attention, kv_type, "
+                "chat_template, projector and image_tokens"
         );
     }
 }

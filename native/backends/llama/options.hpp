@@ -4,6 +4,7 @@
 #include "fence.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace sotto::llama {
 
@@ -20,6 +21,13 @@ struct Options {
     enum class FlashAttention { Auto, On, Off } flash_attention = FlashAttention::Auto;
     // What keys and values are kept as: "f16", or "q8_0", which takes about half and needs flash attention.
     enum class KvType { F16, Q8_0 } kv_type = KvType::F16;
+    // The file of a projector (mmproj) that lets the model see or hear; empty: it reads text alone.
+    std::string projector;
+    // Tokens that an image takes at most, where the model reads images of any size. 0: what the model was
+    // made for, which may be more than `context`.
+    std::uint32_t image_tokens = 0;
+    // Jinja to render conversations with instead of the model's own template.
+    std::string chat_template;
 };
 
 // Reads `json`, an object or empty. Throws Error(SOTTO_ERROR_ARGUMENT) naming option, value and what is

@@ -1,20 +1,9 @@
 // Takes a step: one batch for all streams that have something to do.
-#include "guard.hpp"
-#include "model.hpp"
+#include "step.hpp"
 
-#include <cmath>
+#include "guard.hpp"
 
 namespace sotto::llama {
-
-// What one stream does in a step.
-struct Model::Share {
-    sotto_work* work;
-    Stream* stream;
-    std::uint32_t tokens;     // how many of the stream's pending ones
-    std::int32_t output = -1; // where in the batch its next token is asked for
-};
-
-namespace {
 
 void tell(sotto_work& work, const Stream& stream) {
     work.text = {nullptr, 0};
@@ -22,6 +11,7 @@ void tell(sotto_work& work, const Stream& stream) {
     work.generated = 0;
     work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
     work.finish = stream.finish;
+    work.logprobs = {nullptr, 0};
     work.status = SOTTO_OK;
     work.why = {nullptr, 0};
 }
@@ -30,7 +20,7 @@ void fail_stream(sotto_work& work, Stream& stream, sotto_status status, const ch
     work.status = fail(status, why, stream.why, &work.why);
 }
 
-const char* reason(int result) {
+const char* reason_of(int result) {
     switch (result) {
     case 1:
         return "the model's memory has no place for more tokens";
@@ -40,8 +30,6 @@ const char* reason(int result) {
         return "llama.cpp cannot compute, perhaps for want of memory";
     }
 }
-
-} // namespace
 
 bool Model::on_gate(void* self) {
     auto& model = *static_cast<Model*>(self);
@@ -69,8 +57,18 @@ sotto_status Model::step(const sotto_step& step) {
     if (on_gate(this)) {
         throw Error(SOTTO_ERROR_CANCELLED, "the step was cancelled");
     }
-    const auto status = run(shares);
-    return status == SOTTO_OK ? status : run_alone(shares);
+    Share media;
+    if (!shares.empty() && shares.back().stretch != nullptr) {
+        media = shares.back();
+        shares.pop_back();
+    }
+    if (run(shares) != SOTTO_OK) {
+        run_alone(shares);
+    }
+    if (media.stretch != nullptr && !cancelled_) {
+        run_media(media, shares.empty());
+    }
+    return SOTTO_OK;
 }
 
 void Model::use_threads(const sotto_step& step) {
@@ -91,10 +89,12 @@ void Model::use_threads(const sotto_step& step) {
     }
 }
 
-// Answers first, one token each: `batch` is no less than the number of streams. Prompts share the rest.
+// Answers first, one token each: `batch` is no less than the number of streams. Prompts share the rest. An
+// image or sound comes last, and one in a step, so that answers need not wait for many.
 std::vector<Model::Share> Model::shares_of(const sotto_step& step) const {
     std::vector<Share> shares;
     shares.reserve(step.count);
+    Share media;
     auto room = opened_.options.batch;
     for (const bool prompts : {false, true}) {
         for (std::uint32_t i = 0; i < step.count; ++i) {
@@ -104,14 +104,19 @@ std::vector<Model::Share> Model::shares_of(const sotto_step& step) const {
                 continue;
             }
             tell(work, stream);
-            const auto wanted = prompts ? work.tokens : 1;
-            const auto pending = static_cast<std::uint32_t>(stream.pending());
-            const auto tokens = stream.finish == SOTTO_FINISH_NONE ? std::min({wanted, pending, room}) : 0;
-            if (tokens > 0) {
+            const auto wanted = stream.finish != SOTTO_FINISH_NONE ? 0 : prompts ? work.tokens : 1;
+            auto* stretch = stream.stretch_at(stream.held);
+            const auto text = static_cast<std::uint32_t>(stream.text_ahead());
+            if (const auto tokens = std::min({wanted, text, room}); tokens > 0) {
                 shares.push_back({&work, &stream, tokens});
                 room -= tokens;
+            } else if (stretch != nullptr && wanted > 0 && media.stretch == nullptr) {
+                media = {&work, &stream, wanted, stretch};
             }
         }
+    }
+    if (media.stretch != nullptr) {
+        shares.push_back(media);
     }
     return shares;
 }
@@ -123,7 +128,7 @@ void Model::fill_batch(std::vector<Share>& shares) {
         const bool answers = share.tokens == stream.pending();
         for (std::size_t at = stream.held; at < stream.held + share.tokens; ++at, ++i) {
             batch_tokens_[i] = stream.tokens[at];
-            batch_positions_[i] = static_cast<llama_pos>(at);
+            batch_positions_[i] = stream.position(at);
             batch_sequences_[i] = &sequence_ids_[static_cast<std::size_t>(stream.sequence)];
             batch_outputs_[i] = 0;
         }
@@ -168,7 +173,7 @@ sotto_status Model::run(std::vector<Share>& shares) {
         throw Error(SOTTO_ERROR_CANCELLED, "the step was cancelled");
     }
     for (auto& share : shares) {
-        fail_stream(*share.work, *share.stream, SOTTO_ERROR_INFERENCE, reason(result));
+        fail_stream(*share.work, *share.stream, SOTTO_ERROR_INFERENCE, reason_of(result));
     }
     return shares.size() > 1 ? SOTTO_ERROR_INFERENCE : SOTTO_OK;
 }
@@ -192,7 +197,7 @@ sotto_status Model::run_alone(std::vector<Share>& shares) {
 
 void Model::take_back(const std::vector<Share>& shares) {
     for (const auto& share : shares) {
-        share.stream->held = cut_memory(share.stream->sequence, share.stream->held);
+        share.stream->held = cut_memory(*share.stream, share.stream->held);
         tell(*share.work, *share.stream);
     }
 }
@@ -208,26 +213,26 @@ void Model::take_over(Share& share) {
         return;
     }
     try {
-        auto* context = opened_.context.get();
-        auto* logits = llama_get_logits_ith(context, share.output);
-        std::int32_t count = 0;
-        const auto* suppressed =
-            llama_vocab_get_suppress_tokens(llama_model_get_vocab(opened_.weights.get()), &count);
-        for (std::int32_t i = 0; i < count; ++i) {
-            logits[suppressed[i]] = -INFINITY;
-        }
-        const auto token = stream.sampler.choose(logits, tokenizer_.size(), candidates_);
-        if (tokenizer_.ends_answer(token)) {
+        Call call(host(), Call::Abort::Throws); // nothing computes
+        const auto& tokenizer = preparer_.tokenizer();
+        const auto token = stream.how.sampler->choose(opened_.context.get(), share.output);
+        if (tokenizer.ends_answer(token)) {
             work.finish = stream.finish = SOTTO_FINISH_STOP;
             return;
         }
-        tokenizer_.text_of(token, stream.text);
+        if (stream.how.shown.contains(token)) {
+            stream.text = tokenizer.piece_of(token);
+        } else {
+            tokenizer.text_of(token, stream.text);
+        }
         stream.tokens.push_back(token);
         work.text = str(stream.text);
+        work.logprobs = str(stream.how.sampler->told());
         work.generated = 1;
-        if (stream.tokens.size() > opened_.options.context) {
+        if (!make_room(stream)) {
             work.finish = stream.finish = SOTTO_FINISH_LENGTH;
         }
+        work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
     } catch (const std::exception& error) {
         fail_stream(work, stream, SOTTO_ERROR_INFERENCE, error.what());
     }

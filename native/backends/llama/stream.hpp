@@ -1,21 +1,44 @@
 // One conversation at work, and the part of the model's memory that it holds.
 #pragma once
 
+#include "answer_parser.hpp"
+#include "media.hpp"
 #include "sampler.hpp"
 
 #include <cstdint>
 #include <llama.h>
-#include <nlohmann/json_fwd.hpp>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace sotto::llama {
 
-class Model;
+// What becomes of a conversation that its stream cannot hold.
+enum class Overflow {
+    Truncate, // a prompt loses its oldest turns; an answer ends
+    Shift,    // and an answer goes on, while the middle of it all is forgotten
+    Error     // a prompt is refused
+};
+
+// A request, made ready for the model.
+struct Prepared {
+    std::vector<llama_token> prompt;
+    std::vector<Stretch> stretches; // of the prompt that are no text, in their order
+    std::unique_ptr<Sampler> sampler;
+    std::unique_ptr<AnswerParser> parser; // none: what is generated is what is said
+    std::vector<std::string> stops;       // texts that end an answer of this model
+    std::set<llama_token> shown;          // control tokens that the parser wants to see
+    Overflow overflow = Overflow::Truncate;
+    std::uint32_t keep = 0;    // tokens at the beginning that are never forgotten
+    std::uint32_t dropped = 0; // messages left out
+    bool reuse = true;         // what is remembered of an earlier prompt need not be worked through again
+};
 
 struct Stream {
-    Stream(const nlohmann::json& body, std::vector<llama_token> prompt, llama_seq_id into)
-        : sampler(body), tokens(std::move(prompt)), prompt_size(tokens.size()), sequence(into) {}
+    Stream(Prepared prepared, llama_seq_id into)
+        : how(std::move(prepared)), tokens(std::move(how.prompt)), prompt_size(tokens.size()),
+          sequence(into) {}
 
     // Tokens that the memory does not hold yet. Of an answer that is one, the last token.
     std::size_t pending() const noexcept { return tokens.size() - held; }
@@ -23,13 +46,28 @@ struct Stream {
     // that cannot be cut is emptied, and what was answered is worked through again.
     bool in_prompt() const noexcept { return held < prompt_size || pending() > 1; }
 
-    Sampler sampler;
+    // Where the token at `index` stands in the model's memory.
+    llama_pos position(std::size_t index) const noexcept;
+    // The last position that the memory holds if it holds `count` tokens, at least one.
+    llama_pos last_position(std::size_t count) const noexcept;
+    // The stretch that holds the token at `index`; none: it is text.
+    Stretch* stretch_at(std::size_t index) noexcept;
+    // `index`, or the beginning (or the end) of the stretch that it is in the midst of.
+    std::size_t floor(std::size_t index) const noexcept;
+    std::size_t ceiling(std::size_t index) const noexcept;
+    // How many of the pending tokens are text, before the next stretch.
+    std::size_t text_ahead() const noexcept;
+    // Forgets the tokens from `begin` to `end`, neither of them in the midst of a stretch.
+    void forget(std::size_t begin, std::size_t end);
+
+    Prepared how;
     std::vector<llama_token> tokens; // the prompt, then the answer
     std::size_t prompt_size;
     std::size_t held = 0; // how many of them the memory holds
     llama_seq_id sequence;
     sotto_finish finish = SOTTO_FINISH_NONE;
-    std::string text; // of the last token
+    std::string text;   // of the last token
+    std::string deltas; // of the last text that was read
     std::string why;
 };
 

@@ -16,9 +16,18 @@ Tokenizer::Tokenizer(const llama_vocab* vocab) : vocab_(vocab) {
             specials_.push_back({spelling, token});
             begins_special_.set(static_cast<unsigned char>(spelling.front()));
         }
+        if (ends_answer(token)) {
+            ends_.push_back(token);
+        }
         text_of(token, text);
+        if (text.empty() && !ends_answer(token)) {
+            silent_.push_back(token);
+        }
         longest_ = std::max({longest_, text.size(), spelling.size()});
     }
+    inner_ = std::make_unique<InnerTokens>(size(), [this](std::int32_t token, std::string& bytes) {
+        text_of(token, bytes);
+    });
     std::stable_sort(specials_.begin(), specials_.end(), [](const Special& a, const Special& b) {
         return a.text.size() > b.text.size();
     });
@@ -35,31 +44,29 @@ void Tokenizer::text_of(llama_token token, std::string& text) const {
     text.resize(static_cast<std::size_t>(std::max(size, 0)));
 }
 
-std::string Tokenizer::spelling_of(llama_token token) const {
-    return token == LLAMA_TOKEN_NULL ? "" : llama_vocab_get_text(vocab_, token);
+std::string Tokenizer::piece_of(llama_token token) const {
+    std::string piece(32, '\0');
+    auto size = llama_token_to_piece(vocab_, token, piece.data(), 32, 0, true);
+    if (size < 0) {
+        piece.resize(static_cast<std::size_t>(-size));
+        size = llama_token_to_piece(vocab_, token, piece.data(), -size, 0, true);
+    }
+    piece.resize(static_cast<std::size_t>(std::max(size, 0)));
+    return piece;
+}
+
+std::span<const llama_token> Tokenizer::suppressed() const {
+    std::int32_t count = 0;
+    const auto* tokens = llama_vocab_get_suppress_tokens(vocab_, &count);
+    return {tokens, static_cast<std::size_t>(count)};
 }
 
 std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts, std::size_t most) const {
-    std::string whole;
-    for (const auto& part : parts) {
-        whole += part.text;
-    }
-    const auto too_long = [&](const std::string& how_many) {
-        return Error(
-            SOTTO_ERROR_INFERENCE,
-            "the prompt has " + how_many + " tokens, and the model's context holds " + std::to_string(most)
-        );
-    };
-    if (whole.size() / longest_ > most) { // no tokens are longer, so there must be more of them
-        throw too_long("more than " + std::to_string(whole.size() / longest_));
-    }
-    auto tokens = cut_parts(parts, whole);
-    const auto begin = llama_vocab_get_add_bos(vocab_) ? llama_vocab_bos(vocab_) : LLAMA_TOKEN_NULL;
-    if (begin != LLAMA_TOKEN_NULL && (tokens.empty() || tokens.front() != begin)) {
-        tokens.insert(tokens.begin(), begin);
-    }
+    check_length(parts, most);
+    auto tokens = cut(parts);
+    begin(tokens);
     if (tokens.size() > most) {
-        throw too_long(std::to_string(tokens.size()));
+        throw TooLong(std::to_string(tokens.size()), most);
     }
     if (tokens.empty()) {
         throw Error(SOTTO_ERROR_ARGUMENT, "the prompt is empty");
@@ -67,14 +74,34 @@ std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts,
     return tokens;
 }
 
-std::vector<llama_token>
-Tokenizer::cut_parts(const std::vector<PromptPart>& parts, const std::string& whole) const {
+void Tokenizer::check_length(const std::vector<PromptPart>& parts, std::size_t most) const {
+    std::size_t size = 0;
+    for (const auto& part : parts) {
+        size += part.text.size();
+    }
+    if (size / longest_ > most) { // no tokens are longer, so there must be more of them
+        throw TooLong("more than " + std::to_string(size / longest_), most);
+    }
+}
+
+void Tokenizer::begin(std::vector<llama_token>& tokens) const {
+    const auto first = llama_vocab_get_add_bos(vocab_) ? llama_vocab_bos(vocab_) : LLAMA_TOKEN_NULL;
+    if (first != LLAMA_TOKEN_NULL && (tokens.empty() || tokens.front() != first)) {
+        tokens.insert(tokens.begin(), first);
+    }
+}
+
+std::vector<llama_token> Tokenizer::cut(const std::vector<PromptPart>& parts) const {
+    std::string whole;
+    for (const auto& part : parts) {
+        whole += part.text;
+    }
     std::vector<llama_token> tokens;
     try {
         if (std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return looks_special(part); })) {
             cut_guarded(parts, tokens);
         } else {
-            cut(whole, true, tokens);
+            cut_into(whole, true, tokens);
         }
     } catch (const std::bad_alloc&) {
         throw;
@@ -84,7 +111,7 @@ Tokenizer::cut_parts(const std::vector<PromptPart>& parts, const std::string& wh
     return tokens;
 }
 
-void Tokenizer::cut(std::string_view text, bool parse_special, std::vector<llama_token>& tokens) const {
+void Tokenizer::cut_into(std::string_view text, bool parse_special, std::vector<llama_token>& tokens) const {
     const bool by_regex = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE;
     while (!text.empty()) {
         const auto length = by_regex ? safe_length(text) : text.size();
@@ -104,6 +131,15 @@ void Tokenizer::cut_piece(std::string_view text, bool parse_special, std::vector
         count = llama_tokenize(vocab_, text.data(), bytes, tokens.data() + old, -count, false, parse_special);
     }
     tokens.resize(old + static_cast<std::size_t>(std::max(count, 0)));
+}
+
+std::vector<llama_token> Tokenizer::cut(std::string_view text, bool parse_special) const {
+    return cut(std::vector<PromptPart>{{std::string(text), parse_special}});
+}
+
+std::size_t Tokenizer::control_token_at(std::string_view text) const {
+    const auto* special = special_at(text);
+    return special == nullptr ? 0 : special->text.size();
 }
 
 const Tokenizer::Special* Tokenizer::special_at(std::string_view text) const {
@@ -140,13 +176,13 @@ void Tokenizer::cut_guarded(const std::vector<PromptPart>& parts, std::vector<ll
                 plain += part.text[i++];
                 continue;
             }
-            cut(plain, false, tokens);
+            cut_into(plain, false, tokens);
             plain.clear();
             tokens.push_back(special->token);
             i += special->text.size();
         }
     }
-    cut(plain, false, tokens);
+    cut_into(plain, false, tokens);
 }
 
 } // namespace sotto::llama

@@ -94,6 +94,7 @@ TEST_CASE("a thousand damaged headers") {
         damage("tiny-bytes.gguf", 200, 4 * time + 1);
         damage("tiny-window.gguf", 200, 4 * time + 2);
         damage("tiny-recurrent.gguf", 200, 4 * time + 3);
+        damage("tiny-hybrid.gguf", 200, 4 * time + 3);
     }
     take_log();
 }

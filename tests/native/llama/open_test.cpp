@@ -44,7 +44,10 @@ TEST_CASE("a model opens and says what it is and takes") {
     CHECK(model.info.streams == 4);
     CHECK(model.info.context == 512); // what it was trained on
     CHECK(model.info.step_tokens == 512);
-    CHECK(model.info.capabilities == (SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE));
+    CHECK(
+        model.info.capabilities == (SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE |
+                                    SOTTO_CAPABILITY_CONSTRAINABLE | SOTTO_CAPABILITY_LOGPROBS)
+    );
     CHECK(model.info.weights > 1'300'000);
     CHECK(model.info.weights < 1'500'000);
     CHECK(model.info.kv == 4 * 512 * 2 * 2 * 64 * 2); // streams, cells, K and V, layers, width, f16
@@ -56,7 +59,7 @@ TEST_CASE("a model opens and says what it is and takes") {
 TEST_CASE("measuring finds what opening takes") {
     for (const std::string options : {"", R"({"context": 256, "parallel": 2})", R"({"kv_type": "q8_0"})"}) {
         for (const std::string file :
-             {"tiny.gguf", "tiny-q4.gguf", "tiny-window.gguf", "tiny-recurrent.gguf"}) {
+             {"tiny.gguf", "tiny-q4.gguf", "tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
             if (options.find("q8_0") != std::string::npos && file != "tiny.gguf") {
                 continue;
             }

@@ -31,6 +31,7 @@ struct Told {
     sotto_status status = SOTTO_OK;
     std::uint32_t tokens = 0;
     float progress = 0;
+    std::uint32_t index = 0;
 
     Told() = default;
     explicit Told(const sotto_event& event);

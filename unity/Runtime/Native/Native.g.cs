@@ -172,6 +172,7 @@ namespace Sotto.Interop
         public ulong kv;
         public ulong compute;
         public sotto_str description;
+        public sotto_str fingerprint;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -180,6 +181,8 @@ namespace Sotto.Interop
         public uint struct_size;
         public int op;
         public sotto_str body;
+        public uint index;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -188,6 +191,10 @@ namespace Sotto.Interop
         public uint struct_size;
         public uint prompt_tokens;
         public uint cached_tokens;
+        public uint dropped;
+        public sotto_str stops;
+        public sotto_str result;
+        public int parsed;
         public uint reserved;
     }
 
@@ -205,6 +212,7 @@ namespace Sotto.Interop
         public int status;
         public uint reserved;
         public sotto_str why;
+        public sotto_str logprobs;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -233,6 +241,9 @@ namespace Sotto.Interop
         public IntPtr stream_open;
         public IntPtr stream_close;
         public IntPtr step;
+        public IntPtr stream_parse;
+        public IntPtr state_save;
+        public IntPtr state_restore;
     }
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -284,6 +295,18 @@ namespace Sotto.Interop
     public unsafe delegate void sotto_stream_close_fn(void* self, void* model, void* stream);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_stream_parse_fn(void* self, void* model, void* stream, sotto_str text, int last, sotto_str* deltas, sotto_str* why);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_write_fn(void* context, void* bytes, UIntPtr count);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_state_save_fn(void* self, void* model, void* stream, IntPtr write, void* context, uint* tokens, sotto_str* why);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_state_restore_fn(void* self, void* model, sotto_str state, uint* tokens, sotto_str* why);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_step_fn(void* self, void* model, sotto_step* step, sotto_str* why);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -320,6 +343,12 @@ namespace Sotto.Interop
         public const int SOTTO_MODE_PRIORITIZE_GRAPHICS = 2;
         public const int SOTTO_OP_CHAT = 1;
         public const int SOTTO_OP_TEXT = 2;
+        public const int SOTTO_OP_INFILL = 3;
+        public const int SOTTO_OP_TOKENIZE = 4;
+        public const int SOTTO_OP_DETOKENIZE = 5;
+        public const int SOTTO_OP_TEMPLATE = 6;
+        public const int SOTTO_OP_SAVE = 7;
+        public const int SOTTO_OP_RESTORE = 8;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
         public const int SOTTO_EVENT_ACCEPTED = 1;
@@ -328,8 +357,12 @@ namespace Sotto.Interop
         public const int SOTTO_EVENT_FINISH = 4;
         public const int SOTTO_EVENT_USAGE = 5;
         public const int SOTTO_EVENT_DONE = 6;
+        public const int SOTTO_EVENT_REASONING = 7;
+        public const int SOTTO_EVENT_TOOL_CALL = 8;
         public const uint SOTTO_CAPABILITY_BATCHABLE = 1;
         public const uint SOTTO_CAPABILITY_ABORTABLE = 2;
+        public const uint SOTTO_CAPABILITY_CONSTRAINABLE = 4;
+        public const uint SOTTO_CAPABILITY_LOGPROBS = 8;
         public const int SOTTO_FINISH_NONE = 0;
         public const int SOTTO_FINISH_STOP = 1;
         public const int SOTTO_FINISH_LENGTH = 2;

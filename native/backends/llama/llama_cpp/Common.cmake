@@ -1,10 +1,40 @@
-# The part of llama.cpp's common/ that we use: its Jinja, which renders chat templates.
+# The part of llama.cpp's common/ that we use: chat templates and what reads their answers, grammars, samplers.
+#
+# What they call on the way (the command line, downloads, a log with a thread of its own) is left out: the
+# linker drops the functions that would need it, and common_log.cpp stands in for the log.
 
 set(common ${SOTTO_LLAMA_CPP_DIR}/common)
-set(sources json.cpp unicode.cpp jinja/caps.cpp jinja/lexer.cpp jinja/parser.cpp jinja/runtime.cpp jinja/string.cpp jinja/value.cpp)
+include(${common}/parsers/sources.cmake)
+set(
+    sources
+    chat-auto-parser-generator.cpp
+    chat-auto-parser-helpers.cpp
+    chat-diff-analyzer.cpp
+    chat-peg-parser.cpp
+    chat.cpp
+    common.cpp
+    jinja/caps.cpp
+    jinja/lexer.cpp
+    jinja/parser.cpp
+    jinja/runtime.cpp
+    jinja/string.cpp
+    jinja/value.cpp
+    json-schema-to-grammar.cpp
+    json-schema.cpp
+    json.cpp
+    peg-parser.cpp
+    reasoning-budget.cpp
+    sampling.cpp
+    trie.cpp
+    unicode.cpp
+)
 list(TRANSFORM sources PREPEND ${common}/)
+list(FILTER LLAMA_CHAT_PARSERS_SOURCES INCLUDE REGEX "cpp$")
+# The list names its files by the folder of the file that holds it, or of the one that includes it.
+list(TRANSFORM LLAMA_CHAT_PARSERS_SOURCES REPLACE "^.*/parsers/" "${common}/parsers/")
 
-add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources})
+add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES})
 target_include_directories(sotto_llama_common SYSTEM PUBLIC ${common} ${SOTTO_LLAMA_CPP_DIR}/src)
+target_compile_options(sotto_llama_common PRIVATE -ffunction-sections -fdata-sections)
 target_link_libraries(sotto_llama_common PUBLIC llama vendor::nlohmann)
 target_compile_features(sotto_llama_common PUBLIC cxx_std_17)

@@ -1,0 +1,34 @@
+# llama.cpp's mtmd: makes images and sounds into what a model reads.
+#
+# Its helpers are left out: they decode files without bounds, run other programs and write to the console. Files
+# are decoded by media_file.cpp, with the same libraries.
+
+set(mtmd ${SOTTO_LLAMA_CPP_DIR}/tools/mtmd)
+file(GLOB models ${mtmd}/models/*.cpp)
+list(SORT models)
+set(sources clip.cpp mtmd-audio.cpp mtmd-image.cpp mtmd.cpp)
+list(TRANSFORM sources PREPEND ${mtmd}/)
+
+add_library(sotto_llama_mtmd STATIC EXCLUDE_FROM_ALL ${sources} ${models})
+target_include_directories(sotto_llama_mtmd SYSTEM PUBLIC ${mtmd})
+target_compile_options(sotto_llama_mtmd PRIVATE -ffunction-sections -fdata-sections)
+# An encoder's graph is computed by projector.cpp, on a step's threads and up to its gate.
+set_source_files_properties(
+    ${mtmd}/clip.cpp PROPERTIES COMPILE_DEFINITIONS ggml_backend_sched_graph_compute=sotto_compute_encoder
+)
+target_link_libraries(sotto_llama_mtmd PUBLIC ggml llama PRIVATE Threads::Threads)
+target_compile_features(sotto_llama_mtmd PUBLIC cxx_std_17)
+
+# What decodes files, and names them by their bytes.
+add_library(sotto_llama_decoders STATIC EXCLUDE_FROM_ALL decoders.cpp)
+target_include_directories(
+    sotto_llama_decoders SYSTEM PUBLIC ${SOTTO_LLAMA_CPP_DIR}/vendor ${SOTTO_LLAMA_CPP_DIR}/common
+)
+target_compile_options(sotto_llama_decoders PRIVATE -ffunction-sections -fdata-sections)
+target_compile_definitions(
+    sotto_llama_decoders PUBLIC
+    STBI_NO_STDIO STBI_ONLY_BMP STBI_ONLY_GIF STBI_ONLY_JPEG STBI_ONLY_PNG
+    MA_NO_DEVICE_IO MA_NO_ENCODING MA_NO_ENGINE MA_NO_GENERATION MA_NO_NODE_GRAPH MA_NO_RESOURCE_MANAGER MA_NO_STDIO
+)
+target_link_libraries(sotto_llama_decoders PUBLIC vendor::hash)
+target_compile_features(sotto_llama_decoders PUBLIC cxx_std_17)

@@ -1,0 +1,27 @@
+// The bodies of stb_image and miniaudio, whose headers say how they are configured in Mtmd.cmake.
+#include <cstddef>
+#include <cstdlib>
+
+namespace {
+
+// A small file may say that it unpacks to gigabytes.
+constexpr std::size_t kMostBytes = std::size_t{1} << 29;
+
+void* bounded_malloc(std::size_t size) {
+    return size > kMostBytes ? nullptr : std::malloc(size);
+}
+
+void* bounded_realloc(void* old, std::size_t size) {
+    return size > kMostBytes ? nullptr : std::realloc(old, size);
+}
+
+} // namespace
+
+#define STBI_MALLOC bounded_malloc
+#define STBI_REALLOC bounded_realloc
+#define STBI_FREE std::free
+#define STB_IMAGE_IMPLEMENTATION
+#include <stb/stb_image.h>
+
+#define MINIAUDIO_IMPLEMENTATION
+#include <miniaudio/miniaudio.h>

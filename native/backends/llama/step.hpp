@@ -1,0 +1,23 @@
+// The parts of a step.
+#pragma once
+
+#include "model.hpp"
+
+namespace sotto::llama {
+
+// What one stream does in a step.
+struct Model::Share {
+    sotto_work* work = nullptr;
+    Stream* stream = nullptr;
+    std::uint32_t tokens = 0;   // how many of the stream's pending ones
+    Stretch* stretch = nullptr; // that they belong to; none: they are text
+    std::int32_t output = -1;   // where in the batch its next token is asked for
+};
+
+// Tells that nothing happened to `stream`.
+void tell(sotto_work& work, const Stream& stream);
+void fail_stream(sotto_work& work, Stream& stream, sotto_status status, const char* why);
+// Why llama.cpp's decoding came to `result`.
+const char* reason_of(int result);
+
+} // namespace sotto::llama

@@ -1,0 +1,119 @@
+#include "core/state_blob.hpp"
+
+#define XXH_INLINE_ALL
+#include <hash/xxhash/xxhash.h>
+
+#include "base/error.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+namespace {
+
+constexpr std::string_view kMagic("SOTTO\0ST", 8);
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kLongestFingerprint = 64 * 1024;
+constexpr std::size_t kChecksumAt = 24;
+constexpr std::size_t kLongestShown = 200;
+
+template <typename T>
+void put(std::string& out, T value) {
+    for (std::size_t i = 0; i < sizeof value; ++i) {
+        out += static_cast<char>(value >> 8 * i & 0xFF);
+    }
+}
+
+template <typename T>
+T get(std::string_view in, std::size_t at) {
+    T value = 0;
+    for (std::size_t i = 0; i < sizeof value; ++i) {
+        value |= static_cast<T>(static_cast<unsigned char>(in[at + i])) << 8 * i;
+    }
+    return value;
+}
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(SOTTO_ERROR_MODEL, "the state " + why);
+}
+
+// Of all but the checksum itself.
+std::uint64_t checksum(std::string_view blob) {
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, blob.data(), kChecksumAt);
+    XXH3_64bits_update(&state, blob.data() + kStateHeader, blob.size() - kStateHeader);
+    return XXH3_64bits_digest(&state);
+}
+
+// What makes them differ, by name where they are what they should be. Theirs may be anything: it is told in
+// short, and nothing recurses into it.
+std::string difference(std::string_view theirs, std::string_view wanted) {
+    const auto is = Json::parse(theirs, nullptr, false);
+    const auto must = Json::parse(wanted, nullptr, false);
+    if (is.is_object() && must.is_object()) {
+        for (const auto& [key, value] : must.items()) {
+            const auto found = is.find(key);
+            if (found == is.end() || *found != value) {
+                const auto theirs_is = found == is.end() ? "none" : excerpt(*found, kLongestShown);
+                return "is of another " + key + ": " + theirs_is + ", and here it is " +
+                       excerpt(value, kLongestShown);
+            }
+        }
+    }
+    return "is of another model or library";
+}
+
+} // namespace
+
+std::string state_blob(std::string_view fingerprint, std::string_view payload) {
+    std::string blob;
+    blob.reserve(kStateHeader + fingerprint.size() + payload.size());
+    blob += kMagic;
+    put(blob, kVersion);
+    put(blob, static_cast<std::uint32_t>(fingerprint.size()));
+    put(blob, static_cast<std::uint64_t>(payload.size()));
+    put(blob, std::uint64_t{0});
+    blob += fingerprint;
+    blob += payload;
+    std::string sum;
+    put(sum, checksum(blob));
+    blob.replace(kChecksumAt, sum.size(), sum);
+    return blob;
+}
+
+std::uint64_t state_size(std::string_view header) {
+    if (header.size() < kStateHeader || !header.starts_with(kMagic)) {
+        refuse("is none: it does not begin like one");
+    }
+    if (const auto version = get<std::uint32_t>(header, 8); version != kVersion) {
+        refuse(
+            "has version " + std::to_string(version) + "; this library reads version " +
+            std::to_string(kVersion)
+        );
+    }
+    const auto fingerprint = get<std::uint32_t>(header, 12);
+    const auto payload = get<std::uint64_t>(header, 16);
+    if (fingerprint > kLongestFingerprint || payload > UINT64_MAX / 2) {
+        refuse("is damaged: it says that it is larger than can be");
+    }
+    return kStateHeader + fingerprint + payload;
+}
+
+std::string_view state_payload(std::string_view blob, std::string_view wanted) {
+    const auto size = state_size(blob.substr(0, kStateHeader));
+    if (size != blob.size()) {
+        refuse(
+            "is cut: it has " + std::to_string(blob.size()) + " of its " + std::to_string(size) + " bytes"
+        );
+    }
+    if (checksum(blob) != get<std::uint64_t>(blob, kChecksumAt)) {
+        refuse("is damaged: its checksum is another");
+    }
+    const auto length = get<std::uint32_t>(blob, 12);
+    const auto fingerprint = blob.substr(kStateHeader, length);
+    if (fingerprint != wanted) {
+        refuse(difference(fingerprint, wanted));
+    }
+    return blob.substr(kStateHeader + length);
+}
+
+} // namespace sotto

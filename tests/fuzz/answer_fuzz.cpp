@@ -1,0 +1,169 @@
+// Feeds tokens to an answer, some through a reader that makes anything of them: what is told piece by piece
+// is what is told at the end, and the same text however the tokens cut it.
+//
+// The first byte says how it is asked for, the second how the tokens are cut; the rest is lines of stop
+// sequences up to an empty one, and then the text. A reader's deltas are lines too: JSON, or what is no JSON.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/answer.hpp"
+#include "text/json_reader.hpp"
+#include "text/utf8_stream.hpp"
+
+namespace {
+
+using sotto::Delta;
+
+void require(bool holds) {
+    if (!holds) {
+        std::abort();
+    }
+}
+
+std::string_view next_line(std::string_view& rest) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    return line;
+}
+
+struct Asked {
+    sotto::Prompted prompted;
+    bool read = false;
+    bool full = false; // the stream ends for want of room
+    std::size_t piece = 1;
+    std::string_view text;
+};
+
+Asked asked_of(std::string_view input) {
+    Asked asked;
+    const auto how = static_cast<unsigned char>(input[0]);
+    asked.read = (how & 1) != 0;
+    asked.prompted.logprobs = (how & 2) != 0;
+    asked.full = (how & 4) != 0;
+    asked.prompted.echo = (how & 8) != 0 ? "once " : "";
+    asked.prompted.max_tokens = (how & 16) != 0 ? 1 + how / 32U : UINT32_MAX;
+    asked.piece = 1 + static_cast<unsigned char>(input[1]) % 16U;
+    input.remove_prefix(2);
+    for (auto line = next_line(input); !line.empty(); line = next_line(input)) {
+        if (sotto::is_utf8(line) && asked.prompted.stops.size() < 16) { // as JSON is
+            asked.prompted.stops.emplace_back(line);
+        }
+    }
+    asked.text = input;
+    return asked;
+}
+
+// A backend's: each new line of the text is an array of deltas.
+class LineReader : public sotto::AnswerReader {
+public:
+    std::string read(std::string_view text, bool last) override {
+        require(text.starts_with(seen_) && sotto::is_utf8(text));
+        auto rest = text.substr(read_);
+        auto all = sotto::Json::array();
+        while (!rest.empty() && (last || rest.find('\n') != std::string_view::npos)) {
+            const auto line = next_line(rest);
+            for (const auto& delta : sotto::Json::parse(line, nullptr, false)) {
+                all.push_back(delta);
+            }
+        }
+        read_ = text.size() - rest.size();
+        seen_ = text;
+        return all.dump();
+    }
+
+private:
+    std::string seen_;
+    std::size_t read_ = 0;
+};
+
+// What the pieces make together.
+struct Fold {
+    std::string text;
+    std::string reasoning;
+    std::vector<sotto::Call> calls;
+    std::vector<std::string> logprobs;
+    std::vector<sotto::Call> whole;
+
+    void add(const sotto::Heard& heard) {
+        for (const auto& delta : heard.deltas) {
+            if (delta.kind != Delta::Kind::call) {
+                (delta.kind == Delta::Kind::text ? text : reasoning) += delta.text;
+                continue;
+            }
+            require(delta.call <= calls.size());
+            if (delta.call == calls.size()) {
+                calls.push_back({delta.id, delta.name, ""});
+            }
+            calls[delta.call].arguments += delta.text;
+        }
+        whole.insert(whole.end(), heard.calls.begin(), heard.calls.end());
+        logprobs.insert(logprobs.end(), heard.logprobs.begin(), heard.logprobs.end());
+    }
+};
+
+bool same(const sotto::Call& one, const sotto::Call& other) {
+    return one.id == other.id && one.name == other.name && one.arguments == other.arguments;
+}
+
+// All that the answer says at its end was told before, calls that are whole once and as they are.
+void check(const sotto::Answer& answer, const Fold& fold) {
+    const auto& said = answer.said();
+    require(fold.text == said.text && fold.reasoning == said.reasoning && fold.logprobs == said.logprobs);
+    require(std::equal(fold.whole.begin(), fold.whole.end(), said.calls.begin(), said.calls.end(), same));
+    for (const auto& call : said.calls) {
+        require(sotto::Json::parse(call.arguments, nullptr, false).is_object());
+        require(std::any_of(fold.calls.begin(), fold.calls.end(), [&](const auto& one) {
+            return same(one, call);
+        }));
+    }
+    require(sotto::is_utf8(said.text) && sotto::is_utf8(said.reasoning));
+}
+
+std::string answered(const Asked& asked, std::size_t piece) {
+    sotto::Answer answer(asked.prompted);
+    answer.opened("", asked.read);
+    LineReader reader;
+    Fold fold;
+    for (auto rest = asked.text; !answer.ended();) {
+        const auto token = rest.substr(0, piece);
+        rest.remove_prefix(token.size());
+        sotto_work work{};
+        work.struct_size = sizeof work;
+        work.text = {token.data(), token.size()};
+        work.logprobs = {"{}", 2};
+        work.generated = token.empty() ? 0 : 1;
+        work.finish = !token.empty() ? SOTTO_FINISH_NONE
+                      : asked.full   ? SOTTO_FINISH_LENGTH
+                                     : SOTTO_FINISH_STOP;
+        answer.hear(work, reader);
+        fold.add(answer.take());
+        require(answer.tokens() <= asked.prompted.max_tokens);
+    }
+    check(answer, fold);
+    return answer.said().text;
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view input(reinterpret_cast<const char*>(data), size);
+    if (size < 2) {
+        return 0;
+    }
+    const auto asked = asked_of(input);
+    try {
+        const auto text = answered(asked, asked.piece);
+        if (asked.prompted.max_tokens == UINT32_MAX) {
+            require(text == answered(asked, asked.text.size() + 1));
+        }
+    } catch (const sotto::Json::exception&) { // what a backend said is no array of deltas: that answer fails
+        require(asked.read);
+    }
+    return 0;
+}

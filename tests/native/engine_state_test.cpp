@@ -1,0 +1,266 @@
+// What a model remembers, saved to a file and restored from one.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "core/state_blob.hpp"
+#include "support/game.hpp"
+#include "support/hooks.hpp"
+#include "support/tapped_backend.hpp"
+#include "text/json_reader.hpp"
+
+using namespace test;
+using sotto::Json;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kFits = R"({"model":"a1","kv_type":"f16"})";
+const std::string kScript =
+    R"({"tokens": ["a"], "prompt_tokens": 3, "fingerprint": "{\"model\":\"a1\",\"kv_type\":\"f16\"}"})";
+
+// A folder of a test's own.
+class Folder {
+public:
+    Folder()
+        : path_(
+              fs::temp_directory_path() /
+              ("sotto_state_test_" + std::to_string(getpid()) + "_" + std::to_string(++made))
+          ) {
+        fs::remove_all(path_);
+        fs::create_directories(path_);
+    }
+    ~Folder() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+
+    std::string file(std::string_view name) const { return (path_ / name).string(); }
+    std::size_t files() const {
+        return static_cast<std::size_t>(
+            std::distance(fs::directory_iterator(path_), fs::directory_iterator())
+        );
+    }
+
+private:
+    static inline int made = 0;
+    fs::path path_;
+};
+
+std::string read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const std::string& path, std::string_view bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+}
+
+const History& save(Game& game, const std::string& path, const char* model = "npc") {
+    const auto body = chat(model, "you guard the gate", R"(, "path": )" + test::quoted(path));
+    return game.finish(game.submit(body, {}, SOTTO_OP_SAVE));
+}
+
+const History& restore(Game& game, const std::string& path, const char* model = "npc") {
+    const auto body = R"({"model": )" + test::quoted(model) + R"(, "path": )" + test::quoted(path) + "}";
+    return game.finish(game.submit(body, {}, SOTTO_OP_RESTORE));
+}
+
+// How restoring `bytes` from a file fails.
+std::string refusal(Game& game, const Folder& folder, std::string_view bytes) {
+    const auto path = folder.file("refused.state");
+    write(path, bytes);
+    const auto& last = done(restore(game, path));
+    CHECK(last.status == SOTTO_ERROR_MODEL);
+    CHECK(last.json.empty());
+    return last.text;
+}
+
+} // namespace
+
+TEST_CASE("a state is saved without an answer, and restored") {
+    const Folder folder;
+    Game game;
+    game.have("npc", kScript);
+    const auto path = folder.file("m\xC3\xA4ra.state");
+    const auto& saved = save(game, path);
+    CHECK(done(saved).status == SOTTO_OK);
+    CHECK(saved.size() == 2); // accepted and done
+    CHECK(saved.front().kind == SOTTO_EVENT_ACCEPTED);
+    const auto blob = read(path);
+    CHECK(blob == sotto::state_blob(kFits, "remembered"));
+    const Json told = {{"path", path}, {"tokens", 3}, {"bytes", blob.size()}};
+    CHECK(Json::parse(done(saved).json) == told);
+    CHECK(folder.files() == 1); // nothing partial beside it
+
+    const auto& restored = restore(game, path);
+    CHECK(done(restored).status == SOTTO_OK);
+    CHECK(Json::parse(done(restored).json) == told);
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
+}
+
+TEST_CASE("a text completion's prompt is saved too") {
+    const Folder folder;
+    Game game;
+    game.have("npc", kScript);
+    const auto path = folder.file("text.state");
+    const auto body = R"({"model": "npc", "prompt": "once", "path": )" + test::quoted(path) + "}";
+    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_SAVE))).status == SOTTO_OK);
+    CHECK(read(path) == sotto::state_blob(kFits, "remembered"));
+}
+
+TEST_CASE("a model without a fingerprint neither saves nor restores") {
+    const Folder folder;
+    Game game;
+    game.have("npc");
+    for (const auto* history :
+         {&save(game, folder.file("a.state")), &restore(game, folder.file("a.state"))}) {
+        CHECK(done(*history).status == SOTTO_ERROR_UNSUPPORTED);
+        CHECK(done(*history).text == "this model's backend saves and restores no states");
+    }
+    CHECK(folder.files() == 0);
+}
+
+TEST_CASE("a file that is not there is no state") {
+    const Folder folder;
+    Game game;
+    game.have("npc", kScript);
+    const auto path = folder.file("nobody.state");
+    const auto& missing = done(restore(game, path));
+    CHECK(missing.status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(missing.text == "path is \"" + path + "\", and there is no such file");
+    CHECK(done(restore(game, folder.file(""))).status < 0); // a folder
+    for (const auto op : {SOTTO_OP_SAVE, SOTTO_OP_RESTORE}) {
+        const auto& unnamed = done(game.finish(game.submit(chat("npc", "hi"), {}, op)));
+        CHECK(unnamed.status == SOTTO_ERROR_ARGUMENT);
+        CHECK(unnamed.text == "path is missing; it must be a string");
+    }
+}
+
+TEST_CASE("a state that cannot be written is an error, and what was there stays") {
+    const Folder folder;
+    Game game;
+    game.have("npc", kScript);
+    const auto lost = folder.file("no/such/folder.state");
+    CHECK(done(save(game, lost)).status == SOTTO_ERROR_STATE);
+    CHECK(
+        done(game.all()).text ==
+        "path is \"" + lost + "\", which cannot be written: is there room, and leave?"
+    );
+
+    const auto path = folder.file("old.state");
+    write(path, "what was there");
+    fs::create_directory(path + ".partial"); // so that nothing can be written beside it
+    CHECK(done(save(game, path)).status == SOTTO_ERROR_STATE);
+    CHECK(read(path) == "what was there");
+
+    const auto taken = folder.file("taken.state");
+    fs::create_directories(taken + "/inside"); // a folder that is not empty cannot be replaced
+    CHECK(done(save(game, taken)).status == SOTTO_ERROR_STATE);
+    CHECK(fs::exists(taken + "/inside"));
+    CHECK_FALSE(fs::exists(taken + ".partial"));
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
+}
+
+TEST_CASE("a state is saved over another, whole") {
+    const Folder folder;
+    Game game;
+    game.have("npc", kScript);
+    const auto path = folder.file("mara.state");
+    write(path, std::string(10'000, 'x'));
+    CHECK(done(save(game, path)).status == SOTTO_OK);
+    CHECK(read(path) == sotto::state_blob(kFits, "remembered"));
+}
+
+TEST_CASE("what is no state, or a damaged or a foreign one, is refused, and the model goes on") {
+    const Folder folder;
+    Game game;
+    game.have("npc", kScript);
+    const auto blob = sotto::state_blob(kFits, "remembered");
+    const auto none = "the state is none: it does not begin like one";
+    CHECK(refusal(game, folder, "") == none);
+    CHECK(refusal(game, folder, blob.substr(0, 20)) == none);
+    CHECK(refusal(game, folder, std::string(100, 'x')) == none);
+    CHECK(
+        refusal(game, folder, blob.substr(0, blob.size() - 3)) ==
+        "the state is cut: it has " + std::to_string(blob.size() - 3) + " of its " +
+            std::to_string(blob.size()) + " bytes"
+    );
+    CHECK(refusal(game, folder, blob + "more") == "the state is damaged: there is more after its end");
+    auto changed = blob;
+    changed.back() = 'x';
+    CHECK(refusal(game, folder, changed) == "the state is damaged: its checksum is another");
+    auto huge = blob;
+    huge[20] = 1; // 4 GiB more
+    CHECK(
+        refusal(game, folder, huge) == "the state has " + std::to_string(blob.size() + (1ULL << 32)) +
+                                           " bytes, more than the model's memory can hold"
+    );
+    CHECK(
+        refusal(game, folder, sotto::state_blob(R"({"model":"b2","kv_type":"f16"})", "remembered")) ==
+        "the state is of another model: \"b2\", and here it is \"a1\""
+    );
+    CHECK(
+        refusal(game, folder, sotto::state_blob(kFits, "forgotten")) == "the script remembers something else"
+    );
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
+}
+
+TEST_CASE("how large a state may be follows from the model's memory") {
+    const Folder folder;
+    Game game;
+    game.have("npc", R"({"kv": 1000, "fingerprint": "{}"})");
+    auto blob = sotto::state_blob("{}", "remembered");
+    blob[19] = 5; // 80 MiB more
+    CHECK(
+        refusal(game, folder, blob) == "the state has " + std::to_string(blob.size() + 80 * 1024 * 1024) +
+                                           " bytes, more than the model's memory can hold"
+    );
+}
+
+TEST_CASE("a host that lends its files is asked for states") {
+    HostHooks host;
+    host.files["saves/mara"] = sotto::state_blob(kFits, "remembered");
+    host.files["saves/cut"] = host.files["saves/mara"].substr(0, 50);
+    Game game(host.desc());
+    game.have("npc", kScript);
+    CHECK(done(restore(game, "saves/mara")).status == SOTTO_OK);
+    const auto& cut = done(restore(game, "saves/cut"));
+    CHECK(cut.status == SOTTO_ERROR_MODEL);
+    CHECK(cut.text.starts_with("the state is cut: it has 50 of its "));
+    const auto& missing = done(restore(game, "saves/nobody"));
+    CHECK(missing.status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(missing.text == "path is \"saves/nobody\", and there is no such file");
+    game.end();
+    CHECK(host.files_opened() == 2);
+    CHECK(host.files_closed() == 2);
+}
+
+TEST_CASE("saving is cancelled like any other work") {
+    const Folder folder;
+    Gate gate;
+    TappedBackend backend;
+    backend.tap = [&](Point point, const sotto_step*) {
+        if (point == Point::step) {
+            gate.pass();
+        }
+    };
+    Game game(backend.table());
+    game.have("npc", kScript);
+    gate.shut();
+    const auto body = chat("npc", "hi", R"(, "path": )" + test::quoted(folder.file("never.state")));
+    const auto request = game.submit(body, {}, SOTTO_OP_SAVE);
+    REQUIRE(gate.reached());
+    game.cancel(request);
+    CHECK(done(game.finish(request)).status == SOTTO_ERROR_CANCELLED);
+    gate.open();
+    game.end();
+    CHECK(backend.count(Point::close) == 1);
+}

@@ -1,0 +1,149 @@
+// Grammars that a host wrote: what is refused, and how soon.
+#include "grammar.hpp"
+
+#include <chrono>
+#include <doctest/doctest.h>
+#include <llama-grammar.h>
+#include <random>
+
+using namespace sotto::llama;
+
+namespace {
+
+// Empty: the grammar is taken.
+std::string refusal(const std::string& gbnf) {
+    const auto start = std::chrono::steady_clock::now();
+    std::string why;
+    try {
+        check_grammar(gbnf, "grammar");
+    } catch (const Error& error) {
+        CHECK(error.status() == SOTTO_ERROR_ARGUMENT);
+        why = error.what();
+    }
+    CHECK(
+        std::chrono::steady_clock::now() - start < std::chrono::seconds(2)
+    ); // on a busy machine; else 50 ms
+    return why;
+}
+
+std::string times(const std::string& text, int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i) {
+        all += text;
+    }
+    return all;
+}
+
+bool too_many_ways(const std::string& gbnf) {
+    return refusal(gbnf).find("too many ways") != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("good grammars are taken") {
+    for (const std::string gbnf : {
+             R"(root ::= "yes" | "no")",
+             R"(root ::= [a-z]{0,2000})",
+             "root ::= item+\nitem ::= \"- \" [^\\n]+ \"\\n\"",
+             "root ::= \"[\" root \"]\" | \"x\"",
+             "root ::= \"{\" ws (\"a\" ws)? \"}\" ws # a comment\nws ::= [ \\t\\n]*",
+             R"(root ::= <[5]> "a")",
+         }) {
+        CAPTURE(gbnf);
+        CHECK(refusal(gbnf) == "");
+    }
+}
+
+TEST_CASE("what does not parse is named by its line") {
+    CHECK(refusal("root ::= a\na ::= \"x") == "grammar, in the rule on line 2: unexpected end of input");
+    CHECK(refusal("root ::= \"\\q\"") == "grammar, in the rule on line 1: unknown escape at \\q\"");
+    CHECK(refusal("root ::= \"a\" )") == "grammar, in the rule on line 1: expecting newline or end at )");
+    CHECK(refusal("root = \"a\"") == "grammar, in the rule on line 1: expecting ::= at = \"a\"");
+    CHECK(refusal("root ::= \"a\"{3,1}") == "grammar, line 1: a repetition ends below its start");
+    CHECK(refusal(std::string("root ::= \"\0\"", 12)) == "grammar has a NUL in it");
+    CHECK(refusal("") == "grammar has no rule \"root\"; an answer starts there");
+    CHECK(refusal("start ::= \"a\"") == "grammar has no rule \"root\"; an answer starts there");
+    CHECK(refusal("root ::= tail") == "grammar refers to \"tail\", and there is no such rule");
+    CHECK(refusal("root ::= <think> \"a\"").find("no vocab") != std::string::npos);
+}
+
+TEST_CASE("left recursion is refused, hidden or not") {
+    CHECK(
+        refusal("root ::= root \"a\" | \"b\"") ==
+        "grammar is left-recursive: the rule \"root\" may begin with itself"
+    );
+    CHECK(refusal("root ::= a\na ::= b\nb ::= a | \"x\"").find("left-recursive") != std::string::npos);
+    CHECK(
+        too_many_ways("root ::= a root \"x\" | \"y\"\na ::= b\nb ::= \"\"")
+    ); // which llama.cpp does not see
+}
+
+TEST_CASE("what is too large is refused before it is made") {
+    CHECK(refusal(R"(root ::= "a"{1,1000000})") == "grammar, line 1: repeats more than 2000 times");
+    CHECK(
+        refusal(R"(root ::= "a"{99999999999999999999999})") == "grammar, line 1: repeats more than 2000 times"
+    );
+    CHECK(refusal("root ::= " + times("[a-z]{0,2000} ", 8000)).find("too large") != std::string::npos);
+    CHECK(
+        refusal("root ::= \"" + times("abcdefghij", 1000) + "\"{1000}").find("too large") != std::string::npos
+    );
+    CHECK(
+        refusal(times("n", 100'000) + " ::= [a]{0,2000}\nroot ::= \"a\"").find("too large") !=
+        std::string::npos
+    );
+    CHECK(
+        refusal("root ::= \"" + times("x", 600'000) + "\"") == "grammar has 600011 bytes; 524288 are allowed"
+    );
+    CHECK(refusal("root ::= " + times("(", 100'000)) == "grammar, line 1: groups are nested deeper than 300");
+    CHECK(refusal("root ::= \"" + times("x", 300'000) + "\"") == "");
+}
+
+TEST_CASE("what can be read in too many ways is refused") {
+    CHECK(too_many_ways("root ::= " + times("\"a\"? ", 1000)));
+    CHECK(too_many_ways("root ::= \"x\" " + times("ws ", 8) + "\"y\"\nws ::= [ ]*"));
+    CHECK(too_many_ways("root ::= ([a-z]+ | [a-z0-9]+)*"));
+    CHECK(too_many_ways("root ::= ([a-z]+ \" \"?)+"));
+    CHECK(too_many_ways("root ::= (\"a\" | \"aa\")* \"b\""));
+    std::string nullable = "root ::= r0\n";
+    std::string first = "root ::= r0\n";
+    for (int i = 0; i < 40; ++i) {
+        const auto rule = "r" + std::to_string(i);
+        const auto next = "r" + std::to_string(i + 1);
+        nullable += rule + " ::= " + next + " " + next + "\n";
+        first += rule + " ::= " + next + " | " + next + " \"x\"\n";
+    }
+    CHECK(too_many_ways(nullable + "r40 ::= \"z\" | \"\"\n"));
+    CHECK(
+        refusal(first + "r40 ::= \"z\"\n").find("begin with each other in too many ways") != std::string::npos
+    );
+    std::string choices = "root ::= \"w\"";
+    for (int i = 0; i < 5000; ++i) {
+        choices += " | \"" + std::to_string(i) + "\"";
+    }
+    CHECK(too_many_ways(choices));
+}
+
+TEST_CASE("whatever is taken, llama.cpp takes too") {
+    const std::vector<std::string> parts = {"root", "a", "b",  "::=",  "\"x\"", "\"\"", "[a-z]", "[^\\n]",
+                                            "(",    ")", "|",  "*",    "+",     "?",    "{2}",   "{0,3}",
+                                            "{1,}", ".", "\n", "#c\n", "<[3]>", "\\"};
+    std::mt19937 random(7);
+    int taken = 0;
+    for (int i = 0; i < 20'000; ++i) {
+        std::string gbnf = "root ::= ";
+        for (auto left = 1 + random() % 12; left > 0; --left) {
+            gbnf += parts[random() % parts.size()] + (random() % 4 == 0 ? "" : " ");
+        }
+        gbnf += "\na ::= \"y\" b?\nb ::= [0-9] | a\n";
+        if (refusal(gbnf).empty()) {
+            CAPTURE(gbnf);
+            ++taken;
+            auto* grammar =
+                llama_grammar_init_impl(nullptr, gbnf.c_str(), "root", false, nullptr, 0, nullptr, 0);
+            REQUIRE(grammar != nullptr);
+            CHECK(llama_grammar_get_stacks(grammar).size() <= 600);
+            llama_grammar_free_impl(grammar);
+        }
+    }
+    CHECK(taken > 1000);
+}

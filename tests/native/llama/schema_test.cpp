@@ -1,0 +1,371 @@
+// Schemas: what is refused and where, and which answers a schema's grammar takes.
+#include "schema.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <llama-grammar.h>
+#include <memory>
+
+using namespace sotto::llama;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kPath = "response_format.json_schema.schema";
+
+std::string grammar_of(const std::string& schema) {
+    return grammar_of_schema(Json::parse(schema), kPath);
+}
+
+// What the schema is refused with, without the path up to the schema.
+std::string refusal(const std::string& schema, sotto_status status) {
+    try {
+        grammar_of(schema);
+    } catch (const Error& error) {
+        const std::string why = error.what();
+        CHECK_MESSAGE(error.status() == status, why);
+        CHECK_MESSAGE(why.starts_with(kPath), why);
+        return why.substr(std::string(kPath).size());
+    }
+    FAIL_CHECK(schema << " is not refused");
+    return "";
+}
+
+std::string wrong(const std::string& schema) {
+    return refusal(schema, SOTTO_ERROR_ARGUMENT);
+}
+
+// Up to the way out.
+std::string beyond(const std::string& schema) {
+    const auto why = refusal(schema, SOTTO_ERROR_UNSUPPORTED);
+    return why.substr(0, why.find(';'));
+}
+
+class Answers {
+public:
+    explicit Answers(const std::string& schema) {
+        const auto grammar = grammar_of(schema);
+        grammar_.reset(
+            llama_grammar_init_impl(nullptr, grammar.c_str(), "root", false, nullptr, 0, nullptr, 0)
+        );
+        REQUIRE_MESSAGE(grammar_ != nullptr, grammar);
+        start_ = llama_grammar_get_stacks(grammar_.get());
+    }
+
+    bool take(const std::string& answer) {
+        auto& stacks = llama_grammar_get_stacks(grammar_.get());
+        stacks = start_;
+        try {
+            llama_grammar_accept_str(*grammar_, answer);
+        } catch (const std::exception&) {
+            return false; // no way is left to read it
+        }
+        return std::any_of(stacks.begin(), stacks.end(), [](const auto& stack) { return stack.empty(); });
+    }
+
+private:
+    struct Free {
+        void operator()(llama_grammar* grammar) const { llama_grammar_free_impl(grammar); }
+    };
+    std::unique_ptr<llama_grammar, Free> grammar_;
+    llama_grammar_stacks start_;
+};
+
+void check(
+    const std::string& schema, std::initializer_list<const char*> good, std::initializer_list<const char*> bad
+) {
+    CAPTURE(schema);
+    Answers answers(schema);
+    for (const std::string answer : good) {
+        CHECK_MESSAGE(answers.take(answer), answer << " is not taken");
+    }
+    for (const std::string answer : bad) {
+        CHECK_MESSAGE(!answers.take(answer), answer << " is taken");
+    }
+}
+
+} // namespace
+
+TEST_CASE("what is malformed is named by its place") {
+    CHECK(wrong("3") == " is 3; it must be a schema: an object, true or false");
+    CHECK(
+        wrong(R"({"properties": {"age": {"type": "integer", "minimum": "x"}}})") ==
+        ".properties.age.minimum is \"x\"; it must be a number"
+    );
+    CHECK(
+        wrong(R"({"type": "text"})") == ".type is \"text\"; it must be \"null\", \"boolean\", \"number\", "
+                                        "\"integer\", \"string\", \"array\" or \"object\""
+    );
+    CHECK(wrong(R"({"type": []})") == ".type is empty; it must name a type");
+    CHECK(wrong(R"({"type": ["null", "null"]})") == ".type[1] is \"null\" for a second time");
+    CHECK(
+        wrong(R"({"items": {"enum": []}})") ==
+        ".items.enum is an empty array; it must be a list of at least one value"
+    );
+    CHECK(wrong(R"({"minLength": -1})") == ".minLength is -1; it must be a whole number from 0 on");
+    CHECK(wrong(R"({"maxItems": 1.5})") == ".maxItems is 1.5; it must be a whole number from 0 on");
+    CHECK(wrong(R"({"multipleOf": 0})") == ".multipleOf is 0; it must be a number greater than 0");
+    CHECK(wrong(R"({"anyOf": []})") == ".anyOf is an empty array; it must be a list of at least one schema");
+    CHECK(
+        wrong(R"({"anyOf": [{}, {"not": 1}]})") ==
+        ".anyOf[1].not is 1; it must be a schema: an object, true or false"
+    );
+    CHECK(wrong(R"({"required": "a"})") == ".required is \"a\"; it must be a list of names");
+    CHECK(wrong(R"({"required": [1]})") == ".required[0] is 1; it must be a string");
+    CHECK(wrong(R"({"properties": []})") == ".properties is an empty array; it must be an object of schemas");
+    CHECK(wrong(R"({"uniqueItems": 1})") == ".uniqueItems is 1; it must be true or false");
+    CHECK(wrong(R"({"exclusiveMinimum": true})") == ".exclusiveMinimum is true; it must be a number");
+    CHECK(
+        wrong(R"({"type": "integer", "minimum": 5, "maximum": 3})") ==
+        ".minimum is 5; it must be no more than the \"maximum\", 3"
+    );
+    CHECK(
+        wrong(R"({"type": "string", "minLength": 5, "maxLength": 3})") ==
+        ".minLength is 5; it must be no more than the \"maxLength\", 3"
+    );
+    CHECK(
+        wrong(R"({"required": ["a"], "additionalProperties": false})") ==
+        ".required[0] is \"a\", which is not in \"properties\", and there may be no other"
+    );
+}
+
+TEST_CASE("what allows nothing is refused") {
+    CHECK(wrong("false") == " allows no value at all");
+    CHECK(wrong(R"({"type": "string", "enum": [1, 2]})") == " allows no value at all");
+    CHECK(wrong(R"({"allOf": [{"type": "string"}, {"type": "null"}]})") == " allows no value at all");
+    CHECK(
+        wrong(R"({"type": "object", "properties": {"n": {"$ref": "#"}}, "required": ["n"]})") ==
+        " always holds one more of itself; make the member that does so optional, or allow null there"
+    );
+}
+
+TEST_CASE("references are followed, or named") {
+    CHECK(wrong(R"({"$ref": "#/$defs/a"})") == ".$ref is \"#/$defs/a\", and nothing in the schema is there");
+    CHECK(wrong(R"({"$ref": "#/x", "x": 3})") == ".$ref is \"#/x\", where there is no schema");
+    CHECK(beyond(R"({"$ref": "https://example.org/a.json"})") == ".$ref is \"https://example.org/a.json\"");
+    CHECK(
+        wrong(R"({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}})") ==
+        ".$defs.a.$ref leads back to itself; there must be an object or an array between"
+    );
+    CHECK(
+        wrong(R"({"$ref": "#/$defs/a", "$defs": {"a": {"minLength": "x"}}})") ==
+        ".$defs.a.minLength is \"x\"; it must be a whole number from 0 on"
+    );
+    check(
+        R"({"type": "object", "properties": {"next": {"$ref": "#"}}})",
+        {"{}", R"({"next":{"next":{}}})"},
+        {R"({"next":1})"}
+    );
+    // llama.cpp takes these two for one.
+    check(
+        R"({"prefixItems": [{"$ref": "#/$defs/a.b"}, {"$ref": "#/$defs/a-b"}],
+            "$defs": {"a.b": {"type": "null"}, "a-b": {"type": "boolean"}}})",
+        {"[null,true]"},
+        {"[null,null]", "[true,true]"}
+    );
+    check(R"({"$ref": "#/%24defs/a~1b~0", "$defs": {"a/b~": {"const": 1}}})", {"1"}, {"2"});
+}
+
+TEST_CASE("what no grammar can hold to is named, with a way out") {
+    CHECK(beyond(R"({"items": {"not": {}}})") == ".items.not cannot be held to");
+    CHECK(beyond(R"({"if": {}, "then": {}})") == ".if cannot be held to");
+    CHECK(beyond(R"({"patternProperties": {"a": {}}})") == ".patternProperties cannot be held to");
+    CHECK(beyond(R"({"propertyNames": {}})") == ".propertyNames cannot be held to");
+    CHECK(beyond(R"({"contains": {}})") == ".contains cannot be held to");
+    CHECK(beyond(R"({"dependentSchemas": {}})") == ".dependentSchemas cannot be held to");
+    CHECK(beyond(R"({"type": "array", "uniqueItems": true})") == ".uniqueItems cannot be held to");
+    CHECK(
+        beyond(R"({"type": "object", "minProperties": 1})") ==
+        ".minProperties is 1, more than are \"required\""
+    );
+    CHECK(
+        beyond(R"({"type": "object", "maxProperties": 1})") == ".maxProperties is 1, and more may be there"
+    );
+    CHECK(
+        beyond(R"({"type": "number", "multipleOf": 0.5})") == ".multipleOf cannot be held to in a \"number\""
+    );
+    CHECK(beyond(R"({"type": "string", "minLength": 5000})") == ".minLength is 5000");
+    CHECK(beyond(R"({"type": "array", "minItems": 5000})") == ".minItems is 5000");
+    CHECK(
+        beyond(R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})") ==
+        ".oneOf has branches [0] and [1], which may both hold of one value"
+    );
+    CHECK(
+        beyond(R"-({"type": "string", "pattern": "(?=a)"})-") ==
+        ".pattern is \"(?=a)\", and \"(?\" cannot be held to"
+    );
+    CHECK(
+        wrong(R"({"type": "string", "pattern": "(a"})") ==
+        ".pattern is \"(a\", which has a \"(\" that nothing closes"
+    );
+    CHECK(
+        beyond(R"({"type": "integer", "minimum": 1e20})") ==
+        " leaves numbers beyond 999999999999999 alone, which cannot be held to"
+    );
+}
+
+TEST_CASE("whole numbers keep their bounds") {
+    check(R"({"type": "integer"})", {"0", "-7", "12"}, {"1.5", "01", "\"1\""});
+    check(R"({"type": "integer", "minimum": 100})", {"100", "5000"}, {"10", "99", "-100", "0100"});
+    check(R"({"type": "integer", "maximum": -5})", {"-5", "-44"}, {"-4", "-05", "5"});
+    check(R"({"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 3.5})", {"2", "3"}, {"1", "4"});
+    check(
+        R"({"type": "integer", "minimum": 1, "maximum": 50, "multipleOf": 7})", {"7", "49"}, {"1", "50", "0"}
+    );
+}
+
+TEST_CASE("numbers keep their bounds") {
+    check(R"({"type": "number"})", {"-1.5e3", "0"}, {"1e999", "01", "."});
+    check(R"({"type": "number", "minimum": 0, "maximum": 1})", {"0", "1", "0.25"}, {"1.5", "-0.1", "2"});
+    check(
+        R"({"type": "number", "exclusiveMinimum": 0, "maximum": 0.57})",
+        {"0.57", "0.001"},
+        {"0", "0.0", "0.58"}
+    );
+    check(R"({"type": "number", "minimum": -2.75})", {"-2.75", "-2", "300.5"}, {"-2.76", "-3"});
+    check(R"({"type": "number", "maximum": -10.5})", {"-10.5", "-11"}, {"-10.4", "0", "1"});
+}
+
+TEST_CASE("strings keep their length, format and pattern") {
+    check(R"({"type": "string"})", {R"("aé\n\u00e9")"}, {"\"a", "\"\n\"", R"("\x")", R"("\ud800")"});
+    check(
+        R"({"type": "string", "minLength": 2, "maxLength": 3})",
+        {R"("ab")", R"("🗡🗡🗡")"},
+        {R"("a")", R"("abcd")"}
+    );
+    check(
+        R"({"type": "string", "format": "date"})", {R"("2024-02-28")"}, {R"("2024-02-31")", R"("2024-13-01")"}
+    );
+    check(
+        R"({"type": "string", "pattern": "^.\"$"})",
+        {R"("a\"")", R"("\"\"")"},
+        {R"("a"")", R"(""")", R"("\")"}
+    );
+    check(R"({"type": "string", "pattern": "^a+?$"})", {R"("a")", R"("aa")"}, {R"("")"});
+    check(R"({"type": "string", "pattern": "ice"})", {R"("ice")", R"("nice day")"}, {R"("day")"});
+    check(
+        R"({"type": "string", "pattern": "^[a-z]+$", "maxLength": 2})", {R"("ab")"}, {R"("abc")", R"("A")"}
+    );
+    check(
+        R"({"type": "string", "pattern": "^\\d\\s[^\\w]\\n$"})", {R"("1 !\n")"}, {R"("1 a\n")", "\"1 !\n\""}
+    );
+}
+
+TEST_CASE("objects have what they must and no more") {
+    check(
+        R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]})",
+        {R"({"a":1})", R"({"a":1,"b":[]})"},
+        {"{}", R"({"a":"x"})", R"({"a":1,"c":1})"}
+    );
+    check(
+        R"({"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "null"}})",
+        {R"({"a":1,"b":null})", R"({"aa":null})", "{}"},
+        {R"({"\u0061":null})", R"({"a":null})", R"({"b":1})", R"({"\":null})"}
+    );
+    check(
+        R"({"type": "object", "properties": {"]": {"const": 1}, "^": {"const": 2}}, "additionalProperties": {"const": 3}})",
+        {R"({"]":1,"^":2,"-":3})", R"({"^^":3})"},
+        {R"({"]":3})", R"({"^":3})"}
+    );
+    check(
+        R"({"type": "object", "required": ["a"], "additionalProperties": {"const": 1}})",
+        {R"({"a":1,"b":1})"},
+        {"{}"}
+    );
+    // A member's name that is that of one of llama.cpp's rules, to llama.cpp.
+    check(
+        R"({"type": "object", "properties": {"integral part": {"const": 1}, "n": {"type": "number"}},
+            "required": ["integral part", "n"]})",
+        {R"({"integral part":1,"n":7})"},
+        {}
+    );
+}
+
+TEST_CASE("schemas that are combined hold together") {
+    check(
+        R"({"allOf": [{"properties": {"a": {"type": "integer", "minimum": 3}}, "required": ["a"]},
+                      {"properties": {"a": {"maximum": 5}, "b": {"type": "null"}}}]})",
+        {R"({"a":4})", R"({"a":5,"b":null})"},
+        {"{}", R"({"a":2})", R"({"a":6})"}
+    );
+    check(
+        R"({"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}},
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}]})",
+        {R"({"a":1})", R"({"b":2})"},
+        {"{}"}
+    );
+    check(
+        R"({"oneOf": [{"type": "object", "properties": {"k": {"const": "a"}}, "required": ["k"]},
+                      {"type": "object", "properties": {"k": {"const": "b"}, "x": {}}, "required": ["k", "x"]}]})",
+        {R"({"k":"a"})", R"({"k":"b","x":1})"},
+        {R"({"k":"b"})", R"({"k":"c"})"}
+    );
+    check(
+        R"({"type": ["integer", "null"], "minimum": 5, "enum": [1, 7, null, "a"]})",
+        {"7", "null"},
+        {"1", "\"a\""}
+    );
+    check(
+        R"({"$ref": "#/$defs/n", "maximum": 3, "$defs": {"n": {"type": "integer", "minimum": 1}}})",
+        {"2"},
+        {"0", "4"}
+    );
+}
+
+TEST_CASE("lists keep their length and places") {
+    check(
+        R"({"type": "array", "items": {"type": "null"}, "minItems": 1, "maxItems": 2})",
+        {"[null]", "[null, null]"},
+        {"[]", "[null,null,null]", "[1]"}
+    );
+    check(
+        R"({"prefixItems": [{"const": 1}, {"const": 2}], "items": {"const": 3}, "minItems": 3})",
+        {"[1,2,3]"},
+        {"[1,2]", "[1,2,2]"}
+    );
+    check(R"({"items": [{"const": 1}, {"const": 2}]})", {"[1,2]"}, {"[2,1]"});
+    check(R"({"type": "array", "items": false})", {"[]"}, {"[1]"});
+}
+
+TEST_CASE("a long list of values shares what they begin with") {
+    Json values = Json::array();
+    for (int i = 0; i < 1500; ++i) {
+        values.push_back("word " + std::to_string(i));
+    }
+    Answers answers(Json{{"enum", values}}.dump());
+    CHECK(answers.take("\"word 7\""));
+    CHECK(answers.take("\"word 1499\""));
+    CHECK(!answers.take("\"word 1500\""));
+    CHECK(!answers.take("\"word \""));
+}
+
+TEST_CASE("huge schemas are refused, or made small, soon") {
+    Json members = Json::object();
+    for (int i = 0; i < 20; ++i) {
+        members["text" + std::to_string(i)] = {{"type", "string"}, {"maxLength", 1'000'000}};
+    }
+    Answers(Json{{"type", "object"}, {"properties", members}}.dump()).take("{}");
+    Json deep = {{"type", "null"}};
+    for (int i = 0; i < 100; ++i) {
+        deep = {{"type", "array"}, {"items", deep}};
+    }
+    CHECK(beyond(deep.dump()).find("nested deeper than 64 levels") != std::string::npos);
+    CHECK(
+        beyond(R"({"type": "string", "pattern": "^([a-z]+)*$"})").find("too many ways") != std::string::npos
+    );
+}
+
+TEST_CASE("arguments of a tool are an object whose members are seen") {
+    const auto held = held_schema(
+        Json::parse(
+            R"({"properties": {"a": {"type": "integer", "minimum": 5}}, "additionalProperties": true})"
+        ),
+        "tools[0].function.parameters",
+        "t0",
+        SchemaUse::Arguments
+    );
+    CHECK(held.schema["type"] == "object");
+    CHECK(held.schema["properties"]["a"]["maximum"] == 999'999'999'999'999);
+    CHECK(held.schema["additionalProperties"] == false);
+    CHECK(held_schema(Json::object(), "x", "t1", SchemaUse::Arguments).schema["type"] == "object");
+}

@@ -1,0 +1,157 @@
+// States outside the model: what is written is read, and nothing else is.
+#include <cstdint>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "core/state_blob.hpp"
+
+using sotto::state_blob;
+using sotto::state_payload;
+using sotto::state_size;
+
+namespace {
+
+const std::string kFits = R"({"model":"a1","kv_type":"f16","adapters":[]})";
+const std::string kRemembered = "what is remembered\0, with a NUL in it";
+
+// Why a blob is refused; empty: it is not.
+std::string refusal(std::string_view blob, std::string_view wanted = kFits) {
+    try {
+        state_payload(blob, wanted);
+        return "";
+    } catch (const sotto::Error& error) {
+        CHECK(error.status() == SOTTO_ERROR_MODEL);
+        return error.what();
+    }
+}
+
+std::string begins_with(std::string header) {
+    header.resize(sotto::kStateHeader);
+    return header;
+}
+
+// A number as the form has it.
+template <typename T>
+std::string bytes_of(T value) {
+    std::string bytes;
+    for (std::size_t i = 0; i < sizeof value; ++i, value = static_cast<T>(value >> 4 >> 4)) {
+        bytes += static_cast<char>(value & 0xFF);
+    }
+    return bytes;
+}
+
+} // namespace
+
+TEST_CASE("what is written is read") {
+    for (const auto& payload : {std::string(), kRemembered, std::string(100'000, 'x')}) {
+        const auto blob = state_blob(kFits, payload);
+        CHECK(blob.size() == sotto::kStateHeader + kFits.size() + payload.size());
+        CHECK(state_size(blob) == blob.size());
+        CHECK(state_payload(blob, kFits) == payload);
+    }
+    CHECK(state_payload(state_blob("", "x"), "") == "x");
+}
+
+TEST_CASE("the form is what it was in the first release") {
+    const auto blob = state_blob("{}", "remembered");
+    const std::string begins("SOTTO\0ST", 8);
+    CHECK(blob.substr(0, 24) == begins + bytes_of(1u) + bytes_of(2u) + bytes_of(std::uint64_t{10}));
+    CHECK(blob.substr(24, 8) == bytes_of(std::uint64_t{0x01EF0AD2C163556C}));
+    CHECK(blob.substr(32) == "{}remembered");
+}
+
+TEST_CASE("a state that is cut anywhere is refused") {
+    const auto blob = state_blob(kFits, kRemembered);
+    for (std::size_t size = 0; size < blob.size(); ++size) {
+        CAPTURE(size);
+        const auto why = refusal(std::string_view(blob).substr(0, size));
+        if (size < sotto::kStateHeader) {
+            CHECK(why == "the state is none: it does not begin like one");
+        } else {
+            CHECK(
+                why == "the state is cut: it has " + std::to_string(size) + " of its " +
+                           std::to_string(blob.size()) + " bytes"
+            );
+        }
+    }
+    CHECK_FALSE(refusal(blob + "x").empty());
+}
+
+TEST_CASE("a state of which any bit was changed is refused") {
+    const auto blob = state_blob(kFits, kRemembered);
+    for (std::size_t at = 0; at < blob.size(); ++at) {
+        for (int bit = 0; bit < 8; ++bit) {
+            CAPTURE(at);
+            CAPTURE(bit);
+            auto changed = blob;
+            changed[at] = static_cast<char>(changed[at] ^ 1 << bit);
+            CHECK_FALSE(refusal(changed).empty());
+        }
+    }
+    auto changed = blob;
+    changed.back() = '!';
+    CHECK(refusal(changed) == "the state is damaged: its checksum is another");
+}
+
+TEST_CASE("a state of a later version is refused by its version") {
+    auto blob = state_blob(kFits, kRemembered);
+    blob[8] = 2;
+    CHECK(refusal(blob) == "the state has version 2; this library reads version 1");
+}
+
+TEST_CASE("a state of something else is refused, and what differs is named") {
+    const auto of = [](const char* fingerprint) { return refusal(state_blob(fingerprint, kRemembered)); };
+    CHECK(
+        of(R"({"model":"a1","kv_type":"q8_0","adapters":[]})") ==
+        "the state is of another kv_type: \"q8_0\", and here it is \"f16\""
+    );
+    CHECK(
+        of(R"({"model":"b2","kv_type":"f16","adapters":[]})") ==
+        "the state is of another model: \"b2\", and here it is \"a1\""
+    );
+    CHECK(
+        of(R"({"model":"a1","kv_type":"f16"})") ==
+        "the state is of another adapters: none, and here it is an empty array"
+    );
+    for (const char* odd :
+         {R"({"model":"a1","kv_type":"f16","adapters":[],"more":1})", "no JSON", "[]", "", "\xFF"}) {
+        CHECK(of(odd) == "the state is of another model or library");
+    }
+}
+
+TEST_CASE("what a foreign state says of itself is told in short") {
+    const std::string deep = std::string(30'000, '[') + std::string(30'000, ']');
+    const auto nested = R"({"adapters":[],"kv_type":"f16","model":)" + deep + "}";
+    CHECK(
+        refusal(state_blob(nested, "")) ==
+        "the state is of another model: a JSON array, and here it is \"a1\""
+    );
+    const auto lengthy = R"({"adapters":"two\nlines)" + std::string(60'000, 'x') + "\"}";
+    const auto why = refusal(state_blob(lengthy, ""));
+    CHECK(why.size() < 300);
+    CHECK(why.find('\n') == std::string::npos);
+}
+
+TEST_CASE("a state that says that it is huge is refused before anything is made of it") {
+    const std::string begins = std::string("SOTTO\0ST", 8) + bytes_of(1u);
+    const auto says = [&](std::uint32_t fingerprint, std::uint64_t payload) {
+        return begins_with(begins + bytes_of(fingerprint) + bytes_of(payload));
+    };
+    for (const auto& [fingerprint, payload] :
+         {std::pair(UINT32_MAX, std::uint64_t{0}),
+          std::pair(0u, UINT64_MAX),
+          std::pair(65'537u, UINT64_MAX / 2)}) {
+        CHECK(
+            refusal(says(fingerprint, payload)) ==
+            "the state is damaged: it says that it is larger than can be"
+        );
+        CHECK_THROWS_AS(state_size(says(fingerprint, payload)), sotto::Error);
+    }
+    constexpr auto kMost = UINT64_MAX / 2;
+    CHECK(
+        state_size(says(10, kMost)) == sotto::kStateHeader + 10 + kMost
+    ); // whoever reads it has a limit of theirs
+    CHECK(refusal(says(10, kMost)).starts_with("the state is cut: it has 32 of its "));
+}
