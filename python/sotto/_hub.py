@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ._resume import bring
 from .engine import Progress
-from .errors import ModelLoadError, SottoError
+from .errors import ArgumentError, ModelLoadError, SottoError
+
+Transferred = Callable[[int, int], None]  # hears how many bytes are here, of how many
 
 HOUSE = "sotto/house"
 NOT_FOUND = -7
@@ -33,22 +37,55 @@ def locate(model_id: str, progress: Progress | None = None) -> str | None:
     path = os.path.expanduser(model_id)
     if model_id == HOUSE or os.path.exists(path):
         return None if model_id == HOUSE else path
+    wanted = parse(model_id)
+    if wanted is None:
+        return None  # a path, with no file at it
+    with _reasons(f"{model_id} is no file here, and cannot be had from Hugging Face"):
+        return _fetch(wanted, None if progress is None else _parts(progress))
+
+
+def pull(model_id: str, file: str | None, revision: str | None, transferred: Transferred) -> str:
+    """Downloads a model's file, or what is left of it; asks whether there is a newer one. Its path."""
+    wanted = parse(model_id)
+    if wanted is None or (file is not None and (wanted.file or wanted.quant)):
+        forms = "org/name, org/name:QUANT or org/name/file.gguf"
+        raise ArgumentError(f"{model_id} is no Hugging Face id; it must be {forms}, or org/name and a file")
+    wanted = wanted._replace(file=file or wanted.file, revision=revision)
+    with _reasons(f"{model_id} cannot be had from Hugging Face"):
+        return _download(wanted, transferred)
+
+
+class Wanted(NamedTuple):
+    """What an id asks for."""
+
+    repo: str
+    file: str | None
+    quant: str | None
+    revision: str | None = None
+
+
+def parse(model_id: str) -> Wanted | None:
+    """What a Hugging Face id asks for. None: it is none."""
     found = _ID.fullmatch(model_id)
     if found is None or found["repo"].endswith(".gguf"):
-        return None  # a path, with no file at it
+        return None
+    return Wanted(found["repo"], found["file"], found["quant"])
+
+
+@contextmanager
+def _reasons(what: str) -> Iterator[None]:
     try:
-        return _fetch(found["repo"], found["file"], found["quant"], progress)
+        yield
     except SottoError:
         raise
     except Exception as error:
         why = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        message = f"{model_id} is no file here, and cannot be had from Hugging Face: {why}"
-        raise ModelLoadError(message, NOT_FOUND) from error
+        raise ModelLoadError(f"{what}: {why}", NOT_FOUND) from error
 
 
 def choose(repo: str, files: Iterable[str], quant: str | None) -> str:
     """Which of a repository's files to load: the same one for the same files, whatever their order."""
-    weights = sorted((file for file in files if _is_model(file)), key=lambda file: (len(file), file))
+    weights = sorted((file for file in files if is_model(file)), key=lambda file: (len(file), file))
     whole = [file for file in weights if not _SPLIT.search(file)]
     for wanted in (quant,) if quant else PREFERENCE:
         named = re.compile(rf"(^|[-._/]){re.escape(wanted)}(?=[-._/])", re.IGNORECASE)
@@ -63,7 +100,8 @@ def choose(repo: str, files: Iterable[str], quant: str | None) -> str:
     raise ModelLoadError(f"{repo} holds {lacks}; name one of {', '.join(weights)}", NOT_FOUND)
 
 
-def _is_model(file: str) -> bool:
+def is_model(file: str) -> bool:
+    """Whether a repository's file holds a model's weights."""
     return file.lower().endswith(".gguf") and not _NOT_WEIGHTS.search(file)
 
 
@@ -77,17 +115,17 @@ def _whole(repo: str, file: str) -> str:
     return file
 
 
-def _fetch(repo: str, file: str | None, quant: str | None, progress: Progress | None) -> str:
-    file = _whole(repo, file) if file else None
-    cached = _cached_files(repo)
+def _fetch(wanted: Wanted, transferred: Transferred | None) -> str:
+    file = _whole(wanted.repo, wanted.file) if wanted.file else None
+    cached = _cached_files(wanted.repo)
     if cached is not None:
         try:
-            chosen = file or choose(repo, _files_in(cached), quant)
+            chosen = file or choose(wanted.repo, _files_in(cached), wanted.quant)
         except ModelLoadError:
             chosen = None  # the repository may hold more than the cache
         if chosen is not None and (cached / chosen).is_file():
             return str(cached / chosen)
-    return _download(repo, file, quant, progress)
+    return _download(wanted, transferred)
 
 
 def _cached_files(repo: str) -> Path | None:
@@ -102,13 +140,19 @@ def _files_in(folder: Path) -> list[str]:
     return [found.relative_to(folder).as_posix() for found in folder.rglob("*") if found.is_file()]
 
 
-def _download(repo: str, file: str | None, quant: str | None, progress: Progress | None) -> str:
+def _download(wanted: Wanted, transferred: Transferred | None) -> str:
     from huggingface_hub import HfApi, hf_hub_download
 
     endpoint = os.environ.get("HF_ENDPOINT") or None
-    file = file or choose(repo, HfApi(endpoint=endpoint).list_repo_files(repo), quant)
-    bar = None if progress is None else _bar(progress)
-    path = hf_hub_download(repo, file, endpoint=endpoint, tqdm_class=bar)
+    repo, revision = wanted.repo, wanted.revision
+    if wanted.file:
+        file = _whole(repo, wanted.file)
+    else:
+        listed = HfApi(endpoint=endpoint).list_repo_files(repo, revision=revision)
+        file = choose(repo, listed, wanted.quant)
+    bar = None if transferred is None else _bar(transferred)
+    bring(repo, file, revision, endpoint, bar)
+    path = hf_hub_download(repo, file, revision=revision, endpoint=endpoint, tqdm_class=bar)
     _check_hash(Path(path))
     return path
 
@@ -130,8 +174,12 @@ def _check_hash(path: Path) -> None:
         raise ModelLoadError(f"{path.name} arrived damaged: its SHA-256 is {digest.hexdigest()}", NOT_FOUND)
 
 
-def _bar(progress: Progress) -> Any:
-    """A progress bar's class, as huggingface_hub wants one, that draws nothing and tells `progress`."""
+def _parts(progress: Progress) -> Transferred:
+    return lambda got, whole: progress("download", min(1.0, got / whole))
+
+
+def _bar(transferred: Transferred) -> Any:
+    """A progress bar's class, as huggingface_hub wants one, that draws nothing and tells `transferred`."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]
@@ -142,6 +190,6 @@ def _bar(progress: Progress) -> Any:
         def update(self, n: float | None = 1) -> None:
             self.got += n or 0
             if self.whole:
-                progress("download", min(1.0, self.got / self.whole))
+                transferred(int(self.got), int(self.whole))
 
     return Bar

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from .. import __version__
+from ..commands.arguments import count, pace, seconds
 from ..engine import Engine
 from . import frames
 from .scene import Scene
@@ -16,10 +17,10 @@ from .view import Headless, Live, View
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `sotto demo` understands."""
-    parser.add_argument("--seconds", type=_positive, default=20.0, help="how long characters speak (20)")
-    parser.add_argument("--characters", type=_count, default=4, help="how many of them, 1 to 64 (4)")
+    parser.add_argument("--seconds", type=seconds, default=20.0, help="how long characters speak (20)")
+    parser.add_argument("--characters", type=count(1, 64), default=4, help="how many of them, 1 to 64 (4)")
     parser.add_argument(
-        "--target-tps", type=_not_negative, default=24.0, help="tokens per second each; 0: no pacing (24)"
+        "--target-tps", type=pace, default=24.0, help="tokens per second each; 0: no pacing (24)"
     )
     parser.add_argument(
         "--mode",
@@ -99,33 +100,3 @@ def summarize(
         "device": engine.describe()["device"],
         "sotto_version": __version__,
     }
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if value != value or value in (float("inf"), float("-inf")):
-        raise argparse.ArgumentTypeError(f"{text!r} is no {name}")
-    return value
-
-
-def _positive(text: str) -> float:
-    value = _number(text, "number of seconds")
-    if not 0.5 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"{text} is out of range; it must be from 0.5 to 86400")
-    return value
-
-
-def _not_negative(text: str) -> float:
-    value = _number(text, "pace")
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative; 0 means no pacing")
-    return value
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is out of range; it must be from 1 to 64")
-    return int(text)

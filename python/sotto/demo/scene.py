@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._lib import library_folder
 from ..engine import Engine
 from ..event import Event
+from .personas import personas
 
 PAUSE = 0.8  # seconds between a character's answer and the next question
 MAX_TOKENS = 64
@@ -86,12 +85,12 @@ class Scene:
 
     def __init__(self, engine: Engine, model: str, count: int) -> None:
         self.engine, self.model = engine, model
-        sheets = json.loads((library_folder() / "personas.json").read_text(encoding="utf-8"))
+        sheets = personas()
         self.characters = []
         for number in range(count):
             sheet, round_ = sheets[number % len(sheets)], number // len(sheets)
-            name = sheet["name"] + (f" {round_ + 1}" if round_ else "")
-            self.characters.append(Character(number, name, sheet["system"], sheet["questions"]))
+            name = sheet.name + (f" {round_ + 1}" if round_ else "")
+            self.characters.append(Character(number, name, sheet.system, sheet.questions))
         self.spoken: list[tuple[Character, str]] = []
 
     def begin_frame(self) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 from typing import Any
 
-from . import __version__
-from ._lib import library_folder
-from .engine import Engine
+from .. import __version__
+from .._lib import library_folder
+from ..engine import Engine
+from . import machine, screen
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +28,8 @@ def examine() -> dict[str, Any]:
         "library": str(library_folder()),
         "python": platform.python_version(),
         "system": platform.platform(),
-        "processor": {**found["cpu"], "name": _processor_name()},
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "processor": {**found["cpu"], "name": machine.processor_name()},
+        "memory_bytes": machine.memory_bytes(),
         "devices": [{"name": "cpu", "used": True}],
         "backends": found["backends"],
         "modules_passed_over": found["modules_passed_over"],
@@ -49,7 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show(report: dict[str, Any]) -> None:
     """Prints a report for people."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2))
@@ -72,14 +71,4 @@ def show(report: dict[str, Any]) -> None:
         table.add_row("backend", "[red]none: no model can run. Is the package whole? Reinstall it.[/red]")
     house = report["house_model"]
     table.add_row("house model", house["path"] if house["bytes"] else f"[red]missing: {house['path']}[/red]")
-    Console(soft_wrap=True).print(table)
-
-
-def _processor_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(
-                (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown"
-            )
-    except OSError:
-        return platform.processor() or "unknown"
+    screen.console().print(table)

@@ -1,0 +1,58 @@
+"""How exactly paced streams keep their time."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from ..._handle import raise_failure
+from ...engine import Engine
+from .speed import silence, story
+
+TARGET_TPS = 20.0
+
+
+def measure(engine: Engine, model: str, streams: int, seconds: float) -> dict[str, Any]:
+    """Gaps between a stream's tokens against those that were asked for, in milliseconds."""
+    engine.set_target_tps(TARGET_TPS)
+    gaps = _gaps(engine, model, streams, seconds)
+    engine.set_target_tps(0)
+    errors = sorted(abs(gap - 1000 / TARGET_TPS) for gap in gaps)
+    return {
+        "streams": streams,
+        "target_tps": TARGET_TPS,
+        "tps": round(1000 / statistics.mean(gaps), 2) if gaps else 0.0,
+        "gap_error_ms": {
+            "mean": round(statistics.mean(errors), 2) if gaps else None,
+            "p95": round(errors[int(0.95 * len(errors))], 2) if gaps else None,
+        },
+        "gaps": len(gaps),
+    }
+
+
+def _gaps(engine: Engine, model: str, streams: int, seconds: float) -> list[float]:
+    asked = streams
+    heard: dict[int, tuple[float, int]] = {  # when a stream last spoke, and its tokens by then
+        engine.submit("text", story(model, number)): (0.0, 0) for number in range(streams)
+    }
+    gaps: list[float] = []
+    began = now = time.perf_counter()
+    while now < began + seconds:
+        engine.wait(0.25)
+        now = time.perf_counter()
+        for event in engine.events():
+            if event.request not in heard:
+                continue
+            last, tokens = heard[event.request]
+            if event.kind == "text" and event.tokens > tokens:
+                if tokens:
+                    gaps.append((now - last) * 1000 / (event.tokens - tokens))
+                heard[event.request] = (now, event.tokens)
+            elif event.kind == "done":
+                raise_failure(event, refused=False)
+                del heard[event.request]
+                heard[engine.submit("text", story(model, asked))] = (0.0, 0)
+                asked += 1
+    silence(engine, list(heard))
+    return gaps

@@ -1,0 +1,93 @@
+"""`sotto chat` itself: its arguments, and which of its two ways is taken."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from ...engine import Engine
+from ...errors import ArgumentError
+from .. import arguments as types
+from .prompt import converse
+from .talk import AS_DEMO, Talk
+from .view import View
+
+_STOPPED = 130
+_FIELDS = ("temperature", "max_tokens", "seed")  # settings with an argument of their own
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `sotto chat` understands."""
+    parser.add_argument(
+        "model", nargs="?", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
+    )
+    parser.add_argument("--prompt", metavar="TEXT", help="ask this, print the answer, and leave")
+    parser.add_argument(
+        "--json", action="store_true", help="print one OpenAI chat completion; needs a prompt, or a pipe"
+    )
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument("--system", metavar="TEXT", default="", help="who the model is")
+    who.add_argument("--as", dest="persona", metavar="NAME", help="talk to one of the demo's characters")
+    parser.add_argument("--temperature", type=types.number, metavar="T", help="0: the likeliest words only")
+    parser.add_argument(
+        "--max-tokens", type=types.count(1, 2**31 - 1), metavar="N", help="the longest answer"
+    )
+    parser.add_argument("--seed", type=types.count(0, 2**32 - 1), metavar="N", help="makes chance repeatable")
+    parser.add_argument(
+        "--target-tps", type=types.pace, default=0.0, metavar="N", help="tokens a second; 0: all it can (0)"
+    )
+    parser.add_argument("--options", metavar="JSON", help='how to load the model, like {"context": 4096}')
+    types.add_engine_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Talks. Returns the exit status."""
+    at_prompt = arguments.prompt is None and sys.stdin.isatty()
+    if at_prompt and arguments.json:
+        raise ArgumentError("--json needs --prompt, or the question from a pipe")
+    question = "" if at_prompt else _question(arguments)
+    options = None if arguments.options is None else types.json_object("--options", arguments.options)
+    with Engine(**types.engine_options(arguments), mode="prioritize_compute") as engine:
+        talk = Talk(engine, options, View())
+        _prepare(talk, arguments)
+        talk.load(arguments.model)
+        if at_prompt:
+            return converse(talk)
+        return _once(talk, question, as_json=arguments.json)
+
+
+def _prepare(talk: Talk, arguments: argparse.Namespace) -> None:
+    asked: dict[str, Any] = {name: getattr(arguments, name) for name in _FIELDS}
+    if arguments.persona is not None:
+        talk.play(arguments.persona)
+        asked = {**AS_DEMO, **{name: value for name, value in asked.items() if value is not None}}
+    else:
+        talk.conversation.system = arguments.system
+    for name, value in asked.items():
+        if value is not None:
+            talk.settings.set(name, value)
+    talk.pace(arguments.target_tps)
+
+
+def _question(arguments: argparse.Namespace) -> str:
+    if arguments.prompt is not None:
+        question = str(arguments.prompt)
+    else:
+        try:
+            question = sys.stdin.buffer.read().decode()
+        except UnicodeDecodeError as error:
+            raise ArgumentError(f"the input is no UTF-8 text: {error.reason} at byte {error.start}") from None
+    if not question.strip():
+        raise ArgumentError("the question is empty; give --prompt TEXT, or write it to the pipe")
+    return question.strip()
+
+
+def _once(talk: Talk, question: str, *, as_json: bool) -> int:
+    if not as_json:
+        return _STOPPED if talk.answer(question).stopped else 0
+    talk.conversation.say(question)
+    response = json.loads(talk.engine.llm_chat_completion(talk.request()))
+    print(json.dumps(response, ensure_ascii=False, indent=2))
+    return 0

@@ -1,0 +1,65 @@
+"""The prompt: reads a line, answers it, and again."""
+
+from __future__ import annotations
+
+from ...errors import ArgumentError, SottoError
+from . import slash
+from .line import Lines
+from .talk import Talk
+from .view import BOLD
+
+_LEAVE = ("/exit", "/quit", "/bye")
+
+
+def converse(talk: Talk) -> int:
+    """Talks until the user leaves. Returns the exit status."""
+    talk.view.note(f"{slash.describe(talk)}. /help lists the commands, Ctrl-D leaves.")
+    if talk.model == "sotto/house" and not talk.conversation.system:
+        talk.view.note("The house model plays characters: /as Brenna lets you talk to an innkeeper.")
+    warned = False
+    with Lines(slash.WORDS) as lines:
+        while True:
+            try:
+                text = _read(talk, lines)
+            except EOFError:
+                talk.view.line("")
+                return 0
+            except KeyboardInterrupt:
+                talk.view.line("")
+                if warned:
+                    return 0
+                warned = True
+                talk.view.note("(Ctrl-C once more, or Ctrl-D, leaves)")
+                continue
+            warned = False
+            if text in _LEAVE:
+                return 0
+            _hear(talk, text)
+
+
+def _read(talk: Talk, lines: Lines) -> str:
+    text = lines.read("> ", BOLD if talk.view.colours else "").strip()
+    if text != "/multi":
+        return text
+    talk.view.note("(several lines; /end or Ctrl-D ends them, Ctrl-C drops them)")
+    written = []
+    try:
+        while (line := lines.read(". ")).strip() != "/end":
+            written.append(line)
+    except EOFError:
+        talk.view.line("")
+    text = "\n".join(written).strip()
+    return "/" + text if text.startswith("/") else text
+
+
+def _hear(talk: Talk, text: str) -> None:
+    try:
+        if text.startswith("/") and not text.startswith("//"):
+            slash.run(talk, text)
+        elif text:
+            talk.answer(text[1:] if text.startswith("//") else text)
+    except (SottoError, ArgumentError) as error:
+        talk.view.wrong(str(error))
+    except KeyboardInterrupt:  # while something loads
+        talk.view.line("")
+        talk.view.note("(stopped)")

@@ -1,0 +1,26 @@
+"""`sotto models` itself: a command of four commands."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import check, info, listing, pull
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `sotto models` understands."""
+    commands = parser.add_subparsers(dest="models_command", metavar="COMMAND", required=True)
+    for name, module, what in (
+        ("list", listing, "the models on this machine: the built-in one, and Hugging Face's cache"),
+        ("pull", pull, "download a model's file from Hugging Face, or what is left of it"),
+        ("check", check, "open files that nobody vouches for, in a process of their own"),
+        ("info", info, "what a model is, and the memory that it takes"),
+    ):
+        command = commands.add_parser(name, help=what, description=what)
+        command.set_defaults(run=module.run)
+        module.add_arguments(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Never called: each of the four sets its own."""
+    raise AssertionError(arguments.models_command)

@@ -1,0 +1,85 @@
+"""`sotto models list`: the models on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..._hub import HOUSE, is_model
+from ..._lib import library_folder
+from .. import screen
+from ..text import size
+from .gguf import architecture
+
+
+@dataclass(frozen=True)
+class Found:
+    """A model that needs no download. `id` is what other commands take."""
+
+    id: str
+    architecture: str | None
+    bytes: int
+    path: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `sotto models list` understands."""
+    parser.add_argument("--json", action="store_true", help="print one JSON array")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Lists them. Returns the exit status."""
+    found = [*_house(), *sorted(_cached(), key=lambda model: model.id)]
+    if arguments.json:
+        print(json.dumps([asdict(model) for model in found], indent=2))
+    else:
+        _show(found)
+    return 0
+
+
+def _house() -> list[Found]:
+    path = library_folder() / "house.gguf"
+    return [_found(HOUSE, path)] if path.exists() else []
+
+
+def _cached() -> list[Found]:
+    from huggingface_hub import CacheNotFound, scan_cache_dir
+
+    try:
+        repos = scan_cache_dir().repos
+    except CacheNotFound:
+        return []
+    models: dict[str, Found] = {}
+    for repo in repos:
+        for revision in sorted(repo.revisions, key=lambda one: "main" in one.refs, reverse=True):
+            for file in revision.files:
+                name = file.file_path.relative_to(revision.snapshot_path).as_posix()
+                if repo.repo_type != "model" or not is_model(name):
+                    continue
+                # Only what `main` was goes by its id; files of other revisions go by their path.
+                known = f"{repo.repo_id}/{name}" if "main" in revision.refs else str(file.file_path)
+                models.setdefault(known, _found(known, file.file_path))
+    return list(models.values())
+
+
+def _found(known: str, path: Path) -> Found:
+    return Found(known, architecture(path), path.stat().st_size, str(path))
+
+
+def _show(found: list[Found]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("model", "architecture"):
+        table.add_column(column, overflow="fold")
+    table.add_column("size", justify="right")
+    table.add_column("path", style="dim", overflow="fold")
+    for model in found:
+        path = "" if model.id == model.path else model.path
+        table.add_row(*map(escape, (model.id, model.architecture or "?", size(model.bytes), path)))
+    screen.console().print(table)
+    if not any(model.id != HOUSE for model in found):
+        print("\nThere is none of Hugging Face's. `sotto models pull org/name` fetches one.")

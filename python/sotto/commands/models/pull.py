@@ -1,0 +1,40 @@
+"""`sotto models pull`: downloads a model's file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from ..._hub import pull
+from .. import progress
+from ..text import size
+
+_INTERRUPTED = 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `sotto models pull` understands."""
+    parser.add_argument("id", help="org/name, org/name:QUANT or org/name/file.gguf")
+    parser.add_argument("--file", metavar="F", help="this file of the repository")
+    parser.add_argument("--revision", metavar="R", help="a branch, a tag or a commit (main)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Downloads. Returns the exit status."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # we draw our own
+    try:
+        with progress.download(arguments.file or arguments.id) as told:
+            path = pull(arguments.id, arguments.file, arguments.revision, told)
+    except KeyboardInterrupt:
+        print("sotto: stopped; the same command goes on from there", file=sys.stderr)
+        return _INTERRUPTED
+    bytes_ = Path(path).stat().st_size
+    if arguments.json:
+        print(json.dumps({"id": arguments.id, "path": path, "bytes": bytes_}, indent=2))
+    else:
+        print(f"{path} ({size(bytes_)})")
+    return 0

@@ -1,0 +1,91 @@
+"""Progress bars on stderr, where that is a terminal; else nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..engine import Engine
+
+Told = Callable[[str, float], None]
+Bytes = Callable[[int, int], None]  # how many are here, of how many
+
+_WORDS = {"download": "downloading", "load": "loading"}
+
+
+def shown() -> bool:
+    """Whether somebody could see a bar."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def fractions(what: str) -> Iterator[Told]:
+    """A bar for each part of some work, told from 0 to 1. They vanish at the end.
+
+    Drawn only when told, and by whoever tells: nothing disturbs a measurement meanwhile.
+    """
+    if not shown():
+        yield lambda part, done: None
+        return
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with _bars(*columns, transient=True, auto_refresh=False) as bars:
+        tasks: dict[str, Any] = {}
+
+        def told(part: str, done: float) -> None:
+            if part not in tasks:
+                title = f"{_WORDS.get(part, part)} {what}".strip()
+                tasks[part] = bars.add_task(_plain(title), total=1.0)
+            bars.update(tasks[part], completed=done)
+            bars.refresh()
+
+        yield told
+
+
+@contextmanager
+def download(what: str) -> Iterator[Bytes]:
+    """A bar for a transfer: bytes, speed, time left. It stays, as a record."""
+    if not shown():
+        yield lambda got, whole: None
+        return
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn(), DownloadColumn()),
+        *(TransferSpeedColumn(), TimeRemainingColumn(compact=True, elapsed_when_finished=True)),
+    )
+    with _bars(*columns) as bars:
+        task = bars.add_task(_plain(what), total=None, visible=False)
+
+        def told(got: int, whole: int) -> None:
+            bars.update(task, completed=got, total=whole or None, visible=True)
+
+        yield told
+
+
+def load(engine: Engine, model: str, **options: Any) -> None:
+    """Loads a model, and shows how far it got."""
+    with fractions(model) as told:
+        engine.load_model(model, progress=told, **options)
+
+
+def _bars(*columns: Any, **options: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(*columns, console=Console(stderr=True), **options)
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
