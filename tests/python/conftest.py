@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,4 +101,16 @@ def real_engine() -> Iterator[sotto.Engine]:
     """An engine on the llama module, with the house model. One thread does not wait for another."""
     with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
         engine.load_model("sotto/house")
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sotto.Engine]:
+    """An engine with models of random weights, one of each kind, that babble any byte."""
+    folder = tmp_path_factory.mktemp("models")
+    subprocess.run([sys.executable, str(ROOT / "tests" / "data" / "make_tiny.py"), str(folder)], check=True)
+    with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
+        engine.load_model("tiny", path=folder / "tiny.gguf", options={"parallel": 4})
+        for name in ("twin", "tools", "window", "recurrent", "hybrid"):
+            engine.load_model(name, path=folder / f"tiny-{name}.gguf")
         yield engine

@@ -1,0 +1,99 @@
+"""Answers that are held to a JSON schema, on a tiny model whose random weights know nothing of JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import sotto
+from conftest import ROOT
+from schemas import Maker
+
+pytestmark = pytest.mark.real
+
+SCHEMAS = 500
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sotto.Engine]:
+    """An engine with the model `tiny`, which says any byte."""
+    folder = tmp_path_factory.mktemp("models")
+    subprocess.run([sys.executable, str(ROOT / "tests" / "data" / "make_tiny.py"), str(folder)], check=True)
+    with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
+        engine.load_model("tiny", path=Path(folder) / "tiny.gguf", options={"parallel": 4})
+        yield engine
+
+
+def ask(schema: Any, **fields: Any) -> str:
+    """A request for an answer that keeps to a schema."""
+    format_ = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    messages = [{"role": "user", "content": "who guards the gate"}]
+    return json.dumps({"model": "tiny", "messages": messages, "response_format": format_, **fields})
+
+
+def test_answers_keep_to_their_schema(tiny: sotto.Engine) -> None:
+    cut = 0
+    for number in range(SCHEMAS):
+        schema = Maker(number).document()
+        jsonschema.Draft202012Validator.check_schema(schema)
+        (choice,) = json.loads(
+            tiny.llm_chat_completion(ask(schema, temperature=1, seed=number, max_tokens=400))
+        )["choices"]
+        if choice["finish_reason"] == "length":
+            cut += 1
+            continue
+        said = choice["message"]["content"]
+        try:
+            jsonschema.Draft202012Validator(schema).validate(json.loads(said))
+        except (ValueError, jsonschema.ValidationError) as error:
+            pytest.fail(f"schema {number}, {json.dumps(schema)}, has the answer {said!r}: {error}")
+    assert cut < SCHEMAS / 20, f"{cut} of {SCHEMAS} answers were cut short"
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"type": "text"}, 'schema.type is "text"; it must be'),
+        (
+            {"properties": {"age": {"minimum": "x"}}},
+            'schema.properties.age.minimum is "x"; it must be a number',
+        ),
+        ({"enum": []}, "schema.enum is an empty array"),
+        ({"$ref": "#/$defs/none"}, 'schema.$ref is "#/$defs/none", and nothing in the schema is there'),
+        (False, "schema allows no value at all"),
+    ],
+)
+def test_a_wrong_schema_is_named_by_its_place(tiny: sotto.Engine, schema: Any, why: str) -> None:
+    with pytest.raises(sotto.ArgumentError) as caught:
+        tiny.llm_chat_completion(ask(schema))
+    assert "response_format.json_schema." + why in str(caught.value)
+
+
+def test_a_schema_beyond_grammars_is_refused_with_a_way_out(tiny: sotto.Engine) -> None:
+    with pytest.raises(
+        (sotto.ArgumentError, sotto.InferenceError), match="uniqueItems cannot be held to; leave it out"
+    ):
+        tiny.llm_chat_completion(ask({"type": "array", "uniqueItems": True}))
+
+
+@pytest.mark.parametrize(
+    ("grammar", "why"),
+    [
+        ("root ::= root", "left-recursive"),
+        ("root ::= " + '"a"? ' * 200, "too many ways"),
+        ('root ::= "a"{1,1000000}', "more than 2000 times"),
+        ("root ::= missing", "there is no such rule"),
+        ('start ::= "a"', "no rule"),
+    ],
+)
+def test_an_impossible_grammar_is_refused(tiny: sotto.Engine, grammar: str, why: str) -> None:
+    request = {"model": "tiny", "messages": [{"role": "user", "content": "a"}], "grammar": grammar}
+    with pytest.raises(sotto.ArgumentError, match=why):
+        tiny.llm_chat_completion(json.dumps(request))
