@@ -1,0 +1,319 @@
+"""How fast models read and write through the C ABI, beside llama-bench on the same llama.cpp.
+
+There are two peers: llama.cpp built as we build it, and as its users get it (OpenMP). All use as many
+threads, the same batch and flash attention, the same depths. Runs are interleaved and medians told; a run
+during which others used the processors is made again. The ratios are to the peer that is built the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from peers import ROOT, peers
+
+sys.path.insert(0, str(ROOT / "tests" / "data"))
+from make_synthetic import synthetic, vocabulary  # needs the path above
+
+PROMPT, DEPTHS = 512, (0, 512)
+LIMITS = {
+    "decode_ratio": 0.97,
+    "prefill_ratio": 0.97,
+    "house_decode_ratio": 0.85,
+    "house_prefill_ratio": 0.85,
+}
+TIMES = {"110m": 3, "1b": 1, "house": 5}  # that each figure is taken in one run: what is short is noisy
+QUICK_TIMES = {"110m": 1, "1b": 1, "house": 5}
+MOST_OTHERS_PCT = 4.0  # of all processors' time, used by others during a run
+MOST_OTHERS_TO_GO_ON_PCT = 20.0  # a run during which it is more is ended
+HOUSE = ROOT / "samples" / "house_model"
+
+Row = tuple[str, int]  # "read" or "write", depth
+Speeds = dict[Row, list[float]]  # tokens a second
+
+
+@dataclass
+class Model:
+    """A model, words that are tokens of it, and what was measured on it."""
+
+    name: str
+    path: Path
+    words: list[str]
+    times: int  # that each figure is taken in one run
+    ends: bool  # whether its answers would end by themselves
+    prompts: dict[int, int] = field(default_factory=dict)  # depth -> tokens that ours read there
+    speeds: dict[str, list[Speeds]] = field(default_factory=dict)  # who -> runs
+    others_pct: list[float] = field(default_factory=list)
+
+
+class Busy:
+    """How much of the processors' time went to others than the commands run in between."""
+
+    def __init__(self) -> None:
+        self.began, self.own, self.busy = time.monotonic(), own_seconds(), busy_seconds()
+
+    def others_pct(self, running: float = 0.0) -> float:
+        """So far, of all processors; `running` seconds are those of a child that has not ended."""
+        passed = (time.monotonic() - self.began) * (os.cpu_count() or 1)
+        others = busy_seconds() - self.busy - (own_seconds() - self.own) - running
+        return max(0.0, 100 * others / passed)
+
+
+def busy_seconds() -> float:
+    """Seconds that processors have worked since the machine started; 0 where it cannot be known."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return own_seconds()
+    user, nice, system, _, _, irq, soft, steal = map(int, stat.read_text().split()[1:9])
+    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds() -> float:
+    """Seconds that this process and its children have worked."""
+    return sum(os.times()[:4])
+
+
+def house_words() -> list[str]:
+    """Words of the house model's vocabulary."""
+    known = json.loads((HOUSE / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    words = [token[1:] for token in known if token.startswith("\u0120")]
+    return [word for word in words if len(word) > 2 and word.isascii() and word.isalpha() and word.islower()]
+
+
+def synthetic_words() -> list[str]:
+    """Words of the synthetic models' vocabulary."""
+    return [token[1:] for token, _, _ in vocabulary() if token.startswith("\u2581") and len(token) == 4]
+
+
+class Disturbed(Exception):
+    """Others take so much of the processors that a run says nothing, and may last for minutes."""
+
+
+def said(command: list[Any], patient: bool) -> Any:
+    """The JSON that a command prints. It is ended where others disturb it, if there is time for another."""
+    busy = Busy()
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
+        while True:
+            try:
+                printed, _ = process.communicate(timeout=1)
+                break
+            except subprocess.TimeoutExpired:
+                own = seconds_of(process.pid)
+                if patient and busy.others_pct(own) > MOST_OTHERS_TO_GO_ON_PCT:
+                    process.kill()
+                    raise Disturbed from None
+        if process.returncode != 0:
+            errors.seek(0)
+            sys.exit(f"{errors.read().decode()}\n{command[0]} failed with {process.returncode}")
+    return json.loads(printed)
+
+
+def seconds_of(process: int) -> float:
+    """Seconds that a running child has worked."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def run_ours(bench: Path, model: Model, threads: int, tokens: int, words: Path, patient: bool) -> Speeds:
+    """One run of our own bench."""
+    depths = ",".join(map(str, DEPTHS))
+    speeds: Speeds = {}
+    asked = [bench, model.path, threads, PROMPT, tokens, depths, words, model.times]
+    asked += ["ignore_eos"] if model.ends else []
+    for row in said(asked, patient)["rows"]:
+        if row["what"] == "read":
+            model.prompts[row["depth"]] = row["tokens"]
+        speeds.setdefault((row["what"], row["depth"]), []).append(row["tps"])
+    return speeds
+
+
+def run_peer(bench: Path, model: Model, threads: int, tokens: int, patient: bool) -> Speeds:
+    """One run of a peer's, on as many tokens."""
+    speeds: Speeds = {}
+    for depth in DEPTHS:
+        sizes = ["-p", model.prompts[depth], "-n", tokens, "-d", depth, "-b", PROMPT, "-ub", PROMPT]
+        setting = ["-m", model.path, "-t", threads, "-fa", 1, "-r", model.times, "-o", "json"]
+        for row in said([bench, *sizes, *setting], patient):
+            speeds["read" if row["n_prompt"] else "write", depth] = row["samples_ts"]
+    return speeds
+
+
+def undisturbed(run: Callable[[bool], Speeds], model: Model, patience_s: float) -> Speeds:
+    """A run during which nobody else worked; the least disturbed one once patience is at an end."""
+    end = time.monotonic() + patience_s
+    tries: list[tuple[float, Speeds]] = []
+    while True:
+        wait_for_rest(end)
+        busy = Busy()
+        try:
+            speeds = run(time.monotonic() < end)
+        except Disturbed:
+            continue
+        tries.append((busy.others_pct(), speeds))
+        if tries[-1][0] <= MOST_OTHERS_PCT or time.monotonic() > end:
+            break
+    others, speeds = min(tries, key=lambda one: one[0])
+    model.others_pct.append(round(others, 1))
+    return speeds
+
+
+def wait_for_rest(end: float) -> None:
+    """Until others leave the processors alone for a second, or patience is at an end."""
+    while time.monotonic() < end:
+        busy = Busy()
+        time.sleep(1)
+        if busy.others_pct() <= MOST_OTHERS_PCT:
+            return
+
+
+def measure(model: Model, arguments: argparse.Namespace, benches: dict[str, Path]) -> None:
+    """All runs on one model, everyone in turn."""
+    ours = arguments.build / "bench" / "sotto_bench_decode"
+    threads, tokens = arguments.threads, arguments.tokens
+    with tempfile.TemporaryDirectory() as folder:
+        words = Path(folder) / "words"
+        words.write_text("\n".join(model.words))
+        runs: dict[str, Callable[[bool], Speeds]] = {
+            "ours": lambda patient: run_ours(ours, model, threads, tokens, words, patient),
+            **{
+                who: lambda patient, bench=bench: run_peer(bench, model, threads, tokens, patient)
+                for who, bench in benches.items()
+            },
+        }
+        runs["ours"](False)  # the file is in memory from here on
+        for turn in range(arguments.rounds):
+            order = list(runs) if turn % 2 == 0 else list(reversed(runs))
+            for who in order:
+                speeds = undisturbed(runs[who], model, arguments.patience)
+                model.speeds.setdefault(who, []).append(speeds)
+                print(f"{model.name} {who} {shown(speeds)}", file=sys.stderr, flush=True)
+
+
+def shown(speeds: Speeds) -> str:
+    """For who looks on."""
+    return ", ".join(
+        f"{what}@{depth} {statistics.median(all_):.1f}" for (what, depth), all_ in speeds.items()
+    )
+
+
+def rows(model: Model) -> list[dict[str, Any]]:
+    """What was measured on a model: medians, in tokens a second."""
+    made = []
+    for row in model.speeds["ours"][0]:
+        medians = {
+            who: statistics.median(tps for run in runs for tps in run[row])
+            for who, runs in model.speeds.items()
+        }
+        ratios = {
+            f"ratio_to_{who}": round(medians["ours"] / tps, 3)
+            for who, tps in medians.items()
+            if who != "ours"
+        }
+        tps = {f"{who}_tps": round(median, 2) for who, median in medians.items()}
+        tokens = model.prompts[row[1]] if row[0] == "read" else None
+        made.append(
+            {"what": row[0], "depth": row[1], **({"tokens": tokens} if tokens else {}), **tps, **ratios}
+        )
+    return made
+
+
+def worst(models: list[dict[str, Any]], what: str) -> float | None:
+    """The least ratio to the peer that is built the same."""
+    ratios = [row["ratio_to_same"] for model in models for row in model["rows"] if row["what"] == what]
+    return min(ratios) if ratios else None
+
+
+def report(models: list[Model], arguments: argparse.Namespace) -> dict[str, Any]:
+    """All figures."""
+    told = [
+        {
+            "name": model.name,
+            "bytes": model.path.stat().st_size,
+            "rows": rows(model),
+            "others_pct": max(model.others_pct),
+        }
+        for model in models
+    ]
+    house = [model for model in told if model["name"] == "house"]
+    made = [model for model in told if model["name"] != "house"]
+    figures = {
+        "decode_ratio": worst(made, "write"),
+        "prefill_ratio": worst(made, "read"),
+        "house_decode_ratio": worst(house, "write"),
+        "house_prefill_ratio": worst(house, "read"),
+    }
+    passed = all(figures[name] >= limit for name, limit in LIMITS.items() if figures[name] is not None)
+    setting = {
+        "threads": arguments.threads,
+        "batch": PROMPT,
+        "flash_attention": True,
+        "tokens": arguments.tokens,
+        "rounds": arguments.rounds,
+        "cores": os.cpu_count(),
+        "processor": processor(),
+    }
+    return {**figures, "models": told, "setting": setting, "limits": LIMITS, "ok": passed}
+
+
+def processor() -> str:
+    """Its name."""
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text().splitlines() if told.exists() else []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def main() -> int:
+    """Prints one JSON object."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print the object on one line")
+    parser.add_argument("--build", type=Path, required=True, help="the folder of a release build with tests")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each side; all cores")
+    parser.add_argument("--models", default="110m,1b,house", help="which; 110m,1b,house")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each")
+    parser.add_argument("--tokens", type=int, default=64, help="how many are written")
+    parser.add_argument(
+        "--patience", type=float, default=120, help="seconds to wait for a machine at rest, per run"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the small models, three rounds, one peer, no patience"
+    )
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.models, arguments.rounds, arguments.patience = "110m,house", 3, 0
+    times = QUICK_TIMES if arguments.quick else TIMES
+    models = [
+        Model(name, HOUSE / "house.gguf", house_words(), times[name], ends=True)
+        if name == "house"
+        else Model(name, synthetic(name), synthetic_words(), times[name], ends=False)
+        for name in arguments.models.split(",")
+    ]
+    benches = peers(stock=not arguments.quick)
+    for model in models:
+        measure(model, arguments, benches)
+    figures = report(models, arguments)
+    print(json.dumps(figures, indent=None if arguments.json else 2))
+    return 0 if figures["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
