@@ -162,7 +162,9 @@ void Control::answer(Slot& slot) {
     for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
         streams.push_back(std::make_unique<Stream>(reply, i, *entry, target_tps_, world_.clock.now()));
     }
-    streams_.reserve(std::max(streams_.capacity(), 2 * (streams_.size() + streams.size())));
+    if (const auto needed = streams_.size() + streams.size(); needed > streams_.capacity()) {
+        streams_.reserve(2 * needed);
+    }
     teller_.accepted(slot);
     struct Undo { // where there is no memory to schedule them all
         Scheduler& scheduler;

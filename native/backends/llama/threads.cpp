@@ -9,7 +9,9 @@ ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t 
     if (!pool) {
         auto wanted = ggml_threadpool_params_default(static_cast<int>(threads));
         wanted.prio = GGML_SCHED_PRIO_NORMAL;
-        wanted.poll = 0; // between graphs they sleep: those cores are the game's
+        // Between graphs they sleep: those cores are the game's. But where compute comes first they look out
+        // for the next graph for some milliseconds; to be woken for each token would cost a tenth of it.
+        wanted.poll = thread_class == SOTTO_THREAD_NORMAL ? 1 : 0;
         pool.reset(ggml_threadpool_new(&wanted));
     }
     return pool.get();
