@@ -17,8 +17,9 @@ from typing import Any
 from conftest import ENVIRONMENT
 
 _START = """
-import fcntl, sys, termios
+import fcntl, signal, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may ignore
 from sotto.cli import main
 sys.exit(main())
 """
