@@ -181,6 +181,10 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
         return;
     }
     teller_.done(reply->slot, status, why);
+    if (reply->prompted.answers == 1) { // thousands may end at once
+        conclude(stream);
+        return;
+    }
     for (const auto& other : streams_) {
         if (other->reply == reply && other->state != Stream::State::over) {
             conclude(*other);
