@@ -64,7 +64,8 @@ enum {
     SOTTO_OP_TEMPLATE   = 6, /**< The prompt that a chat completion's `messages` make. */
     /**
      * Works through the prompt of a chat (`messages`) or text (`prompt`) completion, answers
-     * nothing, and saves what the model then remembers to the file `path`.
+     * nothing, and saves what the model then remembers to the file `path`. A cancel that comes
+     * while it is being written leaves the file.
      */
     SOTTO_OP_SAVE = 7,
     /** Has the model remember the state in the file `path`, for the next prompt that begins so. */

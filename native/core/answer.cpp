@@ -177,6 +177,8 @@ Heard Answer::take() {
     if (heard.deltas.empty() && !ended()) { // they are told with the text that they are of
         heard_.logprobs = std::exchange(heard.logprobs, {});
     }
+    heard.tokens = tokens_;
+    heard.last = ended();
     return heard;
 }
 

@@ -22,7 +22,7 @@ public:
     virtual std::string read(std::string_view text, bool last) = 0;
 };
 
-// While a step works for it, the compute thread's; the control thread's otherwise.
+// While a job works for it, the compute thread's; the control thread's otherwise.
 class Answer {
 public:
     explicit Answer(const Prompted& prompted);
@@ -39,7 +39,6 @@ public:
 
     bool ended() const noexcept { return !said_.reason.empty(); }
     const Said& said() const noexcept { return said_; }
-    std::uint32_t tokens() const noexcept { return tokens_; }
 
 private:
     void end(const char* reason) { said_.reason = reason; }

@@ -65,6 +65,8 @@ struct Heard {
     std::vector<Delta> deltas;
     std::vector<Call> calls;           // that are whole
     std::vector<std::string> logprobs; // JSON, of the tokens that are new
+    std::uint32_t tokens = 0;          // of the answer so far
+    bool last = false;                 // the answer is whole
 };
 
 // All of an answer.

@@ -12,10 +12,10 @@ std::int32_t SOTTO_CALL gate(void* context) {
 
 void open(Job& job, const Hooks& hooks) {
     if (job.op == SOTTO_OP_RESTORE) {
-        job.opened.result = restore_state(*job.model, *job.path, hooks);
+        job.opened.result = restore_state(*job.entry->model, *job.path, hooks);
         return;
     }
-    job.opened = job.model->open_stream(job.op, *job.body, job.index);
+    job.opened = job.entry->model->open_stream(job.op, *job.body, job.index);
 }
 
 // Reads what a stream generated, by its backend.
@@ -38,18 +38,20 @@ void hear(Job& job) noexcept {
             if (work.status < 0) {
                 throw Error(work.status, reason_of(work.why));
             }
-            BackendReader reader(*job.model, work.stream);
+            auto& model = *job.entry->model;
+            BackendReader reader(model, work.stream);
             auto& stream = *job.streams[i];
             stream.answer.hear(work, reader);
-            if (stream.reply->op == SOTTO_OP_SAVE && stream.answer.ended()) {
-                stream.saved = save_state(*job.model, work.stream, stream.reply->prompted.path);
+            job.heard[i] = stream.answer.take();
+            if (stream.reply->op == SOTTO_OP_SAVE && stream.answer.ended() && !job.abort.load()) {
+                stream.saved = save_state(model, work.stream, stream.reply->prompted.path);
             }
         };
         attempt(body, [&](sotto_status status, const char* why) { failure.set(status, why); });
     }
 }
 
-void step(Job& job, ThreadClass thread_class) {
+void step(Job& job) {
     std::vector<sotto_work*> shares;
     shares.reserve(job.work.size());
     for (auto& work : job.work) {
@@ -60,12 +62,28 @@ void step(Job& job, ThreadClass thread_class) {
         .count = static_cast<std::uint32_t>(shares.size()),
         .work = shares.data(),
         .threads = job.threads,
-        .thread_class = static_cast<sotto_thread_class>(thread_class),
+        .thread_class = static_cast<sotto_thread_class>(job.thread_class),
         .gate = gate,
         .context = &job,
     };
-    job.model->step(step); // cancelled: the shares say that nothing was done, and that is all there is to it
+    job.entry->model->step(
+        step
+    ); // cancelled: the shares say that nothing was done, and that is all there is to it
     hear(job);
+}
+
+// Whether each of its streams gave a token, and has more to give.
+bool goes_on(const Job& job) noexcept {
+    if (job.failure || job.work.empty() || job.abort.load()) {
+        return false;
+    }
+    for (std::size_t i = 0; i < job.work.size(); ++i) {
+        const auto& work = job.work[i];
+        if (job.failures[i] || work.generated == 0 || work.remaining != 0 || job.heard[i].last) {
+            return false;
+        }
+    }
+    return true;
 }
 
 } // namespace
@@ -89,14 +107,18 @@ void Compute::prepare(ThreadClass thread_class) {
     }
 }
 
-void Compute::start(Job& job, ThreadClass thread_class) noexcept {
-    auto& worker = workers_[static_cast<std::size_t>(thread_class)];
+void Compute::start(Job& job) noexcept {
+    auto& worker = worker_of(job);
     worker.job.store(&job, std::memory_order_release);
     worker.wake.notify();
 }
 
-bool Compute::take_back() noexcept {
-    return done_.exchange(false, std::memory_order_acquire);
+void Compute::follow_with(Job& job) noexcept {
+    worker_of(job).follower.store(&job, std::memory_order_release);
+}
+
+bool Compute::hold_back(Job& job) noexcept {
+    return worker_of(job).follower.exchange(nullptr, std::memory_order_acquire) != nullptr;
 }
 
 void Compute::work(Worker& worker, ThreadClass thread_class) {
@@ -111,26 +133,32 @@ void Compute::work(Worker& worker, ThreadClass thread_class) {
     while (!stopping_.load()) {
         const auto seen = worker.wake.value();
         if (Job* job = worker.job.exchange(nullptr, std::memory_order_acquire)) {
-            run(*job, thread_class);
-            done_.store(true, std::memory_order_release);
-            finished_.notify();
+            while (job != nullptr) {
+                run(*job);
+                Job* next =
+                    goes_on(*job) ? worker.follower.exchange(nullptr, std::memory_order_acquire) : nullptr;
+                job->followed = next != nullptr;
+                job->done.store(true, std::memory_order_release); // it is the control thread's from here on
+                finished_.notify();
+                job = next;
+            }
         } else if (!stopping_.load()) {
             worker.wake.wait(seen, -1);
         }
     }
 }
 
-void Compute::run(Job& job, ThreadClass thread_class) noexcept {
+void Compute::run(Job& job) noexcept {
     const auto body = [&] {
         for (void* stream : job.closing) {
-            job.model->close_stream(stream);
+            job.entry->model->close_stream(stream);
         }
         if (job.opens) {
             const Zone zone(hooks_, "sotto open stream");
             open(job, hooks_);
         } else if (!job.work.empty()) {
             const Zone zone(hooks_, "sotto step");
-            step(job, thread_class);
+            step(job);
         }
     };
     attempt(body, [&](sotto_status status, const char* why) { job.failure.set(status, why); });

@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "core/settings.hpp"
 #include "core/stream.hpp"
-#include "module/backend.hpp"
 #include "platform/signal.hpp"
 #include "platform/thread.hpp"
 
@@ -19,8 +18,10 @@ namespace sotto {
 
 // What the control thread hands over, and gets back when it is done.
 struct Job {
-    Model* model = nullptr;
-    std::vector<void*> closing; // streams to close, first of all
+    ModelEntry* entry = nullptr; // that has the model
+    ThreadClass thread_class = ThreadClass::normal;
+    std::vector<Stream*> streams; // that it works for
+    std::vector<void*> closing;   // streams to close, first of all
 
     // Opening a stream:
     bool opens = false;
@@ -31,12 +32,14 @@ struct Job {
     StreamInfo opened;                 // out
 
     // Or a step:
-    std::vector<sotto_work> work;
-    std::vector<Stream*> streams;  // who hears what each share gave
+    std::vector<sotto_work> work;  // of each stream
+    std::vector<Heard> heard;      // out: what each share gave
     std::vector<Failure> failures; // out: of each share
     std::uint32_t threads = 1;
 
-    Failure failure; // out: of the opening, or of the whole step
+    Failure failure;               // out: of the opening, or of the whole step
+    bool followed = false;         // out: the job that was to follow is under way
+    std::atomic<bool> done{false}; // out, last of all
     std::atomic<bool> abort{false};
 };
 
@@ -50,27 +53,33 @@ public:
     // Starts the thread of that class, if it was not yet.
     void prepare(ThreadClass thread_class);
 
-    // Runs a job on the thread of that class, which is prepared. The job before must have been taken back.
-    void start(Job& job, ThreadClass thread_class) noexcept;
+    // Runs a job on the thread of its class, which is prepared. The job before must be done.
+    void start(Job& job) noexcept;
 
-    // Whether the job has ended since it was started. Says so once.
-    bool take_back() noexcept;
+    // A job that follows the one under way, on the same thread and without a pause, if all streams of that
+    // one have more to say.
+    void follow_with(Job& job) noexcept;
+    // Whether that job has not begun, and will not.
+    bool hold_back(Job& job) noexcept;
 
 private:
     // Threads that went idle may not come back without privileges, so there is one of each class.
     struct Worker {
         std::thread thread;
         std::atomic<Job*> job{nullptr};
+        std::atomic<Job*> follower{nullptr};
         Signal wake;
     };
 
+    Worker& worker_of(const Job& job) noexcept {
+        return workers_[static_cast<std::size_t>(job.thread_class)];
+    }
     void work(Worker& worker, ThreadClass thread_class);
-    void run(Job& job, ThreadClass thread_class) noexcept;
+    void run(Job& job) noexcept;
 
     const Hooks& hooks_;
     Signal& finished_;
     Worker workers_[2];
-    std::atomic<bool> done_{false};
     std::atomic<bool> stopping_{false};
 };
 

@@ -72,6 +72,9 @@ bool Control::work() {
     }
     bool worked = take_notes();
     worked = take_loader_notes() || worked;
+    if (worked) {
+        hold_back(); // something else may be due before
+    }
     worked = take_job_back() || worked;
     retune();
     free_idle_leavers();
@@ -263,7 +266,8 @@ void Control::hand_to_loader(ModelEntry& entry) noexcept {
 
 void Control::free_idle_leavers() noexcept {
     for (const auto& entry : world_.registry.entries()) {
-        const bool idle = entry->open_streams == 0 && job_entry_ != entry.get() && !entry->with_loader;
+        const bool idle = entry->open_streams == 0 && (job_ == nullptr || job_->entry != entry.get()) &&
+                          !entry->with_loader;
         if (entry->state == ModelEntry::State::leaving && idle) {
             hand_to_loader(*entry);
         }

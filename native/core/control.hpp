@@ -69,11 +69,15 @@ private:
 
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;
-    void stepped(Stream& stream, const sotto_work& work);
+    void stepped(Stream& stream, const sotto_work& work, const Heard& heard);
     void answered(Stream& stream, std::string response) noexcept;
     bool start_job();
     bool start_closing();
-    void begin(std::unique_ptr<Job> job, ModelEntry& entry) noexcept;
+    std::unique_ptr<Job> job_of(ModelEntry& entry) const;
+    std::unique_ptr<Job> job_of(const Slice& slice) const;
+    void begin(std::unique_ptr<Job> job) noexcept;
+    void look_ahead() noexcept;
+    void hold_back() noexcept;
     ThreadClass thread_class() const noexcept;
     Limits limits() const noexcept;
     std::uint32_t threads() const noexcept;
@@ -93,10 +97,8 @@ private:
     std::vector<std::unique_ptr<Stream>> streams_;
     float target_tps_;
 
-    std::unique_ptr<Job> job_; // under way, or null
-    ThreadClass job_class_ = ThreadClass::normal;
-    ModelEntry* job_entry_ = nullptr;
-    std::vector<Stream*> job_streams_; // whose shares they are, in the order of the job's work
+    std::unique_ptr<Job> job_;  // under way, or null
+    std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams
 
     std::atomic<bool> stopping_{false};
     bool leaving_ = false; // stopping_ was seen

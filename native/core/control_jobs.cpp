@@ -43,17 +43,42 @@ bool Control::start_job() {
     if (streams_.empty()) {
         return false;
     }
-    job_class_ = thread_class();
-    compute_.prepare(job_class_);
+    compute_.prepare(thread_class());
     const auto slice = scheduler_->next(world_.clock.now(), limits());
     if (slice.kind == Slice::Kind::none) {
         return false;
     }
+    begin(job_of(slice));
+    look_ahead();
+    return true;
+}
+
+bool Control::start_closing() {
+    for (const auto& entry : world_.registry.entries()) {
+        if (!entry->closing.empty()) {
+            compute_.prepare(thread_class());
+            auto job = job_of(*entry);
+            job->closing = entry->closing; // a copy, so that what was reserved stays
+            entry->closing.clear();
+            begin(std::move(job));
+            return true;
+        }
+    }
+    return false;
+}
+
+std::unique_ptr<Job> Control::job_of(ModelEntry& entry) const {
     auto job = std::make_unique<Job>();
-    ModelEntry& entry = slice.entry();
-    std::vector<Stream*> streams;
+    job->entry = &entry;
+    job->thread_class = thread_class();
+    job->threads = threads();
+    return job;
+}
+
+std::unique_ptr<Job> Control::job_of(const Slice& slice) const {
+    auto& entry = slice.entry();
+    auto job = job_of(entry);
     for (const auto& share : slice.shares) {
-        streams.push_back(share.stream);
         sotto_work work{};
         work.struct_size = sizeof work;
         work.tokens = share.tokens;
@@ -62,60 +87,73 @@ bool Control::start_job() {
         job->work.push_back(work);
         job->streams.push_back(share.stream);
     }
+    job->heard.resize(job->work.size());
     job->failures.resize(job->work.size());
     if (slice.kind == Slice::Kind::open) {
+        const auto& stream = *job->streams.front();
         job->opens = true;
-        job->op = streams.front()->reply->op;
-        job->body = &streams.front()->reply->body;
-        job->index = streams.front()->index;
-        job->path = &streams.front()->reply->prompted.path;
+        job->op = stream.reply->op;
+        job->body = &stream.reply->body;
+        job->index = stream.index;
+        job->path = &stream.reply->prompted.path;
         entry.closing.reserve(entry.closing.size() + entry.open_streams + 1); // so that retire() cannot fail
         ++entry.open_streams;
     }
-    job_streams_ = std::move(streams);
-    begin(std::move(job), entry);
-    return true;
+    return job;
 }
 
-bool Control::start_closing() {
-    for (const auto& entry : world_.registry.entries()) {
-        if (!entry->closing.empty()) {
-            job_class_ = thread_class();
-            compute_.prepare(job_class_);
-            auto job = std::make_unique<Job>();
-            job->closing = entry->closing; // a copy, so that what was reserved stays
-            entry->closing.clear();
-            job_streams_.clear();
-            begin(std::move(job), *entry);
-            return true;
-        }
-    }
-    return false;
-}
-
-void Control::begin(std::unique_ptr<Job> job, ModelEntry& entry) noexcept {
-    job->model = entry.model.get();
-    job->threads = threads();
+void Control::begin(std::unique_ptr<Job> job) noexcept {
     job_ = std::move(job);
-    job_entry_ = &entry;
-    for (Stream* stream : job_streams_) {
+    for (Stream* stream : job_->streams) {
         stream->busy = true;
     }
-    compute_.start(*job_, job_class_);
+    compute_.start(*job_);
+}
+
+// Has the compute thread go on by itself where there is nothing else to do: to ask here before each token
+// costs more time than the smallest models need for it.
+void Control::look_ahead() noexcept {
+    const auto closes = [](const auto& entry) { return !entry->closing.empty(); };
+    const auto& entries = world_.registry.entries();
+    const bool steps = job_ != nullptr && !job_->opens && !job_->work.empty();
+    if (!steps || std::any_of(entries.begin(), entries.end(), closes) ||
+        !scheduler_->goes_on(world_.clock.now())) {
+        return;
+    }
+    const auto body = [&] {
+        Slice slice{Slice::Kind::step, {}};
+        for (Stream* stream : job_->streams) {
+            slice.shares.push_back({stream, 0});
+        }
+        next_ = job_of(slice);
+        next_->thread_class = job_->thread_class;
+        compute_.follow_with(*next_);
+    };
+    attempt(body, [](sotto_status, const char*) {}); // it is only later by the way through here
+}
+
+void Control::hold_back() noexcept {
+    if (next_ != nullptr && compute_.hold_back(*next_)) {
+        next_.reset();
+    }
 }
 
 bool Control::take_job_back() noexcept {
-    if (job_ == nullptr || !compute_.take_back()) {
+    if (job_ == nullptr || !job_->done.load(std::memory_order_acquire)) {
         return false;
     }
     const auto job = std::move(job_);
-    job_entry_->open_streams -= static_cast<std::uint32_t>(job->closing.size());
-    job_entry_ = nullptr;
-    for (Stream* stream : job_streams_) {
-        stream->busy = false;
+    if (job->followed) {
+        job_ = std::move(next_);
+    } else {
+        hold_back();
     }
-    for (std::size_t i = 0; i < job_streams_.size(); ++i) {
-        Stream& stream = *job_streams_[i];
+    job->entry->open_streams -= static_cast<std::uint32_t>(job->closing.size());
+    for (Stream* stream : job->streams) {
+        stream->busy = job_ != nullptr;
+    }
+    for (std::size_t i = 0; i < job->streams.size(); ++i) {
+        Stream& stream = *job->streams[i];
         if (job->opens) {
             opened(*job, stream);
         } else if (stream.state == Stream::State::over) {
@@ -124,11 +162,12 @@ bool Control::take_job_back() noexcept {
             fail(stream, failure.status, failure.why);
         } else {
             attempt(
-                [&] { stepped(stream, job->work[i]); },
+                [&] { stepped(stream, job->work[i], job->heard[i]); },
                 [&](sotto_status status, const char* why) { fail(stream, status, why); }
             );
         }
     }
+    look_ahead();
     return true;
 }
 
@@ -151,18 +190,17 @@ void Control::opened(Job& job, Stream& stream) noexcept {
     }
 }
 
-void Control::stepped(Stream& stream, const sotto_work& work) {
+void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard) {
     stream.stepped(work.remaining, work.generated != 0, world_.clock.now());
-    const auto heard = stream.answer.take();
     if (stream.reply->op == SOTTO_OP_SAVE) {
-        if (stream.answer.ended()) {
+        if (heard.last) {
             answered(stream, std::move(stream.saved));
         }
         return;
     }
     teller_.heard(stream, heard);
-    if (stream.answer.ended()) {
-        teller_.finished(stream, heard.deltas.empty() ? heard.logprobs : std::vector<std::string>());
+    if (heard.last) {
+        teller_.finished(stream, heard);
         conclude(stream);
     }
 }
@@ -203,9 +241,13 @@ void Control::conclude(Stream& stream) noexcept {
 // nobody wants it any more.
 void Control::retire(Stream& stream) noexcept {
     if (stream.busy) {
-        job_->abort = std::all_of(job_streams_.begin(), job_streams_.end(), [](const Stream* other) {
-            return other->state == Stream::State::over;
-        });
+        const auto over = [](const Stream* other) { return other->state == Stream::State::over; };
+        const bool unwanted = std::all_of(job_->streams.begin(), job_->streams.end(), over);
+        for (Job* job : {job_.get(), next_.get()}) {
+            if (job != nullptr) {
+                job->abort = unwanted;
+            }
+        }
     } else if (stream.handle != nullptr) {
         stream.entry.closing.push_back(std::exchange(stream.handle, nullptr));
     }

@@ -58,6 +58,13 @@ Slice FirstCome::next(std::int64_t now, const Limits& limits) {
     return slice;
 }
 
+bool FirstCome::goes_on(std::int64_t now) const {
+    return std::all_of(streams_.begin(), streams_.end(), [&](const Stream* stream) {
+        const bool speaks = stream->state == Stream::State::speaking && !stream->pacer.has_rate();
+        return stream->busy ? speaks : !is_due(*stream, now);
+    });
+}
+
 std::int64_t FirstCome::wake() const {
     auto earliest = kNever;
     for (const Stream* stream : streams_) {

@@ -15,6 +15,7 @@ public:
     void add(Stream& stream) override;
     void remove(Stream& stream) override;
     Slice next(std::int64_t now, const Limits& limits) override;
+    bool goes_on(std::int64_t now) const override;
     std::int64_t wake() const override;
 
 private:

@@ -24,6 +24,8 @@ public:
     // When the next token may be computed.
     std::int64_t due() const noexcept { return rate_ > 0 && count_ > 0 ? due_at(count_) : INT64_MIN; }
 
+    bool has_rate() const noexcept { return rate_ > 0; }
+
     // A token was handed out.
     void spoke(std::int64_t now) noexcept {
         if (count_ == 0 || (rate_ > 0 && now - due_at(count_) > period())) {

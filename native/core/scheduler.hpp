@@ -43,6 +43,10 @@ public:
     // What to do now; Kind::none if nothing is due.
     virtual Slice next(std::int64_t now, const Limits& limits) = 0;
 
+    // Whether the streams of the step under way, those that are busy, will all be due as soon as it has
+    // ended, and nothing else is due before them.
+    virtual bool goes_on(std::int64_t now) const = 0;
+
     // When something will be due by itself; kNever if nothing will.
     virtual std::int64_t wake() const = 0;
 };

@@ -25,8 +25,10 @@ void write_file(const std::string& path, std::string_view bytes) {
     auto partial = whole;
     partial += ".partial";
     std::error_code failed;
+    bool begun = false;
     {
         std::ofstream file(partial, std::ios::binary);
+        begun = file.is_open();
         file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
         file.close();
         failed = file ? std::error_code() : std::make_error_code(std::errc::io_error);
@@ -36,7 +38,9 @@ void write_file(const std::string& path, std::string_view bytes) {
     }
     if (failed) {
         std::error_code ignored;
-        std::filesystem::remove(partial, ignored);
+        if (begun) { // else it is none of ours
+            std::filesystem::remove(partial, ignored);
+        }
         throw Error(
             SOTTO_ERROR_STATE, "path is \"" + path + "\", which cannot be written: is there room, and leave?"
         );

@@ -52,7 +52,7 @@ public:
     ModelEntry& entry;
     State state = State::waiting;
     void* handle = nullptr;      // the backend's, once opened
-    bool busy = false;           // part of the job under way
+    bool busy = false;           // part of a job under way
     std::uint32_t remaining = 0; // prompt tokens left
     std::uint64_t served = 0;    // when it had a slice last, counted in slices
     Pacer pacer;

@@ -6,12 +6,6 @@
 namespace sotto {
 namespace {
 
-std::unique_ptr<Event> event_of(const Stream& stream, std::unique_ptr<Event> event) {
-    event->tokens = stream.answer.tokens();
-    event->index = stream.index;
-    return event;
-}
-
 sotto_event_kind kind_of(Delta::Kind kind) {
     switch (kind) {
     case Delta::Kind::reasoning:
@@ -39,6 +33,13 @@ std::unique_ptr<Event> Teller::make(Slot& slot, sotto_event_kind kind) const {
     event->kind = kind;
     event->request = slot.id.load(std::memory_order_relaxed);
     event->user = slot.asked.user;
+    return event;
+}
+
+std::unique_ptr<Event> Teller::make(const Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const {
+    auto event = make(stream.reply->slot, kind);
+    event->tokens = tokens;
+    event->index = stream.index;
     return event;
 }
 
@@ -75,46 +76,38 @@ void Teller::progress(Slot& slot, float progress) {
 }
 
 void Teller::heard(Stream& stream, const Heard& heard) {
+    auto& reply = *stream.reply;
     auto logprobs = heard.logprobs;
-    for (const auto& one : heard.deltas) {
-        if (stream.reply->chunked || one.kind != Delta::Kind::call) {
-            delta(stream, one, logprobs);
-            logprobs.clear(); // the first of them has told
+    for (const auto& delta : heard.deltas) {
+        if (!reply.chunked && delta.kind == Delta::Kind::call) {
+            continue; // told when it is whole
+        }
+        auto event = make(stream, kind_of(delta.kind), heard.tokens);
+        event->text = delta.text;
+        if (reply.chunked) {
+            event->json = reply.writer.chunk(stream.index, delta, logprobs);
+        }
+        tell(reply.slot, std::move(event));
+        logprobs.clear(); // the first of them has told
+    }
+    for (const auto& call : heard.calls) {
+        if (!reply.chunked) {
+            auto event = make(stream, SOTTO_EVENT_TOOL_CALL, heard.tokens);
+            event->text = call.name;
+            event->json = Writer::call(call);
+            tell(reply.slot, std::move(event));
         }
     }
-    if (!stream.reply->chunked) {
-        for (const auto& one : heard.calls) {
-            call(stream, one);
-        }
-    }
 }
 
-void Teller::delta(Stream& stream, const Delta& delta, const std::vector<std::string>& logprobs) {
-    auto& slot = stream.reply->slot;
-    auto event = event_of(stream, make(slot, kind_of(delta.kind)));
-    event->text = delta.text;
-    if (stream.reply->chunked) {
-        event->json = stream.reply->writer.chunk(stream.index, delta, logprobs);
-    }
-    tell(slot, std::move(event));
-}
-
-void Teller::call(Stream& stream, const Call& call) {
-    auto& slot = stream.reply->slot;
-    auto event = event_of(stream, make(slot, SOTTO_EVENT_TOOL_CALL));
-    event->text = call.name;
-    event->json = Writer::call(call);
-    tell(slot, std::move(event));
-}
-
-void Teller::finished(Stream& stream, const std::vector<std::string>& last) {
+void Teller::finished(Stream& stream, const Heard& heard) {
     auto& reply = *stream.reply;
     auto& slot = reply.slot;
     const auto& said = stream.answer.said();
     const bool over = reply.left == 1;
     auto counts = reply.counts;
     add(counts, stream.counts());
-    auto finish = event_of(stream, make(slot, SOTTO_EVENT_FINISH));
+    auto finish = make(stream, SOTTO_EVENT_FINISH, heard.tokens);
     finish->text = said.reason;
     std::unique_ptr<Event> usage;
     std::string response;
@@ -122,9 +115,10 @@ void Teller::finished(Stream& stream, const std::vector<std::string>& last) {
         reply.said[stream.index] = said;
         response = over ? reply.writer.response(reply.said, counts) : "";
     } else {
-        finish->json = reply.writer.last_chunk(stream.index, said.reason, last, stream.counts());
+        const auto untold = heard.deltas.empty() ? heard.logprobs : std::vector<std::string>();
+        finish->json = reply.writer.last_chunk(stream.index, said.reason, untold, stream.counts());
         if (over && reply.prompted.include_usage) {
-            usage = event_of(stream, make(slot, SOTTO_EVENT_USAGE));
+            usage = make(stream, SOTTO_EVENT_USAGE, heard.tokens);
             usage->json = reply.writer.usage_chunk(counts);
         }
     }

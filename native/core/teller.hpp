@@ -21,8 +21,8 @@ public:
     // What is new of a stream's answer.
     void heard(Stream& stream, const Heard& heard);
     // A stream's answer is whole: the reason, and after the last of a request, the usage and the end.
-    // `last`: log probabilities that no chunk has told.
-    void finished(Stream& stream, const std::vector<std::string>& last);
+    // `heard`: what came last, which was told.
+    void finished(Stream& stream, const Heard& heard);
     // The response to an operation that took no step.
     void answered(Slot& slot, std::string response) noexcept;
     // The last event of a request that is no answer, or failed. The slot is not to be used any more.
@@ -30,8 +30,7 @@ public:
 
 private:
     std::unique_ptr<Event> make(Slot& slot, sotto_event_kind kind) const;
-    void delta(Stream& stream, const Delta& delta, const std::vector<std::string>& logprobs);
-    void call(Stream& stream, const Call& call);
+    std::unique_ptr<Event> make(const Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const;
     void tell(Slot& slot, std::unique_ptr<Event> event) noexcept;
     void end(Slot& slot, sotto_status status) noexcept;
 

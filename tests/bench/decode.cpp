@@ -116,14 +116,17 @@ public:
         }
     }
 
-    // Of `prompt_` tokens after `depth` that are remembered. At depth 0 the model's first token may be, too.
+    // Of `prompt_` tokens after `depth` that are remembered.
     void read(std::uint32_t depth) {
         const auto held = depth == 0 ? "" : sentence(depth - begin_, kHeld);
-        ask(depth == 0 ? sentence(1, kOther) : held, 1);
-        const auto told = ask(held + sentence(depth == 0 ? prompt_ - begin_ : prompt_, kRead), 1);
+        if (depth != 0) {
+            ask(held, 1);
+        }
+        const auto words = depth == 0 ? prompt_ - begin_ : prompt_;
+        const auto told = ask(held + sentence(words, kRead), 1, depth != 0);
         const auto read = number(told.json, "prompt_n");
         const auto cached = number(told.json, "cache_n");
-        if (depth == 0 ? cached > begin_ : cached != depth) {
+        if (cached != depth) {
             die("of " + std::to_string(depth) + " tokens " + std::to_string(cached) + " were remembered");
         }
         tell("read", depth, read, number(told.json, "prompt_ms"), milliseconds(told.submitted, told.done));
@@ -160,9 +163,10 @@ private:
         return made;
     }
 
-    Told ask(const std::string& prompt, std::uint32_t tokens) {
+    Told ask(const std::string& prompt, std::uint32_t tokens, bool reuse = true) {
         const auto body = R"({"model": "m", "temperature": 0, "ignore_eos": )" +
-                          std::string(ignore_eos_ ? "true" : "false") + R"(, "max_tokens": )" +
+                          std::string(ignore_eos_ ? "true" : "false") + R"(, "cache_prompt": )" +
+                          std::string(reuse ? "true" : "false") + R"(, "max_tokens": )" +
                           std::to_string(tokens) + R"(, "prompt": ")" + prompt + R"("})";
         auto desc = SOTTO_INIT(sotto_request_desc);
         desc.op = SOTTO_OP_TEXT;
@@ -215,7 +219,7 @@ private:
         rows += row;
     }
 
-    enum Kind : unsigned { kWarm, kOther, kRead, kHeld };
+    enum Kind : unsigned { kWarm, kRead, kHeld };
 
     sotto_engine* engine_ = nullptr;
     std::vector<std::string> words_;

@@ -1,8 +1,10 @@
 """How fast models read and write through the C ABI, beside llama-bench on the same llama.cpp.
 
 There are two peers: llama.cpp built as we build it, and as its users get it (OpenMP). All use as many
-threads, the same batch and flash attention, the same depths. Runs are interleaved and medians told; a run
-during which others used the processors is made again. The ratios are to the peer that is built the same.
+threads, the same batch and flash attention, the same depths. Runs are interleaved; a run during which
+others used the processors is made again. Speeds are medians. A ratio is the median of those of each turn,
+whose runs followed one another: processors that others share drift by a tenth within minutes. The ratios
+told first are to the peer that is built the same.
 """
 
 from __future__ import annotations
@@ -33,8 +35,7 @@ LIMITS = {
     "house_decode_ratio": 0.85,
     "house_prefill_ratio": 0.85,
 }
-TIMES = {"110m": 3, "1b": 1, "house": 5}  # that each figure is taken in one run: what is short is noisy
-QUICK_TIMES = {"110m": 1, "1b": 1, "house": 5}
+TIMES = {"110m": 1, "1b": 1, "house": 5}  # that each figure is taken in one run: what is short is noisy
 MOST_OTHERS_PCT = 4.0  # of all processors' time, used by others during a run
 MOST_OTHERS_TO_GO_ON_PCT = 20.0  # a run during which it is more is ended
 HOUSE = ROOT / "samples" / "house_model"
@@ -222,8 +223,8 @@ def rows(model: Model) -> list[dict[str, Any]]:
             for who, runs in model.speeds.items()
         }
         ratios = {
-            f"ratio_to_{who}": round(medians["ours"] / tps, 3)
-            for who, tps in medians.items()
+            f"ratio_to_{who}": round(ratio(model.speeds["ours"], runs, row), 3)
+            for who, runs in model.speeds.items()
             if who != "ours"
         }
         tps = {f"{who}_tps": round(median, 2) for who, median in medians.items()}
@@ -232,6 +233,12 @@ def rows(model: Model) -> list[dict[str, Any]]:
             {"what": row[0], "depth": row[1], **({"tokens": tokens} if tokens else {}), **tps, **ratios}
         )
     return made
+
+
+def ratio(ours: list[Speeds], theirs: list[Speeds], row: Row) -> float:
+    """Of our speed to theirs: the median over the turns."""
+    median = statistics.median
+    return median(median(one[row]) / median(other[row]) for one, other in zip(ours, theirs, strict=True))
 
 
 def worst(models: list[dict[str, Any]], what: str) -> float | None:
@@ -289,8 +296,8 @@ def main() -> int:
     parser.add_argument("--build", type=Path, required=True, help="the folder of a release build with tests")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each side; all cores")
     parser.add_argument("--models", default="110m,1b,house", help="which; 110m,1b,house")
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each")
-    parser.add_argument("--tokens", type=int, default=64, help="how many are written")
+    parser.add_argument("--rounds", type=int, default=8, help="turns, in each of which everyone runs")
+    parser.add_argument("--tokens", type=int, default=128, help="how many are written")
     parser.add_argument(
         "--patience", type=float, default=120, help="seconds to wait for a machine at rest, per run"
     )
@@ -300,11 +307,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.models, arguments.rounds, arguments.patience = "110m,house", 3, 0
-    times = QUICK_TIMES if arguments.quick else TIMES
     models = [
-        Model(name, HOUSE / "house.gguf", house_words(), times[name], ends=True)
+        Model(name, HOUSE / "house.gguf", house_words(), TIMES[name], ends=True)
         if name == "house"
-        else Model(name, synthetic(name), synthetic_words(), times[name], ends=False)
+        else Model(name, synthetic(name), synthetic_words(), TIMES[name], ends=False)
         for name in arguments.models.split(",")
     ]
     benches = peers(stock=not arguments.quick)

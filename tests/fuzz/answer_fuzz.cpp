@@ -142,8 +142,9 @@ std::string answered(const Asked& asked, std::size_t piece) {
                       : asked.full   ? SOTTO_FINISH_LENGTH
                                      : SOTTO_FINISH_STOP;
         answer.hear(work, reader);
-        fold.add(answer.take());
-        require(answer.tokens() <= asked.prompted.max_tokens);
+        const auto heard = answer.take();
+        require(heard.tokens <= asked.prompted.max_tokens && heard.last == answer.ended());
+        fold.add(heard);
     }
     check(answer, fold);
     return answer.said().text;

@@ -276,3 +276,37 @@ TEST_CASE("a stream that was removed is never chosen again") {
     world.end(second);
     CHECK(world.turn().kind == Slice::Kind::none);
 }
+
+TEST_CASE("a step goes on by itself where its streams have no pace and nobody else is due") {
+    World world;
+    auto& model = world.model(R"({"streams": 2})");
+    auto& first = world.speaker(model);
+    first.busy = true;
+    CHECK(world.scheduler.goes_on(kNow));
+    auto& second = world.speaker(model, 1.0F);
+    CHECK_FALSE(world.scheduler.goes_on(kNow)); // its first token is due
+    second.stepped(0, true, kNow);
+    CHECK(world.scheduler.goes_on(kNow));
+    CHECK_FALSE(world.scheduler.goes_on(kNow + 1'000'000'000));
+    world.stream(model, 10); // there is no room for it
+    CHECK(world.scheduler.goes_on(kNow));
+    world.end(second);
+    CHECK_FALSE(world.scheduler.goes_on(kNow)); // now there is
+}
+
+TEST_CASE("a step does not go on by itself into a pace, or a prompt, or past the end") {
+    World world;
+    auto& model = world.model("{}");
+    auto& paced = world.speaker(model, 5.0F);
+    paced.busy = true;
+    CHECK_FALSE(world.scheduler.goes_on(kNow));
+    world.end(paced);
+    auto& reading = world.stream(model, 100);
+    world.turn(); // let in
+    reading.busy = true;
+    CHECK_FALSE(world.scheduler.goes_on(kNow));
+    reading.stepped(0, true, kNow);
+    CHECK(world.scheduler.goes_on(kNow));
+    reading.state = Stream::State::over;
+    CHECK_FALSE(world.scheduler.goes_on(kNow));
+}
