@@ -47,7 +47,7 @@ typedef struct sotto_engine_desc {
     sotto_str                  device;      /**< "auto" or "cpu". Empty: "auto". */
     uint64_t                   vram_budget; /**< Bytes for all models together. 0: no limit. */
     float                      target_tps;  /**< Tokens per second per stream to pace to. 0: no pacing. */
-    uint32_t                   reserved;    /**< Must be 0. */
+    uint32_t                   trace;       /**< Slices kept for sotto_engine_read_trace(). 0: none. */
     const sotto_log_sink*      log;         /**< NULL: stderr. */
     const sotto_file_access*   files;       /**< NULL: the file system. */
     const sotto_memory_report* memory;      /**< NULL: nobody listens. */

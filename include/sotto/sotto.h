@@ -14,5 +14,6 @@
 #include "request.h"
 #include "model.h"
 #include "frame.h"
+#include "trace.h"
 
 #endif

@@ -38,6 +38,17 @@ std::string checked_device(std::string_view device) {
     );
 }
 
+std::uint32_t checked_trace(std::uint32_t slices) {
+    constexpr std::uint32_t kMost = 1 << 20; // 48 MiB
+    if (slices > kMost) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "desc->trace is " + std::to_string(slices) + "; it must be at most " + std::to_string(kMost)
+        );
+    }
+    return slices;
+}
+
 template <typename Function>
 void require(Function function, const char* name) {
     if (function == nullptr) {
@@ -105,6 +116,7 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
         options.mode = checked_mode(asked.mode, "desc->mode");
         options.vram_budget = asked.vram_budget;
         options.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
+        options.trace = checked_trace(asked.trace);
         options.hooks = read_hooks(asked);
         out = open_handle(std::make_unique<sotto::Engine>(std::move(options)));
         return SOTTO_OK;

@@ -88,7 +88,8 @@ bool goes_on(const Job& job) noexcept {
 
 } // namespace
 
-Compute::Compute(const Hooks& hooks, Signal& finished) : hooks_(hooks), finished_(finished) {}
+Compute::Compute(const Hooks& hooks, const Clock& clock, Signal& finished)
+    : hooks_(hooks), clock_(clock), finished_(finished) {}
 
 Compute::~Compute() {
     stopping_ = true;
@@ -161,7 +162,9 @@ void Compute::run(Job& job) noexcept {
             step(job);
         }
     };
+    job.began = clock_.now();
     attempt(body, [&](sotto_status status, const char* why) { job.failure.set(status, why); });
+    job.ended = clock_.now();
 }
 
 } // namespace sotto

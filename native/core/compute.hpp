@@ -36,7 +36,10 @@ struct Job {
     std::vector<Heard> heard;      // out: what each share gave
     std::vector<Failure> failures; // out: of each share
     std::uint32_t threads = 1;
+    sotto_mode mode = SOTTO_MODE_BALANCE;
 
+    std::int64_t began = 0;        // out
+    std::int64_t ended = 0;        // out
     Failure failure;               // out: of the opening, or of the whole step
     bool followed = false;         // out: the job that was to follow is under way
     std::atomic<bool> done{false}; // out, last of all
@@ -46,7 +49,7 @@ struct Job {
 class Compute {
 public:
     // `finished` is told after each job.
-    Compute(const Hooks& hooks, Signal& finished);
+    Compute(const Hooks& hooks, const Clock& clock, Signal& finished);
     // Waits for the job under way; set its `abort` first.
     ~Compute();
 
@@ -78,6 +81,7 @@ private:
     void run(Job& job) noexcept;
 
     const Hooks& hooks_;
+    const Clock& clock_;
     Signal& finished_;
     Worker workers_[2];
     std::atomic<bool> stopping_{false};

@@ -37,7 +37,7 @@ void check_can(const ModelInfo& model, const Prompted& prompted) {
 
 Control::Control(const World& world)
     : world_(world), teller_(world.table, world.queue), scheduler_(std::make_unique<FirstCome>()),
-      target_tps_(world.settings.target_tps.load()), compute_(world.hooks, signal_),
+      target_tps_(world.settings.target_tps.load()), compute_(world.hooks, world.clock, signal_),
       loader_(world.hooks, world.settings, world.device, world.modules, signal_), thread_([this] { run(); }) {
 }
 

@@ -17,6 +17,7 @@
 #include "core/scheduler.hpp"
 #include "core/settings.hpp"
 #include "core/teller.hpp"
+#include "core/trace.hpp"
 
 namespace sotto {
 
@@ -33,6 +34,7 @@ public:
         RequestTable& table;
         EventQueue& queue;
         Registry& registry;
+        Trace& trace;
     };
 
     explicit Control(const World& world);

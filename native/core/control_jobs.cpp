@@ -7,6 +7,27 @@
 #include "platform/thread.hpp"
 
 namespace sotto {
+namespace {
+
+sotto_slice slice_of(const Job& job) noexcept {
+    sotto_slice slice{};
+    slice.begin_ns = static_cast<std::uint64_t>(job.began);
+    slice.end_ns = static_cast<std::uint64_t>(job.ended);
+    slice.streams = static_cast<std::uint32_t>(job.streams.size());
+    slice.threads = job.opens ? 1 : job.threads;
+    slice.mode = job.mode;
+    for (const auto& work : job.work) {
+        slice.prompt_tokens += work.evaluated;
+        slice.generated_tokens += work.generated;
+    }
+    slice.kind = job.opens                 ? SOTTO_SLICE_OPEN
+                 : slice.prompt_tokens > 0 ? SOTTO_SLICE_PROMPT
+                                           : SOTTO_SLICE_DECODE;
+    return slice;
+}
+
+} // namespace
+
 ThreadClass Control::thread_class() const noexcept {
     const bool first = world_.settings.mode.load() == SOTTO_MODE_PRIORITIZE_COMPUTE;
     return first ? ThreadClass::normal : ThreadClass::idle;
@@ -72,6 +93,7 @@ std::unique_ptr<Job> Control::job_of(ModelEntry& entry) const {
     job->entry = &entry;
     job->thread_class = thread_class();
     job->threads = threads();
+    job->mode = world_.settings.mode.load();
     return job;
 }
 
@@ -147,6 +169,9 @@ bool Control::take_job_back() noexcept {
         job_ = std::move(next_);
     } else {
         hold_back();
+    }
+    if (world_.trace.is_kept() && !job->streams.empty()) {
+        world_.trace.add(slice_of(*job));
     }
     job->entry->open_streams -= static_cast<std::uint32_t>(job->closing.size());
     for (Stream* stream : job->streams) {

@@ -31,8 +31,8 @@ const char* name_of(sotto_mode mode) noexcept {
 
 Engine::Engine(EngineOptions options)
     : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
-      modules_(std::move(options.module_dir), hooks_.log),
-      control_({hooks_, settings_, device_, frames_, *clock_, modules_, table_, queue_, registry_}) {
+      trace_(options.trace), modules_(std::move(options.module_dir), hooks_.log),
+      control_({hooks_, settings_, device_, frames_, *clock_, modules_, table_, queue_, registry_, trace_}) {
     settings_.mode = options.mode;
     settings_.vram_budget = options.vram_budget;
     set_target_tps(options.target_tps);

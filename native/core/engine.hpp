@@ -13,6 +13,7 @@
 #include "core/registry.hpp"
 #include "core/request_table.hpp"
 #include "core/settings.hpp"
+#include "core/trace.hpp"
 #include "module/modules.hpp"
 
 namespace sotto {
@@ -37,6 +38,7 @@ public:
     void set_target_tps(float tps) noexcept;
     void add_backend(const sotto_backend& table) { modules_.add(table); }
     Frames& frames() noexcept { return frames_; }
+    Trace& trace() noexcept { return trace_; }
     const Clock& clock() const noexcept { return *clock_; }
 
     std::string describe();
@@ -53,6 +55,7 @@ private:
     Clock* const clock_;
     Settings settings_;
     Frames frames_;
+    Trace trace_;
     RequestTable table_;
     EventQueue queue_;
     Registry registry_;

@@ -45,6 +45,7 @@ struct EngineOptions {
     sotto_mode mode = SOTTO_MODE_BALANCE;
     std::uint64_t vram_budget = 0;
     float target_tps = 0;
+    std::uint32_t trace = 0; // slices kept
     Hooks hooks;
     Clock* clock = &system_clock();
 };

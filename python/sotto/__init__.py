@@ -11,6 +11,7 @@ from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError,
 from .event import Event
 from .log import set_log_level
 from .stream import TokenStream
+from .trace import Slice
 
 if TYPE_CHECKING:
     from . import aio
@@ -23,6 +24,7 @@ __all__ = [
     "Event",
     "InferenceError",
     "ModelLoadError",
+    "Slice",
     "SottoError",
     "TokenStream",
     "__version__",

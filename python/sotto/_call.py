@@ -43,6 +43,13 @@ def struct(name: str, **fields: Any) -> Any:
     return made
 
 
+def structs(name: str, count: int) -> Any:
+    """An array of structs to be written to. The first one's size is that of all."""
+    made = ffi.new(f"{name}[]", count)
+    made[0].struct_size = ffi.sizeof(name)
+    return made
+
+
 def utf8(name: str, value: str | bytes) -> Any:
     """A `sotto_str *` of `value`. Its bytes live as long as it does."""
     bytes_ = ffi.from_buffer("char[]", value if isinstance(value, bytes) else encode(name, value))

@@ -16,15 +16,11 @@ from .backend import BackendNames
 from .errors import InferenceError, ModelLoadError
 from .event import Event, read_event
 from .stream import TokenStream
+from .trace import MODES, Slice, read_trace
 
 Json = str | Mapping[str, Any]  # a JSON object, as text or not yet
 Progress = Callable[[str, float], None]  # hears what is going on, and how far it got, from 0 to 1
 
-_MODES: Mapping[str, int] = {
-    "balance": lib.SOTTO_MODE_BALANCE,
-    "prioritize_compute": lib.SOTTO_MODE_PRIORITIZE_COMPUTE,
-    "prioritize_graphics": lib.SOTTO_MODE_PRIORITIZE_GRAPHICS,
-}
 _OPS: Mapping[str, int] = {
     "chat": lib.SOTTO_OP_CHAT,
     "text": lib.SOTTO_OP_TEXT,
@@ -60,17 +56,19 @@ class Engine:
         vram_budget_mb: int = 0,
         module_dir: str | os.PathLike[str] | None = None,
         threads: int = 0,
+        trace: int = 0,
     ) -> None:
         self._names = BackendNames(backends)
         workers = struct("sotto_threads", compute_threads=whole("threads", threads, _MOST_U32))
         desc = struct(
             "sotto_engine_desc",
             device=string("device", device),
-            mode=choice("mode", mode, _MODES),
+            mode=choice("mode", mode, MODES),
             target_tps=number("target_tps", target_tps),
             vram_budget=whole("vram_budget_mb", vram_budget_mb, _MOST_MB) * _MB,
             module_dir=_path("module_dir", module_dir),
             threads=workers,
+            trace=whole("trace", trace, _MOST_U32),
         )
         log.settle()
         self._handle = Handle(desc)
@@ -225,11 +223,15 @@ class Engine:
         desc = struct("sotto_frame_end_desc", busy_ms=busy_ms, gpu_ms=gpu_ms)
         self._handle.call(lib.sotto_engine_frame_end, desc)
 
+    def trace(self) -> list[Slice]:
+        """What was computed since last asked, oldest first. The engine keeps as many as its `trace` says."""
+        return list(read_trace(self._handle))
+
     # Settings
 
     def set_scheduling_mode(self, mode: str) -> None:
         """Who comes first: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
-        self._handle.call(lib.sotto_engine_set_mode, choice("mode", mode, _MODES))
+        self._handle.call(lib.sotto_engine_set_mode, choice("mode", mode, MODES))
 
     def set_vram_budget_mb(self, mb: int) -> None:
         """The ceiling on what models loaded from now on take together. 0: none."""

@@ -63,7 +63,7 @@ REFUSED: dict[str, Change] = {
     "a moved field": swap("sotto_event", 2, 3),
     "a renamed field": rename("sotto_event", "user", "owner"),
     "a field of another type": rename("sotto_event", "tokens", "tokens", "float"),
-    "a reserved of another type": rename("sotto_engine_desc", "reserved", "scale", "float"),
+    "a reserved of another type": rename("sotto_frame_end_desc", "reserved", "scale", "float"),
     "growth in the same size": grow("sotto_event", 0),
     "another size with the same fields": put(80, "structs", "sotto_event", "size"),
     "frozen growth": grow("sotto_str"),
@@ -81,7 +81,7 @@ REFUSED: dict[str, Change] = {
 ALLOWED: dict[str, Change] = {
     "nothing at all": both(),
     "an append": grow("sotto_event"),
-    "a reserved put to use": rename("sotto_engine_desc", "reserved", "flags", "sotto_request_flags"),
+    "a reserved put to use": rename("sotto_frame_end_desc", "reserved", "flags", "sotto_request_flags"),
     "a new function": put(["void"], "functions", "sotto_engine_new"),
     "a new constant": put(8, "constants", "SOTTO_EVENT_NEW"),
     "a backend's struct gone with a minor": both(

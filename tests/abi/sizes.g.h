@@ -12,6 +12,7 @@ static const uint32_t sizes_of_sotto_event[] = {4, 8, 16, 24, 40, 56, 60, 64, 68
 static const uint32_t sizes_of_sotto_model_desc[] = {4, 8, 24, 40, 56, 72, 80};
 static const uint32_t sizes_of_sotto_frame_begin_desc[] = {4, 8, 16, 24};
 static const uint32_t sizes_of_sotto_frame_end_desc[] = {4, 8, 12, 16, 24};
+static const uint32_t sizes_of_sotto_slice[] = {4, 8, 16, 24, 28, 32, 36, 40, 44, 48};
 static const uint32_t sizes_of_sotto_backend_host[] = {4, 8, 16, 24};
 static const uint32_t sizes_of_sotto_model_source[] = {4, 8, 24, 40, 56, 64, 72, 80};
 static const uint32_t sizes_of_sotto_model_info[] = {4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80};

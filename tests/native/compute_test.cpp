@@ -90,7 +90,7 @@ private:
     std::unique_ptr<Stream> stream_;
 
 public:
-    Compute compute{hooks_, finished_}; // ends first
+    Compute compute{hooks_, sotto::system_clock(), finished_}; // ends first
 };
 
 std::string text(const Job& job) {

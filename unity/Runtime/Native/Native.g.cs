@@ -72,7 +72,7 @@ namespace Sotto.Interop
         public sotto_str device;
         public ulong vram_budget;
         public float target_tps;
-        public uint reserved;
+        public uint trace;
         public sotto_log_sink* log;
         public sotto_file_access* files;
         public sotto_memory_report* memory;
@@ -135,6 +135,21 @@ namespace Sotto.Interop
         public float busy_ms;
         public uint reserved;
         public ulong time_ns;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_slice
+    {
+        public uint struct_size;
+        public int kind;
+        public ulong begin_ns;
+        public ulong end_ns;
+        public uint streams;
+        public uint prompt_tokens;
+        public uint generated_tokens;
+        public uint threads;
+        public int mode;
+        public uint lost;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -359,6 +374,9 @@ namespace Sotto.Interop
         public const int SOTTO_EVENT_DONE = 6;
         public const int SOTTO_EVENT_REASONING = 7;
         public const int SOTTO_EVENT_TOOL_CALL = 8;
+        public const int SOTTO_SLICE_OPEN = 1;
+        public const int SOTTO_SLICE_PROMPT = 2;
+        public const int SOTTO_SLICE_DECODE = 3;
         public const uint SOTTO_CAPABILITY_BATCHABLE = 1;
         public const uint SOTTO_CAPABILITY_ABORTABLE = 2;
         public const uint SOTTO_CAPABILITY_CONSTRAINABLE = 4;
@@ -428,6 +446,9 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_frame_end(sotto_engine* engine, sotto_frame_end_desc* frame);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_read_trace(sotto_engine* engine, sotto_slice* slices, uint capacity, uint* count);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_add_backend(sotto_engine* engine, sotto_backend* backend);

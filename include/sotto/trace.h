@@ -1,0 +1,68 @@
+/**
+ * @file sotto/trace.h
+ * What the engine computed, and when: for profilers, plots and bug reports.
+ *
+ *     desc.trace = 4096; // slices to remember between two reads
+ *     ...
+ *     sotto_slice slices[64];
+ *     uint32_t    count;
+ *     slices[0].struct_size = sizeof slices[0];
+ *     while (sotto_engine_read_trace(engine, slices, 64, &count) == SOTTO_OK && count > 0) { ... }
+ */
+#ifndef SOTTO_TRACE_H
+#define SOTTO_TRACE_H
+
+#include "engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a slice was. */
+typedef int32_t sotto_slice_kind;
+enum {
+    SOTTO_SLICE_OPEN   = 1, /**< A request was made ready: its template, its tokens, or a restored state. */
+    SOTTO_SLICE_PROMPT = 2, /**< A step that worked through prompts; others may have spoken in it. */
+    SOTTO_SLICE_DECODE = 3  /**< A step in which each stream spoke a token. */
+};
+
+/**
+ * One piece of the engine's work, over.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_slice {
+    uint32_t         struct_size;      /**< sizeof(sotto_slice). */
+    sotto_slice_kind kind;             /**< What it was. */
+    uint64_t         begin_ns;         /**< When it began, on the system's monotonic clock. */
+    uint64_t         end_ns;           /**< When it ended. */
+    uint32_t         streams;          /**< How many it worked for. */
+    uint32_t         prompt_tokens;    /**< Tokens of prompts that were worked through. */
+    uint32_t         generated_tokens; /**< Tokens that were spoken. */
+    uint32_t         threads;          /**< On how many threads. */
+    sotto_mode       mode;             /**< The engine's when it began. */
+    uint32_t         lost;             /**< Slices before it that found no room. */
+} sotto_slice;
+
+/**
+ * Hands out slices that were not read yet, oldest first. Never waits.
+ *
+ * An engine remembers as many as sotto_engine_desc.trace says. What then comes finds no room, and
+ * the next slice that does says how many were lost.
+ *
+ * @param engine    The engine.
+ * @param slices    Out: the slices. Set the first one's struct_size; it is that of each.
+ * @param capacity  How many there is room for.
+ * @param count     Out: how many were written. 0: none are left.
+ * @return SOTTO_OK, SOTTO_ERROR_STATE where the engine keeps no trace, or SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any. Threads that read at once share the slices between them.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL
+sotto_engine_read_trace(sotto_engine* engine, sotto_slice* slices, uint32_t capacity, uint32_t* count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

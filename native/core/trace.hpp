@@ -1,0 +1,54 @@
+// What the engine did, slice by slice, for a host that wants to look.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include <sotto/trace.h>
+
+namespace sotto {
+
+// Written by the control thread, which never waits for whoever reads.
+class Trace {
+public:
+    explicit Trace(std::uint32_t capacity) : slices_(capacity) {}
+
+    bool is_kept() const noexcept { return !slices_.empty(); }
+
+    // Drops it where there is no room.
+    void add(sotto_slice slice) noexcept {
+        const auto written = written_.load(std::memory_order_relaxed);
+        if (written - read_.load(std::memory_order_acquire) == slices_.size()) {
+            ++lost_;
+            return;
+        }
+        slice.lost = lost_;
+        lost_ = 0;
+        slices_[written % slices_.size()] = slice;
+        written_.store(written + 1, std::memory_order_release);
+    }
+
+    // Gives `put(index, slice)` at most `most` slices, oldest first. Returns how many.
+    template <typename Put>
+    std::uint32_t take(std::uint32_t most, Put put) {
+        const std::lock_guard lock(mutex_);
+        const auto written = written_.load(std::memory_order_acquire);
+        std::uint32_t count = 0;
+        for (auto next = read_.load(std::memory_order_relaxed); next != written && count < most; ++next) {
+            put(count++, slices_[next % slices_.size()]);
+            read_.store(next + 1, std::memory_order_release);
+        }
+        return count;
+    }
+
+private:
+    std::vector<sotto_slice> slices_; // a ring
+    std::atomic<std::uint64_t> written_{0};
+    std::atomic<std::uint64_t> read_{0};
+    std::uint32_t lost_ = 0; // since the last that found room; the control thread's
+    std::mutex mutex_;       // one reader at a time; the control thread never takes it
+};
+
+} // namespace sotto
