@@ -243,16 +243,19 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
     if (std::exchange(reply->over, true)) {
         return;
     }
-    teller_.done(reply->slot, status, why);
     if (reply->prompted.answers == 1) { // thousands may end at once
+        teller_.done(reply->slot, status, why, stream.counts().generated);
         conclude(stream);
         return;
     }
+    auto tokens = reply->counts.generated;
     for (const auto& other : streams_) {
         if (other->reply == reply && other->state != Stream::State::over) {
+            tokens += other->counts().generated;
             conclude(*other);
         }
     }
+    teller_.done(reply->slot, status, why, tokens);
 }
 
 // The host has heard the last of it.

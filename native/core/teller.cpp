@@ -142,7 +142,8 @@ void Teller::answered(Slot& slot, std::string response) noexcept {
     end(slot, SOTTO_OK);
 }
 
-void Teller::done(Slot& slot, sotto_status status, std::string_view why) noexcept {
+void Teller::done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens) noexcept {
+    slot.done->tokens = tokens;
     try {
         slot.done->text = why;
     } catch (const std::bad_alloc&) {

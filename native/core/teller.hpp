@@ -25,8 +25,9 @@ public:
     void finished(Stream& stream, const Heard& heard);
     // The response to an operation that took no step.
     void answered(Slot& slot, std::string response) noexcept;
-    // The last event of a request that is no answer, or failed. The slot is not to be used any more.
-    void done(Slot& slot, sotto_status status, std::string_view why) noexcept;
+    // The last event of a request that is no answer, or failed after so many tokens. The slot is not to be
+    // used any more.
+    void done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens = 0) noexcept;
 
 private:
     std::unique_ptr<Event> make(Slot& slot, sotto_event_kind kind) const;

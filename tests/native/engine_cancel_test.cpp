@@ -14,13 +14,11 @@ using namespace test;
 
 namespace {
 
-// An engine whose backend stops at a point until the gate opens.
-struct Held {
-    explicit Held(Point at) {
-        backend.tap = [this, at](Point point, const sotto_step* step) {
-            if (point == at) {
-                gate.pass();
-            }
+// A backend that stands still at a point, and may go on with a step until that is called off.
+struct Cancelled : Held {
+    explicit Cancelled(Point at) : Held(at) {
+        backend.tap = [this, stand = backend.tap](Point point, const sotto_step* step) {
+            stand(point, step);
             if (point == Point::step && wait_for_abort) {
                 while (step->gate(step->context) == 0) {
                     std::this_thread::yield();
@@ -38,8 +36,6 @@ struct Held {
         CHECK_FALSE(last.text.empty());
     }
 
-    Gate gate;
-    TappedBackend backend;
     std::atomic<bool> wait_for_abort{false};
     std::atomic<int> aborted{0};
 };
@@ -49,7 +45,7 @@ const char* const kEndless = R"({"tokens": ["a"], "loop": true})";
 } // namespace
 
 TEST_CASE("a request that waits for room is cancelled, and never reaches the model") {
-    Held held(Point::step);
+    Cancelled held(Point::step);
     Game game(held.backend.table());
     game.have("npc", R"({"streams": 1})");
     held.gate.shut();
@@ -64,7 +60,7 @@ TEST_CASE("a request that waits for room is cancelled, and never reaches the mod
 }
 
 TEST_CASE("a request is cancelled while its stream is opened, and the stream is closed") {
-    Held held(Point::open);
+    Cancelled held(Point::open);
     Game game(held.backend.table());
     game.have("npc");
     held.gate.shut();
@@ -82,7 +78,7 @@ TEST_CASE("a request is cancelled while its stream is opened, and the stream is 
 TEST_CASE("a step under way is told to end when nobody wants it any more") {
     for (const char* script :
          {kEndless, R"({"tokens": ["a"], "prompt_tokens": 100000})"}) { // speaking, prompting
-        Held held(Point::step);
+        Cancelled held(Point::step);
         Game game(held.backend.table());
         game.have("npc", script);
         const auto request = game.ask("npc", "hi");
@@ -97,7 +93,7 @@ TEST_CASE("a step under way is told to end when nobody wants it any more") {
 }
 
 TEST_CASE("a step goes on for as long as one stream in it is wanted") {
-    Held held(Point::step);
+    Cancelled held(Point::step);
     Game game(held.backend.table());
     game.have("npc", kEndless);
     held.gate.shut();
@@ -118,7 +114,7 @@ TEST_CASE("a step goes on for as long as one stream in it is wanted") {
 }
 
 TEST_CASE("loading is cancelled at once, and the model does not come") {
-    Held held(Point::load);
+    Cancelled held(Point::load);
     Game game(held.backend.table());
     held.gate.shut();
     const auto loading = game.load("npc", "{}");
@@ -160,7 +156,7 @@ TEST_CASE("loading that was cancelled too late for the backend leaves no model b
 }
 
 TEST_CASE("who still wants a model gets it when another cancels") {
-    Held held(Point::load);
+    Cancelled held(Point::load);
     Game game(held.backend.table());
     held.gate.shut();
     const auto first = game.load("npc", "{}");
@@ -175,7 +171,7 @@ TEST_CASE("who still wants a model gets it when another cancels") {
 
 TEST_CASE("a model whose loading was cancelled can be loaded again at once, also from elsewhere") {
     for (const char* script : {"{}", R"({"tokens": ["another"]})"}) {
-        Held held(Point::load);
+        Cancelled held(Point::load);
         Game game(held.backend.table());
         held.gate.shut();
         const auto first = game.load("npc", "{}");
@@ -190,7 +186,7 @@ TEST_CASE("a model whose loading was cancelled can be loaded again at once, also
 }
 
 TEST_CASE("an unload cannot be cancelled, and says so by succeeding") {
-    Held held(Point::unload);
+    Cancelled held(Point::unload);
     Game game(held.backend.table());
     game.have("npc");
     held.gate.shut();
@@ -212,7 +208,7 @@ TEST_CASE("a request that is over, or never was, has nothing to cancel") {
 }
 
 TEST_CASE("whoever cancels many times is told once") {
-    Held held(Point::step);
+    Cancelled held(Point::step);
     Game game(held.backend.table());
     game.have("npc", kEndless);
     held.gate.shut();
@@ -239,5 +235,29 @@ TEST_CASE("a request cancelled in the call after it was submitted is told so, wh
         const auto& history = game.finish(request);
         CHECK(done(history).status == SOTTO_ERROR_CANCELLED);
         CHECK(count(history, SOTTO_EVENT_ACCEPTED) <= 1);
+    }
+}
+
+TEST_CASE("a request that is cancelled says how many tokens it came to, of all its answers") {
+    Game game;
+    game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 1})");
+    for (const auto* more : {"", R"(, "n": 3)"}) {
+        const auto request = game.ask("npc", "hi", {.more = more});
+        game.until_told(request, SOTTO_EVENT_TEXT, 9);
+        game.cancel(request);
+        const auto& history = game.finish(request);
+        std::uint32_t told = 0;
+        for (std::uint32_t index = 0; index < 3; ++index) {
+            std::uint32_t last = 0;
+            for (const auto& event : history) {
+                if (event.kind == SOTTO_EVENT_TEXT && event.index == index) {
+                    last = event.tokens;
+                }
+            }
+            told += last;
+        }
+        CHECK(done(history).status == SOTTO_ERROR_CANCELLED);
+        CHECK(done(history).tokens == told);
+        CHECK(told >= 9);
     }
 }

@@ -17,12 +17,13 @@ import pytest
 import sotto
 from conftest import ENVIRONMENT, ROOT
 from sotto._lib import library_folder
+from sotto.demo.personas import personas
 from talk import CHAT, CHUNK, TEXT, content, spoken
 
 pytestmark = pytest.mark.real
 
 HOUSE = "sotto/house"
-PERSONAS = json.loads((library_folder() / "personas.json").read_text(encoding="utf-8"))
+PERSONAS = [{"system": one.system, "questions": one.questions} for one in personas()]
 
 
 def ask(number: int = 0, question: str | None = None, **fields: Any) -> str:

@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..commands.arguments import count, pace, seconds
+from ..commands import arguments as types
 from ..engine import Engine
 from . import frames
+from .listen import Source, listen
+from .personas import tavern
 from .scene import Scene
-from .view import Headless, Live, View
+from .talk import COMMANDS, Talk
+from .view import Headless, View
+
+if TYPE_CHECKING:
+    from .plot import Plot
+
+TRACE = 4096  # slices that the engine keeps between two frames, where they are drawn
+_SECONDS = 20.0
+_ALONE = 1.5  # seconds of the game alone, before somebody who wants to talk
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `sotto demo` understands."""
-    parser.add_argument("--seconds", type=seconds, default=20.0, help="how long characters speak (20)")
-    parser.add_argument("--characters", type=count(1, 64), default=4, help="how many of them, 1 to 64 (4)")
     parser.add_argument(
-        "--target-tps", type=pace, default=24.0, help="tokens per second each; 0: no pacing (24)"
+        "--seconds", type=types.seconds, help="how long characters speak (20; with --talk: until you leave)"
+    )
+    parser.add_argument(
+        "--talk", action="store_true", help="type to the characters yourself, or pipe lines in"
+    )
+    parser.add_argument(
+        "--characters", type=types.count(1, 64), default=4, help="how many of them, 1 to 64 (4)"
+    )
+    parser.add_argument(
+        "--target-tps", type=types.pace, default=24.0, help="tokens per second each; 0: no pacing (24)"
     )
     parser.add_argument(
         "--mode",
@@ -31,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
     )
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw frames and the engine's work into a PNG, SVG or PDF file"
+    )
     parser.add_argument("--headless", action="store_true", help="print lines as they are whole, draw nothing")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object at the end, and nothing else"
@@ -39,42 +62,102 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo. Returns the exit status."""
-    live = not (arguments.headless or arguments.json) and sys.stdout.isatty()
-    view: View = Live() if live else Headless(quiet=arguments.json)
-    with Engine(mode=arguments.mode, target_tps=arguments.target_tps) as engine, view:
-        view.note(f"loading {arguments.model}")
-        engine.load_model(arguments.model)
-        view.note("measuring the machine")
-        rounds = frames.calibrate()
-        around = max(1.0, arguments.seconds / 4)
-        view.note("the game alone")
-        alone = frames.run(rounds, around)
-        scene = Scene(engine, arguments.model, arguments.characters)
-        together = play(engine, scene, rounds, arguments.seconds, view)
-        view.note("the game alone, once more")
-        scene.hush()
-        view.flush(scene)
-        alone.add(frames.run(rounds, around))
-        report = summarize(arguments, engine, scene, together, alone)
-    if arguments.json:
-        print(json.dumps(report, ensure_ascii=False, indent=2))
-    else:
-        view.summary(report)
+    plot = _plot(arguments)
+    live = (
+        not (arguments.headless or arguments.json)
+        and sys.stdout.isatty()
+        and os.environ.get("TERM") != "dumb"
+    )
+    source = listen(_words(arguments.characters), keys=live) if arguments.talk else None
+    view = _live() if live else Headless(quiet=arguments.json)
+    kept = TRACE if plot is not None else 0
+    with Engine(mode=arguments.mode, target_tps=arguments.target_tps, trace=kept) as engine:
+        with view:
+            report = _evening(arguments, engine, view, source, plot)
+        if arguments.json:
+            print(json.dumps(report, ensure_ascii=False, indent=2))
+        else:
+            view.summary(report)
+    if plot is not None:
+        plot.write(report)
+        view.say(f"drawn: {arguments.plot}")
     return 0
 
 
-def play(engine: Engine, scene: Scene, rounds: int, seconds: float, view: View) -> frames.FrameStats:
-    """The game with its characters."""
+def play(
+    engine: Engine,
+    scene: Scene,
+    rounds: int,
+    seconds: float,
+    view: View,
+    *,
+    talk: Talk | None = None,
+    plot: Plot | None = None,
+    stats: frames.FrameStats | None = None,
+) -> frames.FrameStats:
+    """The game with its characters. Counts in `stats`, if there are some."""
+    counted = frames.FrameStats() if stats is None else stats
 
     def begin() -> None:
         engine.frame_begin(busy_cores=1, period=frames.PERIOD)
+        if talk is not None:
+            talk.frame()
         scene.begin_frame()
 
     def end(slack: float) -> None:
         engine.frame_end()
-        view.show(scene, slack)
+        if plot is not None:
+            plot.take(engine)
+        view.show(scene, counted, slack)
 
-    return frames.run(rounds, seconds, begin=begin, end=end)
+    going = (lambda: True) if talk is None else (lambda: talk.going)
+    return frames.run(rounds, seconds, begin=begin, end=end, going=going, stats=counted)
+
+
+def _evening(
+    arguments: argparse.Namespace, engine: Engine, view: View, source: Source | None, plot: Plot | None
+) -> dict[str, Any]:
+    """Everything that is measured. Returns the report."""
+    view.note(f"loading {arguments.model}")
+    engine.load_model(arguments.model)
+    view.note("measuring the machine")
+    rounds = frames.calibrate()
+    seconds = arguments.seconds or (_SECONDS if source is None else math.inf)
+    around = max(1.0, seconds / 4) if source is None else _ALONE
+    view.note("the game alone")
+    alone = frames.run(rounds, around)
+    scene = Scene(engine, arguments.model, arguments.characters, scripted=source is None)
+    if source is not None:
+        together = _talk(engine, scene, rounds, seconds, view, source, plot)
+        scene.hush()
+    else:
+        together = play(engine, scene, rounds, seconds, view, plot=plot)
+        view.note("the game alone, once more")
+        scene.hush()
+        alone.add(frames.run(rounds, around))
+    view.flush(scene)
+    if plot is not None:
+        plot.keep(alone, together)
+    return summarize(arguments, engine, scene, together, alone)
+
+
+def _talk(
+    engine: Engine,
+    scene: Scene,
+    rounds: int,
+    seconds: float,
+    view: View,
+    source: Source,
+    plot: Plot | None,
+) -> frames.FrameStats:
+    """The game, while somebody types. Ctrl-C ends it as Ctrl-D does."""
+    stats = frames.FrameStats()
+    with source, suppress(KeyboardInterrupt):
+        talk = Talk(scene, view, source)
+        view.listen(talk)
+        talk.greet()
+        play(engine, scene, rounds, seconds, view, talk=talk, plot=plot, stats=stats)
+    return stats
 
 
 def summarize(
@@ -93,10 +176,40 @@ def summarize(
         "missed_pct": together.missed_pct,
         "frame_ms": together.percentiles(),
         "baseline": {"missed_pct": alone.missed_pct, "frame_ms": alone.percentiles()},
+        "speech": _speech([line for character in characters for line in character["lines"]]),
         "characters": characters,
         "tokens_total": total,
-        "tps_total": round(total / arguments.seconds, 2),
+        "tps_total": round(total / together.seconds, 2) if together.frames else 0.0,
         "model": arguments.model,
         "device": engine.describe()["device"],
         "sotto_version": __version__,
     }
+
+
+def _speech(lines: list[dict[str, Any]]) -> dict[str, int]:
+    asked = [line for line in lines if line["facts"]]
+    return {
+        "lines": len(lines),
+        "in_character": sum(line["in_character"] for line in lines),
+        "asked_for_facts": len(asked),
+        "with_facts": sum(line["uses_facts"] for line in asked),
+    }
+
+
+def _words(count: int) -> list[str]:
+    called = [one.called for one in tavern().personas[:count]]
+    return [*(f"{name}, " for name in called), *(f"{name} " for name in COMMANDS)]
+
+
+def _live() -> View:
+    from .live import Live  # rich takes longer to import than all of this
+
+    return Live()
+
+
+def _plot(arguments: argparse.Namespace) -> Plot | None:
+    if arguments.plot is None:
+        return None
+    from .plot import Plot
+
+    return Plot(arguments.plot)

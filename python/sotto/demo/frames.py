@@ -34,12 +34,26 @@ class FrameStats:
     """Frame times in milliseconds: from the moment a frame was due to the end of its work."""
 
     times_ms: list[float] = field(default_factory=list)
+    due: list[float] = field(default_factory=list)  # when each was, in seconds of `time.perf_counter()`
     missed: int = 0
 
     @property
     def frames(self) -> int:
         """How many frames ran."""
         return len(self.times_ms)
+
+    @property
+    def seconds(self) -> float:
+        """How long they ran."""
+        return self.due[-1] - self.due[0] + PERIOD if self.due else 0.0
+
+    def take(self, due: float, done: float) -> int:
+        """Takes in a frame. Returns how many of those after it can no longer begin when they are due."""
+        late = int((done - due) / PERIOD)
+        self.times_ms.append((done - due) * 1000)
+        self.due.append(due)
+        self.missed += late > 0
+        return late
 
     @property
     def missed_pct(self) -> float:
@@ -58,6 +72,7 @@ class FrameStats:
     def add(self, other: FrameStats) -> None:
         """Takes in the frames of another run."""
         self.times_ms += other.times_ms
+        self.due += other.due
         self.missed += other.missed
 
 
@@ -67,23 +82,22 @@ def run(
     *,
     begin: Callable[[], None] = lambda: None,
     end: Callable[[float], None] = lambda slack: None,
+    going: Callable[[], bool] = lambda: True,
+    stats: FrameStats | None = None,
 ) -> FrameStats:
-    """Runs frames for `seconds`: `begin()`, the work, then `end(slack)` with the seconds that are left.
+    """Runs frames for `seconds`, while `going()`: `begin()`, the work, then `end(seconds that are left)`.
 
-    A frame that is late is missed; the next one starts where the display would start it.
+    A frame that is late is missed; the next one starts where the display would start it. `stats` is what to
+    count in, for who wants to see it meanwhile.
     """
-    stats = FrameStats()
+    stats = FrameStats() if stats is None else stats
     due = time.perf_counter() + PERIOD
     stop = due + seconds
-    while due < stop:
+    while due < stop and going():
         while (wait := due - time.perf_counter()) > 0:
             time.sleep(wait)
         begin()
         _spin(rounds)
-        done = time.perf_counter()
-        stats.times_ms.append((done - due) * 1000)
-        late = int((done - due) / PERIOD)
-        stats.missed += late > 0
-        due += (1 + late) * PERIOD
+        due += (1 + stats.take(due, time.perf_counter())) * PERIOD
         end(due - time.perf_counter())
     return stats

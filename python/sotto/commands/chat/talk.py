@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...demo.personas import Persona, personas
+from ...demo.personas import Persona, find, personas
 from ...engine import Engine
 from ...errors import ArgumentError
 from .. import progress
@@ -70,11 +70,9 @@ class Talk:
 
 def find_persona(name: str) -> Persona:
     """The character of this name, or whose name has a word that begins so."""
-    wanted = name.strip().casefold()
     everybody = personas()
-    for one in everybody:
-        whole = one.name.casefold()
-        if wanted and (whole.startswith(wanted) or any(w.startswith(wanted) for w in whole.split())):
-            return one
+    number = find(name, [one.name for one in everybody])
+    if number is not None:
+        return everybody[number]
     names = ", ".join(one.name for one in everybody)
     raise ArgumentError(f"there is no character {name!r}; there are {names}")

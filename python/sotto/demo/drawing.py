@@ -1,0 +1,153 @@
+"""The picture of a run: frame times, the engine's work under them, and the longest frame from near."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from .frames import PERIOD, FrameStats
+
+if TYPE_CHECKING:
+    from ..trace import Slice
+
+KINDS = {  # of slices: their colour, and what they are
+    "open": ("#8d6cab", "prompts opened"),
+    "prompt": ("#e09f3e", "prompts read"),
+    "decode": ("#2a7f9e", "words written"),
+}
+_PAPER, _INK, _FAINT, _RED = "#fcfbf8", "#2b2b33", "#a9a69d", "#c8323a"
+_GAME, _ALONE = "#5b8c5a", "#9c988e"
+_HIGHEST = 3  # deadlines on the scale; what took longer is marked at its end
+_BIN = 0.1  # seconds of work behind a bar
+_NEAR = 12  # frames that are shown from near
+_NEAR_LABEL = (
+    "milliseconds, around the longest frame; dotted: a frame is due; the higher, the more streams at once"
+)
+_STYLE = {
+    "font.size": 10.5, "font.family": "sans-serif", "text.color": _INK, "axes.labelcolor": _INK,
+    "xtick.color": _INK, "ytick.color": _INK, "axes.edgecolor": _FAINT, "axes.facecolor": _PAPER,
+    "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
+}  # fmt: skip
+
+
+def draw(
+    path: str, alone: FrameStats, together: FrameStats, slices: Sequence[Slice], report: dict[str, Any]
+) -> None:
+    """Draws a run into a file."""
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(12, 7.4), dpi=150, facecolor=_PAPER)
+        FigureCanvasAgg(figure)
+        grid = figure.add_gridspec(
+            3, 1, height_ratios=(3.1, 1.5, 1.6), hspace=0.42, left=0.085, right=0.98, top=0.85, bottom=0.075
+        )
+        began = min([*alone.due[:1], *together.due[:1]], default=0.0)
+        times, work, near = (figure.add_subplot(grid[row]) for row in range(3))
+        _head(figure, report)
+        _draw_times(times, alone, together, began)
+        _draw_work(work, slices, began, times.get_xlim())
+        _draw_near(near, together, slices)
+        figure.savefig(path)
+
+
+def _head(figure: Figure, report: dict[str, Any]) -> None:
+    count, frames, missed = len(report["characters"]), report["frames"], report["missed"]
+    who = "One character speaks" if count == 1 else f"{count} characters speak"
+    baseline, pace = report["baseline"], report["tps_total"]
+    now, alone = report["frame_ms"], baseline["frame_ms"]
+    told = (
+        f"{missed} of {frames} frames missed ({report['missed_pct']:.2f} %; the game alone: "
+        f"{baseline['missed_pct']:.2f} %).  Frame time p50 {now['p50']:.1f} ms, p99 {now['p99']:.1f} ms "
+        f"(alone: {alone['p50']:.1f}, {alone['p99']:.1f}).  {pace:.0f} tokens a second."
+    )
+    title = f"{who} beside a game of 60 frames a second"
+    figure.text(0.085, 0.945, title, fontsize=17, fontweight="bold")
+    figure.text(0.085, 0.907, told, fontsize=10.3, color="#5d5a55")
+
+
+def _draw_times(axes: Any, alone: FrameStats, together: FrameStats, began: float) -> None:
+    deadline = PERIOD * 1000
+    longest = max(stats.percentiles()["p999"] for stats in (alone, together))
+    top = deadline * min(_HIGHEST, max(1.5, longest * 1.1 / deadline))
+    for stats, colour in ((alone, _ALONE), (together, _GAME)):
+        at = [due - began for due in stats.due]
+        axes.plot(at, [min(ms, top) for ms in stats.times_ms], ".", ms=2.6, color=colour, alpha=0.85)
+        late = [n for n, ms in enumerate(stats.times_ms) if ms >= deadline]
+        missed = {"marker": "x", "ms": 6, "mew": 1.6, "ls": "", "color": _RED}
+        axes.plot([at[n] for n in late], [min(stats.times_ms[n], top) for n in late], **missed, clip_on=False)
+    axes.axhline(deadline, color=_RED, lw=1, ls=(0, (5, 3)))
+    axes.text(0.004, deadline + top * 0.015, f"deadline, {deadline:.1f} ms", color=_RED, fontsize=9,
+              transform=axes.get_yaxis_transform())  # fmt: skip
+    axes.set(ylim=(0, top), ylabel="frame time, ms")
+    axes.margins(x=0.005)
+    if together.due:
+        axes.axvspan(together.due[0] - began, together.due[-1] - began, color=_GAME, alpha=0.07, lw=0)
+    dots = [
+        Line2D([], [], marker=".", ls="", ms=9, color=colour, label=name)
+        for colour, name in ((_ALONE, "the game alone"), (_GAME, "while characters speak"))
+    ]
+    cross = Line2D([], [], marker="x", ls="", ms=6, mew=1.6, color=_RED, label="missed")
+    _legend(axes, [*dots, cross])
+
+
+def _draw_work(axes: Any, slices: Sequence[Slice], began: float, limits: tuple[float, float]) -> None:
+    first = max(0.0, limits[0])
+    bins = int((limits[1] - first) / _BIN) + 1
+    below = [0.0] * bins
+    for kind, (colour, _) in KINDS.items():
+        ms = [0.0] * bins
+        for one in slices:
+            if one.kind == kind:
+                _spread(ms, one.begin_ns / 1e9 - began - first, one.end_ns / 1e9 - began - first)
+        at = [first + (place + 0.5) * _BIN for place in range(bins)]
+        axes.bar(at, ms, width=_BIN * 0.92, bottom=below, color=colour, lw=0)
+        below = [one + more for one, more in zip(below, ms, strict=True)]
+    axes.set(xlim=limits, ylabel="engine at work,\nms in 100", xlabel="seconds")
+    axes.xaxis.labelpad = 1
+    _legend(axes, [Patch(color=colour, label=name) for colour, name in KINDS.values()])
+
+
+def _spread(ms: list[float], begin: float, end: float) -> None:
+    """Adds the milliseconds from `begin` to `end`, in seconds, to the bins that they are in."""
+    for place in range(max(0, int(begin / _BIN)), min(len(ms), int(end / _BIN) + 1)):
+        part = min(end, (place + 1) * _BIN) - max(begin, place * _BIN)
+        ms[place] += max(0.0, part) * 1000
+
+
+def _draw_near(axes: Any, together: FrameStats, slices: Sequence[Slice]) -> None:
+    """Some frames around the longest one: the game's work above, the engine's slices below."""
+    worst = max(range(together.frames), key=lambda n: together.times_ms[n], default=0)
+    first = max(0, min(worst - _NEAR // 2, together.frames - _NEAR))
+    shown = range(first, min(first + _NEAR, together.frames))
+    if not shown:
+        return
+    zero = together.due[first]
+    for n in shown:
+        at, ms = (together.due[n] - zero) * 1000, together.times_ms[n]
+        late = ms >= PERIOD * 1000
+        axes.broken_barh([(at, ms)], (1.15, 0.7), color=_RED if late else _GAME, lw=0)
+        axes.axvline(at + PERIOD * 1000, color=_FAINT, lw=0.8, ls=(0, (2, 2)), zorder=0)
+        axes.text(at + ms / 2, 1.5, f"{ms:.1f}", color="white", ha="center", va="center", fontsize=8.5)
+    end = (together.due[shown[-1]] - zero + PERIOD) * 1000
+    most = max((one.streams for one in slices), default=1) or 1
+    for one in slices:
+        at, ms = (one.begin_ns / 1e9 - zero) * 1000, (one.end_ns - one.begin_ns) / 1e6
+        if -ms < at < end:
+            height = 0.15 + 0.7 * one.streams / most
+            axes.broken_barh([(at, ms)], (0, height), color=KINDS[one.kind][0], lw=0)
+    axes.set(xlim=(0, end), ylim=(0, 2), xlabel=_NEAR_LABEL)
+    axes.set_yticks([1.5, 0.4], ["game", "engine"])
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.labelpad = 1
+
+
+def _legend(axes: Any, handles: list[Any]) -> None:
+    axes.legend(
+        handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), frameon=False,
+        handletextpad=0.4, columnspacing=1.4, borderpad=0, fontsize=9.5,
+    )  # fmt: skip

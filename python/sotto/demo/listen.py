@@ -1,0 +1,181 @@
+"""Where typed lines come from: a keyboard that is read key by key, or whatever else stdin is."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ..commands.chat.line import state_folder
+from ..errors import ArgumentError
+from .editor import Editor
+
+_LONGEST = 1000  # lines of history
+_MOMENT = 0.2  # seconds in which a stdin that has nothing to say shows it
+
+
+class Bytes:
+    """What arrives at stdin. A thread reads it, so that no frame waits for it."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.ended = False
+        self._arrived: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        threading.Thread(target=self._read, name="sotto-demo-stdin", daemon=True).start()
+
+    def take(self) -> str:
+        """What arrived since last asked. Never waits."""
+        text = ""
+        while not self.ended:
+            try:
+                arrived = self._arrived.get_nowait()
+            except queue.Empty:
+                break
+            self.ended = not arrived
+            text += self._decode(arrived, final=self.ended)
+        return text
+
+    def _read(self) -> None:
+        arrived = b"?"
+        while arrived:
+            try:
+                arrived = os.read(self.fd, 65536)
+            except OSError:  # the terminal has gone
+                arrived = b""
+            self._arrived.put(arrived)
+
+
+class Source:
+    """Lines, one after the other. Use it as a context manager."""
+
+    editor: Editor | None = None  # of a keyboard
+
+    def __init__(self, arriving: Bytes) -> None:
+        self._bytes = arriving
+        self._terminal = os.isatty(arriving.fd)
+        self._lines: list[str] = []
+        self._rest = ""
+        self.spoke = False  # whether there ever was a line
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    @property
+    def ended(self) -> bool:
+        """Whether no more lines will come."""
+        return self._bytes.ended and not self._lines
+
+    def take(self, *, quiet: bool) -> list[str]:
+        """The next line, where nobody speaks: whoever writes to a pipe cannot wait for an answer."""
+        self._hear()
+        return [self._lines.pop(0)] if quiet and self._lines else []
+
+    def silent(self, seconds: float = 0.0) -> bool:
+        """Whether it ended without a word, or does within some seconds. Who sits at a terminal may."""
+        until = time.monotonic() + seconds
+        while True:
+            self._hear()
+            if self._bytes.ended or self._lines or time.monotonic() >= until:
+                return self._bytes.ended and not self.spoke and not self._terminal
+            time.sleep(0.005)
+
+    def _hear(self) -> None:
+        *lines, self._rest = (self._rest + self._bytes.take()).split("\n")
+        if self._bytes.ended and self._rest:
+            lines, self._rest = [*lines, self._rest], ""
+        self._lines += [line.strip() for line in lines if line.strip()]
+        self.spoke = self.spoke or bool(self._lines)
+
+
+class Keyboard(Source):
+    """A terminal's keys, one by one. The terminal is as it was, afterwards."""
+
+    def __init__(self, arriving: Bytes, words: Sequence[str]) -> None:
+        super().__init__(arriving)
+        self.path = state_folder() / "demo_history"
+        self.editor: Editor = Editor(words, self._read_history())
+        self._before: list[Any] = []
+
+    def __enter__(self) -> Keyboard:
+        import termios
+
+        self._before = termios.tcgetattr(self._bytes.fd)
+        now = termios.tcgetattr(self._bytes.fd)
+        now[0] &= ~termios.IXON  # Ctrl-S would stop the frames with the screen
+        now[3] &= ~(termios.ICANON | termios.ECHO | termios.IEXTEN)
+        termios.tcsetattr(self._bytes.fd, termios.TCSADRAIN, now)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        import termios
+
+        termios.tcsetattr(self._bytes.fd, termios.TCSADRAIN, self._before)
+        self._write_history()
+
+    @property
+    def ended(self) -> bool:
+        """Whether Ctrl-D was typed, or the terminal has gone."""
+        return self._bytes.ended or self.editor.left
+
+    def take(self, *, quiet: bool) -> list[str]:
+        """The lines that became whole."""
+        return self.editor.feed(typed) if (typed := self._bytes.take()) else []
+
+    def _read_history(self) -> list[str]:
+        try:
+            return self.path.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):  # there is none yet, or it is no history
+            return []
+
+    def _write_history(self) -> None:
+        lines = "".join(f"{line}\n" for line in self.editor.history[-_LONGEST:])
+        with contextlib.suppress(OSError):  # a home that cannot be written to is no reason to fail
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)  # what somebody said to a character is theirs
+            self.path.write_text(lines, encoding="utf-8")
+
+
+def listen(words: Sequence[str], *, keys: bool) -> Source:
+    """Who is to be listened to. `keys`: key by key, where that can be. Refuses a stdin without a word."""
+    fd = _stdin()
+    if fd is not None:
+        arriving = Bytes(fd)
+        if keys and os.isatty(fd) and _has_termios():
+            return Keyboard(arriving, words)
+        source = Source(arriving)
+        if not source.silent(0.0 if os.isatty(fd) else _MOMENT):
+            return source
+    raise nobody()
+
+
+def nobody() -> ArgumentError:
+    """What to say where there is neither a terminal nor a line."""
+    return ArgumentError(
+        "--talk has nobody to listen to: stdin is no terminal, and there is no line in it; "
+        "run it in a terminal, or pipe lines to it, like: echo 'Brenna, what news?' | sotto demo --talk"
+    )
+
+
+def _stdin() -> int | None:
+    try:
+        return sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError):  # none, or closed
+        return None
+
+
+def _has_termios() -> bool:
+    try:
+        import termios  # noqa: F401  # Windows has none; there, lines are read whole
+    except ImportError:
+        return False
+    return True

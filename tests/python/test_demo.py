@@ -1,0 +1,164 @@
+"""`sotto demo`, run as users run it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import sotto
+from conftest import ENVIRONMENT
+from sotto.demo import rules
+from sotto.demo.scene import Scene
+from sotto.demo.view import Headless
+from talk import load_endless
+
+Demo = Callable[..., subprocess.CompletedProcess[str]]
+FAST = ("--mode", "prioritize_compute")  # a busy machine would let idle threads wait, and the test with them
+
+
+@pytest.fixture
+def demo() -> Demo:
+    """Runs the command; returns what came of it."""
+
+    def run(*words: str, input: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "sotto.cli", "demo", *words],
+            capture_output=True, text=True, timeout=120, check=False, env={**ENVIRONMENT, **variables},
+            **({"stdin": subprocess.DEVNULL} if input is None else {"input": input}),
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.mark.real
+def test_frames_and_lines_are_reported(demo: Demo) -> None:
+    report = json.loads(demo("--seconds", "2", "--characters", "2", "--headless", "--json", *FAST).stdout)
+    assert set(report) == {
+        "frames", "missed", "missed_pct", "frame_ms", "baseline", "speech", "characters",
+        "tokens_total", "tps_total", "model", "device", "sotto_version",
+    }  # fmt: skip
+    assert set(report["frame_ms"]) == {"p50", "p95", "p99", "p999", "max"}
+    assert set(report["baseline"]) == {"missed_pct", "frame_ms"}
+    assert 1 <= report["frames"] <= 121
+    assert len(report["characters"]) == 2
+    for character in report["characters"]:
+        assert set(character) == {"name", "lines", "tokens", "tps", "ttft_ms"}
+    lines = [line for character in report["characters"] for line in character["lines"]]
+    assert report["speech"] == {
+        "lines": len(lines),
+        "in_character": sum(line["in_character"] for line in lines),
+        "asked_for_facts": len(lines),
+        "with_facts": sum(line["uses_facts"] for line in lines),
+    }
+    assert report["tokens_total"] == sum(character["tokens"] for character in report["characters"])
+
+
+def spoken(scene: Scene, lines: int) -> None:
+    """Runs a scene until each of its characters has said so many lines."""
+    end = time.monotonic() + 60
+    while min(len(character.lines) for character in scene.characters) < lines:
+        assert time.monotonic() < end
+        scene.begin_frame()
+        time.sleep(0.001)
+    scene.hush()
+
+
+@pytest.mark.real
+def test_each_line_says_whether_it_keeps_the_rules(real_engine: sotto.Engine) -> None:
+    scene = Scene(real_engine, "sotto/house", 4)
+    spoken(scene, 2)
+    for character in scene.characters:
+        report = character.report()
+        assert [line["question"] for line in report["lines"][:2]] == character.persona.questions[:2]
+        for line in report["lines"]:
+            assert set(line) == {
+                "character", "question", "answer", "tokens", "facts", "missing", "uses_facts", "faults",
+                "in_character",
+            }  # fmt: skip
+            assert line["facts"] and set(line["missing"]) <= set(line["facts"])
+            assert line["uses_facts"] == (not line["missing"])
+            assert line["in_character"] == (not line["faults"])
+            assert 0 < line["tokens"] <= rules.MAX_TOKENS
+            for fact in set(line["facts"]) - set(line["missing"]):
+                assert fact.casefold() in line["answer"].casefold()
+        assert report["tokens"] >= sum(line["tokens"] for line in report["lines"])
+
+
+def test_plain_lines_are_readable(npc: sotto.Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    scene = Scene(npc, "npc", 5)
+    spoken(scene, 1)
+    Headless(quiet=True).flush(scene)
+    assert capsys.readouterr().out == ""
+    spoken(scene, 2)
+    Headless(quiet=False).flush(scene)
+    said = capsys.readouterr().out.splitlines()
+    asked = scene.characters[4].persona.questions[1]
+    assert f'Pip, asked "{asked}":  {asked}' in said
+
+
+def test_half_a_line_is_no_line(engine: sotto.Engine) -> None:
+    load_endless(engine)
+    scene = Scene(engine, "endless", 1)
+    while not scene.characters[0].speaking:
+        scene.begin_frame()
+    scene.hush()
+    report = scene.characters[0].report()
+    assert report["lines"] == [] and report["tokens"] > 0 and scene.characters[0].speaking is None
+
+
+@pytest.mark.real
+def test_the_pace_is_the_one_asked_for(demo: Demo) -> None:
+    done = demo("--talk", "--target-tps", "10", "--json", *FAST, input="Brenna, what news?\n")
+    brenna = json.loads(done.stdout)["characters"][0]
+    assert 0 < brenna["tps"] <= 12 and len(brenna["lines"]) == 1
+
+
+@pytest.mark.real
+def test_a_run_is_drawn(demo: Demo, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "run.png"
+    done = demo("--seconds", "1", "--characters", "1", "--headless", "--plot", str(path), *FAST)
+    assert done.returncode == 0, done.stderr
+    assert path.read_bytes().startswith(b"\x89PNG") and str(path) in done.stdout
+
+
+@pytest.mark.parametrize("name", ["run.bmp", "run", "nowhere/run.png"])
+def test_a_picture_that_could_not_be_written_is_refused_at_once(
+    demo: Demo, tmp_path: Path, name: str
+) -> None:
+    done = demo("--headless", "--plot", str(tmp_path / name))
+    assert done.returncode == 2 and "--plot" in done.stderr and "loading" not in done.stderr
+
+
+def test_a_plot_without_matplotlib_says_how_to_get_it(demo: Demo, tmp_path: Path) -> None:
+    hide = "import sys\nsys.modules['matplotlib'] = None\nfrom sotto.cli import main\nsys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", hide, "demo", "--plot", str(tmp_path / "run.png")],
+        capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.startswith("sotto: --plot needs matplotlib")
+    assert "sotto-runtime[plot]" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.real
+def test_the_sample_is_the_same_scene() -> None:
+    sample = Path(__file__).resolve().parents[2] / "samples" / "python" / "tavern.py"
+    done = subprocess.run(
+        [sys.executable, str(sample)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for name in ("Brenna", "Garrick", "Silvane", "Pip"):
+        assert sum(line.startswith(f"Ilse to {name}: ") for line in lines) == 3
+        assert all(len(line) > len(f"    {name}: ") for line in lines if line.startswith(f"    {name}: "))
