@@ -9,6 +9,24 @@
  *     desc.id = (sotto_str){"sotto/house", SOTTO_NUL};
  *     sotto_request loading;
  *     sotto_engine_load_model(engine, &desc, &loading);
+ *
+ * Options of the llama backend, as a JSON object in `options`; one that it does not know, or that
+ * is out of its range, ends the load with SOTTO_ERROR_ARGUMENT:
+ *
+ *     context         tokens that one stream holds, 16 to what the model was trained on; 2048, or
+ *                     that if it is less
+ *     parallel        streams that may be open at once, 1 to 64; 4. Memory is set aside for each
+ *     batch           tokens that one step works through at most, `parallel` to 4096; 512. A larger
+ *                     one reads prompts faster, and takes memory
+ *     mmap            whether the file is mapped rather than read, where it can be; true
+ *     flash_attention "auto" (what speaks fastest, if there is room), "on" or "off"; "auto"
+ *     kv_type         what is remembered is kept as "f16", or as "q8_0", which takes about half
+ *                     and needs flash attention; "f16"
+ *     chat_template   Jinja to render conversations with; the model's own
+ *     projector       path of a projector (mmproj) that lets the model see or hear; "": none. It is
+ *                     read from the file system, so not where the host reads files itself
+ *     image_tokens    tokens that an image takes at most, 64 to 16384, where the model reads images
+ *                     of any size; what it was made for, which may be more than `context`
  */
 #ifndef SOTTO_MODEL_H
 #define SOTTO_MODEL_H

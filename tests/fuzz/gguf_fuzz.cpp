@@ -2,7 +2,7 @@
 //
 // Each input is read as it is, and as the beginning of a longer file of zeros, so that a header alone can be
 // taken.
-#include "gguf_check.hpp"
+#include "file/gguf_check.hpp"
 
 #include <cstdint>
 #include <cstdlib>

@@ -29,7 +29,7 @@ public:
 // Whether nlohmann's destructor may want it, to flatten an object: it cannot say that there is no memory.
 bool flattens(std::size_t size) {
     constexpr std::size_t kValue = 16; // bytes of a JSON value
-    constexpr std::size_t kMost = 64;  // of all in one, however deep
+    constexpr std::size_t kMost = 24;  // on its way through the largest that there is here: a response
     return size % kValue == 0 && size <= kMost * kValue;
 }
 

@@ -205,48 +205,40 @@ TEST_CASE("a stream that cannot be opened fails alone") {
 }
 
 TEST_CASE("a step that fails as a whole fails every stream in it") {
-    Gate gate;
-    TappedBackend backend;
-    backend.tap = [&](Point point, const sotto_step*) {
-        if (point == Point::step) {
-            gate.pass();
-        }
-    };
-    Game game(backend.table());
+    Held held;
+    Game game(held.backend.table());
     game.have("npc", R"({"tokens": ["a", "b", "c", "d"], "fail_step": 2})");
-    gate.shut();
+    held.gate.shut();
     const auto first = game.ask("npc", "hi");
-    REQUIRE(gate.reached());
+    REQUIRE(held.gate.reached());
     const auto second = game.ask("npc", "hi");
     game.until_told(second, SOTTO_EVENT_ACCEPTED);
-    gate.open();
+    held.gate.open();
     for (const auto request : {first, second}) {
         const auto& history = game.finish(request);
         CHECK(done(history).status == SOTTO_ERROR_INFERENCE);
         CHECK(done(history).text == "the script fails the step at token 2");
     }
-    CHECK(backend.count(Point::open) == 2);
+    CHECK(held.backend.count(Point::open) == 2);
 }
 
 TEST_CASE("a stream that fails in a step leaves the others in it alone") {
-    TappedBackend backend;
-    Gate gate;
-    backend.tap = [&](Point point, const sotto_step* step) {
-        if (point == Point::step) {
-            gate.pass();
-        } else if (point == Point::stepped && step->count == 2) {
+    Held held;
+    held.backend.tap = [stand = held.backend.tap](Point point, const sotto_step* step) {
+        stand(point, step);
+        if (point == Point::stepped && step->count == 2) {
             step->work[1]->status = SOTTO_ERROR_INFERENCE;
             step->work[1]->why = str("this one is unwell");
         }
     };
-    Game game(backend.table());
+    Game game(held.backend.table());
     game.have("npc", kEcho);
-    gate.shut();
+    held.gate.shut();
     const auto first = game.ask("npc", "a b c d e f g h");
-    REQUIRE(gate.reached());
+    REQUIRE(held.gate.reached());
     const auto second = game.ask("npc", "a b c d e f g h");
     game.until_told(second, SOTTO_EVENT_ACCEPTED);
-    gate.open();
+    held.gate.open();
     CHECK(done(game.finish(second)).status == SOTTO_ERROR_INFERENCE);
     CHECK(done(game.of(second)).text == "this one is unwell");
     CHECK(said(game.finish(first)) == "a b c d e f g h");
@@ -258,27 +250,21 @@ TEST_CASE("a stream that fails in a step leaves the others in it alone") {
 
 TEST_CASE("streams that speak together share one step, unless the model cannot") {
     for (const bool together : {true, false}) {
-        Gate gate;
-        TappedBackend backend;
-        backend.tap = [&](Point point, const sotto_step*) {
-            if (point == Point::step) {
-                gate.pass();
-            }
-        };
-        Game game(backend.table());
+        Held held;
+        Game game(held.backend.table());
         game.have("npc", together ? "{}" : R"({"batchable": false})");
-        gate.shut();
+        held.gate.shut();
         std::vector<sotto_request> all = {game.ask("npc", "one two three four")};
-        REQUIRE(gate.reached());
+        REQUIRE(held.gate.reached());
         all.push_back(game.ask("npc", "five six seven"));
         all.push_back(game.ask("npc", "eight nine"));
         game.until_told(all[2], SOTTO_EVENT_ACCEPTED);
-        gate.open();
+        held.gate.open();
         CHECK(said(game.finish(all[0])) == "one two three four");
         CHECK(said(game.finish(all[1])) == "five six seven");
         CHECK(said(game.finish(all[2])) == "eight nine");
         std::size_t most = 0;
-        for (const auto& step : backend.steps()) {
+        for (const auto& step : held.backend.steps()) {
             most = std::max(most, step.tokens.size());
         }
         CHECK(most == (together ? 3 : 1));

@@ -256,28 +256,22 @@ TEST_CASE("several answers are told apart, and end once, together") {
 }
 
 TEST_CASE("several answers that are cancelled end once, and give back their streams") {
-    Gate gate;
-    TappedBackend backend;
-    backend.tap = [&](Point point, const sotto_step*) {
-        if (point == Point::step) {
-            gate.pass();
-        }
-    };
-    Game game(backend.table());
+    Held held;
+    Game game(held.backend.table());
     game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 2})");
-    gate.shut();
+    held.gate.shut();
     const auto request = game.ask("npc", "hi", {.more = R"(, "n": 3)"});
-    REQUIRE(gate.reached());
+    REQUIRE(held.gate.reached());
     game.cancel(request);
     const auto& history = game.finish(request);
     CHECK(done(history).status == SOTTO_ERROR_CANCELLED);
-    gate.open();
+    held.gate.open();
     game.have("other");
     CHECK(said(game.finish(game.ask("other", "next"))) == "next");
     CHECK(count(game.of(request), SOTTO_EVENT_DONE) == 1);
     CHECK(game.of(request).back().kind == SOTTO_EVENT_DONE);
     game.end();
-    CHECK(backend.count(Point::open) == backend.count(Point::close));
+    CHECK(held.backend.count(Point::open) == held.backend.count(Point::close));
 }
 
 TEST_CASE("one answer that fails fails them all, once") {

@@ -164,19 +164,13 @@ TEST_CASE("64 engines live side by side, and the 65th is refused") {
 TEST_CASE("an engine ends whatever it is doing") {
     for (const Point at : {Point::load, Point::open, Point::step, Point::unload}) {
         CAPTURE(static_cast<int>(at));
-        Gate gate;
-        TappedBackend backend;
-        backend.tap = [&](Point point, const sotto_step*) {
-            if (point == at) {
-                gate.pass();
-            }
-        };
+        Held held(at);
         HostHooks host;
-        Game game(host.desc(), backend.table());
+        Game game(host.desc(), held.backend.table());
         if (at != Point::load) {
             game.have("npc", R"({"tokens": ["a"], "loop": true, "weights": 5})");
         }
-        gate.shut();
+        held.gate.shut();
         game.load("npc", R"({"tokens": ["a"], "loop": true, "weights": 5})");
         game.load("second", R"({"weights": 7})");
         for (int i = 0; i < 10; ++i) {
@@ -185,12 +179,12 @@ TEST_CASE("an engine ends whatever it is doing") {
         if (at == Point::unload) {
             game.unload("npc");
         }
-        REQUIRE(gate.reached());
+        REQUIRE(held.gate.reached());
         std::thread ender([&] { game.end(); });
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        gate.open();
+        held.gate.open();
         ender.join();
-        CHECK(backend.count(Point::open) == backend.count(Point::close));
+        CHECK(held.backend.count(Point::open) == held.backend.count(Point::close));
         for (const auto& [what, bytes] : host.memory()) {
             CHECK(bytes == 0);
         }
@@ -228,16 +222,10 @@ TEST_CASE("a request of one engine is unknown to another") {
 }
 
 TEST_CASE("as many requests as can be are live, and one more is refused") {
-    Gate gate;
-    TappedBackend backend;
-    backend.tap = [&](Point point, const sotto_step*) {
-        if (point == Point::step) {
-            gate.pass();
-        }
-    };
-    Game game(backend.table());
+    Held held;
+    Game game(held.backend.table());
     game.have("npc");
-    gate.shut();
+    held.gate.shut();
     const auto body = chat("npc", "hi");
     const auto desc = question(body, SOTTO_REQUEST_PRIVATE);
     std::vector<sotto_request> all;
@@ -254,5 +242,5 @@ TEST_CASE("as many requests as can be are live, and one more is refused") {
     CHECK(sotto_engine_drop(game.engine(), all[7]) == SOTTO_OK);
     sotto_request request = 0;
     REQUIRE(game.until([&] { return sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_OK; }));
-    gate.open();
+    held.gate.open();
 }

@@ -16,19 +16,6 @@ namespace {
 
 const char* const kEndless = R"({"tokens": ["a"], "loop": true})";
 
-// A backend that stops at a point until the gate opens.
-struct Held {
-    explicit Held(Point at) {
-        backend.tap = [this, at](Point point, const sotto_step*) {
-            if (point == at) {
-                gate.pass();
-            }
-        };
-    }
-    Gate gate;
-    TappedBackend backend;
-};
-
 std::string models(Game& game) {
     sotto_str json{};
     REQUIRE(sotto_engine_list_models(game.engine(), &json) == SOTTO_OK);

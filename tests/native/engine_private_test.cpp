@@ -19,19 +19,6 @@ using std::chrono::steady_clock;
 constexpr Ask kPrivate = {.flags = SOTTO_REQUEST_PRIVATE};
 const char* const kEndless = R"({"tokens": ["a"], "loop": true})";
 
-// An engine whose model stands still in its first step until the gate opens.
-struct Held {
-    Held() {
-        backend.tap = [this](Point point, const sotto_step*) {
-            if (point == Point::step) {
-                gate.pass();
-            }
-        };
-    }
-    Gate gate;
-    TappedBackend backend;
-};
-
 // Takes the ACCEPTED event, after which nothing is told while the model stands still.
 void accept(Game& game, sotto_request request) {
     sotto_status status = SOTTO_OK;

@@ -245,22 +245,16 @@ TEST_CASE("a host that lends its files is asked for states") {
 
 TEST_CASE("saving is cancelled like any other work") {
     const Folder folder;
-    Gate gate;
-    TappedBackend backend;
-    backend.tap = [&](Point point, const sotto_step*) {
-        if (point == Point::step) {
-            gate.pass();
-        }
-    };
-    Game game(backend.table());
+    Held held;
+    Game game(held.backend.table());
     game.have("npc", kScript);
-    gate.shut();
+    held.gate.shut();
     const auto body = chat("npc", "hi", R"(, "path": )" + test::quoted(folder.file("never.state")));
     const auto request = game.submit(body, {}, SOTTO_OP_SAVE);
-    REQUIRE(gate.reached());
+    REQUIRE(held.gate.reached());
     game.cancel(request);
     CHECK(done(game.finish(request)).status == SOTTO_ERROR_CANCELLED);
-    gate.open();
+    held.gate.open();
     game.end();
-    CHECK(backend.count(Point::close) == 1);
+    CHECK(held.backend.count(Point::close) == 1);
 }

@@ -79,13 +79,8 @@ bool soon(const std::function<bool()>& holds) {
 }
 
 // An engine whose compute thread is stuck in a step that asks no gate.
-struct Stuck {
+struct Stuck : Held {
     Stuck() {
-        backend.tap = [this](Point point, const sotto_step*) {
-            if (point == Point::step) {
-                gate.pass();
-            }
-        };
         game = std::make_unique<Game>(backend.table());
         game->have("npc", R"({"tokens": ["a"], "loop": true, "abortable": false})");
         gate.shut();
@@ -94,8 +89,6 @@ struct Stuck {
     }
     ~Stuck() { gate.open(); }
 
-    Gate gate;
-    TappedBackend backend;
     std::unique_ptr<Game> game;
     sotto_request speaker = 0;
 };

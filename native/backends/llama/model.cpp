@@ -2,22 +2,16 @@
 #include "model.hpp"
 
 #include "guard.hpp"
+#include "json_parts.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace sotto::llama {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::size_t common_prefix(const std::vector<llama_token>& a, const std::vector<llama_token>& b) {
     const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
     return static_cast<std::size_t>(end - a.begin());
-}
-
-std::string text_of(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string with_capabilities(const std::string& description, const Preparer& preparer) {

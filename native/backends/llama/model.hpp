@@ -2,10 +2,10 @@
 #pragma once
 
 #include "backend.hpp"
-#include "gguf_check.hpp"
+#include "chat/prepare.hpp"
+#include "file/gguf_check.hpp"
+#include "media/projector.hpp"
 #include "options.hpp"
-#include "prepare.hpp"
-#include "projector.hpp"
 #include "stream.hpp"
 
 #include <atomic>

@@ -1,10 +1,10 @@
 // The module's one symbol, and the functions behind it.
 #include "guard.hpp"
-#include "isa_tier.hpp"
+#include "isa/isa_tier.hpp"
+#include "json_parts.hpp"
 #include "model.hpp"
 
 #include <deque>
-#include <nlohmann/json.hpp>
 
 namespace sotto::llama {
 namespace {
@@ -66,7 +66,7 @@ sotto_status SOTTO_CALL on_stream_open(
         auto told = sotto_init<sotto_stream_info>();
         try {
             *stream = on.open_stream(*desc, told);
-        } catch (const nlohmann::json::exception& error) { // a field of another type than the engine promised
+        } catch (const Json::exception& error) { // a field of another type than the engine promised
             throw Error(SOTTO_ERROR_ARGUMENT, error.what());
         }
         write(info, told);
@@ -111,18 +111,18 @@ sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sott
 }
 
 std::string describe() {
-    auto features = nlohmann::json::array();
+    auto features = Json::array();
     for (unsigned i = 0; isa_feature(i) != nullptr; ++i) {
         if (*isa_feature(i) != '\0') {
             features.push_back(isa_feature(i));
         }
     }
-    const nlohmann::ordered_json description = {
+    const Json description = {
         {"version", std::string("llama.cpp ") + llama_version() + ", of " SOTTO_LLAMA_ORIGIN},
         {"tier", kIsaTier.name},
         {"features", features},
     };
-    return description.dump();
+    return text_of(description);
 }
 
 // Backends are never destroyed, as modules are never unloaded, nor at exit, when an engine may still run.

@@ -1,12 +1,10 @@
 // What a host may ask of a model when it opens it.
 #include "options.hpp"
 
-#include <nlohmann/json.hpp>
+#include "json_parts.hpp"
 
 namespace sotto::llama {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::uint32_t kMostParallel = 64;
 constexpr std::uint32_t kMostBatch = 4096;
@@ -15,9 +13,7 @@ constexpr std::uint32_t kMostImageTokens = 1 << 14;
 
 [[noreturn]] void refuse(const std::string& option, const Json& value, const std::string& allowed) {
     throw Error(
-        SOTTO_ERROR_ARGUMENT,
-        "option \"" + option + "\" is " + value.dump(-1, ' ', false, Json::error_handler_t::replace) +
-            ", and may be " + allowed
+        SOTTO_ERROR_ARGUMENT, "option \"" + option + "\" is " + text_of(value) + ", and may be " + allowed
     );
 }
 

@@ -17,7 +17,7 @@ struct Options {
     std::uint32_t batch = 512;
     // Whether the file is mapped rather than read, where it can be.
     bool mmap = true;
-    // "auto" (where the CPU does it well), "on" or "off".
+    // "auto" (what speaks fastest, if there is room), "on" or "off".
     enum class FlashAttention { Auto, On, Off } flash_attention = FlashAttention::Auto;
     // What keys and values are kept as: "f16", or "q8_0", which takes about half and needs flash attention.
     enum class KvType { F16, Q8_0 } kv_type = KvType::F16;

@@ -1,9 +1,9 @@
 // One conversation at work, and the part of the model's memory that it holds.
 #pragma once
 
-#include "answer_parser.hpp"
-#include "media.hpp"
-#include "sampler.hpp"
+#include "chat/answer_parser.hpp"
+#include "media/media.hpp"
+#include "token/sampler.hpp"
 
 #include <cstdint>
 #include <llama.h>

@@ -26,7 +26,8 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 
 Template::Template(const std::filesystem::path& file)
     : name(file.stem().string()), source(content_of(file)), vocabulary(Vocabulary::of_template(source)),
-      chat(vocabulary.model(), vocabulary.tokenizer(), source) {}
+      constraints(vocabulary.vocab()), chat(vocabulary.model(), vocabulary.tokenizer(), constraints, source) {
+}
 
 std::vector<std::filesystem::path> template_files() {
     std::vector<std::filesystem::path> files;

@@ -1,7 +1,7 @@
 // A chat template of llama.cpp's tree, with a vocabulary of its own markers.
 #pragma once
 
-#include "chat.hpp"
+#include "chat/chat.hpp"
 #include "golden_vocabulary.hpp"
 
 #include <nlohmann/json.hpp>
@@ -18,6 +18,7 @@ struct Template {
     std::string name;
     std::string source;
     Vocabulary vocabulary;
+    sotto::llama::Constraints constraints;
     sotto::llama::Chat chat;
 };
 

@@ -1,7 +1,7 @@
 // Vocabularies for the golden tests: those of llama.cpp's tree, and one for each chat template.
 #pragma once
 
-#include "tokenizer.hpp"
+#include "token/tokenizer.hpp"
 
 #include <filesystem>
 #include <llama-cpp.h>

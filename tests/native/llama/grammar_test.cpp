@@ -1,5 +1,5 @@
 // Grammars that a host wrote: what is refused, and how soon.
-#include "grammar.hpp"
+#include "grammar/grammar.hpp"
 
 #include <chrono>
 #include <doctest/doctest.h>

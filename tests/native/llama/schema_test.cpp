@@ -1,5 +1,5 @@
 // Schemas: what is refused and where, and which answers a schema's grammar takes.
-#include "schema.hpp"
+#include "schema/schema.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kPath = "response_format.json_schema.schema";
 
 std::string grammar_of(const std::string& schema) {
-    return grammar_of_schema(Json::parse(schema), kPath);
+    return held_schema(Json::parse(schema), kPath).grammar;
 }
 
 // What the schema is refused with, without the path up to the schema.

@@ -294,6 +294,38 @@ TEST_CASE("a seed makes chance repeatable") {
     CHECK(answer(model, random) != answer(model, random));
 }
 
+// What is made of a form is kept for the next request.
+TEST_CASE("answers have the form that was asked for, whatever was asked before") {
+    const std::string forms[] = {
+        R"("json_schema": {"enum": ["gold", "iron", "wood"]})",
+        R"("json_schema": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2})",
+        R"("grammar": "root ::= \"yes\" | \"no\"")",
+        R"("temperature": 0)",
+    };
+    const auto held = [](Model& model, const std::string& form, sotto_op op) {
+        const auto how = form + R"(, "seed": 7, "cache_prompt": false)";
+        return answer(model, op == SOTTO_OP_CHAT ? chat("So?", how) : completion("So?", how), op);
+    };
+    Model model;
+    for (const auto op : {SOTTO_OP_CHAT, SOTTO_OP_TEXT}) {
+        std::vector<std::string> alone;
+        for (const auto& form : forms) {
+            Model fresh;
+            alone.push_back(held(fresh, form, op));
+        }
+        if (op == SOTTO_OP_TEXT) { // a chat template may put something around a value
+            CHECK((alone[0] == R"("gold")" || alone[0] == R"("iron")" || alone[0] == R"("wood")"));
+            CHECK(alone[1].starts_with("["));
+        }
+        CHECK((alone[2] == "yes" || alone[2] == "no"));
+        for (int again = 0; again < 2; ++again) {
+            for (std::size_t i = 0; i < alone.size(); ++i) {
+                CHECK(held(model, forms[i], op) == alone[i]);
+            }
+        }
+    }
+}
+
 TEST_CASE("what people write is never a control token") {
     Model model;
     const auto plain = Stream(model, chat("a")).answer.prompt_tokens;

@@ -1,5 +1,5 @@
 // What may come next inside a character of UTF-8.
-#include "well_formed.hpp"
+#include "token/well_formed.hpp"
 
 #include <cmath>
 #include <doctest/doctest.h>

@@ -162,4 +162,18 @@ private:
     std::vector<Step> steps_;
 };
 
+// A backend that stands still at a point while the gate is shut.
+struct Held {
+    explicit Held(Point at = Point::step) {
+        backend.tap = [this, at](Point point, const sotto_step*) {
+            if (point == at) {
+                gate.pass();
+            }
+        };
+    }
+
+    Gate gate;
+    TappedBackend backend;
+};
+
 } // namespace test

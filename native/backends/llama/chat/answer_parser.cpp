@@ -1,0 +1,115 @@
+// Reads an answer in the form its model was taught.
+#include "chat/answer_parser.hpp"
+
+#include "json_parts.hpp"
+
+namespace sotto::llama {
+namespace {
+
+Json call_delta(std::size_t index, const common_chat_tool_call* whole, const std::string& arguments) {
+    Json call = {{"index", index}};
+    Json function = Json::object();
+    if (whole != nullptr) { // the first that is told of it
+        call["id"] = whole->id;
+        call["type"] = "function";
+        function["name"] = whole->name;
+    }
+    function["arguments"] = arguments;
+    call["function"] = std::move(function);
+    return {{"tool_calls", Json::array({std::move(call)})}};
+}
+
+} // namespace
+
+AnswerParser::AnswerParser(const common_chat_params& params, const How& how) : how_(params) {
+    how_.reasoning_format = how.reasoning ? COMMON_REASONING_FORMAT_AUTO : COMMON_REASONING_FORMAT_NONE;
+    how_.parse_tool_calls = how.tools;
+    how_.is_continuation = how.continuation;
+    if (!params.parser.empty()) {
+        how_.parser.load(params.parser);
+    }
+    if (how.continuation) { // what the request wrote itself is not told back
+        told_ = common_chat_parse("", true, how_);
+    }
+}
+
+std::string AnswerParser::fresh_id() {
+    // Nine letters and digits: some templates take no other length.
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    std::uniform_int_distribution<std::size_t> any(0, kLetters.size() - 1);
+    std::string id;
+    while (id.size() < 9) {
+        id += kLetters[any(random_)];
+    }
+    return id;
+}
+
+// Adds what a difference tells. A tool's name may still grow until its arguments begin.
+void AnswerParser::add(Json& told, const common_chat_msg& message, const common_chat_msg_diff& diff) {
+    if (!diff.reasoning_content_delta.empty()) {
+        told.push_back({{"reasoning_content", diff.reasoning_content_delta}});
+    }
+    if (!diff.content_delta.empty()) {
+        told.push_back({{"content", diff.content_delta}});
+    }
+    const auto index = diff.tool_call_index;
+    if (index == std::string::npos || diff.tool_call_delta.arguments.empty()) {
+        return;
+    }
+    name_calls(told, message, index);
+    const bool fresh = index == named_;
+    named_ += fresh;
+    const auto* whole = fresh ? &message.tool_calls[index] : nullptr;
+    told.push_back(call_delta(index, whole, diff.tool_call_delta.arguments));
+}
+
+// Names the calls before the one at `end` that are not named yet: they have no arguments.
+void AnswerParser::name_calls(Json& told, const common_chat_msg& message, std::size_t end) {
+    for (; named_ < end; ++named_) {
+        told.push_back(call_delta(named_, &message.tool_calls[named_], ""));
+    }
+}
+
+// Whether `text` may be the beginning of what has the form.
+bool AnswerParser::may_be(const std::string& text) const {
+    common_peg_parse_context context(how_.generation_prompt + text, COMMON_PEG_PARSE_FLAG_LENIENT);
+    return how_.parser.empty() || !how_.parser.parse(context).fail();
+}
+
+// Adds what `text` tells, and says whether it could be read. `begun`: more of it may follow.
+bool AnswerParser::read(Json& told, const std::string& text, bool begun) {
+    try {
+        auto message = common_chat_parse(text, begun, how_);
+        if (!message.empty()) {
+            message.set_tool_call_ids(ids_, [this] { return fresh_id(); });
+            for (const auto& diff : common_chat_msg_diff::compute_diffs(told_, message)) {
+                add(told, message, diff);
+            }
+            told_ = std::move(message);
+        }
+        return true;
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+std::string AnswerParser::deltas(std::string_view text, bool last) {
+    auto told = Json::array();
+    const std::string whole(text);
+    if (!read(told, whole, !last) && last) { // some forms have no room for blanks after a call
+        const bool formed = read(told, whole.substr(0, whole.find_last_not_of(" \n") + 1), false);
+        const bool begun = !formed && read(told, whole, true) && may_be(whole);
+        if (told.empty() && !spoke_ && !formed && !begun) { // rather as it is than not at all
+            told.push_back({{"content", whole}});
+        }
+    }
+    if (last) {
+        name_calls(told, told_, told_.tool_calls.size());
+    }
+    spoke_ = spoke_ || !told.empty();
+    return text_of(told);
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,267 @@
+// Conversations in the form that a model was taught.
+#include "chat/chat.hpp"
+
+#include "chat/disguise.hpp"
+#include "json_parts.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sotto::llama {
+namespace {
+
+const std::vector<std::string> kNothing;
+constexpr const char* kMediaMarker = "media_marker";
+
+common_json to_common(const Json& value) {
+    return common_json::parse(text_of(value));
+}
+
+void check_parts(const Json& messages) {
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        const auto* content = find(messages[i], "content");
+        for (const auto& part : content != nullptr && content->is_array() ? *content : Json::array()) {
+            if (part.at("type") != "text" && part.at("type") != kMediaMarker) {
+                throw Error(
+                    SOTTO_ERROR_UNSUPPORTED,
+                    "messages[" + std::to_string(i) + "] has content of type " + part.at("type").dump() +
+                        ", and this model reads \"text\""
+                );
+            }
+        }
+    }
+}
+
+// Where an image or sound is, the template sees what the disguise knows again. Returns how many there are.
+int mark_media(Json& message, Disguise& disguise) {
+    const auto content = message.find("content");
+    int marked = 0;
+    if (content == message.end() || !content->is_array()) {
+        return 0;
+    }
+    for (auto& part : *content) {
+        if (part.at("type") == kMediaMarker) {
+            part["text"] = disguise.stand_in(part.at("medium").get<int>());
+            ++marked;
+        }
+    }
+    return marked;
+}
+
+void check_shown(const std::vector<PromptPart>& parts, int media) {
+    const auto shown =
+        std::count_if(parts.begin(), parts.end(), [](const PromptPart& part) { return part.medium >= 0; });
+    if (shown != media) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "the model's chat template shows " + std::to_string(shown) + " of " + std::to_string(media) +
+                " images and sounds"
+        );
+    }
+}
+
+void add_thinking(common_chat_templates_inputs& inputs, const Json& body) {
+    if (const auto* more = find(body, "chat_template_kwargs")) {
+        for (const auto& [name, value] : more->items()) {
+            inputs.chat_template_kwargs[name] = text_of(value);
+        }
+        if (const auto* enabled = find(*more, "enable_thinking")) {
+            inputs.enable_thinking = *enabled == true;
+        }
+    }
+    if (const auto* effort = find(body, "reasoning_effort")) {
+        inputs.enable_thinking = inputs.enable_thinking && *effort != "none";
+        if (*effort != "none") {
+            inputs.chat_template_kwargs["reasoning_effort"] = effort->dump();
+        }
+    }
+    const auto* format = find(body, "reasoning_format");
+    inputs.reasoning_format =
+        format != nullptr && *format == "none" ? COMMON_REASONING_FORMAT_NONE : COMMON_REASONING_FORMAT_AUTO;
+}
+
+// What a user and an assistant say in turn.
+common_chat_templates_inputs conversation(const std::vector<std::string>& said) {
+    common_chat_templates_inputs inputs;
+    for (const auto& text : said) {
+        auto& message = inputs.messages.emplace_back();
+        message.role = inputs.messages.size() % 2 == 1 ? "user" : "assistant";
+        message.content = text;
+    }
+    return inputs;
+}
+
+// What stands before and after an answer, up to what the user says in conversation().
+std::pair<std::string, std::string> around(const std::string& answer, const std::string& rendered) {
+    const auto asked = rendered.find("Hello.");
+    const auto begin = rendered.find(answer);
+    const auto next = rendered.find("Why?");
+    if (asked >= begin || begin >= next || next == std::string::npos) {
+        return {};
+    }
+    return {
+        rendered.substr(asked, begin - asked),
+        rendered.substr(begin + answer.size(), next - begin - answer.size()),
+    };
+}
+
+} // namespace
+
+Chat::Chat(
+    const llama_model* model,
+    const Tokenizer& tokenizer,
+    const Constraints& constraints,
+    const std::string& source
+)
+    : tokenizer_(tokenizer), constraints_(constraints), template_(model, source),
+      can_(template_.capabilities()) {
+    try {
+        const auto params = template_.apply(conversation({"Hello."}), {});
+        thinks_ = params.supports_thinking;
+        if (thinks_) {
+            looked_for_ = marks_of_thoughts(params);
+        }
+    } catch (const std::exception&) { // it renders no such conversation; others may be to its taste
+        thinks_ = true;
+    }
+}
+
+// How thoughts begin and end, which the template may look for in former answers. One that it writes around
+// an answer without a thought is no such mark, but how a turn begins or ends.
+std::vector<std::string> Chat::marks_of_thoughts(const common_chat_params& params) const {
+    auto inputs = conversation({"Hello.", "Come in.", "Why?"});
+    inputs.add_generation_prompt = false;
+    inputs.force_pure_content = true;
+    std::string before;
+    std::string after;
+    try {
+        std::tie(before, after) = around("Come in.", template_.apply(inputs, {}).prompt);
+    } catch (const std::exception&) { // it renders no such conversation
+    }
+    const auto has = [](const std::string& text) {
+        return [&](const std::string& mark) { return !mark.empty() && text.find(mark) != std::string::npos; };
+    };
+    auto marks = params.thinking_end_tags;
+    const bool thought = std::any_of(marks.begin(), marks.end(), has(before)); // an empty one, whole
+    if (thought || !has(before)(params.thinking_start_tag)) {
+        marks.push_back(params.thinking_start_tag);
+    }
+    std::erase_if(marks, has(after));
+    return marks;
+}
+
+Json Chat::capabilities() const {
+    auto told = Json::object();
+    told["tools"] = can_.contains("supports_tools") && can_.at("supports_tools");
+    told["parallel_tool_calls"] =
+        can_.contains("supports_parallel_tool_calls") && can_.at("supports_parallel_tool_calls");
+    told["system_role"] = can_.contains("supports_system_role") && can_.at("supports_system_role");
+    told["reasoning"] = thinks_;
+    return told;
+}
+
+// The tools that may be called, after "tool_choice", each with a schema that its arguments can be held to.
+std::vector<common_chat_tool>
+Chat::tools_of(const Json& body, common_chat_tool_choice& choice, SchemaRules& rules) const {
+    const auto* tools = find(body, "tools");
+    const auto* asked = find(body, "tool_choice");
+    choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
+    if (tools == nullptr || tools->empty() || (asked != nullptr && *asked == "none")) {
+        choice = COMMON_CHAT_TOOL_CHOICE_NONE;
+        return {};
+    }
+    const bool one = asked != nullptr && asked->is_object();
+    if (one || (asked != nullptr && *asked == "required")) {
+        choice = COMMON_CHAT_TOOL_CHOICE_REQUIRED;
+    }
+    std::vector<common_chat_tool> kept;
+    for (std::size_t i = 0; i < tools->size(); ++i) {
+        const auto& function = (*tools)[i].at("function");
+        if (one && function.at("name") != asked->at("function").at("name")) {
+            continue;
+        }
+        std::string schema = "{}";
+        if (const auto* parameters = find(function, "parameters")) {
+            const auto held = constraints_.argument_schema(*parameters, i);
+            rules.insert(held->rules.begin(), held->rules.end());
+            schema = held->schema;
+        }
+        kept.push_back({function.at("name"), value_or<std::string>(function, "description", ""), schema});
+    }
+    return kept;
+}
+
+common_chat_templates_inputs Chat::inputs_of(const Json& body, SchemaRules& rules) const {
+    common_chat_templates_inputs inputs;
+    inputs.tools = tools_of(body, inputs.tool_choice, rules);
+    const auto taught = can_.find("supports_parallel_tool_calls");
+    inputs.parallel_tool_calls =
+        value_or(body, "parallel_tool_calls", taught != can_.end() && taught->second);
+    if (const auto held = constraints_.answer_schema(body)) {
+        rules.insert(held->rules.begin(), held->rules.end());
+        inputs.json_schema = held->schema;
+    }
+    add_thinking(inputs, body);
+    inputs.add_generation_prompt = value_or(body, "add_generation_prompt", true);
+    if (value_or(body, "continue_final_message", false)) {
+        inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
+        inputs.add_generation_prompt = false;
+    }
+    return inputs;
+}
+
+// Whether the template alone does: its answers are what is said. Finding out how a template wants more than
+// that takes milliseconds.
+bool Chat::is_plain(const common_chat_templates_inputs& inputs) const {
+    return !thinks_ && inputs.tools.empty() && inputs.json_schema.empty() &&
+           inputs.continue_final_message == COMMON_CHAT_CONTINUATION_NONE;
+}
+
+ChatPrompt Chat::prompt(const Json& body) const {
+    SchemaRules rules;
+    auto inputs = inputs_of(body, rules);
+    Disguise disguise(tokenizer_);
+    auto messages = body.at("messages");
+    check_parts(messages);
+    int media = 0;
+    for (auto& message : messages) {
+        disguise.hide(message, message.at("role") == "assistant" ? looked_for_ : kNothing);
+        media += mark_media(message, disguise);
+    }
+    for (auto& tool : inputs.tools) {
+        tool.description = disguise.hide(tool.description, kNothing);
+        tool.parameters = disguise.hide(tool.parameters, kNothing);
+    }
+    ChatPrompt prompt;
+    const bool plain = is_plain(inputs);
+    inputs.force_pure_content = plain;
+    try {
+        inputs.messages = common_chat_msgs_parse_oaicompat(to_common(messages));
+        prompt.how = template_.apply(inputs, rules);
+        if (prompt.how.grammar.empty() && inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
+            throw Error(
+                SOTTO_ERROR_UNSUPPORTED,
+                "tool_choice requires a call, and this model's chat template has no form for one"
+            );
+        }
+        prompt.parts = disguise.reveal(prompt.how.prompt);
+        check_shown(prompt.parts, media);
+        if (!plain) {
+            const AnswerParser::How how = {
+                .tools = !inputs.tools.empty(),
+                .reasoning = inputs.reasoning_format != COMMON_REASONING_FORMAT_NONE,
+                .continuation = inputs.continue_final_message != COMMON_CHAT_CONTINUATION_NONE,
+            };
+            prompt.parser = std::make_unique<AnswerParser>(prompt.how, how);
+        }
+    } catch (const Error&) {
+        throw;
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string("the model's chat template refuses: ") + error.what());
+    }
+    return prompt;
+}
+
+} // namespace sotto::llama

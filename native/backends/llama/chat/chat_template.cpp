@@ -1,0 +1,131 @@
+// A model's chat template.
+#include "chat/chat_template.hpp"
+
+#include <chat-auto-parser.h>
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::size_t kMostKept = 4 << 20; // bytes
+
+// Whether llama.cpp has a form for this very template, rather than finds one out by trying it. How such a
+// one is rendered depends on the form too, so nothing of it can be kept.
+bool has_own_form(const std::string& source) {
+    autoparser::generation_params inputs;
+    inputs.messages = common_json::parse(R"([{"role": "user", "content": "Hello."}])");
+    inputs.add_generation_prompt = true;
+    try {
+        return common_chat_try_specialized_template({source, "", ""}, source, inputs).has_value();
+    } catch (const std::exception&) { // it renders no such conversation
+        return true;
+    }
+}
+
+common_chat_params mended(
+    const common_chat_templates* templates,
+    const common_chat_templates_inputs& inputs,
+    const SchemaRules& rules
+) {
+    auto how = common_chat_templates_apply(templates, inputs);
+    if (!how.grammar.empty()) {
+        how.grammar = mended_grammar(how.grammar, rules);
+    }
+    return how;
+}
+
+// The same for two lists of texts only where all of the texts are.
+class Key {
+public:
+    void add(std::string_view text) {
+        text_ += std::to_string(text.size());
+        text_ += ':';
+        text_ += text;
+    }
+    void add(const std::map<std::string, std::string>& texts) {
+        add(std::to_string(texts.size()));
+        for (const auto& [name, text] : texts) {
+            add(name);
+            add(text);
+        }
+    }
+    const std::string& text() const { return text_; }
+
+private:
+    std::string text_;
+};
+
+// All that the form of an answer depends on; of the messages, it is how the prompt begins the answer.
+std::string
+key_of(const common_chat_templates_inputs& inputs, const std::string& begun, const SchemaRules& rules) {
+    Key key;
+    for (const int choice : {
+             static_cast<int>(inputs.tool_choice),
+             static_cast<int>(inputs.reasoning_format),
+             static_cast<int>(inputs.parallel_tool_calls),
+             static_cast<int>(inputs.enable_thinking),
+             static_cast<int>(inputs.add_generation_prompt),
+         }) {
+        key.add(std::to_string(choice));
+    }
+    key.add(begun);
+    key.add(inputs.json_schema);
+    key.add(inputs.chat_template_kwargs);
+    key.add(rules);
+    for (const auto& tool : inputs.tools) {
+        key.add(tool.name);
+        key.add(tool.description);
+        key.add(tool.parameters);
+    }
+    return key.text();
+}
+
+} // namespace
+
+std::size_t ChatTemplate::Form::bytes() const {
+    std::size_t bytes = sizeof *this + how.parser.size() + how.grammar.size();
+    for (const auto& trigger : how.grammar_triggers) {
+        bytes += sizeof trigger + trigger.value.size();
+    }
+    for (const auto* texts : {&how.preserved_tokens, &how.additional_stops, &how.thinking_end_tags}) {
+        for (const auto& text : *texts) {
+            bytes += sizeof text + text.size();
+        }
+    }
+    return bytes;
+}
+
+ChatTemplate::ChatTemplate(const llama_model* model, const std::string& source)
+    : templates_(common_chat_templates_init(model, source)), forms_(kMostKept) {
+    for (const char* variant : {"", "tool_use"}) {
+        const auto jinja = common_chat_templates_source(templates_.get(), variant);
+        own_form_ = own_form_ || (!jinja.empty() && has_own_form(jinja));
+    }
+}
+
+std::map<std::string, bool> ChatTemplate::capabilities() const {
+    return common_chat_templates_get_caps(templates_.get());
+}
+
+common_chat_params ChatTemplate::apply(common_chat_templates_inputs inputs, const SchemaRules& rules) const {
+    const bool plain = inputs.force_pure_content;
+    const bool continued = inputs.continue_final_message != COMMON_CHAT_CONTINUATION_NONE;
+    if (!plain && (own_form_ || continued)) {
+        return mended(templates_.get(), inputs, rules);
+    }
+    inputs.force_pure_content = true;
+    auto rendered = common_chat_templates_apply(templates_.get(), inputs);
+    if (plain) {
+        return rendered;
+    }
+    inputs.force_pure_content = false;
+    const auto form = forms_.get(key_of(inputs, rendered.generation_prompt, rules), [&] {
+        Form made{mended(templates_.get(), inputs, rules)};
+        made.how.prompt.clear();
+        return made;
+    });
+    auto how = form->how;
+    how.prompt = std::move(rendered.prompt);
+    return how;
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,137 @@
+// Operations that compute nothing, and prompts that fill a gap.
+#include "chat/prepare.hpp"
+#include "json_parts.hpp"
+
+namespace sotto::llama {
+namespace {
+
+std::string field(const Json& body, const char* name) {
+    return value_or<std::string>(body, name, "");
+}
+
+// A piece as JSON can say it: a string, or its bytes where they are no whole characters.
+Json piece_json(const std::string& piece) {
+    try {
+        return Json::parse(Json(piece).dump());
+    } catch (const Json::exception&) {
+        auto bytes = Json::array();
+        for (const unsigned char byte : piece) {
+            bytes.push_back(byte);
+        }
+        return bytes;
+    }
+}
+
+std::string whole_of(const std::vector<PromptPart>& parts) {
+    std::string whole;
+    for (const auto& part : parts) {
+        whole += part.medium >= 0 ? "<__media__>" : part.text;
+    }
+    return whole;
+}
+
+Json tokenized(const Json& body, const Tokenizer& tokenizer) {
+    auto tokens = tokenizer.cut(field(body, "content"), value_or(body, "parse_special", true));
+    if (value_or(body, "add_special", false)) {
+        tokenizer.begin(tokens);
+    }
+    if (!value_or(body, "with_pieces", false)) {
+        return {{"tokens", tokens}};
+    }
+    auto pieces = Json::array();
+    for (const auto token : tokens) {
+        pieces.push_back({{"id", token}, {"piece", piece_json(tokenizer.piece_of(token))}});
+    }
+    return {{"tokens", std::move(pieces)}};
+}
+
+Json detokenized(const Json& body, const Tokenizer& tokenizer) {
+    std::string whole;
+    std::string text;
+    const bool special = value_or(body, "special", true);
+    const auto& tokens = body.at("tokens");
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const auto token = tokens[i].get<std::int64_t>();
+        if (!tokenizer.exists(token)) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                "tokens[" + std::to_string(i) + "] is " + std::to_string(token) +
+                    ", and the model's tokens go from 0 to " + std::to_string(tokenizer.size() - 1)
+            );
+        }
+        if (special) {
+            whole += tokenizer.piece_of(static_cast<llama_token>(token));
+        } else {
+            tokenizer.text_of(static_cast<llama_token>(token), text);
+            whole += text;
+        }
+    }
+    return {{"content", whole}};
+}
+
+llama_token required(llama_token token, const char* what) {
+    if (token == LLAMA_TOKEN_NULL) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            std::string("the model cannot fill a gap: its vocabulary has no token for the ") + what
+        );
+    }
+    return token;
+}
+
+} // namespace
+
+std::string Preparer::answer_at_once(sotto_op op, const Json& body) const {
+    switch (op) {
+    case SOTTO_OP_TOKENIZE:
+        return text_of(tokenized(body, tokenizer_));
+    case SOTTO_OP_DETOKENIZE:
+        return text_of(detokenized(body, tokenizer_));
+    case SOTTO_OP_TEMPLATE: {
+        auto text = body;
+        media_of(text);
+        const auto prompt = chat().prompt(text);
+        return text_of({{"prompt", whole_of(prompt.parts)}});
+    }
+    default:
+        return {};
+    }
+}
+
+// The files around, then what is before the gap, then what is after it; most models read it in that order.
+std::vector<llama_token> Preparer::infill_prompt(const Json& body) const {
+    const auto* vocab = tokenizer_.vocab();
+    std::vector<llama_token> tokens;
+    const auto add = [&](const std::string& text) {
+        const auto cut = tokenizer_.cut(text, false);
+        tokens.insert(tokens.end(), cut.begin(), cut.end());
+    };
+    const auto repository = llama_vocab_fim_rep(vocab);
+    const auto file = llama_vocab_fim_sep(vocab);
+    const auto extra = body.find("input_extra");
+    if (extra != body.end() && extra->is_array() && !extra->empty() && repository != LLAMA_TOKEN_NULL) {
+        tokens.push_back(repository);
+        add("project\n");
+    }
+    for (const auto& one : extra != body.end() && extra->is_array() ? *extra : Json::array()) {
+        if (file != LLAMA_TOKEN_NULL) {
+            tokens.push_back(file);
+            add(field(one, "filename") + "\n");
+        }
+        add(field(one, "text"));
+        add("\n");
+    }
+    const bool completion = body.contains("suffix"); // of a text completion
+    tokens.push_back(required(llama_vocab_fim_pre(vocab), "text before it"));
+    add(completion ? field(body, "prompt") : field(body, "input_prefix"));
+    tokens.push_back(required(llama_vocab_fim_suf(vocab), "text after it"));
+    add(completion ? field(body, "suffix") : field(body, "input_suffix"));
+    tokens.push_back(required(llama_vocab_fim_mid(vocab), "gap itself"));
+    if (!completion) {
+        add(field(body, "prompt")); // what it begins with
+    }
+    tokenizer_.begin(tokens);
+    return tokens;
+}
+
+} // namespace sotto::llama

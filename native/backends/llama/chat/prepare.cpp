@@ -1,0 +1,348 @@
+// Makes requests ready for a model.
+#include "chat/prepare.hpp"
+
+#include "json_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sotto::llama {
+namespace {
+
+Overflow overflow_of(const Json& body, Overflow otherwise) {
+    const auto* asked = find(body, "context_overflow");
+    if (asked == nullptr) {
+        return otherwise;
+    }
+    return *asked == "shift" ? Overflow::Shift : *asked == "truncate" ? Overflow::Truncate : Overflow::Error;
+}
+
+// How many alternatives to tell of each token, as sampler.hpp has it.
+int likeliest_of(const Json& body) {
+    const auto* told = find(body, "logprobs");
+    if (const auto native = value_or(body, "n_probs", 0); native > 0) {
+        return native;
+    }
+    if (told == nullptr || *told == false) {
+        return -1;
+    }
+    if (told->is_number()) { // of a text completion
+        return told->get<int>();
+    }
+    return value_or(body, "top_logprobs", 0);
+}
+
+bool is_system(const Json& message) {
+    const auto& role = message.at("role");
+    return role == "system" || role == "developer";
+}
+
+// Where a conversation may begin anew: at what a user says, after the system's words.
+std::vector<std::size_t> beginnings(const Json& messages) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (messages[i].at("role") == "user" && i > 0 && !is_system(messages[i - 1])) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
+
+// The request without the messages between the system's words and the one at `begin`.
+Json without_turns(const Json& body, std::size_t begin) {
+    auto shorter = body;
+    auto kept = Json::array();
+    const auto& messages = body.at("messages");
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (i >= begin || is_system(messages[i])) {
+            kept.push_back(messages[i]);
+        }
+    }
+    shorter["messages"] = std::move(kept);
+    return shorter;
+}
+
+} // namespace
+
+Preparer::Preparer(const llama_model* model, const Options& options, const Projector* projector)
+    : model_(model), projector_(projector), context_(options.context), batch_(options.batch),
+      tokenizer_(llama_model_get_vocab(model)), constraints_(tokenizer_.vocab()) {
+    if (options.chat_template.empty() && llama_model_chat_template(model, nullptr) == nullptr) {
+        chat_problem_ = "the model has no chat template, so it answers text completions only; "
+                        "the option \"chat_template\" gives it one";
+        return;
+    }
+    try {
+        chat_ = std::make_unique<Chat>(model, tokenizer_, constraints_, options.chat_template);
+    } catch (const std::exception& error) {
+        chat_problem_ = std::string("the model's chat template cannot be read: ") + error.what();
+    }
+}
+
+const Chat& Preparer::chat() const {
+    if (!chat_) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, chat_problem_);
+    }
+    return *chat_;
+}
+
+Json Preparer::capabilities() const {
+    auto told = chat_ ? chat_->capabilities() : Json::object();
+    const auto* vocab = tokenizer_.vocab();
+    told["chat"] = chat_ != nullptr;
+    told["vision"] = projector_ != nullptr && projector_->sees();
+    told["audio"] = projector_ != nullptr && projector_->hears();
+    told["infill"] =
+        llama_vocab_fim_pre(vocab) != LLAMA_TOKEN_NULL && llama_vocab_fim_suf(vocab) != LLAMA_TOKEN_NULL;
+    return told;
+}
+
+// Images and sounds of the messages, which are taken out of them where the model reads such.
+std::vector<Medium> Preparer::media_of(Json& body) const {
+    if (projector_ == nullptr || !has_media(body)) {
+        return {};
+    }
+    auto media = take_media(body, *projector_);
+    for (const auto& medium : media) {
+        for (const auto& stretch : medium.stretches) {
+            if (stretch.together && stretch.tokens > batch_) {
+                throw Error(
+                    SOTTO_ERROR_UNSUPPORTED,
+                    "an image takes " + std::to_string(stretch.tokens) +
+                        " tokens, which this model reads at once; the option \"batch\" is " +
+                        std::to_string(batch_)
+                );
+            }
+        }
+    }
+    return media;
+}
+
+// Makes the parts of a prompt into its tokens. Throws TooLong.
+void Preparer::cut(
+    const std::vector<PromptPart>& parts,
+    const std::vector<Medium>& media,
+    std::size_t most,
+    Prepared& prepared
+) const {
+    prepared.stretches.clear();
+    if (media.empty()) {
+        prepared.prompt = tokenizer_.tokens(parts, most);
+        return;
+    }
+    tokenizer_.check_length(parts, most);
+    std::vector<llama_token> tokens;
+    for (auto part = parts.begin(); part != parts.end();) {
+        const auto next = std::find_if(part, parts.end(), [](const auto& one) { return one.medium >= 0; });
+        const auto text = tokenizer_.cut(std::vector<PromptPart>(part, next));
+        tokens.insert(tokens.end(), text.begin(), text.end());
+        part = next;
+        if (part == parts.end()) {
+            break;
+        }
+        const auto& medium = media[static_cast<std::size_t>(part->medium)];
+        for (auto stretch : medium.stretches) {
+            stretch.begin += tokens.size();
+            prepared.stretches.push_back(std::move(stretch));
+        }
+        tokens.insert(tokens.end(), medium.tokens.begin(), medium.tokens.end());
+        ++part;
+    }
+    const auto old = tokens.size();
+    tokenizer_.begin(tokens);
+    for (auto& stretch : prepared.stretches) {
+        stretch.begin += tokens.size() - old;
+    }
+    if (tokens.size() > most) {
+        throw TooLong(std::to_string(tokens.size()), most);
+    }
+    prepared.prompt = std::move(tokens);
+}
+
+// Leaves out as few turns as it takes. What cannot be left out may fill the context whole.
+ChatPrompt
+Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepared& prepared) const {
+    ChatPrompt prompt;
+    const auto fits = [&](const Json& shorter, std::size_t most) {
+        prompt = chat().prompt(shorter);
+        try {
+            cut(prompt.parts, media, most, prepared);
+            return true;
+        } catch (const TooLong&) {
+            return false;
+        }
+    };
+    const auto turns = beginnings(body.at("messages"));
+    if (prepared.overflow == Overflow::Error || turns.empty()) {
+        prompt = chat().prompt(body);
+        cut(prompt.parts, media, context_, prepared);
+        return prompt;
+    }
+    const auto most = context_ - room_for_answer(body);
+    if (fits(body, most)) {
+        return prompt;
+    }
+    auto begin = turns.begin();
+    for (auto end = std::prev(turns.end()); begin != end;) {
+        const auto middle = begin + (end - begin) / 2;
+        if (fits(without_turns(body, *middle), most)) {
+            end = middle;
+        } else {
+            begin = std::next(middle);
+        }
+    }
+    const auto shorter = without_turns(body, *begin);
+    prepared.dropped = static_cast<std::uint32_t>(body.at("messages").size() - shorter.at("messages").size());
+    prompt = chat().prompt(shorter);
+    cut(prompt.parts, media, context_, prepared);
+    return prompt;
+}
+
+// Tokens that a prompt leaves free where something can be left out of it.
+std::size_t Preparer::room_for_answer(const Json& body) const {
+    const auto* most = find(body, "max_completion_tokens");
+    most = most != nullptr ? most : find(body, "max_tokens");
+    const std::size_t quarter = context_ / 4;
+    return most == nullptr ? quarter : std::min<std::size_t>(quarter, most->get<std::uint64_t>());
+}
+
+std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
+    const auto& prompt = body.at("prompt");
+    std::vector<llama_token> tokens;
+    if (prompt.is_string()) {
+        auto text = prompt.get<std::string>();
+        if (overflow_of(body, Overflow::Error) == Overflow::Error) {
+            return tokenizer_.tokens({{std::move(text), true}}, context_);
+        }
+        const auto most = context_ * tokenizer_.longest(); // what is before that is left out anyway
+        return tokenizer_.tokens({{text.substr(text.size() - std::min(text.size(), most)), true}}, SIZE_MAX);
+    }
+    for (std::size_t i = 0; i < prompt.size(); ++i) {
+        const auto token = prompt[i].get<std::int64_t>();
+        if (!tokenizer_.exists(token)) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                "prompt[" + std::to_string(i) + "] is token " + std::to_string(token) +
+                    ", and the model's tokens go from 0 to " + std::to_string(tokenizer_.size() - 1)
+            );
+        }
+        tokens.push_back(static_cast<llama_token>(token));
+    }
+    return tokens;
+}
+
+// A text completion that is too long begins later, if it may.
+void Preparer::take_tail(std::vector<llama_token>& prompt, const Json& body) const {
+    if (prompt.size() <= context_) {
+        return;
+    }
+    if (overflow_of(body, Overflow::Error) == Overflow::Error) {
+        throw TooLong(std::to_string(prompt.size()), context_);
+    }
+    const auto most = context_ - room_for_answer(body);
+    prompt.erase(prompt.begin(), prompt.end() - static_cast<std::ptrdiff_t>(most));
+    tokenizer_.begin(prompt);
+}
+
+// What the chat template's form asks of the sampler.
+void Preparer::hold_to_form(common_params_sampling& how, const common_chat_params& form) const {
+    for (const auto& spelling : form.preserved_tokens) {
+        if (const auto tokens = tokenizer_.cut(spelling, true); tokens.size() == 1) {
+            how.preserved_tokens.insert(tokens.front());
+        }
+    }
+    how.generation_prompt = form.generation_prompt;
+    if (!form.grammar.empty()) {
+        how.grammar = {COMMON_GRAMMAR_TYPE_TOOL_CALLS, form.grammar};
+        how.grammar_lazy = form.grammar_lazy;
+    }
+    for (auto trigger : form.grammar_triggers) {
+        const auto tokens = trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD
+                                ? tokenizer_.cut(trigger.value, true)
+                                : std::vector<llama_token>();
+        if (tokens.size() == 1 && how.preserved_tokens.contains(tokens.front())) {
+            trigger.type = COMMON_GRAMMAR_TRIGGER_TYPE_TOKEN;
+            trigger.token = tokens.front();
+        }
+        how.grammar_triggers.push_back(std::move(trigger));
+    }
+}
+
+namespace {
+
+// Tokens of thought before an answer, at most.
+void limit_thinking(
+    common_params_sampling& how, const common_chat_params& form, const Json& body, const Tokenizer& tokenizer
+) {
+    if (form.thinking_end_tags.empty()) {
+        return;
+    }
+    how.reasoning_budget_tokens = value_or(body, "reasoning_budget_tokens", -1);
+    how.reasoning_budget_start = tokenizer.cut(form.thinking_start_tag, true);
+    for (const auto& tag : form.thinking_end_tags) {
+        how.reasoning_budget_end.push_back(tokenizer.cut(tag, true));
+    }
+    how.reasoning_budget_forced =
+        tokenizer.cut(value_or<std::string>(body, "reasoning_budget_message", ""), false);
+    const auto& end = how.reasoning_budget_end.front();
+    how.reasoning_budget_forced.insert(how.reasoning_budget_forced.end(), end.begin(), end.end());
+}
+
+// The tokens of a prompt that the model's vocabulary has.
+std::vector<llama_token> without_media(const std::vector<llama_token>& prompt) {
+    std::vector<llama_token> text;
+    std::copy_if(prompt.begin(), prompt.end(), std::back_inserter(text), [](auto token) {
+        return token >= 0;
+    });
+    return text;
+}
+
+} // namespace
+
+Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) const {
+    Prepared prepared;
+    auto how = sampling_of(body, tokenizer_, context_, desc.index);
+    const auto op = desc.op != SOTTO_OP_SAVE    ? desc.op
+                    : body.contains("messages") ? SOTTO_OP_CHAT
+                                                : SOTTO_OP_TEXT;
+    if (op == SOTTO_OP_CHAT) {
+        prepared.overflow = overflow_of(body, Overflow::Truncate);
+        auto text = body; // with its images and sounds taken out
+        const auto media = media_of(text);
+        auto prompt = chat_prompt(text, media, prepared);
+        hold_to_form(how, prompt.how);
+        limit_thinking(how, prompt.how, body, tokenizer_);
+        prepared.parser = std::move(prompt.parser);
+        prepared.stops = std::move(prompt.how.additional_stops);
+        if (prepared.parser) {
+            prepared.shown = how.preserved_tokens;
+        }
+    } else if (op == SOTTO_OP_TEXT || op == SOTTO_OP_INFILL) {
+        prepared.overflow = overflow_of(body, Overflow::Truncate);
+        const bool infill = op == SOTTO_OP_INFILL || find(body, "suffix") != nullptr;
+        prepared.prompt = infill ? infill_prompt(body) : text_prompt(body);
+        take_tail(prepared.prompt, body);
+    } else {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the llama backend has no operation " + std::to_string(desc.op));
+    }
+    if (how.grammar.empty()) {
+        how.grammar.grammar = constraints_.answer_grammar(body);
+        how.grammar.type = how.grammar.grammar.empty() ? COMMON_GRAMMAR_TYPE_NONE : COMMON_GRAMMAR_TYPE_USER;
+    }
+    if (how.ignore_eos && how.grammar.empty()) { // a grammar that is at its end leaves nothing else to say
+        for (const auto token : tokenizer_.ends()) {
+            how.logit_bias.push_back({token, -INFINITY});
+        }
+    }
+    prepared.reuse = value_or(body, "cache_prompt", true);
+    const auto* keep = find(body, "n_keep");
+    prepared.keep =
+        keep == nullptr || *keep == -1
+            ? static_cast<std::uint32_t>(std::min<std::size_t>(prepared.prompt.size(), context_ / 4))
+            : static_cast<std::uint32_t>(std::min<std::uint64_t>(keep->get<std::uint64_t>(), context_ / 2));
+    prepared.sampler = std::make_unique<Sampler>(model_, tokenizer_, std::move(how), likeliest_of(body));
+    prepared.sampler->heard(without_media(prepared.prompt));
+    return prepared;
+}
+
+} // namespace sotto::llama

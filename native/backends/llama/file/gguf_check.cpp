@@ -1,0 +1,280 @@
+// Decides whether a file may be shown to llama.cpp: the layout of the file.
+#include "file/gguf_check.hpp"
+
+#include "file/gguf_reader.hpp"
+
+#include <bit>
+#include <ggml.h>
+#include <gguf.h>
+#include <unordered_set>
+
+namespace sotto::llama {
+namespace {
+
+// Far above what any model has, far below what could hurt.
+constexpr std::uint64_t kMostEntries = 1 << 20;
+constexpr std::uint64_t kMostKeyBytes = 1 << 16;
+constexpr std::uint64_t kMostTextBytes = 1 << 26;
+constexpr std::uint64_t kMostElements = 1 << 30;
+constexpr std::uint64_t kMostTokenBytes = 1 << 20;
+constexpr std::uint64_t kMostAlignment = 1 << 20;
+constexpr std::uint64_t kMapAlignment = 32; // what ggml's CPU buffers ask for
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(SOTTO_ERROR_MODEL, why);
+}
+
+struct Header {
+    std::uint64_t tensors = 0;
+    std::uint64_t values = 0;
+};
+
+Header read_header(GgufReader& reader) {
+    constexpr std::uint32_t kMagic = 0x46554747; // "GGUF"
+    if (reader.left() < 24 || reader.number<std::uint32_t>() != kMagic) {
+        refuse("the file is no GGUF");
+    }
+    const auto version = reader.number<std::uint32_t>();
+    if (version < 2 || version > 3) {
+        refuse(
+            "the file is GGUF version " + std::to_string(version) + ", and versions 2 and 3 are read here"
+        );
+    }
+    Header header;
+    header.tensors = reader.number<std::uint64_t>();
+    header.values = reader.number<std::uint64_t>();
+    if (header.tensors > kMostEntries || header.values > kMostEntries) {
+        refuse(
+            "the header announces " + std::to_string(header.tensors) + " tensors and " +
+            std::to_string(header.values) + " values"
+        );
+    }
+    return header;
+}
+
+std::uint64_t size_of_type(std::uint32_t type) {
+    switch (type) {
+    case GGUF_TYPE_UINT8:
+    case GGUF_TYPE_INT8:
+    case GGUF_TYPE_BOOL:
+        return 1;
+    case GGUF_TYPE_UINT16:
+    case GGUF_TYPE_INT16:
+        return 2;
+    case GGUF_TYPE_UINT32:
+    case GGUF_TYPE_INT32:
+    case GGUF_TYPE_FLOAT32:
+        return 4;
+    case GGUF_TYPE_UINT64:
+    case GGUF_TYPE_INT64:
+    case GGUF_TYPE_FLOAT64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+double read_number(GgufReader& reader, std::uint32_t type) {
+    switch (type) {
+    case GGUF_TYPE_UINT8:
+    case GGUF_TYPE_BOOL:
+        return reader.number<std::uint8_t>();
+    case GGUF_TYPE_INT8:
+        return reader.number<std::int8_t>();
+    case GGUF_TYPE_UINT16:
+        return reader.number<std::uint16_t>();
+    case GGUF_TYPE_INT16:
+        return reader.number<std::int16_t>();
+    case GGUF_TYPE_UINT32:
+        return reader.number<std::uint32_t>();
+    case GGUF_TYPE_INT32:
+        return reader.number<std::int32_t>();
+    case GGUF_TYPE_FLOAT32:
+        return reader.number<float>();
+    case GGUF_TYPE_UINT64:
+        return static_cast<double>(reader.number<std::uint64_t>());
+    case GGUF_TYPE_INT64:
+        return static_cast<double>(reader.number<std::int64_t>());
+    default:
+        return reader.number<double>();
+    }
+}
+
+// llama.cpp asserts that no two tokens are spelled alike, and names empty ones itself.
+void read_tokens(GgufReader& reader, std::uint64_t count) {
+    std::unordered_set<std::string> seen;
+    seen.reserve(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        auto token = reader.text(kMostTokenBytes);
+        if (!token.empty() && !seen.insert(std::move(token)).second) {
+            refuse("token " + std::to_string(i) + " of the vocabulary is spelled like one before it");
+        }
+    }
+}
+
+void read_elements(GgufReader& reader, const std::string& key, GgufValue& value) {
+    const bool strings = value.type == GGUF_TYPE_STRING;
+    const auto each = strings ? sizeof(std::uint64_t) : size_of_type(value.type);
+    if (each == 0) {
+        refuse(key + " is of a type that there is not: " + std::to_string(value.type));
+    }
+    if (value.count > kMostElements || value.count > reader.left() / each) {
+        refuse(key + " has more elements than the file has room for: " + std::to_string(value.count));
+    }
+    if (key == "tokenizer.ggml.tokens" && strings) {
+        read_tokens(reader, value.count);
+    } else if (strings) {
+        for (std::uint64_t i = 0; i < value.count; ++i) {
+            const auto size = reader.number<std::uint64_t>();
+            if (size > kMostTextBytes) {
+                refuse(key + " holds a text of " + std::to_string(size) + " bytes");
+            }
+            reader.skip(size);
+        }
+    } else {
+        const auto kept = std::min<std::uint64_t>(value.count, kGgufKeptNumbers);
+        for (std::uint64_t i = 0; i < kept; ++i) {
+            value.numbers.push_back(read_number(reader, value.type));
+        }
+        reader.skip((value.count - kept) * each);
+    }
+}
+
+GgufValue read_value(GgufReader& reader, const std::string& key) {
+    GgufValue value;
+    value.type = reader.number<std::uint32_t>();
+    if (value.type == GGUF_TYPE_ARRAY) {
+        value.is_array = true;
+        value.type = reader.number<std::uint32_t>();
+        value.count = reader.number<std::uint64_t>();
+        read_elements(reader, key, value);
+    } else if (value.type == GGUF_TYPE_STRING) {
+        value.text = reader.text(kMostTextBytes);
+    } else if (size_of_type(value.type) != 0) {
+        value.numbers.push_back(read_number(reader, value.type));
+    } else {
+        refuse(key + " is of a type that there is not: " + std::to_string(value.type));
+    }
+    return value;
+}
+
+GgufValues read_values(GgufReader& reader, std::uint64_t count) {
+    GgufValues values;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        auto key = reader.text(kMostKeyBytes);
+        if (key.empty() || key.find('\0') != std::string::npos) {
+            refuse("value " + std::to_string(i) + " has no proper name");
+        }
+        auto value = read_value(reader, key);
+        if (!values.emplace(key, std::move(value)).second) {
+            refuse(key + " is there twice");
+        }
+    }
+    return values;
+}
+
+GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
+    GgufTensor tensor;
+    tensor.name = reader.text(kMostKeyBytes);
+    const auto& name = tensor.name;
+    if (name.empty() || name.size() >= GGML_MAX_NAME || name.find('\0') != std::string::npos) {
+        refuse("a tensor's name has " + std::to_string(name.size()) + " bytes, or a NUL in it");
+    }
+    const auto dimensions = reader.number<std::uint32_t>();
+    if (dimensions < 1 || dimensions > GGML_MAX_DIMS) {
+        refuse("tensor " + name + " has " + std::to_string(dimensions) + " dimensions");
+    }
+    std::uint64_t row = 0;
+    tensor.elements = 1;
+    for (std::uint32_t i = 0; i < dimensions; ++i) {
+        const auto extent = reader.number<std::uint64_t>();
+        constexpr std::uint64_t kMost = std::uint64_t{1} << 48;
+        if (extent == 0 || extent > kMost || tensor.elements > kMost / extent) {
+            refuse("tensor " + name + " has an extent of " + std::to_string(extent));
+        }
+        tensor.elements *= extent;
+        row = i == 0 ? extent : row;
+    }
+    const auto type = reader.number<std::uint32_t>();
+    const auto known = type < GGML_TYPE_COUNT ? static_cast<ggml_type>(type) : GGML_TYPE_COUNT;
+    if (known == GGML_TYPE_COUNT || ggml_blck_size(known) == 0 || ggml_type_size(known) == 0) {
+        refuse("tensor " + name + " is of a type that there is not: " + std::to_string(type));
+    }
+    const auto block = static_cast<std::uint64_t>(ggml_blck_size(known));
+    if (row % block != 0) {
+        refuse("tensor " + name + " has rows of " + std::to_string(row) + ", not of whole blocks");
+    }
+    tensor.bytes = tensor.elements / block * ggml_type_size(known);
+    if (const auto offset = reader.number<std::uint64_t>(); offset != expected_offset) {
+        refuse(
+            "tensor " + name + " lies at " + std::to_string(offset) + ", where " +
+            std::to_string(expected_offset) + " was to be"
+        );
+    }
+    return tensor;
+}
+
+std::uint64_t alignment_of(const GgufValues& values) {
+    const auto found = values.find("general.alignment");
+    if (found == values.end()) {
+        return GGUF_DEFAULT_ALIGNMENT;
+    }
+    const auto alignment = gguf_number(values, "general.alignment", 0);
+    const bool sane = found->second.type == GGUF_TYPE_UINT32 && alignment >= 1 && alignment <= kMostAlignment;
+    if (!sane || !std::has_single_bit(static_cast<std::uint64_t>(alignment))) {
+        refuse("general.alignment is no power of two, or not a sane one");
+    }
+    return static_cast<std::uint64_t>(alignment);
+}
+
+std::uint64_t padded(std::uint64_t bytes, std::uint64_t alignment) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+} // namespace
+
+GgufFacts check_gguf(Source& source, GgufKind kind) {
+    GgufReader reader(source);
+    const auto header = read_header(reader);
+    const auto values = read_values(reader, header.values);
+    const auto alignment = alignment_of(values);
+    if (kind == GgufKind::Model) {
+        check_gguf_values(values);
+    } else {
+        check_projector_values(values);
+    }
+
+    GgufFacts facts;
+    std::unordered_set<std::string> names;
+    std::uint64_t offset = 0; // where the next tensor's data must begin
+    std::uint64_t end = 0;    // where the last one's ends
+    for (std::uint64_t i = 0; i < header.tensors; ++i) {
+        auto tensor = read_tensor(reader, offset);
+        facts.weights += tensor.bytes;
+        end = offset + tensor.bytes;
+        if (end > source.size()) {
+            refuse("tensor " + tensor.name + " goes beyond the end of the file");
+        }
+        offset = padded(end, alignment);
+        if (!names.insert(tensor.name).second) {
+            refuse("tensor " + tensor.name + " is there twice");
+        }
+    }
+    const auto data = padded(reader.position(), alignment);
+    if (data > source.size() || end > source.size() - data) {
+        refuse(
+            "the file has " + std::to_string(source.size()) + " bytes, and should have " +
+            std::to_string(data + end) + ": it is cut short"
+        );
+    }
+    if (header.tensors == 0) {
+        refuse("the file holds no tensors");
+    }
+    facts.architecture = values.find("general.architecture")->second.text;
+    facts.trained_context =
+        static_cast<std::uint32_t>(gguf_number(values, facts.architecture + ".context_length", 0));
+    facts.data_aligned = data % kMapAlignment == 0 && alignment % kMapAlignment == 0;
+    return facts;
+}
+
+} // namespace sotto::llama

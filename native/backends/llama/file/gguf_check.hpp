@@ -1,0 +1,54 @@
+// Decides whether a file may be shown to llama.cpp, which aborts the process over some that it may not.
+#pragma once
+
+#include "file/source.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sotto::llama {
+
+// One entry of a GGUF's metadata, as far as our rules look at it.
+struct GgufValue {
+    std::uint32_t type = 0; // gguf_type, of the elements if it is an array
+    bool is_array = false;
+    std::uint64_t count = 1;
+    std::vector<double> numbers; // the value, or the first kGgufKeptNumbers elements
+    std::string text;            // of a single string, if it is short
+};
+using GgufValues = std::map<std::string, GgufValue, std::less<>>;
+
+constexpr std::size_t kGgufKeptNumbers = 1024;
+
+struct GgufTensor {
+    std::string name;
+    std::uint64_t elements = 0;
+    std::uint64_t bytes = 0;
+};
+
+// What a file says of itself, after it was checked.
+struct GgufFacts {
+    std::string architecture;
+    std::uint32_t trained_context = 0;
+    std::uint64_t weights = 0; // bytes of all tensors
+    bool data_aligned = false; // enough for llama.cpp to map it
+};
+
+enum class GgufKind {
+    Model,
+    Projector // of images or sounds, for mtmd
+};
+
+// Reads the header and throws Error(SOTTO_ERROR_MODEL) that says what is wrong with it.
+GgufFacts check_gguf(Source& source, GgufKind kind = GgufKind::Model);
+
+// The rules for metadata alone: what llama.cpp would abort over, divide by, or allocate by.
+void check_gguf_values(const GgufValues& values);
+// The same for what mtmd reads.
+void check_projector_values(const GgufValues& values);
+// The one-number value of `key`; `otherwise` if there is none.
+double gguf_number(const GgufValues& values, std::string_view key, double otherwise);
+
+} // namespace sotto::llama

@@ -1,0 +1,70 @@
+// Reads a GGUF header from front to back, believing nothing it says about lengths.
+#include "file/gguf_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::uint64_t kBufferBytes = 256 * 1024;
+
+[[noreturn]] void too_short(std::uint64_t position, std::uint64_t wanted) {
+    throw Error(
+        SOTTO_ERROR_MODEL,
+        "the file ends within its header: " + std::to_string(wanted) + " more bytes were to follow byte " +
+            std::to_string(position)
+    );
+}
+
+} // namespace
+
+std::string GgufReader::text(std::uint64_t most) {
+    const auto size = number<std::uint64_t>();
+    if (size > most) {
+        throw Error(
+            SOTTO_ERROR_MODEL,
+            "a text at byte " + std::to_string(position_) + " of the header has " + std::to_string(size) +
+                " bytes, more than the " + std::to_string(most) + " that are sane there"
+        );
+    }
+    if (size > left()) {
+        too_short(position_, size);
+    }
+    std::string text(size, '\0');
+    bytes(text.data(), text.size());
+    return text;
+}
+
+void GgufReader::skip(std::uint64_t count) {
+    if (count > left()) {
+        too_short(position_, count);
+    }
+    position_ += count;
+}
+
+void GgufReader::bytes(void* out, std::size_t count) {
+    if (count > left()) {
+        too_short(position_, count);
+    }
+    auto* to = static_cast<char*>(out);
+    while (count > 0) {
+        if (position_ < buffered_from_ || position_ >= buffered_from_ + buffer_.size()) {
+            fill();
+        }
+        const auto at = static_cast<std::size_t>(position_ - buffered_from_);
+        const auto now = std::min(count, buffer_.size() - at);
+        std::memcpy(to, buffer_.data() + at, now);
+        to += now;
+        count -= now;
+        position_ += now;
+    }
+}
+
+void GgufReader::fill() {
+    buffer_.resize(static_cast<std::size_t>(std::min(kBufferBytes, left())));
+    buffered_from_ = position_;
+    source_.read(position_, buffer_.data(), buffer_.size());
+}
+
+} // namespace sotto::llama

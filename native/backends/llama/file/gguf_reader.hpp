@@ -1,0 +1,39 @@
+// Reads a GGUF header from front to back, believing nothing it says about lengths.
+#pragma once
+
+#include "file/source.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sotto::llama {
+
+class GgufReader {
+public:
+    explicit GgufReader(Source& source) : source_(source) {}
+
+    // Each throws Error(SOTTO_ERROR_MODEL) where the file ends too soon.
+    template <typename T>
+    T number() {
+        T value{};
+        bytes(&value, sizeof value);
+        return value;
+    }
+    std::string text(std::uint64_t most);
+    void skip(std::uint64_t count);
+
+    std::uint64_t position() const noexcept { return position_; }
+    std::uint64_t left() const noexcept { return source_.size() - position_; }
+
+private:
+    void bytes(void* out, std::size_t count);
+    void fill();
+
+    Source& source_;
+    std::uint64_t position_ = 0;
+    std::uint64_t buffered_from_ = 0;
+    std::vector<char> buffer_;
+};
+
+} // namespace sotto::llama

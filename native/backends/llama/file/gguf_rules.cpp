@@ -1,0 +1,218 @@
+// Decides whether a file may be shown to llama.cpp: what its metadata says.
+#include "file/gguf_check.hpp"
+
+#include <cmath>
+#include <gguf.h>
+
+namespace sotto::llama {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(SOTTO_ERROR_MODEL, why);
+}
+
+std::string shown(double number) {
+    const bool whole = std::abs(number) < 1e15 && number == std::floor(number);
+    return whole ? std::to_string(static_cast<long long>(number)) : std::to_string(number);
+}
+
+// Keys after "<architecture>.", and what is sane there. What is absent is left to llama.cpp.
+struct Range {
+    const char* key;
+    double least;
+    double most;
+    bool required;
+};
+
+constexpr double kMostWidth = 1 << 20;
+constexpr double kMostLayers = 512;
+constexpr double kMostHeads = 1 << 14;
+
+constexpr Range kRanges[] = {
+    {"context_length", 1, 1 << 24, true},
+    {"embedding_length", 1, kMostWidth, true},
+    {"embedding_length_out", 0, kMostWidth, false},
+    {"block_count", 1, kMostLayers, true},
+    {"nextn_predict_layers", 0, kMostLayers, false},
+    {"leading_dense_block_count", 0, kMostLayers, false},
+    {"feed_forward_length", 0, 1 << 24, false},
+    {"expert_feed_forward_length", 0, 1 << 24, false},
+    {"expert_shared_feed_forward_length", 0, 1 << 24, false},
+    {"vocab_size", 1, 1 << 24, false},
+    {"expert_count", 0, 1024, false},
+    {"expert_used_count", 0, 1024, false},
+    {"expert_shared_count", 0, 1024, false},
+    {"attention.head_count", 0, kMostHeads, false},
+    {"attention.head_count_kv", 0, kMostHeads, false},
+    {"attention.key_length", 1, 1 << 16, false},
+    {"attention.value_length", 1, 1 << 16, false},
+    {"attention.key_length_swa", 1, 1 << 16, false},
+    {"attention.value_length_swa", 1, 1 << 16, false},
+    {"attention.q_lora_rank", 0, kMostWidth, false},
+    {"attention.kv_lora_rank", 0, kMostWidth, false},
+    {"attention.group_norm_groups", 0, kMostWidth, false},
+    {"attention.layer_norm_epsilon", 0, 1, false},
+    {"attention.layer_norm_rms_epsilon", 0, 1, false},
+    {"rope.dimension_count", 0, 1 << 16, false},
+    {"rope.dimension_count_swa", 0, 1 << 16, false},
+    {"rope.freq_base", 1e-6, 1e15, false},
+    {"rope.freq_base_swa", 1e-6, 1e15, false},
+    {"rope.scaling.factor", 0, 1e6, false},
+    {"rope.scaling.original_context_length", 0, 1 << 24, false},
+    {"ssm.conv_kernel", 0, 1 << 12, false},
+    {"ssm.inner_size", 0, kMostWidth, false},
+    {"ssm.state_size", 0, kMostWidth, false},
+    {"ssm.time_step_rank", 0, kMostWidth, false},
+    {"ssm.group_count", 0, kMostWidth, false},
+    {"wkv.head_size", 1, kMostWidth, false},
+    {"time_mix_extra_dim", 0, kMostWidth, false},
+    {"time_decay_extra_dim", 0, kMostWidth, false},
+};
+
+// No whole number that describes a model is larger, and llama.cpp multiplies some in 32 bits.
+constexpr double kMostAny = 1 << 30;
+
+void check_range(const GgufValues& values, const std::string& architecture, const Range& range) {
+    const auto key = architecture + "." + range.key;
+    const auto found = values.find(key);
+    if (found == values.end()) {
+        if (range.required) {
+            refuse(key + " is missing");
+        }
+        return;
+    }
+    if (found->second.numbers.empty()) {
+        refuse(key + " is no number");
+    }
+    for (const double number : found->second.numbers) {
+        if (!(number >= range.least && number <= range.most)) { // nor is NaN
+            refuse(key + " is " + shown(number) + ", not " + shown(range.least) + " to " + shown(range.most));
+        }
+    }
+}
+
+void check_any(const GgufValues& values, const std::string& architecture) {
+    for (const auto& [key, value] : values) {
+        const bool real = value.type == GGUF_TYPE_FLOAT32 || value.type == GGUF_TYPE_FLOAT64;
+        if (!key.starts_with(architecture + ".")) {
+            continue;
+        }
+        for (const double number : value.numbers) {
+            if (!std::isfinite(number) || (!real && std::abs(number) > kMostAny)) {
+                refuse(key + " is " + shown(number));
+            }
+        }
+    }
+}
+
+double
+number_of(const GgufValues& values, const std::string& architecture, const char* key, double otherwise) {
+    return gguf_number(values, architecture + "." + key, otherwise);
+}
+
+void check_heads(const GgufValues& values, const std::string& architecture) {
+    const auto heads = number_of(values, architecture, "attention.head_count", 0);
+    const auto of_kv = number_of(values, architecture, "attention.head_count_kv", heads);
+    const auto width = number_of(values, architecture, "embedding_length", 0);
+    const bool sized = values.contains(architecture + ".attention.key_length");
+    if (heads > 0 && !sized && std::fmod(width, heads) != 0) {
+        refuse("an embedding_length of " + shown(width) + " does not divide by " + shown(heads) + " heads");
+    }
+    if (heads > 0 && of_kv > 0 && std::fmod(heads, of_kv) != 0) {
+        refuse(shown(heads) + " heads do not divide by " + shown(of_kv) + " of keys and values");
+    }
+    const auto head = heads > 0 ? number_of(values, architecture, "attention.key_length", width / heads) : 0;
+    const auto rotated = number_of(values, architecture, "rope.dimension_count", head);
+    if (heads > 0 && (rotated > head || std::fmod(rotated, 2) != 0)) {
+        refuse("rope.dimension_count is " + shown(rotated) + ", and a head has " + shown(head));
+    }
+}
+
+void check_experts(const GgufValues& values, const std::string& architecture) {
+    const auto experts = number_of(values, architecture, "expert_count", 0);
+    const auto used = number_of(values, architecture, "expert_used_count", 0);
+    if (used > experts || (experts > 0 && used < 1)) {
+        refuse(shown(used) + " of " + shown(experts) + " experts are used");
+    }
+}
+
+const GgufValue*
+array_of(const GgufValues& values, std::string_view key, std::initializer_list<gguf_type> types) {
+    const auto found = values.find(key);
+    if (found == values.end()) {
+        return nullptr;
+    }
+    for (const auto type : types) {
+        if (found->second.is_array && found->second.type == static_cast<std::uint32_t>(type)) {
+            return &found->second;
+        }
+    }
+    refuse(std::string(key) + " is not of the type that it must have");
+}
+
+void check_vocabulary(const GgufValues& values, const std::string& architecture) {
+    const auto* tokens = array_of(values, "tokenizer.ggml.tokens", {GGUF_TYPE_STRING});
+    if (tokens == nullptr || tokens->count == 0 || tokens->count > (1 << 24)) {
+        refuse("the model has no vocabulary, or not a sane one");
+    }
+    const auto* scores = array_of(values, "tokenizer.ggml.scores", {GGUF_TYPE_FLOAT32, GGUF_TYPE_INT32});
+    const auto* kinds = array_of(values, "tokenizer.ggml.token_type", {GGUF_TYPE_INT32});
+    for (const auto* other : {scores, kinds}) {
+        if (other != nullptr && other->count != tokens->count) {
+            refuse(
+                "the vocabulary has " + std::to_string(tokens->count) + " tokens and " +
+                std::to_string(other->count) + " scores or types"
+            );
+        }
+    }
+    array_of(values, "tokenizer.ggml.merges", {GGUF_TYPE_STRING});
+    const auto announced = number_of(values, architecture, "vocab_size", static_cast<double>(tokens->count));
+    if (announced > static_cast<double>(tokens->count) * 2 + 1024) {
+        refuse("vocab_size is " + shown(announced) + " for " + std::to_string(tokens->count) + " tokens");
+    }
+    for (const char* name : {"bos", "eos", "eot"}) {
+        const auto key = std::string("tokenizer.ggml.") + name + "_token_id";
+        const auto id = gguf_number(values, key, 0);
+        constexpr double kNone = 0xFFFFFFFF; // how some converters write that there is none
+        if (id != kNone && !(id >= 0 && id < static_cast<double>(tokens->count))) {
+            refuse(key + " is " + shown(id) + ", of " + std::to_string(tokens->count) + " tokens");
+        }
+    }
+}
+
+void check_split(const GgufValues& values) {
+    if (const auto parts = gguf_number(values, "split.count", 1); parts > 1) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "the model is split into " + shown(parts) + " files: merge them with llama-gguf-split --merge"
+        );
+    }
+}
+
+} // namespace
+
+double gguf_number(const GgufValues& values, std::string_view key, double otherwise) {
+    const auto found = values.find(key);
+    return found == values.end() || found->second.numbers.empty() ? otherwise : found->second.numbers.front();
+}
+
+void check_gguf_values(const GgufValues& values) {
+    const auto named = values.find("general.architecture");
+    if (named == values.end() || named->second.text.empty()) {
+        refuse("the file does not say its general.architecture");
+    }
+    const auto& architecture = named->second.text;
+    if (architecture.size() > 64) {
+        refuse("general.architecture has " + std::to_string(architecture.size()) + " bytes");
+    }
+    check_split(values);
+    for (const auto& range : kRanges) {
+        check_range(values, architecture, range);
+    }
+    check_any(values, architecture);
+    check_heads(values, architecture);
+    check_experts(values, architecture);
+    check_vocabulary(values, architecture);
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,172 @@
+// A model's file, read through the host's functions or from the file system.
+#include "file/source.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace sotto::llama {
+namespace {
+
+struct CloseFile {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+int seek(std::FILE* file, std::uint64_t offset) {
+#ifdef _WIN32
+    return _fseeki64(file, static_cast<std::int64_t>(offset), SEEK_SET);
+#else
+    return fseeko(file, static_cast<off_t>(offset), SEEK_SET);
+#endif
+}
+
+std::FILE* open_for_reading(const std::filesystem::path& path) {
+#ifdef _WIN32
+    return _wfopen(path.c_str(), L"rb");
+#else
+    return std::fopen(path.c_str(), "rbe");
+#endif
+}
+
+std::filesystem::path path_of(std::string_view utf8) {
+    return std::filesystem::path(std::u8string(utf8.begin(), utf8.end()));
+}
+
+class DiskSource final : public Source {
+public:
+    explicit DiskSource(const std::string& path) : path_(path) {
+        const auto where = path_of(path);
+        std::error_code failure;
+        const auto status = std::filesystem::status(where, failure);
+        if (status.type() == std::filesystem::file_type::not_found) {
+            throw Error(SOTTO_ERROR_NOT_FOUND, "there is no file " + path);
+        }
+        if (status.type() != std::filesystem::file_type::regular) {
+            throw Error(SOTTO_ERROR_MODEL, path + " is no regular file");
+        }
+        size_ = std::filesystem::file_size(where, failure);
+        file_.reset(failure ? nullptr : open_for_reading(where));
+        if (!file_) {
+            throw Error(
+                SOTTO_ERROR_NOT_FOUND, "cannot open " + path + ": " + std::generic_category().message(errno)
+            );
+        }
+    }
+
+    void read(std::uint64_t offset, void* out, std::size_t count) override {
+        if (seek(file_.get(), offset) != 0 || std::fread(out, 1, count, file_.get()) != count) {
+            throw Error(SOTTO_ERROR_MODEL, "cannot read " + path_ + " at byte " + std::to_string(offset));
+        }
+    }
+
+    std::FILE* file() override {
+        seek(file_.get(), 0);
+        return file_.get();
+    }
+
+    bool mappable() const noexcept override { return true; }
+
+private:
+    std::string path_;
+    File file_;
+};
+
+// The host's functions as a FILE*, which is what llama.cpp reads.
+class HostSource final : public Source {
+public:
+    HostSource(const sotto_file_access& files, const std::string& path) : files_(files), path_(path) {
+        const auto status = files_.open(files_.self, str(path_), &opened_, &size_);
+        if (status < 0) {
+            throw Error(SOTTO_ERROR_NOT_FOUND, "the host has no file " + path);
+        }
+    }
+    ~HostSource() override {
+        stream_.reset(); // reads no more
+        files_.close(files_.self, opened_);
+    }
+    HostSource(const HostSource&) = delete;
+    HostSource& operator=(const HostSource&) = delete;
+
+    void read(std::uint64_t offset, void* out, std::size_t count) override {
+        if (files_.read(files_.self, opened_, offset, out, count) < 0) {
+            throw Error(
+                SOTTO_ERROR_MODEL, "the host cannot read " + path_ + " at byte " + std::to_string(offset)
+            );
+        }
+    }
+
+    std::FILE* file() override;
+    bool mappable() const noexcept override { return false; }
+
+private:
+#ifdef __linux__
+    static ssize_t on_read(void* self, char* out, std::size_t count) {
+        auto& source = *static_cast<HostSource*>(self);
+        const auto left = source.size_ - std::min(source.size_, source.position_);
+        const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(count, left));
+        if (now > 0 &&
+            source.files_.read(source.files_.self, source.opened_, source.position_, out, now) < 0) {
+            errno = EIO;
+            return -1;
+        }
+        source.position_ += now;
+        return static_cast<ssize_t>(now);
+    }
+
+    static int on_seek(void* self, off64_t* offset, int whence) {
+        auto& source = *static_cast<HostSource*>(self);
+        const auto from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? source.position_ : source.size_;
+        const auto to = static_cast<off64_t>(from) + *offset;
+        if (to < 0) {
+            errno = EINVAL;
+            return -1;
+        }
+        source.position_ = static_cast<std::uint64_t>(to);
+        *offset = to;
+        return 0;
+    }
+#endif
+
+    sotto_file_access files_;
+    std::string path_;
+    void* opened_ = nullptr;
+    std::uint64_t position_ = 0; // of the FILE*
+    File stream_;
+};
+
+std::FILE* HostSource::file() {
+#ifdef __linux__
+    cookie_io_functions_t functions{};
+    functions.read = on_read;
+    functions.seek = on_seek;
+    position_ = 0;
+    stream_.reset(fopencookie(this, "rb", functions));
+    if (!stream_) {
+        throw std::bad_alloc();
+    }
+    return stream_.get();
+#else
+    throw Error(
+        SOTTO_ERROR_UNSUPPORTED, "this platform's llama module reads models from the file system only"
+    );
+#endif
+}
+
+} // namespace
+
+std::unique_ptr<Source> open_source(const sotto_model_source& source) {
+    const std::string path(view(source.path));
+    if (path.empty()) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "the model's path is empty");
+    }
+    if (path.find('\0') != std::string::npos) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "the model's path holds a NUL");
+    }
+    if (source.files != nullptr) {
+        return std::make_unique<HostSource>(*source.files, path);
+    }
+    return std::make_unique<DiskSource>(path);
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,210 @@
+// Keeps grammars that a host wrote within bounds.
+//
+// llama.cpp keeps all the ways in which an answer so far can be read, as stacks, and looks at each token
+// under each of them: grammars with many ways would take it forever. Its own check of left recursion takes
+// exponential time on some grammars, and its parser writes what it finds wrong to stderr; so we look first.
+#include "grammar/grammar.hpp"
+
+#include "grammar/grammar_size.hpp"
+#include "grammar/grammar_ways.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <llama-grammar.h>
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::size_t kMostCalls = 2'000'000; // of llama.cpp's check of left recursion
+constexpr std::size_t kDeepestCalls = 3000;
+
+bool is_end(const llama_grammar_element& element) {
+    return element.type == LLAMA_GRETYPE_END || element.type == LLAMA_GRETYPE_ALT;
+}
+
+const char* skip_space(const char* at) {
+    while (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r' || *at == '#') {
+        if (*at == '#') {
+            while (*at != '\0' && *at != '\n' && *at != '\r') {
+                ++at;
+            }
+        } else {
+            ++at;
+        }
+    }
+    return at;
+}
+
+// What the parser says, which goes on with all the text that follows.
+std::string reason(const std::string& said) {
+    constexpr std::size_t kLongest = 100;
+    auto end = std::min(said.find_first_of("\r\n"), kLongest);
+    if (end >= said.size()) {
+        return said;
+    }
+    while (end > 0 && (said[end] & 0xC0) == 0x80) {
+        --end;
+    }
+    return said.substr(0, end) + "...";
+}
+
+class Check {
+public:
+    Check(const std::string& path, const llama_vocab* vocab) : path_(path), parser_(vocab) {}
+
+    void parse(const std::string& text) {
+        const char* at = skip_space(text.c_str());
+        const char* rule = at;
+        try {
+            while (*at != '\0') {
+                rule = at;
+                at = parser_.parse_rule(at);
+            }
+        } catch (const Error&) {
+            throw;
+        } catch (const std::bad_alloc&) {
+            throw;
+        } catch (const std::exception& error) {
+            const auto line = line_of(text, static_cast<std::size_t>(rule - text.c_str()));
+            refuse(", in the rule on line " + std::to_string(line) + ": " + reason(error.what()));
+        }
+    }
+
+    void names() {
+        for (const auto& [name, id] : parser_.symbol_ids) {
+            if (id >= parser_.rules.size() || parser_.rules[id].empty()) {
+                refuse(" refers to \"" + reason(name) + "\", and there is no such rule");
+            }
+        }
+        if (!parser_.symbol_ids.contains("root")) {
+            refuse(" has no rule \"root\"; an answer starts there");
+        }
+    }
+
+    // Follows what each rule may begin with, as llama.cpp does, but each rule once.
+    void left_recursion() {
+        const auto size = parser_.rules.size();
+        std::vector<State> states(size);
+        std::size_t calls = 0;
+        for (std::size_t start = 0; start < size; ++start) {
+            follow(start, states);
+            calls += std::min(states[start].calls, kMostCalls);
+            if (calls > kMostCalls || states[start].depth > kDeepestCalls) {
+                refuse(" has rules that begin with each other in too many ways, such as " + name_of(start));
+            }
+        }
+    }
+
+    void ways() {
+        if (const auto which = too_many_ways(parser_.rules, parser_.symbol_ids.at("root")); which) {
+            refuse(
+                " can be read in too many ways from " + name_of(*which) +
+                " on; write repetitions and optional parts so that the next character tells them apart"
+            );
+        }
+    }
+
+private:
+    struct State {
+        enum class Seen { No, Open, Done } seen = Seen::No;
+        std::size_t calls = 1;
+        std::size_t depth = 1;
+    };
+
+    // A rule that is being followed, and the next of those that it may begin with.
+    struct Open {
+        std::size_t rule;
+        std::vector<std::size_t> first;
+        std::size_t next = 0;
+    };
+
+    [[noreturn]] void refuse(const std::string& why) const { throw Error(SOTTO_ERROR_ARGUMENT, path_ + why); }
+
+    // llama.cpp's names of parts of rules begin with the rule's.
+    std::string name_of(std::size_t rule) const {
+        for (const auto& [name, id] : parser_.symbol_ids) {
+            if (id == rule) {
+                return "\"" + reason(name.substr(0, name.find('_'))) + "\"";
+            }
+        }
+        return "a rule";
+    }
+
+    bool may_be_empty(std::size_t rule) const {
+        bool at_start = true;
+        for (const auto& element : parser_.rules[rule]) {
+            if (is_end(element) && at_start) {
+                return true;
+            }
+            at_start = is_end(element);
+        }
+        return false;
+    }
+
+    std::vector<std::size_t> first_of(std::size_t rule) const {
+        std::vector<std::size_t> first;
+        bool begins = true;
+        for (const auto& element : parser_.rules[rule]) {
+            if (is_end(element)) {
+                begins = true;
+            } else if (begins && element.type == LLAMA_GRETYPE_RULE_REF) {
+                first.push_back(element.value);
+                begins = may_be_empty(element.value);
+            } else {
+                begins = false;
+            }
+        }
+        return first;
+    }
+
+    void follow(std::size_t start, std::vector<State>& states) const {
+        if (states[start].seen == State::Seen::Done) {
+            return;
+        }
+        std::vector<Open> open = {{start, first_of(start)}};
+        states[start].seen = State::Seen::Open;
+        while (!open.empty()) {
+            auto& last = open.back();
+            auto& state = states[last.rule];
+            if (last.next == last.first.size()) {
+                state.seen = State::Seen::Done;
+                open.pop_back();
+                continue;
+            }
+            auto& inner = states[last.first[last.next]];
+            if (inner.seen == State::Seen::Open) {
+                refuse(
+                    " is left-recursive: the rule " + name_of(last.first[last.next]) +
+                    " may begin with itself"
+                );
+            }
+            if (inner.seen == State::Seen::No) {
+                inner.seen = State::Seen::Open;
+                const auto next = last.first[last.next];
+                open.push_back({next, first_of(next)}); // and come back to it
+                continue;
+            }
+            state.calls = std::min(state.calls + inner.calls, kMostCalls + 1);
+            state.depth = std::max(state.depth, inner.depth + 1);
+            ++last.next;
+        }
+    }
+
+    const std::string& path_;
+    llama_grammar_parser parser_;
+};
+
+} // namespace
+
+void check_grammar(const std::string& gbnf, const std::string& path, const llama_vocab* vocab) {
+    check_grammar_size(gbnf, path);
+    Check check(path, vocab);
+    check.parse(gbnf);
+    check.names();
+    check.left_recursion();
+    check.ways();
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,180 @@
+// How large a grammar becomes when llama.cpp writes its repetitions out, told before it does.
+#include "grammar/grammar_size.hpp"
+
+#include "fence.hpp"
+
+#include <algorithm>
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::size_t kMostBytes = 512 * 1024;
+constexpr std::size_t kMostRules = 20'000;
+constexpr std::size_t kMostElements = 400'000;
+constexpr std::size_t kMostNameBytes = 32 * 1024 * 1024;
+constexpr std::size_t kMostTimes = 2000; // llama.cpp takes a larger end for none, and refuses a larger start
+constexpr int kDeepest = 300;
+
+bool is_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+}
+
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+// Walks over the text of a grammar. What does not parse is left to the parser to say.
+class Scanner {
+public:
+    Scanner(const std::string& text, const std::string& path) : text_(text), path_(path) {}
+
+    void scan() {
+        while (at_ < text_.size()) {
+            step(text_[at_]);
+            if (elements_ > kMostElements || rules_ > kMostRules || rules_ * longest_name_ > kMostNameBytes) {
+                refuse(
+                    "makes the grammar too large: its repetitions come to more than " +
+                    std::to_string(kMostRules) + " rules or " + std::to_string(kMostElements) + " elements"
+                );
+            }
+        }
+    }
+
+private:
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT, path_ + ", line " + std::to_string(line_of(text_, at_)) + ": " + why
+        );
+    }
+
+    void step(char c) {
+        if (c == '#') {
+            at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
+        } else if (c == '"') {
+            item(quoted('"'));
+        } else if (c == '[') {
+            item(quoted(']'));
+        } else if (c == '<' || c == '!') {
+            at_ = std::min(text_.find('>', at_), text_.size() - 1) + 1;
+            item(1);
+        } else if (is_name(c)) {
+            const auto from = at_;
+            while (at_ < text_.size() && is_name(text_[at_])) {
+                ++at_;
+            }
+            longest_name_ = std::max(longest_name_, at_ - from);
+            item(1);
+        } else if (c == '(') {
+            if (++depth_ > kDeepest) {
+                refuse("groups are nested deeper than " + std::to_string(kDeepest));
+            }
+            ++at_;
+        } else if (c == ')') {
+            --depth_;
+            ++rules_;
+            ++at_;
+            item(1);
+        } else if (c == '*' || c == '+' || c == '?') {
+            ++at_;
+            repeat(c == '+' ? 1 : 0, c == '?' ? 1 : 0, c != '?');
+        } else if (c == '{') {
+            braces();
+        } else {
+            ++at_;
+            item(c == '.' ? 1 : last_);
+        }
+    }
+
+    // Steps over a literal or a set, and says of how many elements it is at most.
+    std::size_t quoted(char end) {
+        const auto from = ++at_;
+        while (at_ < text_.size() && text_[at_] != end) {
+            at_ += text_[at_] == '\\' ? 2 : 1;
+        }
+        at_ = std::min(at_, text_.size());
+        const auto size = at_ - from;
+        at_ = std::min(at_ + 1, text_.size());
+        return std::max<std::size_t>(size, 1);
+    }
+
+    void item(std::size_t elements) {
+        last_ = elements;
+        elements_ += elements;
+    }
+
+    void braces() {
+        ++at_;
+        const auto least = number();
+        auto most = least;
+        bool endless = false;
+        spaces();
+        if (at_ < text_.size() && text_[at_] == ',') {
+            ++at_;
+            spaces();
+            endless = at_ >= text_.size() || !is_digit(text_[at_]);
+            most = endless ? least : number();
+        }
+        if (most < least) {
+            refuse("a repetition ends below its start");
+        }
+        repeat(least, most - least, endless);
+    }
+
+    std::size_t number() {
+        spaces();
+        std::size_t value = 0;
+        while (at_ < text_.size() && is_digit(text_[at_])) {
+            value = value * 10 + static_cast<std::size_t>(text_[at_++] - '0');
+            if (value > kMostTimes) {
+                refuse("repeats more than " + std::to_string(kMostTimes) + " times");
+            }
+        }
+        return value;
+    }
+
+    void spaces() {
+        while (at_ < text_.size() &&
+               (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) {
+            ++at_;
+        }
+    }
+
+    void repeat(std::size_t least, std::size_t optional, bool endless) {
+        const auto made = optional + (endless ? 1 : 0);
+        rules_ += made;
+        elements_ += made * (last_ + 3) + (least > 1 ? (least - 1) * last_ : 0) + 1;
+        last_ = least * last_ + 1;
+    }
+
+    const std::string& text_;
+    const std::string& path_;
+    std::size_t at_ = 0;
+    std::size_t last_ = 1; // elements of the item before
+    std::size_t elements_ = 0;
+    std::size_t rules_ = 0; // beside those that are written
+    std::size_t longest_name_ = 1;
+    int depth_ = 0;
+};
+
+} // namespace
+
+std::size_t line_of(const std::string& text, std::size_t at) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size()));
+    return static_cast<std::size_t>(std::count(text.begin(), end, '\n')) + 1;
+}
+
+void check_grammar_size(const std::string& gbnf, const std::string& path) {
+    if (gbnf.size() > kMostBytes) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            path + " has " + std::to_string(gbnf.size()) + " bytes; " + std::to_string(kMostBytes) +
+                " are allowed"
+        );
+    }
+    if (gbnf.find('\0') != std::string::npos) {
+        throw Error(SOTTO_ERROR_ARGUMENT, path + " has a NUL in it");
+    }
+    Scanner(gbnf, path).scan();
+}
+
+} // namespace sotto::llama

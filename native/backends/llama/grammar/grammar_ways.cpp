@@ -1,0 +1,218 @@
+// In how many ways llama.cpp has to read an answer under a grammar.
+//
+// Whenever the next character fits several ways, llama.cpp follows each, and does not see where two come to
+// the same. We read a run of one character from each place of the grammar where there is a choice, and count
+// the ways. Tokens are short, or are such runs: words, blanks, lines of dashes.
+#include "grammar/grammar_ways.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::size_t kMostStacks = 600;   // from one place
+constexpr std::size_t kMostSteps = 20'000; // to find them
+constexpr std::size_t kDeepest = 2000;     // of a stack
+constexpr std::size_t kLongestRun = 24;    // characters
+constexpr std::size_t kSoon = 1;           // of these
+constexpr std::size_t kLater = 3;
+constexpr std::uint64_t kMostWays = 8192;   // to read a run, over all its characters
+constexpr std::size_t kMostCharacters = 12; // tried from one place
+constexpr std::size_t kMostWork = 600'000;  // steps in all
+
+using Element = llama_grammar_element;
+using Stack = std::vector<const Element*>;
+
+struct TooMany {};
+
+bool is_end(const Element* at) {
+    return at->type == LLAMA_GRETYPE_END || at->type == LLAMA_GRETYPE_ALT;
+}
+
+bool is_token(const Element* at) {
+    return at->type == LLAMA_GRETYPE_TOKEN || at->type == LLAMA_GRETYPE_TOKEN_NOT;
+}
+
+// Whether the set of characters at `at` holds one, and what comes after the set.
+std::pair<bool, const Element*> match(const Element* at, std::uint32_t character) {
+    const bool inverse = at->type == LLAMA_GRETYPE_CHAR_NOT;
+    bool found = false;
+    do {
+        if (at[1].type == LLAMA_GRETYPE_CHAR_RNG_UPPER) {
+            found = found || (at->value <= character && character <= at[1].value);
+            at += 2;
+        } else {
+            found = found || at->type == LLAMA_GRETYPE_CHAR_ANY || at->value == character;
+            ++at;
+        }
+    } while (at->type == LLAMA_GRETYPE_CHAR_ALT);
+    return {found != inverse, at};
+}
+
+// A character that the set at `at` holds.
+std::uint32_t one_of(const Element* at) {
+    if (at->type == LLAMA_GRETYPE_CHAR) {
+        return at->value;
+    }
+    for (std::uint32_t character = 'a'; at->type == LLAMA_GRETYPE_CHAR_NOT && character < 'a' + 64;
+         ++character) {
+        if (match(at, character).first) {
+            return character;
+        }
+    }
+    return ' ';
+}
+
+class Ways {
+public:
+    explicit Ways(const llama_grammar_rules& rules) : rules_(rules) {}
+
+    // Throws TooMany.
+    void from(const Element* place) {
+        Stacks stacks;
+        expand({place}, 1, stacks);
+        std::set<std::uint32_t> characters;
+        for (const auto& [stack, count] : stacks) {
+            if (!stack.empty() && !is_token(stack.back()) && characters.size() < kMostCharacters) {
+                characters.insert(one_of(stack.back()));
+            }
+        }
+        for (const auto character : characters) {
+            run(stacks, character);
+        }
+    }
+
+private:
+    using Stacks = std::map<Stack, std::uint64_t>; // and in how many ways each is come to
+
+    void run(Stacks stacks, std::uint32_t character) {
+        std::uint64_t ways = 0;
+        std::uint64_t soon = UINT64_MAX;
+        for (std::size_t i = 0; i < kLongestRun && !stacks.empty(); ++i) {
+            Stacks next;
+            std::uint64_t now = 0;
+            for (const auto& [stack, count] : stacks) {
+                if (stack.empty() || is_token(stack.back())) {
+                    continue;
+                }
+                const auto [fits, after] = match(stack.back(), character);
+                if (!fits) {
+                    continue;
+                }
+                auto rest = stack;
+                rest.pop_back();
+                if (!is_end(after)) {
+                    rest.push_back(after);
+                }
+                expand(std::move(rest), count, next);
+            }
+            for (const auto& [stack, count] : next) {
+                now += count;
+            }
+            if ((ways += now) > kMostWays) {
+                throw TooMany();
+            }
+            if (i == kSoon) {
+                soon = now;
+            } else if (i == kLater && now <= soon) {
+                return; // it does not grow; what comes later is looked at from there
+            }
+            stacks = std::move(next);
+        }
+    }
+
+    // Adds each stack, with a set of characters on top, that `stack` leads to.
+    void expand(Stack stack, std::uint64_t count, Stacks& found) {
+        std::vector<Stack> todo = {std::move(stack)};
+        std::set<Stack> seen;
+        while (!todo.empty()) {
+            auto next = std::move(todo.back());
+            todo.pop_back();
+            if (!seen.insert(next).second) {
+                continue;
+            }
+            if (seen.size() > kMostSteps || ++work_ > kMostWork || next.size() > kDeepest) {
+                throw TooMany();
+            }
+            if (next.empty() || next.back()->type != LLAMA_GRETYPE_RULE_REF) {
+                found[next] += count;
+                if (found.size() > kMostStacks) {
+                    throw TooMany();
+                }
+                continue;
+            }
+            const auto* place = next.back();
+            next.pop_back();
+            if (!is_end(place + 1)) {
+                next.push_back(place + 1);
+            }
+            alternatives(rules_[place->value], next, todo);
+        }
+    }
+
+    static void alternatives(const llama_grammar_rule& rule, const Stack& below, std::vector<Stack>& todo) {
+        for (const auto* at = rule.data();; ++at) {
+            auto next = below;
+            if (!is_end(at)) {
+                next.push_back(at);
+            }
+            todo.push_back(std::move(next));
+            while (!is_end(at)) {
+                ++at;
+            }
+            if (at->type == LLAMA_GRETYPE_END) {
+                return;
+            }
+        }
+    }
+
+    const llama_grammar_rules& rules_;
+    std::size_t work_ = 0;
+};
+
+bool same(const Element& one, const Element& other) {
+    return one.type == other.type && one.value == other.value;
+}
+
+// Whether a rule is one of many alike that llama.cpp makes of a repetition: x{0,9} is (x (x (x ...)?)?)?.
+bool is_link(const llama_grammar_rules& rules, const llama_grammar_rule& rule) {
+    const auto size = rule.size();
+    if (size < 4 || rule[size - 2].type != LLAMA_GRETYPE_ALT ||
+        rule[size - 3].type != LLAMA_GRETYPE_RULE_REF) {
+        return false;
+    }
+    const auto& next = rules[rule[size - 3].value];
+    return &next != &rule && next.size() == size &&
+           std::equal(rule.begin(), rule.end() - 3, next.begin(), same) &&
+           std::equal(rule.end() - 2, rule.end(), next.end() - 2, same) &&
+           next[size - 3].type == LLAMA_GRETYPE_RULE_REF;
+}
+
+} // namespace
+
+std::optional<std::size_t> too_many_ways(const llama_grammar_rules& rules, std::size_t root) {
+    Ways ways(rules);
+    const std::vector<Element> start = {
+        {LLAMA_GRETYPE_RULE_REF, static_cast<std::uint32_t>(root)}, {LLAMA_GRETYPE_END, 0}
+    };
+    std::size_t rule = root;
+    try {
+        ways.from(start.data());
+        for (rule = 0; rule < rules.size(); ++rule) {
+            for (const auto& element : rules[rule]) {
+                if (element.type == LLAMA_GRETYPE_RULE_REF && !is_link(rules, rules[rule])) {
+                    ways.from(&element);
+                }
+            }
+        }
+    } catch (const TooMany&) {
+        return rule;
+    }
+    return std::nullopt;
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,87 @@
+// Compares what a tier needs with what this CPU has. Compiled for any CPU of the architecture.
+#include "isa/isa_tier.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__x86_64__) || defined(_M_X64)
+#  include <cpuid.h>
+#  define SOTTO_X86 1
+#endif
+
+namespace sotto::llama {
+namespace {
+
+enum Register { eax, ebx, ecx, edx };
+
+struct Feature {
+    const char* name;
+    std::uint32_t leaf;
+    std::uint32_t subleaf;
+    Register where;
+    unsigned bit;
+    std::uint64_t xcr0; // a CPU's registers are of no use unless the OS saves them
+};
+
+constexpr Feature kFeatures[] = {
+#define SOTTO_ISA(macro, ...) {__VA_ARGS__},
+#include "isa/isa_features.inc"
+#undef SOTTO_ISA
+};
+
+#ifdef SOTTO_X86
+std::uint64_t enabled_by_os() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    constexpr unsigned kOsxsave = 1u << 27;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kOsxsave) == 0) {
+        return 0;
+    }
+    std::uint32_t low = 0, high = 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0)); // its intrinsic wants a compiler flag
+    return (static_cast<std::uint64_t>(high) << 32) | low;
+}
+
+bool has(const Feature& feature) {
+    std::array<unsigned, 4> registers{};
+    auto& [a, b, c, d] = registers;
+    if (feature.subleaf > 0) { // a leaf says in eax how many subleaves it has
+        if (!__get_cpuid_count(feature.leaf, 0, &a, &b, &c, &d) || a < feature.subleaf) {
+            return false;
+        }
+    }
+    if (!__get_cpuid_count(feature.leaf, feature.subleaf, &a, &b, &c, &d)) {
+        return false;
+    }
+    const bool in_cpu = (registers[feature.where] >> feature.bit & 1) != 0;
+    return in_cpu && (enabled_by_os() & feature.xcr0) == feature.xcr0;
+}
+#else
+bool has(const Feature&) {
+    return true; // elsewhere there is one tier, for the machine that builds
+}
+#endif
+
+bool wanted(std::size_t i) {
+    return (kIsaTier.features >> i & 1) != 0;
+}
+
+} // namespace
+
+const char* missing_isa_feature() {
+    for (std::size_t i = 0; i < std::size(kFeatures); ++i) {
+        if (wanted(i) && !has(kFeatures[i])) {
+            return kFeatures[i].name;
+        }
+    }
+    return nullptr;
+}
+
+const char* isa_feature(unsigned i) {
+    if (i >= std::size(kFeatures)) {
+        return nullptr;
+    }
+    return wanted(i) ? kFeatures[i].name : "";
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,30 @@
+// JSON as this module reads and writes it: requests, options, descriptions.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+namespace sotto::llama {
+
+using Json = nlohmann::ordered_json;
+
+// The field `key` of an object; nullptr where it is not there, or null.
+inline const Json* find(const Json& body, const char* key) {
+    const auto found = body.find(key);
+    return found == body.end() || found->is_null() ? nullptr : &*found;
+}
+
+// The value of the field `key`, or `otherwise` where there is none.
+template <typename T>
+T value_or(const Json& body, const char* key, T otherwise) {
+    const auto* found = find(body, key);
+    return found == nullptr ? std::move(otherwise) : found->get<T>();
+}
+
+// On one line, as valid UTF-8 whatever is in it.
+inline std::string text_of(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,118 @@
+// What a request shows and plays to a model beside its text.
+#include "media/media.hpp"
+
+#include "json_parts.hpp"
+#include "media/media_file.hpp"
+#include "media/projector.hpp"
+
+#include <hash/hash.h>
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::size_t kMostMedia = 16;
+
+bool is_medium(const Json& part) {
+    return part.at("type") != "text";
+}
+
+// The tokens that say which bytes a stretch was made from: 30 bits each.
+void name_tokens(
+    const std::string& hash, std::size_t piece, Stretch& stretch, std::vector<llama_token>& tokens
+) {
+    constexpr std::size_t kDigits = 8; // of a token
+    std::string digits;
+    for (std::size_t i = 0; i < stretch.tokens; ++i) {
+        const auto at = i * kDigits % hash.size();
+        if (at == 0) {
+            const auto which = hash + "/" + std::to_string(piece) + "/" + std::to_string(i);
+            digits = hash_sha256_hex(which.data(), which.size());
+        }
+        const auto bits = std::stoul(digits.substr(at, kDigits), nullptr, 16) & 0x3FFFFFFF;
+        tokens.push_back(-2 - static_cast<llama_token>(bits));
+    }
+}
+
+Medium medium_of(const std::string& file, const Pieces& pieces) {
+    const auto hash = hash_sha256_hex(file.data(), file.size());
+    Medium medium;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const auto& piece = pieces[i];
+        medium.tokens.insert(medium.tokens.end(), piece.tokens.begin(), piece.tokens.end());
+        if (piece.stretch.chunk) {
+            auto stretch = piece.stretch;
+            stretch.begin = medium.tokens.size();
+            name_tokens(hash, i, stretch, medium.tokens);
+            medium.stretches.push_back(std::move(stretch));
+        }
+    }
+    return medium;
+}
+
+void check_can(bool can, const std::string& path, const char* what, const Projector& projector) {
+    if (!can) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            path + " is " + what + ", and this model reads text and " +
+                (projector.sees() ? "images" : "sounds")
+        );
+    }
+}
+
+Medium read_medium(const Json& part, const Projector& projector, const std::string& path) {
+    if (part.at("type") == "image_url") {
+        check_can(projector.sees(), path, "an image", projector);
+        const auto& url = part.at("image_url").at("url").get_ref<const std::string&>();
+        const auto place = path + ".image_url.url";
+        const auto file = read_data_url(url, place);
+        return medium_of(file, projector.cut(read_picture(file, place), place));
+    }
+    check_can(projector.hears(), path, "a sound", projector);
+    const auto& data = part.at("input_audio").at("data").get_ref<const std::string&>();
+    const auto place = path + ".input_audio.data";
+    const auto file = read_base64(data, place);
+    return medium_of(file, projector.cut(read_sound(file, projector.sample_rate(), place), place));
+}
+
+template <typename Visit>
+void for_each_medium(const Json& body, Visit visit) {
+    const auto& messages = body.at("messages");
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        const auto content = messages[i].find("content");
+        if (content == messages[i].end() || !content->is_array()) {
+            continue;
+        }
+        for (std::size_t j = 0; j < content->size(); ++j) {
+            if (is_medium((*content)[j])) {
+                visit(i, j, (*content)[j]);
+            }
+        }
+    }
+}
+
+} // namespace
+
+bool has_media(const Json& body) {
+    bool any = false;
+    for_each_medium(body, [&](std::size_t, std::size_t, const Json&) { any = true; });
+    return any;
+}
+
+std::vector<Medium> take_media(Json& body, const Projector& projector) {
+    std::vector<Medium> media;
+    for_each_medium(body, [&](std::size_t i, std::size_t j, const Json& part) {
+        const auto path = "messages[" + std::to_string(i) + "].content[" + std::to_string(j) + "]";
+        if (media.size() == kMostMedia) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                path + " is one image or sound too many; a request may have " + std::to_string(kMostMedia)
+            );
+        }
+        auto medium = read_medium(part, projector, path);
+        body["messages"][i]["content"][j] = {{"type", "media_marker"}, {"medium", media.size()}};
+        media.push_back(std::move(medium));
+    });
+    return media;
+}
+
+} // namespace sotto::llama

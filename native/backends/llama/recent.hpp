@@ -1,0 +1,61 @@
+// What took long to make, kept for whoever asks for it again.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace sotto::llama {
+
+// The values that were asked for last, of so many bytes together. One thread at a time. A `T` says in
+// bytes() about how many it takes.
+template <typename T>
+class Recent {
+public:
+    explicit Recent(std::size_t most) : most_(most) {}
+
+    // What make() returned for `key` the first time. Nothing is kept of what it throws.
+    template <typename Make>
+    std::shared_ptr<const T> get(const std::string& key, Make&& make) {
+        if (const auto found = entries_.find(key); found != entries_.end()) {
+            found->second.used = ++clock_;
+            return found->second.value;
+        }
+        auto value = std::make_shared<const T>(std::forward<Make>(make)());
+        const auto bytes = key.size() + value->bytes();
+        if (bytes <= most_) {
+            make_room(bytes);
+            entries_.emplace(key, Entry{value, bytes, ++clock_});
+            bytes_ += bytes;
+        }
+        return value;
+    }
+
+private:
+    struct Entry {
+        std::shared_ptr<const T> value;
+        std::size_t bytes;
+        std::uint64_t used; // by clock_
+    };
+
+    void make_room(std::size_t bytes) {
+        while (bytes_ + bytes > most_) {
+            const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](auto& a, auto& b) {
+                return a.second.used < b.second.used;
+            });
+            bytes_ -= oldest->second.bytes;
+            entries_.erase(oldest);
+        }
+    }
+
+    std::map<std::string, Entry> entries_;
+    std::size_t most_;
+    std::size_t bytes_ = 0;
+    std::uint64_t clock_ = 0;
+};
+
+} // namespace sotto::llama

@@ -1,0 +1,58 @@
+// Finds stretches of text that a regular expression matches in one go.
+#include "token/long_runs.hpp"
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::size_t kLongestRun = 2048; // characters
+
+enum class Kind { Space, Digit, Letter, Mark, Foreign };
+
+// By bytes, and coarsely: a run may be longer than a match is, never shorter.
+Kind kind_of(std::string_view text, std::size_t at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (byte >= 0x80) { // but the marks of Chinese and Japanese, U+3000 to U+303F
+        const bool mark =
+            byte == 0xE3 && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) == 0x80;
+        return mark ? Kind::Mark : Kind::Foreign;
+    }
+    if (byte <= ' ') {
+        return Kind::Space;
+    }
+    if (byte >= '0' && byte <= '9') {
+        return Kind::Digit;
+    }
+    const auto lower = byte | 0x20;
+    return lower >= 'a' && lower <= 'z' ? Kind::Letter : Kind::Mark;
+}
+
+bool begins_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
+
+// Letters of all scripts are of one kind to a regular expression.
+bool alike(Kind a, Kind b) {
+    const auto letter = [](Kind kind) { return kind == Kind::Letter || kind == Kind::Foreign; };
+    return a == b || (letter(a) && letter(b));
+}
+
+} // namespace
+
+std::size_t safe_length(std::string_view text) {
+    std::size_t run = 0;
+    auto kind = Kind::Space;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (!begins_character(text[at])) {
+            continue;
+        }
+        const auto now = kind_of(text, at);
+        run = alike(now, kind) ? run + 1 : 1;
+        kind = now;
+        if (run > kLongestRun) {
+            return at;
+        }
+    }
+    return text.size();
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,184 @@
+// Chooses the next token.
+#include "token/sampler.hpp"
+
+#include "guard.hpp"
+#include "json_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace sotto::llama {
+namespace {
+
+// Whether a bias takes a token out.
+bool is_ban(const llama_logit_bias& bias) {
+    return bias.bias == -INFINITY;
+}
+
+// Whether the likeliest token is all there is to choose.
+bool is_greedy(const common_params_sampling& how) {
+    const bool penalties = how.penalty_last_n != 0 &&
+                           (how.penalty_repeat != 1 || how.penalty_freq != 0 || how.penalty_present != 0);
+    return how.temp <= 0 && how.dynatemp_range <= 0 && how.mirostat == 0 && how.dry_multiplier == 0 &&
+           std::all_of(how.logit_bias.begin(), how.logit_bias.end(), is_ban) && how.grammar.grammar.empty() &&
+           how.reasoning_budget_tokens < 0 && !penalties;
+}
+
+} // namespace
+
+Sampler::Sampler(
+    const llama_model* model, const Tokenizer& tokenizer, common_params_sampling how, int likeliest
+)
+    : tokenizer_(tokenizer), has_grammar_(!how.grammar.grammar.empty()), shown_(how.preserved_tokens),
+      bytes_(tokenizer.inner()), likeliest_(likeliest) {
+    if (is_greedy(how)) {
+        banned_.assign(tokenizer.suppressed().begin(), tokenizer.suppressed().end());
+        for (const auto& bias : how.logit_bias) {
+            banned_.push_back(bias.token);
+        }
+        return;
+    }
+    try {
+        sampler_.reset(common_sampler_init(model, how));
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT, std::string("llama.cpp cannot hold to the grammar: ") + error.what()
+        );
+    }
+}
+
+void Sampler::heard(const std::vector<llama_token>& prompt) {
+    if (sampler_) {
+        for (const auto token : prompt) {
+            common_sampler_accept(sampler_.get(), token, false);
+        }
+    }
+}
+
+llama_token Sampler::choose(llama_context* context, std::int32_t output) {
+    auto* logits = llama_get_logits_ith(context, output);
+    check(logits);
+    if (likeliest_ >= 0) {
+        logits_.assign(logits, logits + tokenizer_.size());
+    }
+    if (has_grammar_) {
+        keep_to_grammar(logits);
+    }
+    const auto token = sampler_ ? sampled(context, output) : greedy(logits);
+    if (has_grammar_) {
+        tokenizer_.text_of(token, text_);
+        bytes_.said(text_);
+    }
+    if (likeliest_ >= 0) {
+        tell(logits_.data(), token);
+    }
+    return token;
+}
+
+// What a grammar lets pass: bytes that are no UTF-8, and control tokens, which it takes for their spelling.
+void Sampler::keep_to_grammar(float* logits) const {
+    bytes_.mask(logits);
+    for (const auto token : tokenizer_.silent()) {
+        if (!shown_.contains(token)) {
+            logits[token] = -INFINITY;
+        }
+    }
+}
+
+// Sixteen at a time, so that the compiler uses wide registers.
+void Sampler::check(const float* logits) const {
+    constexpr std::int32_t kLanes = 16;
+    const auto count = tokenizer_.size();
+    std::int32_t bad[kLanes] = {};
+    for (std::int32_t i = 0; i + kLanes <= count; i += kLanes) {
+        for (std::int32_t lane = 0; lane < kLanes; ++lane) {
+            bad[lane] |= logits[i + lane] != logits[i + lane];
+        }
+    }
+    for (std::int32_t i = count - count % kLanes; i < count; ++i) {
+        bad[0] |= logits[i] != logits[i];
+    }
+    if (std::any_of(bad, bad + kLanes, [](auto one) { return one != 0; })) {
+        throw Error(SOTTO_ERROR_INFERENCE, "the model computes no numbers: its weights are damaged");
+    }
+}
+
+llama_token Sampler::greedy(float* logits) const {
+    for (const auto token : banned_) {
+        logits[token] = -INFINITY;
+    }
+    constexpr std::int32_t kLanes = 16;
+    const auto count = tokenizer_.size();
+    float most[kLanes];
+    std::fill(most, most + kLanes, -INFINITY);
+    for (std::int32_t i = 0; i + kLanes <= count; i += kLanes) {
+        for (std::int32_t lane = 0; lane < kLanes; ++lane) {
+            most[lane] = logits[i + lane] > most[lane] ? logits[i + lane] : most[lane];
+        }
+    }
+    auto largest = *std::max_element(most, most + kLanes);
+    for (std::int32_t i = count - count % kLanes; i < count; ++i) {
+        largest = std::max(largest, logits[i]);
+    }
+    return static_cast<llama_token>(std::find(logits, logits + count, largest) - logits);
+}
+
+llama_token Sampler::sampled(llama_context* context, std::int32_t output) {
+    auto* sampler = sampler_.get();
+    try {
+        const auto token = common_sampler_sample(sampler, context, output);
+        const auto* candidates = common_sampler_get_candidates(sampler, false);
+        const auto chosen = candidates->selected;
+        if (chosen < 0 || chosen >= static_cast<std::int64_t>(candidates->size) ||
+            !std::isfinite(candidates->data[chosen].logit)) {
+            throw Error(SOTTO_ERROR_INFERENCE, "no token is left to choose");
+        }
+        common_sampler_accept(sampler, token, true);
+        return token;
+    } catch (const Error& error) { // also a check inside llama.cpp that failed
+        throw Error(SOTTO_ERROR_INFERENCE, error.what());
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception&) {
+        throw Error(SOTTO_ERROR_INFERENCE, "the grammar allows none of the model's tokens here");
+    }
+}
+
+// As OpenAI's: of the model's own distribution, whatever was then chosen from.
+void Sampler::tell(const float* logits, llama_token chosen) {
+    const auto count = tokenizer_.size();
+    const auto largest = *std::max_element(logits, logits + count);
+    const auto sum = std::accumulate(logits, logits + count, 0.0, [&](double all, float one) {
+        return all + std::exp(static_cast<double>(one - largest));
+    });
+    const auto entry = [&](llama_token token) {
+        const auto piece = tokenizer_.piece_of(token);
+        Json bytes = Json::array();
+        for (const unsigned char byte : piece) {
+            bytes.push_back(byte);
+        }
+        const auto logprob = static_cast<double>(logits[token] - largest) - std::log(sum);
+        constexpr double kLeast = -9999; // JSON has no infinity
+        return Json{
+            {"id", token},
+            {"token", piece},
+            {"logprob", std::max(logprob, kLeast)},
+            {"bytes", std::move(bytes)}
+        };
+    };
+    std::vector<llama_token> order(static_cast<std::size_t>(count));
+    std::iota(order.begin(), order.end(), 0);
+    const auto end = order.begin() + std::min(likeliest_, count);
+    std::partial_sort(order.begin(), end, order.end(), [&](auto a, auto b) { return logits[a] > logits[b]; });
+    auto told = entry(chosen);
+    told["top_logprobs"] = Json::array();
+    for (auto token = order.begin(); token != end; ++token) {
+        told["top_logprobs"].push_back(entry(*token));
+    }
+    told_ = text_of(told);
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,157 @@
+// How a request wants tokens to be chosen, as llama.cpp has it. The engine has checked types and ranges.
+#include "json_parts.hpp"
+#include "token/sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace sotto::llama {
+namespace {
+
+// Takes over a field, if the request has it.
+template <typename T>
+void take(const Json& body, const char* name, T& value) {
+    value = value_or(body, name, std::move(value));
+}
+
+std::uint32_t seed_of(const Json& body, std::uint32_t index) {
+    const auto* asked = find(body, "seed");
+    if (asked == nullptr || *asked == -1) {
+        return std::random_device{}() % LLAMA_DEFAULT_SEED; // which itself asks llama.cpp for a random one
+    }
+    const auto seed = asked->get<std::uint64_t>() + index;
+    return static_cast<std::uint32_t>((seed ^ seed >> 32) % LLAMA_DEFAULT_SEED);
+}
+
+void take_numbers(const Json& body, common_params_sampling& how) {
+    take(body, "temperature", how.temp);
+    take(body, "dynatemp_range", how.dynatemp_range);
+    take(body, "dynatemp_exponent", how.dynatemp_exponent);
+    take(body, "top_k", how.top_k);
+    take(body, "top_p", how.top_p);
+    take(body, "min_p", how.min_p);
+    take(body, "min_keep", how.min_keep);
+    take(body, "typical_p", how.typ_p);
+    take(body, "top_n_sigma", how.top_n_sigma);
+    take(body, "xtc_probability", how.xtc_probability);
+    take(body, "xtc_threshold", how.xtc_threshold);
+    take(body, "repeat_last_n", how.penalty_last_n);
+    take(body, "repeat_penalty", how.penalty_repeat);
+    take(body, "frequency_penalty", how.penalty_freq);
+    take(body, "presence_penalty", how.penalty_present);
+    take(body, "dry_multiplier", how.dry_multiplier);
+    take(body, "dry_base", how.dry_base);
+    take(body, "dry_allowed_length", how.dry_allowed_length);
+    take(body, "dry_penalty_last_n", how.dry_penalty_last_n);
+    take(body, "dry_sequence_breakers", how.dry_sequence_breakers);
+    take(body, "mirostat", how.mirostat);
+    take(body, "mirostat_tau", how.mirostat_tau);
+    take(body, "mirostat_eta", how.mirostat_eta);
+    take(body, "ignore_eos", how.ignore_eos);
+}
+
+// How many tokens to look back; -1 is all that there can be, and there is room kept for each.
+std::int32_t window(std::int32_t asked, std::uint32_t context) {
+    const auto most = static_cast<std::int32_t>(context);
+    return asked < 0 ? most : std::min(asked, most);
+}
+
+// A list of names, or a text of letters, each of which llama.cpp must know.
+std::vector<common_sampler_type> samplers_of(const Json& names) {
+    std::vector<common_sampler_type> types;
+    const auto add = [&](const std::string& name, const std::vector<common_sampler_type>& found) {
+        if (found.size() != 1) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                "samplers names \"" + name +
+                    "\"; there are penalties, dry, top_n_sigma, top_k, typ_p, top_p, min_p, xtc and "
+                    "temperature"
+            );
+        }
+        types.push_back(found.front());
+    };
+    if (names.is_string()) {
+        for (const char letter : names.get<std::string>()) {
+            add(std::string(1, letter), common_sampler_types_from_chars(std::string(1, letter)));
+        }
+        return types;
+    }
+    for (const auto& name : names) {
+        add(name.get<std::string>(), common_sampler_types_from_names({name.get<std::string>()}));
+    }
+    return types;
+}
+
+// A token's number, as JSON objects have it for a key.
+std::int64_t number_of(const std::string& key) {
+    try {
+        std::size_t read = 0;
+        const auto number = std::stoll(key, &read);
+        return read == key.size() ? number : -1;
+    } catch (const std::exception&) {
+        return -1;
+    }
+}
+
+class Biases {
+public:
+    Biases(const Tokenizer& tokenizer, common_params_sampling& how) : tokenizer_(tokenizer), how_(how) {}
+
+    void add(const Json& body) {
+        const auto* biases = find(body, "logit_bias");
+        if (biases == nullptr) {
+            return;
+        }
+        if (biases->is_object()) {
+            for (const auto& [key, bias] : biases->items()) {
+                add_token(number_of(key), "\"" + key + "\"", bias);
+            }
+            return;
+        }
+        for (const auto& pair : *biases) { // [token or text, bias]
+            if (pair[0].is_string()) {
+                for (const auto token : tokenizer_.cut(pair[0].get<std::string>(), false)) {
+                    add_token(token, "", pair[1]);
+                }
+            } else {
+                add_token(pair[0].get<std::int64_t>(), pair[0].dump(), pair[1]);
+            }
+        }
+    }
+
+private:
+    void add_token(std::int64_t token, const std::string& written, const Json& bias) {
+        if (!tokenizer_.exists(token)) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                "logit_bias names token " + written + ", and the model's tokens go from 0 to " +
+                    std::to_string(tokenizer_.size() - 1)
+            );
+        }
+        const auto value = bias.is_boolean() ? -INFINITY : bias.get<float>();
+        how_.logit_bias.push_back({static_cast<llama_token>(token), value});
+    }
+
+    const Tokenizer& tokenizer_;
+    common_params_sampling& how_;
+};
+
+} // namespace
+
+common_params_sampling
+sampling_of(const Json& body, const Tokenizer& tokenizer, std::uint32_t context, std::uint32_t index) {
+    common_params_sampling how;
+    how.no_perf = true;
+    how.seed = seed_of(body, index);
+    take_numbers(body, how);
+    how.penalty_last_n = window(how.penalty_last_n, context);
+    how.dry_penalty_last_n = window(how.dry_penalty_last_n, context);
+    if (const auto* names = find(body, "samplers")) {
+        how.samplers = samplers_of(*names);
+    }
+    Biases(tokenizer, how).add(body);
+    return how;
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,188 @@
+// Cuts prompts into tokens.
+#include "token/tokenizer.hpp"
+
+#include "token/long_runs.hpp"
+
+#include <algorithm>
+
+namespace sotto::llama {
+
+Tokenizer::Tokenizer(const llama_vocab* vocab) : vocab_(vocab) {
+    std::string text;
+    for (llama_token token = 0; token < size(); ++token) {
+        const auto attributes = llama_vocab_get_attr(vocab, token);
+        const std::string spelling = llama_vocab_get_text(vocab, token);
+        if ((attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) != 0 && !spelling.empty()) {
+            specials_.push_back({spelling, token});
+            begins_special_.set(static_cast<unsigned char>(spelling.front()));
+        }
+        if (ends_answer(token)) {
+            ends_.push_back(token);
+        }
+        text_of(token, text);
+        if (text.empty() && !ends_answer(token)) {
+            silent_.push_back(token);
+        }
+        longest_ = std::max({longest_, text.size(), spelling.size()});
+    }
+    inner_ = std::make_unique<InnerTokens>(size(), [this](std::int32_t token, std::string& bytes) {
+        text_of(token, bytes);
+    });
+    std::stable_sort(specials_.begin(), specials_.end(), [](const Special& a, const Special& b) {
+        return a.text.size() > b.text.size();
+    });
+}
+
+void Tokenizer::text_of(llama_token token, std::string& text) const {
+    text.resize(text.capacity());
+    auto* data = text.data();
+    auto size = llama_token_to_piece(vocab_, token, data, static_cast<std::int32_t>(text.size()), 0, false);
+    if (size < 0) {
+        text.resize(static_cast<std::size_t>(-size));
+        size = llama_token_to_piece(vocab_, token, text.data(), -size, 0, false);
+    }
+    text.resize(static_cast<std::size_t>(std::max(size, 0)));
+}
+
+std::string Tokenizer::piece_of(llama_token token) const {
+    std::string piece(32, '\0');
+    auto size = llama_token_to_piece(vocab_, token, piece.data(), 32, 0, true);
+    if (size < 0) {
+        piece.resize(static_cast<std::size_t>(-size));
+        size = llama_token_to_piece(vocab_, token, piece.data(), -size, 0, true);
+    }
+    piece.resize(static_cast<std::size_t>(std::max(size, 0)));
+    return piece;
+}
+
+std::span<const llama_token> Tokenizer::suppressed() const {
+    std::int32_t count = 0;
+    const auto* tokens = llama_vocab_get_suppress_tokens(vocab_, &count);
+    return {tokens, static_cast<std::size_t>(count)};
+}
+
+std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts, std::size_t most) const {
+    check_length(parts, most);
+    auto tokens = cut(parts);
+    begin(tokens);
+    if (tokens.size() > most) {
+        throw TooLong(std::to_string(tokens.size()), most);
+    }
+    if (tokens.empty()) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "the prompt is empty");
+    }
+    return tokens;
+}
+
+void Tokenizer::check_length(const std::vector<PromptPart>& parts, std::size_t most) const {
+    std::size_t size = 0;
+    for (const auto& part : parts) {
+        size += part.text.size();
+    }
+    if (size / longest_ > most) { // no tokens are longer, so there must be more of them
+        throw TooLong("more than " + std::to_string(size / longest_), most);
+    }
+}
+
+void Tokenizer::begin(std::vector<llama_token>& tokens) const {
+    const auto first = llama_vocab_get_add_bos(vocab_) ? llama_vocab_bos(vocab_) : LLAMA_TOKEN_NULL;
+    if (first != LLAMA_TOKEN_NULL && (tokens.empty() || tokens.front() != first)) {
+        tokens.insert(tokens.begin(), first);
+    }
+}
+
+std::vector<llama_token> Tokenizer::cut(const std::vector<PromptPart>& parts) const {
+    std::string whole;
+    for (const auto& part : parts) {
+        whole += part.text;
+    }
+    std::vector<llama_token> tokens;
+    try {
+        if (std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return looks_special(part); })) {
+            cut_guarded(parts, tokens);
+        } else {
+            cut_into(whole, true, tokens);
+        }
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception&) { // llama.cpp looks up a byte that a damaged vocabulary lacks
+        throw Error(SOTTO_ERROR_INFERENCE, "the model's vocabulary cannot spell the prompt");
+    }
+    return tokens;
+}
+
+void Tokenizer::cut_into(std::string_view text, bool parse_special, std::vector<llama_token>& tokens) const {
+    const bool by_regex = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE;
+    while (!text.empty()) {
+        const auto length = by_regex ? safe_length(text) : text.size();
+        cut_piece(text.substr(0, length), parse_special, tokens);
+        text.remove_prefix(length);
+    }
+}
+
+void Tokenizer::cut_piece(std::string_view text, bool parse_special, std::vector<llama_token>& tokens) const {
+    const auto old = tokens.size();
+    const auto bytes = static_cast<std::int32_t>(text.size());
+    tokens.resize(old + text.size() / 2 + 8);
+    const auto room = static_cast<std::int32_t>(tokens.size() - old);
+    auto count = llama_tokenize(vocab_, text.data(), bytes, tokens.data() + old, room, false, parse_special);
+    if (count < 0) {
+        tokens.resize(old + static_cast<std::size_t>(-count));
+        count = llama_tokenize(vocab_, text.data(), bytes, tokens.data() + old, -count, false, parse_special);
+    }
+    tokens.resize(old + static_cast<std::size_t>(std::max(count, 0)));
+}
+
+std::vector<llama_token> Tokenizer::cut(std::string_view text, bool parse_special) const {
+    return cut(std::vector<PromptPart>{{std::string(text), parse_special}});
+}
+
+std::size_t Tokenizer::control_token_at(std::string_view text) const {
+    const auto* special = special_at(text);
+    return special == nullptr ? 0 : special->text.size();
+}
+
+const Tokenizer::Special* Tokenizer::special_at(std::string_view text) const {
+    if (!begins_special_.test(static_cast<unsigned char>(text.front()))) {
+        return nullptr;
+    }
+    const auto found = std::find_if(specials_.begin(), specials_.end(), [&](const Special& special) {
+        return text.starts_with(special.text);
+    });
+    return found == specials_.end() ? nullptr : &*found;
+}
+
+bool Tokenizer::looks_special(const PromptPart& part) const {
+    if (part.from_template) {
+        return false;
+    }
+    for (std::string_view text = part.text; !text.empty(); text.remove_prefix(1)) {
+        if (special_at(text) != nullptr) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Someone wrote what is spelled like a control token. So the template's control tokens are found here, in
+// the template's own text, and all between them is cut as plain text, as llama.cpp would have done.
+void Tokenizer::cut_guarded(const std::vector<PromptPart>& parts, std::vector<llama_token>& tokens) const {
+    std::string plain;
+    for (const auto& part : parts) {
+        for (std::size_t i = 0; i < part.text.size();) {
+            const auto* special =
+                part.from_template ? special_at(std::string_view(part.text).substr(i)) : nullptr;
+            if (special == nullptr) {
+                plain += part.text[i++];
+                continue;
+            }
+            cut_into(plain, false, tokens);
+            plain.clear();
+            tokens.push_back(special->token);
+            i += special->text.size();
+        }
+    }
+    cut_into(plain, false, tokens);
+}
+
+} // namespace sotto::llama

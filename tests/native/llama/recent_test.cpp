@@ -1,0 +1,137 @@
+// What is kept of what took long to make.
+#include "recent.hpp"
+#include "schema/constraints.hpp"
+
+#include <doctest/doctest.h>
+#include <stdexcept>
+
+using namespace sotto::llama;
+
+namespace {
+
+struct Text {
+    std::string text;
+    std::size_t bytes() const { return text.size(); }
+};
+
+// Counts what is made.
+struct Maker {
+    explicit Maker(std::size_t most) : recent(most) {}
+
+    std::string get(const std::string& key, std::size_t size = 8) {
+        const auto make = [&] {
+            ++made;
+            return Text{std::string(size, key[0])};
+        };
+        return recent.get(key, make)->text;
+    }
+
+    Recent<Text> recent;
+    int made = 0;
+};
+
+Json format_of(const Json& schema) {
+    return {{"response_format", {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}}}};
+}
+
+Json object_with(const char* member, int most) {
+    return Json{
+        {"type", "object"},
+        {"properties", {{member, {{"type", "integer"}, {"minimum", 0}, {"maximum", most}}}}},
+        {"required", {member}},
+        {"additionalProperties", false},
+    };
+}
+
+std::string refusal(const Constraints& constraints, const Json& body) {
+    try {
+        constraints.answer_schema(body);
+        return "";
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
+} // namespace
+
+TEST_CASE("what was made is made once, while there is room for it") {
+    Maker maker(30); // three of nine bytes
+    CHECK(maker.get("a") == "aaaaaaaa");
+    CHECK(maker.get("a") == "aaaaaaaa");
+    CHECK(maker.made == 1);
+    maker.get("b");
+    maker.get("c");
+    maker.get("a"); // so that "b" is the one unused longest
+    CHECK(maker.made == 3);
+    maker.get("d");
+    maker.get("a");
+    maker.get("c");
+    CHECK(maker.made == 4);
+    CHECK(maker.get("b") == "bbbbbbbb");
+    CHECK(maker.made == 5);
+}
+
+TEST_CASE("what is larger than all the room is made each time, and drives nothing out") {
+    Maker maker(30);
+    maker.get("a");
+    CHECK(maker.get("x", 30).size() == 30);
+    CHECK(maker.get("x", 30).size() == 30);
+    CHECK(maker.made == 3);
+    maker.get("a");
+    CHECK(maker.made == 3);
+}
+
+TEST_CASE("what is in use outlives its place") {
+    Recent<Text> recent(9);
+    const auto first = recent.get("a", [] { return Text{"first"}; });
+    recent.get("b", [] { return Text{"another"}; });
+    CHECK(first->text == "first");
+    CHECK(recent.get("a", [] { return Text{"second"}; })->text == "second");
+}
+
+TEST_CASE("what could not be made is tried again") {
+    Recent<Text> recent(9);
+    CHECK_THROWS_AS(recent.get("a", []() -> Text { throw std::runtime_error("no"); }), std::runtime_error);
+    CHECK(recent.get("a", [] { return Text{"yes"}; })->text == "yes");
+}
+
+TEST_CASE("a schema that comes again is not made into a grammar again, and others have their own") {
+    const Constraints constraints(nullptr);
+    const auto body = format_of(object_with("gold", 50));
+    const auto first = constraints.answer_schema(body);
+    REQUIRE(first != nullptr);
+    CHECK(constraints.answer_schema(body) == first);
+    CHECK(constraints.answer_grammar(body) == first->grammar);
+    for (const auto& other : {object_with("gold", 51), object_with("iron", 50)}) {
+        const auto held = constraints.answer_schema(format_of(other));
+        CHECK(held != first);
+        CHECK(held->grammar == Constraints(nullptr).answer_schema(format_of(other))->grammar);
+        CHECK(held->grammar != first->grammar);
+    }
+    CHECK(constraints.answer_schema(body) == first);
+    CHECK(constraints.answer_schema(Json::object()) == nullptr);
+}
+
+TEST_CASE("the arguments of each tool have rules of their own, though their schema is the same") {
+    const Constraints constraints(nullptr);
+    const auto schema =
+        Json::parse(R"({"type": "object", "properties": {"x": {"type": "number", "minimum": 1}}})");
+    const auto answer = constraints.answer_schema(format_of(schema));
+    const auto first = constraints.argument_schema(schema, 0);
+    const auto second = constraints.argument_schema(schema, 1);
+    CHECK(constraints.argument_schema(schema, 0) == first);
+    CHECK(first != answer);
+    CHECK(first->rules != second->rules);
+    CHECK(first->schema != second->schema);
+}
+
+TEST_CASE("what is refused is refused each time, where it stands") {
+    const Constraints constraints(nullptr);
+    const Json wrong = {{"type", "numbr"}};
+    for (int i = 0; i < 2; ++i) {
+        CHECK(refusal(constraints, format_of(wrong)).starts_with("response_format.json_schema.schema"));
+        CHECK(refusal(constraints, {{"json_schema", wrong}}).starts_with("json_schema"));
+        CHECK_THROWS_AS(constraints.answer_grammar({{"grammar", "root ::= root"}}), Error);
+        CHECK(constraints.answer_grammar({{"grammar", "root ::= \"a\""}}) == "root ::= \"a\"");
+    }
+}
