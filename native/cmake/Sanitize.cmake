@@ -8,6 +8,3 @@ elseif(SOTTO_SANITIZE STREQUAL "thread")
 elseif(SOTTO_SANITIZE)
   message(FATAL_ERROR "SOTTO_SANITIZE is \"${SOTTO_SANITIZE}\"; it must be address, thread or empty")
 endif()
-if(NOT SOTTO_SANITIZE STREQUAL "" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  add_compile_options(-Wno-maybe-uninitialized) # GCC 12 gives false alarms for std::regex and std::function
-endif()
