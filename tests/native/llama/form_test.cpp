@@ -36,6 +36,12 @@ std::string marked(const char* name, const std::vector<std::string>& texts) {
     return std::string(name) + ": " + Json(texts).dump() + "\n";
 }
 
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kEach = 6; // it makes this ten times as slow, and the code is the same for all
+#else
+constexpr std::size_t kEach = 1;
+#endif
+
 // All that a request's answer is held to and read by.
 std::string form_of(const sotto::llama::Chat& chat, const Json& body) {
     try {
@@ -59,7 +65,11 @@ std::string form_of(const sotto::llama::Chat& chat, const Json& body) {
 
 TEST_CASE("a chat that answered other requests gives an answer the form that a new one gives it") {
     const auto asked = requests();
+    std::size_t number = 0;
     for (const auto& path : template_files()) {
+        if (number++ % kEach != 0) {
+            continue;
+        }
         CAPTURE(path.stem().string());
         const Template model(path);
         std::vector<std::string> first;
