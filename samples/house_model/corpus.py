@@ -6,103 +6,144 @@ from collections.abc import Iterator
 from random import Random
 
 import words as w
-from facts import a_fact
-from names import a_building, a_name, a_person, a_thing, upper
+from facts import PEOPLE, Fact, a_fact
+from names import a_good, a_name, a_person, a_thing, upper, with_article
 from sheet import Character, Reply, a_character, prose, sheet, styled
 
 Message = dict[str, object]
+SHARES = {"Facts": 4, "Relationships": 3, "Quests": 2, "Memories": 2}  # of the questions
 
 
-def ask_fact(who: Character, rng: Random) -> tuple[str, Reply]:
+def ask_fact(who: Character, rng: Random, fact: Fact | None = None) -> tuple[str, Reply]:
     """Asks for something that the sheet holds."""
-    pool = [fact for facts in who.facts.values() for fact in facts]
-    fact = rng.choice(pool)
-    question, core = rng.choice(fact.asks)
+    held = [(facts, SHARES.get(title, 1)) for title, facts in who.facts.items() if facts]
+    fact = fact or rng.choice(rng.choices(*zip(*held, strict=True))[0])
+    question, core, key = rng.choice(fact.asks)
     first = fact.topic.split(" ")[0]
     if fact.topic.istitle() and first not in w.TITLES and rng.random() < 0.2:
         question = question.replace(fact.topic, first)
     target = "visitor" if fact.topic in ("news", "memory") else fact.topic
-    return question, Reply(styled(who, core, rng), fact.action, target, who.mood)
+    return question, Reply(styled(who, core, rng), fact.action, target, who.mood, key)
 
 
 def ask_price(who: Character, rng: Random) -> tuple[str, Reply]:
     """Asks for a price, or for what there is to buy."""
     good, price = rng.choice(list(who.prices.items()))
-    bare = good.removeprefix("a ")
-    if rng.random() < 0.25:
+    if rng.random() < 0.2:
         listed = list(who.prices)[:3]
         goods = listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " and " + listed[-1]
-        question = rng.choice(
-            ["What do you sell?", "What do you have for sale?", "What can I buy here?", "What is on offer?"]
+        return rng.choice(w.ASK_GOODS), Reply(
+            styled(who, f"I have {goods}", rng), "offer", good, who.mood, goods
         )
-        return question, Reply(styled(who, f"I have {goods}", rng), "offer", good, who.mood)
-    question = rng.choice(
-        [
-            f"How much is {good}?",
-            f"What does {good} cost?",
-            f"What is the price of {good}?",
-            f"How much for {good}?",
-            f"I would like to buy {good}.",
-            f"How much is the {bare}?",
-        ]
-    )
-    core = rng.choice(
-        [
-            f"{good} is {price}",
-            f"{good} costs {price}",
-            f"I ask {price} for {good}",
-            f"that is {price} for {good}",
-        ]
-    )
-    return question, Reply(styled(who, core, rng), "offer", good, who.mood)
+    bare = good.removeprefix("a ").removeprefix("an ")
+    question = rng.choice(w.ASK_PRICE).format(good=bare if rng.random() < 0.2 else good)
+    core = rng.choice(w.TELL_PRICE).format(good=good, price=price)
+    return question, Reply(styled(who, core, rng), "offer", good, who.mood, price)
 
 
 def ask_self(who: Character, rng: Random) -> tuple[str, Reply]:
     """Asks who, where and how the character is."""
     known = who.extra
-    asks = []
+    asks: list[tuple[str, str, str]] = []
+
+    def add(questions: str, core: str, key: str) -> None:
+        asks.extend((question, core, key) for question in questions.split("|"))
+
     if "Name" in known:
-        asks += [
-            (q, f"I am {who.name}" + (f", the {who.role} here" if "Role" in known else ""))
-            for q in ("Who are you?", "What is your name?", "And you are?", "What do they call you?")
-        ]
+        trade = f", the {who.role} here" if "Role" in known else ""
+        add(
+            "Who are you?|What is your name?|And you are?|What do they call you?",
+            f"I am {who.name}{trade}",
+            who.name,
+        )
     if "Role" in known:
-        asks += [(q, f"I am the {who.role} here") for q in ("What do you do?", "What is your trade?")]
+        add("What do you do?|What is your trade?", f"I am the {who.role} here", who.role)
     if "Place" in known:
-        asks += [
-            (q, f"This is {who.place}")
-            for q in ("Where am I?", "What is this place?", "What do you call this place?")
-        ]
+        add("Where am I?|What is this place?|What do you call this place?", f"This is {who.place}", who.place)
     if "Mood" in known:
-        asks += [(q, w.MOOD_TALK[who.mood]) for q in ("How are you?", "How do you feel?", "Are you well?")]
+        add("How are you?|How do you feel?|Are you well?", w.MOOD_TALK[who.mood], "")
     if "Time" in known:
-        asks += [(q, f"It is {who.time}") for q in ("What time is it?", "How late is it?")]
+        add("What time is it?|How late is it?", f"It is {who.time}", who.time)
     if who.visitor:
-        asks += [(q, f"You are {who.visitor}") for q in ("What is my name?", "Do you know who I am?")]
-    question, core = rng.choice(asks)
-    return question, Reply(styled(who, core, rng), "nod", "visitor", who.mood)
+        add("What is my name?|Do you know who I am?", f"You are {who.visitor}", who.visitor)
+    question, core, key = rng.choice(asks)
+    return question, Reply(styled(who, core, rng), "nod", "visitor", who.mood, key)
+
+
+def ask_unheard(who: Character, rng: Random) -> tuple[str, Reply]:
+    """Asks for a person, a thing or a ware that stands in no line of the sheet."""
+    if rng.random() < 0.2:
+        good = a_good(rng)
+        while good in who.prices:
+            good = a_good(rng)
+        core = rng.choice((f"I do not sell {good}", f"I have no price for {good}"))
+        return rng.choice(w.ASK_PRICE).format(good=good), Reply(styled(who, core, rng), "shrug", "", who.mood)
+    topics = [fact.topic for facts in who.facts.values() for fact in facts]
+    fact = a_fact(rng)
+    while fact.topic in topics:
+        fact = a_fact(rng)
+    x = fact.topic
+    if rng.random() < 0.15:
+        x = a_person(rng)
+        question = rng.choice((f"Who is {x}?", f"Do you know {x}?", f"Who is {x} to you?"))
+    else:
+        question = rng.choice([ask.question for ask in fact.asks])
+    if x.startswith("the ") and x[4:] not in question:
+        x = "that"
+    return question, Reply(who.phrase("unknown", rng, x), "shrug", "", who.mood)
+
+
+def ask_half_known(who: Character, rng: Random) -> tuple[str, Reply]:
+    """Asks something else about a person whom the sheet names once."""
+    names = [fact.topic for title in ("Facts", "Relationships") for fact in who.facts[title]]
+    names = [name for name in names if name[0].isupper()]
+    if not names:
+        return ask_unheard(who, rng)
+    name = rng.choice(names)
+    told = {ask.question for facts in who.facts.values() for fact in facts for ask in fact.asks}
+    asks = a_fact(rng, rng.choice(PEOPLE), p=name).asks
+    questions = [ask.question for ask in asks if name in ask.question and ask.question.startswith(w.ASK_MORE)]
+    questions = [question for question in questions if question not in told]
+    if not questions:
+        return ask_unheard(who, rng)
+    core = rng.choice(w.HALF_KNOWN).format(name=name)
+    return rng.choice(questions), Reply(styled(who, core, rng), "shrug", "", who.mood)
+
+
+def ask_missing(who: Character, rng: Random) -> tuple[str, Reply]:
+    """Asks for a kind of knowledge that the sheet has no line for: news, work, wares, kin, the past."""
+    kin = rng.choice(w.KIN)
+    bonds = [fact.line for fact in who.facts["Relationships"]]
+    groups: list[list[tuple[str, str]]] = []
+    if not any(line.endswith(f"your {kin}") for line in bonds):
+        asks = (
+            f"Who is your {kin}?",
+            f"Do you have {with_article(kin)}?",
+            f"What is the name of your {kin}?",
+        )
+        groups.append([(q, f"I have no {kin}") for q in asks])
+    if not who.facts["Rumours"]:
+        groups.append([(q, "I have not heard any news") for q in w.ASK_NEWS])
+    if not who.facts["Quests"]:
+        groups.append([(q, "I have no work for you") for q in w.ASK_WORK])
+        groups.append([(q, "I gave you no task") for q in w.ASK_TASK + w.ASK_DONE])
+    if not who.prices:
+        groups.append([(q, "I have nothing to sell") for q in w.ASK_GOODS])
+    if not who.facts["Memories"]:
+        groups.append([(q, "I do not remember that we ever met") for q in w.ASK_PAST])
+        if not who.visitor:
+            groups.append([(q, "you have not told me your name") for q in w.ASK_NAME])
+    if not groups:
+        return ask_unheard(who, rng)
+    question, core = rng.choice(rng.choice(groups))
+    return question, Reply(styled(who, core, rng), "shrug", "", who.mood)
 
 
 def ask_unknown(who: Character, rng: Random) -> tuple[str, Reply]:
     """Asks for what the sheet does not hold; the honest answer says so."""
-    p, thing, b = a_person(rng), a_thing(rng), a_building(rng)
-    kind = rng.randrange(8)
-    good = rng.choice([g for g in w.GOODS if g not in who.prices])
-    x, question = [
-        (p, rng.choice([f"Where is {p}?", f"Where can I find {p}?", f"I am looking for {p}."])),
-        (p, f"Who is {p}?"),
-        (p, rng.choice([f"Tell me about {p}.", f"What do you know of {p}?"])),
-        (f"the {thing}", f"Where is the {thing}?"),
-        (f"the {b}", f"Where is the {b}?"),
-        (f"the {b}", f"What happened to the {b}?"),
-        (f"the {thing}", f"Who owns the {thing}?"),
-        (good, f"How much is {good}?"),
-    ][kind]
-    if kind == 7:
-        say = styled(who, rng.choice([f"I do not sell {good}", f"I have no price for {good}"]), rng)
-    else:
-        say = who.phrase("unknown", rng, x)
-    return question, Reply(say, "shrug", "", who.mood)
+    kind = rng.random()
+    ask = ask_unheard if kind < 0.4 else ask_half_known if kind < 0.7 else ask_missing
+    return ask(who, rng)
 
 
 def small_talk(who: Character, rng: Random, kind: str) -> tuple[str, Reply]:
@@ -196,7 +237,7 @@ def tool_talk(rng: Random) -> dict:
     rng.shuffle(tools)
     call = {"type": "function", "function": {"name": name, "arguments": {kind: value}}}
     if verb == "look_up":
-        question, core = rng.choice(fact.asks)
+        question, core, _ = rng.choice(fact.asks)
         result = fact.line + "."
     else:
         question = rng.choice(
@@ -223,45 +264,54 @@ def tool_talk(rng: Random) -> dict:
     return {"messages": messages, "tools": tools}
 
 
+def turn(who: Character, rng: Random, first: bool) -> tuple[str, Reply]:
+    """What the visitor says next, and the answer."""
+    pool, kind = any(who.facts.values()), rng.random()
+    if first and kind < 0.15:
+        return small_talk(who, rng, "greet")
+    if kind < 0.03 and not who.visitor:
+        name = a_name(rng)
+        question = rng.choice([f"My name is {name}.", f"I am {name}.", f"They call me {name}."])
+        reply = Reply(styled(who, f"well met, {name}", rng), "bow", "visitor", who.mood, name)
+        who.visitor = name
+        return question, reply
+    if kind < 0.08:
+        return small_talk(who, rng, rng.choice(["greet", "bye", "thanks"]))
+    if kind < 0.3 or not (pool or who.prices):
+        return ask_unknown(who, rng)
+    if kind < 0.38 and (who.extra or who.visitor):
+        return ask_self(who, rng)
+    if who.prices and (kind < 0.47 or not pool):
+        return ask_price(who, rng)
+    return ask_fact(who, rng)
+
+
 def conversation(rng: Random, *, size: float = 1.0, turns: int = 0) -> dict:
     """One conversation, as an OpenAI request has it: `messages` and `tools`."""
     if rng.random() < 0.04:
         return tool_talk(rng)
     who = a_character(rng, size)
     kind = rng.random()
-    if kind < 0.06:
+    if kind < 0.05:
         text = prose(who, rng)
-    elif kind < 0.09:
+    elif kind < 0.07:
         who = a_character(rng, 0.1)
-        who.facts, who.prices, who.keys, who.visitor, who.mood = {}, {}, [], "", "calm"
+        who.facts = {title: [] for title in who.facts}
+        who.prices, who.keys, who.visitor, who.mood = {}, [], "", "calm"
         who.manner, text = rng.choice(["cheerful", "courtly"]), ""
     else:
         text = sheet(who, rng)
     messages: list[Message] = [{"role": "system", "content": text}] if text else []
-    name = ""
-    pool = any(who.facts.values())
-    for turn in range(turns or rng.randint(3, 7)):
-        kind = rng.random()
-        if turn == 0 and kind < 0.2:
-            question, reply = small_talk(who, rng, "greet")
-        elif kind < 0.05 and not name and not who.visitor:
-            name = a_name(rng)
-            question = rng.choice([f"My name is {name}.", f"I am {name}.", f"They call me {name}."])
-            reply = Reply(styled(who, f"well met, {name}", rng), "bow", "visitor", who.mood)
-            who.visitor = name
-        elif kind < 0.12:
-            question, reply = small_talk(who, rng, rng.choice(["greet", "bye", "thanks"]))
-        elif kind < 0.26 or not (pool or who.prices):
-            question, reply = ask_unknown(who, rng)
-        elif kind < 0.38 and (who.extra or who.visitor):
-            question, reply = ask_self(who, rng)
-        elif who.prices and (kind < 0.52 or not pool):
-            question, reply = ask_price(who, rng)
-        else:
-            question, reply = ask_fact(who, rng)
+    asked: set[str] = set()
+    for at in range(turns or rng.randint(4, 9)):
+        who.around = []
+        question, reply = turn(who, rng, at == 0)
+        if question in asked:
+            continue
+        asked.add(question)
         messages += [
             {"role": "user", "content": spoken(question, rng)},
-            {"role": "assistant", "content": written(who, reply)},
+            {"role": "assistant", "content": written(who, reply), "key": reply.key, "around": who.around},
         ]
     return {"messages": messages, "tools": []}
 

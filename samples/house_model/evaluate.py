@@ -1,153 +1,215 @@
-"""Measures held-out recall: how often a greedy answer holds what the sheet says. Prints one JSON object."""
+"""Measures the house model on characters whose names it never met."""
 
 import argparse
 import json
+import re
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from random import Random
 
-import torch
-from tokenizers import Tokenizer
+import sotto
+from cases import KINDS, Case, allowed, cases, denies, distinct_2, holds, parsed
 
-import prompt
-from corpus import ask_unknown
-from model import House, Shape
-from sheet import Character, a_character, sheet
-
-KINDS = ("Facts", "Memories", "Relationships", "Quests", "Rumours", "Prices", "Name", "Unknown", "JSON")
-NEVER_HEARD = (
-    "not heard",
-    "eans nothing",
-    "not known",
-    "told me nothing",
-    "do not know",
-    "obody ever",
-    "in any record",
-    "do not sell",
-    "have no price",
-)
+HERE = Path(__file__).parent
+CAP, CAP_JSON = 64, 128
+Said = tuple[str, bool]  # an answer, and whether it ended by itself
+Speaker = Callable[..., list[Said]]
 
 
-def case(kind: str, rng: Random) -> dict | None:
-    """One question of `kind` and the answers that count as right; None when the drawn sheet has none."""
-    who: Character = a_character(rng, 1.0)
-    who.keys = ["say", "emotion", "action", "target"] if kind == "JSON" else []
-    text = sheet(who, rng)
-    if kind == "Unknown":
-        question, right = ask_unknown(who, rng)[0], []
-    elif kind == "Prices":
-        if not who.prices:
-            return None
-        good, price = rng.choice(list(who.prices.items()))
-        question, right = f"How much is {good}?", [price]
-    elif kind == "Name":
-        question, right = rng.choice(["Who are you?", "What is your name?"]), [who.name]
-    else:
-        facts = who.facts["Facts" if kind == "JSON" else kind]
-        if not facts:
-            return None
-        question = rng.choice(rng.choice(facts).asks)[0]
-        right = [core for fact in facts for asked, core in fact.asks if asked == question]
-        if kind == "Rumours":
-            right = [fact.line for fact in facts]
-        elif kind == "Quests":
-            state, task = facts[0].line.split(": ", 1)
-            task, reward = task.split("; reward ")
-            right = [reward if "(done)" in state or "reward" in question or "pay" in question else task]
-    return {
-        "kind": kind,
-        "question": question,
-        "right": right,
-        "messages": [{"role": "system", "content": text}, {"role": "user", "content": question}],
-    }
+def by_sotto(engine: sotto.Engine, path: Path) -> Speaker:
+    """Answers of a GGUF, through Sotto."""
+    engine.load_model("house", path=path)
+
+    def speak(asked: list[Case], *, grammar: bool = False, **fields) -> list[Said]:
+        said = []
+        for at, made in enumerate(asked):
+            request = {"model": "house", "messages": made.messages, "seed": at, **fields}
+            request["max_tokens"] = CAP_JSON if made.schema else CAP
+            if grammar:
+                schema = {"name": "answer", "schema": made.schema}
+                request["response_format"] = {"type": "json_schema", "json_schema": schema}
+            (choice,) = json.loads(engine.llm_chat_completion(json.dumps(request)))["choices"]
+            said.append((choice["message"]["content"], choice["finish_reason"] == "stop"))
+        return said
+
+    return speak
 
 
-def holds(made: dict, reply: str) -> bool:
-    """Whether the reply says what it was to say."""
-    if made["kind"] == "Unknown":
-        return any(phrase in reply for phrase in NEVER_HEARD)
-    if made["kind"] == "JSON":
-        try:
-            said = json.loads(reply)
-        except json.JSONDecodeError:
-            return False
-        if not isinstance(said, dict) or list(said) != ["say", "emotion", "action", "target"]:
-            return False
-        reply = said["say"]
-    return any(core[1:].lower() in reply.lower() for core in made["right"])
+def by_stock(engine: sotto.Engine, program: Path, gguf: Path, known: list[Case]) -> list[str]:
+    """Greedy answers of llama.cpp itself: `program` is stock.cpp, built against it."""
+    chats = [json.dumps({"model": "house", "messages": made.messages}) for made in known]
+    prompts = [json.loads(engine.apply_template(chat))["prompt"] for chat in chats]
+    said = subprocess.run(
+        [program, gguf, str(CAP)],
+        input="".join(text + "\0" for text in prompts).encode(),
+        capture_output=True,
+        check=True,
+    )
+    return said.stdout.decode().split("\0")[:-1]
 
 
-@torch.no_grad()
-def answers(house: House, tokenizer: Tokenizer, prompts: list[str], most: int = 64) -> list[str]:
-    """Greedy answers, a batch of equals at a time."""
-    begin, end = tokenizer.token_to_id(prompt.BEGIN), tokenizer.token_to_id(prompt.END)
-    rows = [[begin, *tokenizer.encode(text).ids] for text in prompts]
-    starts, open_rows = [len(row) for row in rows], set(range(len(rows)))
-    for _ in range(most):
-        if not open_rows:
-            break
-        live = sorted(open_rows)
-        length = max(len(rows[i]) for i in live)
-        ids = torch.full((len(live), length), end)
-        for at, i in enumerate(live):
-            ids[at, : len(rows[i])] = torch.tensor(rows[i])
-        with torch.autocast("cpu", torch.bfloat16):
-            hidden = house(ids, torch.arange(length).repeat(len(live), 1))
-            last = torch.stack([hidden[at, len(rows[i]) - 1] for at, i in enumerate(live)])
-            best = house.logits(last).argmax(-1).tolist()
-        for i, token in zip(live, best, strict=True):
-            if token == end:
-                open_rows.discard(i)
-            else:
-                rows[i].append(token)
-    return [tokenizer.decode(row[start:]) for row, start in zip(rows, starts, strict=True)]
+def by_torch(run: Path, threads: int) -> Speaker:
+    """Greedy answers of a run of train.py, to look at while it trains: without grammars and temperatures."""
+    import torch
+    from tokenizers import Tokenizer
 
+    import prompt
+    from model import House, Shape
 
-def by_torch(run: Path, cases: list[dict], threads: int) -> tuple[list[str], int]:
-    """Answers of a checkpoint, and its step."""
     torch.set_num_threads(threads)
     tokenizer = Tokenizer.from_file(str(run / "tokenizer.json"))
-    state = torch.load(run / "checkpoint.pt", weights_only=True)
     house = House(Shape())
-    house.load_state_dict(state["model"])
-    replies = []
-    for at in range(0, len(cases), 40):
-        prompts = [prompt.render(made["messages"], generate=True) for made in cases[at : at + 40]]
-        replies += answers(house, tokenizer, prompts, 120)
-    return replies, state["step"]
+    house.load_state_dict(torch.load(run / "checkpoint.pt", weights_only=True)["model"])
+    begin, end = tokenizer.token_to_id(prompt.BEGIN), tokenizer.token_to_id(prompt.END)
+
+    @torch.no_grad()
+    def speak(asked: list[Case], **_) -> list[Said]:
+        said = []
+        for made in asked:
+            ids = [begin, *tokenizer.encode(prompt.render(made.messages, generate=True)).ids]
+            start, cap = len(ids), CAP_JSON if made.schema else CAP
+            while ids[-1] != end and len(ids) < start + cap:
+                with torch.autocast("cpu", torch.bfloat16):
+                    hidden = house(torch.tensor([ids]), torch.arange(len(ids))[None])
+                    ids.append(int(house.logits(hidden[:, -1]).argmax()))
+            said.append((tokenizer.decode(ids[start:]), ids[-1] == end))
+        return said
+
+    return speak
+
+
+def share(right: list[bool]) -> float:
+    """How many of them are true."""
+    return round(sum(right) / max(1, len(right)), 4)
+
+
+def figures(
+    speak: Speaker, count: int, seed: int, *, grammar: bool = True, wrong: list | None = None
+) -> dict:
+    """All that is measured, each on `count` questions. `wrong` takes the answers that were not right."""
+    known, unknown = cases(seed, KINDS, count), cases(seed, ("unknown",), count)
+    forms = cases(seed, KINDS, count, as_json=True)
+    told, denied, shaped = (speak(made, temperature=0) for made in (known, unknown, forms))
+    hits = [holds(reply, made.right) for made, (reply, _) in zip(known, told, strict=True)]
+    honest = [denies(reply) for reply, _ in denied]
+    beside = [
+        not good and holds(reply, made.told)
+        for made, (reply, _), good in zip(unknown, denied, honest, strict=True)
+    ]
+    objects = [parsed(reply, made.schema or {}) for made, (reply, _) in zip(forms, shaped, strict=True)]
+    out: dict[str, object] = {
+        "recall": share(hits),
+        "invented": round(1 - share(honest) - share(beside), 4),
+        "beside": share(beside),
+        "json_free": share([said is not None for said in objects]),
+        "json_allowed": share(
+            [
+                said is not None and allowed(said, made.schema or {})
+                for made, said in zip(forms, objects, strict=True)
+            ]
+        ),
+        "json_recall": share(
+            [
+                said is not None and holds(said["say"], made.right)
+                for made, said in zip(forms, objects, strict=True)
+            ]
+        ),
+        "kinds": {
+            kind: share([hit for made, hit in zip(known, hits, strict=True) if made.kind == kind])
+            for kind in KINDS
+        },
+    }
+    capped = [told, denied, shaped]
+    if grammar:
+        bound = speak(forms, temperature=0, grammar=True)
+        strict = [parsed(reply, made.schema or {}) for made, (reply, _) in zip(forms, bound, strict=True)]
+        drawn = speak(known, temperature=0.8)
+        out["json_grammar"] = share([said is not None for said in strict])
+        out["distinct2"] = round(distinct_2([reply for reply, _ in drawn]), 4)
+        capped += [bound, drawn]
+    out["over_cap"] = share([not ended for said in capped for _, ended in said])
+    if wrong is not None:
+        checks = [*zip(known, told, hits, strict=True), *zip(unknown, denied, honest, strict=True)]
+        wrong += [(made, reply) for made, (reply, _), good in checks if not good]
+        wrong += [
+            (made, reply)
+            for made, (reply, _), said in zip(forms, shaped, objects, strict=True)
+            if said is None
+        ]
+    return {**out, "count": count, "seed": seed}
+
+
+def write_card(card: Path, measured: dict) -> None:
+    """Replaces the figures between the card's marks."""
+    rows = [
+        ("the asked fact is in the answer", "recall", ">= 90 %"),
+        ("an answer is invented where the sheet is silent", "invented", "<= 5 %"),
+        ("something else is told there, true but not asked for", "beside", ""),
+        ("valid JSON on request", "json_free", ">= 98 %"),
+        ("the same, with a grammar", "json_grammar", "100 %"),
+        ("an emotion and an action that were allowed, without a grammar", "json_allowed", ""),
+        ("the asked fact is in the JSON's `say`", "json_recall", ""),
+        ("different pairs of words at temperature 0.8", "distinct2", ">= 50 %"),
+        ("greedy answers that stock llama.cpp gives too, letter for letter", "stock_same", ""),
+        (f"answers cut at {CAP} tokens ({CAP_JSON} for JSON)", "over_cap", "<= 2 %"),
+    ]
+    lines = ["| | measured | wanted |", "|---|--:|--:|"]
+    lines += [
+        f"| {text} (`{name}`) | {100 * measured[name]:.1f} % | {wanted} |"
+        for text, name, wanted in rows
+        if name in measured
+    ]
+    kinds = measured["kinds"]
+    lines += ["", "| " + " | ".join(kinds) + " |", "|" + "--:|" * len(kinds)]
+    lines.append("| " + " | ".join(f"{100 * value:.0f} %" for value in kinds.values()) + " |")
+    text = card.read_text(encoding="utf-8")
+    block = "<!-- figures -->\n" + "\n".join(lines) + "\n<!-- end -->"
+    card.write_text(
+        re.sub(r"<!-- figures -->.*?<!-- end -->", lambda _: block, text, flags=re.S), encoding="utf-8"
+    )
 
 
 def main() -> None:
     """Runs from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--run", type=Path, help="folder of train.py, whose checkpoint answers")
-    source.add_argument("--ask", type=Path, help="only write the questions here, a JSON list of chats")
-    source.add_argument("--grade", type=Path, help="answers of any runtime, a JSON list of strings")
+    parser.add_argument("--gguf", type=Path, default=HERE / "house.gguf", help="what speaks, through Sotto")
+    parser.add_argument(
+        "--run", type=Path, help="a folder of train.py, whose checkpoint speaks instead, greedily"
+    )
     parser.add_argument("--seed", type=int, default=1_000_003)
-    parser.add_argument("--each", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--count", type=int, default=200, help="questions for each figure")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print one object")
+    parser.add_argument("--card", type=Path, help="a model card whose marked figures are rewritten")
+    parser.add_argument(
+        "--stock", type=Path, help="stock.cpp, built: compare its greedy answers with Sotto's"
+    )
+    parser.add_argument("--wrong", action="store_true", help="print the answers that were not right")
     args = parser.parse_args()
-    cases: list[dict] = []
-    for kind in KINDS:
-        rng, wanted = Random(f"{args.seed}/{kind}"), len(cases) + args.each
-        while len(cases) < wanted:
-            made = case(kind, rng)
-            if made:
-                cases.append(made)
-    figures: dict[str, object] = {"cases": args.each, "seed": args.seed}
-    if args.ask:
-        args.ask.write_text(json.dumps([made["messages"] for made in cases], ensure_ascii=False))
+    with sotto.Engine(mode="prioritize_compute", threads=args.threads) as engine:
+        measured, wrong = measure(args, engine)
+    for made, reply in wrong if args.wrong else []:
+        print(f"{made.kind}: {made.messages[-1]['content']}\n  wanted {made.right}\n  got    {reply}")
+    if args.card:
+        write_card(args.card, measured)
+    if args.json:
+        print(json.dumps(measured))
     else:
-        if args.run:
-            replies, figures["step"] = by_torch(args.run, cases, args.threads)
-        else:
-            replies = json.loads(args.grade.read_text())
-        for kind in KINDS:
-            right = [
-                holds(made, reply) for made, reply in zip(cases, replies, strict=True) if made["kind"] == kind
-            ]
-            figures[kind] = round(sum(right) / len(right), 3)
-    print(json.dumps(figures))
+        for name, value in measured.items():
+            print(f"{name:14}{value}")
+
+
+def measure(args: argparse.Namespace, engine: sotto.Engine) -> tuple[dict, list[tuple[Case, str]]]:
+    """The figures that the command line asks for, and the wrong answers."""
+    wrong: list[tuple[Case, str]] = []
+    speak = by_torch(args.run, args.threads) if args.run else by_sotto(engine, args.gguf)
+    measured = figures(speak, args.count, args.seed, grammar=not args.run, wrong=wrong)
+    if args.stock:
+        known = cases(args.seed, KINDS, args.count)
+        ours = [reply for reply, _ in speak(known, temperature=0)]
+        pairs = zip(ours, by_stock(engine, args.stock, args.gguf, known), strict=True)
+        measured["stock_same"] = share([one.strip() == two.strip() for one, two in pairs])
+    return measured, wrong
 
 
 if __name__ == "__main__":

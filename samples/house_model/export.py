@@ -7,13 +7,14 @@ from pathlib import Path
 import gguf
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType, GGUFWriter, LlamaFileType, TokenType
+from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, LlamaFileType, TokenType
 from tokenizers import Tokenizer
 
 import prompt
 from model import House, Shape
 
 TYPES = {
+    "q4_0": (GGMLQuantizationType.Q4_0, LlamaFileType.MOSTLY_Q4_0),
     "q8_0": (GGMLQuantizationType.Q8_0, LlamaFileType.MOSTLY_Q8_0),
     "f16": (GGMLQuantizationType.F16, LlamaFileType.MOSTLY_F16),
 }
@@ -23,6 +24,25 @@ def paired(weight: np.ndarray, heads: int) -> np.ndarray:
     """Reorders the rows of a query or key matrix from RoPE's halves to llama.cpp's neighbouring pairs."""
     rows, columns = weight.shape
     return weight.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+def halved(weight: np.ndarray, heads: int) -> np.ndarray:
+    """Undoes `paired`."""
+    rows, columns = weight.shape
+    return weight.reshape(heads, rows // heads // 2, 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+def load_gguf(house: House, path: Path) -> None:
+    """Takes the weights of a GGUF that `export` wrote."""
+    shape, state = house.shape, {}
+    for tensor in GGUFReader(path).tensors:
+        weight = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+        if tensor.name.endswith("attn_q.weight"):
+            weight = halved(weight, shape.heads)
+        elif tensor.name.endswith("attn_k.weight"):
+            weight = halved(weight, shape.kv_heads)
+        state[tensor.name] = torch.from_numpy(weight.copy())
+    house.load_state_dict(state)
 
 
 def add_vocabulary(writer: GGUFWriter, tokenizer: Tokenizer) -> None:
@@ -71,9 +91,7 @@ def export(checkpoint: Path, tokenizer: Tokenizer, out: Path, kind: str) -> None
     house.load_state_dict(torch.load(checkpoint, weights_only=True)["model"])
     writer = GGUFWriter(out, "llama")
     writer.add_name("Sotto house")
-    writer.add_description(
-        "Small characters' model that Sotto trains on text of its own making. Provisional."
-    )
+    writer.add_description("Small characters' model that Sotto trains on text of its own making.")
     writer.add_license("MIT")
     writer.add_languages(["en"])
     writer.add_file_type(file_type)

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
 
 import words as w
 from names import (
     a_building,
+    a_good,
     a_name,
     a_person,
     a_price,
@@ -18,214 +20,271 @@ from names import (
 )
 
 
+class Ask(NamedTuple):
+    """A question, its answer without a full stop, and the words that the answer cannot do without."""
+
+    question: str
+    core: str
+    key: str
+
+
 @dataclass
 class Fact:
     """One line of a sheet with everything a visitor may ask about it."""
 
     line: str
     topic: str
-    asks: list[tuple[str, str]] = field(default_factory=list)  # question, answer without its full stop
+    asks: list[Ask] = field(default_factory=list)
     action: str = "none"
 
 
-def _of_person(rng: Random) -> Fact:
-    p, spot = a_person(rng), a_spot(rng)
-    role, town, thing = rng.choice(w.ROLES), a_town(rng), a_thing(rng)
-    kind = rng.randrange(7)
-    if kind == 0:
-        verb = rng.choice(["lives", "works", "sleeps", "waits", "hides", "sits"])
-        line = f"{p} {verb} {spot}"
-        return Fact(
-            line,
-            p,
-            [
-                (f"Where is {p}?", line),
-                (f"Where can I find {p}?", f"You will find {p} {spot}"),
-                (f"Have you seen {p}?", line),
-                (f"I am looking for {p}.", f"Look for {p} {spot}"),
-            ],
-            "point",
-        )
-    if kind == 1:
-        line = f"{p} is the {role} of {town}"
-        return Fact(
-            line,
-            p,
-            [
-                (f"Who is {p}?", line),
-                (f"What does {p} do?", line),
-                (f"Who is the {role} of {town}?", f"The {role} of {town} is {p}"),
-                (f"Who is the {role}?", f"The {role} is {p}"),
-            ],
-            "nod",
-        )
-    if kind == 2:
-        line = f"{p} lost {with_article(thing)} {spot}"
-        return Fact(
-            line,
-            p,
-            [
-                (f"What did {p} lose?", line),
-                (f"Where did {p} lose the {thing}?", line),
-                (f"Who lost {with_article(thing)}?", line),
-            ],
-            "point",
-        )
-    if kind == 3:
-        verb, base = rng.choice(
-            [("wants", "want"), ("seeks", "seek"), ("owns", "own"), ("collects", "collect")]
-        )
-        line = f"{p} {verb} {with_article(thing)}"
-        return Fact(
-            line, p, [(f"What does {p} {base}?", line), (f"Who {verb} {with_article(thing)}?", line)], "nod"
-        )
-    if kind == 4:
-        verb, base = rng.choice([("loves", "love"), ("hates", "hate"), ("likes", "like")])
-        what = rng.choice(w.LIKES)
-        line = f"{p} {verb} {what}"
-        return Fact(line, p, [(f"What does {p} {base}?", line), (f"Who {verb} {what}?", line)], "nod")
-    if kind == 5:
-        what = rng.choice(w.FEARS)
-        line = f"{p} is afraid of {what}"
-        return Fact(line, p, [(f"What does {p} fear?", line), (f"What is {p} afraid of?", line)], "whisper")
-    when = rng.choice(w.WHENS)
-    line = f"{p} left for {town} {when}"
-    return Fact(
-        line,
-        p,
-        [(f"Where is {p}?", line), (f"When did {p} leave?", line), (f"Where did {p} go?", line)],
+class Form(NamedTuple):
+    """A fact with holes. Each of `asks` is questions between bars, the answer, and its key."""
+
+    line: str
+    topic: str
+    action: str
+    asks: tuple[tuple[str, str, str], ...]
+
+
+def _said(line: str, *asks: tuple[str, str]) -> tuple[tuple[str, str, str], ...]:
+    """Questions that the fact's own line answers, each with its key."""
+    return tuple((questions, line, key) for questions, key in asks)
+
+
+PEOPLE = (
+    Form(
+        "{p} {stay} {spot}",
+        "{p}",
         "point",
-    )
+        (
+            ("Where is {p}?|Have you seen {p}?|Where does {p} stay?", "{p} {stay} {spot}", "{spot}"),
+            ("Where can I find {p}?", "You will find {p} {spot}", "{spot}"),
+            ("I am looking for {p}.", "Look for {p} {spot}", "{spot}"),
+        ),
+    ),
+    Form(
+        "{p} is the {role} of {town}",
+        "{p}",
+        "nod",
+        (
+            ("Who is {p}?|What does {p} do?", "{p} is the {role} of {town}", "{role} of {town}"),
+            ("Who is the {role} of {town}?", "The {role} of {town} is {p}", "{p}"),
+            ("Who is the {role}?", "The {role} is {p}", "{p}"),
+        ),
+    ),
+    Form(
+        "{p} lost {a_thing} {spot}",
+        "{p}",
+        "point",
+        _said(
+            "{p} lost {a_thing} {spot}",
+            ("What did {p} lose?", "{thing}"),
+            ("Where did {p} lose the {thing}?", "{spot}"),
+            ("Who lost {a_thing}?", "{p}"),
+        ),
+    ),
+    Form(
+        "{p} {wish} {a_thing}",
+        "{p}",
+        "nod",
+        _said(
+            "{p} {wish} {a_thing}",
+            ("What does {p} {wish_base}?", "{thing}"),
+            ("Who {wish} {a_thing}?", "{p}"),
+        ),
+    ),
+    Form(
+        "{p} {love} {liked}",
+        "{p}",
+        "nod",
+        _said(
+            "{p} {love} {liked}", ("What does {p} {love_base}?", "{liked}"), ("Who {love} {liked}?", "{p}")
+        ),
+    ),
+    Form(
+        "{p} is afraid of {fear}",
+        "{p}",
+        "whisper",
+        _said("{p} is afraid of {fear}", ("What does {p} fear?|What is {p} afraid of?", "{fear}")),
+    ),
+    Form(
+        "{p} left for {town} {when}",
+        "{p}",
+        "point",
+        _said(
+            "{p} left for {town} {when}",
+            ("Where is {p}?|Where did {p} go?", "{town}"),
+            ("When did {p} leave?", "{when}"),
+        ),
+    ),
+    Form(
+        "{p} is married to {p2}",
+        "{p}",
+        "nod",
+        _said("{p} is married to {p2}", ("Who is {p} married to?|Is {p} married?", "{p2}")),
+    ),
+    Form(
+        "{p} owes {p2} {price}",
+        "{p}",
+        "whisper",
+        _said(
+            "{p} owes {p2} {price}",
+            ("How much does {p} owe?|What does {p} owe {p2}?", "{price}"),
+            ("Whom does {p} owe money?", "{p2}"),
+        ),
+    ),
+    Form(
+        "{p} is {nature}",
+        "{p}",
+        "nod",
+        _said("{p} is {nature}", ("What is {p} like?|What kind of person is {p}?", "{nature}")),
+    ),
+)
+
+THINGS = (
+    Form(
+        "The {b} {stand} {spot}",
+        "the {b}",
+        "point",
+        _said(
+            "The {b} {stand} {spot}",
+            ("Where is the {b}?|How do I get to the {b}?|I am looking for the {b}.", "{spot}"),
+        ),
+    ),
+    Form(
+        "The {thing} is {kept} {spot}",
+        "the {thing}",
+        "point",
+        _said(
+            "The {thing} is {kept} {spot}", ("Where is the {thing}?|Where can I find the {thing}?", "{spot}")
+        ),
+    ),
+    Form(
+        "The {b} {happened} {when}",
+        "the {b}",
+        "nod",
+        _said(
+            "The {b} {happened} {when}",
+            ("What happened to the {b}?|What is wrong with the {b}?", "{happened}"),
+        ),
+    ),
+    Form(
+        "The {event} {begin} {time}",
+        "the {event}",
+        "nod",
+        _said("The {event} {begin} {time}", ("When is the {event}?|When does the {event} begin?", "{time}")),
+    ),
+    Form(
+        "There are {number} {crowd} {spot}",
+        "the {crowd}",
+        "point",
+        _said(
+            "There are {number} {crowd} {spot}",
+            ("How many {crowd} are there?", "{number}"),
+            ("Where are the {crowd}?", "{spot}"),
+        ),
+    ),
+    Form(
+        "The password of the {b} is {word}",
+        "the password",
+        "whisper",
+        _said(
+            "The password of the {b} is {word}",
+            ("What is the password?|What is the password of the {b}?|How do I get into the {b}?", "{word}"),
+        ),
+    ),
+    Form(
+        "The {thing} belongs to {p}",
+        "the {thing}",
+        "nod",
+        _said("The {thing} belongs to {p}", ("Whose is the {thing}?|Who owns the {thing}?", "{p}")),
+    ),
+    Form(
+        "{p} {did} the {thing}",
+        "the {thing}",
+        "nod",
+        _said("{p} {did} the {thing}", ("Who {did} the {thing}?", "{p}")),
+    ),
+    Form(
+        "The {b} was built by {p}",
+        "the {b}",
+        "nod",
+        _said("The {b} was built by {p}", ("Who built the {b}?", "{p}")),
+    ),
+)
 
 
-def _of_thing(rng: Random) -> Fact:
-    thing, spot, b = a_thing(rng), a_spot(rng), a_building(rng)
-    kind = rng.randrange(8)
-    if kind == 0:
-        line = f"The {b} {rng.choice(['stands', 'lies', 'is'])} {spot}"
-        return Fact(
-            line,
-            f"the {b}",
-            [
-                (f"Where is the {b}?", line),
-                (f"How do I get to the {b}?", line),
-                (f"I am looking for the {b}.", line),
-            ],
-            "point",
-        )
-    if kind == 1:
-        line = f"The {thing} is {rng.choice(['hidden', 'buried', 'kept', 'locked away'])} {spot}"
-        return Fact(
-            line,
-            f"the {thing}",
-            [(f"Where is the {thing}?", line), (f"Where can I find the {thing}?", line)],
-            "point",
-        )
-    if kind == 2:
-        line = f"The {b} {rng.choice(w.HAPPENED)} {rng.choice(w.WHENS)}"
-        return Fact(
-            line,
-            f"the {b}",
-            [(f"What happened to the {b}?", line), (f"What is wrong with the {b}?", line)],
-            "nod",
-        )
-    if kind == 3:
-        event, time = rng.choice(w.EVENTS), rng.choice(w.TIMES)
-        line = f"The {event} {rng.choice(['begins', 'starts', 'is'])} {time}"
-        return Fact(
-            line,
-            f"the {event}",
-            [(f"When is the {event}?", line), (f"When does the {event} begin?", line)],
-            "nod",
-        )
-    if kind == 4:
-        many, what = (
-            rng.choice(w.NUMBERS),
-            rng.choice(
-                [
-                    "guards",
-                    "wolves",
-                    "thieves",
-                    "monks",
-                    "rats",
-                    "soldiers",
-                    "barrels",
-                    "sheep",
-                    "graves",
-                    "doors",
-                    "bandits",
-                    "ghosts",
-                ]
-            ),
-        )
-        line = f"There are {many} {what} {spot}"
-        return Fact(
-            line,
-            f"the {what}",
-            [(f"How many {what} are there?", line), (f"Where are the {what}?", line)],
-            "point",
-        )
-    if kind == 5:
-        word = a_name(rng).lower() if rng.random() < 0.5 else thing
-        line = f"The password of the {b} is {word}"
-        return Fact(
-            line,
-            "the password",
-            [
-                ("What is the password?", line),
-                (f"What is the password of the {b}?", line),
-                (f"How do I get into the {b}?", line),
-            ],
-            "whisper",
-        )
-    if kind == 6:
-        p = a_person(rng)
-        line = f"The {thing} belongs to {p}"
-        return Fact(
-            line, f"the {thing}", [(f"Whose is the {thing}?", line), (f"Who owns the {thing}?", line)], "nod"
-        )
-    p, verb = a_person(rng), rng.choice(["made", "stole", "sold", "found", "broke", "hid", "bought"])
-    line = f"{p} {verb} the {thing}"
-    return Fact(line, f"the {thing}", [(f"Who {verb} the {thing}?", line)], "nod")
+def filled(rng: Random) -> dict[str, str]:
+    """Something fresh for every hole of a form."""
+    wish, love = rng.choice(w.WISHES), rng.choice(w.LOVES)
+    thing = a_thing(rng)
+    return {
+        "p": a_person(rng),
+        "p2": a_person(rng),
+        "spot": a_spot(rng),
+        "town": a_town(rng),
+        "thing": thing,
+        "a_thing": with_article(thing),
+        "b": a_building(rng),
+        "word": a_name(rng).lower() if rng.random() < 0.5 else a_thing(rng),
+        "price": a_price(rng),
+        "wish": wish + "s",
+        "wish_base": wish,
+        "love": love + "s",
+        "love_base": love,
+        "role": rng.choice(w.ROLES),
+        "stay": rng.choice(w.STAYS),
+        "stand": rng.choice(("stands", "lies", "is")),
+        "kept": rng.choice(("hidden", "buried", "kept", "locked away")),
+        "begin": rng.choice(("begins", "starts", "is")),
+        "did": rng.choice(("made", "stole", "sold", "found", "broke", "hid", "bought")),
+        "liked": rng.choice(w.LIKES),
+        "fear": rng.choice(w.FEARS),
+        "nature": rng.choice(w.NATURES),
+        "happened": rng.choice(w.HAPPENED),
+        "when": rng.choice(w.WHENS),
+        "event": rng.choice(w.EVENTS),
+        "time": rng.choice(w.TIMES),
+        "number": rng.choice(w.NUMBERS),
+        "crowd": rng.choice(w.CROWDS),
+    }
 
 
-def a_fact(rng: Random) -> Fact:
+def a_form(rng: Random) -> Form:
+    """A kind of fact."""
+    return rng.choice(PEOPLE if rng.random() < 0.5 else THINGS)
+
+
+def a_fact(rng: Random, form: Form | None = None, **known: str) -> Fact:
     """Something true, as the sheet's Facts have it."""
-    fact = _of_person(rng) if rng.random() < 0.5 else _of_thing(rng)
-    for ask in (
-        f"Tell me about {fact.topic}.",
-        f"What do you know of {fact.topic}?",
-        f"What about {fact.topic}?",
-    ):
-        fact.asks.append((ask, fact.line))
-    return fact
-
-
-def a_rumour(rng: Random) -> Fact:
-    """Something told when asked for news."""
-    p, spot, creature = a_person(rng), a_spot(rng), rng.choice(w.CREATURES)
-    kind = rng.randrange(4)
-    if kind == 0:
-        line = f"{p} saw {with_article(creature)} {spot}"
-    elif kind == 1:
-        line = f"The {a_building(rng)} {spot} is haunted by {with_article(creature)}"
-    elif kind == 2:
-        line = f"{p} will marry {a_person(rng)} {rng.choice(w.TIMES)}"
-    else:
-        line = f"Somebody stole the {a_thing(rng)} of {p}"
-    say = rng.choice(
-        ["They say that {}", "People say that {}", "I heard that {}", "The talk is that {}"]
-    ).format(lower(line))
+    form = form or a_form(rng)
+    values = {**filled(rng), **known}
     asks = [
-        "What news?",
-        "What is the news?",
-        "Have you heard any rumours?",
-        "What do people say?",
-        "Any gossip?",
-        "Heard anything interesting?",
-        "What is new in town?",
+        Ask(*(text.format(**values) for text in (question, answer, key)))
+        for questions, answer, key in form.asks
+        for question in questions.split("|")
     ]
-    return Fact(line, "news", [(ask, say) for ask in asks], "whisper")
+    line, topic = form.line.format(**values), form.topic.format(**values)
+    for question in (f"Tell me about {topic}.", f"What do you know of {topic}?", f"What about {topic}?"):
+        asks.append(Ask(question, line, asks[0].key))
+    return Fact(line, topic, asks, form.action)
+
+
+def a_rumour(rng: Random, p: str = "") -> Fact:
+    """Something told when asked for news: of `p`, or of somebody."""
+    p = p or a_person(rng)
+    spot, creature = a_spot(rng), rng.choice(w.CREATURES)
+    line, key = rng.choice(
+        [
+            (f"{p} saw {with_article(creature)} {spot}", p),
+            (f"The {a_building(rng)} {spot} is haunted by {with_article(creature)}", creature),
+            (f"{p} will marry {a_person(rng)} {rng.choice(w.TIMES)}", p),
+            (f"Somebody stole the {a_thing(rng)} of {p}", p),
+        ]
+    )
+    say = rng.choice(w.HEARSAY).format(lower(line))
+    return Fact(line, "news", [Ask(question, say, key) for question in w.ASK_NEWS], "whisper")
 
 
 def a_task(rng: Random) -> str:
@@ -238,7 +297,7 @@ def a_task(rng: Random) -> str:
         town=a_town(rng),
         creature=rng.choice(w.CREATURES),
         building=rng.choice(w.BUILDINGS),
-        good=rng.choice(w.GOODS),
+        good=a_good(rng),
     )
 
 
@@ -246,39 +305,24 @@ def a_quest(rng: Random) -> Fact:
     """A quest line: `title (state): task; reward`."""
     title = f"The {upper(rng.choice(w.ADJECTIVES))} {upper(rng.choice(w.THINGS + w.CREATURES))}"
     task, reward = a_task(rng), a_price(rng)
-    state = rng.choice(["open", "open", "open", "under way", "done"])
+    state = rng.choice(["open", "open", "open", "under way", "under way", "done"])
     line = f"{title} ({state}): {task}; reward {reward}"
+    paid = [
+        Ask("What is the reward?", f"The reward is {reward}", reward),
+        Ask("What will you pay me?", f"I will pay you {reward}", reward),
+        Ask(f"What is the reward for {title}?", f"The reward is {reward}", reward),
+    ]
+    named = [f"Tell me about {title}.", f"What is {title}?"]
     if state == "open":
         offer = rng.choice(
             [f"I need someone to {task}, and I pay {reward}", f"There is work: {task}, for {reward}"]
         )
-        asks = [
-            (q, offer)
-            for q in (
-                "Do you have work for me?",
-                "Is there a quest for me?",
-                "Can I help you?",
-                "I am looking for work.",
-                "Do you need help?",
-            )
-        ]
-        asks += [
-            ("What is the reward?", f"The reward is {reward}"),
-            ("What will you pay me?", f"I will pay you {reward}"),
-        ]
-        return Fact(line, title, asks, "ask")
+        return Fact(line, title, [Ask(q, offer, task) for q in w.ASK_WORK + named] + paid, "ask")
     if state == "under way":
-        asks = [
-            (q, f"You still have to {task}")
-            for q in ("What was I to do?", "What must I do?", "What is my task?", "Remind me of my task.")
-        ]
-        asks.append(("What is the reward?", f"The reward is {reward}"))
-        return Fact(line, title, asks, "ask")
-    asks = [
-        (q, f"You have done it, {title} is over, and here is {reward}")
-        for q in ("It is done.", "I have done what you asked.", "The task is done.")
-    ]
-    return Fact(line, title, asks, "give")
+        still = f"You still have to {task}"
+        return Fact(line, title, [Ask(q, still, task) for q in w.ASK_TASK + named] + paid, "ask")
+    over = f"Then {title} is over, and your reward is {reward}"
+    return Fact(line, title, [Ask(q, over, reward) for q in w.ASK_DONE], "give")
 
 
 def a_memory(rng: Random) -> Fact:
@@ -287,53 +331,51 @@ def a_memory(rng: Random) -> Fact:
     kind = rng.randrange(6)
     know = "Do you remember me?"
     if kind == 0:
-        line, say = (
-            f"The visitor brought you {with_article(thing)} {when}",
-            f"You brought me {with_article(thing)} {when}",
-        )
-        asks = [(know, say), ("What did I bring you?", say), ("When did I bring you the " + thing + "?", say)]
+        line = f"The visitor brought you {with_article(thing)} {when}"
+        say = f"You brought me {with_article(thing)} {when}"
+        asks = [(know, thing), ("What did I bring you?", thing), (f"When did I bring you the {thing}?", when)]
     elif kind == 1:
         task = a_task(rng)
         line, say = f"The visitor promised to {task}", f"You promised to {task}"
-        asks = [("What did I promise?", say), ("What did I promise you?", say), (know, say)]
+        asks = [("What did I promise?", task), ("What did I promise you?", task), (know, task)]
     elif kind == 2:
         name = a_person(rng)
         line, say = f"The visitor is called {name}", f"You are {name}"
-        asks = [(know, say), ("Do you know my name?", say), ("What is my name?", say), ("Who am I?", say)]
+        asks = [(know, name), ("Do you know my name?", name), ("What is my name?", name), ("Who am I?", name)]
     elif kind == 3:
         creature = rng.choice(w.CREATURES)
-        line, say = (
-            f"You saw {with_article(creature)} {spot} {when}",
-            f"I saw {with_article(creature)} {spot} {when}",
-        )
+        line = f"You saw {with_article(creature)} {spot} {when}"
+        say = f"I saw {with_article(creature)} {spot} {when}"
         asks = [
-            ("What did you see?", say),
-            ("Have you seen anything strange?", say),
-            (f"Where did you see the {creature}?", say),
+            ("What did you see?", creature),
+            ("Have you seen anything strange?", creature),
+            (f"Where did you see the {creature}?", spot),
         ]
     elif kind == 4:
         topic = a_person(rng)
         line, say = f"The visitor asked about {topic} {when}", f"You asked about {topic} {when}"
-        asks = [("What did I ask you about?", say), ("What did we talk about?", say), (know, say)]
+        asks = [("What did I ask you about?", topic), ("What did we talk about?", topic), (know, topic)]
     else:
         verb = rng.choice(["helped", "saved", "robbed", "insulted", "paid", "cheated"])
         line, say = f"The visitor {verb} you {spot} {when}", f"You {verb} me {spot} {when}"
-        asks = [(know, say), ("Have we met before?", say), ("What do you think of me?", say)]
-    return Fact(line, "memory", asks, "nod")
+        asks = [(know, verb), ("Have we met before?", verb), ("What do you think of me?", verb)]
+    return Fact(line, "memory", [Ask(question, say, key) for question, key in asks], "nod")
 
 
-def a_bond(rng: Random) -> Fact:
+def a_bond(rng: Random, p: str = "") -> Fact:
     """A relationship line: `person: what they are to the character`."""
-    p, kin = a_person(rng), rng.choice(w.KIN)
-    say = f"{p} is my {kin}"
-    return Fact(
-        f"{p}: your {kin}",
-        p,
-        [
-            (f"Who is {p}?", say),
-            (f"Do you know {p}?", say),
-            (f"Who is {p} to you?", say),
-            (f"Who is your {kin}?", f"My {kin} is {p}"),
-        ],
-        "nod",
-    )
+    p, kin = p or a_person(rng), rng.choice(w.KIN)
+    forth, back = f"{p} is my {kin}", f"My {kin} is {p}"
+    asks = [
+        *(Ask(q, forth, kin) for q in (f"Who is {p}?", f"Do you know {p}?", f"Who is {p} to you?")),
+        *(
+            Ask(q, forth, kin)
+            for q in (f"Tell me about {p}.", f"What about {p}?", f"What do you know of {p}?")
+        ),
+        *(
+            Ask(q, back, p)
+            for q in (f"Who is your {kin}?", f"Who is your {kin}?", f"Do you have {with_article(kin)}?")
+        ),
+        Ask(f"What is the name of your {kin}?", back, p),
+    ]
+    return Fact(f"{p}: your {kin}", p, asks, "nod")

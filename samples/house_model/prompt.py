@@ -44,14 +44,25 @@ def render(messages: Iterable[dict], tools: list[dict] | None = None, *, generat
 
 
 def encode(
-    tokenizer: Tokenizer, conversation: dict, weights: dict[str, float]
+    tokenizer: Tokenizer, conversation: dict, weights: dict[str, float], key: float = 1.0, around: float = 1.0
 ) -> tuple[list[int], list[float]]:
-    """Token ids, and how much the loss of *predicting* each counts."""
+    """Token ids, and how much the loss of *predicting* each counts.
+
+    A message may have a `key`, the words that matter most, and phrases `around` the answer that matter least.
+    """
     ids, counts = [tokenizer.token_to_id(BEGIN)], [0.0]
+    marked = {m["content"]: m for m in conversation["messages"] if "key" in m}
     for role, body in segments(conversation["messages"], conversation["tools"]):
-        part = tokenizer.encode(body + END).ids
-        ids += [tokenizer.token_to_id(role), *part]
-        counts += [0.0, *[weights[role]] * len(part)]
+        part, message = tokenizer.encode(body + END), marked.get(body, {}) if role == ASSISTANT else {}
+        spans = [(text, around) for text in message.get("around", [])] + [(message.get("key"), key)]
+        count = [weights[role]] * len(part.ids)
+        for text, value in spans:
+            start = body.lower().find(text.lower()) if text else -1
+            for i, (begin, end) in enumerate(part.offsets):
+                if start >= 0 and begin < start + len(text) and end > start:
+                    count[i] = value
+        ids += [tokenizer.token_to_id(role), *part.ids]
+        counts += [0.0, *count]
     return ids, counts
 
 

@@ -6,7 +6,22 @@ from random import Random
 import words as w
 from facts import Fact, a_bond, a_fact, a_memory, a_quest, a_rumour
 from manners import MANNERS
-from names import a_house, a_name, a_person, a_price, a_town, lower, upper
+from names import a_good, a_house, a_name, a_person, a_price, a_town, lower, upper
+
+# Beginnings that do not run on from an opening such as "I am told that".
+ALONE = (
+    "They say",
+    "People say",
+    "The talk is",
+    "I ",
+    "My ",
+    "You ",
+    "you ",
+    "that I ",
+    "Well met",
+    "Then ",
+    "Look for",
+)
 
 
 @dataclass
@@ -27,6 +42,8 @@ class Character:
     keys: list[str]  # of the JSON answer; none for plain speech
     told: bool = True  # whether the sheet names the character at all
     extra: list[str] = field(default_factory=list)
+    lately: list[str] = field(default_factory=list)  # phrases used
+    around: list[str] = field(default_factory=list)  # what stands around the bare answer that was given last
 
     def call(self, rng: Random) -> str:
         """What the character calls the visitor."""
@@ -35,8 +52,11 @@ class Character:
         )
 
     def phrase(self, kind: str, rng: Random, x: str = "") -> str:
-        """One of its manner's phrases."""
-        return upper(rng.choice(MANNERS[self.manner][kind]).format(v=self.call(rng), x=x))
+        """One of its manner's phrases, but none of the last few."""
+        phrases = MANNERS[self.manner][kind]
+        phrase = rng.choice([p for p in phrases if p not in self.lately[-6:]] or phrases)
+        self.lately.append(phrase)
+        return upper(phrase.format(v=self.call(rng), x=x))
 
 
 @dataclass
@@ -47,6 +67,7 @@ class Reply:
     action: str
     target: str
     emotion: str
+    key: str = ""  # the words of `say` that stand in the sheet and nowhere else
 
 
 def a_character(rng: Random, size: float) -> Character:
@@ -59,21 +80,38 @@ def a_character(rng: Random, size: float) -> Character:
             else []
         )
 
+    people: list[str] = []
+
+    def again(make) -> Fact:
+        """Tells of somebody new, or of somebody who was named before."""
+        known = {"p": rng.choice(people)} if people and rng.random() < 0.4 else {}
+        fact = make(rng, **known)
+        if known and fact.asks[0].question in asked:
+            fact = make(rng)
+        asked.update(ask.question for ask in fact.asks)
+        if fact.topic[0].isupper():
+            people.append(fact.topic)
+        return fact
+
+    asked: set[str] = set()
+    bonds = some(lambda _: again(a_bond), 3, 0.55)
+    truths = some(lambda _: again(a_fact), 6, 0.9)
     facts = {
-        "Relationships": some(a_bond, 3, 0.4),
-        "Quests": some(a_quest, 1, 0.35),
-        "Rumours": some(a_rumour, 2, 0.4),
-        "Facts": some(a_fact, 6, 0.9),
-        "Memories": some(a_memory, 2, 0.4),
+        "Relationships": bonds,
+        "Quests": some(a_quest, 1, 0.4),
+        "Rumours": some(lambda _: again(a_rumour), 2, 0.4),
+        "Facts": truths,
+        "Memories": some(a_memory, 2, 0.45),
     }
-    goods = rng.sample(w.GOODS, rng.randint(1, max(2, round(4 * size)))) if rng.random() < 0.4 else []
-    prices = {good: a_price(rng) for good in goods}
+    wares = rng.randint(1, max(2, round(5 * size))) if rng.random() < 0.6 else 0
+    prices = {a_good(rng): a_price(rng) for _ in range(wares)}
     keys = []
     if rng.random() < 0.22:
         keys = ["say", "emotion", "action", "target"]
         if rng.random() < 0.15:
             keys = [key for key in keys if key == "say" or rng.random() < 0.5]
     actions = rng.sample(w.ACTIONS, rng.randint(4, 9)) if rng.random() < (0.6 if keys else 0.05) else []
+    named = any(" is called " in fact.line for fact in facts["Memories"])
     return Character(
         name=a_person(rng),
         role=rng.choice(w.ROLES),
@@ -82,7 +120,7 @@ def a_character(rng: Random, size: float) -> Character:
         town=a_town(rng),
         mood=rng.choice(w.MOODS),
         time=rng.choice(["morning", "noon", "afternoon", "evening", "night", "midnight", "dawn", "dusk"]),
-        visitor=a_name(rng) if rng.random() < 0.25 else "",
+        visitor=a_name(rng) if rng.random() < 0.25 and not named else "",
         facts=facts,
         prices=prices,
         actions=actions,
@@ -147,9 +185,15 @@ def prose(who: Character, rng: Random) -> str:
 def styled(who: Character, core: str, rng: Random) -> str:
     """Wraps the bare answer in the character's manner."""
     text = upper(core) + "."
-    if rng.random() < 0.6:
+    who.around = []
+    if rng.random() < 0.88:
         start = who.phrase("opens", rng)
-        text = f"{start} {text}" if start[-1] in ".!?" else f"{start} {lower(core)}."
+        if start[-1] in ".!?":
+            text = f"{start} {text}"
+        elif not core.startswith(ALONE):
+            text = f"{start} {lower(core)}."
+        who.around.append(start)
     if rng.random() < 0.6 or len(text.split()) < 7:
-        text += " " + who.phrase("closes", rng)
+        who.around.append(who.phrase("closes", rng))
+        text += " " + who.around[-1]
     return text

@@ -115,6 +115,45 @@ MOOD_TALK = {
     "worried": "I am worried, something is not right",
 }
 ACTIONS = "point offer wave nod shrug bow whisper ask give none".split()
+STAYS = "lives works sleeps waits hides sits stays".split()
+WISHES = "want seek own collect need".split()
+LOVES = "love hate like".split()
+NATURES = (
+    "brave|greedy|honest and poor|quick to anger|kind to children|proud as a king|a terrible liar|"
+    "a fine singer|half blind|in love|never late|good with horses|deaf in one ear|a friend to all|"
+    "not to be trusted|stronger than an ox|older than the mill|always hungry"
+).split("|")
+CROWDS = "guards wolves thieves monks rats soldiers barrels sheep graves doors bandits ghosts horses".split()
+ROOMS = "room loft attic hut shed yard tent passage".split()
+ASK_NEWS = (
+    "What news?|What is the news?|Have you heard any rumours?|What do people say?|Any gossip?|"
+    "Heard anything interesting?|What is new in town?|Is there any news?"
+).split("|")
+ASK_WORK = (
+    "Do you have work for me?|Is there a quest for me?|Can I help you?|I am looking for work.|"
+    "Do you need help?|Have you a task for me?"
+).split("|")
+ASK_TASK = "What was I to do?|What must I do?|What is my task?|Remind me of my task.".split("|")
+ASK_PAST = (
+    "Do you remember me?|Have we met before?|What did I promise?|What did I promise you?|"
+    "What did I bring you?|What did I ask you about?|What did we talk about?"
+).split("|")
+ASK_NAME = "What is my name?|Do you know my name?|Who am I?".split("|")
+ASK_DONE = "It is done.|I have done what you asked.|The task is done.".split("|")
+ASK_GOODS = "What do you sell?|What do you have for sale?|What can I buy here?|What is on offer?".split("|")
+ASK_PRICE = (
+    "How much is {good}?|What does {good} cost?|What is the price of {good}?|How much for {good}?|"
+    "I would like to buy {good}.|What do you want for {good}?|How much do you ask for {good}?"
+).split("|")
+TELL_PRICE = (
+    "{good}? That is {price}|for {good} I ask {price}|the price of {good} is {price}|{price} for {good}"
+).split("|")
+ASK_MORE = ("What ", "Where ", "Have you seen", "I am looking", "When ", "How ", "Is ", "Whom ", "Who is")
+HALF_KNOWN = (
+    "I know {name}, but that I do not know|that I do not know of {name}|{name} never told me, I do not know|"
+    "I know the name of {name}, but I have not heard that"
+).split("|")
+HEARSAY = "They say that {}|People say that {}|I heard that {}|The talk is that {}".split("|")
 LIKES = (
     "honey cake|old songs|clever riddles|rain on the roof|silence|strong cider|cats|fresh bread|"
     "card games|a good fight|dancing|the sea|stories of ghosts|ripe plums|poetry|horses|spiced wine|"
