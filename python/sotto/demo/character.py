@@ -11,7 +11,7 @@ from . import rules
 from .personas import Persona, Question
 
 PAUSE = 0.8  # seconds between an answer and the visitor's next question
-TEMPERATURE, TOP_P = 0.2, 0.9
+TEMPERATURE = 0  # a model this small says what stands in the sheet, or something else
 NOTHING = Question("")
 
 
@@ -75,7 +75,6 @@ class Character:
             "model": model,
             "max_tokens": rules.MAX_TOKENS,
             "temperature": TEMPERATURE,
-            "top_p": TOP_P,
             "messages": [system, *self._turns, asked],
         }
 

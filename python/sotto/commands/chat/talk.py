@@ -14,7 +14,7 @@ from .conversation import Conversation
 from .settings import Settings
 from .view import View
 
-AS_DEMO = {"temperature": 0.2, "top_p": 0.9}  # how the demo's characters speak
+AS_DEMO = {"temperature": 0}  # how the demo's characters speak
 
 
 class Talk:
