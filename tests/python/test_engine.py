@@ -42,6 +42,7 @@ CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
     "cancel": lambda engine: engine.cancel(1),
     "frame_begin": lambda engine: engine.frame_begin(),
     "frame_end": lambda engine: engine.frame_end(),
+    "trace": lambda engine: engine.trace(),
     "set_scheduling_mode": lambda engine: engine.set_scheduling_mode("balance"),
     "set_vram_budget_mb": lambda engine: engine.set_vram_budget_mb(0),
     "set_target_tps": lambda engine: engine.set_target_tps(0),
