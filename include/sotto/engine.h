@@ -35,24 +35,41 @@ enum {
     SOTTO_MODE_PRIORITIZE_GRAPHICS = 2  /**< As balance, in the shortest slices. */
 };
 
+/** How an engine works; any of them together. */
+typedef uint32_t sotto_engine_flags;
+enum {
+    /**
+     * An answer depends on its request alone, not on what else is asked for at the time: nothing is
+     * computed together or remembered from before, and always on as many threads. Slower.
+     */
+    SOTTO_ENGINE_DETERMINISTIC = 1,
+    /**
+     * Steps also wait inside, at gates, while the game works on a frame and leaves no core free. By
+     * default they do so only where a step's threads cannot be made to yield to the game's.
+     */
+    SOTTO_ENGINE_GATES = 2
+};
+
 /**
  * What a host asks of an engine. Zero in a field is its default.
  *
  * @since 0.1
  */
 typedef struct sotto_engine_desc {
-    uint32_t                   struct_size; /**< sizeof(sotto_engine_desc). */
-    sotto_mode                 mode;        /**< Who comes first. */
-    sotto_str                  module_dir;  /**< Where backend modules are. Empty: beside this library. */
-    sotto_str                  device;      /**< "auto" or "cpu". Empty: "auto". */
-    uint64_t                   vram_budget; /**< Bytes for all models together. 0: no limit. */
-    float                      target_tps;  /**< Tokens per second per stream to pace to. 0: no pacing. */
-    uint32_t                   trace;       /**< Slices kept for sotto_engine_read_trace(). 0: none. */
-    const sotto_log_sink*      log;         /**< NULL: stderr. */
-    const sotto_file_access*   files;       /**< NULL: the file system. */
-    const sotto_memory_report* memory;      /**< NULL: nobody listens. */
-    const sotto_threads*       threads;     /**< NULL: every default. */
-    const sotto_profiler*      profiler;    /**< NULL: nobody looks. */
+    uint32_t                   struct_size;  /**< sizeof(sotto_engine_desc). */
+    sotto_mode                 mode;         /**< Who comes first. */
+    sotto_str                  module_dir;   /**< Where backend modules are. Empty: beside this library. */
+    sotto_str                  device;       /**< "auto" or "cpu". Empty: "auto". */
+    uint64_t                   vram_budget;  /**< Bytes for all models together. 0: no limit. */
+    float                      target_tps;   /**< Tokens per second per stream to pace to. 0: no pacing. */
+    uint32_t                   trace;        /**< Slices kept for sotto_engine_read_trace(). 0: none. */
+    const sotto_log_sink*      log;          /**< NULL: stderr. */
+    const sotto_file_access*   files;        /**< NULL: the file system. */
+    const sotto_memory_report* memory;       /**< NULL: nobody listens. */
+    const sotto_threads*       threads;      /**< NULL: every default. */
+    const sotto_profiler*      profiler;     /**< NULL: nobody looks. */
+    sotto_engine_flags         flags;        /**< How it works. */
+    uint32_t                   max_requests; /**< Requests that may be live at once. 0: 65,536. */
 } sotto_engine_desc;
 
 /**

@@ -22,6 +22,10 @@
  *     flash_attention "auto" (what speaks fastest, if there is room), "on" or "off"; "auto"
  *     kv_type         what is remembered is kept as "f16", or as "q8_0", which takes about half
  *                     and needs flash attention; "f16"
+ *     speculative     "lookup": what a stream says next is guessed from what followed the same words
+ *                     before, and guesses are checked several in one go, where a stream speaks alone
+ *                     and as long as it saves time. Wants a model without a sliding window or a
+ *                     recurrent state. "off"
  *     chat_template   Jinja to render conversations with; the model's own
  *     projector       path of a projector (mmproj) that lets the model see or hear; "": none. It is
  *                     read from the file system, so not where the host reads files itself

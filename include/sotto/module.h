@@ -32,7 +32,8 @@ enum {
     SOTTO_CAPABILITY_BATCHABLE     = 1, /**< One step may work for several streams. */
     SOTTO_CAPABILITY_ABORTABLE     = 2, /**< A step asks its gate often, and ends soon when told to. */
     SOTTO_CAPABILITY_CONSTRAINABLE = 4, /**< It holds answers to schemas, grammars and tools. */
-    SOTTO_CAPABILITY_LOGPROBS      = 8  /**< It tells log probabilities. */
+    SOTTO_CAPABILITY_LOGPROBS      = 8, /**< It tells log probabilities. */
+    SOTTO_CAPABILITY_PARKABLE      = 16 /**< Streams can give up their places, see `stream_park`. */
 };
 
 /** Hears how far an `open` got, 0 to 1. Not 0: give up, with SOTTO_ERROR_CANCELLED. */
@@ -93,6 +94,12 @@ typedef struct sotto_model_info {
     sotto_str fingerprint;
 } sotto_model_info;
 
+/** How a stream is to be answered; any of them together. */
+typedef uint32_t sotto_stream_flags;
+enum {
+    SOTTO_STREAM_ALONE = 1 /**< By its request alone: nothing that the model remembers is used. */
+};
+
 /**
  * What a stream is to answer.
  *
@@ -103,7 +110,7 @@ typedef struct sotto_stream_desc {
     sotto_op  op;          /**< What is asked for. */
     sotto_str body;        /**< The request's JSON, checked: fields of ours are of their types and ranges. */
     uint32_t  index;       /**< Which of the request's answers this is, from 0. */
-    uint32_t  reserved;    /**< Must be 0. */
+    sotto_stream_flags flags; /**< How it is to be answered. */
 } sotto_stream_desc;
 
 /**
@@ -151,10 +158,7 @@ typedef struct sotto_work {
     sotto_status status;      /**< Out: below 0 if this stream failed. Others go on. */
     uint32_t     reserved;    /**< Must be 0. */
     sotto_str    why;         /**< Out: why it failed. */
-    /**
-     * Out: where the request wants log probabilities, those of the token, a JSON object as in
-     * OpenAI's `logprobs.content`. Stays as long as `text`.
-     */
+    /** Out: the token's log probabilities, if wanted, a JSON object as in OpenAI's `logprobs.content`. */
     sotto_str logprobs;
 } sotto_work;
 
@@ -225,6 +229,12 @@ typedef sotto_status(SOTTO_CALL* sotto_state_save_fn)(
 typedef sotto_status(SOTTO_CALL* sotto_state_restore_fn)(
     void* self, void* model, sotto_str state, uint32_t* tokens, sotto_str* why
 );
+/** Gives a stream's place to another one. It takes no step until it has one again. */
+typedef void(SOTTO_CALL* sotto_stream_park_fn)(void* self, void* model, void* stream);
+/** Gives it a place again. Out: tokens to be worked through again first, like those of a prompt. */
+typedef sotto_status(SOTTO_CALL* sotto_stream_unpark_fn)(
+    void* self, void* model, void* stream, uint32_t* remaining, sotto_str* why
+);
 /** Takes a step. A status below zero fails every stream in it, but for SOTTO_ERROR_CANCELLED. */
 typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
     void* self, void* model, const sotto_step* step, sotto_str* why
@@ -233,8 +243,7 @@ typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
 /**
  * A backend: functions, and the pointer they all get back.
  *
- * One struct, two ways in: a module fills it in its entry function, a host hands it to
- * sotto_engine_add_backend().
+ * A module fills it in its entry function, a host hands it to sotto_engine_add_backend().
  *
  * @since 0.1
  */
@@ -253,6 +262,8 @@ typedef struct sotto_backend {
     sotto_stream_parse_fn    stream_parse;  /**< Required of a backend whose streams are `parsed`. */
     sotto_state_save_fn      state_save;    /**< Required of a backend with fingerprints. */
     sotto_state_restore_fn   state_restore; /**< Required of a backend with fingerprints. */
+    sotto_stream_park_fn     stream_park;   /**< Optional: streams keep their places to the end. */
+    sotto_stream_unpark_fn   stream_unpark; /**< Required where there is `stream_park`. */
 } sotto_backend;
 
 /**

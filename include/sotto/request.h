@@ -80,6 +80,17 @@ enum {
 };
 
 /**
+ * Who is served first. A foreground request gets the next slice, and if need be the place of one
+ * that matters less, which goes on later where it was. One that waits long rises.
+ */
+typedef int32_t sotto_priority;
+enum {
+    SOTTO_PRIORITY_BACKGROUND = -1, /**< What nobody waits for: summaries, gossip. */
+    SOTTO_PRIORITY_NORMAL     = 0,
+    SOTTO_PRIORITY_FOREGROUND = 1 /**< Whom the player speaks with. */
+};
+
+/**
  * What a host asks for. Zero in a field is its default.
  *
  * @since 0.1
@@ -91,6 +102,14 @@ typedef struct sotto_request_desc {
     uint64_t            user;        /**< Anything. Comes back in each event. */
     sotto_request_flags flags;       /**< How to treat it. */
     float               target_tps;  /**< Tokens per second to pace to. 0: the engine's. */
+    sotto_priority      priority;    /**< Who is served first. */
+    uint32_t            reserved;    /**< Must be 0. */
+    /**
+     * When the answer shall have begun, on the system's monotonic clock. Of two requests that matter
+     * as much, the one with the earlier deadline is served first. Nothing happens to one that misses
+     * it. 0: none.
+     */
+    uint64_t deadline_ns;
 } sotto_request_desc;
 
 /**
@@ -99,8 +118,8 @@ typedef struct sotto_request_desc {
  * @param engine   The engine that does it.
  * @param desc     What is asked for, copied.
  * @param request  Out: the name its events carry, or 0 on failure.
- * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_UNSUPPORTED, SOTTO_ERROR_BUSY (65,536
- *         requests live) or SOTTO_ERROR_MEMORY.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_UNSUPPORTED, SOTTO_ERROR_BUSY (as many are
+ *         live as sotto_engine_desc.max_requests says) or SOTTO_ERROR_MEMORY.
  *
  * @thread Any.
  * @since  0.1
@@ -136,6 +155,20 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_cancel(sotto_engine* engine, sott
  * @since  0.1
  */
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_drop(sotto_engine* engine, sotto_request request);
+
+/**
+ * Changes the pace at which a request's answers are told, from the next token on. Never waits.
+ *
+ * @param engine   The engine it was submitted to.
+ * @param request  The request. One that is over, or never was, is harmless.
+ * @param tps      Tokens per second, finite. 0: the engine's.
+ * @return SOTTO_OK, SOTTO_EMPTY (no such request is live) or SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL
+sotto_engine_set_request_tps(sotto_engine* engine, sotto_request request, float tps);
 
 /** What an event tells. */
 typedef int32_t sotto_event_kind;
@@ -177,7 +210,8 @@ typedef struct sotto_event {
  * Takes the oldest event off an engine's queue. Never waits, never allocates.
  *
  * Call it in a loop once per frame, until it says SOTTO_EMPTY. It also says so while another
- * thread is inside this call on the same engine.
+ * thread is inside this call on the same engine. What is paced comes when it is due, never before;
+ * after a pause of the host's, at twice the pace at most until it has caught up.
  *
  * @param engine  The engine to drain.
  * @param event   In: struct_size. Out: the event. Left alone unless SOTTO_OK.

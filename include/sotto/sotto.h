@@ -15,5 +15,6 @@
 #include "model.h"
 #include "frame.h"
 #include "trace.h"
+#include "stats.h"
 
 #endif

@@ -23,7 +23,9 @@ typedef int32_t sotto_slice_kind;
 enum {
     SOTTO_SLICE_OPEN   = 1, /**< A request was made ready: its template, its tokens, or a restored state. */
     SOTTO_SLICE_PROMPT = 2, /**< A step that worked through prompts; others may have spoken in it. */
-    SOTTO_SLICE_DECODE = 3  /**< A step in which each stream spoke a token. */
+    SOTTO_SLICE_DECODE = 3, /**< A step in which each stream spoke a token. */
+    SOTTO_SLICE_GATE   = 4, /**< A wait inside a step for the game. Told before that step. */
+    SOTTO_SLICE_FRAME  = 5  /**< Not ours: the game's work on a frame, as it was reported. */
 };
 
 /**
@@ -42,6 +44,10 @@ typedef struct sotto_slice {
     uint32_t         threads;          /**< On how many threads. */
     sotto_mode       mode;             /**< The engine's when it began. */
     uint32_t         lost;             /**< Slices before it that found no room. */
+    float            predicted_ms;     /**< What it was thought to take. 0: nothing was known. */
+    float            limit_ms;         /**< What it was to keep within. 0: nothing. */
+    float            share;            /**< Of the time that models might use, 0 to 1. */
+    float            frame_phase;      /**< Where in the game's frame it began, 0 to 1. Below 0: none. */
 } sotto_slice;
 
 /**

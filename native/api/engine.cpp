@@ -49,6 +49,29 @@ std::uint32_t checked_trace(std::uint32_t slices) {
     return slices;
 }
 
+sotto_engine_flags checked_flags(sotto_engine_flags flags) {
+    constexpr sotto_engine_flags kKnown = SOTTO_ENGINE_DETERMINISTIC | SOTTO_ENGINE_GATES;
+    if ((flags & ~kKnown) != 0) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "desc->flags is " + std::to_string(flags) + "; it may hold " + std::to_string(kKnown)
+        );
+    }
+    return flags;
+}
+
+std::uint32_t checked_most(std::uint32_t requests) {
+    constexpr auto kMost = sotto::RequestTable::kMost;
+    if (requests > kMost) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "desc->max_requests is " + std::to_string(requests) + "; it must be at most " +
+                std::to_string(kMost)
+        );
+    }
+    return requests;
+}
+
 template <typename Function>
 void require(Function function, const char* name) {
     if (function == nullptr) {
@@ -118,6 +141,8 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
         options.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
         options.trace = checked_trace(asked.trace);
         options.hooks = read_hooks(asked);
+        options.flags = checked_flags(asked.flags);
+        options.max_requests = checked_most(asked.max_requests);
         out = open_handle(std::make_unique<sotto::Engine>(std::move(options)));
         return SOTTO_OK;
     });

@@ -1,4 +1,5 @@
 // sotto/frame.h.
+#include <algorithm>
 #include <cmath>
 
 #include "api/boundary.hpp"
@@ -22,7 +23,8 @@ std::int64_t time_of(std::uint64_t time_ns, const Pin& engine, const char* name)
     if (time_ns > INT64_MAX) {
         throw sotto::Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is no time of the monotonic clock");
     }
-    return time_ns != 0 ? static_cast<std::int64_t>(time_ns) : engine->clock().now();
+    const auto now = engine->clock().now(); // what has not been yet counts as now
+    return time_ns != 0 ? std::min(static_cast<std::int64_t>(time_ns), now) : now;
 }
 
 } // namespace

@@ -31,6 +31,23 @@ void check_op(sotto_op op) {
     }
 }
 
+sotto_priority checked_priority(sotto_priority priority) {
+    if (priority < SOTTO_PRIORITY_BACKGROUND || priority > SOTTO_PRIORITY_FOREGROUND) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "desc->priority is " + std::to_string(priority) + "; it must be one of the SOTTO_PRIORITY_ values"
+        );
+    }
+    return priority;
+}
+
+std::int64_t checked_deadline(std::uint64_t deadline_ns) {
+    if (deadline_ns > INT64_MAX) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "desc->deadline_ns is no time of the monotonic clock; 0 is none");
+    }
+    return static_cast<std::int64_t>(deadline_ns);
+}
+
 std::string required(sotto_str text, const char* name) {
     const auto value = utf8(text, name);
     if (value.empty()) {
@@ -75,6 +92,8 @@ sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_
         wish.user = asked.user;
         wish.flags = checked_flags(asked.flags, kKnownFlags, "desc->flags");
         wish.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
+        wish.priority = checked_priority(asked.priority);
+        wish.deadline_ns = checked_deadline(asked.deadline_ns);
         out = pinned->submit(std::move(wish));
         return SOTTO_OK;
     });
@@ -88,11 +107,17 @@ sotto_status sotto_engine_drop(sotto_engine* engine, sotto_request request) {
     return guarded([&] { return Pin(engine)->drop(request); });
 }
 
+sotto_status sotto_engine_set_request_tps(sotto_engine* engine, sotto_request request, float tps) {
+    return guarded([&] { return Pin(engine)->set_request_tps(request, checked_tps(tps, "tps")); });
+}
+
 sotto_status sotto_engine_next_event(sotto_engine* engine, sotto_event* event) {
     return guarded([&]() -> sotto_status {
         const Pin pinned(engine);
         const auto room = caller_size(event, "event"); // checked before an event is taken
-        const bool taken = pinned->events().take([&](const auto& happened) { pack(happened, event, room); });
+        const bool taken = pinned->events().take(pinned->clock(), [&](const auto& happened) {
+            pack(happened, event, room);
+        });
         return taken ? SOTTO_OK : SOTTO_EMPTY;
     });
 }

@@ -6,8 +6,15 @@
 namespace sotto {
 namespace {
 
+// What a step's gate gets back.
+struct AtGate {
+    Compute& compute;
+    Job& job;
+};
+
 std::int32_t SOTTO_CALL gate(void* context) {
-    return static_cast<const Job*>(context)->abort.load(std::memory_order_relaxed) ? 1 : 0;
+    auto& at = *static_cast<AtGate*>(context);
+    return at.compute.pass(at.job);
 }
 
 void open(Job& job, const Hooks& hooks) {
@@ -15,7 +22,7 @@ void open(Job& job, const Hooks& hooks) {
         job.opened.result = restore_state(*job.entry->model, *job.path, hooks);
         return;
     }
-    job.opened = job.entry->model->open_stream(job.op, *job.body, job.index);
+    job.opened = job.entry->model->open_stream(job.op, *job.body, job.index, job.flags);
 }
 
 // Reads what a stream generated, by its backend.
@@ -51,27 +58,6 @@ void hear(Job& job) noexcept {
     }
 }
 
-void step(Job& job) {
-    std::vector<sotto_work*> shares;
-    shares.reserve(job.work.size());
-    for (auto& work : job.work) {
-        shares.push_back(&work);
-    }
-    const sotto_step step = {
-        .struct_size = sizeof(sotto_step),
-        .count = static_cast<std::uint32_t>(shares.size()),
-        .work = shares.data(),
-        .threads = job.threads,
-        .thread_class = static_cast<sotto_thread_class>(job.thread_class),
-        .gate = gate,
-        .context = &job,
-    };
-    job.entry->model->step(
-        step
-    ); // cancelled: the shares say that nothing was done, and that is all there is to it
-    hear(job);
-}
-
 // Whether each of its streams gave a token, and has more to give.
 bool goes_on(const Job& job) noexcept {
     if (job.failure || job.work.empty() || job.abort.load()) {
@@ -88,8 +74,8 @@ bool goes_on(const Job& job) noexcept {
 
 } // namespace
 
-Compute::Compute(const Hooks& hooks, const Clock& clock, Signal& finished)
-    : hooks_(hooks), clock_(clock), finished_(finished) {}
+Compute::Compute(const Hooks& hooks, const Clock& clock, const Frames& frames, Signal& finished)
+    : hooks_(hooks), clock_(clock), frames_(frames), finished_(finished) {}
 
 Compute::~Compute() {
     stopping_ = true;
@@ -126,6 +112,7 @@ void Compute::work(Worker& worker, ThreadClass thread_class) {
     const bool idle = thread_class == ThreadClass::idle;
     hooks_.thread_started(idle ? "idle" : "compute");
     if (idle && !set_thread_class(thread_class)) {
+        no_idle_class_ = true;
         hooks_.log.warn("the system has no idle class for this thread; models compete with the game");
     }
     if (!set_thread_affinity(hooks_.threads.affinity)) {
@@ -149,12 +136,70 @@ void Compute::work(Worker& worker, ThreadClass thread_class) {
     }
 }
 
+void Compute::abort(Job& job) noexcept {
+    job.abort = true;
+    gate_.notify();
+}
+
+// Waits until the game's work on its frame is done, as far as it tells; not for ever, as it may have stopped
+// telling.
+std::int32_t Compute::pass(Job& job) noexcept {
+    constexpr std::int64_t kLongest = 250'000'000; // in one step
+    constexpr std::int64_t kLook = 200'000;        // the work takes longer than usual
+    const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) ? 1 : 0; };
+    if (!job.gated || ends() != 0) {
+        return ends();
+    }
+    const auto begin = clock_.now();
+    auto now = begin;
+    for (;;) {
+        const auto seen = gate_.value();
+        if (ends() != 0 || !frames_.in_work(now) || job.gated_ns + now - begin > kLongest) {
+            break;
+        }
+        gate_.wait(seen, std::clamp(frames_.work_ends() - now, kLook, kLongest));
+        now = clock_.now();
+    }
+    if (now != begin) {
+        if (job.waited < job.waits.size()) {
+            job.waits[job.waited++] = {begin, now};
+        }
+        job.gated_ns += now - begin;
+    }
+    return ends();
+}
+
+void Compute::step(Job& job) {
+    std::vector<sotto_work*> shares;
+    shares.reserve(job.work.size());
+    for (auto& work : job.work) {
+        shares.push_back(&work);
+    }
+    AtGate at{*this, job};
+    const sotto_step step = {
+        .struct_size = sizeof(sotto_step),
+        .count = static_cast<std::uint32_t>(shares.size()),
+        .work = shares.data(),
+        .threads = job.threads,
+        .thread_class = static_cast<sotto_thread_class>(job.thread_class),
+        .gate = gate,
+        .context = &at,
+    };
+    job.entry->model->step(step); // cancelled: the shares say that nothing was done, and that is all
+    hear(job);
+}
+
 void Compute::run(Job& job) noexcept {
     const auto body = [&] {
         for (void* stream : job.closing) {
             job.entry->model->close_stream(stream);
         }
-        if (job.opens) {
+        if (job.parks != nullptr) {
+            job.entry->model->park(job.parks->handle);
+        }
+        if (job.unparks) {
+            job.unparked = job.entry->model->unpark(job.streams.front()->handle);
+        } else if (job.opens) {
             const Zone zone(hooks_, "sotto open stream");
             open(job, hooks_);
         } else if (!job.work.empty()) {
@@ -163,6 +208,7 @@ void Compute::run(Job& job) noexcept {
         }
     };
     job.began = clock_.now();
+    job.phase = frames_.phase(job.began);
     attempt(body, [&](sotto_status status, const char* why) { job.failure.set(status, why); });
     job.ended = clock_.now();
 }

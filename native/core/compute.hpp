@@ -1,6 +1,7 @@
 // The thread that runs models, one job at a time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "core/frame.hpp"
 #include "core/settings.hpp"
 #include "core/stream.hpp"
 #include "platform/signal.hpp"
@@ -22,9 +24,15 @@ struct Job {
     ThreadClass thread_class = ThreadClass::normal;
     std::vector<Stream*> streams; // that it works for
     std::vector<void*> closing;   // streams to close, first of all
+    Stream* parks = nullptr;      // to give up its place, after that
 
-    // Opening a stream:
+    // Giving a stream its place again:
+    bool unparks = false;
+    std::uint32_t unparked = 0; // out: tokens left to work through
+
+    // Or opening one:
     bool opens = false;
+    sotto_stream_flags flags = 0;
     sotto_op op = 0;
     const std::string* body = nullptr;
     std::uint32_t index = 0;           // of the answer
@@ -36,8 +44,23 @@ struct Job {
     std::vector<Heard> heard;      // out: what each share gave
     std::vector<Failure> failures; // out: of each share
     std::uint32_t threads = 1;
-    sotto_mode mode = SOTTO_MODE_BALANCE;
+    bool gated = false; // it waits inside while the game works
 
+    // For those who look:
+    sotto_mode mode = SOTTO_MODE_BALANCE;
+    StepLoad load;
+    std::int64_t predicted = 0;
+    std::int64_t limit = 0;
+    float share = 1;
+
+    struct Wait {
+        std::int64_t begin = 0;
+        std::int64_t end = 0;
+    };
+    std::array<Wait, 8> waits;     // out: at gates, the first of them
+    std::uint32_t waited = 0;      // out: how many of those there are
+    std::int64_t gated_ns = 0;     // out: all of them together
+    float phase = -1;              // out: of the game's frame, when it began
     std::int64_t began = 0;        // out
     std::int64_t ended = 0;        // out
     Failure failure;               // out: of the opening, or of the whole step
@@ -49,12 +72,16 @@ struct Job {
 class Compute {
 public:
     // `finished` is told after each job.
-    Compute(const Hooks& hooks, const Clock& clock, Signal& finished);
+    Compute(const Hooks& hooks, const Clock& clock, const Frames& frames, Signal& finished);
     // Waits for the job under way; set its `abort` first.
     ~Compute();
 
     // Starts the thread of that class, if it was not yet.
     void prepare(ThreadClass thread_class);
+    // Whether threads of that class yield to the game's, as far as is known.
+    bool yields(ThreadClass thread_class) const noexcept {
+        return thread_class == ThreadClass::idle && !no_idle_class_.load(std::memory_order_relaxed);
+    }
 
     // Runs a job on the thread of its class, which is prepared. The job before must be done.
     void start(Job& job) noexcept;
@@ -64,6 +91,10 @@ public:
     void follow_with(Job& job) noexcept;
     // Whether that job has not begun, and will not.
     bool hold_back(Job& job) noexcept;
+    // Tells a job to end soon.
+    void abort(Job& job) noexcept;
+    // The gate of the job under way. Not 0: it is to end.
+    std::int32_t pass(Job& job) noexcept;
 
 private:
     // Threads that went idle may not come back without privileges, so there is one of each class.
@@ -79,10 +110,14 @@ private:
     }
     void work(Worker& worker, ThreadClass thread_class);
     void run(Job& job) noexcept;
+    void step(Job& job);
 
     const Hooks& hooks_;
     const Clock& clock_;
+    const Frames& frames_;
     Signal& finished_;
+    Signal gate_; // told when a job that waits at it is to end
+    std::atomic<bool> no_idle_class_{false};
     Worker workers_[2];
     std::atomic<bool> stopping_{false};
 };

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "base/attempt.hpp"
-#include "core/first_come.hpp"
 
 namespace sotto {
 namespace {
+
+constexpr std::int64_t kShowEvery = 50'000'000;
+constexpr std::int64_t kListenEvery = 100'000'000;
 
 bool same_model(const Asked& left, const Asked& right) {
     return left.path == right.path && left.backend == right.backend && left.options == right.options;
@@ -36,8 +38,8 @@ void check_can(const ModelInfo& model, const Prompted& prompted) {
 } // namespace
 
 Control::Control(const World& world)
-    : world_(world), teller_(world.table, world.queue), scheduler_(std::make_unique<FirstCome>()),
-      target_tps_(world.settings.target_tps.load()), compute_(world.hooks, world.clock, signal_),
+    : world_(world), teller_(world.table, world.queue, world.clock),
+      compute_(world.hooks, world.clock, world.frames, signal_),
       loader_(world.hooks, world.settings, world.device, world.modules, signal_), thread_([this] { run(); }) {
 }
 
@@ -76,7 +78,8 @@ bool Control::work() {
         hold_back(); // something else may be due before
     }
     worked = take_job_back() || worked;
-    retune();
+    take_frames();
+    take_paces();
     free_idle_leavers();
     sweep();
     stuck_ = false;
@@ -88,6 +91,10 @@ bool Control::work() {
         }
     );
     world_.queue.recycle();
+    changed_ = changed_ || worked;
+    if (changed_ && (!worked || world_.clock.now() - shown_ >= kShowEvery)) {
+        show();
+    }
     return worked;
 }
 
@@ -96,7 +103,13 @@ std::int64_t Control::next_wake() const {
     if (stuck_) {
         return world_.clock.now() + kRetry;
     }
-    return job_ != nullptr ? kNever : scheduler_->wake();
+    if (job_ != nullptr) {
+        return kNever;
+    }
+    const auto now = world_.clock.now();
+    const auto due = std::max(scheduler_.wake(now), rest_until_);
+    const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
+    return listens ? std::min(due, now + kListenEvery) : due;
 }
 
 bool Control::take_notes() {
@@ -160,10 +173,13 @@ void Control::answer(Slot& slot) {
         throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + prompted.model + why);
     }
     check_can(entry->model->info(), prompted);
+    slot.done->lanes = std::make_unique<Lanes>(
+        prompted.answers, slot.target_tps.load(std::memory_order_relaxed), world_.settings.target_tps
+    );
     const auto reply = std::make_shared<Reply>(slot, std::move(prompted));
     std::vector<std::unique_ptr<Stream>> streams;
     for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
-        streams.push_back(std::make_unique<Stream>(reply, i, *entry, target_tps_, world_.clock.now()));
+        streams.push_back(std::make_unique<Stream>(reply, i, *entry, world_.clock.now()));
     }
     if (const auto needed = streams_.size() + streams.size(); needed > streams_.capacity()) {
         streams_.reserve(2 * needed);
@@ -179,9 +195,9 @@ void Control::answer(Slot& slot) {
                 }
             }
         }
-    } const undo{*scheduler_, streams};
+    } const undo{scheduler_, streams};
     for (const auto& stream : streams) {
-        scheduler_->add(*stream);
+        scheduler_.add(*stream);
     }
     for (auto& stream : streams) { // nothing throws any more
         streams_.push_back(std::move(stream));

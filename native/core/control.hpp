@@ -9,12 +9,14 @@
 
 #include "base/mpsc_queue.hpp"
 #include "core/compute.hpp"
-#include "core/event.hpp"
+#include "core/event_queue.hpp"
 #include "core/frame.hpp"
+#include "core/meter.hpp"
 #include "core/model_loader.hpp"
 #include "core/registry.hpp"
 #include "core/request_table.hpp"
-#include "core/scheduler.hpp"
+#include "core/schedule/scheduler.hpp"
+#include "core/schedule/share.hpp"
 #include "core/settings.hpp"
 #include "core/teller.hpp"
 #include "core/trace.hpp"
@@ -35,6 +37,7 @@ public:
         EventQueue& queue;
         Registry& registry;
         Trace& trace;
+        Meter& meter;
     };
 
     explicit Control(const World& world);
@@ -45,6 +48,8 @@ public:
     void post(Note& note) noexcept;
     // Says that something it looks at has changed.
     void wake() noexcept { signal_.notify(); }
+    // Says that a request was given another pace.
+    void retune() noexcept { retuned_ = true; }
 
     std::uint64_t bytes_in_use() const noexcept { return loader_.bytes_in_use(); }
 
@@ -71,19 +76,30 @@ private:
 
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;
+    void unparked(const Job& job, Stream& stream) noexcept;
+    void parked(Stream& stream) noexcept;
     void stepped(Stream& stream, const sotto_work& work, const Heard& heard);
     void answered(Stream& stream, std::string response) noexcept;
     bool start_job();
     bool start_closing();
-    std::unique_ptr<Job> job_of(ModelEntry& entry) const;
-    std::unique_ptr<Job> job_of(const Slice& slice) const;
+    std::unique_ptr<Job> job_of(ModelEntry& entry);
+    std::unique_ptr<Job> job_of(const Slice& slice);
     void begin(std::unique_ptr<Job> job) noexcept;
     void look_ahead() noexcept;
     void hold_back() noexcept;
+    void learn(const Job& job) noexcept;
+    void note(const Job& job) noexcept;
+    void rest_after(const Job& job) noexcept;
+    void take_frames() noexcept;
+    void take_paces() noexcept;
+    void show() noexcept;
+    sotto_mode mode() const noexcept { return world_.settings.mode.load(); }
+    bool comes_first() const noexcept { return mode() == SOTTO_MODE_PRIORITIZE_COMPUTE; }
     ThreadClass thread_class() const noexcept;
     Limits limits() const noexcept;
-    std::uint32_t threads() const noexcept;
-    void retune() noexcept;
+    std::uint32_t threads_for(ModelEntry& entry) noexcept;
+    double share() const noexcept;
+    bool is_gated(std::uint32_t threads) const noexcept;
 
     Stream* find_stream(const Slot& slot) noexcept;
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
@@ -95,9 +111,14 @@ private:
     Signal signal_;
     MpscQueue<Note> notes_;
     Teller teller_;
-    std::unique_ptr<Scheduler> scheduler_;
+    Scheduler scheduler_;
     std::vector<std::unique_ptr<Stream>> streams_;
-    float target_tps_;
+    Frames::Reader frames_;
+    Share share_;
+    std::int64_t rest_until_ = 0; // no step begins before
+    std::int64_t shown_ = 0;      // when figures were shown last
+    bool changed_ = false;        // since then
+    std::atomic<bool> retuned_{false};
 
     std::unique_ptr<Job> job_;  // under way, or null
     std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams

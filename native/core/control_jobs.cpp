@@ -4,54 +4,40 @@
 
 #include "base/attempt.hpp"
 #include "core/control.hpp"
-#include "platform/thread.hpp"
 
 namespace sotto {
 namespace {
 
+std::uint32_t sum(const Job& job, std::uint32_t sotto_work::* what) noexcept {
+    std::uint32_t all = 0;
+    for (const auto& work : job.work) {
+        all += work.*what;
+    }
+    return all;
+}
+
 sotto_slice slice_of(const Job& job) noexcept {
+    constexpr float kMillisecond = 1e6F;
     sotto_slice slice{};
     slice.begin_ns = static_cast<std::uint64_t>(job.began);
     slice.end_ns = static_cast<std::uint64_t>(job.ended);
     slice.streams = static_cast<std::uint32_t>(job.streams.size());
-    slice.threads = job.opens ? 1 : job.threads;
     slice.mode = job.mode;
-    for (const auto& work : job.work) {
-        slice.prompt_tokens += work.evaluated;
-        slice.generated_tokens += work.generated;
-    }
-    slice.kind = job.opens                 ? SOTTO_SLICE_OPEN
+    slice.prompt_tokens = sum(job, &sotto_work::evaluated);
+    slice.generated_tokens = sum(job, &sotto_work::generated);
+    slice.predicted_ms = static_cast<float>(job.predicted) / kMillisecond;
+    slice.limit_ms = static_cast<float>(job.limit) / kMillisecond;
+    slice.share = job.share;
+    slice.frame_phase = job.phase;
+    const bool steps = !job.opens && !job.unparks;
+    slice.threads = steps ? job.threads : 1;
+    slice.kind = !steps                    ? SOTTO_SLICE_OPEN
                  : slice.prompt_tokens > 0 ? SOTTO_SLICE_PROMPT
                                            : SOTTO_SLICE_DECODE;
     return slice;
 }
 
 } // namespace
-
-ThreadClass Control::thread_class() const noexcept {
-    const bool first = world_.settings.mode.load() == SOTTO_MODE_PRIORITIZE_COMPUTE;
-    return first ? ThreadClass::normal : ThreadClass::idle;
-}
-Limits Control::limits() const noexcept {
-    switch (world_.settings.mode.load()) {
-    case SOTTO_MODE_PRIORITIZE_COMPUTE:
-        return {.prompt_tokens = 512};
-    case SOTTO_MODE_PRIORITIZE_GRAPHICS:
-        return {.prompt_tokens = 32};
-    default:
-        return {.prompt_tokens = 128};
-    }
-}
-
-std::uint32_t Control::threads() const noexcept {
-    const auto cores = usable_cores();
-    const auto most = world_.hooks.threads.compute_threads;
-    const auto busy = world_.settings.mode.load() == SOTTO_MODE_PRIORITIZE_COMPUTE
-                          ? 0
-                          : world_.frames.busy_cores(world_.clock.now());
-    const auto free = cores > busy ? cores - busy : 1;
-    return most == 0 ? free : std::min(most, free);
-}
 
 // Throws before anything has begun, or not at all.
 bool Control::start_job() {
@@ -61,11 +47,11 @@ bool Control::start_job() {
     if (start_closing()) {
         return true;
     }
-    if (streams_.empty()) {
+    if (streams_.empty() || world_.clock.now() < rest_until_) {
         return false;
     }
     compute_.prepare(thread_class());
-    const auto slice = scheduler_->next(world_.clock.now(), limits());
+    const auto slice = scheduler_.next(world_.clock.now(), limits());
     if (slice.kind == Slice::Kind::none) {
         return false;
     }
@@ -88,16 +74,18 @@ bool Control::start_closing() {
     return false;
 }
 
-std::unique_ptr<Job> Control::job_of(ModelEntry& entry) const {
+std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     auto job = std::make_unique<Job>();
     job->entry = &entry;
     job->thread_class = thread_class();
-    job->threads = threads();
-    job->mode = world_.settings.mode.load();
+    job->threads = threads_for(entry);
+    job->gated = is_gated(job->threads);
+    job->mode = mode();
+    job->share = static_cast<float>(share());
     return job;
 }
 
-std::unique_ptr<Job> Control::job_of(const Slice& slice) const {
+std::unique_ptr<Job> Control::job_of(const Slice& slice) {
     auto& entry = slice.entry();
     auto job = job_of(entry);
     for (const auto& share : slice.shares) {
@@ -111,14 +99,25 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) const {
     }
     job->heard.resize(job->work.size());
     job->failures.resize(job->work.size());
-    if (slice.kind == Slice::Kind::open) {
+    entry.costs.prepare(job->threads);
+    job->load = slice.load;
+    job->limit = slice.limit;
+    job->predicted = entry.costs.predict(job->threads, slice.load);
+    if (slice.kind == Slice::Kind::open || slice.kind == Slice::Kind::unpark) {
         const auto& stream = *job->streams.front();
-        job->opens = true;
+        job->opens = slice.kind == Slice::Kind::open;
+        job->unparks = !job->opens;
         job->op = stream.reply->op;
         job->body = &stream.reply->body;
         job->index = stream.index;
         job->path = &stream.reply->prompted.path;
-        entry.closing.reserve(entry.closing.size() + entry.open_streams + 1); // so that retire() cannot fail
+        job->flags = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? SOTTO_STREAM_ALONE : 0;
+        entry.closing.reserve(entry.closing.size() + streams_.size()); // so that retire() cannot fail
+        if (slice.parks != nullptr) {                                  // nothing throws from here on
+            job->parks = slice.parks;
+            slice.parks->busy = true;
+            --entry.open_streams;
+        }
         ++entry.open_streams;
     }
     return job;
@@ -137,15 +136,17 @@ void Control::begin(std::unique_ptr<Job> job) noexcept {
 void Control::look_ahead() noexcept {
     const auto closes = [](const auto& entry) { return !entry->closing.empty(); };
     const auto& entries = world_.registry.entries();
-    const bool steps = job_ != nullptr && !job_->opens && !job_->work.empty();
-    if (!steps || std::any_of(entries.begin(), entries.end(), closes) ||
-        !scheduler_->goes_on(world_.clock.now())) {
+    const bool steps = job_ != nullptr && !job_->opens && !job_->unparks && !job_->work.empty();
+    if (!steps || next_ != nullptr || std::any_of(entries.begin(), entries.end(), closes) || share() < 1 ||
+        world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) || !scheduler_.goes_on(world_.clock.now())) {
         return;
     }
     const auto body = [&] {
-        Slice slice{Slice::Kind::step, {}};
+        Slice slice;
+        slice.kind = Slice::Kind::step;
         for (Stream* stream : job_->streams) {
             slice.shares.push_back({stream, 0});
+            slice.load.add_answer(stream->context() + 1);
         }
         next_ = job_of(slice);
         next_->thread_class = job_->thread_class;
@@ -170,10 +171,13 @@ bool Control::take_job_back() noexcept {
     } else {
         hold_back();
     }
-    if (world_.trace.is_kept() && !job->streams.empty()) {
-        world_.trace.add(slice_of(*job));
-    }
+    note(*job);
+    learn(*job);
+    rest_after(*job);
     job->entry->open_streams -= static_cast<std::uint32_t>(job->closing.size());
+    if (job->parks != nullptr) {
+        parked(*job->parks);
+    }
     for (Stream* stream : job->streams) {
         stream->busy = job_ != nullptr;
     }
@@ -181,6 +185,8 @@ bool Control::take_job_back() noexcept {
         Stream& stream = *job->streams[i];
         if (job->opens) {
             opened(*job, stream);
+        } else if (job->unparks) {
+            unparked(*job, stream);
         } else if (stream.state == Stream::State::over) {
             retire(stream);
         } else if (const auto& failure = job->failure ? job->failure : job->failures[i]) {
@@ -194,6 +200,88 @@ bool Control::take_job_back() noexcept {
     }
     look_ahead();
     return true;
+}
+
+// For those who look at what was done.
+void Control::note(const Job& job) noexcept {
+    if (job.streams.empty()) {
+        return; // it closed streams
+    }
+    const bool steps = !job.opens && !job.unparks;
+    world_.meter.did({
+        .began = job.began,
+        .ended = job.ended,
+        .gated = job.gated_ns,
+        .prompt = sum(job, &sotto_work::evaluated),
+        .generated = sum(job, &sotto_work::generated),
+        .steps = steps,
+    });
+    if (!world_.trace.is_kept()) {
+        return;
+    }
+    for (std::uint32_t i = 0; i < job.waited; ++i) {
+        auto wait = slice_of(job);
+        wait.kind = SOTTO_SLICE_GATE;
+        wait.begin_ns = static_cast<std::uint64_t>(job.waits[i].begin);
+        wait.end_ns = static_cast<std::uint64_t>(job.waits[i].end);
+        wait.prompt_tokens = wait.generated_tokens = 0;
+        wait.predicted_ms = wait.limit_ms = 0;
+        world_.trace.add(wait);
+    }
+    world_.trace.add(slice_of(job));
+}
+
+// What a step took tells what the next ones will, and on how many threads they go best.
+void Control::learn(const Job& job) noexcept {
+    if (job.work.empty() || job.opens || job.unparks || job.failure || job.abort.load()) {
+        return;
+    }
+    StepLoad load;
+    for (std::size_t i = 0; i < job.work.size(); ++i) {
+        const auto& work = job.work[i];
+        if (work.evaluated > 0) {
+            load.add_prompt(work.evaluated, job.streams[i]->context());
+        } else if (work.generated > 0) {
+            load.add_answer(job.streams[i]->context());
+        }
+    }
+    auto& entry = *job.entry;
+    const auto took = job.ended - job.began - job.gated_ns;
+    const auto usual = entry.costs.predict(entry.thread_count.settled(), load);
+    entry.thread_count.stepped(job.threads, took, usual, job.ended);
+    entry.costs.learn(job.threads, load, took);
+}
+
+// Between steps models rest, so that they have no more than their share.
+void Control::rest_after(const Job& job) noexcept {
+    constexpr double kLongest = 200'000'000;
+    const double part = share();
+    if (part >= 1 || job.work.empty() || job.opens || job.unparks) {
+        return;
+    }
+    const auto took = static_cast<double>(job.ended - job.began);
+    rest_until_ = job.ended + static_cast<std::int64_t>(std::min(took * (1 - part) / part, kLongest));
+}
+
+void Control::parked(Stream& stream) noexcept {
+    stream.busy = false;
+    if (stream.state == Stream::State::over) {
+        ++stream.entry.open_streams; // it is closed like any other
+        retire(stream);
+    } else {
+        stream.state = Stream::State::parked;
+    }
+}
+
+void Control::unparked(const Job& job, Stream& stream) noexcept {
+    if (stream.state == Stream::State::over) {
+        retire(stream);
+        return;
+    }
+    stream.unparked(job.unparked);
+    if (job.failure) {
+        fail(stream, job.failure.status, job.failure.why);
+    }
 }
 
 void Control::opened(Job& job, Stream& stream) noexcept {
@@ -212,11 +300,16 @@ void Control::opened(Job& job, Stream& stream) noexcept {
             [&] { stream.opened(job.opened, world_.clock.now()); },
             [&](sotto_status status, const char* why) { fail(stream, status, why); }
         );
+        world_.meter.remembered(stream.counts().cached);
     }
 }
 
 void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard) {
+    const bool first = stream.counts().generated == 0 && work.generated != 0;
     stream.stepped(work.remaining, work.generated != 0, world_.clock.now());
+    if (first) {
+        world_.meter.began(stream.counts().first_token_ms);
+    }
     if (stream.reply->op == SOTTO_OP_SAVE) {
         if (heard.last) {
             answered(stream, std::move(stream.saved));
@@ -226,6 +319,9 @@ void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard
     teller_.heard(stream, heard);
     if (heard.last) {
         teller_.finished(stream, heard);
+        if (stream.reply->over) {
+            world_.meter.ended(SOTTO_OK);
+        }
         conclude(stream);
     }
 }
@@ -234,6 +330,7 @@ void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard
 void Control::answered(Stream& stream, std::string response) noexcept {
     stream.reply->over = true;
     teller_.answered(stream.reply->slot, std::move(response));
+    world_.meter.ended(SOTTO_OK);
     conclude(stream);
 }
 
@@ -243,6 +340,7 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
     if (std::exchange(reply->over, true)) {
         return;
     }
+    world_.meter.ended(status);
     if (reply->prompted.answers == 1) { // thousands may end at once
         teller_.done(reply->slot, status, why, stream.counts().generated);
         conclude(stream);
@@ -260,24 +358,30 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
 
 // The host has heard the last of it.
 void Control::conclude(Stream& stream) noexcept {
+    if (stream.state == Stream::State::parked && !stream.busy) {
+        ++stream.entry.open_streams; // until it is closed
+    }
     stream.state = Stream::State::over;
-    scheduler_->remove(stream);
+    scheduler_.remove(stream);
     retire(stream);
 }
 
 // Gives back what a stream that is over still holds. Is that in a job, the job is told to end, once
 // nobody wants it any more.
 void Control::retire(Stream& stream) noexcept {
-    if (stream.busy) {
-        const auto over = [](const Stream* other) { return other->state == Stream::State::over; };
-        const bool unwanted = std::all_of(job_->streams.begin(), job_->streams.end(), over);
+    if (!stream.busy) {
+        if (stream.handle != nullptr) {
+            stream.entry.closing.push_back(std::exchange(stream.handle, nullptr));
+        }
+        return;
+    }
+    const auto over = [](const Stream* other) { return other->state == Stream::State::over; };
+    if (std::all_of(job_->streams.begin(), job_->streams.end(), over)) {
         for (Job* job : {job_.get(), next_.get()}) {
             if (job != nullptr) {
-                job->abort = unwanted;
+                compute_.abort(*job);
             }
         }
-    } else if (stream.handle != nullptr) {
-        stream.entry.closing.push_back(std::exchange(stream.handle, nullptr));
     }
 }
 
@@ -285,15 +389,6 @@ void Control::sweep() noexcept {
     std::erase_if(streams_, [](const auto& stream) {
         return stream->state == Stream::State::over && !stream->busy;
     });
-}
-
-void Control::retune() noexcept {
-    const auto target = world_.settings.target_tps.load();
-    if (target != std::exchange(target_tps_, target)) {
-        for (const auto& stream : streams_) {
-            stream->retune(target, world_.clock.now());
-        }
-    }
 }
 
 } // namespace sotto

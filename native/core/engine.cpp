@@ -12,8 +12,23 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
+// Waits until it is told, until a deadline, or so many nanoseconds.
+void wait_until(Signal& signal, std::uint32_t seen, std::int64_t deadline, std::int64_t at_most) noexcept {
+    const auto now = system_clock().now();
+    const auto due = at_most < kNever - now ? now + std::max<std::int64_t>(at_most, 0) : kNever;
+    system_clock().wait(signal, seen, std::min(deadline, due));
+}
+
 std::int64_t deadline_after(std::int32_t timeout_ms) noexcept {
     return timeout_ms < 0 ? kNever : system_clock().now() + timeout_ms * kMillisecond;
+}
+
+const Settings& with(Settings& settings, const EngineOptions& options) noexcept {
+    settings.mode = options.mode;
+    settings.vram_budget = options.vram_budget;
+    settings.target_tps = options.target_tps;
+    settings.flags = options.flags;
+    return settings;
 }
 
 const char* name_of(sotto_mode mode) noexcept {
@@ -32,10 +47,22 @@ const char* name_of(sotto_mode mode) noexcept {
 Engine::Engine(EngineOptions options)
     : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
       trace_(options.trace), modules_(std::move(options.module_dir), hooks_.log),
-      control_({hooks_, settings_, device_, frames_, *clock_, modules_, table_, queue_, registry_, trace_}) {
-    settings_.mode = options.mode;
-    settings_.vram_budget = options.vram_budget;
-    set_target_tps(options.target_tps);
+      control_(
+          {hooks_,
+           with(settings_, options),
+           device_,
+           frames_,
+           *clock_,
+           modules_,
+           table_,
+           queue_,
+           registry_,
+           trace_,
+           meter_}
+      ) {
+    if (options.max_requests != 0) {
+        table_.set_most(options.max_requests);
+    }
 }
 
 sotto_request Engine::submit(Asked asked) {
@@ -43,7 +70,7 @@ sotto_request Engine::submit(Asked asked) {
     if (slot == nullptr) {
         throw Error(
             SOTTO_ERROR_BUSY,
-            std::to_string(RequestTable::kMost) + " requests are live; take the events of some first"
+            std::to_string(table_.most()) + " requests are live; take the events of some first"
         );
     }
     const auto id = slot->id.load();
@@ -92,13 +119,15 @@ sotto_status Engine::wait(std::int32_t timeout_ms) noexcept {
         if (closed_.load()) {
             return SOTTO_ERROR_CANCELLED;
         }
-        if (!queue_.empty()) {
+        auto due = kNever;
+        const auto now = clock_->now();
+        if (queue_.has(now, due)) {
             return SOTTO_OK;
         }
         if (deadline <= system_clock().now()) {
             return SOTTO_EMPTY;
         }
-        system_clock().wait(queue_.arrived(), seen, deadline);
+        wait_until(queue_.arrived(), seen, deadline, due == kNever ? kNever : due - now);
     }
 }
 
@@ -134,14 +163,23 @@ sotto_status Engine::take_private(Slot& slot, std::int64_t deadline, std::unique
         if (slot.dropped.load() || closed_.load()) {
             return SOTTO_ERROR_CANCELLED;
         }
-        event.reset(slot.events.pop());
+        MpscQueue<Event> unwanted;
+        while (Event* come = slot.events.pop()) {
+            slot.release.admit(come, unwanted);
+        }
+        while (Event* left = unwanted.pop()) {
+            delete left;
+        }
+        const auto now = clock_->now();
+        event.reset(slot.release.next(now));
         if (event != nullptr) {
             return SOTTO_OK;
         }
         if (deadline <= system_clock().now()) {
             return SOTTO_EMPTY;
         }
-        system_clock().wait(slot.arrived, seen, deadline);
+        const auto due = slot.release.wake();
+        wait_until(slot.arrived, seen, deadline, due == kNever ? kNever : due - now);
     }
 }
 
@@ -151,7 +189,35 @@ void Engine::set_mode(sotto_mode mode) noexcept {
 
 void Engine::set_target_tps(float tps) noexcept {
     settings_.target_tps = tps;
+    retuned();
+}
+
+sotto_status Engine::set_request_tps(sotto_request id, float tps) noexcept {
+    Slot* slot = table_.acquire(id);
+    if (slot == nullptr) {
+        return SOTTO_EMPTY;
+    }
+    const bool live = !slot->ended.load();
+    slot->target_tps.store(tps, std::memory_order_relaxed);
+    table_.release(*slot);
+    control_.retune();
+    retuned();
+    return live ? SOTTO_OK : SOTTO_EMPTY;
+}
+
+// Those who wait for events look again when they are due.
+void Engine::retuned() noexcept {
     control_.wake();
+    queue_.arrived().notify();
+    table_.wake_all();
+}
+
+sotto_stats Engine::stats() noexcept {
+    auto stats = meter_.read(frames_, clock_->now());
+    stats.mode = settings_.mode.load();
+    stats.live = table_.live();
+    stats.bytes_in_use = control_.bytes_in_use();
+    return stats;
 }
 
 void Engine::close() noexcept {

@@ -8,8 +8,9 @@
 #include <string_view>
 
 #include "core/control.hpp"
-#include "core/event.hpp"
+#include "core/event_queue.hpp"
 #include "core/frame.hpp"
+#include "core/meter.hpp"
 #include "core/registry.hpp"
 #include "core/request_table.hpp"
 #include "core/settings.hpp"
@@ -36,6 +37,10 @@ public:
     void set_mode(sotto_mode mode) noexcept;
     void set_vram_budget(std::uint64_t bytes) noexcept { settings_.vram_budget = bytes; }
     void set_target_tps(float tps) noexcept;
+    // As sotto_engine_set_request_tps().
+    sotto_status set_request_tps(sotto_request id, float tps) noexcept;
+    // Its figures. Never waits.
+    sotto_stats stats() noexcept;
     void add_backend(const sotto_backend& table) { modules_.add(table); }
     Frames& frames() noexcept { return frames_; }
     Trace& trace() noexcept { return trace_; }
@@ -48,6 +53,7 @@ public:
     void close() noexcept;
 
 private:
+    void retuned() noexcept;
     sotto_status take_private(Slot& slot, std::int64_t deadline, std::unique_ptr<Event>& event);
 
     const std::string device_;
@@ -56,6 +62,7 @@ private:
     Settings settings_;
     Frames frames_;
     Trace trace_;
+    Meter meter_;
     RequestTable table_;
     EventQueue queue_;
     Registry registry_;

@@ -9,11 +9,17 @@
 #include <sotto/request.h>
 
 #include "base/mpsc_queue.hpp"
-#include "platform/signal.hpp"
+#include "platform/clock.hpp"
 
 namespace sotto {
 
+struct Lane;
+struct Lanes;
+
 struct Event : MpscNode {
+    Event();
+    ~Event();
+
     sotto_event_kind kind = 0;
     sotto_request request = 0;
     std::uint64_t user = 0;
@@ -23,46 +29,12 @@ struct Event : MpscNode {
     std::uint32_t tokens = 0;
     float progress = 0;
     std::uint32_t index = 0;
-};
 
-// The control thread pushes; the host takes, and allocates and frees nothing: events that it has
-// seen go back to the control thread, which frees them.
-class EventQueue {
-public:
-    ~EventQueue();
-
-    void push(std::unique_ptr<Event> event) noexcept;
-
-    // Hands the oldest event to `use`; it stays until the next call. False when there is none, or
-    // while another thread is in here.
-    template <typename Use>
-    bool take(Use&& use) noexcept {
-        if (taking_.test_and_set(std::memory_order_acquire)) {
-            return false;
-        }
-        const Event* event = next();
-        if (event != nullptr) {
-            use(*event);
-        }
-        taking_.clear(std::memory_order_release);
-        return event != nullptr;
-    }
-
-    // Frees what the host has seen. The control thread's.
-    void recycle() noexcept;
-
-    bool empty() const noexcept { return waiting_.load(std::memory_order_seq_cst) <= 0; }
-    Signal& arrived() noexcept { return arrived_; }
-
-private:
-    const Event* next() noexcept; // taking_ is held
-
-    MpscQueue<Event> ready_;
-    MpscQueue<Event> seen_;
-    Signal arrived_;
-    std::atomic<std::int64_t> waiting_{0}; // pushed and not taken; below 0 for a moment
-    std::atomic_flag taking_;
-    Event* current_ = nullptr; // guarded by taking_
+    std::int64_t made_ns = 0;
+    Lane* lane = nullptr;         // in which it waits until it is due; none: it does not
+    Lanes* of = nullptr;          // its request's
+    std::unique_ptr<Lanes> lanes; // of a request's last event: those same
+    Event* after = nullptr;       // in the list that it is in
 };
 
 } // namespace sotto

@@ -1,68 +1,91 @@
 // What the game says about its frames. Written by the game's threads, read by ours.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 namespace sotto {
 
+// The game's work on one frame.
+struct Frame {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t period = 0; // 0: not known
+    bool missed = false;     // it took longer than the period, or came a period late
+};
+
+// Calls may come out of order, doubled, from several threads, or not at all: what cannot be is left out.
 class Frames {
 public:
     struct Report {
         std::uint64_t begun = 0;
         std::uint64_t ended = 0;
+        std::uint64_t missed = 0;
         std::uint64_t period_ns = 0;
         float busy_ms = 0;
         float gpu_ms = 0;
     };
 
-    void begin(std::int64_t time, std::uint32_t busy_cores, std::uint64_t period_ns) noexcept {
-        busy_cores_.store(busy_cores == 0 ? 1 : busy_cores, std::memory_order_relaxed);
-        period_ns_.store(period_ns, std::memory_order_relaxed);
-        began_.store(time, std::memory_order_relaxed);
-        begun_.fetch_add(1, std::memory_order_relaxed);
-        last_.store(time, std::memory_order_release);
-    }
-
-    void end(std::int64_t time, float busy_ms, float gpu_ms) noexcept {
-        constexpr float kMillisecond = 1e6F;
-        const auto began = began_.load(std::memory_order_relaxed);
-        if (busy_ms == 0 && began != 0 && time > began) {
-            busy_ms = static_cast<float>(time - began) / kMillisecond;
-        }
-        busy_ms_.store(busy_ms, std::memory_order_relaxed);
-        gpu_ms_.store(gpu_ms, std::memory_order_relaxed);
-        ended_.fetch_add(1, std::memory_order_relaxed);
-        last_.store(time, std::memory_order_release);
-    }
+    void begin(std::int64_t time, std::uint32_t busy_cores, std::uint64_t period_ns) noexcept;
+    void end(std::int64_t time, float busy_ms, float gpu_ms) noexcept;
 
     // How many cores the game keeps busy. A game that said nothing, or nothing for a second, has one
     // thread that matters.
-    std::uint32_t busy_cores(std::int64_t now) const noexcept {
-        constexpr std::int64_t kStale = 1'000'000'000;
-        const auto last = last_.load(std::memory_order_acquire);
-        return last != 0 && now - last < kStale ? busy_cores_.load(std::memory_order_relaxed) : 1;
-    }
+    std::uint32_t busy_cores(std::int64_t now) const noexcept;
+    // Whether frames were reported within the last second.
+    bool are_told(std::int64_t now) const noexcept;
 
-    Report report() const noexcept {
-        return {
-            .begun = begun_.load(std::memory_order_relaxed),
-            .ended = ended_.load(std::memory_order_relaxed),
-            .period_ns = period_ns_.load(std::memory_order_relaxed),
-            .busy_ms = busy_ms_.load(std::memory_order_relaxed),
-            .gpu_ms = gpu_ms_.load(std::memory_order_relaxed),
-        };
-    }
+    // Whether the game works on a frame, as far as it said.
+    bool in_work(std::int64_t now) const noexcept;
+    // About when that work will be done.
+    std::int64_t work_ends() const noexcept;
+    // Where in the frame that moment is, 0 to 1; below 0: there are no frames, or none of a known period.
+    float phase(std::int64_t now) const noexcept;
+
+    Report report() const noexcept;
+
+    // The work on the last frames, in milliseconds. How many those are.
+    static constexpr std::size_t kShown = 128;
+    std::size_t last(std::array<float, kShown>& work) const noexcept;
+
+    // Reads frames that are over, oldest first. Whoever reads too late misses some.
+    class Reader {
+    public:
+        bool next(const Frames& frames, Frame& frame) noexcept;
+
+    private:
+        std::uint64_t read_ = 0;
+    };
 
 private:
+    static constexpr std::uint64_t kKept = 256;
+    static constexpr std::int64_t kStale = 1'000'000'000;
+
+    struct Kept {
+        std::atomic<std::uint64_t> count{0}; // how many came before it, and one; 0 while it is written
+        std::atomic<std::int64_t> begin{0};
+        std::atomic<std::int64_t> end{0};
+        std::atomic<std::int64_t> period{0};
+        std::atomic<bool> missed{false};
+    };
+
+    void keep(const Frame& frame) noexcept;
+
     std::atomic<std::int64_t> last_{0};
-    std::atomic<std::int64_t> began_{0};
+    std::atomic<std::int64_t> began_{0};    // the last frame
+    std::atomic<std::int64_t> working_{0};  // since when, or 0
+    std::atomic<std::int64_t> usual_ns_{0}; // length of a frame's work
     std::atomic<std::uint64_t> begun_{0};
     std::atomic<std::uint64_t> ended_{0};
+    std::atomic<std::uint64_t> missed_{0};
     std::atomic<std::uint64_t> period_ns_{0};
+    std::atomic<bool> late_{false}; // the frame under way began a period late
     std::atomic<std::uint32_t> busy_cores_{1};
     std::atomic<float> busy_ms_{0};
     std::atomic<float> gpu_ms_{0};
+    std::array<Kept, kKept> kept_;
+    std::atomic<std::uint64_t> written_{0};
 };
 
 } // namespace sotto

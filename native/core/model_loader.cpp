@@ -5,6 +5,7 @@
 
 #include "base/attempt.hpp"
 #include "platform/dynlib.hpp"
+#include "platform/thread.hpp"
 #include "text/json_reader.hpp"
 
 namespace sotto {
@@ -64,12 +65,33 @@ void ModelLoader::work() {
     for (;;) {
         const auto seen = wake_.value();
         if (ModelEntry* entry = tasks_.pop()) {
-            run(*entry);
+            run_aside(*entry);
         } else if (stopping_.load()) {
             return;
         } else {
             wake_.wait(seen, -1);
         }
+    }
+}
+
+// Where the game comes first, on a thread of the idle class: to load is to compute for seconds. A thread of
+// its own for each, as there is no way back.
+void ModelLoader::run_aside(ModelEntry& entry) noexcept {
+    if (entry.model != nullptr || settings_.mode.load() == SOTTO_MODE_PRIORITIZE_COMPUTE) {
+        run(entry);
+        return;
+    }
+    std::thread aside;
+    const auto start = [&] {
+        aside = std::thread([&] {
+            hooks_.thread_started("load");
+            set_thread_class(ThreadClass::idle);
+            run(entry);
+        });
+    };
+    attempt(start, [&](sotto_status, const char*) { run(entry); }); // there is no thread to be had
+    if (aside.joinable()) {
+        aside.join();
     }
 }
 

@@ -43,6 +43,7 @@ private:
     static std::int32_t SOTTO_CALL on_progress(void* context, float progress);
 
     void work();
+    void run_aside(ModelEntry& entry) noexcept;
     void run(ModelEntry& entry) noexcept;
     std::unique_ptr<Model> open(ModelEntry& entry);
     void check_budget(const ModelEntry& entry, const ModelInfo& info) const;

@@ -15,6 +15,7 @@ sotto_request new_name(std::uint32_t index) noexcept {
 }
 
 void reset(Slot& slot) noexcept {
+    slot.release.clear();
     while (Event* event = slot.events.pop()) {
         delete event;
     }
@@ -38,16 +39,28 @@ RequestTable::~RequestTable() {
 
 Slot* RequestTable::add(Asked asked, std::int64_t now) {
     auto done = std::make_unique<Event>();
-    Slot* slot = take_free();
-    if (slot == nullptr) {
+    struct Count { // taken back where nothing comes of it
+        std::atomic<std::uint32_t>& live;
+        const std::uint32_t before = live.fetch_add(1, std::memory_order_relaxed);
+        bool kept = false;
+        ~Count() {
+            if (!kept) {
+                live.fetch_sub(1, std::memory_order_relaxed);
+            }
+        }
+    } count{live_};
+    Slot* slot = count.before < most_ ? take_free() : nullptr;
+    if (slot == nullptr && count.before < most_) {
         slot = make_fresh();
     }
     if (slot == nullptr) {
         return nullptr;
     }
+    count.kept = true;
     slot->asked = std::move(asked);
     slot->done = std::move(done);
     slot->submitted_ns = now;
+    slot->target_tps.store(slot->asked.target_tps, std::memory_order_relaxed);
     slot->submit.kind = Note::Kind::submit;
     slot->cancel.kind = Note::Kind::cancel;
     slot->submit.slot = slot->cancel.slot = slot;
@@ -78,6 +91,7 @@ Slot* RequestTable::acquire(sotto_request id) noexcept {
 void RequestTable::release(Slot& slot) noexcept {
     if (slot.refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         reset(slot);
+        live_.fetch_sub(1, std::memory_order_relaxed);
         put_free(slot);
     }
 }

@@ -10,8 +10,7 @@
 #include <sotto/model.h>
 
 #include "base/mpsc_queue.hpp"
-#include "core/event.hpp"
-#include "platform/clock.hpp"
+#include "core/release.hpp"
 
 namespace sotto {
 
@@ -31,6 +30,8 @@ struct Asked {
     std::uint64_t user = 0;
     sotto_request_flags flags = 0;
     float target_tps = 0;
+    sotto_priority priority = SOTTO_PRIORITY_NORMAL;
+    std::int64_t deadline_ns = 0; // 0: none
 };
 
 // A note for the control thread about one slot.
@@ -53,6 +54,7 @@ struct Slot {
     Asked asked;                 // read by the control thread alone once submitted
     std::unique_ptr<Event> done; // made beforehand, so that a request can end without memory
     std::int64_t submitted_ns = 0;
+    std::atomic<float> target_tps{0}; // of its own; 0: the engine's
     Note submit;
     Note cancel;
     std::atomic<bool> cancel_noted{false}; // whether `cancel` is on its way
@@ -61,6 +63,7 @@ struct Slot {
 
     // Of a private request:
     MpscQueue<Event> events;
+    Release release; // guarded by `taking`
     Signal arrived;
     std::atomic_flag taking;
     std::atomic<bool> over{false};    // the host took the last event
@@ -75,8 +78,13 @@ public:
 
     ~RequestTable();
 
-    // A slot with a new name, filled. Null when as many as can be are live.
+    // A slot with a new name, filled. Null when as many as may be are live.
     Slot* add(Asked asked, std::int64_t now);
+
+    // How many are live.
+    std::uint32_t live() const noexcept { return live_.load(std::memory_order_relaxed); }
+    void set_most(std::uint32_t most) noexcept { most_ = most; }
+    std::uint32_t most() const noexcept { return most_; }
 
     // The live slot of that name, with a reference that the caller must release. Null if there is none.
     Slot* acquire(sotto_request id) noexcept;
@@ -97,6 +105,8 @@ private:
     Slot* make_fresh();
     void put_free(Slot& slot) noexcept;
 
+    std::uint32_t most_ = kMost;
+    std::atomic<std::uint32_t> live_{0};
     std::array<std::atomic<Chunk*>, kMost / kChunk> chunks_{};
     std::atomic<std::uint32_t> fresh_{0}; // slots from here on were never used
     // A stack of free slots: index + 1 in the low half, a tag against reuse in the high half.

@@ -46,6 +46,8 @@ struct EngineOptions {
     std::uint64_t vram_budget = 0;
     float target_tps = 0;
     std::uint32_t trace = 0; // slices kept
+    sotto_engine_flags flags = 0;
+    std::uint32_t max_requests = 0; // 0: as many as can be
     Hooks hooks;
     Clock* clock = &system_clock();
 };
@@ -54,6 +56,9 @@ struct Settings {
     std::atomic<sotto_mode> mode{SOTTO_MODE_BALANCE};
     std::atomic<std::uint64_t> vram_budget{0};
     std::atomic<float> target_tps{0};
+    sotto_engine_flags flags = 0;
+
+    bool is(sotto_engine_flags flag) const noexcept { return (flags & flag) != 0; }
 };
 
 } // namespace sotto

@@ -1,6 +1,7 @@
 #include "core/stream.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <utility>
 
@@ -15,24 +16,16 @@ double milliseconds(std::int64_t from, std::int64_t to) noexcept {
 } // namespace
 
 Reply::Reply(Slot& slot, Prompted asked)
-    : slot(slot), op(slot.asked.op), body(std::move(slot.asked.body)), prompted(std::move(asked)),
-      chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
+    : slot(slot), lanes(*slot.done->lanes), op(slot.asked.op), body(std::move(slot.asked.body)),
+      prompted(std::move(asked)), chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
       writer(op, slot.id.load(), prompted.model, std::time(nullptr)), said(prompted.answers),
       left(prompted.answers) {}
 
-Stream::Stream(
-    std::shared_ptr<Reply> shared, std::uint32_t index, ModelEntry& entry, float target_tps, std::int64_t now
-)
+Stream::Stream(std::shared_ptr<Reply> shared, std::uint32_t index, ModelEntry& entry, std::int64_t now)
     : reply(std::move(shared)), index(index), at_once(is_at_once(reply->op)), entry(entry),
-      answer(reply->prompted), own_tps_(reply->slot.asked.target_tps) {
-    pacer.set_rate(own_tps_ > 0 ? own_tps_ : target_tps, now);
-}
-
-void Stream::retune(float target_tps, std::int64_t now) noexcept {
-    if (own_tps_ == 0) {
-        pacer.set_rate(target_tps, now);
-    }
-}
+      priority(reply->slot.asked.priority),
+      deadline(reply->slot.asked.deadline_ns == 0 ? kNever : reply->slot.asked.deadline_ns),
+      arrived(reply->slot.id.load(std::memory_order_relaxed)), served_at(now), answer(reply->prompted) {}
 
 void Stream::opened(const StreamInfo& info, std::int64_t now) {
     answer.opened(info.stops, info.parsed);
@@ -52,8 +45,63 @@ void Stream::stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept 
             first_ = now;
         }
         last_ = now;
-        pacer.spoke(now);
     }
+}
+
+void Stream::unparked(std::uint32_t left) noexcept {
+    remaining = left;
+    state = remaining > 0 ? State::prompting : State::speaking;
+}
+
+std::uint32_t Stream::context() const noexcept {
+    const auto all = counts_.prompt + counts_.generated;
+    return all - std::min(all, remaining);
+}
+
+int Stream::urgency(std::int64_t now) const noexcept {
+    constexpr std::int64_t kLong = 3'000'000'000;
+    constexpr std::int64_t kVeryLong = 10'000'000'000;
+    const auto waited = now - served_at;
+    const int risen = priority + (waited > kLong ? 1 : 0) + (waited > kVeryLong ? 1 : 0);
+    return std::min<int>(risen, SOTTO_PRIORITY_FOREGROUND);
+}
+
+// A quarter of a second: enough for what comes between, and little to throw away.
+std::uint32_t Stream::most_ahead() const noexcept {
+    constexpr double kSeconds = 0.25;
+    constexpr double kLeast = 2;
+    constexpr double kMost = 16;
+    return static_cast<std::uint32_t>(std::clamp(std::ceil(pacer().rate() * kSeconds), kLeast, kMost));
+}
+
+std::uint32_t Stream::ahead() const noexcept {
+    const auto told = pacer().told();
+    return told_ - std::min(told_, told);
+}
+
+bool Stream::may_speak() const noexcept {
+    return !is_paced() || ahead() < most_ahead();
+}
+
+std::int64_t Stream::due(std::int64_t now) const noexcept {
+    constexpr std::int64_t kMillisecond = 1'000'000;
+    constexpr std::int64_t kLongest = 50 * kMillisecond;
+    if (!is_paced()) {
+        return now;
+    }
+    const auto enough = most_ahead() / 2;
+    const auto ready = ahead();
+    if (ready <= enough) {
+        return now;
+    }
+    const auto when = pacer().next() + Pacer::duration(ready - enough - 1, pacer().rate());
+    // The host does not take what is due: it will be looked at again.
+    return when > now ? when : now + std::clamp(period() / 2, kMillisecond, kLongest);
+}
+
+std::int64_t Stream::dry(std::int64_t now) const noexcept {
+    const auto ready = ahead();
+    return ready == 0 ? now : std::max(now, pacer().next()) + Pacer::duration(ready - 1, pacer().rate());
 }
 
 Counts Stream::counts() const noexcept {

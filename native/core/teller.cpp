@@ -33,13 +33,18 @@ std::unique_ptr<Event> Teller::make(Slot& slot, sotto_event_kind kind) const {
     event->kind = kind;
     event->request = slot.id.load(std::memory_order_relaxed);
     event->user = slot.asked.user;
+    event->of = slot.done->lanes.get();
     return event;
 }
 
-std::unique_ptr<Event> Teller::make(const Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const {
+// One of those that wait until they are due.
+std::unique_ptr<Event> Teller::make(Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const {
     auto event = make(stream.reply->slot, kind);
     event->tokens = tokens;
     event->index = stream.index;
+    event->lane = stream.reply->lanes.answers[stream.index].get();
+    event->made_ns = clock_.now();
+    stream.told(tokens);
     return event;
 }
 
@@ -58,6 +63,7 @@ void Teller::end(Slot& slot, sotto_status status) noexcept {
     last.request = slot.id.load(std::memory_order_relaxed);
     last.user = slot.asked.user;
     last.status = status;
+    last.of = last.lanes.get();
     slot.ended = true;
     tell(slot, std::move(slot.done));
     slot.asked.body.clear();
@@ -118,7 +124,9 @@ void Teller::finished(Stream& stream, const Heard& heard) {
         const auto untold = heard.deltas.empty() ? heard.logprobs : std::vector<std::string>();
         finish->json = reply.writer.last_chunk(stream.index, said.reason, untold, stream.counts());
         if (over && reply.prompted.include_usage) {
-            usage = make(stream, SOTTO_EVENT_USAGE, heard.tokens);
+            usage = make(slot, SOTTO_EVENT_USAGE);
+            usage->tokens = heard.tokens;
+            usage->index = stream.index;
             usage->json = reply.writer.usage_chunk(counts);
         }
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/event.hpp"
+#include "core/event_queue.hpp"
 #include "core/request_table.hpp"
 #include "core/stream.hpp"
 
@@ -14,7 +14,8 @@ namespace sotto {
 // The control thread's alone. Each event goes to the engine's queue or to the private request.
 class Teller {
 public:
-    Teller(RequestTable& table, EventQueue& queue) : table_(table), queue_(queue) {}
+    Teller(RequestTable& table, EventQueue& queue, const Clock& clock)
+        : table_(table), queue_(queue), clock_(clock) {}
 
     void accepted(Slot& slot);
     void progress(Slot& slot, float progress);
@@ -31,12 +32,13 @@ public:
 
 private:
     std::unique_ptr<Event> make(Slot& slot, sotto_event_kind kind) const;
-    std::unique_ptr<Event> make(const Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const;
+    std::unique_ptr<Event> make(Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const;
     void tell(Slot& slot, std::unique_ptr<Event> event) noexcept;
     void end(Slot& slot, sotto_status status) noexcept;
 
     RequestTable& table_;
     EventQueue& queue_;
+    const Clock& clock_;
 };
 
 } // namespace sotto

@@ -62,6 +62,7 @@ Backend::Backend(const sotto_backend& table)
     require(table.stream_open != nullptr, "stream_open");
     require(table.stream_close != nullptr, "stream_close");
     require(table.step != nullptr, "step");
+    require(table.stream_park == nullptr || table.stream_unpark != nullptr, "stream_unpark");
 }
 
 ModelInfo measure(const Backend& backend, const sotto_model_source& source) {
@@ -85,6 +86,9 @@ Model::Model(const Backend& backend, const sotto_model_source& source) : backend
         if (table.state_save == nullptr || table.state_restore == nullptr) {
             info_.fingerprint.clear();
         }
+        if (table.stream_park == nullptr) {
+            info_.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PARKABLE);
+        }
     } catch (const std::bad_alloc&) {
         table.close(table.self, handle_);
         throw;
@@ -96,13 +100,15 @@ Model::~Model() {
     table.close(table.self, handle_);
 }
 
-StreamInfo Model::open_stream(sotto_op op, std::string_view body, std::uint32_t index) {
+StreamInfo
+Model::open_stream(sotto_op op, std::string_view body, std::uint32_t index, sotto_stream_flags flags) {
     const auto& table = backend_.table();
     sotto_stream_desc desc{};
     desc.struct_size = sizeof desc;
     desc.op = op;
     desc.body = {body.data(), body.size()};
     desc.index = index;
+    desc.flags = flags;
     sotto_stream_info info{};
     info.struct_size = sizeof info;
     StreamInfo opened;
@@ -155,6 +161,19 @@ std::uint32_t Model::restore(std::string_view state) {
     sotto_str why{};
     check(table.state_restore(table.self, handle_, {state.data(), state.size()}, &tokens, &why), why);
     return tokens;
+}
+
+void Model::park(void* stream) noexcept {
+    const auto& table = backend_.table();
+    table.stream_park(table.self, handle_, stream);
+}
+
+std::uint32_t Model::unpark(void* stream) {
+    const auto& table = backend_.table();
+    std::uint32_t remaining = 0;
+    sotto_str why{};
+    check(table.stream_unpark(table.self, handle_, stream, &remaining, &why), why);
+    return remaining;
 }
 
 void Model::close_stream(void* stream) noexcept {

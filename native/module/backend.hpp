@@ -77,8 +77,13 @@ public:
     const ModelInfo& info() const noexcept { return info_; }
     const Backend& backend() const noexcept { return backend_; }
 
-    StreamInfo open_stream(sotto_op op, std::string_view body, std::uint32_t index);
+    StreamInfo
+    open_stream(sotto_op op, std::string_view body, std::uint32_t index, sotto_stream_flags flags = 0);
     void close_stream(void* stream) noexcept;
+    // Whether streams can give up their places, and get them back. Returns what must be worked through again.
+    bool can_park() const noexcept { return info_.can(SOTTO_CAPABILITY_PARKABLE); }
+    void park(void* stream) noexcept;
+    std::uint32_t unpark(void* stream);
     // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED.
     sotto_status step(const sotto_step& step);
     // What `text`, all that the stream generated so far, adds to what was read before: deltas as JSON.

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "support/game.hpp"
+#include "support/reply.hpp"
 
 using sotto::Compute;
 using sotto::Job;
@@ -34,9 +35,8 @@ public:
         compute.prepare(sotto::ThreadClass::normal);
         sotto::Prompted prompted;
         prompted.max_tokens = max_tokens;
-        stream_ = std::make_unique<Stream>(
-            std::make_shared<sotto::Reply>(*table_.add({}, kNow), std::move(prompted)), 0, entry_, 0, kNow
-        );
+        stream_ =
+            std::make_unique<Stream>(test::reply_in(table_, {}, kNow, std::move(prompted)), 0, entry_, kNow);
         const std::string body = test::chat("m", "hello");
         const auto info = entry_.model->open_stream(SOTTO_OP_CHAT, body, 0);
         stream_->handle = info.stream;
@@ -84,13 +84,14 @@ public:
 private:
     sotto::Hooks hooks_;
     sotto::Signal finished_;
+    sotto::Frames frames_;
     sotto::Backend backend_;
     sotto::RequestTable table_;
     ModelEntry entry_{sotto::Asked{}};
     std::unique_ptr<Stream> stream_;
 
 public:
-    Compute compute{hooks_, sotto::system_clock(), finished_}; // ends first
+    Compute compute{hooks_, sotto::system_clock(), frames_, finished_}; // ends first
 };
 
 std::string text(const Job& job) {

@@ -290,20 +290,23 @@ TEST_CASE("whoever asked first is answered first") {
 
 TEST_CASE("a long prompt is cut into slices, smaller where graphics come first") {
     for (const auto& [mode, most] :
-         {std::pair(SOTTO_MODE_PRIORITIZE_GRAPHICS, 32U), std::pair(SOTTO_MODE_PRIORITIZE_COMPUTE, 512U)}) {
+         {std::pair(SOTTO_MODE_PRIORITIZE_GRAPHICS, 120U), std::pair(SOTTO_MODE_PRIORITIZE_COMPUTE, 1000U)}) {
         TappedBackend backend;
         auto desc = plain_desc();
         desc.mode = mode;
         Game game(desc, backend.table());
-        game.have("npc", R"({"tokens": ["a"], "prompt_tokens": 2000})");
+        game.have("npc", R"({"tokens": ["a"], "prompt_tokens": 1000, "prompt_token_ms": 0.25})");
         game.finish(game.ask("npc", "hi"));
         std::uint32_t total = 0;
+        std::uint32_t largest = 0;
         for (const auto& step : backend.steps()) {
             REQUIRE(step.tokens.size() == 1);
             CHECK(step.tokens[0] <= most);
             CHECK((step.thread_class == SOTTO_THREAD_NORMAL) == (mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
             total += step.tokens[0];
+            largest = std::max(largest, step.tokens[0]);
         }
-        CHECK(total == 2000);
+        CHECK(total == 1000);
+        CHECK((largest > 120) == (mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
     }
 }

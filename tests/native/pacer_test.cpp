@@ -1,6 +1,7 @@
-// When tokens are due.
-#include "core/pacer.hpp"
+// When tokens may be told.
+#include "core/schedule/pacer.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -11,137 +12,164 @@ using sotto::Pacer;
 
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSecond = 1000 * kMillisecond;
 constexpr std::int64_t kYear = 365 * 86'400 * kSecond;
 constexpr std::int64_t kStart = 7 * kSecond;
+constexpr std::int64_t kUsual = 20 * kMillisecond;
 
-// The moments at which the next `count` tokens are due, each handed out `late` after it was.
-std::vector<std::int64_t> speak(Pacer& pacer, int count, std::int64_t late = 0) {
-    std::vector<std::int64_t> due;
-    for (int i = 0; i < count; ++i) {
-        due.push_back(pacer.due());
-        pacer.spoke(due.back() + late);
+// A pacer, whose tokens are all made long before they are due.
+struct Speech {
+    explicit Speech(float tps) : own(tps) {}
+
+    std::int64_t due(std::int64_t made = kStart) const { return pacer.due(told + 1, made); }
+    void tell(std::int64_t now, std::int64_t made = kStart) { pacer.tell(++told, made, now, kUsual); }
+
+    std::atomic<float> own;
+    std::atomic<float> everybodys{0};
+    Pacer pacer{own, everybodys};
+    std::uint32_t told = 0;
+};
+
+// When each of the next tokens is told by somebody who looks every `step`.
+std::vector<std::int64_t> told_at(Speech& speech, std::int64_t& now, std::int64_t until, std::int64_t step) {
+    std::vector<std::int64_t> moments;
+    for (; now < until; now += step) {
+        while (speech.due() <= now) {
+            speech.tell(now);
+            moments.push_back(now);
+        }
     }
-    return due;
-}
-
-Pacer begun(double tps) {
-    Pacer pacer;
-    pacer.set_rate(tps, kStart);
-    pacer.spoke(kStart);
-    return pacer;
+    return moments;
 }
 
 } // namespace
 
 TEST_CASE("the first token is due at once, and the schedule begins with it") {
-    Pacer pacer;
-    pacer.set_rate(10, kStart);
-    CHECK(pacer.due() < kStart);
-    pacer.spoke(kStart + 3 * kSecond);
-    CHECK(pacer.due() == kStart + 3 * kSecond + 100 * kMillisecond);
+    Speech speech(10);
+    CHECK(speech.due() < kStart);
+    speech.tell(kStart + 3 * kSecond);
+    CHECK(speech.due() == kStart + 3 * kSecond + 100 * kMillisecond);
+    CHECK(speech.pacer.told() == 1);
+    CHECK(speech.pacer.next() == speech.due());
 }
 
 TEST_CASE("token n is due n / rate seconds later, and rounding never adds up") {
-    for (const double tps : {0.1, 1.0, 3.0, 7.0, 16.0, 29.97, 1000.0}) {
-        auto pacer = begun(tps);
-        const auto due = speak(pacer, 10'000);
-        for (std::size_t n = 0; n < due.size(); ++n) {
-            const double exact = static_cast<double>(n + 1) * 1e9 / tps;
-            REQUIRE(std::abs(static_cast<double>(due[n] - kStart) - exact) < 2);
+    for (const float tps : {0.1F, 1.0F, 3.0F, 7.0F, 16.0F, 29.97F, 1000.0F}) {
+        Speech speech(tps);
+        speech.tell(kStart);
+        for (int n = 1; n <= 10'000; ++n) {
+            const double exact = n * 1e9 / static_cast<double>(tps);
+            REQUIRE(std::abs(static_cast<double>(speech.due() - kStart) - exact) < 2);
+            speech.tell(speech.due());
         }
     }
 }
 
-TEST_CASE("a token that comes late does not move those after it") {
-    auto pacer = begun(10);
-    const auto due = speak(pacer, 50, 90 * kMillisecond);
-    for (std::size_t n = 0; n < due.size(); ++n) {
-        REQUIRE(due[n] == kStart + static_cast<std::int64_t>(n + 1) * 100 * kMillisecond);
+TEST_CASE("a token that is taken late does not move those after it") {
+    Speech speech(10);
+    speech.tell(kStart);
+    for (int n = 1; n <= 50; ++n) {
+        REQUIRE(speech.due() == kStart + n * 100 * kMillisecond);
+        speech.tell(speech.due() + kUsual);
     }
 }
 
-TEST_CASE("who falls more than a period behind is not owed the difference") {
-    auto pacer = begun(10);
-    const auto hitch = kStart + 5 * kSecond;
-    pacer.spoke(hitch);
-    CHECK(pacer.due() == hitch + 100 * kMillisecond);
-    CHECK(speak(pacer, 3).back() == hitch + 300 * kMillisecond);
+TEST_CASE("who takes none for a while gets what was missed at twice the rate, until it has caught up") {
+    Speech speech(10);
+    auto now = kStart;
+    told_at(speech, now, kStart + kSecond, kMillisecond);
+    now += 500 * kMillisecond;
+    const auto after = told_at(speech, now, now + 2 * kSecond, kMillisecond);
+    for (std::size_t i = 1; i < after.size(); ++i) {
+        REQUIRE(after[i] - after[i - 1] >= 50 * kMillisecond);
+    }
+    CHECK(after.back() - after.front() == doctest::Approx(1.95e9).epsilon(0.05));
+    CHECK((after.back() - kStart) % (100 * kMillisecond) < 2 * kMillisecond); // on the schedule again
+    CHECK(speech.told == 35);
 }
 
-TEST_CASE("after a hitch no more than two tokens come within a period") {
-    auto pacer = begun(10);
-    std::vector<std::int64_t> spoken;
-    for (std::int64_t now = kStart; now < kStart + 20 * kSecond; now += kMillisecond) {
-        const bool hitch = now / kSecond % 2 != 0 && now % kSecond < 730 * kMillisecond;
-        if (!hitch && pacer.due() <= now) {
-            pacer.spoke(now);
-            spoken.push_back(now);
-        }
+TEST_CASE("a host that looks rarely gets every token that is due, at every look") {
+    for (const float tps : {25.0F, 60.0F, 144.0F}) {
+        Speech speech(tps);
+        auto now = kStart;
+        told_at(speech, now, kStart + 10 * kSecond, 18 * kMillisecond);
+        CHECK(speech.told == doctest::Approx(tps * 10).epsilon(0.01));
     }
-    for (std::size_t i = 2; i < spoken.size(); ++i) {
-        REQUIRE(spoken[i] - spoken[i - 2] >= 100 * kMillisecond);
-    }
+}
+
+TEST_CASE("a token that was made more than a period late moves the schedule") {
+    Speech speech(10);
+    speech.tell(kStart);
+    const auto slow = kStart + 150 * kMillisecond; // within a period of being due
+    CHECK(speech.due(slow) == kStart + 100 * kMillisecond);
+    speech.tell(slow, slow);
+    const auto slower = kStart + 5 * kSecond;
+    CHECK(speech.due(slower) == slower);
+    speech.tell(slower, slower);
+    CHECK(speech.due() == slower + 100 * kMillisecond);
 }
 
 TEST_CASE("a new rate counts from the last token, without a burst") {
-    auto pacer = begun(1);
-    pacer.set_rate(10, kStart + 30 * kMillisecond);
-    CHECK(pacer.due() == kStart + 100 * kMillisecond);
-    pacer.spoke(kStart + 100 * kMillisecond);
-    pacer.set_rate(2, kStart + 150 * kMillisecond);
-    CHECK(pacer.due() == kStart + 600 * kMillisecond);
-    pacer.set_rate(100, kStart + 500 * kMillisecond);
-    CHECK(pacer.due() == kStart + 110 * kMillisecond);
-    pacer.spoke(kStart + 500 * kMillisecond);
-    CHECK(pacer.due() == kStart + 510 * kMillisecond);
+    Speech speech(1);
+    speech.tell(kStart);
+    speech.own = 10;
+    CHECK(speech.due() == kStart + 100 * kMillisecond);
+    speech.tell(kStart + 100 * kMillisecond);
+    speech.own = 2;
+    CHECK(speech.due() == kStart + 600 * kMillisecond);
+    speech.own = 100;
+    CHECK(speech.due() == kStart + 110 * kMillisecond);
+    speech.tell(kStart + 500 * kMillisecond); // it came long before
+    CHECK(speech.due() == kStart + 505 * kMillisecond);
 }
 
-TEST_CASE("the same rate again changes nothing") {
-    auto pacer = begun(3);
-    speak(pacer, 5);
-    const auto due = pacer.due();
-    pacer.set_rate(3, due - 1);
-    CHECK(pacer.due() == due);
+TEST_CASE("an answer without a rate of its own has everybody's") {
+    Speech speech(0);
+    speech.everybodys = 10;
+    speech.tell(kStart);
+    CHECK(speech.due() == kStart + 100 * kMillisecond);
+    speech.everybodys = 20;
+    CHECK(speech.due() == kStart + 50 * kMillisecond);
+    speech.own = 5;
+    CHECK(speech.due() == kStart + 200 * kMillisecond);
 }
 
-TEST_CASE("without a rate every token is due, and a rate that comes begins then") {
-    Pacer pacer;
+TEST_CASE("without a rate every token is due, and a rate that comes begins with the next") {
+    Speech speech(0);
     for (int i = 0; i < 5; ++i) {
-        CHECK(pacer.due() < kStart);
-        pacer.spoke(kStart + i);
+        CHECK(speech.due() < kStart);
+        speech.tell(kStart + i);
     }
-    pacer.set_rate(10, kStart + kSecond);
-    CHECK(pacer.due() == kStart + kSecond + 100 * kMillisecond);
-    pacer.set_rate(0, kStart + kSecond);
-    CHECK(pacer.due() < kStart);
+    speech.own = 10;
+    speech.tell(kStart + kSecond);
+    CHECK(speech.due() == kStart + kSecond + 100 * kMillisecond);
+    speech.own = 0;
+    CHECK(speech.due() < kStart);
 }
 
-TEST_CASE("a rate before the first token makes no token late") {
-    Pacer pacer;
-    pacer.set_rate(10, kStart);
-    pacer.set_rate(20, kStart + kSecond);
-    CHECK(pacer.due() < kStart);
-    pacer.spoke(kStart + 2 * kSecond);
-    CHECK(pacer.due() == kStart + 2 * kSecond + 50 * kMillisecond);
+TEST_CASE("tokens that were told together count as many") {
+    Speech speech(10);
+    speech.tell(kStart);
+    CHECK(speech.pacer.due(4, kStart) == kStart + 300 * kMillisecond);
+    CHECK(speech.pacer.due(1, kStart) <= kStart); // the end of an answer is no token
 }
 
 TEST_CASE("a pace slower than a token in a lifetime is slow, not fast") {
-    for (const double tps : {1e-9, 1e-10, 1e-20, 1.4e-45}) {
-        auto pacer = begun(tps);
-        CHECK(pacer.due() > kStart + 10 * kYear);
-        pacer.spoke(kStart + kSecond);
-        CHECK(pacer.due() > kStart + 10 * kYear);
-        pacer.set_rate(tps * 2, kStart + kSecond);
-        CHECK(pacer.due() > kStart + 10 * kYear);
+    for (const float tps : {1e-9F, 1e-10F, 1e-20F, 1.4e-45F}) {
+        Speech speech(tps);
+        speech.tell(kStart);
+        CHECK(speech.due() > kStart + 10 * kYear);
+        CHECK(speech.due(kStart + kSecond) > kStart + 10 * kYear);
+        speech.own = speech.own * 2;
+        CHECK(speech.due() > kStart + 10 * kYear);
     }
 }
 
 TEST_CASE("the fastest pace there is overflows nothing") {
-    auto pacer = begun(3.4e38);
+    Speech speech(3.4e38F);
     for (int i = 0; i < 1000; ++i) {
-        REQUIRE(pacer.due() <= kStart + 1);
-        pacer.spoke(kStart + 1);
+        REQUIRE(speech.due() <= kStart + 1);
+        speech.tell(kStart + 1);
     }
 }

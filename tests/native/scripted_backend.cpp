@@ -8,13 +8,15 @@
 //   prompt_tokens  absent: the words of the request's last text, at least 1
 //   cached_tokens, streams (4), context (0), step_tokens (0), weights, kv, compute
 //   batchable, abortable   true by default; constrainable, logprobs   false
+//   parkable       true: streams give up their places; unpark_tokens (0) are to be worked through again
 //   deltas         array of arrays: what reading the text adds once that many tokens are said; the last
 //                  of them is for the end
 //   fingerprint    what saved states fit; the state is the script's "state", "remembered" by default
 //   stops          array of texts that end an answer of the model
 //   load_ms, open_ms, token_ms, prompt_token_ms    delays; real time
 //   block_at, block_ms     the step that yields token block_at takes block_ms more
-//   fail_load, fail_open   the reason to fail with; fail_at, fail_step: the token to fail at, the
+//   fail_load, fail_open, fail_unpark   the reason to fail with; fail_at, fail_step: the token to fail at,
+//   the
 //                          stream alone or the step whole
 #include <algorithm>
 #include <chrono>
@@ -57,6 +59,7 @@ struct Stream {
     std::uint32_t remaining = 0;
     std::size_t said = 0;
     std::size_t read = 0; // of the script's deltas
+    bool parked = false;
     std::string logprobs;
     std::string deltas;
     std::string why;
@@ -152,6 +155,7 @@ void describe(const Script& script, sotto_model_info* info) {
                          capability("abortable", SOTTO_CAPABILITY_ABORTABLE);
     info->capabilities |= script.flag("constrainable", false) ? SOTTO_CAPABILITY_CONSTRAINABLE : 0;
     info->capabilities |= script.flag("logprobs", false) ? SOTTO_CAPABILITY_LOGPROBS : 0;
+    info->capabilities |= script.flag("parkable", false) ? SOTTO_CAPABILITY_PARKABLE : 0;
     info->streams = script.count("streams", 4);
     info->context = script.count("context");
     info->step_tokens = script.count("step_tokens");
@@ -268,6 +272,23 @@ void SOTTO_CALL close_stream(void*, void*, void* stream) {
     delete static_cast<Stream*>(stream);
 }
 
+void SOTTO_CALL park_stream(void*, void*, void* stream) {
+    static_cast<Stream*>(stream)->parked = true;
+}
+
+sotto_status SOTTO_CALL
+unpark_stream(void*, void* handle, void* stream_handle, std::uint32_t* remaining, sotto_str* why) {
+    const auto& script = static_cast<Model*>(handle)->script;
+    auto& stream = *static_cast<Stream*>(stream_handle);
+    if (!stream.parked || script.has("fail_unpark")) {
+        return fail(SOTTO_ERROR_INFERENCE, script.text("fail_unpark"), why);
+    }
+    stream.parked = false;
+    stream.remaining += script.count("unpark_tokens");
+    *remaining = stream.remaining;
+    return SOTTO_OK;
+}
+
 void speak(const Script& script, Stream& stream, sotto_work& work) {
     if (script.has("fail_at") && stream.said >= script.count("fail_at")) {
         stream.why = "the script fails at token " + std::to_string(stream.said);
@@ -361,5 +382,7 @@ sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->stream_parse = parse_stream;
     backend->state_save = save_state;
     backend->state_restore = restore_state;
+    backend->stream_park = park_stream;
+    backend->stream_unpark = unpark_stream;
     return SOTTO_OK;
 }

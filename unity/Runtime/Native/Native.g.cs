@@ -78,6 +78,8 @@ namespace Sotto.Interop
         public sotto_memory_report* memory;
         public sotto_threads* threads;
         public sotto_profiler* profiler;
+        public uint flags;
+        public uint max_requests;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -89,6 +91,9 @@ namespace Sotto.Interop
         public ulong user;
         public uint flags;
         public float target_tps;
+        public int priority;
+        public uint reserved;
+        public ulong deadline_ns;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -150,6 +155,45 @@ namespace Sotto.Interop
         public uint threads;
         public int mode;
         public uint lost;
+        public float predicted_ms;
+        public float limit_ms;
+        public float share;
+        public float frame_phase;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_stats
+    {
+        public uint struct_size;
+        public int mode;
+        public uint live;
+        public uint waiting;
+        public uint prompting;
+        public uint speaking;
+        public uint parked;
+        public uint threads;
+        public float share;
+        public float busy;
+        public float tokens_per_s;
+        public float prompt_per_s;
+        public float longest_ms;
+        public float first_ms;
+        public float slice_ms;
+        public float frame_p50_ms;
+        public float frame_p95_ms;
+        public float frame_p99_ms;
+        public ulong frames;
+        public ulong frames_missed;
+        public ulong finished;
+        public ulong failed;
+        public ulong cancelled;
+        public ulong generated;
+        public ulong prompt;
+        public ulong cached;
+        public ulong slices;
+        public ulong slice_ns;
+        public ulong gated_ns;
+        public ulong bytes_in_use;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -197,7 +241,7 @@ namespace Sotto.Interop
         public int op;
         public sotto_str body;
         public uint index;
-        public uint reserved;
+        public uint flags;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -259,6 +303,8 @@ namespace Sotto.Interop
         public IntPtr stream_parse;
         public IntPtr state_save;
         public IntPtr state_restore;
+        public IntPtr stream_park;
+        public IntPtr stream_unpark;
     }
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -322,6 +368,12 @@ namespace Sotto.Interop
     public unsafe delegate int sotto_state_restore_fn(void* self, void* model, sotto_str state, uint* tokens, sotto_str* why);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void sotto_stream_park_fn(void* self, void* model, void* stream);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_stream_unpark_fn(void* self, void* model, void* stream, uint* remaining, sotto_str* why);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_step_fn(void* self, void* model, sotto_step* step, sotto_str* why);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -356,6 +408,8 @@ namespace Sotto.Interop
         public const int SOTTO_MODE_BALANCE = 0;
         public const int SOTTO_MODE_PRIORITIZE_COMPUTE = 1;
         public const int SOTTO_MODE_PRIORITIZE_GRAPHICS = 2;
+        public const uint SOTTO_ENGINE_DETERMINISTIC = 1;
+        public const uint SOTTO_ENGINE_GATES = 2;
         public const int SOTTO_OP_CHAT = 1;
         public const int SOTTO_OP_TEXT = 2;
         public const int SOTTO_OP_INFILL = 3;
@@ -366,6 +420,9 @@ namespace Sotto.Interop
         public const int SOTTO_OP_RESTORE = 8;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
+        public const int SOTTO_PRIORITY_BACKGROUND = -1;
+        public const int SOTTO_PRIORITY_NORMAL = 0;
+        public const int SOTTO_PRIORITY_FOREGROUND = 1;
         public const int SOTTO_EVENT_ACCEPTED = 1;
         public const int SOTTO_EVENT_PROGRESS = 2;
         public const int SOTTO_EVENT_TEXT = 3;
@@ -377,10 +434,14 @@ namespace Sotto.Interop
         public const int SOTTO_SLICE_OPEN = 1;
         public const int SOTTO_SLICE_PROMPT = 2;
         public const int SOTTO_SLICE_DECODE = 3;
+        public const int SOTTO_SLICE_GATE = 4;
+        public const int SOTTO_SLICE_FRAME = 5;
         public const uint SOTTO_CAPABILITY_BATCHABLE = 1;
         public const uint SOTTO_CAPABILITY_ABORTABLE = 2;
         public const uint SOTTO_CAPABILITY_CONSTRAINABLE = 4;
         public const uint SOTTO_CAPABILITY_LOGPROBS = 8;
+        public const uint SOTTO_CAPABILITY_PARKABLE = 16;
+        public const uint SOTTO_STREAM_ALONE = 1;
         public const int SOTTO_FINISH_NONE = 0;
         public const int SOTTO_FINISH_STOP = 1;
         public const int SOTTO_FINISH_LENGTH = 2;
@@ -424,6 +485,9 @@ namespace Sotto.Interop
         public static extern int sotto_engine_drop(sotto_engine* engine, ulong request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_set_request_tps(sotto_engine* engine, ulong request, float tps);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_next_event(sotto_engine* engine, sotto_event* @event);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
@@ -449,6 +513,9 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_read_trace(sotto_engine* engine, sotto_slice* slices, uint capacity, uint* count);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_stats(sotto_engine* engine, sotto_stats* stats);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_add_backend(sotto_engine* engine, sotto_backend* backend);

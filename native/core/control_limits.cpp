@@ -1,0 +1,130 @@
+// How much the models may take from the game, and what that comes to.
+#include <algorithm>
+
+#include "core/control.hpp"
+#include "platform/thread.hpp"
+
+namespace sotto {
+
+ThreadClass Control::thread_class() const noexcept {
+    return comes_first() ? ThreadClass::normal : ThreadClass::idle;
+}
+
+Limits Control::limits() const noexcept {
+    constexpr std::int64_t kMillisecond = 1'000'000;
+    Limits limits;
+    switch (mode()) {
+    case SOTTO_MODE_PRIORITIZE_COMPUTE:
+        limits.time = 1000 * kMillisecond;
+        limits.gapless = false;
+        break;
+    case SOTTO_MODE_PRIORITIZE_GRAPHICS:
+        limits.time = 30 * kMillisecond;
+        break;
+    default:
+        limits.time = 60 * kMillisecond;
+        break;
+    }
+    limits.apart = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC);
+    return limits;
+}
+
+// As many as there are cores that the game leaves free, to begin with; all of them where the models come
+// first.
+std::uint32_t Control::threads_for(ModelEntry& entry) noexcept {
+    const auto now = world_.clock.now();
+    const auto cores = usable_cores();
+    const auto asked = world_.hooks.threads.compute_threads;
+    const auto busy = comes_first() ? 0 : world_.frames.busy_cores(now);
+    const auto free = cores > busy ? cores - busy : 1;
+    const bool yields = comes_first() || compute_.yields(thread_class());
+    const auto most = asked != 0 ? asked : yields ? cores : free;
+    if (world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
+        return asked != 0 ? asked : cores;
+    }
+    entry.thread_count.set_range(most, std::min(most, free), now);
+    return entry.thread_count.now();
+}
+
+// Without a word of frames, all of the time for threads that yield to the game's; else a fixed part.
+double Control::share() const noexcept {
+    constexpr double kBlindly[] = {0.5, 1, 0.25}; // by mode
+    if (comes_first()) {
+        return 1;
+    }
+    if (world_.frames.are_told(world_.clock.now())) {
+        return share_.now();
+    }
+    return compute_.yields(thread_class()) ? 1 : kBlindly[mode()];
+}
+
+// Where the game leaves as many cores free as a step takes, and where its threads come first anyway, nothing
+// is gained by waiting.
+bool Control::is_gated(std::uint32_t threads) const noexcept {
+    const auto now = world_.clock.now();
+    if (comes_first() || !world_.frames.are_told(now)) {
+        return false;
+    }
+    const auto busy = world_.frames.busy_cores(now);
+    const bool crowded = threads + busy > usable_cores();
+    const bool in_the_way = mode() == SOTTO_MODE_PRIORITIZE_GRAPHICS && !compute_.yields(thread_class());
+    return crowded && (in_the_way || world_.settings.is(SOTTO_ENGINE_GATES));
+}
+
+void Control::take_frames() noexcept {
+    Frame frame;
+    while (frames_.next(world_.frames, frame)) {
+        if (world_.trace.is_kept()) {
+            sotto_slice slice{};
+            slice.kind = SOTTO_SLICE_FRAME;
+            slice.begin_ns = static_cast<std::uint64_t>(frame.begin);
+            slice.end_ns = static_cast<std::uint64_t>(frame.end);
+            slice.limit_ms = static_cast<float>(frame.period) / 1e6F;
+            slice.mode = mode();
+            slice.share = static_cast<float>(share());
+            world_.trace.add(slice);
+        }
+        if (streams_.empty() || frame.period == 0 || comes_first()) {
+            continue; // models have no part in it
+        }
+        share_.frame(frame);
+    }
+}
+
+void Control::take_paces() noexcept {
+    if (!retuned_.exchange(false)) {
+        return;
+    }
+    for (const auto& stream : streams_) {
+        if (stream->state != Stream::State::over) {
+            const auto& reply = *stream->reply;
+            reply.lanes.own_tps.store(reply.slot.target_tps.load(std::memory_order_relaxed));
+        }
+    }
+}
+
+void Control::show() noexcept {
+    sotto_stats stats{};
+    const auto now = world_.clock.now();
+    auto earliest = now;
+    for (const auto& stream : streams_) {
+        const auto state = stream->state;
+        stats.waiting += state == Stream::State::waiting ? 1 : 0;
+        stats.prompting += state == Stream::State::prompting ? 1 : 0;
+        stats.speaking += state == Stream::State::speaking ? 1 : 0;
+        stats.parked += state == Stream::State::parked ? 1 : 0;
+        if (state == Stream::State::waiting) {
+            earliest = std::min(earliest, stream->served_at);
+        }
+    }
+    stats.longest_ms = static_cast<float>(now - earliest) / 1e6F;
+    stats.share = static_cast<float>(share());
+    for (const auto& entry : world_.registry.entries()) {
+        stats.threads = std::max(stats.threads, entry->thread_count.settled());
+    }
+    world_.meter.show(stats, now);
+    shown_ = now;
+    changed_ = false;
+}
+
+} // namespace sotto

@@ -1,0 +1,86 @@
+// Decides what the compute thread does next.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/stream.hpp"
+
+namespace sotto {
+
+// One piece of work of bounded cost, for streams of one model.
+struct Slice {
+    enum class Kind : std::uint8_t {
+        none,
+        open,   // make the prompt of one stream
+        unpark, // give one stream its place again
+        step    // work for the streams, each with its share of prompt tokens
+    };
+
+    struct Share {
+        Stream* stream;
+        std::uint32_t tokens;
+    };
+
+    Kind kind = Kind::none;
+    std::vector<Share> shares;
+    Stream* parks = nullptr; // to give up its place first
+    StepLoad load;
+    std::int64_t limit = 0;     // what it is to keep within; 0: nothing
+    std::int64_t predicted = 0; // 0: nothing is known
+
+    ModelEntry& entry() const { return shares.front().stream->entry; }
+};
+
+// What a slice may cost.
+struct Limits {
+    std::int64_t time = 0; // for a step that works through prompts
+    bool gapless = true;   // who speaks as fast as it goes shall not stop for others' prompts either
+    bool apart = false;    // each stream for itself, prompts in pieces that are always the same
+};
+
+// The control thread's alone. Its rules:
+//
+// 1. What matters more goes first; of that, what is due earlier; of that, what has least left of its prompt.
+//    Whoever waits long counts as mattering more, so that nobody waits for ever.
+// 2. Models take turns by the time that they had.
+// 3. A step speaks one token for each answer of its model that is due, and works through as much of prompts
+//    as fits its limit, so that nobody's speech stops for another's prompt.
+// 4. A paced answer is worked on a few tokens ahead, together with others, and not further.
+// 5. A request that finds no place takes that of one that matters less, where the model can park.
+class Scheduler {
+public:
+    void add(Stream& stream);
+    void remove(Stream& stream);
+
+    // What to do now; Kind::none if nothing is due.
+    Slice next(std::int64_t now, const Limits& limits);
+
+    // Whether the streams of the step under way, those that are busy, will all be due as soon as it has
+    // ended, and nothing else is due before them.
+    bool goes_on(std::int64_t now) const;
+
+    // When something will be due by itself; kNever if nothing will.
+    std::int64_t wake(std::int64_t now) const;
+
+    const std::vector<Stream*>& streams() const noexcept { return streams_; }
+
+private:
+    bool is_due(const Stream& stream, std::int64_t now) const;
+    bool may_enter(const Stream& stream) const;
+    Stream* victim_for(const Stream& stream) const;
+    void survey() const;
+    Stream* most_urgent(std::int64_t now, bool outside) const;
+    Slice enter(Stream& stream) const;
+    Slice step(ModelEntry& entry, std::int64_t now, const Limits& limits);
+    Slice lone_step(ModelEntry& entry, std::int64_t now, const Limits& limits);
+    std::int64_t limit_of(std::int64_t now, const Limits& limits) const;
+    static void predict(Slice& slice);
+
+    std::vector<Stream*> streams_; // in order of arrival
+    std::vector<Stream*> chosen_;  // while a slice is made
+    std::uint64_t slices_ = 0;
+    bool entered_ = false; // the last slice opened a stream
+};
+
+} // namespace sotto

@@ -1,0 +1,61 @@
+#include "core/schedule/share.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sotto {
+namespace {
+
+constexpr std::uint32_t kFrames = 60; // that are judged together
+constexpr std::uint32_t kMany = 4;    // missed ones, that are judged at once
+constexpr double kTolerance = 0.01;   // so that the 99th of 100 frames keeps its period
+constexpr double kDecrease = 0.6;
+constexpr double kIncrease = 0.1;
+constexpr double kNear = 0.7; // of where it was cut last, from where on it grows slowly
+constexpr double kSlowly = 0.02;
+constexpr std::uint32_t kCuts = 3; // after which less work should have helped
+constexpr double kHelped = 0.7;    // of the frames missed before
+constexpr double kFollowing = 0.1; // of the difference, where the game misses fewer by itself than before
+constexpr double kChance = 2;      // standard deviations
+
+} // namespace
+
+void Share::frame(const Frame& frame) noexcept {
+    ++frames_;
+    missed_ += frame.missed ? 1 : 0;
+    if (frames_ >= kFrames || missed_ >= kMany) {
+        look();
+        frames_ = missed_ = 0;
+    }
+}
+
+void Share::look() noexcept {
+    const double rate = static_cast<double>(missed_) / frames_;
+    const double chance = kChance * std::sqrt(own_ * (1 - own_) / frames_);
+    if (missed_ > 1 && rate > own_ + kTolerance + chance) {
+        decrease(rate);
+        return;
+    }
+    cuts_ = 0;
+    share_ = std::min(1.0, share_ + (share_ < kNear * ceiling_ ? kIncrease : kSlowly));
+    ceiling_ = std::max(ceiling_, share_);
+    own_ += std::min(0.0, kFollowing * (rate - own_));
+}
+
+void Share::decrease(double rate) noexcept {
+    if (cuts_ == 0) {
+        rate_before_ = rate;
+        share_before_ = share_;
+    }
+    if (cuts_ >= kCuts && rate > kHelped * rate_before_) {
+        own_ = std::min(1.0, std::max(rate, rate_before_));
+        share_ = ceiling_ = share_before_;
+        cuts_ = 0;
+        return;
+    }
+    ++cuts_;
+    ceiling_ = share_;
+    share_ = std::max(kLeast, share_ * kDecrease);
+}
+
+} // namespace sotto

@@ -1,0 +1,37 @@
+// How much of the time models may use, so that the game keeps its frames.
+#pragma once
+
+#include <cstdint>
+
+#include "core/frame.hpp"
+
+namespace sotto {
+
+// Additive increase, multiplicative decrease (Chiu and Jain, 1989) over the frames that the game reports:
+// when more than one in a hundred misses its period, models get less, and more again little by little. Frames
+// that are missed whatever models do are the game's own, and cost them nothing.
+class Share {
+public:
+    // Takes a frame in.
+    void frame(const Frame& frame) noexcept;
+
+    // Between 0 and 1.
+    double now() const noexcept { return share_; }
+
+private:
+    void look() noexcept;
+    void decrease(double rate) noexcept;
+
+    static constexpr double kLeast = 0.05;
+
+    double share_ = 1;
+    double own_ = 0; // part of its frames that the game misses by itself
+    std::uint32_t frames_ = 0;
+    std::uint32_t missed_ = 0;
+    std::uint32_t cuts_ = 0;  // in a row
+    double rate_before_ = 0;  // the cuts
+    double share_before_ = 1; // the cuts
+    double ceiling_ = 1;      // where it was cut last
+};
+
+} // namespace sotto

@@ -1,0 +1,87 @@
+#include "core/schedule/thread_count.hpp"
+
+#include <algorithm>
+
+namespace sotto {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSoon = kSecond / 4;
+constexpr std::int64_t kRarely = 30 * kSecond;
+constexpr double kFaster = 0.93; // hysteresis: what is not clearly faster is not worth a change
+constexpr double kHopeless = 3;  // times as long: threads wait for a core that others have
+
+} // namespace
+
+void ThreadCount::set_range(std::uint32_t most, std::uint32_t start, std::int64_t now) noexcept {
+    most = std::max(most, 1U);
+    start = std::clamp(start, 1U, most);
+    if (most == most_ && start == start_) {
+        return;
+    }
+    most_ = most;
+    start_ = count_ = start;
+    trial_ = 0;
+    interval_ = kSoon;
+    next_ = now + kSoon;
+}
+
+void ThreadCount::stepped(
+    std::uint32_t threads, std::int64_t ns, std::int64_t predicted, std::int64_t now
+) noexcept {
+    if (most_ == 1) {
+        return;
+    }
+    if (trial_ == 0) {
+        if (predicted > 0 && now >= next_) {
+            begin_trial(now);
+        }
+        return;
+    }
+    if (threads != trial_ || predicted <= 0) {
+        return;
+    }
+    const auto ratio = static_cast<double>(ns) / static_cast<double>(predicted);
+    ratios_[seen_++] = ratio;
+    if (ratio > kHopeless && seen_ > 1) {
+        put_off(now);
+    } else if (seen_ == kSteps) {
+        end_trial(now);
+    }
+}
+
+void ThreadCount::begin_trial(std::int64_t now) noexcept {
+    if (count_ == most_) {
+        upwards_ = false;
+    } else if (count_ == 1) {
+        upwards_ = true;
+    }
+    if (!upwards_ && count_ == 1) {
+        next_ = now + interval_;
+        return;
+    }
+    trial_ = upwards_ ? count_ + 1 : count_ - 1;
+    seen_ = 0;
+}
+
+void ThreadCount::end_trial(std::int64_t now) noexcept {
+    auto* middle = ratios_.begin() + 1 + (kSteps - 1) / 2;
+    std::nth_element(ratios_.begin() + 1, middle, ratios_.end());
+    if (*middle >= kFaster) {
+        put_off(now);
+        return;
+    }
+    count_ = trial_;
+    trial_ = 0;
+    interval_ = kSoon;
+    next_ = now + kSoon;
+}
+
+void ThreadCount::put_off(std::int64_t now) noexcept {
+    trial_ = 0;
+    upwards_ = !upwards_;
+    interval_ = std::min(2 * interval_, kRarely);
+    next_ = now + interval_;
+}
+
+} // namespace sotto

@@ -1,0 +1,149 @@
+// What a game says about its frames, and what it may say wrong.
+#include "core/frame.hpp"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using sotto::Frame;
+using sotto::Frames;
+
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSecond = 1000 * kMillisecond;
+constexpr std::uint64_t kPeriod = 16 * kMillisecond;
+
+std::vector<Frame> read(Frames::Reader& reader, const Frames& frames) {
+    std::vector<Frame> all;
+    for (Frame frame; reader.next(frames, frame);) {
+        all.push_back(frame);
+    }
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("a frame is what lies between a begin and an end") {
+    Frames frames;
+    Frames::Reader reader;
+    frames.begin(kSecond, 1, kPeriod);
+    CHECK(frames.in_work(kSecond + kMillisecond));
+    CHECK(frames.phase(kSecond + 4 * kMillisecond) == doctest::Approx(0.25));
+    frames.end(kSecond + 8 * kMillisecond, 0, 0);
+    CHECK_FALSE(frames.in_work(kSecond + 9 * kMillisecond));
+    const auto all = read(reader, frames);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].begin == kSecond);
+    CHECK(all[0].end == kSecond + 8 * kMillisecond);
+    CHECK(all[0].period == static_cast<std::int64_t>(kPeriod));
+    CHECK_FALSE(all[0].missed);
+    CHECK(read(reader, frames).empty());
+}
+
+TEST_CASE("a frame is missed if its work takes longer than its period, or if it comes a period late") {
+    Frames frames;
+    Frames::Reader reader;
+    const auto frame = [&](std::int64_t begin, std::int64_t work) {
+        frames.begin(kSecond + begin * kMillisecond, 1, kPeriod);
+        frames.end(kSecond + (begin + work) * kMillisecond, 0, 0);
+        return read(reader, frames).back().missed;
+    };
+    CHECK_FALSE(frame(0, 8));
+    CHECK(frame(16, 17));
+    CHECK(frame(48, 8)); // two periods later
+    CHECK_FALSE(frame(64, 8));
+    CHECK_FALSE(frame(5000, 8)); // after a pause it begins anew
+    CHECK(frames.report().missed == 2);
+}
+
+TEST_CASE("begins alone say how far apart they are, ends alone what they say") {
+    Frames frames;
+    Frames::Reader reader;
+    for (int i = 0; i < 3; ++i) {
+        frames.begin(kSecond + i * 16 * kMillisecond, 1, kPeriod);
+    }
+    frames.begin(kSecond + 80 * kMillisecond, 1, kPeriod);
+    const auto begun = read(reader, frames);
+    REQUIRE(begun.size() == 3);
+    CHECK_FALSE(begun[0].missed);
+    CHECK(begun[2].missed);
+
+    Frames ends;
+    Frames::Reader other;
+    ends.end(kSecond, 0, 0);
+    CHECK(read(other, ends).empty());
+    ends.end(kSecond + 16 * kMillisecond, 9, 0);
+    const auto ended = read(other, ends);
+    REQUIRE(ended.size() == 1);
+    CHECK(ended[0].end - ended[0].begin == 9 * kMillisecond);
+    CHECK(ends.report().ended == 2);
+}
+
+TEST_CASE("calls doubled, out of order, with a clock that goes back or with no period are harmless") {
+    Frames frames;
+    Frames::Reader reader;
+    frames.end(kSecond, 0, 0);
+    frames.end(kSecond, 0, 0);
+    frames.begin(2 * kSecond, 0, 0);
+    frames.begin(2 * kSecond, 0, 0);
+    frames.end(kSecond, 0, 0); // before it began
+    frames.begin(kSecond / 2, 99, UINT64_MAX);
+    frames.end(kSecond / 2 + kMillisecond, 1e30F, 0);
+    frames.begin(INT64_MAX, 1, kPeriod);
+    CHECK_FALSE(frames.in_work(kSecond));
+    CHECK(frames.phase(kSecond) < 0);
+    frames.end(INT64_MAX, 0, 0);
+    for (const auto& frame : read(reader, frames)) {
+        CHECK(frame.end >= frame.begin);
+        CHECK_FALSE(frame.missed);
+    }
+}
+
+TEST_CASE("a frame without an end does not shut the gate for ever") {
+    Frames frames;
+    frames.begin(kSecond, 1, kPeriod);
+    CHECK(frames.in_work(kSecond + 100 * kMillisecond));
+    CHECK_FALSE(frames.in_work(3 * kSecond));
+    CHECK(frames.busy_cores(kSecond) == 1);
+    CHECK_FALSE(frames.are_told(3 * kSecond));
+}
+
+TEST_CASE("periods of next to nothing, and of ten seconds, are periods") {
+    Frames frames;
+    Frames::Reader reader;
+    frames.begin(kSecond, 1, 100'000); // 10,000 Hz
+    frames.end(kSecond + 200'000, 0, 0);
+    CHECK(read(reader, frames).back().missed);
+    frames.begin(2 * kSecond, 1, 10 * kSecond);
+    frames.end(2 * kSecond + 500 * kMillisecond, 0, 0);
+    CHECK_FALSE(read(reader, frames).back().missed);
+}
+
+TEST_CASE("a reader that comes too late misses the oldest, and never reads what is half written") {
+    Frames frames;
+    std::atomic<bool> over{false};
+    std::vector<std::thread> games;
+    for (int game = 0; game < 2; ++game) {
+        games.emplace_back([&] {
+            for (std::int64_t i = 0; !over.load(); ++i) {
+                frames.begin(kSecond + i * 1000, 1, kPeriod);
+                frames.end(kSecond + i * 1000 + 500, 0, 0);
+            }
+        });
+    }
+    Frames::Reader reader;
+    std::size_t count = 0;
+    while (count < 20'000) {
+        for (const auto& frame : read(reader, frames)) {
+            REQUIRE(frame.end >= frame.begin);
+            ++count;
+        }
+    }
+    over = true;
+    for (auto& game : games) {
+        game.join();
+    }
+}

@@ -1,0 +1,212 @@
+// Which events are handed out, and when.
+#include "core/release.hpp"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using sotto::Event;
+using sotto::Lanes;
+using sotto::Release;
+
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSecond = 1000 * kMillisecond;
+
+// Requests that tell things, and a host that takes them.
+class World {
+public:
+    explicit World(float tps) : everybodys_(tps) {}
+    ~World() {
+        while (Event* event = unwanted_.pop()) {
+            delete event;
+        }
+    }
+
+    // A new request; its last event takes it along.
+    Lanes& request(std::uint32_t answers = 1, float own = 0) {
+        auto done = std::make_unique<Event>();
+        done->kind = SOTTO_EVENT_DONE;
+        done->lanes = std::make_unique<Lanes>(answers, own, everybodys_);
+        done->of = done->lanes.get();
+        done->text = "done";
+        done_.push_back(std::move(done));
+        return *done_.back()->lanes;
+    }
+
+    void say(Lanes& lanes, const std::string& text, std::uint32_t tokens, std::size_t answer = 0) {
+        auto event = std::make_unique<Event>();
+        event->kind = SOTTO_EVENT_TEXT;
+        event->text = text;
+        event->tokens = tokens;
+        event->made_ns = now;
+        event->of = &lanes;
+        event->lane = lanes.answers[answer].get();
+        release.admit(event.release(), unwanted_);
+    }
+
+    void end(Lanes& lanes, sotto_status status = SOTTO_OK) {
+        for (auto& done : done_) {
+            if (done != nullptr && done->lanes.get() == &lanes) {
+                done->status = status;
+                release.admit(done.release(), unwanted_);
+                return;
+            }
+        }
+    }
+
+    // What is due, in its order.
+    std::string take() {
+        std::string all;
+        while (Event* event = release.next(now)) {
+            all += event->text + " ";
+            delete event;
+        }
+        return all;
+    }
+
+private:
+    std::atomic<float> everybodys_;
+    sotto::MpscQueue<Event> unwanted_;
+    std::vector<std::unique_ptr<Event>> done_;
+
+public:
+    std::int64_t now = kSecond;
+    Release release; // ends first
+};
+
+} // namespace
+
+TEST_CASE("without a pace everything is due at once, in the order in which it came") {
+    World world(0);
+    auto& first = world.request();
+    auto& second = world.request();
+    world.say(first, "a", 1);
+    world.say(second, "b", 1);
+    world.say(first, "c", 2);
+    world.end(first);
+    world.say(second, "d", 2);
+    world.end(second);
+    CHECK(world.take() == "a b c done d done ");
+    CHECK(world.release.is_idle());
+}
+
+TEST_CASE("what is paced waits for its moment, and says when that is") {
+    World world(10);
+    auto& lanes = world.request();
+    world.say(lanes, "a", 1);
+    world.say(lanes, "b", 2);
+    world.say(lanes, "c", 3);
+    world.end(lanes);
+    CHECK(world.take() == "a ");
+    CHECK(world.release.wake() == kSecond + 100 * kMillisecond);
+    world.now += 100 * kMillisecond - 1;
+    CHECK(world.take() == "");
+    world.now += 1;
+    CHECK(world.take() == "b ");
+    world.now += 100 * kMillisecond;
+    CHECK(world.take() == "c done ");
+    CHECK(world.release.wake() == INT64_MAX);
+}
+
+TEST_CASE("each answer has its own pace, and nobody waits behind another") {
+    World world(10);
+    auto& slow = world.request(1, 1);
+    auto& fast = world.request();
+    world.say(slow, "s", 1);
+    world.say(slow, "S", 2);
+    world.say(fast, "f", 1);
+    world.say(fast, "F", 2);
+    world.end(fast);
+    CHECK(world.take().size() == 4); // one of each
+    world.now += 100 * kMillisecond;
+    CHECK(world.take() == "F done ");
+    world.end(slow);
+    world.now += 900 * kMillisecond;
+    CHECK(world.take() == "S done ");
+}
+
+TEST_CASE("a request's last event comes after all of its answers") {
+    World world(10);
+    auto& lanes = world.request(2);
+    world.say(lanes, "a", 1, 0);
+    world.say(lanes, "A", 2, 0);
+    world.say(lanes, "b", 1, 1);
+    world.end(lanes);
+    const auto first = world.take();
+    CHECK(first.find("done") == std::string::npos);
+    world.now += 100 * kMillisecond;
+    CHECK(world.take() == "A done ");
+}
+
+TEST_CASE("who is cancelled says no more; who fails has said all before it is told") {
+    World world(10);
+    auto& cancelled = world.request();
+    auto& failed = world.request();
+    for (auto* lanes : {&cancelled, &failed}) {
+        world.say(*lanes, "a", 1);
+        world.say(*lanes, "b", 2);
+    }
+    CHECK(world.take() == "a a ");
+    world.end(cancelled, SOTTO_ERROR_CANCELLED);
+    CHECK(world.take() == "done ");
+    world.end(failed, SOTTO_ERROR_INFERENCE);
+    CHECK(world.take() == "b done ");
+    CHECK(world.release.is_idle());
+}
+
+TEST_CASE("after a pause of the host's, what was missed comes at twice the pace at most") {
+    World world(10);
+    auto& lanes = world.request();
+    for (std::uint32_t n = 1; n <= 30; ++n) {
+        world.say(lanes, "x", n);
+    }
+    std::size_t told = 0;
+    const auto look = [&] { return world.take().size() / 2; };
+    for (int frame = 0; frame < 60; ++frame) { // a second at 60 frames a second
+        told += look();
+        world.now += kSecond / 60;
+    }
+    CHECK(told == 10);
+    world.now += 300 * kMillisecond;
+    std::vector<std::size_t> tenths(10);
+    for (int frame = 0; frame < 60; ++frame) {
+        tenths[static_cast<std::size_t>(frame / 6)] += look();
+        world.now += kSecond / 60;
+    }
+    std::size_t after = 0;
+    for (const auto count : tenths) {
+        CHECK(count <= 3); // twice the pace, and the one that was due when it came back
+        after += count;
+    }
+    CHECK(after == 13); // it has caught up
+}
+
+TEST_CASE("a new pace is seen within a millisecond") {
+    World world(1);
+    auto& lanes = world.request(1, 1);
+    world.say(lanes, "a", 1);
+    world.say(lanes, "b", 2);
+    CHECK(world.take() == "a ");
+    lanes.own_tps = 100;
+    world.now += 10 * kMillisecond;
+    CHECK(world.take() == "b ");
+    world.end(lanes);
+    CHECK(world.take() == "done ");
+}
+
+TEST_CASE("what nobody took is freed") { // the leak checker is the judge
+    World world(1);
+    auto& lanes = world.request(2);
+    world.say(lanes, "a", 1);
+    world.say(lanes, "b", 5);
+    world.say(lanes, "c", 5, 1);
+    world.end(lanes);
+    auto& other = world.request();
+    world.say(other, "d", 5);
+    CHECK(world.take() != "");
+}

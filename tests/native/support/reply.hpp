@@ -1,0 +1,32 @@
+// A request that is being answered, without an engine around it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "core/stream.hpp"
+
+namespace test {
+
+inline std::atomic<float> g_everybodys_tps{0};
+
+// Its slot is the table's, which must outlive it.
+inline std::shared_ptr<sotto::Reply>
+reply_in(sotto::RequestTable& table, sotto::Asked asked, std::int64_t now, sotto::Prompted prompted = {}) {
+    sotto::Slot& slot = *table.add(std::move(asked), now);
+    slot.done->lanes =
+        std::make_unique<sotto::Lanes>(prompted.answers, slot.asked.target_tps, g_everybodys_tps);
+    return std::make_shared<sotto::Reply>(slot, std::move(prompted));
+}
+
+// So many of an answer's tokens were made, and told to the host.
+inline void make_and_tell(sotto::Stream& stream, std::uint32_t made, std::uint32_t told, std::int64_t now) {
+    stream.told(made);
+    auto& pacer = stream.reply->lanes.answers[stream.index]->pacer;
+    for (auto n = pacer.told() + 1; n <= told; ++n) {
+        pacer.tell(n, now, now, 0);
+    }
+}
+
+} // namespace test
