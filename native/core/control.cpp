@@ -38,7 +38,7 @@ void check_can(const ModelInfo& model, const Prompted& prompted) {
 } // namespace
 
 Control::Control(const World& world)
-    : world_(world), teller_(world.table, world.queue, world.clock),
+    : world_(world), teller_(world.table, world.queue, world.meter, world.clock),
       compute_(world.hooks, world.clock, world.frames, signal_),
       loader_(world.hooks, world.settings, world.device, world.modules, signal_), thread_([this] { run(); }) {
 }

@@ -319,9 +319,6 @@ void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard
     teller_.heard(stream, heard);
     if (heard.last) {
         teller_.finished(stream, heard);
-        if (stream.reply->over) {
-            world_.meter.ended(SOTTO_OK);
-        }
         conclude(stream);
     }
 }
@@ -330,7 +327,6 @@ void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard
 void Control::answered(Stream& stream, std::string response) noexcept {
     stream.reply->over = true;
     teller_.answered(stream.reply->slot, std::move(response));
-    world_.meter.ended(SOTTO_OK);
     conclude(stream);
 }
 
@@ -340,7 +336,6 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
     if (std::exchange(reply->over, true)) {
         return;
     }
-    world_.meter.ended(status);
     if (reply->prompted.answers == 1) { // thousands may end at once
         teller_.done(reply->slot, status, why, stream.counts().generated);
         conclude(stream);

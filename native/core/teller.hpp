@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/event_queue.hpp"
+#include "core/meter.hpp"
 #include "core/request_table.hpp"
 #include "core/stream.hpp"
 
@@ -14,8 +15,8 @@ namespace sotto {
 // The control thread's alone. Each event goes to the engine's queue or to the private request.
 class Teller {
 public:
-    Teller(RequestTable& table, EventQueue& queue, const Clock& clock)
-        : table_(table), queue_(queue), clock_(clock) {}
+    Teller(RequestTable& table, EventQueue& queue, Meter& meter, const Clock& clock)
+        : table_(table), queue_(queue), meter_(meter), clock_(clock) {}
 
     void accepted(Slot& slot);
     void progress(Slot& slot, float progress);
@@ -38,6 +39,7 @@ private:
 
     RequestTable& table_;
     EventQueue& queue_;
+    Meter& meter_;
     const Clock& clock_;
 };
 

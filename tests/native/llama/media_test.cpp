@@ -80,6 +80,56 @@ TEST_CASE("an image is worked through in pieces, and cancelled anywhere") {
     }
 }
 
+TEST_CASE("a stream that was shown an image parks and comes back anywhere") {
+    for (const auto& source :
+         {seeing(),
+          seeing("tiny-window.gguf", "eyes-window.gguf"),
+          seeing_rows(),
+          seeing("tiny-recurrent.gguf"),
+          seeing("tiny-hybrid.gguf")}) {
+        CAPTURE(source.path);
+        Model model(source);
+        REQUIRE_MESSAGE(model, model.why);
+        const auto undisturbed = answer_to(model, shown(kRed), 7);
+        for (int steps = 1; steps < 16; steps += 2) {
+            CAPTURE(steps);
+            Stream stream(model, shown(kRed, R"("temperature": 0, "cache_prompt": false)"));
+            for (int i = 0; i < steps; ++i) {
+                REQUIRE(stream.step(7) == SOTTO_OK);
+            }
+            stream.park();
+            std::vector<std::unique_ptr<Stream>> others; // that take every place
+            for (std::uint32_t i = 0; i < model.info.streams; ++i) {
+                others.push_back(std::make_unique<Stream>(model, shown(kGreen)));
+                others.back()->run(2);
+            }
+            others.clear();
+            stream.unpark();
+            REQUIRE_MESSAGE(stream.answer.status == SOTTO_OK, stream.answer.why);
+            CHECK(stream.run(kTokens, 7).text == undisturbed);
+        }
+    }
+}
+
+TEST_CASE("an image that another stream was shown is copied with all before it") {
+    for (const auto& source : {seeing(), seeing_rows()}) {
+        CAPTURE(source.options);
+        Model model(source);
+        REQUIRE_MESSAGE(model, model.why);
+        const auto undisturbed = answer_to(model, shown(kRed));
+        Model other(source);
+        Stream speaking(other, shown(kRed));
+        speaking.run(3);
+        Stream second(other, shown(kRed));
+        CHECK(second.answer.cached_tokens == second.answer.prompt_tokens - 1);
+        CHECK(second.run(kTokens).text == undisturbed);
+        Stream third(other, shown(kGreen));
+        CHECK(third.answer.cached_tokens < third.answer.prompt_tokens - kImageTokens);
+        CHECK(third.run(kTokens).text == answer_to(model, shown(kGreen)));
+        CHECK(speaking.run(kTokens).text == undisturbed);
+    }
+}
+
 TEST_CASE("an image is encoded under the gate") {
     Model model(seeing());
     std::size_t asked_of_text = 0;

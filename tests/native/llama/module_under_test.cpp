@@ -123,6 +123,10 @@ std::string tiny(const char* name) {
     return std::string(folder != nullptr ? folder : SOTTO_TEST_MODELS) + "/" + name;
 }
 
+std::string house() {
+    return SOTTO_TEST_HOUSE;
+}
+
 std::string read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -153,9 +157,10 @@ sotto_status measure(const Source& source, sotto_model_info& info, std::string& 
     return status;
 }
 
-Stream::Stream(Model& on, const std::string& body, sotto_op op) : model(on) {
+Stream::Stream(Model& on, const std::string& body, sotto_op op, sotto_stream_flags flags) : model(on) {
     auto desc = SOTTO_INIT(sotto_stream_desc);
     desc.op = op;
+    desc.flags = flags;
     desc.body = view(body);
     auto info = SOTTO_INIT(sotto_stream_info);
     sotto_str reason = {nullptr, 0};
@@ -175,6 +180,18 @@ void Stream::close() {
         backend().stream_close(backend().self, model.handle, handle);
         handle = nullptr;
     }
+}
+
+void Stream::park() {
+    backend().stream_park(backend().self, model.handle, handle);
+}
+
+std::uint32_t Stream::unpark() {
+    std::uint32_t remaining = 0;
+    sotto_str reason = {nullptr, 0};
+    answer.status = backend().stream_unpark(backend().self, model.handle, handle, &remaining, &reason);
+    answer.why = answer.status < 0 ? text(reason) : "";
+    return remaining;
 }
 
 sotto_status Stream::step(std::uint32_t tokens, const Gate& gate, std::uint32_t threads) {

@@ -23,6 +23,8 @@ const sotto_backend& backend();
 // Log lines up to warnings that came since this was last called.
 std::vector<std::string> take_log();
 
+// The house model's file.
+std::string house();
 // A model file in the folder of generated ones.
 std::string tiny(const char* name = "tiny.gguf");
 std::string read_file(const std::string& path);
@@ -70,7 +72,7 @@ using Gate = std::function<bool()>;
 
 class Stream {
 public:
-    Stream(Model& model, const std::string& body, sotto_op op = SOTTO_OP_CHAT);
+    Stream(Model& model, const std::string& body, sotto_op op = SOTTO_OP_CHAT, sotto_stream_flags flags = 0);
     ~Stream() { close(); }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
@@ -81,6 +83,9 @@ public:
     // Steps until the answer ends or has `most` tokens.
     Answer& run(std::uint32_t most, std::uint32_t tokens_per_step = 512);
     void take_over(); // adds `work` to `answer`
+    void park();
+    // Tokens to be worked through again; what went wrong is in `answer`.
+    std::uint32_t unpark();
 
     Model& model;
     void* handle = nullptr;

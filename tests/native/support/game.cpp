@@ -115,6 +115,8 @@ sotto_request Game::submit(std::string_view body, const Ask& how, sotto_op op) {
     desc.user = how.user;
     desc.flags = how.flags;
     desc.target_tps = how.tps;
+    desc.priority = how.priority;
+    desc.deadline_ns = how.deadline_ns;
     sotto_request request = 0;
     REQUIRE_MESSAGE(sotto_engine_submit(engine_, &desc, &request) == SOTTO_OK, last_error());
     REQUIRE(request != 0);

@@ -68,6 +68,8 @@ struct Ask {
     float tps = 0;
     sotto_request_flags flags = 0;
     std::uint64_t user = 0;
+    sotto_priority priority = SOTTO_PRIORITY_NORMAL;
+    std::uint64_t deadline_ns = 0;
 };
 
 class Game {

@@ -60,7 +60,7 @@ private:
 };
 
 // Where a call to the backend is.
-enum class Point : std::uint8_t { load, measure, unload, open, close, step, stepped };
+enum class Point : std::uint8_t { load, measure, unload, open, close, step, stepped, park, unpark };
 
 class TappedBackend {
 public:
@@ -70,6 +70,12 @@ public:
         std::uint32_t threads;
         sotto_thread_class thread_class;
     };
+
+    // How each stream was opened.
+    std::vector<sotto_stream_flags> opened() const {
+        const std::lock_guard lock(mutex_);
+        return opened_;
+    }
 
     TappedBackend() : inner_(scripted()) {}
     TappedBackend(const TappedBackend&) = delete;
@@ -87,6 +93,8 @@ public:
         table.stream_open = open_stream;
         table.stream_close = close_stream;
         table.step = step;
+        table.stream_park = park_stream;
+        table.stream_unpark = unpark_stream;
         return table;
     }
 
@@ -134,12 +142,25 @@ private:
         sotto_stream_info* info,
         sotto_str* why
     ) {
+        {
+            const std::lock_guard lock(of(self).mutex_);
+            of(self).opened_.push_back(desc->flags);
+        }
         of(self).at(Point::open);
         return of(self).inner_.stream_open(nullptr, model, desc, stream, info, why);
     }
     static void SOTTO_CALL close_stream(void* self, void* model, void* stream) {
         of(self).at(Point::close);
         of(self).inner_.stream_close(nullptr, model, stream);
+    }
+    static void SOTTO_CALL park_stream(void* self, void* model, void* stream) {
+        of(self).at(Point::park);
+        of(self).inner_.stream_park(nullptr, model, stream);
+    }
+    static sotto_status SOTTO_CALL
+    unpark_stream(void* self, void* model, void* stream, std::uint32_t* remaining, sotto_str* why) {
+        of(self).at(Point::unpark);
+        return of(self).inner_.stream_unpark(nullptr, model, stream, remaining, why);
     }
     static sotto_status SOTTO_CALL step(void* self, void* model, const sotto_step* step, sotto_str* why) {
         Step seen{{}, step->threads, step->thread_class};
@@ -158,8 +179,9 @@ private:
 
     const sotto_backend inner_;
     mutable std::mutex mutex_; // guards what follows
-    int counts_[7] = {};
+    int counts_[9] = {};
     std::vector<Step> steps_;
+    std::vector<sotto_stream_flags> opened_;
 };
 
 // A backend that stands still at a point while the gate is shut.

@@ -1,0 +1,182 @@
+// An engine and the game's frames: gates, share, and everything that a host may report wrong.
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "platform/thread.hpp"
+#include "support/game.hpp"
+#include "support/tapped_backend.hpp"
+
+using namespace test;
+
+namespace {
+
+constexpr std::uint64_t kPeriod = 16'666'667;
+
+sotto_engine_desc in_mode(sotto_mode mode, sotto_engine_flags flags = 0) {
+    auto desc = plain_desc();
+    desc.mode = mode;
+    desc.flags = flags;
+    desc.trace = 4096;
+    return desc;
+}
+
+void begin_frame(sotto_engine* engine, std::uint32_t cores = 64) {
+    auto frame = SOTTO_INIT(sotto_frame_begin_desc);
+    frame.period_ns = kPeriod;
+    frame.busy_cores = cores;
+    CHECK(sotto_engine_frame_begin(engine, &frame) == SOTTO_OK);
+}
+
+std::vector<sotto_slice> trace_of(sotto_engine* engine) {
+    std::vector<sotto_slice> slices(4096);
+    slices[0].struct_size = sizeof slices[0];
+    std::uint32_t count = 0;
+    REQUIRE(sotto_engine_read_trace(engine, slices.data(), 4096, &count) == SOTTO_OK);
+    slices.resize(count);
+    return slices;
+}
+
+} // namespace
+
+TEST_CASE("a gated step waits while the game works, goes on when it is done, and says so in the trace") {
+    Game game(in_mode(SOTTO_MODE_BALANCE, SOTTO_ENGINE_GATES));
+    game.have("npc", R"({"tokens": ["a", "b", "c"], "token_ms": 2})");
+    begin_frame(game.engine());
+    const auto request = game.ask("npc", "hi");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    game.drain();
+    CHECK(said(game.of(request)).empty());
+    CHECK(sotto_engine_frame_end(game.engine(), nullptr) == SOTTO_OK);
+    CHECK(said(game.finish(request)) == "abc");
+    sotto_stats stats = SOTTO_INIT(sotto_stats);
+    REQUIRE(game.until([&] {
+        sotto_engine_stats(game.engine(), &stats);
+        return stats.gated_ns > 20'000'000;
+    }));
+    bool gate = false;
+    bool frame = false;
+    for (const auto& slice : trace_of(game.engine())) {
+        gate = gate || slice.kind == SOTTO_SLICE_GATE;
+        frame = frame || slice.kind == SOTTO_SLICE_FRAME;
+        CHECK(slice.end_ns >= slice.begin_ns);
+    }
+    CHECK(gate);
+    CHECK(frame);
+}
+
+TEST_CASE("where the models come first, or the game leaves cores free, no gate is shut") {
+    for (const auto mode : {SOTTO_MODE_PRIORITIZE_COMPUTE, SOTTO_MODE_PRIORITIZE_GRAPHICS}) {
+        auto desc = in_mode(mode, SOTTO_ENGINE_GATES);
+        sotto_threads one = SOTTO_INIT(sotto_threads);
+        one.compute_threads = 1;
+        desc.threads = &one;
+        Game game(desc);
+        game.have("npc", R"({"tokens": ["a", "b", "c"], "token_ms": 2})");
+        begin_frame(game.engine(), mode == SOTTO_MODE_PRIORITIZE_COMPUTE ? 64 : 1);
+        if (mode == SOTTO_MODE_PRIORITIZE_COMPUTE || sotto::usable_cores() > 1) {
+            CHECK(said(game.finish(game.ask("npc", "hi"))) == "abc");
+            sotto_stats stats = SOTTO_INIT(sotto_stats);
+            sotto_engine_stats(game.engine(), &stats);
+            CHECK(stats.gated_ns == 0);
+        }
+    }
+}
+
+TEST_CASE("a game that never says that its frame is done does not stop speech for ever") {
+    Game game(in_mode(SOTTO_MODE_BALANCE, SOTTO_ENGINE_GATES));
+    game.have("npc", R"({"tokens": ["a", "b", "c"], "token_ms": 2})");
+    begin_frame(game.engine());
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "abc");
+}
+
+TEST_CASE("a cancel opens the gate for the one who waits at it") {
+    Held held(Point::stepped);
+    Game game(in_mode(SOTTO_MODE_BALANCE, SOTTO_ENGINE_GATES), held.backend.table());
+    game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 5})");
+    begin_frame(game.engine());
+    const auto request = game.ask("npc", "hi");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto begin = std::chrono::steady_clock::now();
+    game.cancel(request);
+    CHECK(done(game.finish(request)).status == SOTTO_ERROR_CANCELLED);
+    REQUIRE(held.gate.reached()); // the step is over too
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(200));
+}
+
+TEST_CASE("frames that are missed take share from models, and kept ones give it back") {
+    Game game(in_mode(SOTTO_MODE_BALANCE));
+    game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 1})");
+    const auto request = game.ask("npc", "hi");
+    game.until_told(request, SOTTO_EVENT_TEXT);
+    const auto report = [&](float busy_ms) {
+        begin_frame(game.engine(), 1);
+        auto frame = SOTTO_INIT(sotto_frame_end_desc);
+        frame.busy_ms = busy_ms;
+        CHECK(sotto_engine_frame_end(game.engine(), &frame) == SOTTO_OK);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        game.drain();
+        sotto_stats stats = SOTTO_INIT(sotto_stats);
+        sotto_engine_stats(game.engine(), &stats);
+        return stats;
+    };
+    CHECK(game.until([&] { return report(30).share < 0.7F; }));
+    CHECK(game.until([&] { return report(8).share == 1.0F; }));
+    const auto stats = report(8);
+    CHECK(stats.frames_missed >= 4);
+    CHECK(stats.frames > stats.frames_missed);
+    CHECK(stats.frame_p50_ms == doctest::Approx(8).epsilon(0.01));
+}
+
+TEST_CASE("whatever a host reports of frames, speech goes on") {
+    Game game(in_mode(SOTTO_MODE_PRIORITIZE_GRAPHICS));
+    game.have("npc", R"({"tokens": ["a"], "loop": true})");
+    const auto request = game.ask("npc", "hi");
+    auto* engine = game.engine();
+    auto begin = SOTTO_INIT(sotto_frame_begin_desc);
+    auto end = SOTTO_INIT(sotto_frame_end_desc);
+    const auto report = [&](std::uint64_t time, std::uint64_t period, bool begins) {
+        begin.time_ns = end.time_ns = time;
+        begin.period_ns = period;
+        CHECK(
+            (begins ? sotto_engine_frame_begin(engine, &begin) : sotto_engine_frame_end(engine, &end)) ==
+            SOTTO_OK
+        );
+    };
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) { // from two threads
+        threads.emplace_back([engine] {
+            for (int i = 0; i < 500; ++i) {
+                sotto_engine_frame_begin(engine, nullptr);
+                sotto_engine_frame_end(engine, nullptr);
+            }
+        });
+    }
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        report(INT64_MAX, kPeriod, i % 2 == 0);            // from the future
+        report(1'000'000 - i, kPeriod, i % 3 == 0);        // a clock that goes back
+        report(0, i % 2 == 0 ? 0 : 100'000'000'000, true); // no period, and one of 100 s
+        report(0, 100'000, true);                          // 10,000 Hz, doubled
+        report(0, 100'000, false);
+        report(0, 100'000, false);
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    const auto before = said(game.of(request)).size();
+    CHECK(game.until([&] { return said(game.of(request)).size() > before + 10; }));
+    for (const float busy : {-1.0F, std::numeric_limits<float>::quiet_NaN(), INFINITY}) {
+        end.busy_ms = busy;
+        CHECK(sotto_engine_frame_end(engine, &end) == SOTTO_ERROR_ARGUMENT);
+    }
+    for (const float tps : {-1.0F, std::numeric_limits<float>::quiet_NaN(), INFINITY}) {
+        CHECK(sotto_engine_set_target_tps(engine, tps) == SOTTO_ERROR_ARGUMENT);
+        CHECK(sotto_engine_set_request_tps(engine, request, tps) == SOTTO_ERROR_ARGUMENT);
+    }
+    CHECK(sotto_engine_set_target_tps(engine, 3.4e38F) == SOTTO_OK); // absurd, and harmless
+}

@@ -1,0 +1,193 @@
+// Who is served first, and how an engine keeps answers apart.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+#include "support/tapped_backend.hpp"
+
+using namespace test;
+
+namespace {
+
+constexpr const char* kTwoPlaces =
+    R"({"tokens": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"], "streams": 2,
+        "token_ms": 3, "parkable": true, "unpark_tokens": 7})";
+
+std::vector<std::string> order_of_ends(const Game& game) {
+    std::vector<std::string> order;
+    for (const auto& event : game.all()) {
+        if (event.kind == SOTTO_EVENT_DONE && event.user != 0) {
+            order.push_back(std::to_string(event.user));
+        }
+    }
+    return order;
+}
+
+} // namespace
+
+TEST_CASE("whom the player speaks with gets the next slice, and a place if need be") {
+    TappedBackend backend;
+    Game game(backend.table());
+    game.have("npc", kTwoPlaces);
+    std::vector<sotto_request> crowd;
+    for (int i = 0; i < 6; ++i) {
+        crowd.push_back(game.ask("npc", "hi"));
+    }
+    sotto_stats stats = SOTTO_INIT(sotto_stats);
+    REQUIRE(game.until([&] {
+        sotto_engine_stats(game.engine(), &stats);
+        return stats.speaking == 2 && stats.waiting == 4;
+    }));
+    const auto player = game.ask("npc", "hi", {.priority = SOTTO_PRIORITY_FOREGROUND});
+    CHECK(said(game.finish(player)) == "abcdefghijklmnop");
+    CHECK(backend.count(Point::open) <= 4); // nobody of the others was let in before, but who had a place
+    for (const auto request : crowd) {
+        CHECK(said(game.finish(request)) == "abcdefghijklmnop"); // also the one that gave up its place
+    }
+    CHECK(backend.count(Point::park) == 1);
+    CHECK(backend.count(Point::unpark) == 1);
+    CHECK(backend.count(Point::open) == 7);
+}
+
+TEST_CASE("of those that wait, what matters more and is due earlier goes first") {
+    Held held;
+    Game game(held.backend.table());
+    game.have("npc", R"({"tokens": ["a"], "streams": 1})");
+    held.gate.shut();
+    game.ask("npc", "hi");
+    REQUIRE(held.gate.holds());
+    sotto_request last = game.ask("npc", "hi", {.user = 5, .priority = SOTTO_PRIORITY_BACKGROUND});
+    game.ask("npc", "hi", {.user = 4});
+    game.ask("npc", "hi", {.user = 3, .deadline_ns = UINT64_MAX / 4});
+    game.ask("npc", "hi", {.user = 2, .deadline_ns = 1}); // long past: nothing is more urgent
+    game.until_told(
+        game.ask("npc", "hi", {.user = 1, .priority = SOTTO_PRIORITY_FOREGROUND}), SOTTO_EVENT_ACCEPTED
+    );
+    held.gate.open();
+    game.finish(last);
+    CHECK(order_of_ends(game) == std::vector<std::string>{"1", "2", "3", "4", "5"});
+}
+
+TEST_CASE("who gave up its place can be cancelled, unloaded, and fail to come back") {
+    for (const std::string how : {"cancel", "unload", "fail", "end"}) {
+        Held held;
+        Game game(held.backend.table());
+        game.have(
+            "npc",
+            R"({"tokens": ["a"], "loop": true, "streams": 1, "parkable": true)" +
+                std::string(how == "fail" ? R"(, "fail_unpark": "it is gone")" : "") + "}"
+        );
+        const auto first = game.ask("npc", "hi", {.priority = SOTTO_PRIORITY_BACKGROUND});
+        game.until_told(first, SOTTO_EVENT_TEXT);
+        const auto player = game.ask("npc", "hi", {.priority = SOTTO_PRIORITY_FOREGROUND});
+        game.until_told(player, SOTTO_EVENT_TEXT);
+        sotto_stats stats = SOTTO_INIT(sotto_stats);
+        CHECK(game.until([&] {
+            sotto_engine_stats(game.engine(), &stats);
+            return stats.parked == 1;
+        }));
+        if (how == "end") {
+            continue; // the engine goes, with one of them parked
+        }
+        if (how == "unload") {
+            CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_OK);
+            CHECK(done(game.finish(first)).status == SOTTO_ERROR_CANCELLED);
+            CHECK(held.backend.count(Point::close) == 2);
+            continue;
+        }
+        game.cancel(how == "cancel" ? first : player);
+        const auto& last = done(game.finish(first));
+        CHECK(last.status == (how == "cancel" ? SOTTO_ERROR_CANCELLED : SOTTO_ERROR_INFERENCE));
+        CHECK((how == "fail") == (last.text == "it is gone"));
+        if (how == "fail") { // the model has all its places again
+            const auto next = game.ask("npc", "hi");
+            game.until_told(next, SOTTO_EVENT_TEXT);
+        }
+    }
+}
+
+TEST_CASE("a priority that is none is refused, as is a deadline that is no time") {
+    Game game;
+    game.have("npc");
+    auto desc = SOTTO_INIT(sotto_request_desc);
+    const auto body = chat("npc", "hi");
+    desc.op = SOTTO_OP_CHAT;
+    desc.body = str(body);
+    sotto_request request = 1;
+    for (const int priority : {-2, 2, INT32_MAX, INT32_MIN}) {
+        desc.priority = priority;
+        CHECK(sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_ERROR_ARGUMENT);
+        CHECK(request == 0);
+        CHECK(
+            last_error() ==
+            "desc->priority is " + std::to_string(priority) + "; it must be one of the SOTTO_PRIORITY_ values"
+        );
+    }
+    desc.priority = 0;
+    desc.deadline_ns = UINT64_MAX;
+    CHECK(sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_ERROR_ARGUMENT);
+    CHECK(last_error() == "desc->deadline_ns is no time of the monotonic clock; 0 is none");
+}
+
+TEST_CASE("more requests than may be live are refused until some are over") {
+    auto desc = plain_desc();
+    desc.max_requests = 3;
+    Game game(desc);
+    game.have("npc", R"({"tokens": ["a"], "loop": true})");
+    std::vector<sotto_request> live;
+    for (int i = 0; i < 3; ++i) {
+        live.push_back(game.ask("npc", "hi"));
+    }
+    auto wish = SOTTO_INIT(sotto_request_desc);
+    const auto body = chat("npc", "hi");
+    wish.op = SOTTO_OP_CHAT;
+    wish.body = str(body);
+    sotto_request request = 0;
+    CHECK(sotto_engine_submit(game.engine(), &wish, &request) == SOTTO_ERROR_BUSY);
+    CHECK(last_error() == "3 requests are live; take the events of some first");
+    game.cancel(live[0]);
+    game.finish(live[0]);
+    CHECK(game.until([&] { return sotto_engine_submit(game.engine(), &wish, &request) == SOTTO_OK; }));
+}
+
+TEST_CASE("engines with flags or numbers that are none are refused") {
+    sotto_engine* engine = nullptr;
+    auto desc = plain_desc();
+    desc.flags = 4;
+    CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(last_error() == "desc->flags is 4; it may hold 3");
+    desc.flags = 0;
+    desc.max_requests = 65'537;
+    CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
+    CHECK(last_error() == "desc->max_requests is 65537; it must be at most 65536");
+    CHECK(engine == nullptr);
+}
+
+TEST_CASE("a deterministic engine computes each answer by itself, in pieces that are always the same") {
+    std::vector<std::vector<std::uint32_t>> alone;
+    for (const int crowd : {0, 5}) {
+        TappedBackend backend;
+        auto desc = plain_desc();
+        desc.flags = SOTTO_ENGINE_DETERMINISTIC;
+        Game game(desc, backend.table());
+        game.have("npc", R"({"tokens": ["a", "b"], "prompt_tokens": 150, "prompt_token_ms": 0.01})");
+        std::vector<sotto_request> all;
+        for (int i = 0; i <= crowd; ++i) {
+            all.push_back(game.ask("npc", "hi"));
+        }
+        for (const auto request : all) {
+            CHECK(said(game.finish(request)) == "ab");
+        }
+        std::vector<std::uint32_t> pieces;
+        for (const auto& step : backend.steps()) {
+            REQUIRE(step.tokens.size() == 1);
+            CHECK(step.threads == backend.steps().front().threads);
+            CHECK((step.tokens[0] == 0 || step.tokens[0] == 64 || step.tokens[0] == 22));
+        }
+        for (const auto flags : backend.opened()) {
+            CHECK(flags == SOTTO_STREAM_ALONE);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// The figures of an engine add up.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+
+using namespace test;
+
+namespace {
+
+sotto_stats stats_of(const Game& game) {
+    auto stats = SOTTO_INIT(sotto_stats);
+    REQUIRE(sotto_engine_stats(game.engine(), &stats) == SOTTO_OK);
+    return stats;
+}
+
+} // namespace
+
+TEST_CASE("an engine that did nothing has figures of nothing") {
+    Game game;
+    const auto stats = stats_of(game);
+    CHECK(stats.live == 0);
+    CHECK(stats.slices == 0);
+    CHECK(stats.frames == 0);
+    CHECK(stats.mode == SOTTO_MODE_PRIORITIZE_COMPUTE);
+    CHECK(stats.struct_size == sizeof(sotto_stats));
+}
+
+TEST_CASE("tokens, prompts and requests are counted, by how they ended") {
+    Game game;
+    game.have(
+        "npc", R"({"tokens": ["a", "b", "c"], "prompt_tokens": 20, "cached_tokens": 5, "weights": 1000})"
+    );
+    game.have("endless", R"({"tokens": ["a"], "loop": true})");
+    game.have("broken", R"({"tokens": ["a", "b"], "fail_at": 1})");
+    for (int i = 0; i < 4; ++i) {
+        game.finish(game.ask("npc", "hi"));
+    }
+    const auto endless = game.ask("endless", "hi");
+    game.until_told(endless, SOTTO_EVENT_TEXT);
+    game.cancel(endless);
+    game.finish(endless);
+    game.finish(game.ask("broken", "hi"));
+    auto stats = stats_of(game);
+    CHECK(game.until([&] {
+        stats = stats_of(game);
+        return stats.failed == 1;
+    }));
+    CHECK(stats.finished == 4 + 3); // and the models that were loaded
+    CHECK(stats.cancelled == 1);
+    CHECK(stats.cached == 20);
+    CHECK(stats.prompt >= 60);
+    CHECK(stats.generated >= 13);
+    CHECK(stats.slices > 8);
+    CHECK(stats.slice_ns > 0);
+    CHECK(stats.tokens_per_s >= 12);
+    CHECK(stats.bytes_in_use == 1000);
+    CHECK(stats.waiting + stats.prompting + stats.speaking + stats.parked == 0);
+    CHECK(stats.first_ms > 0);
+}
+
+TEST_CASE("who waits, and how long, is told") {
+    Game game;
+    game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 2})");
+    for (int i = 0; i < 5; ++i) {
+        game.ask("npc", "hi");
+    }
+    auto stats = stats_of(game);
+    CHECK(game.until([&] {
+        stats = stats_of(game);
+        return stats.waiting == 3 && stats.speaking == 2 && stats.longest_ms > 1;
+    }));
+    CHECK(stats.live == 5);
+    CHECK(stats.threads >= 1);
+    CHECK(stats.share == 1);
+}
+
+TEST_CASE("whoever asks at any time gets figures that belong together") {
+    Game game;
+    game.have("npc", R"({"tokens": ["a", "b"]})");
+    std::atomic<bool> over{false};
+    std::thread reader([&] {
+        std::uint64_t before = 0;
+        while (!over.load()) {
+            const auto stats = stats_of(game);
+            CHECK(stats.generated >= before);
+            CHECK(stats.generated + 2 >= 2 * stats.finished); // the model that was loaded said nothing
+            before = stats.generated;
+        }
+    });
+    for (int i = 0; i < 300; ++i) {
+        game.finish(game.ask("npc", "hi"));
+    }
+    over = true;
+    reader.join();
+}
+
+TEST_CASE("figures are refused to nobody but those who say no size") {
+    Game game;
+    sotto_stats stats{};
+    CHECK(sotto_engine_stats(game.engine(), &stats) == SOTTO_ERROR_ARGUMENT);
+    CHECK(sotto_engine_stats(game.engine(), nullptr) == SOTTO_ERROR_ARGUMENT);
+    stats.struct_size = sizeof stats;
+    CHECK(sotto_engine_stats(nullptr, &stats) == SOTTO_ERROR_ARGUMENT);
+    stats.struct_size = 8; // of an older caller: no more than that is written
+    stats.live = 77;
+    CHECK(sotto_engine_stats(game.engine(), &stats) == SOTTO_OK);
+    CHECK(stats.live == 77);
+}
