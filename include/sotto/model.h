@@ -15,7 +15,7 @@
  *
  *     context         tokens that one stream holds, 16 to what the model was trained on; 2048, or
  *                     that if it is less
- *     parallel        streams that may be open at once, 1 to 64; 4. Memory is set aside for each
+ *     parallel        answers that may be under way at once, 1 to 64; 4. Memory is set aside for each
  *     batch           tokens that one step works through at most, `parallel` to 4096; 512. A larger
  *                     one reads prompts faster, and takes memory
  *     mmap            whether the file is mapped rather than read, where it can be; true
@@ -24,8 +24,10 @@
  *                     and needs flash attention; "f16"
  *     speculative     "lookup": what a stream says next is guessed from what followed the same words
  *                     before, and guesses are checked several in one go, where a stream speaks alone
- *                     and as long as it saves time. Wants a model without a sliding window or a
- *                     recurrent state. "off"
+ *                     and as long as it saves time; answers are the same but for rounding. Wants a
+ *                     model without a sliding window or a recurrent state. "off"
+ *     draft           path of a small model of the same vocabulary that guesses too, where nothing was
+ *                     looked up; it takes memory of its own. "": none
  *     chat_template   Jinja to render conversations with; the model's own
  *     projector       path of a projector (mmproj) that lets the model see or hear; "": none. It is
  *                     read from the file system, so not where the host reads files itself

@@ -79,7 +79,7 @@ typedef struct sotto_model_source {
 typedef struct sotto_model_info {
     uint32_t           struct_size;  /**< In: sizeof(sotto_model_info). */
     sotto_capabilities capabilities; /**< What it can do. */
-    uint32_t           streams;      /**< How many streams may be open at once, at least 1. */
+    uint32_t           streams;      /**< How many may be open at once, at least 1; parked ones aside. */
     uint32_t           context;      /**< Tokens that one stream can hold. 0: no limit. */
     uint32_t           step_tokens;  /**< Most prompt tokens worth giving one step. 0: no matter. */
     uint32_t           reserved;     /**< Must be 0. */

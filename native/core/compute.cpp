@@ -146,7 +146,11 @@ void Compute::abort(Job& job) noexcept {
 std::int32_t Compute::pass(Job& job) noexcept {
     constexpr std::int64_t kLongest = 250'000'000; // in one step
     constexpr std::int64_t kLook = 200'000;        // the work takes longer than usual
-    const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) ? 1 : 0; };
+    constexpr std::uint32_t kEvery = 8;            // to ask for the time is not free
+    const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) || job.gave_up ? 1 : 0; };
+    if (job.patience != 0 && ++job.asked % kEvery == 0) {
+        job.gave_up = clock_.now() - job.began - job.gated_ns > job.patience;
+    }
     if (!job.gated || ends() != 0) {
         return ends();
     }

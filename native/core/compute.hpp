@@ -44,7 +44,8 @@ struct Job {
     std::vector<Heard> heard;      // out: what each share gave
     std::vector<Failure> failures; // out: of each share
     std::uint32_t threads = 1;
-    bool gated = false; // it waits inside while the game works
+    bool gated = false;        // it waits inside while the game works
+    std::int64_t patience = 0; // after so long it is given up, to be taken on fewer threads; 0: never
 
     // For those who look:
     sotto_mode mode = SOTTO_MODE_BALANCE;
@@ -60,6 +61,8 @@ struct Job {
     std::array<Wait, 8> waits;     // out: at gates, the first of them
     std::uint32_t waited = 0;      // out: how many of those there are
     std::int64_t gated_ns = 0;     // out: all of them together
+    bool gave_up = false;          // out
+    std::uint32_t asked = 0;       // how often it came to its gate
     float phase = -1;              // out: of the game's frame, when it began
     std::int64_t began = 0;        // out
     std::int64_t ended = 0;        // out

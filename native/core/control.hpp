@@ -100,6 +100,7 @@ private:
     std::uint32_t threads_for(ModelEntry& entry) noexcept;
     double share() const noexcept;
     bool is_gated(std::uint32_t threads) const noexcept;
+    std::int64_t patience_of(const Job& job) const noexcept;
 
     Stream* find_stream(const Slot& slot) noexcept;
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;

@@ -31,9 +31,7 @@ sotto_slice slice_of(const Job& job) noexcept {
     slice.frame_phase = job.phase;
     const bool steps = !job.opens && !job.unparks;
     slice.threads = steps ? job.threads : 1;
-    slice.kind = !steps                    ? SOTTO_SLICE_OPEN
-                 : slice.prompt_tokens > 0 ? SOTTO_SLICE_PROMPT
-                                           : SOTTO_SLICE_DECODE;
+    slice.kind = !steps ? SOTTO_SLICE_OPEN : job.load.prompt > 0 ? SOTTO_SLICE_PROMPT : SOTTO_SLICE_DECODE;
     return slice;
 }
 
@@ -103,6 +101,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
     job->load = slice.load;
     job->limit = slice.limit;
     job->predicted = entry.costs.predict(job->threads, slice.load);
+    job->patience = patience_of(*job);
     if (slice.kind == Slice::Kind::open || slice.kind == Slice::Kind::unpark) {
         const auto& stream = *job->streams.front();
         job->opens = slice.kind == Slice::Kind::open;
@@ -246,6 +245,10 @@ void Control::learn(const Job& job) noexcept {
         }
     }
     auto& entry = *job.entry;
+    if (job.gave_up) {
+        entry.thread_count.gave_up(job.ended);
+        return;
+    }
     const auto took = job.ended - job.began - job.gated_ns;
     const auto usual = entry.costs.predict(entry.thread_count.settled(), load);
     entry.thread_count.stepped(job.threads, took, usual, job.ended);

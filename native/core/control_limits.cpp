@@ -71,6 +71,16 @@ bool Control::is_gated(std::uint32_t threads) const noexcept {
     return crowded && (in_the_way || world_.settings.is(SOTTO_ENGINE_GATES));
 }
 
+// Threads wait for each other inside a step: where somebody else has the core of one, it takes hundreds of
+// times as long. It is better given up and taken again on fewer.
+std::int64_t Control::patience_of(const Job& job) const noexcept {
+    constexpr std::int64_t kTimes = 4;
+    constexpr std::int64_t kAtLeast = 20'000'000;
+    const bool counts =
+        job.threads > 1 && job.predicted > 0 && !world_.settings.is(SOTTO_ENGINE_DETERMINISTIC);
+    return counts ? std::max(kTimes * job.predicted, job.predicted + kAtLeast) : 0;
+}
+
 void Control::take_frames() noexcept {
     Frame frame;
     while (frames_.next(world_.frames, frame)) {

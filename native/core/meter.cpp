@@ -114,6 +114,10 @@ sotto_stats Meter::read(const Frames& frames, std::int64_t now) const noexcept {
     } while (count_.load(std::memory_order_seq_cst) != count);
     sotto_stats stats{};
     std::memcpy(&stats, words.data(), sizeof stats);
+    if (stats.waiting > 0) { // who waits has waited longer since
+        stats.longest_ms +=
+            static_cast<float>(static_cast<double>(std::max<std::int64_t>(now - shown, 0)) / kMillisecond);
+    }
     if (now - shown > kSecond) { // nothing was done since
         stats.busy = stats.prompt_per_s = stats.tokens_per_s = 0;
     }

@@ -74,34 +74,27 @@ std::uint32_t Stream::most_ahead() const noexcept {
     return static_cast<std::uint32_t>(std::clamp(std::ceil(pacer().rate() * kSeconds), kLeast, kMost));
 }
 
-std::uint32_t Stream::ahead() const noexcept {
+// When token `n` is due, by the schedule: whoever takes none, or none yet, does not stop it.
+std::int64_t Stream::moment_of(std::uint32_t n) const noexcept {
     const auto told = pacer().told();
-    return told_ - std::min(told_, told);
+    if (n <= told) {
+        return INT64_MIN;
+    }
+    const auto [from, begin] = told == 0 ? std::pair(1U, first_) : std::pair(told + 1, pacer().next());
+    return begin + Pacer::duration(n - from, pacer().rate());
 }
 
-bool Stream::may_speak() const noexcept {
-    return !is_paced() || ahead() < most_ahead();
+bool Stream::may_speak(std::int64_t now) const noexcept {
+    return !is_paced() || told_ < most_ahead() || moment_of(told_ - most_ahead() + 1) <= now;
 }
 
 std::int64_t Stream::due(std::int64_t now) const noexcept {
-    constexpr std::int64_t kMillisecond = 1'000'000;
-    constexpr std::int64_t kLongest = 50 * kMillisecond;
-    if (!is_paced()) {
-        return now;
-    }
     const auto enough = most_ahead() / 2;
-    const auto ready = ahead();
-    if (ready <= enough) {
-        return now;
-    }
-    const auto when = pacer().next() + Pacer::duration(ready - enough - 1, pacer().rate());
-    // The host does not take what is due: it will be looked at again.
-    return when > now ? when : now + std::clamp(period() / 2, kMillisecond, kLongest);
+    return !is_paced() || told_ <= enough ? now : std::max(now, moment_of(told_ - enough));
 }
 
 std::int64_t Stream::dry(std::int64_t now) const noexcept {
-    const auto ready = ahead();
-    return ready == 0 ? now : std::max(now, pacer().next()) + Pacer::duration(ready - 1, pacer().rate());
+    return std::max(now, moment_of(told_));
 }
 
 Counts Stream::counts() const noexcept {

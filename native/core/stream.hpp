@@ -83,13 +83,13 @@ public:
     // When its next token is to be computed, at the latest: while there are still some to tell.
     std::int64_t due(std::int64_t now) const noexcept;
     // Whether its next token may be computed already.
-    bool may_speak() const noexcept;
+    bool may_speak(std::int64_t now) const noexcept;
     // When there will be nothing left to tell.
     std::int64_t dry(std::int64_t now) const noexcept;
 
 private:
     const Pacer& pacer() const noexcept { return reply->lanes.answers[index]->pacer; }
-    std::uint32_t ahead() const noexcept;
+    std::int64_t moment_of(std::uint32_t n) const noexcept;
     std::uint32_t most_ahead() const noexcept;
 
     Counts counts_;

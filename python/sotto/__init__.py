@@ -10,7 +10,10 @@ from .engine import Engine
 from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError, SottoError
 from .event import Event
 from .log import set_log_level
+from .perfetto import write_trace
+from .stats import Stats
 from .stream import TokenStream
+from .terms import Terms
 from .trace import Slice
 
 if TYPE_CHECKING:
@@ -26,10 +29,13 @@ __all__ = [
     "ModelLoadError",
     "Slice",
     "SottoError",
+    "Stats",
+    "Terms",
     "TokenStream",
     "__version__",
     "aio",
     "set_log_level",
+    "write_trace",
 ]
 
 

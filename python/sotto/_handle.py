@@ -9,6 +9,7 @@ from typing import Any
 
 from ._call import check, failure, new, struct
 from ._lib import lib
+from ._values import number
 from .errors import CANCELLED, STATE, InferenceError, SottoError
 from .event import Event, read_event
 
@@ -79,6 +80,11 @@ class Request:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None:
             self.drop()
+
+    def set_target_tps(self, tps: float) -> bool:
+        """Its pace, from the next token on. False: it is over."""
+        pace, name = number("tps", tps), self._id[0]
+        return self._handle.call(lib.sotto_engine_set_request_tps, name, pace) == 0
 
     def drop(self) -> None:
         """Cancels it, if it is not over. Never waits."""

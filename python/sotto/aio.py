@@ -8,7 +8,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import engine as blocking
 from ._call import new
@@ -17,6 +17,11 @@ from ._lib import lib
 from .engine import Json, Progress
 from .errors import CANCELLED, InferenceError, ModelLoadError, SottoError
 from .event import Event
+from .stats import Stats
+from .terms import Terms
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Engine:
@@ -40,6 +45,9 @@ class Engine:
         vram_budget_mb: int = 0,
         module_dir: str | os.PathLike[str] | None = None,
         threads: int = 0,
+        deterministic: bool = False,
+        gates: bool = False,
+        max_requests: int = 0,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._engine = blocking.Engine(
@@ -50,6 +58,9 @@ class Engine:
             vram_budget_mb=vram_budget_mb,
             module_dir=module_dir,
             threads=threads,
+            deterministic=deterministic,
+            gates=gates,
+            max_requests=max_requests,
         )
         self._handle = self._engine._handle
         self._numbers = itertools.count(1)
@@ -109,21 +120,21 @@ class Engine:
 
     # Answers
 
-    async def llm_chat_completion(self, request_json: Json) -> str:
+    async def llm_chat_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
         """Answers an OpenAI chat completion request with a chat completion."""
-        return (await self._ask("chat", request_json).finish()).json
+        return (await self._ask("chat", request_json, terms).finish()).json
 
-    def llm_chat_completion_stream(self, request_json: Json) -> TokenStream:
+    def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
         """Answers an OpenAI chat completion request, chunk by chunk."""
-        return TokenStream(self._ask("chat", request_json, lib.SOTTO_REQUEST_CHUNKS))
+        return TokenStream(self._ask("chat", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
-    async def llm_text_completion(self, request_json: Json) -> str:
+    async def llm_text_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
         """Continues an OpenAI text completion request's prompt, as it stands, without a template."""
-        return (await self._ask("text", request_json).finish()).json
+        return (await self._ask("text", request_json, terms).finish()).json
 
-    def llm_text_completion_stream(self, request_json: Json) -> TokenStream:
+    def llm_text_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
         """Continues a prompt, chunk by chunk."""
-        return TokenStream(self._ask("text", request_json, lib.SOTTO_REQUEST_CHUNKS))
+        return TokenStream(self._ask("text", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
     # Settings
 
@@ -139,15 +150,19 @@ class Engine:
         """The pace of each stream, in tokens per second, also of those under way. 0: as fast as it goes."""
         self._engine.set_target_tps(tps)
 
+    def stats(self) -> Stats:
+        """How it does: who waits and who speaks, how fast, and what it costs the game. Never waits."""
+        return self._engine.stats()
+
     async def describe(self) -> dict[str, Any]:
         """Versions, device, processor, backends, and which modules were passed over and why."""
         return await asyncio.to_thread(self._engine.describe)
 
     # Inside
 
-    def _ask(self, op: str, request: Json, flags: int = 0) -> _Request:
+    def _ask(self, op: str, request: Json, on: Terms, flags: int = 0) -> _Request:
         number = next(self._numbers)
-        desc = self._engine._request_desc(op, request, flags, user=number, name="request_json")
+        desc = self._engine._request_desc(op, request, flags, on, user=number, name="request_json")
         return self._request(number, InferenceError, lib.sotto_engine_submit, desc)
 
     def _request(
@@ -207,6 +222,10 @@ class TokenStream:
         self._end()
         raise StopAsyncIteration
 
+    def set_target_tps(self, tps: float) -> bool:
+        """The answer's pace, from the next token on. 0: the engine's. False: it is over."""
+        return self._request.set_target_tps(tps)
+
     async def __aenter__(self) -> TokenStream:
         return self
 
@@ -248,6 +267,9 @@ class _Request:
             return event
         finally:
             self.drop()
+
+    def set_target_tps(self, tps: float) -> bool:
+        return self._engine._engine.set_request_tps(self.name[0], tps)
 
     def drop(self) -> None:
         """Cancels it, if it is not over."""

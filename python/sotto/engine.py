@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import log
 from ._call import encode, new, struct, text, utf8
@@ -15,8 +15,14 @@ from ._values import choice, number, string, whole
 from .backend import BackendNames
 from .errors import InferenceError, ModelLoadError
 from .event import Event, read_event
+from .mode import MODES
+from .stats import Stats, read_stats
 from .stream import TokenStream
-from .trace import MODES, Slice, read_trace
+from .terms import Terms, terms
+from .trace import Slice, read_trace
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Json = str | Mapping[str, Any]  # a JSON object, as text or not yet
 Progress = Callable[[str, float], None]  # hears what is going on, and how far it got, from 0 to 1
@@ -39,7 +45,12 @@ _MOST_U32, _MOST_U64 = (1 << 32) - 1, (1 << 64) - 1
 class Engine:
     """Runs models inside this process, beside a game. Use it as a context manager, or `close()` it.
 
-    Any thread may call anything. Calls that wait let other threads run.
+    Any thread may call anything. Calls that wait let other threads run. Those that ask for an answer take
+    its `Terms` by name: `target_tps`, `priority` and `deadline`.
+
+    `deterministic`: an answer depends on its request alone, not on what else is asked for meanwhile; slower.
+    `gates`: steps also wait inside while the game works on a frame and leaves no core free, not only where
+    their threads cannot be made to yield to the game's. `max_requests` may be live at once; 0: 65,536.
 
     >>> with Engine() as engine:
     ...     engine.load_model("sotto/house")
@@ -57,6 +68,9 @@ class Engine:
         module_dir: str | os.PathLike[str] | None = None,
         threads: int = 0,
         trace: int = 0,
+        deterministic: bool = False,
+        gates: bool = False,
+        max_requests: int = 0,
     ) -> None:
         self._names = BackendNames(backends)
         workers = struct("sotto_threads", compute_threads=whole("threads", threads, _MOST_U32))
@@ -69,6 +83,8 @@ class Engine:
             module_dir=_path("module_dir", module_dir),
             threads=workers,
             trace=whole("trace", trace, _MOST_U32),
+            flags=_engine_flags(deterministic, gates),
+            max_requests=whole("max_requests", max_requests, _MOST_U32),
         )
         log.settle()
         self._handle = Handle(desc)
@@ -127,63 +143,63 @@ class Engine:
 
     # Answers, waited for
 
-    def llm_chat_completion(self, request_json: Json) -> str:
+    def llm_chat_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
         """Answers an OpenAI chat completion request with a chat completion."""
-        return self._ask("chat", request_json).finish().json
+        return self._ask("chat", request_json, terms).finish().json
 
-    def llm_chat_completion_stream(self, request_json: Json) -> TokenStream:
+    def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
         """Answers an OpenAI chat completion request, chunk by chunk."""
-        return TokenStream(self._ask("chat", request_json, lib.SOTTO_REQUEST_CHUNKS))
+        return TokenStream(self._ask("chat", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
-    def llm_text_completion(self, request_json: Json) -> str:
+    def llm_text_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
         """Continues an OpenAI text completion request's prompt, as it stands, without a template."""
-        return self._ask("text", request_json).finish().json
+        return self._ask("text", request_json, terms).finish().json
 
-    def llm_text_completion_stream(self, request_json: Json) -> TokenStream:
+    def llm_text_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
         """Continues a prompt, chunk by chunk."""
-        return TokenStream(self._ask("text", request_json, lib.SOTTO_REQUEST_CHUNKS))
+        return TokenStream(self._ask("text", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
-    def llm_infill(self, request_json: Json) -> str:
+    def llm_infill(self, request_json: Json, **terms: Unpack[Terms]) -> str:
         """Fills the gap between `input_prefix` and `input_suffix`, with a model that was taught to."""
-        return self._ask("infill", request_json).finish().json
+        return self._ask("infill", request_json, terms).finish().json
 
     def tokenize(self, request_json: Json) -> str:
         """The tokens of `content`: `{"tokens": [...]}`, as numbers or, `with_pieces`, as objects."""
-        return self._ask("tokenize", request_json).finish().json
+        return self._ask("tokenize", request_json, {}).finish().json
 
     def detokenize(self, request_json: Json) -> str:
         """The text of `tokens`: `{"content": "..."}`."""
-        return self._ask("detokenize", request_json).finish().json
+        return self._ask("detokenize", request_json, {}).finish().json
 
     def apply_template(self, request_json: Json) -> str:
         """The prompt that a chat completion's `messages` make: `{"prompt": "..."}`."""
-        return self._ask("template", request_json).finish().json
+        return self._ask("template", request_json, {}).finish().json
 
-    def save_state(self, request_json: Json) -> str:
+    def save_state(self, request_json: Json, **terms: Unpack[Terms]) -> str:
         """Works through `messages` or `prompt`, and saves what the model then remembers to `path`.
 
         A character's sheet that was saved once needs no work ever again: see `restore_state`.
         """
-        return self._ask("save", request_json).finish().json
+        return self._ask("save", request_json, terms).finish().json
 
     def restore_state(self, request_json: Json) -> str:
         """Has the model remember what `path` holds, for the next request that begins so.
 
         Refuses what is damaged, or of another model, library or memory.
         """
-        return self._ask("restore", request_json).finish().json
+        return self._ask("restore", request_json, {}).finish().json
 
     # Answers, frame by frame
 
     def submit(
-        self, op: str, request: Json, user: int = 0, target_tps: float = 0, *, chunks: bool = False
+        self, op: str, request: Json, user: int = 0, *, chunks: bool = False, **terms: Unpack[Terms]
     ) -> int:
         """Asks for a "chat", a "text" ... Never waits: returns the name that its events will carry.
 
         `user` comes back in each event; `chunks` has them carry OpenAI chunks in `json`.
         """
         flags = lib.SOTTO_REQUEST_CHUNKS if chunks else 0
-        desc = self._request_desc(op, request, flags, user=user, target_tps=target_tps)
+        desc = self._request_desc(op, request, flags, terms, user=user)
         out = new("sotto_request *")
         self._handle.call(lib.sotto_engine_submit, desc, out)
         return int(out[0])
@@ -208,6 +224,11 @@ class Engine:
         name = whole("request", request, _MOST_U64)
         return self._handle.call(lib.sotto_engine_cancel, name) == 0
 
+    def set_request_tps(self, request: int, tps: float) -> bool:
+        """The pace of a request, from the next token on. 0: the engine's. False: it is over, or never was."""
+        name, pace = whole("request", request, _MOST_U64), number("tps", tps)
+        return self._handle.call(lib.sotto_engine_set_request_tps, name, pace) == 0
+
     def frame_begin(self, *, busy_cores: int = 1, period: float = 0) -> None:
         """The game begins a frame's work, on so many cores; frames are due every `period` seconds."""
         desc = struct(
@@ -226,6 +247,10 @@ class Engine:
     def trace(self) -> list[Slice]:
         """What was computed since last asked, oldest first. The engine keeps as many as its `trace` says."""
         return list(read_trace(self._handle))
+
+    def stats(self) -> Stats:
+        """How it does: who waits and who speaks, how fast, and what it costs the game. Never waits."""
+        return read_stats(self._handle)
 
     # Settings
 
@@ -250,8 +275,9 @@ class Engine:
 
     # Inside
 
-    def _ask(self, op: str, request: Json, flags: int = 0) -> Request:
-        desc = self._request_desc(op, request, flags | lib.SOTTO_REQUEST_PRIVATE, name="request_json")
+    def _ask(self, op: str, request: Json, on: Terms, flags: int = 0) -> Request:
+        flags |= lib.SOTTO_REQUEST_PRIVATE
+        desc = self._request_desc(op, request, flags, on, name="request_json")
         return Request(self._handle, InferenceError, lib.sotto_engine_submit, desc)
 
     def _request_desc(
@@ -259,9 +285,9 @@ class Engine:
         op: str,
         request: Json,
         flags: int,
+        on: Terms,
         *,
         user: int = 0,
-        target_tps: float = 0,
         name: str = "request",
     ) -> Any:
         return struct(
@@ -270,7 +296,7 @@ class Engine:
             body=encode(name, self._names.request(_json_text(name, request))),
             user=whole("user", user, _MOST_U64),
             flags=flags,
-            target_tps=number("target_tps", target_tps),
+            **terms(**on),
         )
 
     def _find(
@@ -318,6 +344,11 @@ class Engine:
         out = new("sotto_str *")
         self._handle.call(function, out)
         return text(out[0])
+
+
+def _engine_flags(deterministic: bool, gates: bool) -> int:
+    given: int = lib.SOTTO_ENGINE_DETERMINISTIC if deterministic else 0
+    return given | lib.SOTTO_ENGINE_GATES if gates else given
 
 
 def _path(name: str, path: str | os.PathLike[str] | None) -> str:

@@ -49,6 +49,10 @@ class TokenStream:
                 return event.json
         raise StopIteration
 
+    def set_target_tps(self, tps: float) -> bool:
+        """The answer's pace, from the next token on. 0: the engine's. False: it is over."""
+        return self._request.set_target_tps(tps)
+
     def __enter__(self) -> TokenStream:
         return self
 

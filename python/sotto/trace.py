@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ._call import new, structs
 from ._handle import Handle
 from ._lib import lib
+from .mode import MODE_NAMES
 
 _KINDS = {
     lib.SOTTO_SLICE_OPEN: "open",
     lib.SOTTO_SLICE_PROMPT: "prompt",
     lib.SOTTO_SLICE_DECODE: "decode",
+    lib.SOTTO_SLICE_GATE: "gate",
+    lib.SOTTO_SLICE_FRAME: "frame",
 }
-MODES: Mapping[str, int] = {
-    "balance": lib.SOTTO_MODE_BALANCE,
-    "prioritize_compute": lib.SOTTO_MODE_PRIORITIZE_COMPUTE,
-    "prioritize_graphics": lib.SOTTO_MODE_PRIORITIZE_GRAPHICS,
-}
-_MODE_NAMES = {value: name for name, value in MODES.items()}
 _AT_ONCE = 256
 
 
 class Slice(NamedTuple):
     """One piece of the engine's work.
 
-    `kind` is "open" (a request was made ready), "prompt" (a step that worked through prompts) or "decode"
-    (one in which each stream spoke a token). Times are those of `time.monotonic_ns()`. `lost` slices before
-    it found no room in the trace.
+    `kind` is "open" (a request was made ready), "prompt" (a step that worked through prompts), "decode" (one
+    in which each stream spoke a token), "gate" (a wait inside a step for the game, told before that step) or
+    "frame" (not the engine's: the game's work on a frame, as it was reported); skip what you do not know.
+    Times are those of `time.monotonic_ns()`. `lost` slices before it found no room in the trace.
+
+    `predicted_ms` is what it was thought to take (0: nothing was known), `limit_ms` what it was to keep
+    within (0: nothing), `share` the part of the time that models might use, from 0 to 1, and `frame_phase`
+    where in the game's frame it began, from 0 to 1 (below 0: in none).
     """
 
     kind: str
@@ -39,7 +41,11 @@ class Slice(NamedTuple):
     generated_tokens: int
     threads: int
     mode: str
-    lost: int
+    lost: int = 0
+    predicted_ms: float = 0.0
+    limit_ms: float = 0.0
+    share: float = 1.0
+    frame_phase: float = -1.0
 
 
 def read_trace(handle: Handle) -> Iterator[Slice]:
@@ -56,8 +62,12 @@ def read_trace(handle: Handle) -> Iterator[Slice]:
                 told.prompt_tokens,
                 told.generated_tokens,
                 told.threads,
-                _MODE_NAMES.get(told.mode, f"mode {told.mode}"),
+                MODE_NAMES.get(told.mode, f"mode {told.mode}"),
                 told.lost,
+                told.predicted_ms,
+                told.limit_ms,
+                told.share,
+                told.frame_phase,
             )
         if count[0] < _AT_ONCE:
             return

@@ -23,6 +23,9 @@ static class Program
         Run("private requests", () => PrivateRequests(scripted));
         Run("bad input", () => BadInput(scripted));
         Run("settings and frames", () => SettingsAndFrames(scripted));
+        Run("terms", () => Terms(scripted));
+        Run("a pace of its own", () => Pace(scripted));
+        Run("figures", () => Figures(scripted));
         Run("disposal", () => Disposal(scripted));
         Run("hooks", Hooks);
         if (Directory.GetFiles(args[1], "sotto_llama*").Length > 0)
@@ -202,6 +205,92 @@ static class Program
         }
     }
 
+    // Who matters more is served first; of two that matter as much, the one with the earlier deadline.
+    static void Terms(string modules)
+    {
+        const SottoEngineFlags flags = SottoEngineFlags.Deterministic | SottoEngineFlags.Gates;
+        using (var engine = new SottoEngine(SottoMode.PrioritizeCompute, moduleDir: modules, flags: flags))
+        {
+            const string bard = @"{""tokens"": [""la "", ""la""], ""streams"": 1, ""token_ms"": 60}";
+            engine.WaitDone(engine.LoadModel("bard", options: bard, flags: SottoFlags.Private));
+            Func<SottoPriority, ulong, ulong> sing = (priority, deadline) =>
+                engine.Submit(SottoOp.Chat, Ask("bard", "sing"), priority: priority, deadlineNs: deadline);
+            sing(SottoPriority.Foreground, 0); // has the one stream
+            var now = SottoEngine.NowNs;
+            var asked = new[]
+            {
+                sing(SottoPriority.Background, now),
+                sing(SottoPriority.Normal, now + 60000000000),
+                sing(SottoPriority.Normal, now + 30000000000),
+                sing(SottoPriority.Foreground, 0),
+            };
+            var ended = Drain(engine, asked[0]).FindAll(e => e.IsDone).ConvertAll(e => e.Request);
+            ended.RemoveAt(0);
+            Expect(ended.Count == 4 && ended[0] == asked[3] && ended[1] == asked[2] && ended[2] == asked[1],
+                $"{string.Join(" ", asked)} end as {string.Join(" ", ended)}");
+            Throws(Native.SOTTO_ERROR_ARGUMENT, "a priority that is none", () => sing((SottoPriority)7, 0));
+        }
+        Throws(Native.SOTTO_ERROR_UNSUPPORTED, "an engine's later flags",
+            () => new SottoEngine(flags: (SottoEngineFlags)64));
+        using (var engine = new SottoEngine(moduleDir: modules, maxRequests: 1))
+        {
+            const string song = @"{""tokens"": [""la ""], ""loop"": true, ""token_ms"": 1}";
+            engine.WaitDone(engine.LoadModel("bard", options: song, flags: SottoFlags.Private));
+            for (var i = 0; i < 500 && engine.Stats().Live != 0; ++i)
+                Thread.Sleep(10); // its last event is told a moment before it is forgotten
+            engine.Submit(SottoOp.Chat, Ask("bard", "sing"));
+            Throws(Native.SOTTO_ERROR_BUSY, "one more than may be live", () => engine.Submit(SottoOp.Chat, "{}"));
+        }
+    }
+
+    static void Pace(string modules)
+    {
+        using (var engine = new SottoEngine(SottoMode.PrioritizeCompute, moduleDir: modules))
+        {
+            const string song = @"{""tokens"": [""la ""], ""loop"": true}";
+            engine.WaitDone(engine.LoadModel("bard", options: song, flags: SottoFlags.Private));
+            var began = SottoEngine.NowNs;
+            var slow = engine.Submit(SottoOp.Chat, Ask("bard", "sing", @", ""max_tokens"": 40"), targetTps: 4);
+            Expect(engine.SetRequestTps(slow, 200), "a live request changes its pace");
+            Drain(engine, slow);
+            var seconds = (SottoEngine.NowNs - began) / 1e9;
+            Expect(seconds > 0.15 && seconds < 5, $"40 tokens at 200 a second take {seconds} s");
+            Expect(!engine.SetRequestTps(12345, 4), "a stale name is harmless");
+            Throws(Native.SOTTO_ERROR_ARGUMENT, "a request's pace that is no number",
+                () => engine.SetRequestTps(slow, float.NaN));
+        }
+    }
+
+    static void Figures(string modules)
+    {
+        using (var engine = new SottoEngine(SottoMode.PrioritizeCompute, moduleDir: modules))
+        {
+            Expect(engine.Stats().Mode == SottoMode.PrioritizeCompute, "the mode is told");
+            engine.WaitDone(engine.LoadModel("npc", options: @"{""weights"": 5000}", flags: SottoFlags.Private));
+            engine.WaitDone(engine.Submit(SottoOp.Chat, Ask("npc", "one two"), flags: SottoFlags.Private));
+            engine.FrameBegin(periodNs: 10000000);
+            engine.FrameEnd(busyMs: 20);
+            Drain(engine, engine.Submit(SottoOp.Chat, Ask("nobody", "hello")));
+            var told = engine.Stats();
+            for (var i = 0; i < 500 && !(told.Generated == 2 && told.Live == 0 && told.Frames == 1); ++i)
+            {
+                Thread.Sleep(10);
+                told = engine.Stats();
+            }
+            Expect(told.Generated == 2 && told.Prompt + told.Cached >= 2, $"{told.Generated} tokens are counted");
+            Expect(told.Finished >= 1 && told.Failed == 1 && told.Live == 0, $"{told.Finished} requests ended well");
+            Expect(told.Frames == 1 && told.FramesMissed == 1 && Math.Abs(told.FrameP50Ms - 20) < 0.1,
+                $"frames are counted: {told.FramesMissed} of {told.Frames}, {told.FrameP50Ms} ms");
+            Expect(told.BytesInUse >= 5000 && told.Slices > 0 && told.Share <= 1, "so is the rest");
+            engine.FrameBegin(timeNs: SottoEngine.NowNs);
+            Thread.Sleep(30);
+            engine.FrameEnd(); // now, on the library's clock
+            for (var i = 0; i < 500 && told.Frames != 2; ++i, told = engine.Stats())
+                Thread.Sleep(10);
+            Expect(told.FrameP99Ms > 25 && told.FrameP99Ms < 5000, $"a frame takes {told.FrameP99Ms} ms");
+        }
+    }
+
     static void Disposal(string modules)
     {
         var engine = new SottoEngine(moduleDir: modules);
@@ -218,6 +307,8 @@ static class Program
         Throws(gone, "framing too late", () => engine.FrameBegin());
         Throws(gone, "cancelling too late", () => engine.Cancel(1));
         Throws(gone, "listing too late", () => engine.ModelsJson());
+        Throws(gone, "counting too late", () => engine.Stats());
+        Throws(gone, "pacing too late", () => engine.SetRequestTps(1, 2));
     }
 
     static readonly List<string> Started = new List<string>();

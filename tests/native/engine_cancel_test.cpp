@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "platform/thread.hpp"
 #include "support/game.hpp"
 #include "support/tapped_backend.hpp"
 
@@ -94,7 +95,11 @@ TEST_CASE("a step under way is told to end when nobody wants it any more") {
 
 TEST_CASE("a step goes on for as long as one stream in it is wanted") {
     Cancelled held(Point::step);
-    Game game(held.backend.table());
+    auto desc = plain_desc();
+    auto one = SOTTO_INIT(sotto_threads);
+    one.compute_threads = 1; // or it would be tried on fewer
+    desc.threads = &one;
+    Game game(desc, held.backend.table());
     game.have("npc", kEndless);
     held.gate.shut();
     const auto first = game.ask("npc", "hi");
@@ -111,6 +116,25 @@ TEST_CASE("a step goes on for as long as one stream in it is wanted") {
     held.cancel_now(game, first);
     REQUIRE(game.until([&] { return held.backend.count(Point::close) == 2; }));
     CHECK(held.aborted <= 1);
+}
+
+TEST_CASE("a step that stands still on many threads is taken again on fewer, and nothing is lost") {
+    if (sotto::usable_cores() < 2) {
+        return;
+    }
+    TappedBackend backend;
+    std::atomic<int> many{0};
+    backend.tap = [&](Point point, const sotto_step* step) {
+        const bool stands_still = point == Point::step && step->threads > 1 && ++many > 4;
+        for (int i = 0; stands_still && i < 20'000 && step->gate(step->context) == 0; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    };
+    Game game(backend.table());
+    game.have("npc", R"({"tokens": ["a", "b", "c", "d", "e", "f", "g", "h"], "token_ms": 1})");
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "abcdefgh");
+    CHECK(many == 5);
+    CHECK(backend.steps().back().threads == 1);
 }
 
 TEST_CASE("loading is cancelled at once, and the model does not come") {

@@ -86,6 +86,25 @@ TEST_CASE("a hopeless trial is given up at once") {
     CHECK(tried <= 2 * 4); // two steps of each of the few trials of two seconds
 }
 
+TEST_CASE("a step that was given up is taken on fewer threads, for ever longer") {
+    ThreadCount count;
+    std::int64_t now = kSecond;
+    count.set_range(2, 2, now);
+    int given_up = 0;
+    for (const auto end = now + 60 * kSecond; now < end;) {
+        now += 10 * kMillisecond;
+        if (count.now() == 2) {
+            ++given_up;
+            count.gave_up(now);
+            CHECK(count.now() == 1);
+        } else {
+            count.stepped(1, 10 * kMillisecond, 10 * kMillisecond, now);
+        }
+    }
+    CHECK(given_up > 1);
+    CHECK(given_up < 10);
+}
+
 TEST_CASE("a new range begins anew, the same one does not") {
     ThreadCount count;
     std::int64_t now = kSecond;

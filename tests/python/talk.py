@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import sotto
@@ -83,6 +83,15 @@ def load_endless(engine: sotto.Engine, model: str = "endless", token_ms: float =
     engine.load_model(
         model, options={"tokens": [" on"], "loop": True, "token_ms": token_ms, "streams": 1, **script}
     )
+
+
+def figures(engine: sotto.Engine, are: Callable[[sotto.Stats], bool]) -> sotto.Stats:
+    """An engine's figures, once they are so. They are brought up to date ten times a second."""
+    end = time.monotonic() + 10
+    while not are(found := engine.stats()):
+        assert time.monotonic() < end, found
+        time.sleep(0.01)
+    return found
 
 
 class Ticks:

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import sotto
-from conftest import ENVIRONMENT
+from conftest import ENVIRONMENT, ROOT
 from sotto.demo import rules
 from sotto.demo.scene import Scene
 from sotto.demo.view import Headless
@@ -128,6 +129,37 @@ def test_a_run_is_drawn(demo: Demo, tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG") and str(path) in done.stdout
 
 
+@pytest.mark.real
+def test_a_run_is_traced(demo: Demo, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    done = demo("--seconds", "3", "--characters", "8", "--json", "--trace", str(path), *FAST)
+    assert done.returncode == 0, done.stderr
+    report, trace = json.loads(done.stdout), json.loads(path.read_text())
+    lasting = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    frames = [event for event in lasting if event["name"] == "frame"]
+    assert report["frames"] - 2 <= len(frames) <= report["frames"]
+    assert all(event["dur"] > 1000 for event in frames)
+    assert {"open", "decode"} <= {event["name"] for event in lasting}
+    told = [event["args"]["generated_tokens"] for event in lasting if event["name"] in ("prompt", "decode")]
+    assert sum(told) >= report["tokens_total"] - 8 * rules.MAX_TOKENS
+
+
+@pytest.mark.real
+def test_eight_different_characters_say_what_their_sheets_hold(real_engine: sotto.Engine) -> None:
+    scene = Scene(real_engine, "sotto/house", 8)
+    spoken(scene, 1)
+    lines = [line for one in scene.characters for line in one.report()["lines"]]
+    assert len({one.persona.name for one in scene.characters}) == 8
+    assert all(line["uses_facts"] and line["in_character"] for line in lines), lines
+
+
+@pytest.mark.parametrize("name", [".", "nowhere/run.json"])
+def test_a_trace_that_could_not_be_written_is_refused_at_once(demo: Demo, tmp_path: Path, name: str) -> None:
+    done = demo("--headless", "--trace", str(tmp_path / name))
+    assert done.returncode == 2 and "loading" not in done.stderr
+    assert done.stderr.startswith("sotto: --trace") and "cannot be written" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["run.bmp", "run", "nowhere/run.png"])
 def test_a_picture_that_could_not_be_written_is_refused_at_once(
     demo: Demo, tmp_path: Path, name: str
@@ -146,19 +178,30 @@ def test_a_plot_without_matplotlib_says_how_to_get_it(demo: Demo, tmp_path: Path
     assert "sotto-runtime[plot]" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+def sample(name: str, *words: str) -> list[str]:
+    """What a sample prints."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "samples" / "python" / name), *words],
+        capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.real
+def test_the_sample_of_priorities(tmp_path: Path) -> None:
+    lines = sample("priorities.py", str(tmp_path / "trace.json"))
+    answers = {line[len("You to ") :]: then for line, then in pairwise(lines) if line.startswith("You to ")}
+    assert len(answers) == 8 and "flooded" in answers["Garrick: What happened to the forge?"]
+    assert "millpond" in answers["Silvane: Where is the green key?"]
+    assert {line.split(":")[0] for line in lines if ": first word after " in line} == {"player", "gossip"}
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {"frame", "open", "prompt"} <= {event["name"] for event in events}
+
+
 @pytest.mark.real
 def test_the_sample_is_the_same_scene() -> None:
-    sample = Path(__file__).resolve().parents[2] / "samples" / "python" / "tavern.py"
-    done = subprocess.run(
-        [sys.executable, str(sample)],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = sample("tavern.py")
     for name in ("Brenna", "Garrick", "Silvane", "Pip"):
         assert sum(line.startswith(f"Ilse to {name}: ") for line in lines) == 3
         assert all(len(line) > len(f"    {name}: ") for line in lines if line.startswith(f"    {name}: "))

@@ -9,10 +9,12 @@ import pytest
 from rich.console import Console
 
 import sotto
+from sotto import perfetto
 from sotto.demo import frames, rules, strip
 from sotto.demo.editor import Editor
-from sotto.demo.live import Live
+from sotto.demo.live import Live, doing
 from sotto.demo.personas import find, personas, tavern
+from sotto.demo.record import Record
 from sotto.demo.scene import Scene
 
 NAMES = ["Brenna Oakhollow", "Sister Amalie", "Pip", "Captain Varga"]
@@ -20,8 +22,13 @@ ONE_EACH = ("Name", "Role", "Manner", "Place", "Time", "Mood", "Visitor")
 LISTS = ("Relationships", "Prices", "Quests", "Rumours", "Facts", "Memories")
 
 
-def test_at_least_four_sit_there_and_every_sheet_is_full() -> None:
-    assert len(personas()) >= 4
+def test_at_least_eight_sit_there_and_every_sheet_is_full() -> None:
+    assert len({one.name for one in personas()}) == len({one.called for one in personas()}) >= 8
+    assert (
+        len({one.about("Role") for one in personas()})
+        == len({one.about("Manner") for one in personas()})
+        >= 8
+    )
     for persona in personas():
         lines = persona.system.splitlines()
         assert [line.split(":")[0] for line in lines if not line.startswith("- ")] == [*ONE_EACH, *LISTS]
@@ -175,6 +182,15 @@ def test_the_picture_fits_the_terminal(width: int, height: int, characters: int,
     shown = out.getvalue().splitlines()
     assert len(shown) <= height and all(len(line) <= width for line in shown)
     assert ("more" in out.getvalue()) == (characters > 4)
+    assert ("of the time" in out.getvalue()) == (height >= 12)
+
+
+def test_a_line_says_what_the_engine_does(npc: sotto.Engine) -> None:
+    stats = npc.stats()._replace(threads=2, share=0.344, busy=0.2, waiting=0)
+    assert doing(stats) == "2 threads  may use 34 % of the time  uses 20 %"
+    assert doing(stats._replace(threads=1, waiting=1)).startswith("1 thread  ")
+    assert doing(stats._replace(waiting=1)).endswith("  1 waits")
+    assert doing(stats._replace(waiting=3)).endswith("  3 wait")
 
 
 def test_text_cannot_steer_the_terminal(npc: sotto.Engine) -> None:
@@ -191,21 +207,26 @@ def test_a_run_of_any_length_is_drawn(count: int, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from sotto.demo.drawing import draw
 
-    alone, together, slices = frames.FrameStats(), frames.FrameStats(), []
+    record = Record()
+    alone, together = frames.FrameStats(), frames.FrameStats()
     alone.take(5.0, 5.008)
     for n in range(count):
         due = 6.0 + n / 60
         together.take(due, due + (0.5 if n == 7 else 0.009))
         begin = int(due * 1e9)
-        kind = ("open", "prompt", "decode")[n % 3]
-        slices.append(sotto.Slice(kind, begin, begin + 300_000_000, n % 4, 0, 1, 1, "balance", 0))
+        kind = (*perfetto.TRACKS, "kind 9")[n % 6]
+        figures = {"predicted_ms": 290.0 * (n % 2), "limit_ms": 300.0, "share": 1 / (1 + n)}
+        slice_ = sotto.Slice(kind, begin, begin + 300_000_000, n % 4, 0, 1, 1, "balance", **figures)
+        record.slices.append(slice_)
+    record.keep(alone, together)
     report = {
         "characters": [{}] * 4, "frames": count, "missed": together.missed, "tps_total": 40.0,
         "missed_pct": together.missed_pct, "frame_ms": together.percentiles(),
         "baseline": {"missed_pct": 0.0, "frame_ms": alone.percentiles()},
     }  # fmt: skip
     for name in ("run.png", "run.svg", "run.pdf"):
-        draw(str(tmp_path / name), alone, together, slices, report)
+        draw(str(tmp_path / name), record, report)
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     drawn = (tmp_path / "run.svg").read_text()
     assert f"{together.missed} of {count} frames missed" in drawn and "4 characters speak" in drawn
+    assert ("as predicted" in drawn) == ("waits for the game" in drawn) == (count > 1)

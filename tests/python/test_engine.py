@@ -43,6 +43,8 @@ CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
     "frame_begin": lambda engine: engine.frame_begin(),
     "frame_end": lambda engine: engine.frame_end(),
     "trace": lambda engine: engine.trace(),
+    "stats": lambda engine: engine.stats(),
+    "set_request_tps": lambda engine: engine.set_request_tps(1, 0),
     "set_scheduling_mode": lambda engine: engine.set_scheduling_mode("balance"),
     "set_vram_budget_mb": lambda engine: engine.set_vram_budget_mb(0),
     "set_target_tps": lambda engine: engine.set_target_tps(0),

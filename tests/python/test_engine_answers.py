@@ -22,7 +22,8 @@ FAILING = {"tokens": ["a", "b", "c", "d"], "fail_at": 3}
 @pytest.mark.parametrize("name", ["llm_chat_completion", "llm_text_completion"])
 def test_signatures(name: str) -> None:
     signature = inspect.signature(getattr(sotto.Engine, name))
-    assert list(signature.parameters) == ["self", "request_json"]
+    assert list(signature.parameters) == ["self", "request_json", "terms"]
+    assert signature.parameters["terms"].kind is inspect.Parameter.VAR_KEYWORD
     assert signature.return_annotation == "str"
 
 

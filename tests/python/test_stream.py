@@ -33,7 +33,8 @@ def _served(engine: sotto.Engine) -> None:
 @pytest.mark.row("A-020", "A-021", "A-022", "A-033")
 def test_the_iterator_protocol(npc: sotto.Engine) -> None:
     signature = inspect.signature(sotto.Engine.llm_chat_completion_stream)
-    assert list(signature.parameters) == ["self", "request_json"]
+    assert list(signature.parameters) == ["self", "request_json", "terms"]
+    assert signature.parameters["terms"].kind is inspect.Parameter.VAR_KEYWORD
     assert signature.return_annotation == "TokenStream"
     stream = npc.llm_chat_completion_stream(chat())
     assert isinstance(stream, sotto.TokenStream) and iter(stream) is stream

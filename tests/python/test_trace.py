@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -27,7 +28,29 @@ def test_an_answer_is_told_in_slices_once_on_the_clock_of_python(
     assert all(one.begin_ns <= one.end_ns for one in slices)
     assert began <= slices[0].begin_ns and slices[-1].end_ns <= time.monotonic_ns()
     assert {(one.streams, one.mode, one.lost) for one in slices} == {(1, "prioritize_compute", 0)}
+    assert all(one.frame_phase < 0 for one in slices)  # there was no frame
+    assert any(one.predicted_ms > 0 for one in slices)  # 600 steps teach what one takes
+    assert all(0 <= one.share <= 1 and one.limit_ms >= 0 for one in slices)
     assert engine.trace() == []
+
+
+def test_frames_are_told_among_the_slices(open_engine: Callable[..., sotto.Engine]) -> None:
+    engine = open_engine(trace=1000)
+    engine.load_model("npc", path="x", backend="scripted", options={"tokens": ["a"] * 100, "token_ms": 2})
+    request = engine.submit("chat", CHAT)
+    for _ in range(10):
+        engine.frame_begin(period=0.016)
+        time.sleep(0.004)
+        engine.frame_end()
+        time.sleep(0.004)
+    while not any(event.kind == "done" and event.request == request for event in engine.events()):
+        assert engine.wait(10)
+    slices = engine.trace()
+    frames = [one for one in slices if one.kind == "frame"]
+    assert len(frames) == 10 and all(one.end_ns - one.begin_ns >= 4_000_000 for one in frames)
+    assert all(one.end_ns <= then.begin_ns for one, then in pairwise(frames))
+    steps = [one for one in slices if one.kind == "decode"]
+    assert any(0 <= one.frame_phase <= 1 for one in steps) and all(one.frame_phase <= 1 for one in steps)
 
 
 def test_what_finds_no_room_is_counted(open_engine: Callable[..., sotto.Engine]) -> None:

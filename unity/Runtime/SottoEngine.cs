@@ -1,5 +1,6 @@
 // The engine: create it, submit to it, drain it once a frame, dispose it.
 using System;
+using System.Diagnostics;
 using Sotto.Interop;
 using static Sotto.Interop.Utf8;
 
@@ -21,9 +22,12 @@ namespace Sotto
         /// <param name="vramBudget">Bytes for all models together. 0: no limit.</param>
         /// <param name="moduleDir">Where backend modules are. Empty: beside the library.</param>
         /// <param name="device">"auto" or "cpu". Empty: "auto".</param>
+        /// <param name="flags">How it works.</param>
+        /// <param name="maxRequests">Requests that may be live at once. 0: 65,536.</param>
         public SottoEngine(
             SottoMode mode = SottoMode.Balance, float targetTps = 0, ulong vramBudget = 0,
-            string moduleDir = "", string device = "")
+            string moduleDir = "", string device = "", SottoEngineFlags flags = SottoEngineFlags.None,
+            uint maxRequests = 0)
         {
             byte[] dir = Bytes(moduleDir), dev = Bytes(device);
             fixed (byte* d = dir, v = dev)
@@ -36,6 +40,8 @@ namespace Sotto
                     device = Str(v, dev),
                     vram_budget = vramBudget,
                     target_tps = targetTps,
+                    flags = (uint)flags,
+                    max_requests = maxRequests,
                 };
                 _engine = Create(&desc);
             }
@@ -51,6 +57,10 @@ namespace Sotto
 
         /// <summary>What the library calls itself: major.minor.patch.</summary>
         public static string Version => Copy(Native.sotto_version());
+
+        /// <summary>The system's monotonic clock in nanoseconds, in which frames and deadlines are told.</summary>
+        public static ulong NowNs =>
+            (ulong)(Stopwatch.GetTimestamp() * (1e9 / Stopwatch.Frequency));
 
         /// <summary>Loads a model. Never waits; returns the name its events carry.</summary>
         /// <param name="id">The name requests will use.</param>
@@ -98,8 +108,11 @@ namespace Sotto
         /// <param name="user">Anything. Comes back in each event.</param>
         /// <param name="flags">How to treat it.</param>
         /// <param name="targetTps">Tokens per second to pace to. 0: the engine's.</param>
+        /// <param name="priority">Who is served first.</param>
+        /// <param name="deadlineNs">When the answer shall have begun, on <see cref="NowNs"/>. 0: none.</param>
         public ulong Submit(
-            SottoOp op, string body, ulong user = 0, SottoFlags flags = SottoFlags.None, float targetTps = 0)
+            SottoOp op, string body, ulong user = 0, SottoFlags flags = SottoFlags.None, float targetTps = 0,
+            SottoPriority priority = SottoPriority.Normal, ulong deadlineNs = 0)
         {
             var bytes = Bytes(body);
             ulong request;
@@ -113,6 +126,8 @@ namespace Sotto
                     user = user,
                     flags = (uint)flags,
                     target_tps = targetTps,
+                    priority = (int)priority,
+                    deadline_ns = deadlineNs,
                 };
                 Check(Native.sotto_engine_submit(_engine, &desc, &request));
             }
@@ -124,6 +139,12 @@ namespace Sotto
 
         /// <summary>Cancels a private request, and drops what it would still have told.</summary>
         public bool Drop(ulong request) => Found(Native.sotto_engine_drop(_engine, request));
+
+        /// <summary>Changes a request's pace, from the next token on. False if none of that name is live.</summary>
+        /// <param name="request">The name that submitting returned.</param>
+        /// <param name="tps">Tokens per second. 0: the engine's.</param>
+        public bool SetRequestTps(ulong request, float tps) =>
+            Found(Native.sotto_engine_set_request_tps(_engine, request, tps));
 
         /// <summary>Takes the oldest event. False when there is none left. Never waits.</summary>
         public bool TryNextEvent(out SottoEvent happened)
@@ -198,6 +219,14 @@ namespace Sotto
                 time_ns = timeNs,
             };
             Check(Native.sotto_engine_frame_end(_engine, &frame));
+        }
+
+        /// <summary>How the engine does: for overlays and tests. Never waits, never allocates.</summary>
+        public SottoStats Stats()
+        {
+            var told = new sotto_stats { struct_size = (uint)sizeof(sotto_stats) };
+            Check(Native.sotto_engine_stats(_engine, &told));
+            return new SottoStats(told);
         }
 
         /// <summary>Versions, device, modules: one JSON object. Waits for modules, the first time.</summary>

@@ -12,6 +12,30 @@ namespace Sotto
         PrioritizeGraphics = Native.SOTTO_MODE_PRIORITIZE_GRAPHICS,
     }
 
+    /// <summary>How an engine works; any of them together.</summary>
+    [Flags]
+    public enum SottoEngineFlags : uint
+    {
+        None = 0,
+
+        /// <summary>An answer depends on its request alone, not on what else is asked for. Slower.</summary>
+        Deterministic = Native.SOTTO_ENGINE_DETERMINISTIC,
+
+        /// <summary>Steps also wait inside while the game works on a frame and leaves no core free.</summary>
+        Gates = Native.SOTTO_ENGINE_GATES,
+    }
+
+    /// <summary>Who is served first. One that waits long rises.</summary>
+    public enum SottoPriority
+    {
+        /// <summary>What nobody waits for: summaries, gossip.</summary>
+        Background = Native.SOTTO_PRIORITY_BACKGROUND,
+        Normal = Native.SOTTO_PRIORITY_NORMAL,
+
+        /// <summary>Whom the player speaks with: the next slice, and if need be another's place.</summary>
+        Foreground = Native.SOTTO_PRIORITY_FOREGROUND,
+    }
+
     /// <summary>What is asked for.</summary>
     public enum SottoOp
     {

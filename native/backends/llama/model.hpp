@@ -3,22 +3,18 @@
 
 #include "backend.hpp"
 #include "chat/prepare.hpp"
+#include "draft.hpp"
 #include "file/gguf_check.hpp"
 #include "media/projector.hpp"
 #include "options.hpp"
 #include "stream.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <span>
 
 namespace sotto::llama {
-
-struct FreeLlama {
-    void operator()(llama_model* model) const noexcept { llama_model_free(model); }
-    void operator()(llama_context* context) const noexcept { llama_free(context); }
-};
-using Weights = std::unique_ptr<llama_model, FreeLlama>;
-using Context = std::unique_ptr<llama_context, FreeLlama>;
 
 // Bytes, as llama.cpp reports them.
 struct Memory {
@@ -27,11 +23,19 @@ struct Memory {
     std::uint64_t compute = 0;
 };
 
+// Whether a model's memory keeps each token apart, for as long as the sequence lasts: no sliding windows, no
+// recurrent states.
+bool keeps_all(const llama_model* model);
+
+// How many tokens both begin with.
+std::size_t common_prefix(std::span<const llama_token> a, std::span<const llama_token> b);
+
 // What open and measure have in common.
 struct Opened {
     Weights weights;
     Context context;
     std::unique_ptr<Projector> projector; // none: the model reads text alone
+    std::unique_ptr<Draft> draft;         // none: no other model guesses what it says
     Options options;
     Memory memory;
     std::string description;
@@ -54,6 +58,10 @@ public:
 
     Stream* open_stream(const sotto_stream_desc& desc, sotto_stream_info& info);
     void close_stream(Stream* stream) noexcept;
+    // Takes a stream's sequence from it, and gives it one again. Says how many tokens are to be worked
+    // through.
+    void park(Stream& stream) noexcept;
+    std::uint32_t unpark(Stream& stream);
     // Reads what a stream generated so far; the deltas stay until the stream is read again.
     sotto_str parse(Stream& stream, std::string_view text, bool last);
     // Writes what is remembered of a stream, and takes it back. Both return how many tokens that is.
@@ -68,14 +76,35 @@ public:
 private:
     struct Share;
 
-    llama_seq_id best_sequence(const std::vector<llama_token>& prompt, std::size_t& common) const;
+    // A free sequence, and how many tokens of whoever takes it it holds already.
+    struct Place {
+        llama_seq_id sequence = kNoSequence;
+        std::size_t common = 0;
+    };
+    Place best_place(const std::vector<llama_token>& tokens, bool reuse, const Stream* whose) const;
+    void take_place(Stream& stream);
+    void leave(Stream& stream, bool comes_back) noexcept;
+    void forget_parked(const Stream& stream) noexcept;
     std::size_t cut_memory(const Stream& stream, std::size_t keep);
     bool make_room(Stream& stream);
     bool keeps_all() const;
 
+    void seek(Stream& stream, const sotto_step* step);
+    void copy_beginning(const Sequence& source, Stream& stream, std::size_t count);
+    bool waits(Stream& stream, const sotto_step& step);
+
     void use_threads(const sotto_step& step);
-    std::vector<Share> shares_of(const sotto_step& step) const;
+    std::vector<Share> shares_of(const sotto_step& step);
+    std::uint32_t wanted_of(sotto_work& work, Stream& stream, const sotto_step& step);
+    bool speculates() const noexcept { return opened_.options.speculates(); }
+    void guess(std::vector<Share>& shares);
+    void look_up(Share& share, std::size_t most);
+    void draft(Share& share, std::size_t most);
+    void learn_cost(const Share& share);
+    std::chrono::steady_clock::time_point now() const; // stands still where nothing hangs on it
     void fill_batch(std::vector<Share>& shares);
+    void add_to_batch(const Stream& stream, std::size_t at, llama_token token, bool output);
+    int decode(const std::vector<Share>& shares);
     sotto_status run(std::vector<Share>& shares);
     sotto_status run_alone(std::vector<Share>& shares);
     void run_media(Share& share, bool alone);
@@ -83,6 +112,7 @@ private:
     int decode_media(const Stream& stream, const Stretch& stretch, std::size_t held, std::size_t count);
     void take_back(const std::vector<Share>& shares);
     void take_over(Share& share);
+    void choose(const Share& share);
     static bool on_gate(void* self);
 
     Backend& backend_;
@@ -95,6 +125,10 @@ private:
 
     const sotto_step* stepping_ = nullptr;
     bool cancelled_ = false;
+    std::chrono::steady_clock::time_point begun_; // of this step's work
+    std::chrono::nanoseconds waited_{};           // at gates since then
+    Speculation lookups_;
+    Speculation drafts_;
     ggml_threadpool* pool_ = nullptr;
     std::int32_t threads_ = 0;
 

@@ -105,6 +105,18 @@ sotto_status SOTTO_CALL on_restore(void*, void* model, sotto_str state, uint32_t
     });
 }
 
+void SOTTO_CALL on_park(void*, void* model, void* stream) {
+    static_cast<Model*>(model)->park(*static_cast<Stream*>(stream));
+}
+
+sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* remaining, sotto_str* why) {
+    auto& on = *static_cast<Model*>(model);
+    return guarded(on.why, why, [&] {
+        *remaining = on.unpark(*static_cast<Stream*>(stream));
+        return SOTTO_OK;
+    });
+}
+
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
     auto& on = *static_cast<Model*>(model);
     return guarded(on.why, why, [&] { return on.step(*step); });
@@ -155,6 +167,8 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     backend.stream_parse = on_parse;
     backend.state_save = on_save;
     backend.state_restore = on_restore;
+    backend.stream_park = on_park;
+    backend.stream_unpark = on_unpark;
     write(theirs, backend);
     return SOTTO_OK;
 }

@@ -19,7 +19,8 @@ namespace {
 
 // llama.cpp's part of an open, as the host sees it go on. A context comes after the weights.
 constexpr float kWeightsShare = 0.95f;
-constexpr float kContextShare = 0.97f; // and a projector after that
+constexpr float kContextShare = 0.97f; // a draft model after that
+constexpr float kDraftShare = 0.98f;   // and then a projector
 
 struct Progress {
     const sotto_model_source& source;
@@ -54,17 +55,25 @@ void check_device(const sotto_model_source& source) {
     }
 }
 
-Weights load(Call& call, Source& file, bool mapped, Purpose purpose, Progress& progress) {
+// `begin` and `end`: of all progress, what this is.
+Weights
+load(Call& call, Source& file, bool mapped, Purpose purpose, Progress& progress, float begin, float end) {
+    struct Part {
+        Progress& progress;
+        float begin;
+        float end;
+    } part = {progress, begin, end};
     auto wanted = llama_model_default_params();
     wanted.n_gpu_layers = 0;
     wanted.load_mode = mapped ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
     wanted.no_alloc = purpose == Purpose::Measure;
     wanted.progress_callback = [](float done, void* told) {
-        return static_cast<Progress*>(told)->tell(done * kWeightsShare);
+        const auto& within = *static_cast<Part*>(told);
+        return within.progress.tell(within.begin + done * (within.end - within.begin));
     };
-    wanted.progress_callback_user_data = &progress;
+    wanted.progress_callback_user_data = &part;
     Weights weights(llama_model_load_from_file_ptr(file.file(), wanted));
-    progress.check(kWeightsShare);
+    progress.check(end);
     if (!weights) {
         refuse(call, "llama.cpp cannot load the model");
     }
@@ -85,10 +94,10 @@ void open_projector(
         return;
     }
     const auto told = [](float done, void* context) {
-        return static_cast<Progress*>(context)->tell(kContextShare + done * (1 - kContextShare));
+        return static_cast<Progress*>(context)->tell(kDraftShare + done * (1 - kDraftShare));
     };
     opened.projector = std::make_unique<Projector>(opened.options, opened.weights.get(), told, &progress);
-    progress.check(kContextShare);
+    progress.check(kDraftShare);
     if (!*opened.projector) {
         const auto reason = call.last_error("llama.cpp cannot load it");
         throw Error(SOTTO_ERROR_MODEL, "option \"projector\": " + reason);
@@ -130,13 +139,19 @@ Options::FlashAttention chosen_attention(const llama_model* model, const Options
     return free && fits ? Options::FlashAttention::Off : options.flash_attention;
 }
 
+// Places of a batch that tokens are chosen for: one per stream, and guesses about one that speaks alone.
+std::uint32_t outputs_of(const Options& options) {
+    const auto guessed = options.speculates() ? kMostGuessed : 0;
+    return std::min(options.parallel + static_cast<std::uint32_t>(guessed), options.batch);
+}
+
 Context make_context(Call& call, llama_model* model, const Options& options) {
     auto wanted = llama_context_default_params();
     wanted.n_ctx = cells_of(options) * options.parallel;
     wanted.n_seq_max = options.parallel;
     wanted.n_batch = options.batch;
     wanted.n_ubatch = options.batch;
-    wanted.n_outputs_max = options.parallel; // a step samples once per stream
+    wanted.n_outputs_max = outputs_of(options);
     wanted.kv_unified = false;
     wanted.n_threads = 1;
     wanted.n_threads_batch = 1;
@@ -156,6 +171,19 @@ void check_generates(const llama_model* model, const llama_context* context) {
     if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || llama_model_has_encoder(model) ||
         llama_model_is_diffusion(model) || llama_get_memory(context) == nullptr) {
         throw Error(SOTTO_ERROR_UNSUPPORTED, "the model is none that writes text token by token");
+    }
+}
+
+void check_speculation(const llama_model* model, const Options& options) {
+    if (options.speculates() && !keeps_all(model)) {
+        const std::string option = options.draft.empty() ? "speculative" : "draft";
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "option \"" + option +
+                "\" asks for guesses, and this model's memory cannot take back wrong ones, for it has a "
+                "sliding "
+                "window or a recurrent state; leave the option out"
+        );
     }
 }
 
@@ -183,8 +211,54 @@ Memory memory_of(const llama_model* model, const llama_context* context, const O
         memory.compute += bytes.compute;
     }
     const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(llama_model_get_vocab(model)));
-    memory.compute += logits * sizeof(float) * options.parallel; // which llama.cpp leaves out
+    memory.compute += logits * sizeof(float) * outputs_of(options); // which llama.cpp leaves out
     return memory;
+}
+
+// The draft model, as large a context as the model's and a small batch.
+void open_draft(
+    Call& call, const sotto_model_source& source, Opened& opened, Purpose purpose, Progress& progress
+) {
+    auto theirs = source;
+    theirs.path = str(opened.options.draft);
+    const auto file = open_source(theirs);
+    const auto facts = check_gguf(*file);
+    const bool mapped =
+        purpose == Purpose::Run && opened.options.mmap && file->mappable() && facts.data_aligned;
+    auto weights = load(call, *file, mapped, purpose, progress, kContextShare, kDraftShare);
+    check_same_tokens(opened.weights.get(), weights.get());
+    if (!keeps_all(weights.get())) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "it has a sliding window or a recurrent state; take one that keeps each token"
+        );
+    }
+    auto options = opened.options;
+    options.batch = std::max(Draft::kAtOnce, options.parallel);
+    options.flash_attention = chosen_attention(weights.get(), options);
+    auto context = make_context(call, weights.get(), options);
+    check_generates(weights.get(), context.get());
+    const auto memory = memory_of(weights.get(), context.get(), options);
+    opened.memory.weights += memory.weights;
+    opened.memory.kv += memory.kv;
+    opened.memory.compute += memory.compute;
+    opened.draft = std::make_unique<Draft>(std::move(weights), std::move(context), options.parallel);
+}
+
+void add_draft(
+    Call& call, const sotto_model_source& source, Opened& opened, Purpose purpose, Progress& progress
+) {
+    if (opened.options.draft.empty()) {
+        return;
+    }
+    try {
+        open_draft(call, source, opened, purpose, progress);
+    } catch (const Error& error) {
+        if (error.status() == SOTTO_ERROR_CANCELLED) {
+            throw;
+        }
+        throw Error(error.status(), std::string("option \"draft\": ") + error.what());
+    }
 }
 
 std::string meta(const llama_model* model, const char* key) {
@@ -233,12 +307,14 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
         purpose == Purpose::Run && opened.options.mmap && file->mappable() && facts.data_aligned;
 
     Call call(backend.host, Call::Abort::Throws);
-    opened.weights = load(call, *file, mapped, purpose, progress);
+    opened.weights = load(call, *file, mapped, purpose, progress, 0, kWeightsShare);
     auto* model = opened.weights.get();
+    check_speculation(model, opened.options);
     opened.options.flash_attention = chosen_attention(model, opened.options);
     opened.context = make_context(call, model, opened.options);
     check_generates(model, opened.context.get());
     opened.memory = memory_of(model, opened.context.get(), opened.options);
+    add_draft(call, source, opened, purpose, progress);
     open_projector(call, source, opened, purpose, progress);
     opened.description = describe(model, facts);
     if (purpose == Purpose::Run) {

@@ -63,6 +63,16 @@ Options::KvType kv_type(const std::string& option, const Json& value) {
     refuse(option, value, "\"f16\" or \"q8_0\"");
 }
 
+Options::Speculative speculative(const std::string& option, const Json& value) {
+    if (value == "off") {
+        return Options::Speculative::Off;
+    }
+    if (value == "lookup") {
+        return Options::Speculative::Lookup;
+    }
+    refuse(option, value, "\"off\" or \"lookup\"");
+}
+
 void read_option(
     Options& options, const std::string& option, const Json& value, std::uint32_t trained_context
 ) {
@@ -78,6 +88,10 @@ void read_option(
         options.flash_attention = flash_attention(option, value);
     } else if (option == "kv_type") {
         options.kv_type = kv_type(option, value);
+    } else if (option == "speculative") {
+        options.speculative = speculative(option, value);
+    } else if (option == "draft") {
+        options.draft = text(option, value);
     } else if (option == "chat_template") {
         options.chat_template = text(option, value);
     } else if (option == "projector") {
@@ -89,7 +103,7 @@ void read_option(
             SOTTO_ERROR_ARGUMENT,
             "there is no option \"" + option +
                 "\"; there are context, parallel, batch, mmap, flash_attention, kv_type, "
-                "chat_template, projector and image_tokens"
+                "speculative, draft, chat_template, projector and image_tokens"
         );
     }
 }

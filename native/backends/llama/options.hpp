@@ -26,6 +26,12 @@ struct Options {
     // Tokens that an image takes at most, where the model reads images of any size. 0: what the model was
     // made for, which may be more than `context`.
     std::uint32_t image_tokens = 0;
+    // "off", or "lookup": what a stream says next is guessed from what followed the same words before, and
+    // guesses are checked several in one go. Wants a memory that can be cut anywhere.
+    enum class Speculative { Off, Lookup } speculative = Speculative::Off;
+    // The file of a small model of the same vocabulary, which guesses too; empty: none.
+    std::string draft;
+    bool speculates() const noexcept { return speculative != Speculative::Off || !draft.empty(); }
     // Jinja to render conversations with instead of the model's own template.
     std::string chat_template;
 };

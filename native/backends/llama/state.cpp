@@ -16,6 +16,9 @@ std::uint32_t Model::save(const Stream& stream, sotto_write_fn write, void* cont
     if (!stream.how.stretches.empty()) {
         throw Error(SOTTO_ERROR_UNSUPPORTED, "messages with images or sound are not saved; leave them out");
     }
+    if (stream.parked()) {
+        throw Error(SOTTO_ERROR_STATE, "the stream is parked: give it its place again before it is saved");
+    }
     auto* from = opened_.context.get();
     std::vector<std::uint8_t> state(llama_state_seq_get_size(from, stream.sequence));
     state.resize(llama_state_seq_get_data(from, state.data(), state.size(), stream.sequence));
@@ -56,10 +59,9 @@ std::uint32_t Model::restore(std::string_view state) {
     if (!known) {
         throw Error(SOTTO_ERROR_MODEL, "the state holds tokens that the model does not have");
     }
-    std::size_t common = 0;
-    const auto sequence = best_sequence(tokens, common);
+    const auto sequence = best_place(tokens, true, nullptr).sequence;
     auto& place = sequences_[static_cast<std::size_t>(sequence)];
-    place.tokens.clear();
+    place = {};
     auto* memory = llama_get_memory(opened_.context.get());
     llama_memory_seq_rm(memory, sequence, -1, -1);
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(state.data());

@@ -3,7 +3,22 @@
 
 #include "guard.hpp"
 
+#include <algorithm>
+
 namespace sotto::llama {
+namespace {
+
+// Tells what was chosen earliest.
+void tell_next(sotto_work& work, Stream& stream) {
+    stream.told = std::move(stream.ahead.front());
+    stream.ahead.pop_front();
+    work.text = str(stream.told.text);
+    work.logprobs = str(stream.told.logprobs);
+    work.generated = stream.told.generated ? 1 : 0;
+    work.finish = stream.finish = stream.told.finish;
+}
+
+} // namespace
 
 void tell(sotto_work& work, const Stream& stream) {
     work.text = {nullptr, 0};
@@ -36,7 +51,9 @@ bool Model::on_gate(void* self) {
     if (model.stepping_ == nullptr || model.cancelled_) {
         return model.cancelled_;
     }
+    const auto asked = model.now();
     model.cancelled_ = model.stepping_->gate(model.stepping_->context) != 0;
+    model.waited_ += model.now() - asked;
     if (model.cancelled_) {
         Call::current()->expect_below(0); // llama.cpp calls a step that it broke off an error
     }
@@ -62,11 +79,20 @@ sotto_status Model::step(const sotto_step& step) {
         media = shares.back();
         shares.pop_back();
     }
+    if (media.stretch == nullptr) {
+        guess(shares);
+    }
     if (run(shares) != SOTTO_OK) {
         run_alone(shares);
     }
     if (media.stretch != nullptr && !cancelled_) {
         run_media(media, shares.empty());
+    }
+    for (auto* const* work = step.work; work != step.work + step.count; ++work) {
+        auto& stream = *static_cast<Stream*>((*work)->stream);
+        if ((*work)->status == SOTTO_OK && !stream.ahead.empty()) {
+            tell_next(**work, stream);
+        }
     }
     return SOTTO_OK;
 }
@@ -81,19 +107,26 @@ void Model::use_threads(const sotto_step& step) {
     auto* context = opened_.context.get();
     if (pool != pool_) {
         llama_attach_threadpool(context, pool, pool);
+        if (opened_.draft) {
+            llama_attach_threadpool(opened_.draft->context(), pool, pool);
+        }
         pool_ = pool;
     }
     if (static_cast<std::int32_t>(threads) != threads_) {
         threads_ = static_cast<std::int32_t>(threads);
         llama_set_n_threads(context, threads_, threads_);
+        if (opened_.draft) {
+            llama_set_n_threads(opened_.draft->context(), threads_, threads_);
+        }
     }
 }
 
 // Answers first, one token each: `batch` is no less than the number of streams. Prompts share the rest. An
-// image or sound comes last, and one in a step, so that answers need not wait for many.
-std::vector<Model::Share> Model::shares_of(const sotto_step& step) const {
+// image or sound comes last, and one in a step, so that answers need not wait for many. In the order of their
+// sequences, because llama.cpp computes together only what is neighbours in its memory.
+std::vector<Model::Share> Model::shares_of(const sotto_step& step) {
     std::vector<Share> shares;
-    shares.reserve(step.count);
+    shares.reserve(step.count + 1);
     Share media;
     auto room = opened_.options.batch;
     for (const bool prompts : {false, true}) {
@@ -103,8 +136,7 @@ std::vector<Model::Share> Model::shares_of(const sotto_step& step) const {
             if (stream.in_prompt() != prompts) {
                 continue;
             }
-            tell(work, stream);
-            const auto wanted = stream.finish != SOTTO_FINISH_NONE ? 0 : prompts ? work.tokens : 1;
+            const auto wanted = wanted_of(work, stream, step);
             auto* stretch = stream.stretch_at(stream.held);
             const auto text = static_cast<std::uint32_t>(stream.text_ahead());
             if (const auto tokens = std::min({wanted, text, room}); tokens > 0) {
@@ -115,38 +147,55 @@ std::vector<Model::Share> Model::shares_of(const sotto_step& step) const {
             }
         }
     }
+    std::ranges::sort(shares, {}, [](const Share& share) { return share.stream->sequence; });
     if (media.stretch != nullptr) {
-        shares.push_back(media);
+        shares.push_back(std::move(media));
     }
     return shares;
 }
 
-void Model::fill_batch(std::vector<Share>& shares) {
-    std::size_t i = 0;
-    for (auto& share : shares) {
-        auto& stream = *share.stream;
-        const bool answers = share.tokens == stream.pending();
-        for (std::size_t at = stream.held; at < stream.held + share.tokens; ++at, ++i) {
-            batch_tokens_[i] = stream.tokens[at];
-            batch_positions_[i] = stream.position(at);
-            batch_sequences_[i] = &sequence_ids_[static_cast<std::size_t>(stream.sequence)];
-            batch_outputs_[i] = 0;
-        }
-        share.output = -1;
-        if (answers) {
-            batch_outputs_[i - 1] = 1;
-            share.output = static_cast<std::int32_t>(i - 1);
-        }
+// How many tokens to work through for `stream`, if there is room.
+std::uint32_t Model::wanted_of(sotto_work& work, Stream& stream, const sotto_step& step) {
+    if (stream.parked()) {
+        tell(work, stream);
+        fail_stream(work, stream, SOTTO_ERROR_STATE, "the stream is parked: it takes no step");
+        return 0;
     }
-    batch_size_ = static_cast<std::int32_t>(i);
+    const bool prompt = stream.in_prompt();
+    const bool waiting = prompt && waits(stream, step); // before its state is told, which that may change
+    tell(work, stream);
+    if (waiting || stream.finish != SOTTO_FINISH_NONE) {
+        return 0;
+    }
+    return prompt ? work.tokens : stream.ahead.empty() ? 1 : 0;
 }
 
-// All shares in one batch. Afterwards either each stream is further, or none is.
-sotto_status Model::run(std::vector<Share>& shares) {
-    if (shares.empty()) {
-        return SOTTO_OK;
+void Model::add_to_batch(const Stream& stream, std::size_t at, llama_token token, bool output) {
+    const auto i = static_cast<std::size_t>(batch_size_++);
+    batch_tokens_[i] = token;
+    batch_positions_[i] = stream.position(at);
+    batch_sequences_[i] = &sequence_ids_[static_cast<std::size_t>(stream.sequence)];
+    batch_outputs_[i] = output ? 1 : 0;
+}
+
+void Model::fill_batch(std::vector<Share>& shares) {
+    batch_size_ = 0;
+    for (auto& share : shares) {
+        const auto& stream = *share.stream;
+        const auto end = stream.held + share.tokens;
+        const bool answers = share.tokens == stream.pending();
+        for (auto at = stream.held; at < end; ++at) {
+            add_to_batch(stream, at, stream.tokens[at], answers && at + 1 == end);
+        }
+        share.output = answers ? batch_size_ - 1 : -1;
+        for (std::size_t i = 0; i < share.guess.size(); ++i) {
+            add_to_batch(stream, end + i, share.guess[i], true);
+        }
     }
-    fill_batch(shares);
+}
+
+// Says what llama.cpp says of the batch.
+int Model::decode(const std::vector<Share>& shares) {
     const llama_batch batch = {
         batch_size_,
         batch_tokens_.data(),
@@ -156,12 +205,26 @@ sotto_status Model::run(std::vector<Share>& shares) {
         batch_sequences_.data(),
         batch_outputs_.data(),
     };
-    int result = 0;
     try {
-        result = llama_decode(opened_.context.get(), batch);
+        if (const auto result = llama_decode(opened_.context.get(), batch); result != 0) {
+            return result;
+        }
     } catch (const std::exception&) {
-        result = -2;
+        return -2;
     }
+    if (speculates() && shares.size() == 1) {
+        learn_cost(shares.front());
+    }
+    return 0;
+}
+
+// All shares in one batch. Afterwards either each stream is further, or none is.
+sotto_status Model::run(std::vector<Share>& shares) {
+    if (shares.empty()) {
+        return SOTTO_OK;
+    }
+    fill_batch(shares);
+    const auto result = decode(shares);
     if (result == 0) {
         for (auto& share : shares) {
             take_over(share);
@@ -197,7 +260,7 @@ sotto_status Model::run_alone(std::vector<Share>& shares) {
 
 void Model::take_back(const std::vector<Share>& shares) {
     for (const auto& share : shares) {
-        share.stream->held = cut_memory(*share.stream, share.stream->held);
+        share.stream->hold(cut_memory(*share.stream, share.stream->held));
         tell(*share.work, *share.stream);
     }
 }
@@ -214,27 +277,58 @@ void Model::take_over(Share& share) {
     }
     try {
         Call call(host(), Call::Abort::Throws); // nothing computes
-        const auto& tokenizer = preparer_.tokenizer();
-        const auto token = stream.how.sampler->choose(opened_.context.get(), share.output);
-        if (tokenizer.ends_answer(token)) {
-            work.finish = stream.finish = SOTTO_FINISH_STOP;
-            return;
-        }
-        if (stream.how.shown.contains(token)) {
-            stream.text = tokenizer.piece_of(token);
-        } else {
-            tokenizer.text_of(token, stream.text);
-        }
-        stream.tokens.push_back(token);
-        work.text = str(stream.text);
-        work.logprobs = str(stream.how.sampler->told());
-        work.generated = 1;
-        if (!make_room(stream)) {
-            work.finish = stream.finish = SOTTO_FINISH_LENGTH;
-        }
+        choose(share);
         work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
     } catch (const std::exception& error) {
         fail_stream(work, stream, SOTTO_ERROR_INFERENCE, error.what());
+    }
+}
+
+// Chooses the next token, and as many more as were guessed right.
+void Model::choose(const Share& share) {
+    auto& stream = *share.stream;
+    const auto& tokenizer = preparer_.tokenizer();
+    std::string text;
+    for (std::int32_t i = 0;; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const bool guessed = at < share.guess.size();
+        auto token = LLAMA_TOKEN_NULL;
+        try {
+            token = stream.how.sampler->choose(opened_.context.get(), share.output + i);
+        } catch (const std::exception&) {
+            if (i == 0) {
+                throw;
+            }
+            --stream.held; // what came before is told, and this is computed again
+            break;
+        }
+        if (const auto expected = guessed  ? share.guess[at]
+                                  : i == 0 ? share.expected
+                                           : LLAMA_TOKEN_NULL;
+            expected != LLAMA_TOKEN_NULL) {
+            (share.drafted ? stream.draft_luck : stream.luck).saw(token == expected);
+        }
+        if (tokenizer.ends_answer(token)) {
+            stream.ahead.push_back({"", "", false, SOTTO_FINISH_STOP});
+            break;
+        }
+        if (stream.how.shown.contains(token)) {
+            text = tokenizer.piece_of(token);
+        } else {
+            tokenizer.text_of(token, text);
+        }
+        stream.tokens.push_back(token);
+        stream.ahead.push_back({text, stream.how.sampler->told(), true});
+        if (!guessed || token != share.guess[at]) {
+            break;
+        }
+        ++stream.held; // it was worked through with the one before
+    }
+    if (!share.guess.empty()) {
+        stream.hold(cut_memory(stream, stream.held));
+    }
+    if (stream.ahead.back().finish == SOTTO_FINISH_NONE && !make_room(stream)) {
+        stream.ahead.back().finish = SOTTO_FINISH_LENGTH;
     }
 }
 

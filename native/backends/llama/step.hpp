@@ -9,9 +9,13 @@ namespace sotto::llama {
 struct Model::Share {
     sotto_work* work = nullptr;
     Stream* stream = nullptr;
-    std::uint32_t tokens = 0;   // how many of the stream's pending ones
-    Stretch* stretch = nullptr; // that they belong to; none: they are text
-    std::int32_t output = -1;   // where in the batch its next token is asked for
+    std::uint32_t tokens = 0;                // how many of the stream's pending ones
+    Stretch* stretch = nullptr;              // that they belong to; none: they are text
+    std::int32_t output = -1;                // where in the batch its next token is asked for
+    std::vector<llama_token> guess = {};     // of what comes after that, checked in the same go
+    llama_token expected = LLAMA_TOKEN_NULL; // the first one guessed, also if none is checked
+    bool drafted = false;                    // another model guessed
+    bool timely = true;                      // how long the step takes tells what guesses cost
 };
 
 // Tells that nothing happened to `stream`.

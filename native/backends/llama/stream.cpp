@@ -61,6 +61,11 @@ std::size_t Stream::text_ahead() const noexcept {
     return pending();
 }
 
+void Stream::hold(std::size_t count) noexcept {
+    held = count;
+    exact = count <= exact ? SIZE_MAX : exact;
+}
+
 void Stream::forget(std::size_t begin, std::size_t end) {
     tokens.erase(
         tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.begin() + static_cast<std::ptrdiff_t>(end)

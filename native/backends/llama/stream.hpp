@@ -3,9 +3,11 @@
 
 #include "chat/answer_parser.hpp"
 #include "media/media.hpp"
+#include "speculate.hpp"
 #include "token/sampler.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <llama.h>
 #include <memory>
 #include <set>
@@ -33,13 +35,24 @@ struct Prepared {
     std::uint32_t keep = 0;    // tokens at the beginning that are never forgotten
     std::uint32_t dropped = 0; // messages left out
     bool reuse = true;         // what is remembered of an earlier prompt need not be worked through again
+    bool alone = false;        // its answer hangs on its request alone
 };
 
-struct Stream {
-    Stream(Prepared prepared, llama_seq_id into)
-        : how(std::move(prepared)), tokens(std::move(how.prompt)), prompt_size(tokens.size()),
-          sequence(into) {}
+// A token that was chosen, as it is told.
+struct Chosen {
+    std::string text;
+    std::string logprobs;
+    bool generated = false; // else it ended the answer
+    sotto_finish finish = SOTTO_FINISH_NONE;
+};
 
+constexpr llama_seq_id kNoSequence = -1;
+
+struct Stream {
+    explicit Stream(Prepared prepared)
+        : how(std::move(prepared)), tokens(std::move(how.prompt)), prompt_size(tokens.size()) {}
+
+    bool parked() const noexcept { return sequence == kNoSequence; }
     // Tokens that the memory does not hold yet. Of an answer that is one, the last token.
     std::size_t pending() const noexcept { return tokens.size() - held; }
     // Whether there is more to work through than an answer's last token. After a step was cut off, a memory
@@ -60,13 +73,23 @@ struct Stream {
     // Forgets the tokens from `begin` to `end`, neither of them in the midst of a stretch.
     void forget(std::size_t begin, std::size_t end);
 
+    // The memory holds `count` of the tokens from now on.
+    void hold(std::size_t count) noexcept;
+
     Prepared how;
     std::vector<llama_token> tokens; // the prompt, then the answer
     std::size_t prompt_size;
-    std::size_t held = 0; // how many of them the memory holds
-    llama_seq_id sequence;
+    std::size_t held = 0;                // how many of them the memory holds
+    std::size_t exact = SIZE_MAX;        // so many as if nothing had been before them that is forgotten now
+    llama_seq_id sequence = kNoSequence; // none: it is parked
+    Stream* leader = nullptr;            // works through a beginning that both have
+    std::size_t led = 0;                 // tokens that this beginning has
+    bool seeks = false;                  // what others hold may be of use
+    std::deque<Chosen> ahead;            // chosen, and not told yet
+    Chosen told;                         // by the last step
+    Luck luck;                           // of guesses about it
+    Luck draft_luck;                     // of another model's
     sotto_finish finish = SOTTO_FINISH_NONE;
-    std::string text;   // of the last token
     std::string deltas; // of the last text that was read
     std::string why;
 };
@@ -74,7 +97,9 @@ struct Stream {
 // One of the parts that a context's memory has, and what it holds while no stream does.
 struct Sequence {
     std::vector<llama_token> tokens;
+    std::size_t exact = SIZE_MAX; // as a stream's
     Stream* stream = nullptr;
+    const Stream* parked = nullptr; // whose tokens they are, if it may come back for them
     std::uint64_t last_used = 0;
 };
 

@@ -182,7 +182,7 @@ Slice Scheduler::step(ModelEntry& entry, std::int64_t now, const Limits& limits)
     for (Stream* stream :
          streams_) { // who speaks: those that are due, and if there is nothing else, all that may
         const bool speaks = &stream->entry == &entry && stream->state == Stream::State::speaking;
-        if (speaks && (chosen_.empty() ? stream->may_speak() : stream->due(now) <= now)) {
+        if (speaks && (chosen_.empty() ? stream->may_speak(now) : stream->due(now) <= now)) {
             slice.shares.push_back({stream, 0});
             slice.load.add_answer(stream->context());
         }

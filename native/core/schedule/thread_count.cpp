@@ -8,6 +8,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kSoon = kSecond / 4;
 constexpr std::int64_t kRarely = 30 * kSecond;
+constexpr std::int64_t kGivenUp = kSecond / 2;
 constexpr double kFaster = 0.93; // hysteresis: what is not clearly faster is not worth a change
 constexpr double kHopeless = 3;  // times as long: threads wait for a core that others have
 
@@ -75,6 +76,15 @@ void ThreadCount::end_trial(std::int64_t now) noexcept {
     trial_ = 0;
     interval_ = kSoon;
     next_ = now + kSoon;
+}
+
+void ThreadCount::gave_up(std::int64_t now) noexcept {
+    if (trial_ == 0) {
+        count_ = std::max(count_ - 1, 1U);
+        upwards_ = false; // put_off() turns it
+    }
+    interval_ = std::max(interval_, kGivenUp);
+    put_off(now);
 }
 
 void ThreadCount::put_off(std::int64_t now) noexcept {

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
 from ..commands import arguments as types
@@ -16,15 +16,14 @@ from ..engine import Engine
 from . import frames
 from .listen import Source, listen
 from .personas import tavern
+from .record import File, Record, Trace
 from .scene import Scene
 from .talk import COMMANDS, Talk
 from .view import Headless, View
 
-if TYPE_CHECKING:
-    from .plot import Plot
-
-TRACE = 4096  # slices that the engine keeps between two frames, where they are drawn
+TRACE = 4096  # slices that the engine keeps between two frames, where they are to be kept
 _SECONDS = 20.0
+_TOGETHER = 8  # characters that speak at once; where there are more, they wait for their turn
 _ALONE = 1.5  # seconds of the game alone, before somebody who wants to talk
 
 
@@ -54,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", help="draw frames and the engine's work into a PNG, SVG or PDF file"
     )
+    parser.add_argument(
+        "--trace", metavar="FILE", help="write every slice of the engine's work into a JSON file for Perfetto"
+    )
     parser.add_argument("--headless", action="store_true", help="print lines as they are whole, draw nothing")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object at the end, and nothing else"
@@ -62,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo. Returns the exit status."""
-    plot = _plot(arguments)
+    files = _files(arguments)
     live = (
         not (arguments.headless or arguments.json)
         and sys.stdout.isatty()
@@ -70,17 +72,18 @@ def run(arguments: argparse.Namespace) -> int:
     )
     source = listen(_words(arguments.characters), keys=live) if arguments.talk else None
     view = _live() if live else Headless(quiet=arguments.json)
-    kept = TRACE if plot is not None else 0
+    record, kept = (Record(), TRACE) if files else (None, 0)
     with Engine(mode=arguments.mode, target_tps=arguments.target_tps, trace=kept) as engine:
         with view:
-            report = _evening(arguments, engine, view, source, plot)
+            report = _evening(arguments, engine, view, source, record)
         if arguments.json:
             print(json.dumps(report, ensure_ascii=False, indent=2))
         else:
             view.summary(report)
-    if plot is not None:
-        plot.write(report)
-        view.say(f"drawn: {arguments.plot}")
+    if record is not None:
+        for file in files:
+            file.write(record, report)
+            view.say(f"written: {file.path}")
     return 0
 
 
@@ -92,7 +95,7 @@ def play(
     view: View,
     *,
     talk: Talk | None = None,
-    plot: Plot | None = None,
+    record: Record | None = None,
     stats: frames.FrameStats | None = None,
 ) -> frames.FrameStats:
     """The game with its characters. Counts in `stats`, if there are some."""
@@ -106,8 +109,8 @@ def play(
 
     def end(slack: float) -> None:
         engine.frame_end()
-        if plot is not None:
-            plot.take(engine)
+        if record is not None:
+            record.take(engine)
         view.show(scene, counted, slack)
 
     going = (lambda: True) if talk is None else (lambda: talk.going)
@@ -115,11 +118,11 @@ def play(
 
 
 def _evening(
-    arguments: argparse.Namespace, engine: Engine, view: View, source: Source | None, plot: Plot | None
+    arguments: argparse.Namespace, engine: Engine, view: View, source: Source | None, record: Record | None
 ) -> dict[str, Any]:
     """Everything that is measured. Returns the report."""
     view.note(f"loading {arguments.model}")
-    engine.load_model(arguments.model)
+    engine.load_model(arguments.model, options={"parallel": min(arguments.characters, _TOGETHER)})
     view.note("measuring the machine")
     rounds = frames.calibrate()
     seconds = arguments.seconds or (_SECONDS if source is None else math.inf)
@@ -128,16 +131,17 @@ def _evening(
     alone = frames.run(rounds, around)
     scene = Scene(engine, arguments.model, arguments.characters, scripted=source is None)
     if source is not None:
-        together = _talk(engine, scene, rounds, seconds, view, source, plot)
+        together = _talk(engine, scene, rounds, seconds, view, source, record)
         scene.hush()
     else:
-        together = play(engine, scene, rounds, seconds, view, plot=plot)
+        together = play(engine, scene, rounds, seconds, view, record=record)
         view.note("the game alone, once more")
         scene.hush()
         alone.add(frames.run(rounds, around))
     view.flush(scene)
-    if plot is not None:
-        plot.keep(alone, together)
+    if record is not None:
+        record.take(engine)
+        record.keep(alone, together)
     return summarize(arguments, engine, scene, together, alone)
 
 
@@ -148,7 +152,7 @@ def _talk(
     seconds: float,
     view: View,
     source: Source,
-    plot: Plot | None,
+    record: Record | None,
 ) -> frames.FrameStats:
     """The game, while somebody types. Ctrl-C ends it as Ctrl-D does."""
     stats = frames.FrameStats()
@@ -156,7 +160,7 @@ def _talk(
         talk = Talk(scene, view, source)
         view.listen(talk)
         talk.greet()
-        play(engine, scene, rounds, seconds, view, talk=talk, plot=plot, stats=stats)
+        play(engine, scene, rounds, seconds, view, talk=talk, record=record, stats=stats)
     return stats
 
 
@@ -207,9 +211,12 @@ def _live() -> View:
     return Live()
 
 
-def _plot(arguments: argparse.Namespace) -> Plot | None:
-    if arguments.plot is None:
-        return None
-    from .plot import Plot
+def _files(arguments: argparse.Namespace) -> list[File]:
+    files: list[File] = []
+    if arguments.plot is not None:
+        from .plot import Plot
 
-    return Plot(arguments.plot)
+        files.append(Plot(arguments.plot))
+    if arguments.trace is not None:
+        files.append(Trace(arguments.trace))
+    return files

@@ -1,4 +1,4 @@
-"""The picture of a run: frame times, the engine's work under them, and the longest frame from near."""
+"""The picture of a run: frame times, what the engine did under them, and the longest frame from near."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator
 
 from .frames import PERIOD, FrameStats
+from .record import Record
 
 if TYPE_CHECKING:
     from ..trace import Slice
@@ -21,8 +23,10 @@ KINDS = {  # of slices: their colour, and what they are
     "prompt": ("#e09f3e", "prompts read"),
     "decode": ("#2a7f9e", "words written"),
 }
+STEPS = ("prompt", "decode")  # those that are thought of before they are taken
+_GATE = ("#d9cfb8", "waits for the game")
 _PAPER, _INK, _FAINT, _RED = "#fcfbf8", "#2b2b33", "#a9a69d", "#c8323a"
-_GAME, _ALONE = "#5b8c5a", "#9c988e"
+_GAME, _ALONE, _SHARE = "#5b8c5a", "#9c988e", "#6f5f4c"
 _HIGHEST = 3  # deadlines on the scale; what took longer is marked at its end
 _BIN = 0.1  # seconds of work behind a bar
 _NEAR = 12  # frames that are shown from near
@@ -36,21 +40,28 @@ _STYLE = {
 }  # fmt: skip
 
 
-def draw(
-    path: str, alone: FrameStats, together: FrameStats, slices: Sequence[Slice], report: dict[str, Any]
-) -> None:
+def draw(path: str, record: Record, report: dict[str, Any]) -> None:
     """Draws a run into a file."""
+    alone, together, slices = record.alone, record.together, record.slices
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(12, 7.4), dpi=150, facecolor=_PAPER)
+        figure = Figure(figsize=(12, 9), dpi=150, facecolor=_PAPER)
         FigureCanvasAgg(figure)
         grid = figure.add_gridspec(
-            3, 1, height_ratios=(3.1, 1.5, 1.6), hspace=0.42, left=0.085, right=0.98, top=0.85, bottom=0.075
+            4,
+            1,
+            height_ratios=(3, 1.4, 1.5, 1.6),
+            hspace=0.45,
+            left=0.085,
+            right=0.945,
+            top=0.875,
+            bottom=0.06,
         )
         began = min([*alone.due[:1], *together.due[:1]], default=0.0)
-        times, work, near = (figure.add_subplot(grid[row]) for row in range(3))
+        times, work, steps, near = (figure.add_subplot(grid[row]) for row in range(4))
         _head(figure, report)
         _draw_times(times, alone, together, began)
         _draw_work(work, slices, began, times.get_xlim())
+        _draw_steps(steps, slices, began, times.get_xlim())
         _draw_near(near, together, slices)
         figure.savefig(path)
 
@@ -66,8 +77,8 @@ def _head(figure: Figure, report: dict[str, Any]) -> None:
         f"(alone: {alone['p50']:.1f}, {alone['p99']:.1f}).  {pace:.0f} tokens a second."
     )
     title = f"{who} beside a game of 60 frames a second"
-    figure.text(0.085, 0.945, title, fontsize=17, fontweight="bold")
-    figure.text(0.085, 0.907, told, fontsize=10.3, color="#5d5a55")
+    figure.text(0.085, 0.955, title, fontsize=17, fontweight="bold")
+    figure.text(0.085, 0.922, told, fontsize=10.3, color="#5d5a55")
 
 
 def _draw_times(axes: Any, alone: FrameStats, together: FrameStats, began: float) -> None:
@@ -99,17 +110,29 @@ def _draw_work(axes: Any, slices: Sequence[Slice], began: float, limits: tuple[f
     first = max(0.0, limits[0])
     bins = int((limits[1] - first) / _BIN) + 1
     below = [0.0] * bins
+    bars = {"width": _BIN * 0.92, "lw": 0}
+    at = [first + (place + 0.5) * _BIN for place in range(bins)]
     for kind, (colour, _) in KINDS.items():
-        ms = [0.0] * bins
-        for one in slices:
-            if one.kind == kind:
-                _spread(ms, one.begin_ns / 1e9 - began - first, one.end_ns / 1e9 - began - first)
-        at = [first + (place + 0.5) * _BIN for place in range(bins)]
-        axes.bar(at, ms, width=_BIN * 0.92, bottom=below, color=colour, lw=0)
+        ms = _binned(slices, kind, began + first, bins)
+        axes.bar(at, ms, bottom=below, color=colour, **bars)
         below = [one + more for one, more in zip(below, ms, strict=True)]
-    axes.set(xlim=limits, ylabel="engine at work,\nms in 100", xlabel="seconds")
-    axes.xaxis.labelpad = 1
-    _legend(axes, [Patch(color=colour, label=name) for colour, name in KINDS.values()])
+    named = [Patch(color=colour, label=name) for colour, name in KINDS.values()]
+    waits = _binned(slices, "gate", began + first, bins)
+    if any(waits):  # they are part of the steps
+        bottom = [whole - wait for whole, wait in zip(below, waits, strict=True)]
+        axes.bar(at, waits, bottom=bottom, color=_GATE[0], **bars)
+        named.append(Patch(color=_GATE[0], label=_GATE[1]))
+    axes.set(xlim=limits, ylabel="engine at work,\nms in 100")
+    _legend(axes, named)
+
+
+def _binned(slices: Sequence[Slice], kind: str, zero: float, bins: int) -> list[float]:
+    """The milliseconds of each bin that went into slices of a kind."""
+    ms = [0.0] * bins
+    for one in slices:
+        if one.kind == kind:
+            _spread(ms, one.begin_ns / 1e9 - zero, one.end_ns / 1e9 - zero)
+    return ms
 
 
 def _spread(ms: list[float], begin: float, end: float) -> None:
@@ -117,6 +140,40 @@ def _spread(ms: list[float], begin: float, end: float) -> None:
     for place in range(max(0, int(begin / _BIN)), min(len(ms), int(end / _BIN) + 1)):
         part = min(end, (place + 1) * _BIN) - max(begin, place * _BIN)
         ms[place] += max(0.0, part) * 1000
+
+
+def _draw_steps(axes: Any, slices: Sequence[Slice], began: float, limits: tuple[float, float]) -> None:
+    """What each step took, what it was thought to take, and the share of the time that models might use."""
+    steps = [one for one in slices if one.kind in STEPS]
+    named = []
+    for kind in STEPS:
+        at = [(one.begin_ns / 1e9 - began, _ms(one)) for one in steps if one.kind == kind]
+        dots = {"marker": ".", "ls": "", "color": KINDS[kind][0]}
+        axes.plot([x for x, _ in at], [y for _, y in at], **dots, ms=3.2, alpha=0.85, lw=0)
+    guesses = [one for one in steps if one.predicted_ms > 0]
+    if guesses:
+        dash = {"marker": "_", "ls": "", "color": _INK, "mew": 0.7}
+        at_guess = [one.begin_ns / 1e9 - began for one in guesses]
+        axes.plot(at_guess, [one.predicted_ms for one in guesses], **dash, ms=4, alpha=0.55)
+        named.append(Line2D([], [], **dash, ms=7, label="as predicted"))
+    shown = [1.0, 10.0, *(max(0.1, _ms(one)) for one in steps)]
+    axes.set(xlim=limits, ylim=(min(shown) * 0.8, max(shown) * 1.25), yscale="log")
+    axes.set(ylabel="a step, ms", xlabel="seconds")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=5))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.xaxis.labelpad = 1
+    share = axes.twinx()
+    at_step = [one.begin_ns / 1e9 - began for one in steps]
+    share.plot(at_step, [one.share for one in steps], color=_SHARE, lw=1.1, drawstyle="steps-post")
+    share.set(xlim=limits, ylim=(0, 1.05), ylabel="share", yticks=(0, 0.5, 1))
+    share.spines["right"].set_visible(True)
+    named.append(Line2D([], [], color=_SHARE, lw=1.1, label="share of the time that models may use"))
+    _legend(axes, named)
+
+
+def _ms(one: Slice) -> float:
+    return (one.end_ns - one.begin_ns) / 1e6
 
 
 def _draw_near(axes: Any, together: FrameStats, slices: Sequence[Slice]) -> None:
@@ -135,11 +192,15 @@ def _draw_near(axes: Any, together: FrameStats, slices: Sequence[Slice]) -> None
         axes.text(at + ms / 2, 1.5, f"{ms:.1f}", color="white", ha="center", va="center", fontsize=8.5)
     end = (together.due[shown[-1]] - zero + PERIOD) * 1000
     most = max((one.streams for one in slices), default=1) or 1
-    for one in slices:
-        at, ms = (one.begin_ns / 1e9 - zero) * 1000, (one.end_ns - one.begin_ns) / 1e6
-        if -ms < at < end:
+    for one in sorted(slices, key=lambda one: one.kind == "gate"):  # they are drawn into their steps
+        at = (one.begin_ns / 1e9 - zero) * 1000
+        if not -_ms(one) < at < end:
+            continue
+        if one.kind in KINDS:
             height = 0.15 + 0.7 * one.streams / most
-            axes.broken_barh([(at, ms)], (0, height), color=KINDS[one.kind][0], lw=0)
+            axes.broken_barh([(at, _ms(one))], (0, height), color=KINDS[one.kind][0], lw=0)
+        elif one.kind == "gate":
+            axes.broken_barh([(at, _ms(one))], (0, 0.15), color=_GATE[0], lw=0)
     axes.set(xlim=(0, end), ylim=(0, 2), xlabel=_NEAR_LABEL)
     axes.set_yticks([1.5, 0.4], ["game", "engine"])
     axes.tick_params(axis="y", length=0)

@@ -13,6 +13,7 @@ from rich.live import Live as RichLive
 from rich.rule import Rule
 from rich.text import Text
 
+from ..stats import Stats
 from . import strip
 from .character import Character, Line
 from .frames import FrameStats
@@ -20,11 +21,13 @@ from .scene import Scene
 from .talk import Talk
 from .view import View, figures
 
-COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red")
+COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "bright_cyan", "bright_magenta")
 REDRAW = 0.1  # seconds between pictures, where frames leave time for them
 PATIENCE = 0.6  # seconds after which there is a picture anyway
 KEY_PATIENCE = 0.1  # the same, while somebody types
 RECENT = 600  # frames that the figures beside the strip are of
+ROOMY = 12  # lines of a terminal, from which on the engine has one
+CALM = 1.0  # seconds for which what it says there stands
 _FIGURES = 25  # columns
 _RATE = 12
 _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # they steer a terminal
@@ -42,6 +45,7 @@ class Live(View):
         self.drawn = 0.0
         self.cost = 0.002  # seconds that a picture took, worst so far, slowly forgotten
         self._typed: tuple[str, int] | None = None
+        self._engine = ("", 0.0)  # what is said of the engine, and since when
 
     def __enter__(self) -> Live:
         self.live.start()
@@ -103,7 +107,8 @@ class Live(View):
         self.names = max(len(one.called) for one in scene.characters) + 1
         self.visitor = scene.tavern.visitor
         typing = self.talk is not None and self.talk.source.editor is not None
-        room = height - 5 - typing
+        roomy = height >= ROOMY
+        room = height - 5 - typing - roomy
         lines_each = 2 if room >= 4 * len(scene.characters) else 1
         shown = scene.characters[: max(1, room // lines_each - 1)]
         parts: list[RenderableType] = [Rule(Text(scene.tavern.place, style="dim"), style="dim")]
@@ -111,6 +116,9 @@ class Live(View):
         if hidden := len(scene.characters) - len(shown):
             parts.append(Text(f"{'':>{self.names}}  and {hidden} more", "dim", no_wrap=True))
         parts += self._frames(stats, width)
+        if roomy:
+            label = Text(f"{'engine':>{self.names}}  ", "dim", no_wrap=True, overflow="crop")
+            parts.append(label.append(self._told(scene)))
         if typing:
             parts.append(self._prompt(width))
         return Group(*parts)
@@ -127,6 +135,12 @@ class Live(View):
             Text(no_wrap=True, overflow="crop").append(label, "dim").append_text(row).append_text(text)
             for label, row, text in zip(labels, bars, (times, missed), strict=True)
         ]
+
+    def _told(self, scene: Scene) -> str:
+        now = time.perf_counter()
+        if not self._engine[0] or now - self._engine[1] >= CALM:
+            self._engine = (doing(scene.engine.stats()), now)
+        return self._engine[0]
 
     def _prompt(self, width: int) -> Text:
         assert self.talk is not None and self.talk.source.editor is not None
@@ -156,6 +170,13 @@ class Live(View):
             made.append("\n" if number else "")
             made.append(f"{'' if number else name:>{self.names}}  ", name_style).append(line, style)
         return made
+
+
+def doing(stats: Stats) -> str:
+    """What an engine does, in a few words."""
+    threads = f"{stats.threads} thread{'' if stats.threads == 1 else 's'}"
+    waits = f"  {stats.waiting} wait{'s' if stats.waiting == 1 else ''}" if stats.waiting else ""
+    return f"{threads}  may use {stats.share * 100:.0f} % of the time  uses {stats.busy * 100:.0f} %{waits}"
 
 
 def _colour(character: Character) -> str:

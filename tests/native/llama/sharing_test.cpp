@@ -32,11 +32,13 @@ struct Kind {
     std::string options;
 };
 
-const Kind& kind_of(bool big) {
-    static const Kind kTiny = {tiny(), R"({"parallel": 4})"};
-    static const Kind kHouse = {house(), R"({"parallel": 4, "context": 1024})"};
-    return big ? kHouse : kTiny;
-}
+const Kind kTiny = {tiny(), R"({"parallel": 4})"};
+const Kind kKinds[] = {
+    kTiny,
+    {tiny(), R"({"parallel": 4, "kv_type": "q8_0"})"},
+    {tiny(), R"({"parallel": 4, "flash_attention": "on"})"},
+    {house(), R"({"parallel": 4, "context": 1024})"},
+};
 
 std::string fresh(const Kind& kind, const std::string& body, std::uint32_t most = kTokens) {
     Model model({.path = kind.path, .options = kind.options});
@@ -71,9 +73,9 @@ std::uint32_t run_together(const std::vector<Stream*>& all, std::uint32_t tokens
 } // namespace
 
 TEST_CASE("a stream copies what one that speaks holds of its prompt") {
-    for (const bool big : {false, true}) {
-        const auto& kind = kind_of(big);
+    for (const auto& kind : kKinds) {
         CAPTURE(kind.path);
+        CAPTURE(kind.options);
         Model model({.path = kind.path, .options = kind.options});
         Stream first(model, prompt(0), SOTTO_OP_TEXT);
         first.run(5);
@@ -98,14 +100,14 @@ TEST_CASE("who came before is remembered beside who shares a beginning with them
     for (std::size_t who = 0; who < 4; ++who) {
         Stream again(model, prompt(who), SOTTO_OP_TEXT);
         CHECK(again.answer.cached_tokens == again.answer.prompt_tokens - 1);
-        CHECK(again.run(kTokens).text == fresh(kind_of(false), prompt(who)));
+        CHECK(again.run(kTokens).text == fresh(kTiny, prompt(who)));
     }
 }
 
 TEST_CASE("of streams that come together one works through the beginning, and the others wait") {
-    for (const bool big : {false, true}) {
-        const auto& kind = kind_of(big);
+    for (const auto& kind : kKinds) {
         CAPTURE(kind.path);
+        CAPTURE(kind.options);
         for (const std::uint32_t tokens : {24u, 512u}) {
             Model model({.path = kind.path, .options = kind.options});
             std::vector<std::unique_ptr<Stream>> streams;
@@ -152,13 +154,13 @@ TEST_CASE("whoever was waited for may go, park, stand still or be cut off") {
             const auto evaluated = run_together({&one, &two}, 20);
             CHECK(evaluated < one.answer.prompt_tokens + 32);
         }
-        CHECK(one.answer.text == fresh(kind_of(false), prompt(1)));
-        CHECK(two.answer.text == fresh(kind_of(false), prompt(2)));
+        CHECK(one.answer.text == fresh(kTiny, prompt(1)));
+        CHECK(two.answer.text == fresh(kTiny, prompt(2)));
         if (fate == Parked) {
             leader.unpark();
         }
         if (fate != Closed) {
-            CHECK(leader.run(kTokens).text == fresh(kind_of(false), prompt(0)));
+            CHECK(leader.run(kTokens).text == fresh(kTiny, prompt(0)));
         }
     }
 }
@@ -218,16 +220,16 @@ TEST_CASE("a stream that is answered alone waits for nobody") {
     CHECK(other.work.evaluated == 0);
     CHECK(second.work.evaluated == 50);
     run_together({&alone, &other, &second}, 40);
-    CHECK(alone.answer.text == fresh(kind_of(false), prompt(0)));
+    CHECK(alone.answer.text == fresh(kTiny, prompt(0)));
     CHECK(second.answer.text == alone.answer.text);
-    CHECK(other.answer.text == fresh(kind_of(false), prompt(1)));
+    CHECK(other.answer.text == fresh(kTiny, prompt(1)));
 }
 
 TEST_CASE("streams come, go, wait and park in any order, and all are answered") {
     std::mt19937 random(5);
     std::vector<std::string> expected;
     for (std::size_t who = 0; who < 4; ++who) {
-        expected.push_back(fresh(kind_of(false), prompt(who), 6));
+        expected.push_back(fresh(kTiny, prompt(who), 6));
     }
     std::size_t answered = 0;
     std::size_t same = 0;

@@ -1,0 +1,41 @@
+// A small model that guesses what a larger one of the same vocabulary says next.
+#pragma once
+
+#include "weights.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace sotto::llama {
+
+class Draft {
+public:
+    // Tokens that it reads at once: as many as a step may take it to hear what it has not heard yet.
+    static constexpr std::uint32_t kAtOnce = 64;
+
+    Draft(Weights weights, Context context, std::uint32_t sequences)
+        : weights_(std::move(weights)), context_(std::move(context)), heard_(sequences) {}
+
+    llama_context* context() const noexcept { return context_.get(); }
+
+    // What follows `tokens`, which it remembers as `sequence`'s; empty where it was told to stop. None: it
+    // has not heard all of them yet, but more than before.
+    std::optional<std::vector<llama_token>>
+    guess(llama_seq_id sequence, std::span<const llama_token> tokens, std::size_t most);
+
+private:
+    bool hear(llama_seq_id sequence, std::span<const llama_token> tokens);
+    llama_token likeliest() const;
+
+    Weights weights_;
+    Context context_;
+    std::vector<std::vector<llama_token>> heard_; // by sequence
+};
+
+// Throws Error(SOTTO_ERROR_ARGUMENT) where the two do not have the same tokens.
+void check_same_tokens(const llama_model* model, const llama_model* draft);
+
+} // namespace sotto::llama

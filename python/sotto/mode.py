@@ -1,0 +1,14 @@
+"""Who comes first when the machine is short: the models or the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ._lib import lib
+
+MODES: Mapping[str, int] = {
+    "balance": lib.SOTTO_MODE_BALANCE,
+    "prioritize_compute": lib.SOTTO_MODE_PRIORITIZE_COMPUTE,
+    "prioritize_graphics": lib.SOTTO_MODE_PRIORITIZE_GRAPHICS,
+}
+MODE_NAMES = {value: name for name, value in MODES.items()}
