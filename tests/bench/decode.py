@@ -12,21 +12,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from peers import ROOT, peers
-
-sys.path.insert(0, str(ROOT / "tests" / "data"))
-from make_synthetic import synthetic, vocabulary  # needs the path above
+from machine import MOST_OTHERS_TO_GO_ON_PCT, Busy, Disturbed, processor, seconds_of, undisturbed
+from models import Model, model
+from peers import peers
 
 PROMPT, DEPTHS = 512, (0, 512)
 LIMITS = {
@@ -37,69 +34,19 @@ LIMITS = {
 }
 TIMES = {"110m": 1, "1b": 1, "house": 5}  # that each figure is taken in one run: what is short is noisy
 TURNS = {"110m": 4, "1b": 1, "house": 2}  # for each round, so that all models take about as long
-MOST_OTHERS_PCT = 4.0  # of all processors' time, used by others during a run
-MOST_OTHERS_TO_GO_ON_PCT = 20.0  # a run during which it is more is ended
-HOUSE = ROOT / "samples" / "house_model"
 
 Row = tuple[str, int]  # "read" or "write", depth
 Speeds = dict[Row, list[float]]  # tokens a second
 
 
 @dataclass
-class Model:
-    """A model, words that are tokens of it, and what was measured on it."""
+class Measured(Model):
+    """A model, and what was measured on it."""
 
-    name: str
-    path: Path
-    words: list[str]
-    times: int  # that each figure is taken in one run
-    ends: bool  # whether its answers would end by themselves
+    times: int = 1  # that each figure is taken in one run
     prompts: dict[int, int] = field(default_factory=dict)  # depth -> tokens that ours read there
     speeds: dict[str, list[Speeds]] = field(default_factory=dict)  # who -> runs
     others_pct: list[float] = field(default_factory=list)
-
-
-class Busy:
-    """How much of the processors' time went to others than the commands run in between."""
-
-    def __init__(self) -> None:
-        self.began, self.own, self.busy = time.monotonic(), own_seconds(), busy_seconds()
-
-    def others_pct(self, running: float = 0.0) -> float:
-        """So far, of all processors; `running` seconds are those of a child that has not ended."""
-        passed = (time.monotonic() - self.began) * (os.cpu_count() or 1)
-        others = busy_seconds() - self.busy - (own_seconds() - self.own) - running
-        return max(0.0, 100 * others / passed)
-
-
-def busy_seconds() -> float:
-    """Seconds that processors have worked since the machine started; 0 where it cannot be known."""
-    stat = Path("/proc/stat")
-    if not stat.exists():
-        return own_seconds()
-    user, nice, system, _, _, irq, soft, steal = map(int, stat.read_text().split()[1:9])
-    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
-
-
-def own_seconds() -> float:
-    """Seconds that this process and its children have worked."""
-    return sum(os.times()[:4])
-
-
-def house_words() -> list[str]:
-    """Words of the house model's vocabulary."""
-    known = json.loads((HOUSE / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    words = [token[1:] for token in known if token.startswith("\u0120")]
-    return [word for word in words if len(word) > 2 and word.isascii() and word.isalpha() and word.islower()]
-
-
-def synthetic_words() -> list[str]:
-    """Words of the synthetic models' vocabulary."""
-    return [token[1:] for token, _, _ in vocabulary() if token.startswith("\u2581") and len(token) == 4]
-
-
-class Disturbed(Exception):
-    """Others take so much of the processors that a run says nothing, and may last for minutes."""
 
 
 def said(command: list[Any], patient: bool) -> Any:
@@ -124,16 +71,7 @@ def said(command: list[Any], patient: bool) -> Any:
     return json.loads(printed)
 
 
-def seconds_of(process: int) -> float:
-    """Seconds that a running child has worked."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def run_ours(bench: Path, model: Model, threads: int, tokens: int, words: Path, patient: bool) -> Speeds:
+def run_ours(bench: Path, model: Measured, threads: int, tokens: int, words: Path, patient: bool) -> Speeds:
     """One run of our own bench."""
     depths = ",".join(map(str, DEPTHS))
     speeds: Speeds = {}
@@ -146,7 +84,7 @@ def run_ours(bench: Path, model: Model, threads: int, tokens: int, words: Path, 
     return speeds
 
 
-def run_peer(bench: Path, model: Model, threads: int, tokens: int, patient: bool) -> Speeds:
+def run_peer(bench: Path, model: Measured, threads: int, tokens: int, patient: bool) -> Speeds:
     """One run of a peer's, on as many tokens."""
     speeds: Speeds = {}
     for depth in DEPTHS:
@@ -157,41 +95,12 @@ def run_peer(bench: Path, model: Model, threads: int, tokens: int, patient: bool
     return speeds
 
 
-def undisturbed(run: Callable[[bool], Speeds], model: Model, patience_s: float) -> Speeds:
-    """A run during which nobody else worked; the least disturbed one once patience is at an end."""
-    end = time.monotonic() + patience_s
-    tries: list[tuple[float, Speeds]] = []
-    while True:
-        wait_for_rest(end)
-        busy = Busy()
-        try:
-            speeds = run(time.monotonic() < end)
-        except Disturbed:
-            continue
-        tries.append((busy.others_pct(), speeds))
-        if tries[-1][0] <= MOST_OTHERS_PCT or time.monotonic() > end:
-            break
-    others, speeds = min(tries, key=lambda one: one[0])
-    model.others_pct.append(round(others, 1))
-    return speeds
-
-
-def wait_for_rest(end: float) -> None:
-    """Until others leave the processors alone for a second, or patience is at an end."""
-    while time.monotonic() < end:
-        busy = Busy()
-        time.sleep(1)
-        if busy.others_pct() <= MOST_OTHERS_PCT:
-            return
-
-
-def measure(model: Model, arguments: argparse.Namespace, benches: dict[str, Path]) -> None:
+def measure(model: Measured, arguments: argparse.Namespace, benches: dict[str, Path]) -> None:
     """All runs on one model, everyone in turn."""
     ours = arguments.build / "bench" / "sotto_bench_decode"
     threads, tokens = arguments.threads, arguments.tokens
     with tempfile.TemporaryDirectory() as folder:
-        words = Path(folder) / "words"
-        words.write_text("\n".join(model.words))
+        words = model.write_words(Path(folder))
         runs: dict[str, Callable[[bool], Speeds]] = {
             "ours": lambda patient: run_ours(ours, model, threads, tokens, words, patient),
             **{
@@ -203,7 +112,8 @@ def measure(model: Model, arguments: argparse.Namespace, benches: dict[str, Path
         for turn in range(arguments.rounds * TURNS[model.name]):
             order = list(runs) if turn % 2 == 0 else list(reversed(runs))
             for who in order:
-                speeds = undisturbed(runs[who], model, arguments.patience)
+                speeds, others_pct = undisturbed(runs[who], arguments.patience)
+                model.others_pct.append(others_pct)
                 model.speeds.setdefault(who, []).append(speeds)
                 print(f"{model.name} {who} {shown(speeds)}", file=sys.stderr, flush=True)
 
@@ -215,7 +125,7 @@ def shown(speeds: Speeds) -> str:
     )
 
 
-def rows(model: Model) -> list[dict[str, Any]]:
+def rows(model: Measured) -> list[dict[str, Any]]:
     """What was measured on a model: medians, in tokens a second."""
     made = []
     for row in model.speeds["ours"][0]:
@@ -248,7 +158,7 @@ def worst(models: list[dict[str, Any]], what: str) -> float | None:
     return min(ratios) if ratios else None
 
 
-def report(models: list[Model], arguments: argparse.Namespace) -> dict[str, Any]:
+def report(models: list[Measured], arguments: argparse.Namespace) -> dict[str, Any]:
     """All figures."""
     told = [
         {
@@ -281,14 +191,6 @@ def report(models: list[Model], arguments: argparse.Namespace) -> dict[str, Any]
     return {**figures, "models": told, "setting": setting, "limits": LIMITS, "ok": passed}
 
 
-def processor() -> str:
-    """Its name."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
-    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
 def main() -> int:
     """Prints one JSON object."""
     parser = argparse.ArgumentParser(
@@ -309,15 +211,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.models, arguments.rounds, arguments.patience = "110m,house", 1, 0
-    models = [
-        Model(name, HOUSE / "house.gguf", house_words(), TIMES[name], ends=True)
-        if name == "house"
-        else Model(name, synthetic(name), synthetic_words(), TIMES[name], ends=False)
-        for name in arguments.models.split(",")
-    ]
+    models = [Measured(**vars(model(name)), times=TIMES[name]) for name in arguments.models.split(",")]
     benches = peers(stock=not arguments.quick)
-    for model in models:
-        measure(model, arguments, benches)
+    for one in models:
+        measure(one, arguments, benches)
     figures = report(models, arguments)
     print(json.dumps(figures, indent=None if arguments.json else 2))
     return 0 if figures["ok"] else 1

@@ -1,0 +1,102 @@
+// A game's frames with and without characters beside them: one JSON object on stdout.
+//
+//     sotto_bench_frames calibrate=<ms> threads=<of the game's work>
+//     sotto_bench_frames threads= iterations= seconds= [warmup=] [model= words= mode= streams= prompt=
+//     tokens= [gates=1]]
+//
+// The first says how many iterations make a frame's work of so many milliseconds. The second plays that game;
+// with a model, characters speak meanwhile: closed loop, each prompt another one.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include <sotto/sotto.h>
+
+#include "support/closed_loop.hpp"
+#include "support/game.hpp"
+
+using namespace bench;
+
+namespace {
+
+constexpr const char* kUsage = "sotto_bench_frames calibrate=8 threads=1, or threads=1 iterations=1000000 "
+                               "seconds=20, and model=... words=... mode=balance streams=4 prompt=512 "
+                               "tokens=128 for characters beside it";
+
+// A game tells the engine of its frames, and takes its events once a frame.
+class Characters {
+public:
+    Characters(const Arguments& arguments, const Words& words, std::uint32_t busy_cores)
+        : engine_(desc(arguments)), loop_(loaded(engine_, arguments), words, wanted(arguments)) {
+        frame_.busy_cores = busy_cores;
+        frame_.period_ns = static_cast<std::uint64_t>(kPeriod.count());
+    }
+
+    Beside beside() {
+        return {
+            .begin =
+                [this] {
+                    check(sotto_engine_frame_begin(engine_.get(), &frame_));
+                    loop_.drain();
+                },
+            .end = [this] { check(sotto_engine_frame_end(engine_.get(), nullptr)); }
+        };
+    }
+
+    ClosedLoop& loop() { return loop_; }
+
+private:
+    static sotto_engine_desc desc(const Arguments& arguments) {
+        auto desc = SOTTO_INIT(sotto_engine_desc);
+        desc.mode = mode_of(arguments.text("mode"));
+        desc.flags = arguments.count("gates", 0) != 0 ? sotto_engine_flags{SOTTO_ENGINE_GATES} : 0;
+        return desc;
+    }
+
+    static ClosedLoop::Wanted wanted(const Arguments& arguments) {
+        return {arguments.count("streams"), arguments.count("prompt"), arguments.count("tokens")};
+    }
+
+    static Engine& loaded(Engine& engine, const Arguments& arguments) {
+        constexpr std::uint32_t kSpare = 16;
+        const auto asked = wanted(arguments);
+        engine.load(
+            arguments.text("model"),
+            format(R"({"parallel": %u, "context": %u})", asked.streams, asked.prompt + asked.tokens + kSpare)
+        );
+        return engine;
+    }
+
+    Engine engine_;
+    ClosedLoop loop_;
+    sotto_frame_begin_desc frame_ = SOTTO_INIT(sotto_frame_begin_desc);
+};
+
+} // namespace
+
+int main(int count, char** given) {
+    const Arguments arguments(count, given, kUsage);
+    const auto threads = arguments.count("threads");
+    if (arguments.text("calibrate", "") != "") {
+        const auto iterations = calibrated(threads, arguments.number("calibrate"));
+        std::printf("{\"iterations\": %llu}\n", static_cast<unsigned long long>(iterations));
+        return 0;
+    }
+    Work work(threads, static_cast<std::uint64_t>(arguments.number("iterations")));
+    const auto seconds = arguments.number("seconds");
+    const auto warmup = arguments.number("warmup", 1);
+    if (arguments.text("model", "") == "") {
+        play(work, warmup, {});
+        std::printf("%s\n", told(play(work, seconds, {}), 0, 0).c_str());
+        return 0;
+    }
+    const Words words(arguments.text("words"));
+    Characters characters(arguments, words, threads);
+    characters.loop().start();
+    play(work, warmup, characters.beside());
+    const auto tokens = characters.loop().tokens();
+    const auto answers = characters.loop().answers();
+    const auto played = play(work, seconds, characters.beside());
+    const auto& loop = characters.loop();
+    std::printf("%s\n", told(played, loop.tokens() - tokens, loop.answers() - answers).c_str());
+}
