@@ -82,7 +82,7 @@ typedef struct sotto_model_info {
     uint32_t           streams;      /**< How many may be open at once, at least 1; parked ones aside. */
     uint32_t           context;      /**< Tokens that one stream can hold. 0: no limit. */
     uint32_t           step_tokens;  /**< Most prompt tokens worth giving one step. 0: no matter. */
-    uint32_t           reserved;     /**< Must be 0. */
+    uint32_t           step_least;   /**< Fewest prompt tokens worth giving one. 0: no matter. */
     uint64_t           weights;      /**< Bytes. */
     uint64_t           kv;           /**< Bytes, for all streams together. */
     uint64_t           compute;      /**< Bytes. */

@@ -19,10 +19,10 @@ Limits Control::limits() const noexcept {
         limits.gapless = false;
         break;
     case SOTTO_MODE_PRIORITIZE_GRAPHICS:
-        limits.time = 30 * kMillisecond;
+        limits.time = 50 * kMillisecond;
         break;
     default:
-        limits.time = 60 * kMillisecond;
+        limits.time = 100 * kMillisecond;
         break;
     }
     limits.apart = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC);

@@ -22,6 +22,7 @@ ModelInfo read(const sotto_model_info& info) {
     read.streams = info.streams == 0 ? 1 : info.streams;
     read.context = info.context;
     read.step_tokens = info.step_tokens;
+    read.step_least = info.step_least;
     read.weights = info.weights;
     read.kv = info.kv;
     read.compute = info.compute;

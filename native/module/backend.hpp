@@ -36,6 +36,7 @@ struct ModelInfo {
     std::uint32_t streams = 1;
     std::uint32_t context = 0;
     std::uint32_t step_tokens = 0;
+    std::uint32_t step_least = 0;
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t compute = 0;

@@ -157,7 +157,7 @@ _Static_assert(offsetof(sotto_model_info, capabilities) == 4, "sotto_model_info.
 _Static_assert(offsetof(sotto_model_info, streams) == 8, "sotto_model_info.streams");
 _Static_assert(offsetof(sotto_model_info, context) == 12, "sotto_model_info.context");
 _Static_assert(offsetof(sotto_model_info, step_tokens) == 16, "sotto_model_info.step_tokens");
-_Static_assert(offsetof(sotto_model_info, reserved) == 20, "sotto_model_info.reserved");
+_Static_assert(offsetof(sotto_model_info, step_least) == 20, "sotto_model_info.step_least");
 _Static_assert(offsetof(sotto_model_info, weights) == 24, "sotto_model_info.weights");
 _Static_assert(offsetof(sotto_model_info, kv) == 32, "sotto_model_info.kv");
 _Static_assert(offsetof(sotto_model_info, compute) == 40, "sotto_model_info.compute");

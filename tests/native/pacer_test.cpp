@@ -121,7 +121,7 @@ TEST_CASE("a new rate counts from the last token, without a burst") {
     speech.own = 100;
     CHECK(speech.due() == kStart + 110 * kMillisecond);
     speech.tell(kStart + 500 * kMillisecond); // it came long before
-    CHECK(speech.due() == kStart + 505 * kMillisecond);
+    CHECK(speech.due() == kStart + 510 * kMillisecond);
 }
 
 TEST_CASE("an answer without a rate of its own has everybody's") {

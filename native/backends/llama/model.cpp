@@ -50,6 +50,9 @@ sotto_model_info info_of(const Opened& opened) {
     info.streams = opened.options.parallel;
     info.context = opened.options.context;
     info.step_tokens = opened.options.batch;
+    constexpr std::uint32_t kFlashLeast = 64; // tokens, that it is slow below; see choose_attention()
+    const bool flash = opened.options.flash_attention != Options::FlashAttention::Off;
+    info.step_least = flash ? std::min(kFlashLeast, opened.options.batch) : 0;
     info.weights = opened.memory.weights;
     info.kv = opened.memory.kv;
     info.compute = opened.memory.compute;

@@ -125,18 +125,28 @@ std::uint32_t cells_of(const Options& options) {
     return (options.context + kAtOnce - 1) / kAtOnce * kAtOnce;
 }
 
-// On a CPU, llama.cpp's flash attention reads prompts a tenth faster, and speaks at half the speed once a
-// thousand tokens are remembered. Without it, a step needs room for how much each of its tokens heeds each
-// of those. What is chosen hangs on the model and its options alone, so that saved states fit elsewhere.
-Options::FlashAttention chosen_attention(const llama_model* model, const Options& options) {
+// On a CPU, llama.cpp's flash attention speaks at half the speed once a thousand tokens are remembered, and
+// reads pieces of less than 64 tokens ten times slower than longer ones. Without it, there must be room for
+// how much each token that is computed heeds each that is remembered: then fewer are computed at once. What
+// is chosen hangs on the model and its options alone, so that saved states fit elsewhere.
+void choose_attention(const llama_model* model, Options& options) {
     constexpr std::uint64_t kAlwaysRoom = 64 << 20;
-    constexpr std::uint64_t kShare = 4; // of the weights
-    const bool free =
-        options.flash_attention == Options::FlashAttention::Auto && options.kv_type == Options::KvType::F16;
-    const auto heads = static_cast<std::uint64_t>(llama_model_n_head(model));
-    const auto scores = heads * options.batch * cells_of(options) * sizeof(float);
-    const bool fits = scores <= std::max(kAlwaysRoom, llama_model_size(model) / kShare);
-    return free && fits ? Options::FlashAttention::Off : options.flash_attention;
+    constexpr std::uint64_t kShare = 4;        // of the weights
+    constexpr std::uint32_t kLeastAtOnce = 64; // below, prompts are read more slowly
+    options.at_once = options.batch;
+    if (options.flash_attention != Options::FlashAttention::Auto || options.kv_type != Options::KvType::F16) {
+        return;
+    }
+    const auto room = std::max(kAlwaysRoom, llama_model_size(model) / kShare);
+    const auto each =
+        static_cast<std::uint64_t>(llama_model_n_head(model)) * cells_of(options) * sizeof(float);
+    for (auto at_once = options.batch; at_once >= std::min(options.batch, kLeastAtOnce); at_once /= 2) {
+        if (each * at_once <= room) {
+            options.flash_attention = Options::FlashAttention::Off;
+            options.at_once = at_once;
+            return;
+        }
+    }
 }
 
 // Places of a batch that tokens are chosen for: one per stream, and guesses about one that speaks alone.
@@ -150,7 +160,7 @@ Context make_context(Call& call, llama_model* model, const Options& options) {
     wanted.n_ctx = cells_of(options) * options.parallel;
     wanted.n_seq_max = options.parallel;
     wanted.n_batch = options.batch;
-    wanted.n_ubatch = options.batch;
+    wanted.n_ubatch = options.at_once;
     wanted.n_outputs_max = outputs_of(options);
     wanted.kv_unified = false;
     wanted.n_threads = 1;
@@ -235,7 +245,7 @@ void open_draft(
     }
     auto options = opened.options;
     options.batch = std::max(Draft::kAtOnce, options.parallel);
-    options.flash_attention = chosen_attention(weights.get(), options);
+    choose_attention(weights.get(), options);
     auto context = make_context(call, weights.get(), options);
     check_generates(weights.get(), context.get());
     const auto memory = memory_of(weights.get(), context.get(), options);
@@ -310,7 +320,7 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     opened.weights = load(call, *file, mapped, purpose, progress, 0, kWeightsShare);
     auto* model = opened.weights.get();
     check_speculation(model, opened.options);
-    opened.options.flash_attention = chosen_attention(model, opened.options);
+    choose_attention(model, opened.options);
     opened.context = make_context(call, model, opened.options);
     check_generates(model, opened.context.get());
     opened.memory = memory_of(model, opened.context.get(), opened.options);

@@ -15,6 +15,8 @@ struct Options {
     std::uint32_t parallel = 4;
     // Tokens that one step works through at most, from `parallel` to 4096.
     std::uint32_t batch = 512;
+    // Of these, tokens that are computed at once. Not asked for: what there is room for.
+    std::uint32_t at_once = 512;
     // Whether the file is mapped rather than read, where it can be.
     bool mmap = true;
     // "auto" (what speaks fastest, if there is room), "on" or "off".

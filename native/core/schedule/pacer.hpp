@@ -44,14 +44,14 @@ public:
             plan_ = {n, now};
             last_ = now;
         } else {
-            if (now_rate != rate_) {
-                plan_ = {told_, last_};
+            if (now_rate != rate_) { // from this token on
+                plan_ = {n, now};
             }
             const auto wanted = plan_.begin + duration(n - std::min(n, plan_.token), now_rate);
             if (made - wanted > duration(1, now_rate)) {
                 plan_ = {n, made};
             }
-            last_ = now - moment > late ? now : moment;
+            last_ = now_rate != rate_ || now - moment > late ? now : moment;
         }
         rate_ = now_rate;
         told_ = n;

@@ -151,7 +151,7 @@ std::int64_t Scheduler::limit_of(std::int64_t now, const Limits& limits) const {
             continue;
         }
         if (stream->is_paced()) {
-            limit = std::min(limit, std::max(stream->dry(now) - now, stream->period()));
+            limit = std::min(limit, std::max(stream->dry(now) - now, stream->period()) * 3 / 4);
         } else if (limits.gapless) {
             StepLoad usual;
             for (const Stream* other : streams_) {
@@ -191,12 +191,15 @@ Slice Scheduler::step(ModelEntry& entry, std::int64_t now, const Limits& limits)
         slice.limit = limit_of(now, limits);
         const auto most = entry.model->info().step_tokens;
         const auto& first = *chosen_.front();
-        auto tokens = entry.costs.prompt_tokens(
-            entry.thread_count.now(),
-            slice.load,
-            first.context(),
-            slice.limit,
-            most > 0 ? most - std::min(most - 1, slice.load.answers) : UINT16_MAX
+        auto tokens = std::max(
+            entry.costs.prompt_tokens(
+                entry.thread_count.now(),
+                slice.load,
+                first.context(),
+                slice.limit,
+                most > 0 ? most - std::min(most - 1, slice.load.answers) : UINT16_MAX
+            ),
+            entry.model->info().step_least
         );
         for (Stream* stream : chosen_) {
             const auto share = std::min(tokens, stream->remaining);

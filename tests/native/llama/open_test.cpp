@@ -45,8 +45,9 @@ TEST_CASE("a model opens and says what it is and takes") {
     CHECK(model.info.context == 512); // what it was trained on
     CHECK(model.info.step_tokens == 512);
     CHECK(
-        model.info.capabilities == (SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE |
-                                    SOTTO_CAPABILITY_CONSTRAINABLE | SOTTO_CAPABILITY_LOGPROBS)
+        model.info.capabilities ==
+        (SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE | SOTTO_CAPABILITY_CONSTRAINABLE |
+         SOTTO_CAPABILITY_LOGPROBS | SOTTO_CAPABILITY_PARKABLE)
     );
     CHECK(model.info.weights > 1'300'000);
     CHECK(model.info.weights < 1'500'000);

@@ -226,7 +226,7 @@ namespace Sotto.Interop
         public uint streams;
         public uint context;
         public uint step_tokens;
-        public uint reserved;
+        public uint step_least;
         public ulong weights;
         public ulong kv;
         public ulong compute;
