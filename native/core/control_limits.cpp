@@ -16,13 +16,12 @@ Limits Control::limits() const noexcept {
     switch (mode()) {
     case SOTTO_MODE_PRIORITIZE_COMPUTE:
         limits.time = 1000 * kMillisecond;
-        limits.gapless = false;
         break;
     case SOTTO_MODE_PRIORITIZE_GRAPHICS:
-        limits.time = 50 * kMillisecond;
+        limits.time = 80 * kMillisecond;
         break;
     default:
-        limits.time = 100 * kMillisecond;
+        limits.time = 160 * kMillisecond;
         break;
     }
     limits.apart = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC);
@@ -30,19 +29,19 @@ Limits Control::limits() const noexcept {
 }
 
 // As many as there are cores that the game leaves free, to begin with; all of them where the models come
-// first.
+// first, and where the game uses all: a single thread would be moved from one busy core to the other.
 std::uint32_t Control::threads_for(ModelEntry& entry) noexcept {
     const auto now = world_.clock.now();
     const auto cores = usable_cores();
     const auto asked = world_.hooks.threads.compute_threads;
     const auto busy = comes_first() ? 0 : world_.frames.busy_cores(now);
-    const auto free = cores > busy ? cores - busy : 1;
+    const auto free = cores > busy ? cores - busy : 0;
     const bool yields = comes_first() || compute_.yields(thread_class());
-    const auto most = asked != 0 ? asked : yields ? cores : free;
+    const auto most = asked != 0 ? asked : yields ? cores : std::max(free, 1U);
     if (world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return asked != 0 ? asked : cores;
     }
-    entry.thread_count.set_range(most, std::min(most, free), now);
+    entry.thread_count.set_range(most, std::min(most, free > 0 ? free : cores), now);
     return entry.thread_count.now();
 }
 

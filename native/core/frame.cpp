@@ -24,7 +24,7 @@ void Frames::begin(std::int64_t time, std::uint32_t busy_cores, std::uint64_t pe
     if (const auto open = working_.exchange(time, std::memory_order_release); open != 0 && follows) {
         keep({open, time, period, late}); // the game tells no ends
     }
-    late_.store(late, std::memory_order_relaxed);
+    late_.store(late && !counted_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     busy_cores_.store(busy_cores == 0 ? 1 : busy_cores, std::memory_order_relaxed);
     period_ns_.store(static_cast<std::uint64_t>(period), std::memory_order_relaxed);
     begun_.fetch_add(1, std::memory_order_relaxed);
@@ -44,7 +44,9 @@ void Frames::end(std::int64_t time, float busy_ms, float gpu_ms) noexcept {
         const auto usual = usual_ns_.load(std::memory_order_relaxed);
         usual_ns_.store(usual == 0 ? took : usual + (took - usual) / 8, std::memory_order_relaxed);
         const bool late = late_.exchange(false, std::memory_order_relaxed);
-        keep({began, time, period, period > 0 && (took > period || late)});
+        const bool missed = period > 0 && (took > period || late);
+        counted_.store(missed, std::memory_order_relaxed); // the next one comes late for it
+        keep({began, time, period, missed});
     }
     busy_ms_.store(busy_ms, std::memory_order_relaxed);
     gpu_ms_.store(gpu_ms, std::memory_order_relaxed);
@@ -56,7 +58,9 @@ void Frames::keep(const Frame& frame) noexcept {
     missed_.fetch_add(frame.missed ? 1 : 0, std::memory_order_relaxed);
     const auto count = written_.fetch_add(1, std::memory_order_relaxed);
     auto& kept = kept_[count % kKept];
-    kept.count.store(0, std::memory_order_seq_cst);
+    if (kept.count.exchange(kWriting, std::memory_order_seq_cst) == kWriting) {
+        return; // a thread that was suspended for hundreds of frames still writes here
+    }
     kept.begin.store(frame.begin, std::memory_order_seq_cst);
     kept.end.store(frame.end, std::memory_order_seq_cst);
     kept.period.store(frame.period, std::memory_order_seq_cst);

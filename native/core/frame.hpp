@@ -61,9 +61,10 @@ public:
 private:
     static constexpr std::uint64_t kKept = 256;
     static constexpr std::int64_t kStale = 1'000'000'000;
+    static constexpr std::uint64_t kWriting = UINT64_MAX;
 
     struct Kept {
-        std::atomic<std::uint64_t> count{0}; // how many came before it, and one; 0 while it is written
+        std::atomic<std::uint64_t> count{0}; // how many came before it, and one
         std::atomic<std::int64_t> begin{0};
         std::atomic<std::int64_t> end{0};
         std::atomic<std::int64_t> period{0};
@@ -80,7 +81,8 @@ private:
     std::atomic<std::uint64_t> ended_{0};
     std::atomic<std::uint64_t> missed_{0};
     std::atomic<std::uint64_t> period_ns_{0};
-    std::atomic<bool> late_{false}; // the frame under way began a period late
+    std::atomic<bool> late_{false};    // the frame under way began a period late, and not for the one before
+    std::atomic<bool> counted_{false}; // the one before it as missed
     std::atomic<std::uint32_t> busy_cores_{1};
     std::atomic<float> busy_ms_{0};
     std::atomic<float> gpu_ms_{0};

@@ -2,13 +2,14 @@
 //
 //     sotto_bench_frames calibrate=<ms> threads=<of the game's work>
 //     sotto_bench_frames threads= iterations= seconds= [warmup=] [model= words= mode= streams= prompt=
-//     tokens= [gates=1]]
+//     tokens= [gates=1] [trace=<slices that are shown on stderr afterwards>]]
 //
 // The first says how many iterations make a frame's work of so many milliseconds. The second plays that game;
 // with a model, characters speak meanwhile: closed loop, each prompt another one.
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <sotto/sotto.h>
 
@@ -45,10 +46,38 @@ public:
 
     ClosedLoop& loop() { return loop_; }
 
+    // What was computed, a line a slice.
+    void show_slices(std::uint32_t most) {
+        std::vector<sotto_slice> slices(most);
+        std::uint32_t count = 0;
+        slices[0].struct_size = sizeof slices[0];
+        check(sotto_engine_read_trace(engine_.get(), slices.data(), most, &count));
+        slices.resize(count);
+        for (const auto& slice : slices) {
+            if (slice.kind == SOTTO_SLICE_FRAME) {
+                continue;
+            }
+            const char* kinds[] = {"", "open", "prompt", "decode", "gate"};
+            std::fprintf(
+                stderr,
+                "%-6s threads %u prompt %3u generated %u took %6.1f ms predicted %6.1f limit %6.1f share %.2f\n",
+                kinds[slice.kind],
+                slice.threads,
+                slice.prompt_tokens,
+                slice.generated_tokens,
+                static_cast<double>(slice.end_ns - slice.begin_ns) / 1e6,
+                static_cast<double>(slice.predicted_ms),
+                static_cast<double>(slice.limit_ms),
+                static_cast<double>(slice.share)
+            );
+        }
+    }
+
 private:
     static sotto_engine_desc desc(const Arguments& arguments) {
         auto desc = SOTTO_INIT(sotto_engine_desc);
         desc.mode = mode_of(arguments.text("mode"));
+        desc.trace = arguments.count("trace", 0);
         desc.flags = arguments.count("gates", 0) != 0 ? sotto_engine_flags{SOTTO_ENGINE_GATES} : 0;
         return desc;
     }
@@ -97,6 +126,9 @@ int main(int count, char** given) {
     const auto tokens = characters.loop().tokens();
     const auto answers = characters.loop().answers();
     const auto played = play(work, seconds, characters.beside());
+    if (const auto most = arguments.count("trace", 0); most > 0) {
+        characters.show_slices(most);
+    }
     const auto& loop = characters.loop();
     std::printf("%s\n", told(played, loop.tokens() - tokens, loop.answers() - answers).c_str());
 }

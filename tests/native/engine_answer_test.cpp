@@ -290,7 +290,7 @@ TEST_CASE("whoever asked first is answered first") {
 
 TEST_CASE("a long prompt is cut into slices, smaller where graphics come first") {
     for (const auto& [mode, most] :
-         {std::pair(SOTTO_MODE_PRIORITIZE_GRAPHICS, 120U), std::pair(SOTTO_MODE_PRIORITIZE_COMPUTE, 1000U)}) {
+         {std::pair(SOTTO_MODE_PRIORITIZE_GRAPHICS, 320U), std::pair(SOTTO_MODE_PRIORITIZE_COMPUTE, 1000U)}) {
         TappedBackend backend;
         auto desc = plain_desc();
         desc.mode = mode;
@@ -307,6 +307,6 @@ TEST_CASE("a long prompt is cut into slices, smaller where graphics come first")
             largest = std::max(largest, step.tokens[0]);
         }
         CHECK(total == 1000);
-        CHECK((largest > 120) == (mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
+        CHECK((largest > 320) == (mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
     }
 }

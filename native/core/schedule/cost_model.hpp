@@ -73,7 +73,7 @@ public:
         std::uint32_t threads, StepLoad base, std::uint32_t held, std::int64_t limit, std::uint32_t most
     ) const noexcept;
 
-    static constexpr std::uint32_t kFew = 8; // tokens of a prompt that are always worth a step
+    static constexpr std::uint32_t kFew = 16; // tokens of a prompt that are always worth a step
 
 private:
     struct Fits {

@@ -141,27 +141,13 @@ Slice Scheduler::enter(Stream& stream) const {
     return slice;
 }
 
-// What a step with prompts may take: no more than the mode allows, and no longer than those who speak have
-// something left to say.
+// What a step with prompts may take: no more than the mode allows, and no longer than those whose speech is
+// paced have something left to say.
 std::int64_t Scheduler::limit_of(std::int64_t now, const Limits& limits) const {
-    constexpr double kGap = 2.5; // of the usual time from token to token
     auto limit = limits.time;
     for (const Stream* stream : streams_) {
-        if (stream->state != Stream::State::speaking) {
-            continue;
-        }
-        if (stream->is_paced()) {
+        if (stream->state == Stream::State::speaking && stream->is_paced()) {
             limit = std::min(limit, std::max(stream->dry(now) - now, stream->period()) * 3 / 4);
-        } else if (limits.gapless) {
-            StepLoad usual;
-            for (const Stream* other : streams_) {
-                if (&other->entry == &stream->entry && other->state == Stream::State::speaking) {
-                    usual.add_answer(other->context());
-                }
-            }
-            const auto step = stream->entry.costs.predict(stream->entry.thread_count.now(), usual);
-            limit = step > 0 ? std::min(limit, static_cast<std::int64_t>(kGap * static_cast<double>(step)))
-                             : limit;
         }
     }
     return limit;

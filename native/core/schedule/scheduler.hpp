@@ -35,7 +35,6 @@ struct Slice {
 // What a slice may cost.
 struct Limits {
     std::int64_t time = 0; // for a step that works through prompts
-    bool gapless = true;   // who speaks as fast as it goes shall not stop for others' prompts either
     bool apart = false;    // each stream for itself, prompts in pieces that are always the same
 };
 

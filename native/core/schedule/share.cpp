@@ -6,13 +6,13 @@
 namespace sotto {
 namespace {
 
-constexpr std::uint32_t kFrames = 60; // that are judged together
-constexpr std::uint32_t kMany = 4;    // missed ones, that are judged at once
-constexpr double kTolerance = 0.01;   // so that the 99th of 100 frames keeps its period
+constexpr std::uint32_t kFrames = 240; // that are judged together
+constexpr std::uint32_t kMany = 6;     // missed ones, that are judged at once
+constexpr double kTolerance = 0.01;    // so that the 99th of 100 frames keeps its period
 constexpr double kDecrease = 0.6;
-constexpr double kIncrease = 0.1;
+constexpr double kIncrease = 0.2;
 constexpr double kNear = 0.7; // of where it was cut last, from where on it grows slowly
-constexpr double kSlowly = 0.02;
+constexpr double kSlowly = 0.05;
 constexpr std::uint32_t kCuts = 3; // after which less work should have helped
 constexpr double kHelped = 0.7;    // of the frames missed before
 constexpr double kFollowing = 0.1; // of the difference, where the game misses fewer by itself than before
@@ -31,7 +31,8 @@ void Share::frame(const Frame& frame) noexcept {
 
 void Share::look() noexcept {
     const double rate = static_cast<double>(missed_) / frames_;
-    const double chance = kChance * std::sqrt(own_ * (1 - own_) / frames_);
+    const double usual = std::max(own_, kTolerance);
+    const double chance = kChance * std::sqrt(usual * (1 - usual) / frames_);
     if (missed_ > 1 && rate > own_ + kTolerance + chance) {
         decrease(rate);
         return;

@@ -7,10 +7,13 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kSoon = kSecond / 4;
+constexpr std::int64_t kApart = 40; // times as long as a trial took
 constexpr std::int64_t kRarely = 30 * kSecond;
 constexpr std::int64_t kGivenUp = kSecond / 2;
-constexpr double kFaster = 0.93; // hysteresis: what is not clearly faster is not worth a change
-constexpr double kHopeless = 3;  // times as long: threads wait for a core that others have
+constexpr double kFaster = 0.93;     // hysteresis: what is not clearly faster is not worth a change
+constexpr double kMuchFaster = 0.85; // than what suits the game best
+constexpr double kAsFast = 1.02;     // on the way back to that
+constexpr double kHopeless = 3;      // times as long: threads wait for a core that others have
 
 } // namespace
 
@@ -63,12 +66,14 @@ void ThreadCount::begin_trial(std::int64_t now) noexcept {
     }
     trial_ = upwards_ ? count_ + 1 : count_ - 1;
     seen_ = 0;
+    began_ = now;
 }
 
 void ThreadCount::end_trial(std::int64_t now) noexcept {
     auto* middle = ratios_.begin() + 1 + (kSteps - 1) / 2;
     std::nth_element(ratios_.begin() + 1, middle, ratios_.end());
-    if (*middle >= kFaster) {
+    const auto enough = count_ == start_ ? kMuchFaster : trial_ == start_ ? kAsFast : kFaster;
+    if (*middle >= enough) {
         put_off(now);
         return;
     }
@@ -90,7 +95,7 @@ void ThreadCount::gave_up(std::int64_t now) noexcept {
 void ThreadCount::put_off(std::int64_t now) noexcept {
     trial_ = 0;
     upwards_ = !upwards_;
-    interval_ = std::min(2 * interval_, kRarely);
+    interval_ = std::clamp(2 * interval_, std::min(kApart * (now - began_), kRarely), kRarely);
     next_ = now + interval_;
 }
 

@@ -38,6 +38,7 @@ private:
     std::uint32_t trial_ = 0; // 0: none
     bool upwards_ = true;
     std::uint32_t seen_ = 0; // steps of the trial
+    std::int64_t began_ = 0; // the trial
     std::array<double, kSteps> ratios_{};
     std::int64_t next_ = 0;     // trial
     std::int64_t interval_ = 0; // between trials
