@@ -21,7 +21,8 @@ LAYERS = {  # what of ours a native layer may include, beside itself
     "api": {"base", "core", "text"},
     "backends": set(),
 }
-ALL = {"base.h", "host.h", "engine.h", "request.h", "model.h", "frame.h", "trace.h", "stats.h", "module.h", "sotto.h"}
+ALL = {"base.h", "host.h", "engine.h", "request.h", "model.h", "frame.h", "trace.h", "stats.h"}
+ALL |= {"module.h", "sotto.h"}
 PUBLIC = {  # what of include/sotto; where nothing is said, base.h
     "base": {"base.h", "host.h"},
     "module": {"base.h", "host.h", "module.h"},

@@ -32,7 +32,7 @@ typedef int32_t sotto_mode;
 enum {
     SOTTO_MODE_BALANCE             = 0, /**< Models run on what the game leaves free. */
     SOTTO_MODE_PRIORITIZE_COMPUTE  = 1, /**< Models run like any other thread, on every core. */
-    SOTTO_MODE_PRIORITIZE_GRAPHICS = 2  /**< As balance, in the shortest slices. */
+    SOTTO_MODE_PRIORITIZE_GRAPHICS = 2  /**< As balance, and where that is not enough, between its frames. */
 };
 
 /** How an engine works; any of them together. */

@@ -10,19 +10,21 @@ ThreadClass Control::thread_class() const noexcept {
     return comes_first() ? ThreadClass::normal : ThreadClass::idle;
 }
 
+// Slices are short where they stand in the game's way. Threads that yield to the game's do not: then they are
+// as long as others who want an answer can wait, since short ones cost more.
 Limits Control::limits() const noexcept {
     constexpr std::int64_t kMillisecond = 1'000'000;
+    constexpr std::int64_t kFirst = 1000 * kMillisecond;
+    constexpr std::int64_t kYielding = 160 * kMillisecond;
+    constexpr std::int64_t kInTheWay = 25 * kMillisecond;
+    constexpr std::int64_t kInTheWayOfGraphics = 8 * kMillisecond;
     Limits limits;
-    switch (mode()) {
-    case SOTTO_MODE_PRIORITIZE_COMPUTE:
-        limits.time = 1000 * kMillisecond;
-        break;
-    case SOTTO_MODE_PRIORITIZE_GRAPHICS:
-        limits.time = 80 * kMillisecond;
-        break;
-    default:
-        limits.time = 160 * kMillisecond;
-        break;
+    if (comes_first()) {
+        limits.time = kFirst;
+    } else if (compute_.yields(thread_class())) {
+        limits.time = kYielding;
+    } else {
+        limits.time = mode() == SOTTO_MODE_PRIORITIZE_GRAPHICS ? kInTheWayOfGraphics : kInTheWay;
     }
     limits.apart = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC);
     return limits;

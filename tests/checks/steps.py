@@ -185,7 +185,18 @@ def check_bench() -> str:
     figures = json.loads(said)
     if not figures["ok"]:
         raise Failed(said)
-    return ", ".join(f"{name} {figures[name]:.3g}" for name in figures["limits"])
+    told = [f"{name} {figures[name]:.3g}" for name in figures["limits"]]
+    return ", ".join(told + [within_limits(bench) for bench in ("frames", "many_npcs", "pacing")])
+
+
+def within_limits(bench: str) -> str:
+    """Runs a bench for moments: each figure within its limit, looser than those of a long run."""
+    command = [PYTHON, f"tests/bench/{bench}.py", "--quick", "--json", "--build", RELEASE]
+    try:
+        run(command)
+    except Failed:
+        run(command)  # the machine may have been busy for a moment; what is broken is so each time
+    return f"{bench} within its limits"
 
 
 def run_demo() -> dict[str, Any]:
