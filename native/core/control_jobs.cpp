@@ -48,7 +48,6 @@ bool Control::start_job() {
     if (streams_.empty() || world_.clock.now() < rest_until_) {
         return false;
     }
-    compute_.prepare(thread_class());
     const auto slice = scheduler_.next(world_.clock.now(), limits());
     if (slice.kind == Slice::Kind::none) {
         return false;
@@ -61,7 +60,6 @@ bool Control::start_job() {
 bool Control::start_closing() {
     for (const auto& entry : world_.registry.entries()) {
         if (!entry->closing.empty()) {
-            compute_.prepare(thread_class());
             auto job = job_of(*entry);
             job->closing = entry->closing; // a copy, so that what was reserved stays
             entry->closing.clear();
@@ -75,7 +73,8 @@ bool Control::start_closing() {
 std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     auto job = std::make_unique<Job>();
     job->entry = &entry;
-    job->thread_class = thread_class();
+    job->thread_class = thread_class(); // once: the mode may change at any time
+    compute_.prepare(job->thread_class);
     job->threads = threads_for(entry);
     job->gated = is_gated(job->threads);
     job->mode = mode();

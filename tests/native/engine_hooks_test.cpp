@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "platform/thread.hpp"
 #include "support/game.hpp"
 #include "support/hooks.hpp"
 #include "support/tapped_backend.hpp"
@@ -194,17 +195,19 @@ TEST_CASE("models compute on no more threads than the host allows") {
     }
 }
 
-TEST_CASE("models keep off the cores that the game says it keeps busy") {
-    TappedBackend backend;
-    auto desc = plain_desc();
-    desc.mode = SOTTO_MODE_BALANCE;
-    Game game(desc, backend.table());
-    game.have("npc");
-    auto frame = SOTTO_INIT(sotto_frame_begin_desc);
-    frame.busy_cores = 1000;
-    CHECK(sotto_engine_frame_begin(game.engine(), &frame) == SOTTO_OK);
-    game.finish(game.ask("npc", "a b c"));
-    for (const auto& step : backend.steps()) {
-        CHECK(step.threads == 1);
+TEST_CASE("models begin on the cores that the game leaves free, or yield on all where it leaves none") {
+    const auto cores = sotto::usable_cores();
+    for (const auto busy : {cores > 1 ? cores - 1 : 1, 1000U}) {
+        TappedBackend backend;
+        auto desc = plain_desc();
+        desc.mode = SOTTO_MODE_BALANCE;
+        Game game(desc, backend.table());
+        game.have("npc");
+        auto frame = SOTTO_INIT(sotto_frame_begin_desc);
+        frame.busy_cores = busy;
+        CHECK(sotto_engine_frame_begin(game.engine(), &frame) == SOTTO_OK);
+        game.finish(game.ask("npc", "a b c"));
+        REQUIRE_FALSE(backend.steps().empty());
+        CHECK(backend.steps().front().threads == (busy < cores ? 1 : cores));
     }
 }
