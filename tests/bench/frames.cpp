@@ -60,7 +60,8 @@ public:
             const char* kinds[] = {"", "open", "prompt", "decode", "gate"};
             std::fprintf(
                 stderr,
-                "%-6s threads %u prompt %3u generated %u took %6.1f ms predicted %6.1f limit %6.1f share %.2f\n",
+                "%-6s threads %u prompt %3u generated %u took %6.1f ms predicted %6.1f limit %6.1f share "
+                "%.2f\n",
                 kinds[slice.kind],
                 slice.threads,
                 slice.prompt_tokens,
