@@ -55,6 +55,9 @@ void Frames::end(std::int64_t time, float busy_ms, float gpu_ms) noexcept {
 }
 
 void Frames::keep(const Frame& frame) noexcept {
+    if (frame.end < frame.begin) {
+        return; // of calls from several threads
+    }
     missed_.fetch_add(frame.missed ? 1 : 0, std::memory_order_relaxed);
     const auto count = written_.fetch_add(1, std::memory_order_relaxed);
     auto& kept = kept_[count % kKept];
