@@ -49,8 +49,9 @@ Slot* RequestTable::add(Asked asked, std::int64_t now) {
             }
         }
     } count{live_};
-    Slot* slot = count.before < most_ ? take_free() : nullptr;
-    if (slot == nullptr && count.before < most_) {
+    const bool may = most_ == kMost || count.before < most_; // there are no more slots than that anyway
+    Slot* slot = may ? take_free() : nullptr;
+    if (slot == nullptr && may) {
         slot = make_fresh();
     }
     if (slot == nullptr) {
@@ -91,7 +92,6 @@ Slot* RequestTable::acquire(sotto_request id) noexcept {
 void RequestTable::release(Slot& slot) noexcept {
     if (slot.refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         reset(slot);
-        live_.fetch_sub(1, std::memory_order_relaxed);
         put_free(slot);
     }
 }

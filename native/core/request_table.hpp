@@ -81,7 +81,9 @@ public:
     // A slot with a new name, filled. Null when as many as may be are live.
     Slot* add(Asked asked, std::int64_t now);
 
-    // How many are live.
+    // A request is over, and about to be told so: another may take its place.
+    void ended() noexcept { live_.fetch_sub(1, std::memory_order_seq_cst); }
+    // How many are not.
     std::uint32_t live() const noexcept { return live_.load(std::memory_order_relaxed); }
     void set_most(std::uint32_t most) noexcept { most_ = most; }
     std::uint32_t most() const noexcept { return most_; }

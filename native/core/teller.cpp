@@ -66,6 +66,7 @@ void Teller::end(Slot& slot, sotto_status status) noexcept {
     last.of = last.lanes.get();
     slot.ended = true;
     meter_.ended(status);
+    table_.ended(); // before anybody hears of it, and asks for the next
     tell(slot, std::move(slot.done));
     slot.asked.body.clear();
     slot.asked.body.shrink_to_fit(); // freed here, not by the host thread that takes the last event
