@@ -107,7 +107,9 @@ std::int64_t Control::next_wake() const {
         return kNever;
     }
     const auto now = world_.clock.now();
-    const auto due = std::max(scheduler_.wake(now), rest_until_);
+    const bool rests =
+        !streams_.empty() && now < rest_until_; // something may be due that has no moment of its own
+    const auto due = rests ? rest_until_ : scheduler_.wake(now);
     const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
     return listens ? std::min(due, now + kListenEvery) : due;
 }

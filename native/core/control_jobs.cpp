@@ -169,6 +169,7 @@ bool Control::take_job_back() noexcept {
     } else {
         hold_back();
     }
+    job->entry->served_ns += job->ended - job->began;
     note(*job);
     learn(*job);
     rest_after(*job);

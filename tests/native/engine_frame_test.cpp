@@ -1,4 +1,5 @@
 // An engine and the game's frames: gates, share, and everything that a host may report wrong.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -131,6 +132,31 @@ TEST_CASE("frames that are missed take share from models, and kept ones give it 
     CHECK(stats.frames_missed >= 4);
     CHECK(stats.frames > stats.frames_missed);
     CHECK(stats.frame_p50_ms == doctest::Approx(8).epsilon(0.01));
+}
+
+TEST_CASE("prompts are worked through also where models have little of the time, and nobody speaks") {
+    Game game(in_mode(SOTTO_MODE_BALANCE));
+    game.have(
+        "npc", R"({"tokens": ["a"], "prompt_tokens": 2000, "prompt_token_ms": 0.2, "step_tokens": 16})"
+    );
+    const auto report = [&] {
+        begin_frame(game.engine(), 1);
+        auto frame = SOTTO_INIT(sotto_frame_end_desc);
+        frame.busy_ms = 30;
+        CHECK(sotto_engine_frame_end(game.engine(), &frame) == SOTTO_OK);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    const auto request = game.ask("npc", "hi");
+    float share = 1;
+    CHECK(game.until([&] {
+        report();
+        sotto_stats stats = SOTTO_INIT(sotto_stats);
+        sotto_engine_stats(game.engine(), &stats);
+        share = std::min(share, stats.share);
+        return count(game.of(request), SOTTO_EVENT_DONE) == 1;
+    }));
+    CHECK(share < 1); // it rested meanwhile
+    CHECK(said(game.of(request)) == "a");
 }
 
 TEST_CASE("whatever a host reports of frames, speech goes on") {

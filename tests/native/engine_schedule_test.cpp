@@ -166,7 +166,6 @@ TEST_CASE("engines with flags or numbers that are none are refused") {
 }
 
 TEST_CASE("a deterministic engine computes each answer by itself, in pieces that are always the same") {
-    std::vector<std::vector<std::uint32_t>> alone;
     for (const int crowd : {0, 5}) {
         TappedBackend backend;
         auto desc = plain_desc();
@@ -180,7 +179,6 @@ TEST_CASE("a deterministic engine computes each answer by itself, in pieces that
         for (const auto request : all) {
             CHECK(said(game.finish(request)) == "ab");
         }
-        std::vector<std::uint32_t> pieces;
         for (const auto& step : backend.steps()) {
             REQUIRE(step.tokens.size() == 1);
             CHECK(step.threads == backend.steps().front().threads);

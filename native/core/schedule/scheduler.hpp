@@ -62,8 +62,6 @@ public:
     // When something will be due by itself; kNever if nothing will.
     std::int64_t wake(std::int64_t now) const;
 
-    const std::vector<Stream*>& streams() const noexcept { return streams_; }
-
 private:
     bool is_due(const Stream& stream, std::int64_t now) const;
     bool may_enter(const Stream& stream) const;
