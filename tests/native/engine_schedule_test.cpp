@@ -165,6 +165,18 @@ TEST_CASE("engines with flags or numbers that are none are refused") {
     CHECK(engine == nullptr);
 }
 
+TEST_CASE("a model whose steps take long has no more of the time than another") {
+    Game game;
+    game.have("slow", R"({"tokens": ["a"], "loop": true, "token_ms": 16})");
+    game.have("fast", R"({"tokens": ["a"], "loop": true, "token_ms": 1})");
+    const auto slow = game.ask("slow", "hi");
+    const auto fast = game.ask("fast", "hi");
+    game.until_told(slow, SOTTO_EVENT_TEXT, 20);
+    CHECK(
+        said(game.of(fast)).size() > 3 * said(game.of(slow)).size()
+    ); // sixteen times, but for what sleeping adds
+}
+
 TEST_CASE("a deterministic engine computes each answer by itself, in pieces that are always the same") {
     for (const int crowd : {0, 5}) {
         TappedBackend backend;
