@@ -66,7 +66,7 @@ enum {
     SOTTO_ERROR_BUDGET      = -4,  /**< It would go over the memory budget. */
     SOTTO_ERROR_STATE       = -5,  /**< Right call, wrong time. */
     SOTTO_ERROR_INTERNAL    = -6,  /**< A defect of ours. Please report it. */
-    SOTTO_ERROR_NOT_FOUND   = -7,  /**< No model is loaded under that id; no file is at that path. */
+    SOTTO_ERROR_NOT_FOUND   = -7,  /**< No model or session is there by that id; no file at that path. */
     SOTTO_ERROR_MODEL       = -8,  /**< The file is no model that a backend here can run. */
     SOTTO_ERROR_INFERENCE   = -9,  /**< The model began, and could not go on. */
     SOTTO_ERROR_CANCELLED   = -10, /**< The host cancelled it, or closed what it ran on. */

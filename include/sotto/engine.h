@@ -70,6 +70,11 @@ typedef struct sotto_engine_desc {
     const sotto_profiler*      profiler;     /**< NULL: nobody looks. */
     sotto_engine_flags         flags;        /**< How it works. */
     uint32_t                   max_requests; /**< Requests that may be live at once. 0: 65,536. */
+    /**
+     * A file in which to write down, line by line, what is asked for, what the game reports, and what
+     * is decided: see sotto_replay(). It holds what was said. Empty: none.
+     */
+    sotto_str record;
 } sotto_engine_desc;
 
 /**

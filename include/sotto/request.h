@@ -40,6 +40,24 @@
  *
  * A message's content may hold parts: text, image_url (a data URL; nothing is fetched) and
  * input_audio (base64), where the model reads them.
+ *
+ * Sessions. A conversation that the engine keeps, so that a request says only what is new. Its id is
+ * the host's to choose, 1 to 128 bytes. A CHAT, TEMPLATE or SAVE with `session` goes on with it: its
+ * messages (it may have none) follow the session's, and so does the session's model where it names
+ * none. Once a chat's answer is whole, and before its SOTTO_EVENT_DONE, its messages and the answer
+ * (without thoughts) are added; one that is cancelled or fails leaves the session as it was. With
+ * continue_final_message, the last message becomes longer instead. A session answers one chat at a
+ * time, others end with SOTTO_ERROR_BUSY, and `n` is 1: fork it for more. What the model remembers of
+ * it is not worked through again; if others needed the place, it is, from the text, unasked.
+ *
+ *     SOTTO_OP_OPEN_SESSION: session, model, messages; from (a session to fork: this one begins as
+ *     its copy, and goes its own way), keep (only the first so many messages of that one)
+ *     SOTTO_OP_CLOSE_SESSION: session;  SOTTO_OP_READ_SESSION: session, or nothing: a list of all
+ *
+ * These need no model, are told by their SOTTO_EVENT_DONE alone, and are done in the order that they
+ * were asked for, so a chat may follow the opening at once. Sessions are kept until they are closed,
+ * or the engine destroyed; at most 65,536 at once, more end with SOTTO_ERROR_BUSY. One that nobody
+ * speaks in costs the bytes of its messages, which forks share.
  */
 #ifndef SOTTO_REQUEST_H
 #define SOTTO_REQUEST_H
@@ -69,7 +87,13 @@ enum {
      */
     SOTTO_OP_SAVE = 7,
     /** Has the model remember the state in the file `path`, for the next prompt that begins so. */
-    SOTTO_OP_RESTORE = 8
+    SOTTO_OP_RESTORE = 8,
+    /** Begins a session, or a fork of one. `json` of DONE: {"session": id, "messages": how many, ...}. */
+    SOTTO_OP_OPEN_SESSION = 9,
+    /** Ends a session. A chat that it answers goes on, and is added to nothing. */
+    SOTTO_OP_CLOSE_SESSION = 10,
+    /** `json` of DONE: the session with its messages, which SOTTO_OP_OPEN_SESSION takes; or all in short. */
+    SOTTO_OP_READ_SESSION = 11
 };
 
 /** How a request is to be treated; any of them together. */

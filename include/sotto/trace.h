@@ -68,6 +68,25 @@ typedef struct sotto_slice {
 SOTTO_API sotto_status SOTTO_CALL
 sotto_engine_read_trace(sotto_engine* engine, sotto_slice* slices, uint32_t capacity, uint32_t* count);
 
+/**
+ * Takes the decisions of a recording again, see sotto_engine_desc.record: which streams each slice
+ * was for, how much it did, on how many threads, how long models rested. Needs no model: what steps took
+ * is in the recording. Waits for the file to be read. For bug reports, and to see what a change changes.
+ *
+ * @param path  The recording.
+ * @param json  Out: an object with `decisions`, how many of them came out the `same`, the
+ *              `first_difference` (null, or its line with what was recorded and what came out),
+ *              `streams`, `models`, `frames`, `seconds`, `file` and the library's `version` then.
+ *              The empty string on failure.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT (it is no recording; the line is named),
+ *         SOTTO_ERROR_NOT_FOUND or SOTTO_ERROR_MEMORY.
+ *
+ * @owner  The calling thread, until its next call that hands out JSON.
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_replay(sotto_str path, sotto_str* json);
+
 #ifdef __cplusplus
 }
 #endif

@@ -143,6 +143,7 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
         options.hooks = read_hooks(asked);
         options.flags = checked_flags(asked.flags);
         options.max_requests = checked_most(asked.max_requests);
+        options.record = utf8(asked.record, "desc->record");
         out = open_handle(std::make_unique<sotto::Engine>(std::move(options)));
         return SOTTO_OK;
     });

@@ -1,6 +1,7 @@
 // sotto/trace.h.
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
+#include "core/schedule/replay.hpp"
 
 using namespace sotto::api;
 
@@ -24,6 +25,15 @@ sotto_engine_read_trace(sotto_engine* engine, sotto_slice* slices, uint32_t capa
         out = pinned->trace().take(capacity, [&](std::uint32_t index, const sotto_slice& slice) {
             write(reinterpret_cast<sotto_slice*>(bytes + index * size), slice, size);
         });
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_replay(sotto_str path, sotto_str* json) {
+    return guarded([&] {
+        auto& out = deref(json, "json");
+        out = {};
+        out = lend(sotto::replay(std::string(utf8(path, "path"))));
         return SOTTO_OK;
     });
 }

@@ -12,9 +12,18 @@
 
 namespace sotto {
 
+// What a request says that goes on with a session.
+struct InSession {
+    std::string id;                    // empty: it is in none
+    std::vector<std::string> messages; // its own, each as JSON
+    std::string rest;                  // of the body, as JSON: without these and the id
+    bool continues = false;            // the last message of all
+};
+
 // What the engine itself needs to know of a request. Sampling is the backend's to read.
 struct Prompted {
-    std::string model;
+    std::string model; // empty: the session's
+    InSession session;
     std::vector<std::string> stops;
     std::string echo;                      // text that the answer begins with
     std::uint32_t max_tokens = UINT32_MAX; // at least 1
@@ -31,6 +40,24 @@ Prompted read_request(sotto_op op, std::string_view body);
 
 // Whether an operation is answered without a step.
 bool is_at_once(sotto_op op) noexcept;
+
+// Whether an operation is about sessions themselves, and needs no model.
+bool is_about_sessions(sotto_op op) noexcept;
+
+// What a request about sessions says.
+struct SessionAsked {
+    std::string id;                    // empty: all of them
+    std::string model;                 // empty: none
+    std::string from;                  // whose copy it begins as; empty: nobody's
+    std::size_t keep = SIZE_MAX;       // so many of that one's messages, at most
+    std::vector<std::string> messages; // that follow, each as JSON
+};
+
+// Reads and checks its body. Throws like read_request().
+SessionAsked read_session_request(sotto_op op, std::string_view body);
+
+// Whether an answer can go on with that message.
+bool can_be_continued(std::string_view message);
 
 struct Counts {
     std::uint32_t prompt = 0;
@@ -78,6 +105,9 @@ struct Said {
     std::string reason; // why it is over; empty: it is not
 };
 
+// A message with an answer that went on with it.
+std::string continued(std::string_view message, const Said& said);
+
 // Writes the answers to one request, in its schema.
 class Writer {
 public:
@@ -98,6 +128,8 @@ public:
     std::string response(const std::vector<Said>& answers, const Counts& counts) const;
     // A tool call, for those who do not read chunks.
     static std::string call(const Call& call);
+    // An answer as a message of the conversation that follows: without its thoughts.
+    static std::string message(const Said& said);
 
 private:
     bool is_chat() const noexcept { return op_ == SOTTO_OP_CHAT; }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "core/codec.hpp"
 #include "text/json_reader.hpp"
 
 namespace sotto {
@@ -13,7 +15,13 @@ std::string element(const std::string& list, std::size_t i);
 // The fields of element `i` of the list at `path`, which must be an object.
 Fields object_at(const Json& list, std::size_t i, const std::string& path);
 
-void check_messages(const Fields& body);
+// The model that a body names; one that needs none may name none.
+std::string read_model(const Fields& body, bool needed);
+// What `body`, whose text that is, says of a session, and with which messages it goes on.
+InSession read_in_session(const Fields& body, std::string_view text);
+void check_message_list(const Fields& body, bool may_be_empty);
+// `in_session`: the messages were read, and others came before them.
+void check_messages(const Fields& body, bool in_session);
 void check_tools(const Fields& body);
 void check_sampling(const Fields& body);
 // Returns the field that says what form an answer has; empty if none does.

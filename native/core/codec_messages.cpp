@@ -185,17 +185,27 @@ Fields object_at(const Json& list, std::size_t i, const std::string& path) {
     return Fields(list[i], name);
 }
 
-void check_messages(const Fields& body) {
+void check_message_list(const Fields& body, bool may_be_empty) {
+    if (may_be_empty && body.find("messages") == nullptr) {
+        return;
+    }
     const Json& messages = body.require("messages", "an array of messages");
-    if (!messages.is_array() || messages.empty()) {
-        body.refuse("messages", messages, "an array with at least one message");
+    if (!messages.is_array() || (messages.empty() && !may_be_empty)) {
+        const char* what = may_be_empty ? "an array of messages" : "an array with at least one message";
+        body.refuse("messages", messages, what);
     }
     for (std::size_t i = 0; i < messages.size(); ++i) {
         check_message(object_at(messages, i, "messages"));
     }
+}
+
+void check_messages(const Fields& body, bool in_session) {
+    if (!in_session) {
+        check_message_list(body, false);
+    }
     body.boolean("add_generation_prompt");
-    if (body.boolean("continue_final_message").value_or(false)) {
-        const Json& last = messages.back();
+    if (body.boolean("continue_final_message").value_or(false) && !in_session) {
+        const Json& last = body.find("messages")->back();
         if (last.value("role", "") != "assistant" || last.contains("tool_calls")) {
             throw Error(
                 SOTTO_ERROR_ARGUMENT,

@@ -9,6 +9,7 @@
 namespace sotto {
 namespace {
 
+constexpr const char* kModel = "the id of a loaded model";
 constexpr std::size_t kMostStops = 16;
 constexpr std::size_t kLongestStop = 1024;
 constexpr std::int64_t kMostAnswers = 128;
@@ -140,8 +141,9 @@ std::string read_path(const Fields& body) {
 
 void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
     const bool chat = op == SOTTO_OP_CHAT;
+    const bool in_session = !asked.session.id.empty();
     if (chat) {
-        check_messages(body);
+        check_messages(body, in_session);
         check_tools(body);
         check_thinking(body);
     } else if (op == SOTTO_OP_TEXT) {
@@ -153,6 +155,9 @@ void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
     check_sampling(body);
     asked.form = check_form(body);
     asked.answers = static_cast<std::uint32_t>(body.integer("n", 1, kMostAnswers).value_or(1));
+    if (in_session && asked.answers > 1) {
+        body.refuse("n", *body.find("n"), "1 in a session, which goes on in one way; fork it for others");
+    }
     asked.max_tokens = read_max_tokens(body);
     asked.stops = read_stops(body);
     asked.logprobs = read_logprobs(body, chat);
@@ -160,7 +165,26 @@ void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
     asked.include_usage = read_include_usage(body);
 }
 
+bool may_be_in_session(sotto_op op) noexcept {
+    return op == SOTTO_OP_CHAT || op == SOTTO_OP_TEMPLATE || op == SOTTO_OP_SAVE;
+}
+
+bool is_completion(sotto_op op) noexcept {
+    return op == SOTTO_OP_CHAT || op == SOTTO_OP_TEXT || op == SOTTO_OP_INFILL;
+}
+
 } // namespace
+
+std::string read_model(const Fields& body, bool needed) {
+    const Json* model = needed ? &body.require("model", kModel) : body.find("model");
+    if (model == nullptr) {
+        return {};
+    }
+    if (!model->is_string() || model->get_ref<const std::string&>().empty()) {
+        body.refuse("model", *model, kModel);
+    }
+    return model->get<std::string>();
+}
 
 bool is_at_once(sotto_op op) noexcept {
     return op == SOTTO_OP_TOKENIZE || op == SOTTO_OP_DETOKENIZE || op == SOTTO_OP_TEMPLATE ||
@@ -171,11 +195,13 @@ Prompted read_request(sotto_op op, std::string_view text) {
     const Json object = parse_object(text, "the request");
     const Fields body(object, "");
     Prompted asked;
-    const Json& model = body.require("model", "the id of a loaded model");
-    if (!model.is_string() || model.get_ref<const std::string&>().empty()) {
-        body.refuse("model", model, "the id of a loaded model");
+    if (may_be_in_session(op)) {
+        asked.session = read_in_session(body, text);
+    } else if (const Json* session = body.find("session"); session != nullptr && is_completion(op)) {
+        body.refuse("session", *session, "left out; chats go on with one, texts do not");
     }
-    asked.model = model.get<std::string>();
+    const bool in_session = !asked.session.id.empty();
+    asked.model = read_model(body, !in_session);
     switch (op) {
     case SOTTO_OP_TOKENIZE:
         require_text(body, "content", true);
@@ -188,7 +214,7 @@ Prompted read_request(sotto_op op, std::string_view text) {
         body.boolean("special");
         break;
     case SOTTO_OP_TEMPLATE:
-        check_messages(body);
+        check_messages(body, in_session);
         check_tools(body);
         check_thinking(body);
         check_form(body);
@@ -196,8 +222,8 @@ Prompted read_request(sotto_op op, std::string_view text) {
     case SOTTO_OP_SAVE:
         asked.path = read_path(body);
         asked.max_tokens = 1; // the step that works through the last of the prompt gives one
-        if (body.find("messages") != nullptr) {
-            check_messages(body);
+        if (in_session || body.find("messages") != nullptr) {
+            check_messages(body, in_session);
             check_tools(body);
             check_thinking(body);
         } else {

@@ -213,4 +213,10 @@ std::string Writer::call(const Call& call) {
     return text_of(function_call(call));
 }
 
+std::string Writer::message(const Said& said) {
+    auto message = message_of(said);
+    message.erase("reasoning_content");
+    return text_of(message);
+}
+
 } // namespace sotto

@@ -35,10 +35,21 @@ void check_can(const ModelInfo& model, const Prompted& prompted) {
     }
 }
 
+ModelTraits traits_of(const ModelInfo& info) {
+    return {
+        .streams = info.streams,
+        .step_tokens = info.step_tokens,
+        .step_least = info.step_least,
+        .batches = info.can(SOTTO_CAPABILITY_BATCHABLE),
+        .parks = info.can(SOTTO_CAPABILITY_PARKABLE),
+    };
+}
+
 } // namespace
 
 Control::Control(const World& world)
     : world_(world), teller_(world.table, world.queue, world.meter, world.clock),
+      scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
       compute_(world.hooks, world.clock, world.frames, signal_),
       loader_(world.hooks, world.settings, world.device, world.modules, signal_), thread_([this] { run(); }) {
 }
@@ -98,7 +109,7 @@ bool Control::work() {
     return worked;
 }
 
-std::int64_t Control::next_wake() const {
+std::int64_t Control::next_wake() {
     constexpr std::int64_t kRetry = 10'000'000;
     if (stuck_) {
         return world_.clock.now() + kRetry;
@@ -109,6 +120,7 @@ std::int64_t Control::next_wake() const {
     const auto now = world_.clock.now();
     const bool rests =
         !streams_.empty() && now < rest_until_; // something may be due that has no moment of its own
+    scheduler_.look();
     const auto due = rests ? rest_until_ : scheduler_.wake(now);
     const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
     return listens ? std::min(due, now + kListenEvery) : due;
@@ -168,7 +180,12 @@ void Control::cancelled(Slot& slot) noexcept {
 }
 
 void Control::answer(Slot& slot) {
+    if (is_about_sessions(slot.asked.op)) {
+        teller_.answered(slot, sessions_.answer(slot.asked.op, slot.asked.body));
+        return;
+    }
     auto prompted = read_request(slot.asked.op, slot.asked.body);
+    auto turn = sessions_.begin(slot.asked.op, slot.id.load(), prompted, slot.asked.body);
     ModelEntry* entry = world_.registry.find(prompted.model);
     if (entry == nullptr || entry->state != ModelEntry::State::ready) {
         const char* why = entry == nullptr ? "\"; load it first" : "\"; it is still being loaded";
@@ -178,10 +195,10 @@ void Control::answer(Slot& slot) {
     slot.done->lanes = std::make_unique<Lanes>(
         prompted.answers, slot.target_tps.load(std::memory_order_relaxed), world_.settings.target_tps
     );
-    const auto reply = std::make_shared<Reply>(slot, std::move(prompted));
+    const auto reply = std::make_shared<Reply>(slot, std::move(prompted), std::move(turn));
     std::vector<std::unique_ptr<Stream>> streams;
     for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
-        streams.push_back(std::make_unique<Stream>(reply, i, *entry, world_.clock.now()));
+        streams.push_back(std::make_unique<Stream>(reply, i, *entry, ++arrived_, world_.clock.now()));
     }
     if (const auto needed = streams_.size() + streams.size(); needed > streams_.capacity()) {
         streams_.reserve(2 * needed);
@@ -200,6 +217,7 @@ void Control::answer(Slot& slot) {
     } const undo{scheduler_, streams};
     for (const auto& stream : streams) {
         scheduler_.add(*stream);
+        world_.recorder.request(*stream, reply->op, reply->body);
     }
     for (auto& stream : streams) { // nothing throws any more
         streams_.push_back(std::move(stream));
@@ -331,6 +349,9 @@ void Control::tell_progress(ModelEntry& entry, float progress) noexcept {
 void Control::loaded(ModelEntry& entry, std::unique_ptr<Model> model) noexcept {
     entry.with_loader = false;
     entry.model = std::move(model);
+    entry.traits = traits_of(entry.model->info());
+    entry.number = ++models_;
+    world_.recorder.model(entry, entry.asked.id);
     if (entry.waiting.empty()) {
         leave(entry); // the last who wanted it cancelled too late for the loader
     }

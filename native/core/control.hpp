@@ -15,8 +15,10 @@
 #include "core/model_loader.hpp"
 #include "core/registry.hpp"
 #include "core/request_table.hpp"
+#include "core/schedule/recorder.hpp"
 #include "core/schedule/scheduler.hpp"
 #include "core/schedule/share.hpp"
+#include "core/sessions.hpp"
 #include "core/settings.hpp"
 #include "core/teller.hpp"
 #include "core/trace.hpp"
@@ -38,6 +40,7 @@ public:
         Registry& registry;
         Trace& trace;
         Meter& meter;
+        Recorder& recorder;
     };
 
     explicit Control(const World& world);
@@ -56,7 +59,7 @@ public:
 private:
     void run();
     bool work();
-    std::int64_t next_wake() const;
+    std::int64_t next_wake();
 
     bool take_notes();
     void submitted(Slot& slot);
@@ -112,8 +115,11 @@ private:
     Signal signal_;
     MpscQueue<Note> notes_;
     Teller teller_;
+    Sessions sessions_;
     Scheduler scheduler_;
     std::vector<std::unique_ptr<Stream>> streams_;
+    std::uint64_t arrived_ = 0; // of them, ever
+    std::uint64_t models_ = 0;  // that were ready, ever
     Frames::Reader frames_;
     Share share_;
     std::int64_t rest_until_ = 0; // no step begins before

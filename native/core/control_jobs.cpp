@@ -16,6 +16,11 @@ std::uint32_t sum(const Job& job, std::uint32_t sotto_work::* what) noexcept {
     return all;
 }
 
+// The control thread schedules nothing but streams of its own.
+Stream& stream_of(ScheduledStream& stream) noexcept {
+    return static_cast<Stream&>(stream);
+}
+
 sotto_slice slice_of(const Job& job) noexcept {
     constexpr float kMillisecond = 1e6F;
     sotto_slice slice{};
@@ -48,6 +53,7 @@ bool Control::start_job() {
     if (streams_.empty() || world_.clock.now() < rest_until_) {
         return false;
     }
+    scheduler_.look();
     const auto slice = scheduler_.next(world_.clock.now(), limits());
     if (slice.kind == Slice::Kind::none) {
         return false;
@@ -83,16 +89,17 @@ std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
 }
 
 std::unique_ptr<Job> Control::job_of(const Slice& slice) {
-    auto& entry = slice.entry();
+    auto& entry = stream_of(*slice.shares.front().stream).entry;
     auto job = job_of(entry);
     for (const auto& share : slice.shares) {
+        auto& stream = stream_of(*share.stream);
         sotto_work work{};
         work.struct_size = sizeof work;
         work.tokens = share.tokens;
-        work.remaining = share.stream->remaining;
-        work.stream = share.stream->handle;
+        work.remaining = stream.remaining;
+        work.stream = stream.handle;
         job->work.push_back(work);
-        job->streams.push_back(share.stream);
+        job->streams.push_back(&stream);
     }
     job->heard.resize(job->work.size());
     job->failures.resize(job->work.size());
@@ -112,7 +119,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
         job->flags = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? SOTTO_STREAM_ALONE : 0;
         entry.closing.reserve(entry.closing.size() + streams_.size()); // so that retire() cannot fail
         if (slice.parks != nullptr) {                                  // nothing throws from here on
-            job->parks = slice.parks;
+            job->parks = &stream_of(*slice.parks);
             slice.parks->busy = true;
             --entry.open_streams;
         }
@@ -136,7 +143,11 @@ void Control::look_ahead() noexcept {
     const auto& entries = world_.registry.entries();
     const bool steps = job_ != nullptr && !job_->opens && !job_->unparks && !job_->work.empty();
     if (!steps || next_ != nullptr || std::any_of(entries.begin(), entries.end(), closes) || share() < 1 ||
-        world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) || !scheduler_.goes_on(world_.clock.now())) {
+        world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
+        return;
+    }
+    scheduler_.look();
+    if (!scheduler_.goes_on(world_.clock.now())) {
         return;
     }
     const auto body = [&] {
@@ -230,42 +241,6 @@ void Control::note(const Job& job) noexcept {
     world_.trace.add(slice_of(job));
 }
 
-// What a step took tells what the next ones will, and on how many threads they go best.
-void Control::learn(const Job& job) noexcept {
-    if (job.work.empty() || job.opens || job.unparks || job.failure || job.abort.load()) {
-        return;
-    }
-    StepLoad load;
-    for (std::size_t i = 0; i < job.work.size(); ++i) {
-        const auto& work = job.work[i];
-        if (work.evaluated > 0) {
-            load.add_prompt(work.evaluated, job.streams[i]->context());
-        } else if (work.generated > 0) {
-            load.add_answer(job.streams[i]->context());
-        }
-    }
-    auto& entry = *job.entry;
-    if (job.gave_up) {
-        entry.thread_count.gave_up(job.ended);
-        return;
-    }
-    const auto took = job.ended - job.began - job.gated_ns;
-    const auto usual = entry.costs.predict(entry.thread_count.settled(), load);
-    entry.thread_count.stepped(job.threads, took, usual, job.ended);
-    entry.costs.learn(job.threads, load, took);
-}
-
-// Between steps models rest, so that they have no more than their share.
-void Control::rest_after(const Job& job) noexcept {
-    constexpr double kLongest = 200'000'000;
-    const double part = share();
-    if (part >= 1 || job.work.empty() || job.opens || job.unparks) {
-        return;
-    }
-    const auto took = static_cast<double>(job.ended - job.began);
-    rest_until_ = job.ended + static_cast<std::int64_t>(std::min(took * (1 - part) / part, kLongest));
-}
-
 void Control::parked(Stream& stream) noexcept {
     stream.busy = false;
     if (stream.state == Stream::State::over) {
@@ -321,6 +296,7 @@ void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard
     }
     teller_.heard(stream, heard);
     if (heard.last) {
+        stream.reply->turn.remember(stream.answer.said()); // or the request fails
         teller_.finished(stream, heard);
         conclude(stream);
     }
@@ -339,6 +315,7 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
     if (std::exchange(reply->over, true)) {
         return;
     }
+    reply->turn.forget();
     if (reply->prompted.answers == 1) { // thousands may end at once
         teller_.done(reply->slot, status, why, stream.counts().generated);
         conclude(stream);

@@ -1,4 +1,4 @@
-// How much the models may take from the game, and what that comes to.
+// How much the models may take from the game, what that comes to, and what is learned from what it came to.
 #include <algorithm>
 
 #include "core/control.hpp"
@@ -43,7 +43,9 @@ std::uint32_t Control::threads_for(ModelEntry& entry) noexcept {
     if (world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return asked != 0 ? asked : cores;
     }
-    entry.thread_count.set_range(most, std::min(most, free > 0 ? free : cores), now);
+    const auto start = std::min(most, free > 0 ? free : cores);
+    entry.thread_count.set_range(most, start, now);
+    world_.recorder.threads(entry, most, start, now);
     return entry.thread_count.now();
 }
 
@@ -82,6 +84,43 @@ std::int64_t Control::patience_of(const Job& job) const noexcept {
     return counts ? std::max(kTimes * job.predicted, job.predicted + kAtLeast) : 0;
 }
 
+// What a step took tells what the next ones will, and on how many threads they go best.
+void Control::learn(const Job& job) noexcept {
+    if (job.work.empty() || job.opens || job.unparks || job.failure || job.abort.load()) {
+        return;
+    }
+    StepLoad load;
+    for (std::size_t i = 0; i < job.work.size(); ++i) {
+        const auto& work = job.work[i];
+        if (work.evaluated > 0) {
+            load.add_prompt(work.evaluated, job.streams[i]->context());
+        } else if (work.generated > 0) {
+            load.add_answer(job.streams[i]->context());
+        }
+    }
+    const ScheduledModel::Step step = {
+        .threads = job.threads,
+        .load = load,
+        .took = job.ended - job.began - job.gated_ns,
+        .ended = job.ended,
+        .gave_up = job.gave_up,
+    };
+    job.entry->learn(step);
+    world_.recorder.step(*job.entry, step);
+}
+
+// Between steps models rest, so that they have no more than their share.
+void Control::rest_after(const Job& job) noexcept {
+    const double part = share();
+    if (part >= 1 || job.work.empty() || job.opens || job.unparks) {
+        return;
+    }
+    const auto took = job.ended - job.began;
+    const auto rest = rest_of(part, took);
+    rest_until_ = job.ended + rest;
+    world_.recorder.rest(part, took, rest);
+}
+
 void Control::take_frames() noexcept {
     Frame frame;
     while (frames_.next(world_.frames, frame)) {
@@ -99,6 +138,7 @@ void Control::take_frames() noexcept {
             continue; // models have no part in it
         }
         share_.frame(frame);
+        world_.recorder.frame(frame, share_.now());
     }
 }
 
@@ -134,6 +174,7 @@ void Control::show() noexcept {
         stats.threads = std::max(stats.threads, entry->thread_count.settled());
     }
     world_.meter.show(stats, now);
+    world_.recorder.flush();
     shown_ = now;
     changed_ = false;
 }

@@ -42,11 +42,29 @@ const char* name_of(sotto_mode mode) noexcept {
     }
 }
 
+Recorder& begun(Recorder& recorder, const EngineOptions& options) {
+    if (!options.record.empty()) {
+        recorder.open(
+            options.record,
+            {
+                {"is", "engine"},
+                {"version", SOTTO_VERSION},
+                {"mode", name_of(options.mode)},
+                {"flags", options.flags},
+                {"target_tps", options.target_tps},
+                {"max_requests", options.max_requests},
+                {"cores", usable_cores()},
+            }
+        );
+    }
+    return recorder;
+}
+
 } // namespace
 
 Engine::Engine(EngineOptions options)
     : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
-      trace_(options.trace), modules_(std::move(options.module_dir), hooks_.log),
+      trace_(options.trace), recorder_(hooks_.log), modules_(std::move(options.module_dir), hooks_.log),
       control_(
           {hooks_,
            with(settings_, options),
@@ -58,7 +76,8 @@ Engine::Engine(EngineOptions options)
            queue_,
            registry_,
            trace_,
-           meter_}
+           meter_,
+           begun(recorder_, options)}
       ) {
     if (options.max_requests != 0) {
         table_.set_most(options.max_requests);

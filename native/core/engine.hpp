@@ -13,6 +13,7 @@
 #include "core/meter.hpp"
 #include "core/registry.hpp"
 #include "core/request_table.hpp"
+#include "core/schedule/recorder.hpp"
 #include "core/settings.hpp"
 #include "core/trace.hpp"
 #include "module/modules.hpp"
@@ -63,6 +64,7 @@ private:
     Frames frames_;
     Trace trace_;
     Meter meter_;
+    Recorder recorder_;
     RequestTable table_;
     EventQueue queue_;
     Registry registry_;

@@ -11,8 +11,7 @@
 
 #include "base/error.hpp"
 #include "core/request_table.hpp"
-#include "core/schedule/cost_model.hpp"
-#include "core/schedule/thread_count.hpp"
+#include "core/schedule/scheduled.hpp"
 #include "module/backend.hpp"
 
 namespace sotto {
@@ -31,23 +30,18 @@ struct LoaderNote : MpscNode {
 };
 
 // One model. Its members are the control thread's, unless they say otherwise.
-struct ModelEntry : MpscNode {
+struct ModelEntry : MpscNode, ScheduledModel {
     explicit ModelEntry(const Asked& how) : asked(how) {}
 
     enum class State : std::uint8_t { loading, ready, leaving };
 
     const Asked asked; // how it was asked for
     State state = State::loading;
-    std::unique_ptr<Model> model;      // once ready; made and freed by the loader
-    std::vector<Slot*> waiting;        // requests to be told when it is loaded, or gone
-    std::vector<void*> closing;        // streams that the compute thread shall close next
-    std::uint32_t open_streams = 0;    // streams opened and not yet closed, but for those that are parked
-    sotto_priority least_priority = 0; // of those, as the scheduler saw last
-    std::int64_t served_ns = 0;        // of compute
-    CostModel costs;                   // what its steps take
-    ThreadCount thread_count;          // on how many threads
-    bool with_loader = false;          // whether the loader has it
-    std::atomic<bool> give_up{false};  // read by the loader: stop loading
+    std::unique_ptr<Model> model;     // once ready; made and freed by the loader
+    std::vector<Slot*> waiting;       // requests to be told when it is loaded, or gone
+    std::vector<void*> closing;       // streams that the compute thread shall close next
+    bool with_loader = false;         // whether the loader has it
+    std::atomic<bool> give_up{false}; // read by the loader: stop loading
     // What the loader will tell when it is done; made beforehand, so that it can without memory.
     std::unique_ptr<LoaderNote> verdict = std::make_unique<LoaderNote>();
 };

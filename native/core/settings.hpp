@@ -48,6 +48,7 @@ struct EngineOptions {
     std::uint32_t trace = 0; // slices kept
     sotto_engine_flags flags = 0;
     std::uint32_t max_requests = 0; // 0: as many as can be
+    std::string record;             // where decisions are written down; empty: nowhere
     Hooks hooks;
     Clock* clock = &system_clock();
 };

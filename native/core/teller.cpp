@@ -44,7 +44,7 @@ std::unique_ptr<Event> Teller::make(Stream& stream, sotto_event_kind kind, std::
     event->index = stream.index;
     event->lane = stream.reply->lanes.answers[stream.index].get();
     event->made_ns = clock_.now();
-    stream.told(tokens);
+    stream.told = tokens;
     return event;
 }
 

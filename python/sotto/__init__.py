@@ -11,6 +11,8 @@ from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError,
 from .event import Event
 from .log import set_log_level
 from .perfetto import write_trace
+from .recording import Replay, replay
+from .session import Session
 from .stats import Stats
 from .stream import TokenStream
 from .terms import Terms
@@ -27,6 +29,8 @@ __all__ = [
     "Event",
     "InferenceError",
     "ModelLoadError",
+    "Replay",
+    "Session",
     "Slice",
     "SottoError",
     "Stats",
@@ -34,6 +38,7 @@ __all__ = [
     "TokenStream",
     "__version__",
     "aio",
+    "replay",
     "set_log_level",
     "write_trace",
 ]

@@ -7,16 +7,18 @@ import itertools
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import engine as blocking
 from ._call import new
 from ._handle import batches, raise_failure
 from ._lib import lib
+from ._values import string
 from .engine import Json, Progress
-from .errors import CANCELLED, InferenceError, ModelLoadError, SottoError
+from .errors import CANCELLED, NOT_FOUND, InferenceError, ModelLoadError, SottoError
 from .event import Event
+from .session import Said, fork_body, messages_of, open_body, sizes_of, text_of, turn_body
 from .stats import Stats
 from .terms import Terms
 
@@ -136,6 +138,18 @@ class Engine:
         """Continues a prompt, chunk by chunk."""
         return TokenStream(self._ask("text", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
+    async def session(
+        self, session_id: str | None = None, messages: Said = None, *, model: str | None = None
+    ) -> Session:
+        """Begins a conversation that the engine keeps, as `sotto.Engine.session()` does."""
+        body = open_body(session_id, messages, model)
+        await self._ask("open_session", body, {}).finish()
+        return Session(self, body["session"])
+
+    async def sessions(self) -> dict[str, int]:
+        """The ids of the sessions that are open, and how many messages each holds."""
+        return sizes_of((await self._ask("read_session", {}, {}).finish()).json)
+
     # Settings
 
     def set_scheduling_mode(self, mode: str) -> None:
@@ -235,6 +249,56 @@ class TokenStream:
     async def aclose(self) -> None:
         """Cancels what is left of the answer. A second call does nothing."""
         self._end()
+
+
+class Session:
+    """`sotto.Session` for asyncio.
+
+    >>> async with await engine.session("mara", "You are Mara.", model="sotto/house") as mara:
+    ...     print(await mara.say("Is there a room?"))
+    """
+
+    def __init__(self, engine: Engine, session_id: str) -> None:
+        self._engine = engine
+        self.id = string("session_id", session_id)
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def chat(
+        self, said: Said = None, request: Mapping[str, Any] | None = None, **terms: Unpack[Terms]
+    ) -> TokenStream:
+        """Answers what is said, chunk by chunk. `request` holds further fields: `max_tokens`, `tools` ..."""
+        return self._engine.llm_chat_completion_stream(turn_body(self.id, said, request), **terms)
+
+    async def say(
+        self, said: Said = None, request: Mapping[str, Any] | None = None, **terms: Unpack[Terms]
+    ) -> str:
+        """The text of the answer to what is said."""
+        return text_of(await self._engine.llm_chat_completion(turn_body(self.id, said, request), **terms))
+
+    async def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
+        """Another session that begins as a copy of this one, or of its first `keep` messages."""
+        body = fork_body(self.id, session_id, keep)
+        await self._engine._ask("open_session", body, {}).finish()
+        return Session(self._engine, body["session"])
+
+    async def messages(self) -> list[dict[str, Any]]:
+        """All that was said: what `Engine.session()` takes."""
+        return messages_of((await self._engine._ask("read_session", {"session": self.id}, {}).finish()).json)
+
+    async def aclose(self) -> None:
+        """Forgets it. A second call does nothing."""
+        if self._engine._handle.closed:
+            return
+        try:
+            await self._engine._ask("close_session", {"session": self.id}, {}).finish()
+        except SottoError as error:
+            if error.status != NOT_FOUND:
+                raise
 
 
 class _Request:

@@ -16,6 +16,7 @@ from .backend import BackendNames
 from .errors import InferenceError, ModelLoadError
 from .event import Event, read_event
 from .mode import MODES
+from .session import Said, Session, open_body, sizes_of
 from .stats import Stats, read_stats
 from .stream import TokenStream
 from .terms import Terms, terms
@@ -36,6 +37,9 @@ _OPS: Mapping[str, int] = {
     "template": lib.SOTTO_OP_TEMPLATE,
     "save": lib.SOTTO_OP_SAVE,
     "restore": lib.SOTTO_OP_RESTORE,
+    "open_session": lib.SOTTO_OP_OPEN_SESSION,
+    "close_session": lib.SOTTO_OP_CLOSE_SESSION,
+    "read_session": lib.SOTTO_OP_READ_SESSION,
 }
 _MB = 1 << 20
 _MOST_MB = (1 << 64) // _MB - 1
@@ -51,6 +55,8 @@ class Engine:
     `deterministic`: an answer depends on its request alone, not on what else is asked for meanwhile; slower.
     `gates`: steps also wait inside while the game works on a frame and leaves no core free, not only where
     their threads cannot be made to yield to the game's. `max_requests` may be live at once; 0: 65,536.
+    `record`: a file in which to write down what is asked for, what the game reports and what is decided; it
+    holds what was said. `sotto.replay()` takes the decisions again.
 
     >>> with Engine() as engine:
     ...     engine.load_model("sotto/house")
@@ -71,6 +77,7 @@ class Engine:
         deterministic: bool = False,
         gates: bool = False,
         max_requests: int = 0,
+        record: str | os.PathLike[str] | None = None,
     ) -> None:
         self._names = BackendNames(backends)
         workers = struct("sotto_threads", compute_threads=whole("threads", threads, _MOST_U32))
@@ -85,6 +92,7 @@ class Engine:
             trace=whole("trace", trace, _MOST_U32),
             flags=_engine_flags(deterministic, gates),
             max_requests=whole("max_requests", max_requests, _MOST_U32),
+            record=_path("record", record),
         )
         log.settle()
         self._handle = Handle(desc)
@@ -188,6 +196,22 @@ class Engine:
         Refuses what is damaged, or of another model, library or memory.
         """
         return self._ask("restore", request_json, {}).finish().json
+
+    def session(
+        self, session_id: str | None = None, messages: Said = None, *, model: str | None = None
+    ) -> Session:
+        """Begins a conversation that the engine keeps. Without an id it gets one of its own.
+
+        `messages` is what was said before: a character's sheet as a text, or any messages. `model` answers
+        where a request names none; else that of the first request.
+        """
+        body = open_body(session_id, messages, model)
+        self._ask("open_session", body, {}).finish()
+        return Session(self, body["session"])
+
+    def sessions(self) -> dict[str, int]:
+        """The ids of the sessions that are open, and how many messages each holds."""
+        return sizes_of(self._ask("read_session", {}, {}).finish().json)
 
     # Answers, frame by frame
 

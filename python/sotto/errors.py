@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-INTERNAL, STATE, CANCELLED = -6, -5, -10  # of the SOTTO_ERROR_ values, those that Python itself raises
+INTERNAL, STATE, NOT_FOUND, CANCELLED = -6, -5, -7, -10  # of the SOTTO_ERROR_ values, those that Python knows
 
 
 class SottoError(Exception):

@@ -36,7 +36,7 @@ _Static_assert(offsetof(sotto_profiler, reserved) == 4, "sotto_profiler.reserved
 _Static_assert(offsetof(sotto_profiler, zone_begin) == 8, "sotto_profiler.zone_begin");
 _Static_assert(offsetof(sotto_profiler, zone_end) == 16, "sotto_profiler.zone_end");
 _Static_assert(offsetof(sotto_profiler, self) == 24, "sotto_profiler.self");
-_Static_assert(sizeof(sotto_engine_desc) == 104, "sotto_engine_desc");
+_Static_assert(sizeof(sotto_engine_desc) == 120, "sotto_engine_desc");
 _Static_assert(offsetof(sotto_engine_desc, struct_size) == 0, "sotto_engine_desc.struct_size");
 _Static_assert(offsetof(sotto_engine_desc, mode) == 4, "sotto_engine_desc.mode");
 _Static_assert(offsetof(sotto_engine_desc, module_dir) == 8, "sotto_engine_desc.module_dir");
@@ -51,6 +51,7 @@ _Static_assert(offsetof(sotto_engine_desc, threads) == 80, "sotto_engine_desc.th
 _Static_assert(offsetof(sotto_engine_desc, profiler) == 88, "sotto_engine_desc.profiler");
 _Static_assert(offsetof(sotto_engine_desc, flags) == 96, "sotto_engine_desc.flags");
 _Static_assert(offsetof(sotto_engine_desc, max_requests) == 100, "sotto_engine_desc.max_requests");
+_Static_assert(offsetof(sotto_engine_desc, record) == 104, "sotto_engine_desc.record");
 _Static_assert(sizeof(sotto_request_desc) == 56, "sotto_request_desc");
 _Static_assert(offsetof(sotto_request_desc, struct_size) == 0, "sotto_request_desc.struct_size");
 _Static_assert(offsetof(sotto_request_desc, op) == 4, "sotto_request_desc.op");
@@ -251,6 +252,9 @@ _Static_assert(SOTTO_OP_DETOKENIZE == 5, "SOTTO_OP_DETOKENIZE");
 _Static_assert(SOTTO_OP_TEMPLATE == 6, "SOTTO_OP_TEMPLATE");
 _Static_assert(SOTTO_OP_SAVE == 7, "SOTTO_OP_SAVE");
 _Static_assert(SOTTO_OP_RESTORE == 8, "SOTTO_OP_RESTORE");
+_Static_assert(SOTTO_OP_OPEN_SESSION == 9, "SOTTO_OP_OPEN_SESSION");
+_Static_assert(SOTTO_OP_CLOSE_SESSION == 10, "SOTTO_OP_CLOSE_SESSION");
+_Static_assert(SOTTO_OP_READ_SESSION == 11, "SOTTO_OP_READ_SESSION");
 _Static_assert(SOTTO_REQUEST_PRIVATE == 1, "SOTTO_REQUEST_PRIVATE");
 _Static_assert(SOTTO_REQUEST_CHUNKS == 2, "SOTTO_REQUEST_CHUNKS");
 _Static_assert(SOTTO_PRIORITY_BACKGROUND == -1, "SOTTO_PRIORITY_BACKGROUND");
@@ -341,5 +345,6 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_list_models(sotto_engine*, sotto_
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_frame_begin(sotto_engine*, const sotto_frame_begin_desc*);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_frame_end(sotto_engine*, const sotto_frame_end_desc*);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_read_trace(sotto_engine*, sotto_slice*, uint32_t, uint32_t*);
+SOTTO_API sotto_status SOTTO_CALL sotto_replay(sotto_str, sotto_str*);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_stats(sotto_engine*, sotto_stats*);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_add_backend(sotto_engine*, const sotto_backend*);

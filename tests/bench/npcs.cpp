@@ -36,22 +36,8 @@ sotto_engine_desc for_compute() {
     return desc;
 }
 
-void load(
-    Engine& engine,
-    const Arguments& arguments,
-    std::uint32_t parallel,
-    std::uint32_t context,
-    const std::string& flash_attention = "auto"
-) {
-    engine.load(
-        arguments.text("model"),
-        format(
-            R"({"parallel": %u, "context": %u, "flash_attention": "%s"})",
-            parallel,
-            context,
-            flash_attention.c_str()
-        )
-    );
+void load(Engine& engine, const Arguments& arguments, std::uint32_t parallel, std::uint32_t context) {
+    engine.load(arguments.text("model"), format(R"({"parallel": %u, "context": %u})", parallel, context));
 }
 
 // Of steps in which all streams spoke, from the end of the first to the end of the last.
@@ -82,7 +68,7 @@ void batch(const Arguments& arguments) {
     const auto depth = arguments.count("depth");
     const auto tokens = arguments.count("tokens");
     Engine engine(for_compute());
-    load(engine, arguments, streams, depth + tokens, "on");
+    load(engine, arguments, streams, depth + tokens);
     const Words words(arguments.text("words"));
     const auto before = engine.tokens_before_prompts(words, true);
     std::vector<double> tps;

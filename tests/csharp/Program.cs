@@ -10,7 +10,7 @@ using System.Threading;
 using Sotto;
 using Sotto.Interop;
 
-static class Program
+static partial class Program
 {
     const string House = "sotto/house";
     static int passed, failed;
@@ -26,6 +26,8 @@ static class Program
         Run("terms", () => Terms(scripted));
         Run("a pace of its own", () => Pace(scripted));
         Run("figures", () => Figures(scripted));
+        Run("a recording", () => Recording(scripted));
+        Run("sessions", () => Sessions(scripted));
         Run("disposal", () => Disposal(scripted));
         Run("hooks", Hooks);
         if (Directory.GetFiles(args[1], "sotto_llama*").Length > 0)
@@ -261,6 +263,20 @@ static class Program
         }
     }
 
+    static void Recording(string modules)
+    {
+        var path = Path.Combine(Path.GetTempPath(), $"sotto-büttel-{Guid.NewGuid()}.jsonl");
+        using (var engine = new SottoEngine(SottoMode.PrioritizeCompute, moduleDir: modules, record: path))
+        {
+            engine.WaitDone(engine.LoadModel("bard", options: "{}", flags: SottoFlags.Private));
+            engine.WaitDone(engine.Submit(SottoOp.Chat, Ask("bard", "sing"), flags: SottoFlags.Private));
+        }
+        var report = SottoEngine.Replay(path);
+        Expect(report.Contains(@"""first_difference"":null") && report.Contains(@"""streams"":1"), report);
+        File.Delete(path);
+        Throws(Native.SOTTO_ERROR_NOT_FOUND, "a recording that is gone", () => SottoEngine.Replay(path));
+    }
+
     static void Figures(string modules)
     {
         using (var engine = new SottoEngine(SottoMode.PrioritizeCompute, moduleDir: modules))
@@ -272,7 +288,7 @@ static class Program
             engine.FrameEnd(busyMs: 20);
             Drain(engine, engine.Submit(SottoOp.Chat, Ask("nobody", "hello")));
             var told = engine.Stats();
-            for (var i = 0; i < 500 && !(told.Generated == 2 && told.Live == 0 && told.Frames == 1); ++i)
+            for (var i = 0; i < 500 && !(told.Generated == 2 && told.Failed == 1 && told.Live == 0 && told.Frames == 1); ++i)
             {
                 Thread.Sleep(10);
                 told = engine.Stats();

@@ -25,7 +25,8 @@ endfunction()
 
 sotto_fuzz(
   request
-  core/codec_messages.cpp core/codec_read.cpp core/codec_sampling.cpp text/json_reader.cpp text/utf8_stream.cpp
+  core/codec_messages.cpp core/codec_read.cpp core/codec_sampling.cpp core/codec_session.cpp core/codec_write.cpp
+  text/json_reader.cpp text/utf8_stream.cpp
 )
 sotto_fuzz(state core/state_blob.cpp text/json_reader.cpp text/utf8_stream.cpp)
 sotto_fuzz(

@@ -2,7 +2,9 @@
 // reason that can be shown.
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "core/codec.hpp"
@@ -16,8 +18,34 @@ void require(bool holds) {
     }
 }
 
+void check(const std::vector<std::string>& messages) {
+    for (const auto& message : messages) {
+        const auto read = sotto::parse_object(message, "a message");
+        require(read["role"].is_string());
+        sotto::can_be_continued(message);
+    }
+}
+
+void check(const sotto::InSession& asked) {
+    require(sotto::is_utf8(asked.id) && asked.id.size() <= 128);
+    require(asked.id.empty() == asked.rest.empty() && (!asked.id.empty() || asked.messages.empty()));
+    check(asked.messages);
+    if (!asked.id.empty()) {
+        const auto rest = sotto::parse_object(asked.rest, "the rest");
+        require(!rest.contains("messages") && !rest.contains("session"));
+    }
+}
+
+void check(sotto_op op, const sotto::SessionAsked& asked) {
+    require(!asked.id.empty() || op == SOTTO_OP_READ_SESSION);
+    require(sotto::is_utf8(asked.id) && sotto::is_utf8(asked.from) && sotto::is_utf8(asked.model));
+    check(asked.messages);
+}
+
 void check(sotto_op op, const sotto::Prompted& asked) {
-    require(!asked.model.empty() && sotto::is_utf8(asked.model));
+    require(!asked.model.empty() || !asked.session.id.empty());
+    require(sotto::is_utf8(asked.model));
+    check(asked.session);
     require(asked.max_tokens > 0 && asked.answers > 0 && asked.answers <= 128);
     for (const auto& stop : asked.stops) {
         require(!stop.empty() && sotto::is_utf8(stop));
@@ -30,7 +58,11 @@ void check(sotto_op op, const sotto::Prompted& asked) {
 
 void read(sotto_op op, std::string_view body) {
     try {
-        check(op, sotto::read_request(op, body));
+        if (sotto::is_about_sessions(op)) {
+            check(op, sotto::read_session_request(op, body));
+        } else {
+            check(op, sotto::read_request(op, body));
+        }
     } catch (const sotto::Error& error) { // nothing else may be thrown
         const std::string_view why = error.what();
         require(error.status() == SOTTO_ERROR_ARGUMENT || error.status() == SOTTO_ERROR_UNSUPPORTED);
@@ -43,7 +75,7 @@ void read(sotto_op op, std::string_view body) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view body(reinterpret_cast<const char*>(data), size);
-    for (sotto_op op = SOTTO_OP_CHAT; op <= SOTTO_OP_RESTORE; ++op) {
+    for (sotto_op op = SOTTO_OP_CHAT; op <= SOTTO_OP_READ_SESSION; ++op) {
         read(op, body);
     }
     return 0;

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
+#include "core/sessions.hpp"
 #include "support/game.hpp"
 
 namespace {
@@ -132,6 +134,23 @@ ask(sotto_engine* engine, std::string& text, sotto_op op, std::string_view more,
     return outcome(engine, submitted, request, text);
 }
 
+// A turn in a session of its own.
+sotto_status talk(sotto_engine* engine, sotto_request_flags flags) {
+    const auto mara = R"(, "session": "the session of this test")";
+    std::string nothing;
+    ask(engine, nothing, SOTTO_OP_CLOSE_SESSION, mara, flags); // where there was no memory to close it
+    const auto opened = ask(engine, nothing, SOTTO_OP_OPEN_SESSION, mara, flags);
+    const auto told = ask(engine, nothing, SOTTO_OP_CHAT, mara, flags);
+    const auto read = ask(engine, nothing, SOTTO_OP_READ_SESSION, mara, flags);
+    for (const auto status : {opened, told, read}) {
+        CHECK(status != SOTTO_ERROR_INTERNAL);
+        CHECK(status != SOTTO_ERROR_ARGUMENT);
+        CHECK(status != SOTTO_ERROR_BUSY);
+    }
+    CHECK((opened < 0 || told != SOTTO_ERROR_STATE));
+    return told;
+}
+
 // Everything that can be asked of a model, in turn. How the asking for an answer ended.
 sotto_status ask_all(sotto_engine* engine, std::string& text, sotto_request_flags flags) {
     const auto file = R"(, "path": )" + test::quoted(state_path());
@@ -183,6 +202,7 @@ bool live_with(long fails, sotto_request_flags flags) {
         const auto loaded = load(engine);
         std::string text;
         const auto asked = ask_all(engine, text, flags);
+        talk(engine, flags);
         const auto left = unload(engine);
         const bool reached = g_left.load() < 0;
         g_left = kNever;
@@ -195,6 +215,7 @@ bool live_with(long fails, sotto_request_flags flags) {
             text.clear();
             CHECK(load(engine) == SOTTO_OK);
             CHECK(ask_all(engine, text, flags) == SOTTO_OK);
+            CHECK(talk(engine, flags) == SOTTO_OK);
             CHECK(text == kSaid);
             CHECK(unload(engine) == SOTTO_OK);
         }
@@ -222,4 +243,44 @@ TEST_CASE("wherever memory runs out, each request is told its end, and the engin
         CHECK(fails > 100);
     }
     std::filesystem::remove(state_path());
+}
+
+TEST_CASE("wherever memory runs out, a session remembers the whole of a turn or nothing of it") {
+    const Exempt exempt;
+    const auto about = [](const char* more) {
+        return std::string(R"({"session": "the session of this test", "model": "npc")") + more + "}";
+    };
+    const auto message = R"(, "messages": [{"role": "user", "content": "a question that is long"}])";
+    g_run = 1;
+    long fails = 0;
+    for (bool reached = true; reached; ++fails) {
+        CAPTURE(fails);
+        sotto::Sessions sessions;
+        sessions.answer(SOTTO_OP_OPEN_SESSION, about(""));
+        const auto before = sessions.answer(SOTTO_OP_READ_SESSION, about(""));
+        sotto::Said said;
+        said.text = "an answer that is too long to be kept in place";
+        bool remembered = false;
+        g_left = fails;
+        t_exempt = false;
+        try {
+            auto body = about(message);
+            auto prompted = sotto::read_request(SOTTO_OP_CHAT, body);
+            auto turn = sessions.begin(SOTTO_OP_CHAT, 1, prompted, body);
+            turn.remember(said);
+            remembered = true;
+        } catch (const std::bad_alloc&) {
+        }
+        t_exempt = true;
+        reached = g_left.load() < 0;
+        g_left = kNever;
+        const auto after = sessions.answer(SOTTO_OP_READ_SESSION, about(""));
+        CHECK((after == before) == !remembered);
+        CHECK((after.find(said.text) != std::string::npos) == remembered);
+        auto body = about(message); // and it is free
+        auto prompted = sotto::read_request(SOTTO_OP_CHAT, body);
+        CHECK_NOTHROW(sessions.begin(SOTTO_OP_CHAT, 2, prompted, body));
+    }
+    MESSAGE("memory ran out at each of ", fails - 1, " points");
+    CHECK(fails > 10);
 }

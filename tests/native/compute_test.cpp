@@ -35,8 +35,9 @@ public:
         compute.prepare(sotto::ThreadClass::normal);
         sotto::Prompted prompted;
         prompted.max_tokens = max_tokens;
-        stream_ =
-            std::make_unique<Stream>(test::reply_in(table_, {}, kNow, std::move(prompted)), 0, entry_, kNow);
+        stream_ = std::make_unique<Stream>(
+            test::reply_in(table_, {}, kNow, std::move(prompted)), 0, entry_, 1, kNow
+        );
         const std::string body = test::chat("m", "hello");
         const auto info = entry_.model->open_stream(SOTTO_OP_CHAT, body, 0);
         stream_->handle = info.stream;

@@ -1,13 +1,16 @@
 // Random workloads: whatever is asked, cancelled, retuned and reported, each request is told everything that
-// it is to be told, once and in order, and the engine goes on.
+// it is to be told, once and in order, the engine goes on, and what it decided follows from what it was told.
+#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "support/game.hpp"
+#include "text/json_reader.hpp"
 
 using namespace test;
 
@@ -39,7 +42,7 @@ std::string script(std::mt19937& random) {
 // One run: what was asked, and what may still come of it.
 class Run {
 public:
-    explicit Run(unsigned seed) : random_(seed), game_(desc()) {
+    explicit Run(unsigned seed) : random_(seed), game_(desc(recording_)) {
         for (const std::string model : {"a", "b", "c"}) {
             game_.have(model, script(random_));
         }
@@ -73,6 +76,18 @@ public:
         }
     }
 
+    // Whether all that was decided follows from what was told.
+    void replay() {
+        game_.end();
+        sotto_str json{};
+        REQUIRE_MESSAGE(sotto_replay(str(recording_.string()), &json) == SOTTO_OK, last_error());
+        const auto report = sotto::Json::parse(text_of(json));
+        CAPTURE(report.dump());
+        CHECK(report["decisions"] > 100);
+        CHECK(report["same"] == report["decisions"]);
+        std::filesystem::remove(recording_);
+    }
+
     void settle() {
         sotto_engine_set_target_tps(game_.engine(), 0);
         sotto_engine_set_mode(game_.engine(), SOTTO_MODE_PRIORITIZE_COMPUTE);
@@ -91,9 +106,10 @@ public:
     }
 
 private:
-    static sotto_engine_desc desc() {
+    static sotto_engine_desc desc(const std::filesystem::path& recording) {
         auto desc = plain_desc();
         desc.trace = 64;
+        desc.record = str(recording.native());
         return desc;
     }
 
@@ -151,6 +167,8 @@ private:
     }
 
     std::mt19937 random_;
+    const std::filesystem::path recording_ =
+        std::filesystem::temp_directory_path() / ("sotto_property_test_" + std::to_string(getpid()));
     Game game_;
     std::vector<sotto_request> asked_;
     std::map<sotto_request, bool> cancelled_;
@@ -167,5 +185,6 @@ TEST_CASE("no event is lost, doubled or out of order, whatever is asked of an en
             run.operate();
         }
         run.settle();
+        run.replay();
     }
 }

@@ -10,11 +10,11 @@ using namespace test;
 
 TEST_CASE("a step takes as many prompt tokens as fit its limit, and those who speak come with it") {
     World world;
-    auto& model = world.model("{}");
+    auto& model = world.model();
     World::know(model);
     auto& speaker = world.speaker(model, {.tps = 1});
     auto& prompt = world.stream(model, 4000);
-    make_and_tell(speaker, 2, 1, kNow);
+    world.make_and_tell(speaker, 2, 1, kNow);
     CHECK(world.turn().kind == Slice::Kind::open);
     auto slice = world.turn();
     CHECK(who(slice) == Who{&speaker, &prompt}); // it has but one token to tell
@@ -25,7 +25,7 @@ TEST_CASE("a step takes as many prompt tokens as fit its limit, and those who sp
 
 TEST_CASE("before anything is known steps are small, and they grow as they are measured") {
     World world;
-    auto& model = world.model("{}");
+    auto& model = world.model();
     world.stream(model, 4000);
     CHECK(world.turn().kind == Slice::Kind::open);
     std::uint32_t before = 0;
@@ -42,25 +42,25 @@ TEST_CASE("before anything is known steps are small, and they grow as they are m
 
 TEST_CASE("no prompt stops the speech of those who have nothing left to tell") {
     World other;
-    auto& paced = other.model("{}");
+    auto& paced = other.model();
     World::know(paced);
     auto& dry = other.speaker(paced, {.tps = 20}); // 50 ms a token
     other.stream(paced, 4000);
     CHECK(other.turn().kind == Slice::Kind::open);
-    make_and_tell(dry, 1, 1, kNow);
+    other.make_and_tell(dry, 1, 1, kNow);
     CHECK(other.turn().limit <= 50 * kMillisecond);
-    make_and_tell(dry, 3, 1, kNow);
+    other.make_and_tell(dry, 3, 1, kNow);
     CHECK(other.turn().limit > 60 * kMillisecond);
 }
 
 TEST_CASE("no step is given more prompt tokens than the model is worth") {
     World world;
-    auto& small = world.model(R"({"step_tokens": 10})");
+    auto& small = world.model({.step_tokens = 10});
     world.stream(small, 100);
     world.turn();
     CHECK(tokens(world.turn()) == Tokens{10});
     World other;
-    auto& alone = other.model(R"({"step_tokens": 10, "batchable": false})");
+    auto& alone = other.model({.step_tokens = 10, .batches = false});
     other.speaker(alone);
     other.stream(alone, 100);
     other.turn();
@@ -76,39 +76,39 @@ TEST_CASE("no step is given more prompt tokens than the model is worth") {
 
 TEST_CASE("a paced answer is worked on a few tokens ahead, and not further") {
     World world;
-    auto& model = world.model("{}");
+    auto& model = world.model();
     auto& slow = world.speaker(model, {.tps = 12}); // three tokens are a quarter of a second
     int steps = 0;
     while (world.turn().kind == Slice::Kind::step) {
         REQUIRE(++steps < 10);
     }
-    CHECK(slow.counts().generated == 3); // the first is due at once; of the others half are enough
+    CHECK(slow.generated == 3); // the first is due at once; of the others half are enough
     CHECK(slow.may_speak(kNow));
-    make_and_tell(slow, 4, 0, kNow);
+    world.make_and_tell(slow, 4, 0, kNow);
     CHECK_FALSE(slow.may_speak(kNow));
-    make_and_tell(slow, 4, 4, kNow);
+    world.make_and_tell(slow, 4, 4, kNow);
     CHECK(who(world.turn()) == Who{&slow});
 }
 
 TEST_CASE("paced answers are worked on together, so that a step is full") {
     World world;
-    auto& model = world.model("{}");
+    auto& model = world.model();
     auto& dry = world.speaker(model, {.tps = 12});
     auto& ahead = world.speaker(model, {.tps = 12});
     auto& full = world.speaker(model, {.tps = 12});
-    make_and_tell(dry, 1, 1, kNow);
-    make_and_tell(ahead, 3, 1, kNow);
-    make_and_tell(full, 4, 1, kNow);
+    world.make_and_tell(dry, 1, 1, kNow);
+    world.make_and_tell(ahead, 3, 1, kNow);
+    world.make_and_tell(full, 4, 1, kNow);
     CHECK(who(world.turn()) == Who{&dry, &ahead});
 }
 
 TEST_CASE("who is not due is left out, and the earliest of them wakes the engine") {
     World world;
-    auto& model = world.model("{}");
+    auto& model = world.model();
     auto& slow = world.speaker(model, {.tps = 2});
     auto& fast = world.speaker(model, {.tps = 10});
-    make_and_tell(slow, 3, 1, kNow);
-    make_and_tell(fast, 4, 1, kNow);
+    world.make_and_tell(slow, 3, 1, kNow);
+    world.make_and_tell(fast, 4, 1, kNow);
     CHECK(world.turn().kind == Slice::Kind::none);
     CHECK(world.scheduler.wake(kNow) == kNow + 2 * kSecond / 10);
     CHECK(who(world.turn(kNow + 2 * kSecond / 10)) == Who{&fast}); // whether the host takes it or not
@@ -116,7 +116,7 @@ TEST_CASE("who is not due is left out, and the earliest of them wakes the engine
 
 TEST_CASE("a long prompt does not silence those who speak on a model that cannot batch") {
     World world;
-    auto& model = world.model(R"({"batchable": false})");
+    auto& model = world.model({.batches = false});
     auto& speaker = world.speaker(model);
     auto& prompt = world.stream(model, 10'000);
     CHECK(world.turn().kind == Slice::Kind::open);
@@ -133,7 +133,7 @@ TEST_CASE("a long prompt does not silence those who speak on a model that cannot
 
 TEST_CASE("each for itself: one stream a step, its prompt in pieces that are always the same") {
     World world;
-    auto& model = world.model(R"({"streams": 4})");
+    auto& model = world.model({.streams = 4});
     World::know(model);
     const sotto::Limits apart = {.time = kMillisecond, .apart = true};
     world.speaker(model);
@@ -152,17 +152,17 @@ TEST_CASE("each for itself: one stream a step, its prompt in pieces that are alw
 
 TEST_CASE("a step goes on by itself where its streams have no pace and nobody else is due") {
     World world;
-    auto& model = world.model(R"({"streams": 2})");
+    auto& model = world.model({.streams = 2});
     auto& first = world.speaker(model);
     first.busy = true;
     CHECK(world.scheduler.goes_on(kNow));
     auto& second = world.speaker(model, {.tps = 1});
     CHECK_FALSE(world.scheduler.goes_on(kNow)); // its first token is due
-    make_and_tell(second, 3, 1, kNow);
+    world.make_and_tell(second, 3, 1, kNow);
     CHECK(world.scheduler.goes_on(kNow));
-    make_and_tell(second, 3, 3, kNow);
+    world.make_and_tell(second, 3, 3, kNow);
     CHECK_FALSE(world.scheduler.goes_on(kNow));
-    make_and_tell(second, 5, 3, kNow);
+    world.make_and_tell(second, 5, 3, kNow);
     world.stream(model, 10); // there is no room for it
     CHECK(world.scheduler.goes_on(kNow));
     world.end(second);
@@ -171,7 +171,7 @@ TEST_CASE("a step goes on by itself where its streams have no pace and nobody el
 
 TEST_CASE("a step does not go on by itself into a pace, or a prompt, or past the end") {
     World world;
-    auto& model = world.model("{}");
+    auto& model = world.model();
     auto& paced = world.speaker(model, {.tps = 5});
     paced.busy = true;
     CHECK_FALSE(world.scheduler.goes_on(kNow));

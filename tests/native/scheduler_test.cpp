@@ -16,7 +16,7 @@ TEST_CASE("with nothing to do, nothing is done, and nothing will be due") {
 
 TEST_CASE("whoever came first is let in first, but not two in a row while others have work") {
     World world;
-    auto& model = world.model(R"({"streams": 2})");
+    auto& model = world.model({.streams = 2});
     auto& first = world.stream(model, 10);
     auto& second = world.stream(model, 10);
     auto& third = world.stream(model, 10);
@@ -36,10 +36,10 @@ TEST_CASE("whoever came first is let in first, but not two in a row while others
 
 TEST_CASE("a full model lets nobody in, and stands still when nobody in it has work") {
     World world;
-    auto& model = world.model(R"({"streams": 1})");
+    auto& model = world.model({.streams = 1});
     auto& speaker = world.speaker(model, {.tps = 1});
-    make_and_tell(speaker, 2, 1, kNow); // one token is made beforehand, as many as there shall be
-    make_and_tell(speaker, 3, 1, kNow);
+    world.make_and_tell(speaker, 2, 1, kNow); // one token is made beforehand, as many as there shall be
+    world.make_and_tell(speaker, 3, 1, kNow);
     world.stream(model, 10);
     CHECK(world.turn().kind == Slice::Kind::none);
     CHECK(world.scheduler.wake(kNow) == kNow + kSecond);
@@ -47,7 +47,7 @@ TEST_CASE("a full model lets nobody in, and stands still when nobody in it has w
 
 TEST_CASE("what matters more goes first; of that what is due earlier; of that what has least left") {
     World world;
-    auto& model = world.model(R"({"streams": 8})");
+    auto& model = world.model({.streams = 8});
     World::know(model);
     auto& late = world.stream(model, 200, {.deadline = kNow + kSecond});
     auto& early = world.stream(model, 200, {.deadline = kNow + kSecond / 2});
@@ -57,15 +57,7 @@ TEST_CASE("what matters more goes first; of that what is due earlier; of that wh
     auto& player = world.stream(model, 200, {.priority = SOTTO_PRIORITY_FOREGROUND});
     for (Stream* stream : {&late, &early, &idle, &plain, &shorter, &player}) { // all are let in
         ++model.open_streams;
-        stream->opened(
-            {.prompt_tokens = stream == &idle      ? 20U
-                              : stream == &plain   ? 60U
-                              : stream == &shorter ? 50U
-                                                   : 200U,
-             .stops = "",
-             .result = ""},
-            kNow
-        );
+        stream->opened(stream == &idle ? 20U : stream == &plain ? 60U : stream == &shorter ? 50U : 200U, 0);
     }
     Who order;
     for (int i = 0; i < 200 && order.size() < 6; ++i) {
@@ -80,7 +72,7 @@ TEST_CASE("what matters more goes first; of that what is due earlier; of that wh
 
 TEST_CASE("streams of a model that cannot batch take turns") {
     World world;
-    auto& model = world.model(R"({"batchable": false})");
+    auto& model = world.model({.batches = false});
     auto& first = world.speaker(model);
     auto& second = world.speaker(model);
     auto& third = world.speaker(model);
@@ -95,8 +87,8 @@ TEST_CASE("streams of a model that cannot batch take turns") {
 
 TEST_CASE("models take turns by the time that they had, however many streams each has") {
     World world;
-    auto& crowded = world.model(R"({"streams": 8})");
-    auto& lonely = world.model("{}");
+    auto& crowded = world.model({.streams = 8});
+    auto& lonely = world.model();
     World::know(crowded);
     World::know(lonely);
     for (int i = 0; i < 8; ++i) {
@@ -105,7 +97,7 @@ TEST_CASE("models take turns by the time that they had, however many streams eac
     world.speaker(lonely);
     int turns[2] = {};
     for (int i = 0; i < 90; ++i) {
-        ++turns[&world.turn().entry() == &lonely ? 1 : 0];
+        ++turns[&world.turn().model() == &lonely ? 1 : 0];
     }
     CHECK(turns[1] >= 6 * turns[0]); // a step of the crowd takes eight times as long
     CHECK(turns[1] <= 9 * turns[0]);
@@ -113,8 +105,8 @@ TEST_CASE("models take turns by the time that they had, however many streams eac
 
 TEST_CASE("a model that did nothing for long is not owed that time") {
     World world;
-    auto& busy = world.model("{}");
-    auto& fresh = world.model("{}");
+    auto& busy = world.model();
+    auto& fresh = world.model();
     world.speaker(busy);
     for (int i = 0; i < 1000; ++i) {
         world.turn();
@@ -122,7 +114,7 @@ TEST_CASE("a model that did nothing for long is not owed that time") {
     world.speaker(fresh);
     int turns = 0;
     for (int i = 0; i < 20; ++i) {
-        turns += &world.turn().entry() == &fresh ? 1 : 0;
+        turns += &world.turn().model() == &fresh ? 1 : 0;
     }
     CHECK(turns >= 9);
     CHECK(turns <= 11);
@@ -130,7 +122,7 @@ TEST_CASE("a model that did nothing for long is not owed that time") {
 
 TEST_CASE("who matters more takes the place of who matters less, who gets it back afterwards") {
     World world;
-    auto& model = world.model(R"({"streams": 2, "parkable": true})");
+    auto& model = world.model({.streams = 2, .parks = true});
     auto& gossip = world.speaker(model, {.priority = SOTTO_PRIORITY_BACKGROUND});
     auto& plain = world.speaker(model);
     world.turn();
@@ -153,12 +145,12 @@ TEST_CASE("who matters more takes the place of who matters less, who gets it bac
 
 TEST_CASE("nobody takes the place of those that matter as much, or where the model cannot park") {
     World world;
-    auto& model = world.model(R"({"streams": 1, "parkable": true})");
+    auto& model = world.model({.streams = 1, .parks = true});
     auto& first = world.speaker(model);
     world.stream(model, 10);
     CHECK(who(world.turn()) == Who{&first});
     World other;
-    auto& stiff = other.model(R"({"streams": 1})");
+    auto& stiff = other.model({.streams = 1});
     auto& speaker = other.speaker(stiff, {.priority = SOTTO_PRIORITY_BACKGROUND});
     other.stream(stiff, 10, {.priority = SOTTO_PRIORITY_FOREGROUND});
     CHECK(who(other.turn()) == Who{&speaker});
@@ -166,7 +158,7 @@ TEST_CASE("nobody takes the place of those that matter as much, or where the mod
 
 TEST_CASE("whoever waits long counts as mattering more, so that nobody waits for ever") {
     World world;
-    auto& model = world.model(R"({"batchable": false, "streams": 4})");
+    auto& model = world.model({.streams = 4, .batches = false});
     auto& player = world.speaker(model, {.priority = SOTTO_PRIORITY_FOREGROUND});
     auto& gossip = world.speaker(model, {.priority = SOTTO_PRIORITY_BACKGROUND});
     CHECK(who(world.turn()) == Who{&player});
@@ -177,7 +169,7 @@ TEST_CASE("whoever waits long counts as mattering more, so that nobody waits for
 
 TEST_CASE("a stream that was removed is never chosen again") {
     World world;
-    auto& model = world.model("{}");
+    auto& model = world.model();
     auto& first = world.speaker(model);
     auto& second = world.speaker(model);
     world.end(first);

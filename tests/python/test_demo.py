@@ -145,6 +145,16 @@ def test_a_run_is_traced(demo: Demo, tmp_path: Path) -> None:
 
 
 @pytest.mark.real
+def test_what_a_run_decided_comes_out_the_same(demo: Demo, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    done = demo("--seconds", "3", "--characters", "8", "--json", "--record", str(path), *FAST)
+    assert done.returncode == 0, done.stderr
+    replayed = sotto.replay(path)
+    assert replayed.same == replayed.decisions > 100
+    assert replayed.streams >= 8 and replayed.frames > 0
+
+
+@pytest.mark.real
 def test_eight_different_characters_say_what_their_sheets_hold(real_engine: sotto.Engine) -> None:
     scene = Scene(real_engine, "sotto/house", 8)
     spoken(scene, 1)
@@ -197,6 +207,16 @@ def test_the_sample_of_priorities(tmp_path: Path) -> None:
     assert {line.split(":")[0] for line in lines if ": first word after " in line} == {"player", "gossip"}
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert {"frame", "open", "prompt"} <= {event["name"] for event in events}
+
+
+@pytest.mark.real
+def test_the_sample_of_sessions() -> None:
+    lines = sample("sessions.py")
+    told = [line for line in lines if line.endswith(" new]")]
+    remembered = [int(line.split("[")[1].split()[0]) for line in told]
+    assert len(told) == 4 and remembered[0] == 0 and all(count > 30 for count in remembered[1:]), lines
+    assert sum(line.startswith("    Brenna: ") for line in lines) == 4
+    assert lines[-1] == "Brenna remembers 7 messages; 1 session is open"
 
 
 @pytest.mark.real

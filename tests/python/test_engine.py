@@ -35,6 +35,8 @@ CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
     "detokenize": lambda engine: engine.detokenize(prompt()),
     "save_state": lambda engine: engine.save_state(prompt(path="never")),
     "restore_state": lambda engine: engine.restore_state(prompt(path="never")),
+    "session": lambda engine: engine.session("never"),
+    "sessions": lambda engine: engine.sessions(),
     "apply_template": lambda engine: engine.apply_template(chat()),
     "submit": lambda engine: engine.submit("chat", chat()),
     "events": lambda engine: engine.events(),

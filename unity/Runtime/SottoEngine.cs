@@ -24,13 +24,17 @@ namespace Sotto
         /// <param name="device">"auto" or "cpu". Empty: "auto".</param>
         /// <param name="flags">How it works.</param>
         /// <param name="maxRequests">Requests that may be live at once. 0: 65,536.</param>
+        /// <param name="record">
+        /// A file in which to write down what is asked for, reported and decided; see <see cref="Replay"/>.
+        /// It holds what was said. Empty: none.
+        /// </param>
         public SottoEngine(
             SottoMode mode = SottoMode.Balance, float targetTps = 0, ulong vramBudget = 0,
             string moduleDir = "", string device = "", SottoEngineFlags flags = SottoEngineFlags.None,
-            uint maxRequests = 0)
+            uint maxRequests = 0, string record = "")
         {
-            byte[] dir = Bytes(moduleDir), dev = Bytes(device);
-            fixed (byte* d = dir, v = dev)
+            byte[] dir = Bytes(moduleDir), dev = Bytes(device), rec = Bytes(record);
+            fixed (byte* d = dir, v = dev, r = rec)
             {
                 var desc = new sotto_engine_desc // what is not named is zero, and zero is the default
                 {
@@ -42,6 +46,7 @@ namespace Sotto
                     target_tps = targetTps,
                     flags = (uint)flags,
                     max_requests = maxRequests,
+                    record = Str(r, rec),
                 };
                 _engine = Create(&desc);
             }
@@ -57,6 +62,16 @@ namespace Sotto
 
         /// <summary>What the library calls itself: major.minor.patch.</summary>
         public static string Version => Copy(Native.sotto_version());
+
+        /// <summary>Takes a recording's decisions again, without a model; JSON, see trace.h. Waits for the file.</summary>
+        public static string Replay(string path)
+        {
+            var name = Bytes(path);
+            sotto_str json;
+            fixed (byte* n = name)
+                Check(Native.sotto_replay(Str(n, name), &json));
+            return Copy(json);
+        }
 
         /// <summary>The system's monotonic clock in nanoseconds, in which frames and deadlines are told.</summary>
         public static ulong NowNs =>
@@ -259,6 +274,8 @@ namespace Sotto
             if (_engine != null)
                 Library.Complain("SottoEngine was never disposed");
         }
+
+        internal bool IsDisposed => _engine == null;
 
         static sotto_engine* Create(sotto_engine_desc* desc)
         {

@@ -47,6 +47,11 @@ namespace Sotto
         Template = Native.SOTTO_OP_TEMPLATE,
         Save = Native.SOTTO_OP_SAVE,
         Restore = Native.SOTTO_OP_RESTORE,
+
+        /// <summary>Sessions: see <see cref="SottoSession"/>.</summary>
+        OpenSession = Native.SOTTO_OP_OPEN_SESSION,
+        CloseSession = Native.SOTTO_OP_CLOSE_SESSION,
+        ReadSession = Native.SOTTO_OP_READ_SESSION,
     }
 
     /// <summary>How a request is to be treated; any of them together.</summary>

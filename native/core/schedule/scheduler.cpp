@@ -4,6 +4,7 @@
 #include <limits>
 #include <tuple>
 
+#include "core/schedule/recorder.hpp"
 #include "platform/clock.hpp"
 
 namespace sotto {
@@ -11,93 +12,119 @@ namespace {
 
 constexpr std::uint32_t kPiece = 64; // of a prompt, where pieces are always the same
 
-bool has_room(const ModelEntry& entry) {
-    return entry.open_streams < entry.model->info().streams;
+bool has_room(const ScheduledModel& model) {
+    return model.open_streams < model.traits.streams;
 }
 
 // What is smaller goes first.
-auto rank(const Stream& stream, std::int64_t now) {
+auto rank(const ScheduledStream& stream, std::int64_t now) {
     return std::tuple(
-        -stream.urgency(now), stream.entry.served_ns, stream.deadline, stream.remaining, stream.arrived
+        -stream.urgency(now),
+        stream.model.served_ns,
+        stream.terms.deadline,
+        stream.remaining,
+        stream.terms.number
     );
 }
 
 } // namespace
 
-void Scheduler::add(Stream& stream) {
+void Scheduler::add(ScheduledStream& stream) {
+    if (recorder_ != nullptr) {
+        recorder_->added(stream);
+    }
     streams_.push_back(&stream);
-    const auto& entry = stream.entry;
-    const bool first = std::none_of(streams_.begin(), streams_.end(), [&](const Stream* other) {
-        return other != &stream && &other->entry == &entry;
+    const auto& model = stream.model;
+    const bool first = std::none_of(streams_.begin(), streams_.end(), [&](const ScheduledStream* other) {
+        return other != &stream && &other->model == &model;
     });
     if (first) { // a model that did nothing for a while is not owed that time
         auto least = std::numeric_limits<std::int64_t>::max();
-        for (const Stream* other : streams_) {
-            least = other == &stream ? least : std::min(least, other->entry.served_ns);
+        for (const ScheduledStream* other : streams_) {
+            least = other == &stream ? least : std::min(least, other->model.served_ns);
         }
-        stream.entry.served_ns = streams_.size() == 1 ? 0 : std::max(entry.served_ns, least);
+        stream.model.served_ns = streams_.size() == 1 ? 0 : std::max(model.served_ns, least);
     }
 }
 
-void Scheduler::remove(Stream& stream) {
+void Scheduler::remove(ScheduledStream& stream) {
     if (const auto found = std::find(streams_.begin(), streams_.end(), &stream); found != streams_.end()) {
         streams_.erase(found);
+        if (recorder_ != nullptr) {
+            recorder_->removed(stream);
+        }
     }
 }
 
 // The stream whose place another may have: of those that matter less, the one that matters least and came
 // last.
-Stream* Scheduler::victim_for(const Stream& stream) const {
-    if (!stream.entry.model->can_park()) {
+ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream) const {
+    if (!stream.model.traits.parks) {
         return nullptr;
     }
-    Stream* victim = nullptr;
-    for (Stream* other : streams_) {
-        const bool has_place = &other->entry == &stream.entry && !other->is_outside() && other->may_park();
-        if (has_place && other->priority < stream.priority &&
-            (victim == nullptr || other->priority <= victim->priority)) {
+    ScheduledStream* victim = nullptr;
+    for (ScheduledStream* other : streams_) {
+        const bool has_place = &other->model == &stream.model && !other->is_outside() && other->may_park();
+        if (has_place && other->terms.priority < stream.terms.priority &&
+            (victim == nullptr || other->terms.priority <= victim->terms.priority)) {
             victim = other;
         }
     }
     return victim;
 }
 
-bool Scheduler::may_enter(const Stream& stream) const {
-    return stream.at_once || has_room(stream.entry) ||
-           (stream.priority > stream.entry.least_priority && stream.entry.model->can_park());
+bool Scheduler::may_enter(const ScheduledStream& stream) const {
+    return stream.terms.at_once || has_room(stream.model) ||
+           (stream.terms.priority > stream.model.least_priority && stream.model.traits.parks);
 }
 
 // Notes, of each model, how little the least of those that have a place matters.
 void Scheduler::survey() const {
-    for (const Stream* stream : streams_) {
-        stream->entry.least_priority = SOTTO_PRIORITY_FOREGROUND;
+    for (const ScheduledStream* stream : streams_) {
+        stream->model.least_priority = SOTTO_PRIORITY_FOREGROUND;
     }
-    for (const Stream* stream : streams_) {
+    for (const ScheduledStream* stream : streams_) {
         if (!stream->is_outside() && stream->may_park()) {
-            stream->entry.least_priority = std::min(stream->entry.least_priority, stream->priority);
+            stream->model.least_priority = std::min(stream->model.least_priority, stream->terms.priority);
         }
     }
 }
 
-bool Scheduler::is_due(const Stream& stream, std::int64_t now) const {
+bool Scheduler::is_due(const ScheduledStream& stream, std::int64_t now) const {
     switch (stream.state) {
-    case Stream::State::waiting:
-    case Stream::State::parked:
+    case StreamState::waiting:
+    case StreamState::parked:
         return may_enter(stream);
-    case Stream::State::prompting:
+    case StreamState::prompting:
         return true;
-    case Stream::State::speaking:
+    case StreamState::speaking:
         return stream.due(now) <= now;
-    case Stream::State::over:
+    case StreamState::over:
         break;
     }
     return false;
 }
 
+void Scheduler::look() noexcept {
+    for (ScheduledStream* stream : streams_) {
+        stream->look();
+    }
+}
+
 Slice Scheduler::next(std::int64_t now, const Limits& limits) {
+    if (recorder_ == nullptr) {
+        return choose(now, limits);
+    }
+    recorder_->facts(streams_);
+    auto slice = choose(now, limits);
+    recorder_->next(now, limits, slice);
+    return slice;
+}
+
+Slice Scheduler::choose(std::int64_t now, const Limits& limits) {
     survey();
-    Stream* enters = most_urgent(now, true);
-    Stream* steps = most_urgent(now, false);
+    ScheduledStream* enters = most_urgent(now, true);
+    ScheduledStream* steps = most_urgent(now, false);
     if (enters == nullptr && steps == nullptr) {
         return {};
     }
@@ -108,9 +135,9 @@ Slice Scheduler::next(std::int64_t now, const Limits& limits) {
     if (lets_in) {
         slice = enter(*enters);
     } else {
-        auto& entry = steps->entry;
-        const bool together = entry.model->info().can(SOTTO_CAPABILITY_BATCHABLE) && !limits.apart;
-        slice = together ? step(entry, now, limits) : lone_step(entry, now, limits);
+        auto& model = steps->model;
+        const bool together = model.traits.batches && !limits.apart;
+        slice = together ? step(model, now, limits) : lone_step(model, now, limits);
     }
     entered_ = lets_in;
     ++slices_;
@@ -122,9 +149,9 @@ Slice Scheduler::next(std::int64_t now, const Limits& limits) {
 }
 
 // Of those that are due outside, or inside: without a place in their model, or with one.
-Stream* Scheduler::most_urgent(std::int64_t now, bool outside) const {
-    Stream* first = nullptr;
-    for (Stream* stream : streams_) {
+ScheduledStream* Scheduler::most_urgent(std::int64_t now, bool outside) const {
+    ScheduledStream* first = nullptr;
+    for (ScheduledStream* stream : streams_) {
         if (stream->is_outside() == outside && is_due(*stream, now) &&
             (first == nullptr || rank(*stream, now) < rank(*first, now))) {
             first = stream;
@@ -133,11 +160,11 @@ Stream* Scheduler::most_urgent(std::int64_t now, bool outside) const {
     return first;
 }
 
-Slice Scheduler::enter(Stream& stream) const {
+Slice Scheduler::enter(ScheduledStream& stream) const {
     Slice slice;
-    slice.kind = stream.state == Stream::State::parked ? Slice::Kind::unpark : Slice::Kind::open;
+    slice.kind = stream.state == StreamState::parked ? Slice::Kind::unpark : Slice::Kind::open;
     slice.shares = {{&stream, 0}};
-    slice.parks = stream.at_once || has_room(stream.entry) ? nullptr : victim_for(stream);
+    slice.parks = stream.terms.at_once || has_room(stream.model) ? nullptr : victim_for(stream);
     return slice;
 }
 
@@ -145,29 +172,29 @@ Slice Scheduler::enter(Stream& stream) const {
 // paced have something left to say.
 std::int64_t Scheduler::limit_of(std::int64_t now, const Limits& limits) const {
     auto limit = limits.time;
-    for (const Stream* stream : streams_) {
-        if (stream->state == Stream::State::speaking && stream->is_paced()) {
+    for (const ScheduledStream* stream : streams_) {
+        if (stream->state == StreamState::speaking && stream->is_paced()) {
             limit = std::min(limit, std::max(stream->dry(now) - now, stream->period()) * 3 / 4);
         }
     }
     return limit;
 }
 
-Slice Scheduler::step(ModelEntry& entry, std::int64_t now, const Limits& limits) {
+Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& limits) {
     Slice slice;
     slice.kind = Slice::Kind::step;
     chosen_.clear();
-    for (Stream* stream : streams_) {
-        if (&stream->entry == &entry && stream->state == Stream::State::prompting) {
+    for (ScheduledStream* stream : streams_) {
+        if (&stream->model == &model && stream->state == StreamState::prompting) {
             chosen_.push_back(stream);
         }
     }
-    std::sort(chosen_.begin(), chosen_.end(), [&](const Stream* left, const Stream* right) {
+    std::sort(chosen_.begin(), chosen_.end(), [&](const ScheduledStream* left, const ScheduledStream* right) {
         return rank(*left, now) < rank(*right, now);
     });
-    for (Stream* stream :
+    for (ScheduledStream* stream :
          streams_) { // who speaks: those that are due, and if there is nothing else, all that may
-        const bool speaks = &stream->entry == &entry && stream->state == Stream::State::speaking;
+        const bool speaks = &stream->model == &model && stream->state == StreamState::speaking;
         if (speaks && (chosen_.empty() ? stream->may_speak(now) : stream->due(now) <= now)) {
             slice.shares.push_back({stream, 0});
             slice.load.add_answer(stream->context());
@@ -175,19 +202,19 @@ Slice Scheduler::step(ModelEntry& entry, std::int64_t now, const Limits& limits)
     }
     if (!chosen_.empty()) {
         slice.limit = limit_of(now, limits);
-        const auto most = entry.model->info().step_tokens;
+        const auto most = model.traits.step_tokens;
         const auto& first = *chosen_.front();
         auto tokens = std::max(
-            entry.costs.prompt_tokens(
-                entry.thread_count.now(),
+            model.costs.prompt_tokens(
+                model.thread_count.now(),
                 slice.load,
                 first.context(),
                 slice.limit,
                 most > 0 ? most - std::min(most - 1, slice.load.answers) : UINT16_MAX
             ),
-            entry.model->info().step_least
+            model.traits.step_least
         );
-        for (Stream* stream : chosen_) {
+        for (ScheduledStream* stream : chosen_) {
             const auto share = std::min(tokens, stream->remaining);
             if (share == 0) {
                 break;
@@ -202,11 +229,13 @@ Slice Scheduler::step(ModelEntry& entry, std::int64_t now, const Limits& limits)
 }
 
 // A step for one stream: the most urgent one that has waited longest.
-Slice Scheduler::lone_step(ModelEntry& entry, std::int64_t now, const Limits& limits) {
-    Stream* chosen = nullptr;
-    const auto key = [&](const Stream& stream) { return std::tuple(-stream.urgency(now), stream.served); };
-    for (Stream* stream : streams_) {
-        const bool due = &stream->entry == &entry && !stream->is_outside() && is_due(*stream, now);
+Slice Scheduler::lone_step(ScheduledModel& model, std::int64_t now, const Limits& limits) {
+    ScheduledStream* chosen = nullptr;
+    const auto key = [&](const ScheduledStream& stream) {
+        return std::tuple(-stream.urgency(now), stream.served);
+    };
+    for (ScheduledStream* stream : streams_) {
+        const bool due = &stream->model == &model && !stream->is_outside() && is_due(*stream, now);
         if (due && (chosen == nullptr || key(*stream) < key(*chosen))) {
             chosen = stream;
         }
@@ -214,12 +243,12 @@ Slice Scheduler::lone_step(ModelEntry& entry, std::int64_t now, const Limits& li
     Slice slice;
     slice.kind = Slice::Kind::step;
     std::uint32_t tokens = 0;
-    if (chosen->state == Stream::State::prompting) {
-        const auto most = entry.model->info().step_tokens;
+    if (chosen->state == StreamState::prompting) {
+        const auto most = model.traits.step_tokens;
         slice.limit = limit_of(now, limits);
         tokens = limits.apart ? kPiece - chosen->context() % kPiece
-                              : entry.costs.prompt_tokens(
-                                    entry.thread_count.now(),
+                              : model.costs.prompt_tokens(
+                                    model.thread_count.now(),
                                     {},
                                     chosen->context(),
                                     slice.limit,
@@ -236,8 +265,8 @@ Slice Scheduler::lone_step(ModelEntry& entry, std::int64_t now, const Limits& li
 }
 
 void Scheduler::predict(Slice& slice) {
-    auto& entry = slice.entry();
-    slice.predicted = entry.costs.predict(entry.thread_count.now(), slice.load);
+    auto& model = slice.model();
+    slice.predicted = model.costs.predict(model.thread_count.now(), slice.load);
     if (slice.limit > 0) { // the least that a step can do may be more than that
         slice.limit = std::max(slice.limit, slice.predicted);
     }
@@ -245,16 +274,21 @@ void Scheduler::predict(Slice& slice) {
 
 bool Scheduler::goes_on(std::int64_t now) const {
     survey();
-    return std::all_of(streams_.begin(), streams_.end(), [&](const Stream* stream) {
-        const bool speaks = stream->state == Stream::State::speaking && !stream->is_paced();
+    const bool all = std::all_of(streams_.begin(), streams_.end(), [&](const ScheduledStream* stream) {
+        const bool speaks = stream->state == StreamState::speaking && !stream->is_paced();
         return stream->busy ? speaks : !is_due(*stream, now);
     });
+    if (recorder_ != nullptr) {
+        recorder_->facts(streams_);
+        recorder_->ahead(now, all);
+    }
+    return all;
 }
 
 std::int64_t Scheduler::wake(std::int64_t now) const {
     auto earliest = kNever;
-    for (const Stream* stream : streams_) {
-        if (stream->state == Stream::State::speaking && !stream->busy) {
+    for (const ScheduledStream* stream : streams_) {
+        if (stream->state == StreamState::speaking && !stream->busy) {
             earliest = std::min(earliest, stream->due(now));
         }
     }

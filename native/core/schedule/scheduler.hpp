@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/stream.hpp"
+#include "core/schedule/scheduled.hpp"
 
 namespace sotto {
 
@@ -18,19 +18,21 @@ struct Slice {
     };
 
     struct Share {
-        Stream* stream;
+        ScheduledStream* stream;
         std::uint32_t tokens;
     };
 
     Kind kind = Kind::none;
     std::vector<Share> shares;
-    Stream* parks = nullptr; // to give up its place first
+    ScheduledStream* parks = nullptr; // to give up its place first
     StepLoad load;
     std::int64_t limit = 0;     // what it is to keep within; 0: nothing
     std::int64_t predicted = 0; // 0: nothing is known
 
-    ModelEntry& entry() const { return shares.front().stream->entry; }
+    ScheduledModel& model() const { return shares.front().stream->model; }
 };
+
+class Recorder;
 
 // What a slice may cost.
 struct Limits {
@@ -49,8 +51,14 @@ struct Limits {
 // 5. A request that finds no place takes that of one that matters less, where the model can park.
 class Scheduler {
 public:
-    void add(Stream& stream);
-    void remove(Stream& stream);
+    // `recorder`: who is told of all that goes in, and what comes out; or null.
+    explicit Scheduler(Recorder* recorder = nullptr) : recorder_(recorder) {}
+
+    void add(ScheduledStream& stream);
+    void remove(ScheduledStream& stream);
+
+    // Takes a look at how far the host has taken what is paced. Everything below goes by that.
+    void look() noexcept;
 
     // What to do now; Kind::none if nothing is due.
     Slice next(std::int64_t now, const Limits& limits);
@@ -63,19 +71,21 @@ public:
     std::int64_t wake(std::int64_t now) const;
 
 private:
-    bool is_due(const Stream& stream, std::int64_t now) const;
-    bool may_enter(const Stream& stream) const;
-    Stream* victim_for(const Stream& stream) const;
+    bool is_due(const ScheduledStream& stream, std::int64_t now) const;
+    bool may_enter(const ScheduledStream& stream) const;
+    ScheduledStream* victim_for(const ScheduledStream& stream) const;
+    Slice choose(std::int64_t now, const Limits& limits);
     void survey() const;
-    Stream* most_urgent(std::int64_t now, bool outside) const;
-    Slice enter(Stream& stream) const;
-    Slice step(ModelEntry& entry, std::int64_t now, const Limits& limits);
-    Slice lone_step(ModelEntry& entry, std::int64_t now, const Limits& limits);
+    ScheduledStream* most_urgent(std::int64_t now, bool outside) const;
+    Slice enter(ScheduledStream& stream) const;
+    Slice step(ScheduledModel& model, std::int64_t now, const Limits& limits);
+    Slice lone_step(ScheduledModel& model, std::int64_t now, const Limits& limits);
     std::int64_t limit_of(std::int64_t now, const Limits& limits) const;
     static void predict(Slice& slice);
 
-    std::vector<Stream*> streams_; // in order of arrival
-    std::vector<Stream*> chosen_;  // while a slice is made
+    Recorder* const recorder_;
+    std::vector<ScheduledStream*> streams_; // in order of arrival
+    std::vector<ScheduledStream*> chosen_;  // while a slice is made
     std::uint64_t slices_ = 0;
     bool entered_ = false; // the last slice opened a stream
 };

@@ -59,4 +59,9 @@ void Share::decrease(double rate) noexcept {
     share_ = std::max(kLeast, share_ * kDecrease);
 }
 
+std::int64_t rest_of(double share, std::int64_t took) noexcept {
+    constexpr double kLongest = 200'000'000;
+    return static_cast<std::int64_t>(std::min(static_cast<double>(took) * (1 - share) / share, kLongest));
+}
+
 } // namespace sotto

@@ -34,4 +34,7 @@ private:
     double ceiling_ = 1;      // where it was cut last
 };
 
+// How long models rest after a step that took so long, to have no more than `share` of the time.
+std::int64_t rest_of(double share, std::int64_t took) noexcept;
+
 } // namespace sotto

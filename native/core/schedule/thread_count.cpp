@@ -13,7 +13,7 @@ constexpr std::int64_t kGivenUp = kSecond / 2;
 constexpr double kFaster = 0.93;     // hysteresis: what is not clearly faster is not worth a change
 constexpr double kMuchFaster = 0.85; // than what suits the game best
 constexpr double kAsFast = 1.02;     // on the way back to that
-constexpr double kHopeless = 3;      // times as long: threads wait for a core that others have
+constexpr double kHopeless = 1.3;    // times as long: one such step is enough
 
 } // namespace
 

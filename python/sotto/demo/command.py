@@ -56,6 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace", metavar="FILE", help="write every slice of the engine's work into a JSON file for Perfetto"
     )
+    parser.add_argument(
+        "--record",
+        metavar="FILE",
+        help="write down what is decided, and what it follows from, for `sotto replay`",
+    )
     parser.add_argument("--headless", action="store_true", help="print lines as they are whole, draw nothing")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object at the end, and nothing else"
@@ -73,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     source = listen(_words(arguments.characters), keys=live) if arguments.talk else None
     view = _live() if live else Headless(quiet=arguments.json)
     record, kept = (Record(), TRACE) if files else (None, 0)
-    with Engine(mode=arguments.mode, target_tps=arguments.target_tps, trace=kept) as engine:
+    told = {"mode": arguments.mode, "target_tps": arguments.target_tps, "record": arguments.record}
+    with Engine(trace=kept, **told) as engine:
         with view:
             report = _evening(arguments, engine, view, source, record)
         if arguments.json:

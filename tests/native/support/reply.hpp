@@ -20,13 +20,4 @@ reply_in(sotto::RequestTable& table, sotto::Asked asked, std::int64_t now, sotto
     return std::make_shared<sotto::Reply>(slot, std::move(prompted));
 }
 
-// So many of an answer's tokens were made, and told to the host.
-inline void make_and_tell(sotto::Stream& stream, std::uint32_t made, std::uint32_t told, std::int64_t now) {
-    stream.told(made);
-    auto& pacer = stream.reply->lanes.answers[stream.index]->pacer;
-    for (auto n = pacer.told() + 1; n <= told; ++n) {
-        pacer.tell(n, now, now, 0);
-    }
-}
-
 } // namespace test

@@ -4,30 +4,34 @@
 #include "core/schedule/scheduler.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "support/game.hpp"
-#include "support/reply.hpp"
+#include "core/schedule/recorder.hpp"
+#include "platform/clock.hpp"
 
 namespace test {
 
-using sotto::ModelEntry;
+using sotto::ScheduledModel;
 using sotto::Scheduler;
 using sotto::Slice;
-using sotto::Stream;
+using Stream = sotto::ScheduledStream;
 
 constexpr std::int64_t kNow = 1'000'000'000;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSecond = 1000 * kMillisecond;
 constexpr sotto::Limits kLimits = {.time = 100 * kMillisecond};
 
-inline std::int32_t SOTTO_CALL go_on(void* /*context*/, float /*progress*/) {
-    return 0;
-}
+// What a model is like.
+struct Traits {
+    std::uint32_t streams = 4;
+    std::uint32_t step_tokens = 0;
+    bool batches = true;
+    bool parks = false;
+};
 
 // How a stream is wanted.
 struct Wish {
@@ -39,83 +43,95 @@ struct Wish {
 // The scheduler, and as much of an engine around it as it sees.
 class World {
 public:
-    World() : backend_(test::scripted()) {}
+    explicit World(sotto::Recorder* recorder = nullptr) : scheduler(recorder) {}
 
-    ModelEntry& model(const std::string& script) {
-        sotto_model_source source{};
-        source.struct_size = sizeof source;
-        source.path = test::str("a path");
-        source.options = test::str(script);
-        source.progress = go_on;
-        auto entry = std::make_unique<ModelEntry>(sotto::Asked{});
-        entry->model = std::make_unique<sotto::Model>(backend_, source);
-        entry->state = ModelEntry::State::ready;
-        entries_.push_back(std::move(entry));
-        return *entries_.back();
-    }
-
-    Stream& stream(ModelEntry& entry, std::uint32_t prompt, const Wish& wish = {}) {
-        sotto::Asked asked;
-        asked.op = SOTTO_OP_CHAT;
-        asked.target_tps = wish.tps;
-        asked.priority = wish.priority;
-        asked.deadline_ns = wish.deadline;
-        auto reply = test::reply_in(table_, std::move(asked), kNow);
-        streams_.push_back(std::make_unique<Stream>(std::move(reply), 0, entry, kNow));
-        prompts_[streams_.back().get()] = prompt;
-        scheduler.add(*streams_.back());
-        return *streams_.back();
-    }
-
-    // A stream that has been let in, and has worked through its prompt.
-    Stream& speaker(ModelEntry& entry, const Wish& wish = {}) {
-        auto& made = stream(entry, 1, wish);
-        ++entry.open_streams;
-        made.opened({.prompt_tokens = 1, .cached_tokens = 1, .stops = "", .result = ""}, kNow);
+    ScheduledModel& model(const Traits& traits = {}) {
+        models_.push_back(std::make_unique<ScheduledModel>());
+        auto& made = *models_.back();
+        made.number = models_.size();
+        made.traits.streams = traits.streams;
+        made.traits.step_tokens = traits.step_tokens;
+        made.traits.batches = traits.batches;
+        made.traits.parks = traits.parks;
         return made;
     }
 
+    Stream& stream(ScheduledModel& model, std::uint32_t prompt, const Wish& wish = {}) {
+        sotto::StreamTerms terms;
+        terms.number = streams_.size() + 1;
+        terms.priority = wish.priority;
+        terms.deadline = wish.deadline == 0 ? sotto::kNever : wish.deadline;
+        streams_.push_back(std::make_unique<Paced>(model, terms, wish.tps));
+        auto& made = streams_.back()->stream;
+        prompts_[&made] = prompt;
+        scheduler.add(made);
+        scheduler.look();
+        return made;
+    }
+
+    // A stream that has been let in, and has worked through its prompt.
+    Stream& speaker(ScheduledModel& model, const Wish& wish = {}) {
+        auto& made = stream(model, 1, wish);
+        ++model.open_streams;
+        made.opened(1, 1);
+        return made;
+    }
+
+    // So many of an answer's tokens were made, and told to the host.
+    void make_and_tell(Stream& stream, std::uint32_t made, std::uint32_t told, std::int64_t now) {
+        stream.told = made;
+        const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& one) {
+            return &one->stream == &stream;
+        });
+        auto& pacer = (*found)->pacer;
+        for (auto n = pacer.told() + 1; n <= told; ++n) {
+            pacer.tell(n, now, now, 0);
+        }
+        stream.look();
+    }
+
     // Steps take a millisecond for each token, whatever else.
-    static void know(ModelEntry& entry) {
-        entry.costs.prepare(1);
+    static void know(ScheduledModel& model) {
+        model.costs.prepare(1);
         for (std::uint32_t tokens = 1; tokens <= 256; tokens *= 2) {
             sotto::StepLoad prompt;
             prompt.add_prompt(tokens, 0);
             prompt.reach = 0;
-            entry.costs.learn(1, prompt, tokens * kMillisecond);
+            model.costs.learn(1, prompt, tokens * kMillisecond);
             sotto::StepLoad answers;
             answers.answers = tokens;
-            entry.costs.learn(1, answers, tokens * kMillisecond);
+            model.costs.learn(1, answers, tokens * kMillisecond);
         }
     }
 
     // Does what a slice says, as the engine would.
     Slice turn(std::int64_t now = kNow, const sotto::Limits& limits = kLimits) {
+        scheduler.look();
         auto slice = scheduler.next(now, limits);
         for (const auto& share : slice.shares) {
             Stream& stream = *share.stream;
             if (slice.parks != nullptr) {
                 slice.parks->state = Stream::State::parked;
-                --stream.entry.open_streams;
+                --stream.model.open_streams;
             }
             if (slice.kind == Slice::Kind::unpark) {
-                ++stream.entry.open_streams;
+                ++stream.model.open_streams;
                 stream.unparked(0);
                 continue;
             }
             if (slice.kind == Slice::Kind::open) {
-                ++stream.entry.open_streams;
-                stream.opened({.prompt_tokens = prompts_[&stream], .stops = "", .result = ""}, now);
+                ++stream.model.open_streams;
+                stream.opened(prompts_[&stream], 0);
                 continue;
             }
             const auto left = stream.remaining - std::min(share.tokens, stream.remaining);
             stream.stepped(left, left == 0, now);
             if (left == 0) {
-                stream.told(stream.counts().generated);
+                stream.told = stream.generated;
             }
         }
         if (!slice.shares.empty()) {
-            slice.entry().served_ns += std::max<std::int64_t>(slice.predicted, kMillisecond);
+            slice.model().served_ns += std::max<std::int64_t>(slice.predicted, kMillisecond);
         }
         return slice;
     }
@@ -123,16 +139,24 @@ public:
     void end(Stream& stream) {
         stream.state = Stream::State::over;
         scheduler.remove(stream);
-        --stream.entry.open_streams;
+        --stream.model.open_streams;
     }
 
     Scheduler scheduler;
 
 private:
-    sotto::Backend backend_;
-    sotto::RequestTable table_;
-    std::vector<std::unique_ptr<ModelEntry>> entries_;
-    std::vector<std::unique_ptr<Stream>> streams_;
+    struct Paced {
+        Paced(ScheduledModel& model, const sotto::StreamTerms& terms, float tps)
+            : rate(tps), pacer(rate, none), stream(model, terms, &pacer, kNow) {}
+
+        const std::atomic<float> none{0};
+        const std::atomic<float> rate;
+        sotto::Pacer pacer;
+        Stream stream;
+    };
+
+    std::vector<std::unique_ptr<ScheduledModel>> models_;
+    std::vector<std::unique_ptr<Paced>> streams_;
     std::map<const Stream*, std::uint32_t> prompts_;
 };
 

@@ -77,6 +77,12 @@ public:
         return opened_;
     }
 
+    // What the last stream was opened with.
+    std::string body() const {
+        const std::lock_guard lock(mutex_);
+        return body_;
+    }
+
     TappedBackend() : inner_(scripted()) {}
     TappedBackend(const TappedBackend&) = delete;
     TappedBackend& operator=(const TappedBackend&) = delete;
@@ -145,6 +151,7 @@ private:
         {
             const std::lock_guard lock(of(self).mutex_);
             of(self).opened_.push_back(desc->flags);
+            of(self).body_ = text_of(desc->body);
         }
         of(self).at(Point::open);
         return of(self).inner_.stream_open(nullptr, model, desc, stream, info, why);
@@ -182,6 +189,7 @@ private:
     int counts_[9] = {};
     std::vector<Step> steps_;
     std::vector<sotto_stream_flags> opened_;
+    std::string body_;
 };
 
 // A backend that stands still at a point while the gate is shut.

@@ -80,6 +80,7 @@ namespace Sotto.Interop
         public sotto_profiler* profiler;
         public uint flags;
         public uint max_requests;
+        public sotto_str record;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -418,6 +419,9 @@ namespace Sotto.Interop
         public const int SOTTO_OP_TEMPLATE = 6;
         public const int SOTTO_OP_SAVE = 7;
         public const int SOTTO_OP_RESTORE = 8;
+        public const int SOTTO_OP_OPEN_SESSION = 9;
+        public const int SOTTO_OP_CLOSE_SESSION = 10;
+        public const int SOTTO_OP_READ_SESSION = 11;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
         public const int SOTTO_PRIORITY_BACKGROUND = -1;
@@ -513,6 +517,9 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_read_trace(sotto_engine* engine, sotto_slice* slices, uint capacity, uint* count);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_replay(sotto_str path, sotto_str* json);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_stats(sotto_engine* engine, sotto_stats* stats);

@@ -1,0 +1,108 @@
+// What requests say of sessions, and how what was said is written down for the next turn.
+#include <string>
+#include <utility>
+
+#include "core/codec.hpp"
+#include "core/codec_checks.hpp"
+
+namespace sotto {
+namespace {
+
+using Ordered = nlohmann::ordered_json; // a schema's order is the order that answers have
+
+constexpr std::size_t kLongestId = 128;
+
+// The id of a session; empty where there is none.
+std::string read_id(const Fields& body, const char* key) {
+    const Json* id = body.find(key);
+    if (id == nullptr) {
+        return {};
+    }
+    const bool fits = id->is_string() && !id->get_ref<const std::string&>().empty() &&
+                      id->get_ref<const std::string&>().size() <= kLongestId;
+    if (!fits) {
+        body.refuse(key, *id, "a string of 1 to " + std::to_string(kLongestId) + " bytes");
+    }
+    return id->get<std::string>();
+}
+
+std::string text_of(const Ordered& value) {
+    return value.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+}
+
+// The messages of a body that was checked.
+std::vector<std::string> messages_of(const Ordered& body) {
+    std::vector<std::string> messages;
+    if (const auto found = body.find("messages"); found != body.end()) {
+        for (const auto& message : *found) { // none, where it is null
+            messages.push_back(text_of(message));
+        }
+    }
+    return messages;
+}
+
+} // namespace
+
+bool is_about_sessions(sotto_op op) noexcept {
+    return op == SOTTO_OP_OPEN_SESSION || op == SOTTO_OP_CLOSE_SESSION || op == SOTTO_OP_READ_SESSION;
+}
+
+InSession read_in_session(const Fields& body, std::string_view text) {
+    InSession found;
+    found.id = read_id(body, "session");
+    if (found.id.empty()) {
+        return found;
+    }
+    check_message_list(body, true);
+    found.continues = body.boolean("continue_final_message").value_or(false);
+    auto whole = Ordered::parse(text);
+    found.messages = messages_of(whole);
+    whole.erase("messages");
+    whole.erase("session");
+    found.rest = text_of(whole);
+    return found;
+}
+
+SessionAsked read_session_request(sotto_op op, std::string_view text) {
+    const Json object = parse_object(text, "the request");
+    const Fields body(object, "");
+    SessionAsked asked;
+    if (op != SOTTO_OP_READ_SESSION) {
+        body.require("session", "the id of a session");
+    }
+    asked.id = read_id(body, "session");
+    if (op != SOTTO_OP_OPEN_SESSION) {
+        return asked;
+    }
+    asked.model = read_model(body, false);
+    asked.from = read_id(body, "from");
+    const auto keep = body.integer("keep", 0, INT32_MAX);
+    if (keep && asked.from.empty()) {
+        body.refuse(
+            "keep", *body.find("keep"), "left out, or the session that is copied be named as \"from\""
+        );
+    }
+    asked.keep = keep ? static_cast<std::size_t>(*keep) : SIZE_MAX;
+    check_message_list(body, true);
+    asked.messages = messages_of(Ordered::parse(text));
+    return asked;
+}
+
+bool can_be_continued(std::string_view message) {
+    const auto read = Json::parse(message);
+    const auto content = read.find("content");
+    return read.value("role", "") == "assistant" && content != read.end() && content->is_string() &&
+           !read.contains("tool_calls");
+}
+
+std::string continued(std::string_view message, const Said& said) {
+    auto whole = Ordered::parse(message);
+    auto more = Ordered::parse(Writer::message(said));
+    whole["content"] = whole["content"].get<std::string>() + said.text;
+    if (const auto calls = more.find("tool_calls"); calls != more.end()) {
+        whole["tool_calls"] = std::move(*calls);
+    }
+    return text_of(whole);
+}
+
+} // namespace sotto

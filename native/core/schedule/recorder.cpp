@@ -1,0 +1,234 @@
+#include "core/schedule/recorder.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/attempt.hpp"
+#include "base/error.hpp"
+
+namespace sotto {
+namespace {
+
+const char* name_of(Slice::Kind kind) noexcept {
+    constexpr const char* kNames[] = {"nothing", "open", "unpark", "step"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
+
+// Of `now`, what differs from `before`.
+Json changes(const StreamFacts& before, const StreamFacts& now) {
+    Json all = Json::object();
+    const auto add = [&](const char* name, const auto& old_one, const auto& new_one) {
+        if (old_one != new_one) {
+            all[name] = new_one;
+        }
+    };
+    add("state", static_cast<int>(before.state), static_cast<int>(now.state));
+    add("busy", before.busy, now.busy);
+    add("prompt", before.prompt, now.prompt);
+    add("remaining", before.remaining, now.remaining);
+    add("generated", before.generated, now.generated);
+    add("told", before.told, now.told);
+    add("first", before.first, now.first);
+    add("served", before.served, now.served);
+    add("served_at", before.served_at, now.served_at);
+    add("pace_rate", before.pace.rate, now.pace.rate);
+    add("pace_told", before.pace.told, now.pace.told);
+    add("pace_next", before.pace.next, now.pace.next);
+    return all;
+}
+
+} // namespace
+
+Json to_json(const Slice& slice) {
+    Json shares = Json::array();
+    for (const auto& share : slice.shares) {
+        shares.push_back({share.stream->terms.number, share.tokens});
+    }
+    Json all = {{"does", name_of(slice.kind)}, {"shares", std::move(shares)}};
+    if (slice.kind == Slice::Kind::step) {
+        all["limit"] = slice.limit;
+        all["predicted"] = slice.predicted;
+    }
+    if (slice.parks != nullptr) {
+        all["parks"] = slice.parks->terms.number;
+    }
+    return all;
+}
+
+void Recorder::open(const std::string& path, const Json& engine) {
+    file_.open(std::filesystem::path(std::u8string(path.begin(), path.end())), std::ios::binary);
+    if (!file_.is_open()) {
+        const std::string why = std::strerror(errno);
+        throw Error(SOTTO_ERROR_ARGUMENT, "record is \"" + path + "\", which cannot be written: " + why);
+    }
+    write([&] { put(engine); });
+    flush();
+}
+
+void Recorder::put(const Json& line) {
+    if (!(file_ << to_text(line) << '\n')) {
+        throw Error(SOTTO_ERROR_STATE, "its file cannot be written any more; is there room?");
+    }
+}
+
+// Does what puts lines. One that is missing would make all after it wrong.
+template <typename Body>
+void Recorder::write(const Body& body) noexcept {
+    if (is_on()) {
+        attempt(body, [&](sotto_status, const char* why) {
+            file_.close();
+            log_.error("a recording of what the engine decides stops here:");
+            log_.error(why);
+        });
+    }
+}
+
+void Recorder::flush() noexcept {
+    if (is_on()) {
+        attempt([&] { file_.flush(); }, [](sotto_status, const char*) {}); // the next line finds out
+    }
+}
+
+void Recorder::model(const ScheduledModel& model, std::string_view id) noexcept {
+    write([&] {
+        const auto& traits = model.traits;
+        put({
+            {"is", "model"},
+            {"model", model.number},
+            {"id", id},
+            {"streams", traits.streams},
+            {"step_tokens", traits.step_tokens},
+            {"step_least", traits.step_least},
+            {"batches", traits.batches},
+            {"parks", traits.parks},
+        });
+    });
+}
+
+void Recorder::request(const ScheduledStream& stream, sotto_op op, std::string_view body) noexcept {
+    write([&] { put({{"is", "request"}, {"stream", stream.terms.number}, {"op", op}, {"body", body}}); });
+}
+
+void Recorder::step(const ScheduledModel& model, const ScheduledModel::Step& step) noexcept {
+    write([&] {
+        put({
+            {"is", "step"},
+            {"model", model.number},
+            {"threads", step.threads},
+            {"prompt", step.load.prompt},
+            {"answers", step.load.answers},
+            {"reach", step.load.reach},
+            {"took", step.took},
+            {"ended", step.ended},
+            {"gave_up", step.gave_up},
+        });
+    });
+}
+
+void Recorder::frame(const Frame& frame, double share) noexcept {
+    write([&] {
+        put({
+            {"is", "frame"},
+            {"begin", frame.begin},
+            {"end", frame.end},
+            {"period", frame.period},
+            {"missed", frame.missed},
+            {"share", share},
+        });
+    });
+}
+
+void Recorder::threads(
+    const ScheduledModel& model, std::uint32_t most, std::uint32_t start, std::int64_t now
+) noexcept {
+    write([&] {
+        put({
+            {"is", "threads"},
+            {"model", model.number},
+            {"most", most},
+            {"start", start},
+            {"at", now},
+            {"threads", model.thread_count.now()},
+        });
+    });
+}
+
+void Recorder::rest(double share, std::int64_t took, std::int64_t rest) noexcept {
+    write([&] { put({{"is", "rest"}, {"share", share}, {"took", took}, {"rest", rest}}); });
+}
+
+void Recorder::added(const ScheduledStream& stream) noexcept {
+    write([&] {
+        facts(stream.model);
+        const auto& terms = stream.terms;
+        put({
+            {"is", "stream"},
+            {"stream", terms.number},
+            {"model", stream.model.number},
+            {"priority", terms.priority},
+            {"deadline", terms.deadline},
+            {"at_once", terms.at_once},
+            {"saves", terms.saves},
+        });
+    });
+}
+
+void Recorder::removed(const ScheduledStream& stream) noexcept {
+    write([&] {
+        streams_.erase(stream.terms.number);
+        put({{"is", "gone"}, {"stream", stream.terms.number}});
+    });
+}
+
+void Recorder::facts(const std::vector<ScheduledStream*>& streams) noexcept {
+    write([&] {
+        for (const ScheduledStream* stream : streams) {
+            facts(stream->model);
+            facts(*stream);
+        }
+    });
+}
+
+void Recorder::facts(const ScheduledModel& model) {
+    const ModelFacts now = {model.open_streams, model.served_ns};
+    if (auto& before = models_[model.number]; before != now) {
+        before = now;
+        put({
+            {"is", "facts"},
+            {"model", model.number},
+            {"open_streams", now.open_streams},
+            {"served_ns", now.served_ns},
+        });
+    }
+}
+
+void Recorder::facts(const ScheduledStream& stream) {
+    auto& before = streams_[stream.terms.number];
+    if (before == stream) {
+        return;
+    }
+    auto all = changes(before, stream);
+    before = stream;
+    all["is"] = "facts";
+    all["stream"] = stream.terms.number;
+    put(all);
+}
+
+void Recorder::next(std::int64_t now, const Limits& limits, const Slice& slice) noexcept {
+    write([&] {
+        put(
+            {{"is", "next"},
+             {"at", now},
+             {"time", limits.time},
+             {"apart", limits.apart},
+             {"slice", to_json(slice)}}
+        );
+    });
+}
+
+void Recorder::ahead(std::int64_t now, bool goes_on) noexcept {
+    write([&] { put({{"is", "ahead"}, {"at", now}, {"goes_on", goes_on}}); });
+}
+
+} // namespace sotto

@@ -1,0 +1,77 @@
+// Writes down what decisions follow from, and the decisions, so that they can be taken again: see replay.hpp.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.hpp"
+#include "core/frame.hpp"
+#include "core/schedule/scheduler.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+
+// One JSON object a line. What an object is stands in "is"; times are nanoseconds on the engine's clock.
+//
+//     engine   the first line: which library, and how the engine was set up
+//     model    a model is ready            stream   somebody is to be answered; gone: is not any more
+//     request  what was asked for          facts    what has changed of a model or stream since it was told
+//     last step     what a step took            frame    a frame of the game's, and the share after it
+//     threads  how many a job is given     rest     how long models rest after a step
+//     next     what is done next           ahead    whether the step under way is followed by another like it
+//
+// The control thread's alone. Where a line cannot be written, that is logged and nothing more is.
+class Recorder {
+public:
+    explicit Recorder(const Log& log) : log_(log) {}
+
+    // Begins. Throws Error(SOTTO_ERROR_ARGUMENT) where the file cannot be written.
+    void open(const std::string& path, const Json& engine);
+    bool is_on() const noexcept { return file_.is_open(); }
+
+    void model(const ScheduledModel& model, std::string_view id) noexcept;
+    void request(const ScheduledStream& stream, sotto_op op, std::string_view body) noexcept;
+    void step(const ScheduledModel& model, const ScheduledModel::Step& step) noexcept;
+    void frame(const Frame& frame, double share) noexcept;
+    void
+    threads(const ScheduledModel& model, std::uint32_t most, std::uint32_t start, std::int64_t now) noexcept;
+    void rest(double share, std::int64_t took, std::int64_t rest) noexcept;
+
+    // The scheduler tells:
+    void added(const ScheduledStream& stream) noexcept;
+    void removed(const ScheduledStream& stream) noexcept;
+    void facts(const std::vector<ScheduledStream*>& streams) noexcept;
+    void next(std::int64_t now, const Limits& limits, const Slice& slice) noexcept;
+    void ahead(std::int64_t now, bool goes_on) noexcept;
+
+    // So that what was written survives a crash.
+    void flush() noexcept;
+
+private:
+    struct ModelFacts {
+        std::uint32_t open_streams = 0;
+        std::int64_t served_ns = 0;
+
+        bool operator==(const ModelFacts&) const = default;
+    };
+
+    template <typename Body>
+    void write(const Body& body) noexcept;
+    void put(const Json& line);
+    void facts(const ScheduledModel& model);
+    void facts(const ScheduledStream& stream);
+
+    const Log& log_;
+    std::ofstream file_;
+    std::map<std::uint64_t, ModelFacts> models_; // as they were told last
+    std::map<std::uint64_t, StreamFacts> streams_;
+};
+
+// A decision, as it is written down and compared.
+Json to_json(const Slice& slice);
+
+} // namespace sotto

@@ -1,0 +1,303 @@
+#include "core/schedule/replay.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "core/schedule/recorder.hpp"
+#include "core/schedule/scheduler.hpp"
+#include "core/schedule/share.hpp"
+
+namespace sotto {
+namespace {
+
+constexpr std::uint32_t kMostThreads = 4096;
+constexpr std::uint32_t kMostTokens = UINT32_MAX / 4;
+
+// A line's fields, each of which must be there.
+class Line {
+public:
+    Line(const Json& object, std::size_t number) : fields_(object, "line " + std::to_string(number)) {}
+
+    const Json* find(const char* key) const { return fields_.find(key); }
+    std::int64_t
+    number(const char* key, std::int64_t least = INT64_MIN, std::int64_t most = INT64_MAX) const {
+        fields_.require(key, "a whole number");
+        return *fields_.integer(key, least, most);
+    }
+    std::uint32_t count(const char* key, std::uint32_t most = kMostTokens) const {
+        return static_cast<std::uint32_t>(number(key, 0, most));
+    }
+    std::uint64_t name(const char* key) const { return static_cast<std::uint64_t>(number(key, 0)); }
+    double real(const char* key) const {
+        constexpr double kMost = 1e18;
+        fields_.require(key, "a number");
+        return *fields_.number(key, -kMost, kMost);
+    }
+    bool truth(const char* key) const {
+        fields_.require(key, "true or false");
+        return *fields_.boolean(key);
+    }
+    std::string text(const char* key) const {
+        const Json& value = fields_.require(key, "a string");
+        if (!value.is_string()) {
+            fields_.refuse(key, value, "a string");
+        }
+        return value.get<std::string>();
+    }
+    // As `read` has it where the field is there.
+    template <typename Value, typename Read>
+    void update(const char* key, Value& value, Read read) const {
+        if (find(key) != nullptr) {
+            value = static_cast<Value>((this->*read)(key));
+        }
+    }
+    [[noreturn]] void refuse(const char* key, const std::string& what) const {
+        fields_.refuse(key, *find(key), what);
+    }
+
+private:
+    Fields fields_;
+};
+
+class Replay {
+public:
+    void take(const Json& object, std::size_t number) {
+        const Line line(object, number);
+        const auto is = line.text("is");
+        line_ = number;
+        if (number == 1 && is != "engine") {
+            line.refuse("is", "\"engine\", as in the first line of every recording");
+        }
+        const auto found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) {
+            return is == kind.name;
+        });
+        if (found != std::end(kKinds)) { // a later version may tell more
+            (this->*found->take)(line);
+        }
+    }
+
+    Json report() const {
+        return {
+            {"version", version_},
+            {"decisions", decisions_},
+            {"same", decisions_ - differences_},
+            {"streams", streams_told_},
+            {"models", models_.size()},
+            {"frames", frames_},
+            {"seconds", static_cast<double>(last_ - first_) / 1e9},
+            {"first_difference", difference_},
+        };
+    }
+
+private:
+    struct Kind {
+        const char* name;
+        void (Replay::*take)(const Line&);
+    };
+    static const Kind kKinds[11];
+
+    void engine(const Line& line) { version_ = line.text("version"); }
+
+    void model(const Line& line) {
+        auto made = std::make_unique<ScheduledModel>();
+        made->number = line.name("model");
+        made->traits = {
+            .streams = line.count("streams"),
+            .step_tokens = line.count("step_tokens"),
+            .step_least = line.count("step_least"),
+            .batches = line.truth("batches"),
+            .parks = line.truth("parks"),
+        };
+        if (!models_.emplace(made->number, std::move(made)).second) {
+            line.refuse("model", "a new number");
+        }
+    }
+
+    void stream(const Line& line) {
+        const StreamTerms terms = {
+            .number = line.name("stream"),
+            .priority = static_cast<sotto_priority>(
+                line.number("priority", SOTTO_PRIORITY_BACKGROUND, SOTTO_PRIORITY_FOREGROUND)
+            ),
+            .deadline = line.number("deadline", 0),
+            .at_once = line.truth("at_once"),
+            .saves = line.truth("saves"),
+        };
+        auto made = std::make_unique<ScheduledStream>(model_of(line), terms, nullptr, 0);
+        const auto [place, fresh] = streams_.emplace(terms.number, std::move(made));
+        if (!fresh) {
+            line.refuse("stream", "a new number");
+        }
+        scheduler_.add(*place->second);
+        ++streams_told_;
+    }
+
+    void gone(const Line& line) {
+        scheduler_.remove(stream_of(line));
+        streams_.erase(line.name("stream"));
+    }
+
+    void facts(const Line& line) {
+        if (line.find("model") != nullptr) {
+            auto& model = model_of(line);
+            model.open_streams = line.count("open_streams");
+            model.served_ns = line.number("served_ns", 0);
+            return;
+        }
+        auto& stream = stream_of(line);
+        if (line.find("state") != nullptr) {
+            stream.state =
+                static_cast<StreamState>(line.number("state", 0, static_cast<int>(StreamState::over)));
+        }
+        line.update("busy", stream.busy, &Line::truth);
+        const auto count = [&](const char* key, std::uint32_t& value) {
+            value = line.find(key) != nullptr ? line.count(key) : value;
+        };
+        count("prompt", stream.prompt);
+        count("remaining", stream.remaining);
+        count("generated", stream.generated);
+        count("told", stream.told);
+        count("pace_told", stream.pace.told);
+        const auto time = [&](const char* key, std::int64_t& value) {
+            value = line.find(key) != nullptr ? line.number(key) : value;
+        };
+        time("first", stream.first);
+        time("served_at", stream.served_at);
+        time("pace_next", stream.pace.next);
+        line.update("served", stream.served, &Line::name);
+        line.update("pace_rate", stream.pace.rate, &Line::real);
+    }
+
+    void step(const Line& line) {
+        ScheduledModel::Step step;
+        step.threads = line.count("threads", kMostThreads);
+        step.load = {line.count("prompt"), line.count("answers"), line.real("reach")};
+        step.took = line.number("took");
+        step.ended = line.number("ended");
+        step.gave_up = line.truth("gave_up");
+        auto& model = model_of(line);
+        model.costs.prepare(step.threads);
+        model.learn(step);
+    }
+
+    void frame(const Line& line) {
+        Frame frame;
+        frame.missed = line.truth("missed");
+        share_.frame(frame);
+        ++frames_;
+        compare("share", line.real("share"), share_.now());
+    }
+
+    void threads(const Line& line) {
+        auto& count = model_of(line).thread_count;
+        count.set_range(
+            line.count("most", kMostThreads), line.count("start", kMostThreads), line.number("at")
+        );
+        compare("threads", line.count("threads", kMostThreads), count.now());
+    }
+
+    void rest(const Line& line) {
+        compare("rest", line.number("rest"), rest_of(line.real("share"), line.number("took")));
+    }
+
+    void next(const Line& line) {
+        const Limits limits = {.time = line.number("time", 0), .apart = line.truth("apart")};
+        const auto now = line.number("at");
+        note(now);
+        const Json* recorded = line.find("slice");
+        compare("slice", recorded == nullptr ? Json() : *recorded, to_json(scheduler_.next(now, limits)));
+    }
+
+    void ahead(const Line& line) {
+        const auto now = line.number("at");
+        note(now);
+        compare("goes_on", line.truth("goes_on"), scheduler_.goes_on(now));
+    }
+
+    ScheduledModel& model_of(const Line& line) {
+        const auto found = models_.find(line.name("model"));
+        if (found == models_.end()) {
+            line.refuse("model", "one that came before");
+        }
+        return *found->second;
+    }
+
+    ScheduledStream& stream_of(const Line& line) {
+        const auto found = streams_.find(line.name("stream"));
+        if (found == streams_.end()) {
+            line.refuse("stream", "one that came before, and is not gone");
+        }
+        return *found->second;
+    }
+
+    void note(std::int64_t now) {
+        first_ = first_ == 0 ? now : first_;
+        last_ = now;
+    }
+
+    void compare(const char* what, const Json& recorded, const Json& replayed) {
+        ++decisions_;
+        if (recorded == replayed) {
+            return;
+        }
+        if (++differences_ == 1) {
+            difference_ = {{"line", line_}, {"what", what}, {"recorded", recorded}, {"replayed", replayed}};
+        }
+    }
+
+    Scheduler scheduler_;
+    Share share_;
+    std::map<std::uint64_t, std::unique_ptr<ScheduledModel>> models_;
+    std::map<std::uint64_t, std::unique_ptr<ScheduledStream>> streams_;
+    std::string version_;
+    std::size_t line_ = 0;
+    std::uint64_t decisions_ = 0;
+    std::uint64_t differences_ = 0;
+    std::uint64_t streams_told_ = 0;
+    std::uint64_t frames_ = 0;
+    std::int64_t first_ = 0;
+    std::int64_t last_ = 0;
+    Json difference_;
+};
+
+const Replay::Kind Replay::kKinds[11] = {
+    {"engine", &Replay::engine},
+    {"model", &Replay::model},
+    {"stream", &Replay::stream},
+    {"gone", &Replay::gone},
+    {"facts", &Replay::facts},
+    {"step", &Replay::step},
+    {"frame", &Replay::frame},
+    {"threads", &Replay::threads},
+    {"next", &Replay::next},
+    {"ahead", &Replay::ahead},
+    {"rest", &Replay::rest},
+};
+
+} // namespace
+
+std::string replay(const std::string& path) {
+    std::ifstream file(std::filesystem::path(std::u8string(path.begin(), path.end())), std::ios::binary);
+    if (!file.is_open()) {
+        throw Error(SOTTO_ERROR_NOT_FOUND, "path is \"" + path + "\", where no file can be read");
+    }
+    Replay replay;
+    std::size_t number = 0;
+    for (std::string line; std::getline(file, line);) {
+        ++number;
+        replay.take(parse_object(line, "line " + std::to_string(number)), number);
+    }
+    if (number == 0) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "path is \"" + path + "\", which is empty and no recording");
+    }
+    auto report = replay.report();
+    report["file"] = path;
+    return to_text(report);
+}
+
+} // namespace sotto

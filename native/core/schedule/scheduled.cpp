@@ -1,0 +1,85 @@
+#include "core/schedule/scheduled.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace sotto {
+
+void ScheduledModel::learn(const Step& step) noexcept {
+    if (step.gave_up) {
+        thread_count.gave_up(step.ended);
+        return;
+    }
+    const auto usual = costs.predict(thread_count.settled(), step.load);
+    thread_count.stepped(step.threads, step.took, usual, step.ended);
+    costs.learn(step.threads, step.load, step.took);
+}
+
+void ScheduledStream::opened(std::uint32_t tokens, std::uint32_t remembered) noexcept {
+    prompt = tokens;
+    unparked(tokens - std::min(remembered, tokens));
+}
+
+void ScheduledStream::unparked(std::uint32_t left) noexcept {
+    remaining = left;
+    state = remaining > 0 ? State::prompting : State::speaking;
+}
+
+void ScheduledStream::stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept {
+    unparked(left);
+    if (spoke && generated++ == 0) {
+        first = now;
+    }
+}
+
+void ScheduledStream::look() noexcept {
+    if (pacer_ != nullptr) {
+        pace = {pacer_->rate(), pacer_->told(), pacer_->next()};
+    }
+}
+
+std::uint32_t ScheduledStream::context() const noexcept {
+    const auto all = prompt + generated;
+    return all - std::min(all, remaining);
+}
+
+int ScheduledStream::urgency(std::int64_t now) const noexcept {
+    constexpr std::int64_t kLong = 3'000'000'000;
+    constexpr std::int64_t kVeryLong = 10'000'000'000;
+    const auto waited = now - served_at;
+    const int risen = terms.priority + (waited > kLong ? 1 : 0) + (waited > kVeryLong ? 1 : 0);
+    return std::min<int>(risen, SOTTO_PRIORITY_FOREGROUND);
+}
+
+// A quarter of a second: enough for what comes between, and little to throw away.
+std::uint32_t ScheduledStream::most_ahead() const noexcept {
+    constexpr double kSeconds = 0.25;
+    constexpr double kLeast = 2;
+    constexpr double kMost = 16;
+    return static_cast<std::uint32_t>(std::clamp(std::ceil(pace.rate * kSeconds), kLeast, kMost));
+}
+
+// When token `n` is due, by the schedule: whoever takes none, or none yet, does not stop it.
+std::int64_t ScheduledStream::moment_of(std::uint32_t n) const noexcept {
+    if (n <= pace.told) {
+        return INT64_MIN;
+    }
+    const auto [from, begin] = pace.told == 0 ? std::pair(1U, first) : std::pair(pace.told + 1, pace.next);
+    return begin + Pacer::duration(n - from, pace.rate);
+}
+
+bool ScheduledStream::may_speak(std::int64_t now) const noexcept {
+    return !is_paced() || told < most_ahead() || moment_of(told - most_ahead() + 1) <= now;
+}
+
+std::int64_t ScheduledStream::due(std::int64_t now) const noexcept {
+    const auto enough = most_ahead() / 2;
+    return !is_paced() || told <= enough ? now : std::max(now, moment_of(told - enough));
+}
+
+std::int64_t ScheduledStream::dry(std::int64_t now) const noexcept {
+    return std::max(now, moment_of(told));
+}
+
+} // namespace sotto

@@ -1,0 +1,221 @@
+#include "core/sessions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+namespace {
+
+// `text` as a JSON string.
+std::string as_json(const std::string& text) {
+    return to_text(Json(text));
+}
+
+void append(std::string& list, const Message& message, std::size_t i) {
+    list += i == 0 ? "" : ",";
+    list += *message;
+}
+
+std::string list_of(const std::vector<Message>& messages) {
+    std::string list = "[";
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        append(list, messages[i], i);
+    }
+    return list + "]";
+}
+
+// `messages` is JSON: all of them, or how many there are.
+std::string told(const std::string& id, const Talk& talk, const std::string& messages) {
+    std::string text = R"({"object":"session","session":)" + as_json(id);
+    if (!talk.model.empty()) {
+        text += R"(,"model":)" + as_json(talk.model);
+    }
+    return text + R"(,"messages":)" + messages + "}";
+}
+
+std::string told_in_short(const std::string& id, const Talk& talk) {
+    return told(id, talk, std::to_string(talk.messages.size()));
+}
+
+void add(std::vector<Message>& messages, std::vector<std::string> more) {
+    messages.reserve(messages.size() + more.size());
+    for (auto& message : more) {
+        messages.push_back(std::make_shared<const std::string>(std::move(message)));
+    }
+}
+
+void check_can_begin(const Session& session, const Prompted& prompted) {
+    const auto& asked = prompted.session;
+    const auto name = "session " + as_json(asked.id);
+    if (prompted.model.empty() && session.talk.model.empty()) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "model is missing, and " + name + " has none; it must be a loaded model's id"
+        );
+    }
+    if (asked.messages.empty() && session.talk.messages.empty()) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT, "messages is missing, and " + name + " has none; there must be one"
+        );
+    }
+    const auto& last = asked.messages.empty() ? *session.talk.messages.back() : asked.messages.back();
+    if (asked.continues && !can_be_continued(last)) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "continue_final_message is true; the last message in " + name +
+                " must be the assistant's, its content a string, without tool_calls"
+        );
+    }
+}
+
+} // namespace
+
+Turn::Turn(std::shared_ptr<Session> session, sotto_request request, std::string model, InSession asked)
+    : session_(std::move(session)), model_(std::move(model)), continues_(asked.continues) {
+    add(asked_, std::move(asked.messages));
+    session_->answers = request; // nothing throws any more
+}
+
+Turn::~Turn() {
+    if (!remembered_) {
+        forget();
+    }
+}
+
+void Turn::remember(const Said& said) {
+    if (session_ == nullptr) {
+        return;
+    }
+    auto after = session_->talk;
+    if (after.model.empty()) {
+        after.model = model_;
+    }
+    auto& messages = after.messages;
+    messages.insert(messages.end(), asked_.begin(), asked_.end());
+    if (continues_) {
+        messages.back() = std::make_shared<const std::string>(continued(*messages.back(), said));
+    } else {
+        messages.push_back(std::make_shared<const std::string>(Writer::message(said)));
+    }
+    before_ = std::exchange(session_->talk, std::move(after));
+    session_->answers = 0;
+    remembered_ = true;
+}
+
+void Turn::forget() noexcept {
+    if (session_ == nullptr) {
+        return;
+    }
+    if (remembered_) {
+        std::swap(session_->talk, before_);
+    }
+    session_->answers = 0;
+    session_.reset();
+}
+
+std::string Sessions::answer(sotto_op op, std::string_view body) {
+    const auto asked = read_session_request(op, body);
+    if (op == SOTTO_OP_OPEN_SESSION) {
+        return open(asked);
+    }
+    if (op == SOTTO_OP_CLOSE_SESSION) {
+        close(asked.id);
+        return {};
+    }
+    return asked.id.empty() ? list() : read(asked.id);
+}
+
+std::string Sessions::open(const SessionAsked& asked) {
+    if (open_.contains(asked.id)) {
+        throw Error(
+            SOTTO_ERROR_STATE,
+            "session " + as_json(asked.id) + " is open; close it first, or choose another id"
+        );
+    }
+    if (open_.size() >= most_) {
+        throw Error(
+            SOTTO_ERROR_BUSY, std::to_string(most_) + " sessions are open, as many as may be; close one first"
+        );
+    }
+    const auto session = std::make_shared<Session>();
+    auto& talk = session->talk;
+    if (!asked.from.empty()) {
+        const auto& from = find(asked.from)->talk;
+        const auto kept = static_cast<std::ptrdiff_t>(std::min(asked.keep, from.messages.size()));
+        talk.model = from.model;
+        talk.messages.assign(from.messages.begin(), from.messages.begin() + kept);
+    }
+    if (!asked.model.empty()) {
+        talk.model = asked.model;
+    }
+    add(talk.messages, asked.messages);
+    auto response = told_in_short(asked.id, talk);
+    open_.emplace(asked.id, session);
+    return response;
+}
+
+// A chat under way in it goes on, and is remembered by nobody.
+void Sessions::close(const std::string& id) {
+    find(id);
+    open_.erase(id);
+}
+
+std::string Sessions::read(const std::string& id) const {
+    const auto& talk = find(id)->talk;
+    return told(id, talk, list_of(talk.messages));
+}
+
+std::string Sessions::list() const {
+    std::string list = R"({"object":"list","data":[)";
+    for (const auto& [id, session] : open_) {
+        list += list.ends_with('[') ? "" : ",";
+        list += told_in_short(id, session->talk);
+    }
+    return list + "]}";
+}
+
+const std::shared_ptr<Session>& Sessions::find(const std::string& id) const {
+    const auto found = open_.find(id);
+    if (found == open_.end()) {
+        throw Error(SOTTO_ERROR_NOT_FOUND, "no session is open as " + as_json(id) + "; open it first");
+    }
+    return found->second;
+}
+
+Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, std::string& body) {
+    auto& asked = prompted.session;
+    if (asked.id.empty()) {
+        return {};
+    }
+    const auto& session = find(asked.id);
+    const bool chat = op == SOTTO_OP_CHAT;
+    if (chat && session->answers != 0) {
+        throw Error(
+            SOTTO_ERROR_BUSY,
+            "session " + as_json(asked.id) + " answers request " + std::to_string(session->answers) +
+                "; wait for the SOTTO_EVENT_DONE of that one, or ask a fork"
+        );
+    }
+    check_can_begin(*session, prompted);
+    if (prompted.model.empty()) {
+        prompted.model = session->talk.model;
+    }
+    std::string whole = R"({"messages":[)";
+    std::size_t count = 0;
+    for (const auto& message : session->talk.messages) {
+        append(whole, message, count++);
+    }
+    for (const auto& message : asked.messages) {
+        whole += count++ == 0 ? "" : ",";
+        whole += message;
+    }
+    whole += asked.rest == "{}" ? "]" : "],";
+    whole.append(asked.rest, 1); // without its opening brace
+    body = std::move(whole);
+    return chat ? Turn(session, request, prompted.model, std::move(asked)) : Turn();
+}
+
+} // namespace sotto

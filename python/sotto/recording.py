@@ -1,0 +1,44 @@
+"""What an engine decided, taken again."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from ._call import check, new, text, utf8
+from ._lib import lib
+from ._values import string
+
+
+class Replay(NamedTuple):
+    """What came of taking a recording's decisions again.
+
+    Of `decisions` (what each slice was for and how much it did, on how many threads, how long models rested,
+    the share of the time they had) so many came out the `same`. `first_difference` is None, or the first that
+    did not: its `line` in the recording, `what` it was, and what was `recorded` and `replayed`.
+
+    The recording is of `streams` answers by `models` models, beside `frames` frames of a game, from its first
+    decision to its last in `seconds`; `version` of Sotto wrote it.
+    """
+
+    file: str
+    version: str
+    decisions: int
+    same: int
+    first_difference: dict[str, Any] | None
+    streams: int
+    models: int
+    frames: int
+    seconds: float
+
+
+def replay(path: str | os.PathLike[str]) -> Replay:
+    """Takes the decisions of a recording again, see `Engine(record=)`. Needs no model, and hardly any time.
+
+    Raises `ArgumentError` that names the line where it is no recording, `SottoError` where there is no file.
+    """
+    import json
+
+    out, name = new("sotto_str *"), utf8("path", string("path", os.path.expanduser(os.fspath(path))))
+    check(lib.sotto_replay(name[0], out))
+    return Replay(**json.loads(text(out[0])))

@@ -1,0 +1,142 @@
+"""Conversations that the engine keeps, so that a request says only what is new."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._values import string, whole
+from .errors import NOT_FOUND, SottoError
+from .stream import TokenStream
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .engine import Engine
+    from .terms import Terms
+
+Message = Mapping[str, Any]  # in the OpenAI schema
+Said = str | Message | Iterable[Message] | None  # what is said: a text, a message, several; None: nothing
+
+_MOST_KEPT = (1 << 31) - 1
+
+
+class Session:
+    """A conversation that its engine keeps under an id. `Engine.session()` opens one, `fork()` another.
+
+    A turn is remembered once its answer is whole: one that is cut off or fails leaves the session as it was.
+    A session answers one chat at a time. It lasts until it is closed, or its engine is; `Session(engine,
+    session_id)` is one that is open already. Any request may go on with one: `{"session": "mara", ...}`.
+
+    >>> with engine.session("mara", "You are Mara, who keeps the inn.", model="sotto/house") as mara:
+    ...     print(mara.say("Is there a room?"))
+    ...     print(mara.say("And what does it cost?"))
+    """
+
+    def __init__(self, engine: Engine, session_id: str) -> None:
+        self._engine = engine
+        self.id = string("session_id", session_id)
+
+    def __repr__(self) -> str:
+        return f"<sotto.Session {self.id!r}>"
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def chat(
+        self, said: Said = None, request: Mapping[str, Any] | None = None, **terms: Unpack[Terms]
+    ) -> TokenStream:
+        """Answers what is said, chunk by chunk. `request` holds further fields: `max_tokens`, `tools` ..."""
+        return self._engine.llm_chat_completion_stream(self._body(said, request), **terms)
+
+    def say(self, said: Said = None, request: Mapping[str, Any] | None = None, **terms: Unpack[Terms]) -> str:
+        """Waits for the answer to what is said, and returns its text."""
+        return text_of(self._engine.llm_chat_completion(self._body(said, request), **terms))
+
+    def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
+        """Another session that begins as a copy of this one, or of its first `keep` messages."""
+        body = fork_body(self.id, session_id, keep)
+        self._engine._ask("open_session", body, {}).finish()
+        return Session(self._engine, body["session"])
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """All that was said: what `Engine.session()` takes."""
+        return messages_of(self._engine._ask("read_session", {"session": self.id}, {}).finish().json)
+
+    def close(self) -> None:
+        """Forgets it. A second call does nothing."""
+        if self._engine._handle.closed:
+            return
+        try:
+            self._engine._ask("close_session", {"session": self.id}, {}).finish()
+        except SottoError as error:
+            if error.status != NOT_FOUND:
+                raise
+
+    def _body(self, said: Said, request: Mapping[str, Any] | None) -> dict[str, Any]:
+        return turn_body(self.id, said, request)
+
+
+# What requests about sessions say, and what comes of them: for both faces of the engine.
+
+
+def open_body(session_id: str | None, said: Said, model: str | None) -> dict[str, Any]:
+    """A new session's."""
+    body: dict[str, Any] = {"session": _id(session_id), "messages": _messages("messages", said, "system")}
+    return body if model is None else {**body, "model": string("model", model)}
+
+
+def fork_body(origin: str, session_id: str | None, keep: int | None) -> dict[str, Any]:
+    """A fork's."""
+    body: dict[str, Any] = {"session": _id(session_id), "from": origin}
+    return body if keep is None else {**body, "keep": whole("keep", keep, _MOST_KEPT)}
+
+
+def turn_body(session_id: str, said: Said, request: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A turn's."""
+    if request is not None and not isinstance(request, Mapping):
+        raise TypeError(f"request is a {type(request).__name__}; it must be a mapping of further fields")
+    return {**(request or {}), "session": session_id, "messages": _messages("said", said, "user")}
+
+
+def text_of(response: str) -> str:
+    """What a chat completion says."""
+    import json
+
+    return json.loads(response)["choices"][0]["message"]["content"] or ""
+
+
+def messages_of(session: str) -> list[dict[str, Any]]:
+    """What was said in a session that was read."""
+    import json
+
+    found: list[dict[str, Any]] = json.loads(session)["messages"]
+    return found
+
+
+def sizes_of(sessions: str) -> dict[str, int]:
+    """How many messages each session holds, of a list of them."""
+    import json
+
+    return {one["session"]: one["messages"] for one in json.loads(sessions)["data"]}
+
+
+def _id(given: str | None) -> str:
+    return f"session-{os.urandom(8).hex()}" if given is None else string("session_id", given)
+
+
+def _messages(name: str, said: Said, role: str) -> list[Message]:
+    if said is None:
+        return []
+    if isinstance(said, str):
+        return [{"role": role, "content": said}]
+    if isinstance(said, Mapping):
+        return [said]
+    if isinstance(said, Iterable):
+        return list(said)
+    raise TypeError(f"{name} is a {type(said).__name__}; it must be a str, a message or messages")

@@ -1,0 +1,42 @@
+// Sessions, through the Unity runtime's class.
+using System;
+using Sotto;
+using Sotto.Interop;
+
+static partial class Program
+{
+    static void Sessions(string modules)
+    {
+        const string sheet = @"[{""role"": ""system"", ""content"": ""You keep the inn.""}]";
+        var engine = new SottoEngine(SottoMode.PrioritizeCompute, moduleDir: modules);
+        engine.WaitDone(engine.LoadModel("npc", options: "{}", flags: SottoFlags.Private));
+        var odd = "Wirtin \"夜\"\\ \u0001\n🏰"; // all that JSON has to escape
+        var mara = SottoSession.Open(engine, odd, sheet, "npc", user: 7);
+        var spoken = Drain(engine, mara.Say("one \"two\"\tthree", user: 9)); // at once
+        Expect(spoken[0].Request == mara.Opening && spoken[0].IsDone && spoken[0].User == 7, "it opens first");
+        Expect(Said(spoken) == "one \"two\" three", $"it answers: {Said(spoken)}");
+        Func<SottoSession, string> read =
+            session => engine.WaitDone(session.Read(flags: SottoFlags.Private)).Json;
+        using (var fork = mara.Fork("fork"))
+        using (var early = mara.Fork("early", keep: 1))
+        {
+            Drain(engine, fork.Say("four", @", ""max_tokens"": 1"));
+            Expect(read(fork).Contains("three") && read(fork).Contains("four"), read(fork));
+            Expect(!read(early).Contains("three") && read(early).Contains("inn"), read(early));
+            Expect(read(mara).Contains("three") && !read(mara).Contains("four"), read(mara));
+        }
+        const int notFound = Native.SOTTO_ERROR_NOT_FOUND;
+        Throws(notFound, "a session that was closed", () => read(new SottoSession(engine, "fork")));
+        var taken = engine.Submit(SottoOp.OpenSession, @"{""session"": ""inn""}", flags: SottoFlags.Private);
+        engine.WaitDone(taken);
+        taken = engine.Submit(SottoOp.OpenSession, @"{""session"": ""inn""}", flags: SottoFlags.Private);
+        Throws(Native.SOTTO_ERROR_STATE, "an id that is taken", () => engine.WaitDone(taken));
+        mara.Dispose();
+        mara.Dispose();
+        Throws(notFound, "one that is disposed", () => read(mara));
+        var left = SottoSession.Open(engine, "left");
+        engine.Dispose();
+        left.Dispose(); // the engine took it along
+        Throws(Native.SOTTO_ERROR_ARGUMENT, "an engine that is gone", () => left.Say("hello"));
+    }
+}

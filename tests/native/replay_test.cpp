@@ -1,0 +1,261 @@
+// Recordings of what engines decided, and taking those decisions again.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "support/game.hpp"
+#include "text/json_reader.hpp"
+
+using namespace test;
+using sotto::Json;
+
+namespace {
+
+using Lines = std::vector<Json>;
+
+// A file of this test's, gone with it.
+class File {
+public:
+    File()
+        : path_(
+              std::filesystem::temp_directory_path() /
+              ("sotto_replay_test_" + std::to_string(getpid()) + "_" + std::to_string(++made_))
+          ) {}
+    ~File() { std::filesystem::remove(path_); }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+
+    std::string path() const { return path_.string(); }
+
+    Lines lines() const {
+        Lines all;
+        std::ifstream file(path_);
+        for (std::string line; std::getline(file, line);) {
+            all.push_back(Json::parse(line));
+        }
+        return all;
+    }
+
+    void write(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
+    void write(const Lines& lines) const {
+        std::string all;
+        for (const auto& line : lines) {
+            all += line.dump() + "\n";
+        }
+        write(all);
+    }
+
+private:
+    static inline int made_ = 0;
+    std::filesystem::path path_;
+};
+
+Json replayed(const File& file) {
+    sotto_str json{};
+    REQUIRE_MESSAGE(sotto_replay(str(file.path()), &json) == SOTTO_OK, last_error());
+    return Json::parse(text_of(json));
+}
+
+std::string refused(const File& file) {
+    sotto_str json{};
+    REQUIRE(sotto_replay(str(file.path()), &json) == SOTTO_ERROR_ARGUMENT);
+    CHECK(text_of(json).empty());
+    return last_error();
+}
+
+sotto_engine_desc recorded(std::string_view path) {
+    auto desc = plain_desc();
+    desc.mode = SOTTO_MODE_BALANCE;
+    desc.record = str(path);
+    return desc;
+}
+
+// Some talk beside a game that misses frames.
+void talk(const File& file) {
+    const auto path = file.path();
+    Game game(recorded(path));
+    game.have("a", R"({"streams": 2, "parkable": true, "prompt_tokens": 90, "token_ms": 5})");
+    std::vector<sotto_request> asked;
+    for (int i = 0; i < 6; ++i) {
+        asked.push_back(game.ask(
+            "a",
+            "Good evening, innkeeper.",
+            {.tps = i % 2 == 0 ? 200.0F : 0, .priority = static_cast<sotto_priority>(i % 3) - 1}
+        ));
+    }
+    sotto_stats stats = SOTTO_INIT(sotto_stats);
+    CHECK(game.until([&] { // models have been given less
+        auto begin = SOTTO_INIT(sotto_frame_begin_desc);
+        begin.period_ns = 100'000;
+        sotto_engine_frame_begin(game.engine(), &begin);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        sotto_engine_frame_end(game.engine(), nullptr);
+        sotto_engine_stats(game.engine(), &stats);
+        return stats.share < 1;
+    }));
+    for (const auto request : asked) {
+        game.finish(request);
+    }
+}
+
+std::size_t count(const Lines& lines, const char* is) {
+    return static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [&](const Json& line) {
+        return line["is"] == is;
+    }));
+}
+
+} // namespace
+
+TEST_CASE("a recording holds what was asked for, what was reported, and what was decided") {
+    const File file;
+    talk(file);
+    const auto lines = file.lines();
+    CHECK(lines.front()["is"] == "engine");
+    CHECK(lines.front()["version"] == SOTTO_VERSION);
+    CHECK(count(lines, "model") == 1);
+    CHECK(count(lines, "stream") == 6);
+    CHECK(count(lines, "gone") == 6);
+    CHECK(count(lines, "frame") > 0);
+    CHECK(count(lines, "step") > 6);
+    CHECK(count(lines, "threads") >= count(lines, "step"));
+    std::vector<std::string> asked;
+    for (const auto& line : lines) {
+        if (line["is"] == "request") {
+            asked.push_back(line["body"]);
+        }
+    }
+    REQUIRE(asked.size() == 6);
+    CHECK(Json::parse(asked[0])["messages"][0]["content"] == "Good evening, innkeeper.");
+}
+
+TEST_CASE("decisions that are taken again come out the same") {
+    const File file;
+    talk(file);
+    const auto report = replayed(file);
+    const auto lines = file.lines();
+    CHECK(report["first_difference"] == nullptr);
+    CHECK(report["same"] == report["decisions"]);
+    const auto decisions = count(lines, "next") + count(lines, "ahead") + count(lines, "threads") +
+                           count(lines, "frame") + count(lines, "rest");
+    CHECK(report["decisions"] == decisions);
+    CHECK(report["streams"] == 6);
+    CHECK(report["models"] == 1);
+    CHECK(report["version"] == SOTTO_VERSION);
+}
+
+TEST_CASE("what would be decided otherwise is found, and named by its line") {
+    const File file;
+    talk(file);
+    const auto whole = file.lines();
+    SUBCASE("who goes first") {
+        auto lines = whole;
+        for (auto& line : lines) {
+            if (line["is"] == "stream") { // all that was asked for is as urgent
+                line["priority"] = 0;
+            }
+        }
+        file.write(lines);
+    }
+    SUBCASE("how much of prompts goes into a step") {
+        auto lines = whole;
+        for (auto& line : lines) {
+            if (line["is"] == "step") {
+                line["took"] = 100 * line["took"].get<std::int64_t>();
+            }
+        }
+        file.write(lines);
+    }
+    SUBCASE("how much of the time models have") {
+        auto lines = whole;
+        for (auto& line : lines) {
+            if (line["is"] == "frame") {
+                line["missed"] = !line["missed"].get<bool>();
+            }
+        }
+        file.write(lines);
+    }
+    SUBCASE("a decision that nothing led to") {
+        auto lines = whole;
+        for (auto& line : lines) {
+            if (line["is"] == "next" && line["slice"]["does"] == "step") {
+                line["slice"]["shares"][0][1] = 7777;
+                break;
+            }
+        }
+        file.write(lines);
+    }
+    const auto report = replayed(file);
+    CHECK(report["same"] < report["decisions"]);
+    const auto& first = report["first_difference"];
+    REQUIRE(first.is_object());
+    CHECK(first["recorded"] != first["replayed"]);
+    const auto line = first["line"].get<std::size_t>();
+    REQUIRE(line <= whole.size());
+    CHECK(whole[line - 1].contains(first["what"].get<std::string>()));
+}
+
+TEST_CASE("what is no recording is refused by its line") {
+    const File file;
+    const std::string engine = R"({"is": "engine", "version": "0.1.0"})";
+    const std::string model =
+        R"({"is": "model", "model": 1, "id": "a", "streams": 2, "step_tokens": 0, "step_least": 0, )"
+        R"("batches": true, "parks": false})";
+    const std::string stream =
+        R"({"is": "stream", "stream": 1, "model": 1, "priority": 0, "deadline": 9, "at_once": false, "saves": false})";
+    const auto line = [](const std::string& one) { return one + "\n"; };
+    file.write("");
+    CHECK(refused(file).find("empty") != std::string::npos);
+    file.write("GGUF\x03");
+    CHECK(refused(file).find("line 1 is not JSON") != std::string::npos);
+    file.write(line(model));
+    CHECK(refused(file).find("line 1.is is \"model\"") != std::string::npos);
+    file.write(line(engine) + line(stream));
+    CHECK(refused(file).find("line 2.model is 1; it must be one that came before") != std::string::npos);
+    file.write(line(engine) + line(model) + line(model));
+    CHECK(refused(file).find("line 3.model is 1; it must be a new number") != std::string::npos);
+    file.write(line(engine) + line(model) + stream.substr(0, 40)); // it broke off
+    CHECK(refused(file).find("line 3 is not JSON") != std::string::npos);
+    file.write(line(engine) + line(model) + line(R"({"is": "gone", "stream": 4})"));
+    CHECK(refused(file).find("line 3.stream is 4") != std::string::npos);
+    file.write(
+        line(engine) + line(model) + line(stream) + line(R"({"is": "facts", "stream": 1, "state": 77})")
+    );
+    CHECK(refused(file).find("line 4.state is 77") != std::string::npos);
+    file.write(line(engine) + line(R"({"is": "next", "at": 5, "time": -1, "apart": false})"));
+    CHECK(refused(file).find("line 2.time is -1") != std::string::npos);
+    file.write(line(engine) + line(R"({"is": "frame", "missed": 1, "share": 1})"));
+    CHECK(refused(file).find("line 2.missed is 1; it must be true or false") != std::string::npos);
+    file.write(line(engine) + line(R"({"is": "of a later version"})"));
+    CHECK(replayed(file)["decisions"] == 0);
+}
+
+TEST_CASE("a recording that is not there is not found; NULL is refused") {
+    sotto_str json{};
+    CHECK(sotto_replay(str("/there/is/none"), &json) == SOTTO_ERROR_NOT_FOUND);
+    CHECK(last_error().find("/there/is/none") != std::string::npos);
+    CHECK(sotto_replay(str("/there/is/none"), nullptr) == SOTTO_ERROR_ARGUMENT);
+    CHECK(sotto_replay({}, &json) == SOTTO_ERROR_NOT_FOUND);
+}
+
+TEST_CASE("an engine whose recording cannot be written is not made") {
+    const auto desc = recorded("/there/is/none");
+    sotto_engine* engine = nullptr;
+    CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
+    CHECK(engine == nullptr);
+    CHECK(last_error().find("record is \"/there/is/none\", which cannot be written") != std::string::npos);
+}
+
+TEST_CASE("a recording that finds no more room ends, and the engine goes on") {
+    Game game(recorded("/dev/full"));
+    game.have("a");
+    CHECK(done(game.finish(game.ask("a", "hi"))).status == SOTTO_OK);
+}

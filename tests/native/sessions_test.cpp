@@ -1,0 +1,269 @@
+// Sessions as such: opened, forked, read, closed, and how many there may be.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "core/sessions.hpp"
+#include "support/game.hpp"
+#include "support/session.hpp"
+#include "text/utf8_stream.hpp"
+
+using namespace test;
+
+namespace {
+
+const std::string kSheet = R"(, "messages": [{"role": "system", "content": "You keep the inn."}])";
+
+struct Refused {
+    sotto_op op;
+    std::string body;
+    sotto_status status;
+    std::string why;
+};
+
+void check_all(Game& game, const std::vector<Refused>& all) {
+    for (const auto& one : all) {
+        CAPTURE(one.body);
+        const auto told = asked(game, one.op, one.body);
+        CHECK(told.status == one.status);
+        CHECK(told.text == one.why);
+        CHECK(told.json.empty());
+    }
+}
+
+} // namespace
+
+TEST_CASE("a session is opened, read and closed without any model") {
+    Game game;
+    const auto told = asked(game, SOTTO_OP_OPEN_SESSION, about("mara", R"(, "model": "npc")" + kSheet));
+    CHECK(told.status == SOTTO_OK);
+    CHECK(Json::parse(told.json) == Json::parse(R"({"object": "session", "session": "mara", "model": "npc",
+                                                    "messages": 1})"));
+    const auto read = asked(game, SOTTO_OP_READ_SESSION, about("mara"));
+    CHECK(Json::parse(read.json) == Json::parse(R"({"object": "session", "session": "mara", "model": "npc",
+        "messages": [{"role": "system", "content": "You keep the inn."}]})"));
+    const auto closed = asked(game, SOTTO_OP_CLOSE_SESSION, about("mara"));
+    CHECK(closed.status == SOTTO_OK);
+    CHECK(closed.json.empty());
+    CHECK(asked(game, SOTTO_OP_READ_SESSION, about("mara")).status == SOTTO_ERROR_NOT_FOUND);
+}
+
+TEST_CASE("all sessions are listed by their ids, with how much each holds") {
+    Game game;
+    CHECK(
+        Json::parse(asked(game, SOTTO_OP_READ_SESSION, "{}").json) ==
+        Json::parse(R"({"object": "list", "data": []})")
+    );
+    Session b(game, "b", kSheet);
+    Session a(game, "a");
+    CHECK(Json::parse(asked(game, SOTTO_OP_READ_SESSION, R"({"session": null})").json) == Json::parse(R"({
+        "object": "list", "data": [{"object": "session", "session": "a", "messages": 0},
+                                   {"object": "session", "session": "b", "messages": 1}]})"));
+}
+
+TEST_CASE("what was read opens a session that is the same") {
+    Game game;
+    Session first(game, "first", R"(, "model": "npc", "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "was gibt es?"}], "name": "Ilse"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function",
+            "function": {"name": "pour", "arguments": "{\"what\": \"Bier\"}"}}]},
+        {"role": "tool", "content": "ein Bier \u4e2d", "tool_call_id": "1"}])");
+    auto exported = first.read();
+    exported["session"] = "second";
+    CHECK(asked(game, SOTTO_OP_OPEN_SESSION, sotto::to_text(exported)).status == SOTTO_OK);
+    const auto read = Json::parse(asked(game, SOTTO_OP_READ_SESSION, about("second")).json);
+    CHECK(read == exported);
+    CHECK(read["messages"].size() == 3);
+}
+
+TEST_CASE("a fork begins as a copy, or as the beginning of one, and goes its own way") {
+    Game game;
+    game.have("npc");
+    Session inn(game, "inn", R"(, "model": "npc")" + kSheet);
+    inn.turn("one");
+    Session fork(game, "fork", R"(, "from": "inn")");
+    Session early(game, "early", R"(, "from": "inn", "keep": 1)");
+    Session more(game, "more", R"(, "from": "inn", "keep": 2147483647, "model": "other", "messages": [
+        {"role": "user", "content": "who is there?"}])");
+    fork.turn("two");
+    inn.turn("three");
+    early.turn("four");
+    const Lines begun = {"system: You keep the inn.", "user: one", "assistant: one"};
+    auto with = [&](const Lines& rest) {
+        Lines all = begun;
+        all.insert(all.end(), rest.begin(), rest.end());
+        return all;
+    };
+    CHECK(inn.lines() == with({"user: three", "assistant: three"}));
+    CHECK(fork.lines() == with({"user: two", "assistant: two"}));
+    CHECK(early.lines() == Lines{"system: You keep the inn.", "user: four", "assistant: four"});
+    CHECK(more.lines() == with({"user: who is there?"}));
+    CHECK(fork.read()["model"] == "npc");
+    CHECK(more.read()["model"] == "other");
+    inn.close(); // what forks share with it stays
+    CHECK(fork.lines() == with({"user: two", "assistant: two"}));
+    Session none(game, "none", R"(, "from": "fork", "keep": 0)");
+    CHECK(none.lines().empty());
+}
+
+TEST_CASE("what makes no sense is refused by its path, and changes nothing") {
+    Game game;
+    Session mara(game, "mara");
+    const auto argument = SOTTO_ERROR_ARGUMENT;
+    const std::string longest(128, 'x');
+    const std::string id = "\"; it must be a string of 1 to 128 bytes";
+    check_all(
+        game,
+        {
+            {SOTTO_OP_OPEN_SESSION, "{}", argument, "session is missing; it must be the id of a session"},
+            {SOTTO_OP_CLOSE_SESSION, "{}", argument, "session is missing; it must be the id of a session"},
+            {SOTTO_OP_OPEN_SESSION, about(""), argument, "session is \"" + id},
+            {SOTTO_OP_READ_SESSION, about(""), argument, "session is \"" + id},
+            {SOTTO_OP_OPEN_SESSION,
+             R"({"session": 7})",
+             argument,
+             "session is 7; it must be a string of 1 to 128 bytes"},
+            {SOTTO_OP_OPEN_SESSION,
+             about(longest + "x"),
+             argument,
+             "session is \"" + longest.substr(0, 39) + "...; it must be a string of 1 to 128 bytes"},
+            {SOTTO_OP_OPEN_SESSION,
+             about("b", R"(, "model": 3)"),
+             argument,
+             "model is 3; it must be the id of a loaded model"},
+            {SOTTO_OP_OPEN_SESSION,
+             about("b", R"(, "messages": {})"),
+             argument,
+             "messages is an empty object; it must be an array of messages"},
+            {SOTTO_OP_OPEN_SESSION,
+             about("b", R"(, "messages": [{"role": "user", "content": "a"}, {"role": "king"}])"),
+             argument,
+             "messages[1].role is \"king\"; it must be system, developer, user, assistant or tool"},
+            {SOTTO_OP_OPEN_SESSION,
+             about("b", R"(, "from": "mara", "keep": -1)"),
+             argument,
+             "keep is -1; it must be an integer from 0 to 2147483647"},
+            {SOTTO_OP_OPEN_SESSION,
+             about("b", R"(, "keep": 1)"),
+             argument,
+             "keep is 1; it must be left out, or the session that is copied be named as \"from\""},
+            {SOTTO_OP_OPEN_SESSION,
+             about("mara"),
+             SOTTO_ERROR_STATE,
+             "session \"mara\" is open; close it first, or choose another id"},
+            {SOTTO_OP_OPEN_SESSION,
+             about("mara", R"(, "from": "mara")"),
+             SOTTO_ERROR_STATE,
+             "session \"mara\" is open; close it first, or choose another id"},
+            {SOTTO_OP_OPEN_SESSION,
+             about("b", R"(, "from": "no\nbody")"),
+             SOTTO_ERROR_NOT_FOUND,
+             "no session is open as \"no\\nbody\"; open it first"},
+            {SOTTO_OP_CLOSE_SESSION,
+             about("b"),
+             SOTTO_ERROR_NOT_FOUND,
+             "no session is open as \"b\"; open it first"},
+            {SOTTO_OP_READ_SESSION,
+             about("b"),
+             SOTTO_ERROR_NOT_FOUND,
+             "no session is open as \"b\"; open it first"},
+        }
+    );
+    for (const auto op : {SOTTO_OP_OPEN_SESSION, SOTTO_OP_CLOSE_SESSION, SOTTO_OP_READ_SESSION}) {
+        for (const char* body : {"", "[]", "{\"session\": \"\xFF\"}", "{\"session\": \"\\ud800\"}"}) {
+            CAPTURE(body);
+            const auto told = asked(game, op, body);
+            CHECK(told.status == argument);
+            CHECK(sotto::is_utf8(told.text));
+        }
+    }
+    Session of_any_script(game, "\u5BBF\u5C4B \U0001F3F0\"\\\n");
+    CHECK(of_any_script.lines().empty());
+    Session as_long_as_may_be(game, longest);
+    CHECK(Json::parse(asked(game, SOTTO_OP_READ_SESSION, "{}").json)["data"].size() == 3);
+}
+
+TEST_CASE("no more sessions are open at once than may be") {
+    sotto::Sessions sessions(3);
+    const auto open = [&](int number) {
+        return sessions.answer(SOTTO_OP_OPEN_SESSION, about(std::to_string(number)));
+    };
+    for (int i = 0; i < 3; ++i) {
+        open(i);
+    }
+    try {
+        open(3);
+        FAIL("it was opened");
+    } catch (const sotto::Error& error) {
+        CHECK(error.status() == SOTTO_ERROR_BUSY);
+        CHECK(std::string(error.what()) == "3 sessions are open, as many as may be; close one first");
+    }
+    CHECK_THROWS_AS(open(2), sotto::Error);
+    sessions.answer(SOTTO_OP_CLOSE_SESSION, about("1"));
+    open(3);
+    CHECK(Json::parse(sessions.answer(SOTTO_OP_READ_SESSION, "{}"))["data"].size() == 3);
+}
+
+TEST_CASE("an engine takes as many sessions as its header says, and refuses one more") {
+    constexpr int kMost = 65536;
+    Game game;
+    sotto_request last = 0;
+    for (int i = 0; i < kMost; ++i) {
+        last = game.submit(about(std::to_string(i)), {}, SOTTO_OP_OPEN_SESSION);
+        REQUIRE(last != 0);
+        if (i % 1000 == 0) {
+            game.finish(last); // so that no more are live than may be
+        }
+    }
+    CHECK(done(game.finish(last)).status == SOTTO_OK);
+    const auto refused = asked(game, SOTTO_OP_OPEN_SESSION, about("one more"));
+    CHECK(refused.status == SOTTO_ERROR_BUSY);
+    CHECK(refused.text == "65536 sessions are open, as many as may be; close one first");
+    CHECK(asked(game, SOTTO_OP_OPEN_SESSION, about("0")).status == SOTTO_ERROR_STATE);
+    CHECK(asked(game, SOTTO_OP_CLOSE_SESSION, about("0")).status == SOTTO_OK);
+    CHECK(asked(game, SOTTO_OP_OPEN_SESSION, about("one more")).status == SOTTO_OK);
+}
+
+TEST_CASE("ten thousand sessions that nobody closes cost little, and end with the engine") {
+    constexpr int kMany = 10'000;
+    Game game;
+    game.have("npc");
+    sotto_request last = 0;
+    for (int i = 0; i < kMany; ++i) {
+        last = game.submit(about("npc " + std::to_string(i), kSheet), {}, SOTTO_OP_OPEN_SESSION);
+        REQUIRE(last != 0);
+        if (i % 1000 == 0) {
+            game.drain();
+        }
+    }
+    CHECK(done(game.finish(last)).status == SOTTO_OK);
+    const auto list = Json::parse(asked(game, SOTTO_OP_READ_SESSION, "{}").json);
+    CHECK(list["data"].size() == kMany);
+    CHECK(game.until([&] { return count(game.all(), SOTTO_EVENT_DONE) == kMany + 2; }));
+    const auto body = chat("npc", "still here", R"(, "session": "npc 9999")");
+    CHECK(said(game.finish(game.submit(body))) == "still here");
+    game.end(); // none was closed; what they held is freed, as the leak checker sees
+}
+
+TEST_CASE("a thousand forks of a long talk hold its messages once") {
+    Game game;
+    std::string messages = R"(, "messages": [{"role": "user", "content": "begin"})";
+    const std::string long_text(1000, 'x');
+    for (int i = 0; i < 500; ++i) {
+        messages += R"(, {"role": "assistant", "content": ")" + long_text + "\"}";
+    }
+    sotto::Sessions sessions;
+    sessions.answer(SOTTO_OP_OPEN_SESSION, about("long", messages + "]"));
+    for (int i = 0; i < 1000; ++i) {
+        sessions.answer(SOTTO_OP_OPEN_SESSION, about(std::to_string(i), R"(, "from": "long")"));
+    }
+    sotto::Prompted one;
+    one.session.id = "7";
+    one.session.rest = "{}";
+    one.model = "npc";
+    std::string body;
+    CHECK_NOTHROW(sessions.begin(SOTTO_OP_TEMPLATE, 1, one, body));
+    CHECK(Json::parse(body)["messages"].size() == 501);
+}

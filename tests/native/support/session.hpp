@@ -1,0 +1,90 @@
+// A session of a small game's engine, as a host uses it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+#include "text/json_reader.hpp"
+
+namespace test {
+
+using sotto::Json;
+
+// The body of a request about a session.
+inline std::string about(std::string_view session, std::string_view more = "") {
+    return R"({"session": )" + test::quoted(session) + std::string(more) + "}";
+}
+
+// How a request about sessions ended.
+inline Told asked(Game& game, sotto_op op, std::string_view body) {
+    const auto history = game.finish(game.submit(body, {}, op)); // a copy
+    CHECK(history.size() == 1);                                  // it is told its end, and nothing else
+    return done(history);
+}
+
+class Session {
+public:
+    // `more`: further fields, each with a comma before it.
+    Session(Game& game, std::string_view id, std::string_view more = "") : game_(game), id_(id) {
+        const auto told = asked(game, SOTTO_OP_OPEN_SESSION, about(id, more));
+        REQUIRE_MESSAGE(told.status == SOTTO_OK, told.text);
+    }
+
+    // Begins a turn.
+    sotto_request say(std::string_view text, std::string_view more = "", const Ask& how = {}) {
+        return game_.submit(
+            chat("npc", text, std::string(R"(, "session": )") + test::quoted(id_) + std::string(more)), how
+        );
+    }
+
+    // What comes of one.
+    std::string turn(std::string_view text, std::string_view more = "") {
+        const auto history = game_.finish(say(text, more));
+        CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+        return said(history);
+    }
+
+    // "role: content" of each message.
+    std::vector<std::string> lines() {
+        std::vector<std::string> all;
+        const auto whole = read();
+        for (const auto& message : whole["messages"]) {
+            const auto content = message.value("content", Json());
+            const auto text = content.is_string() ? content.get<std::string>() : sotto::to_text(content);
+            all.push_back(message.value("role", "") + ": " + text);
+        }
+        return all;
+    }
+
+    Json read() {
+        const auto told = asked(game_, SOTTO_OP_READ_SESSION, about(id_));
+        REQUIRE_MESSAGE(told.status == SOTTO_OK, told.text);
+        return Json::parse(told.json);
+    }
+
+    void close() { CHECK(asked(game_, SOTTO_OP_CLOSE_SESSION, about(id_)).status == SOTTO_OK); }
+
+private:
+    Game& game_;
+    const std::string id_;
+};
+
+using Lines = std::vector<std::string>;
+
+} // namespace test
+
+template <>
+struct doctest::StringMaker<test::Lines> {
+    static doctest::String convert(const test::Lines& lines) {
+        std::string all;
+        for (const auto& line : lines) {
+            all += (all.empty() ? "" : " | ") + line;
+        }
+        return all.c_str();
+    }
+};

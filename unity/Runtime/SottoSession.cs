@@ -1,0 +1,118 @@
+// Conversations that the engine keeps, so that a request says only what is new.
+using System;
+using System.Globalization;
+using System.Text;
+
+namespace Sotto
+{
+    /// <summary>A conversation that an engine keeps under an id. Open it, chat with it, dispose it.</summary>
+    /// <remarks>
+    /// No method waits: what came of it is told by the events of the request that it returns, as with
+    /// <see cref="SottoEngine.Submit"/>. What is asked for is done in order, so a chat may follow the opening
+    /// at once. A turn is remembered once its answer is whole; one that is cancelled or fails leaves the
+    /// session as it was. A session answers one chat at a time.
+    /// </remarks>
+    public sealed class SottoSession : IDisposable
+    {
+        readonly SottoEngine _engine;
+        bool _closed;
+
+        /// <summary>The id. Any request may go on with it: <c>{"session": "mara", ...}</c>.</summary>
+        public readonly string Id;
+
+        /// <summary>The request that opens it. 0 if it was open before.</summary>
+        public readonly ulong Opening;
+
+        /// <summary>A session that is open already.</summary>
+        public SottoSession(SottoEngine engine, string id) : this(engine, id, 0)
+        {
+        }
+
+        /// <summary>Opens a session.</summary>
+        /// <param name="engine">The engine that keeps it.</param>
+        /// <param name="id">1 to 128 bytes of UTF-8.</param>
+        /// <param name="messages">What was said before: a JSON array of OpenAI messages. Empty: nothing.</param>
+        /// <param name="model">Who answers where a request names none. Empty: the first request's model.</param>
+        /// <param name="user">Anything. Comes back in the opening's event.</param>
+        public static SottoSession Open(
+            SottoEngine engine, string id, string messages = "", string model = "", ulong user = 0)
+        {
+            var more = string.IsNullOrEmpty(messages) ? "" : @", ""messages"": " + messages;
+            more += string.IsNullOrEmpty(model) ? "" : @", ""model"": " + Quote(model);
+            return new SottoSession(engine, id, engine.Submit(SottoOp.OpenSession, About(id, more), user));
+        }
+
+        /// <summary>Opens another session that begins as a copy of this one, and goes its own way.</summary>
+        /// <param name="id">The other one's id.</param>
+        /// <param name="keep">How many messages it begins with, at most. Below 0: all of them.</param>
+        /// <param name="user">Anything. Comes back in the opening's event.</param>
+        public SottoSession Fork(string id, int keep = -1, ulong user = 0)
+        {
+            var more = @", ""from"": " + Quote(Id);
+            more += keep < 0 ? "" : @", ""keep"": " + keep.ToString(CultureInfo.InvariantCulture);
+            return new SottoSession(_engine, id, _engine.Submit(SottoOp.OpenSession, About(id, more), user));
+        }
+
+        /// <summary>Has the session's model answer what the user says.</summary>
+        /// <param name="text">What the user says.</param>
+        /// <param name="more">Further fields of the request, each with a comma before it.</param>
+        /// <param name="user">Anything. Comes back in each event.</param>
+        /// <param name="flags">How to treat it.</param>
+        /// <param name="targetTps">Tokens per second to pace to. 0: the engine's.</param>
+        /// <param name="priority">Who is served first.</param>
+        /// <param name="deadlineNs">When the answer shall have begun. 0: none.</param>
+        public ulong Say(
+            string text, string more = "", ulong user = 0, SottoFlags flags = SottoFlags.None,
+            float targetTps = 0, SottoPriority priority = SottoPriority.Normal, ulong deadlineNs = 0)
+        {
+            var message = @", ""messages"": [{""role"": ""user"", ""content"": " + Quote(text) + "}]";
+            var body = About(Id, message + more);
+            return _engine.Submit(SottoOp.Chat, body, user, flags, targetTps, priority, deadlineNs);
+        }
+
+        /// <summary>Asks for all that was said: the last event's <c>Json</c> has it as <c>messages</c>.</summary>
+        public ulong Read(ulong user = 0, SottoFlags flags = SottoFlags.None) =>
+            _engine.Submit(SottoOp.ReadSession, About(Id, ""), user, flags);
+
+        /// <summary>Closes the session. A chat that it answers goes on. A second call does nothing.</summary>
+        /// <remarks>Also where <see cref="Opening"/> failed because another of that id was open: that one.</remarks>
+        public void Dispose()
+        {
+            if (_closed)
+                return;
+            _closed = true;
+            try
+            {
+                _engine.Submit(SottoOp.CloseSession, About(Id, ""));
+            }
+            catch (SottoException) when (_engine.IsDisposed)
+            {
+                // the engine took it along
+            }
+        }
+
+        SottoSession(SottoEngine engine, string id, ulong opening)
+        {
+            _engine = engine;
+            Id = id;
+            Opening = opening;
+        }
+
+        static string About(string id, string more) => @"{""session"": " + Quote(id) + more + "}";
+
+        static string Quote(string text)
+        {
+            var json = new StringBuilder("\"");
+            foreach (var c in text ?? "")
+            {
+                if (c == '"' || c == '\\')
+                    json.Append('\\').Append(c);
+                else if (c < ' ')
+                    json.Append("\\u").Append(((int)c).ToString("x4", CultureInfo.InvariantCulture));
+                else
+                    json.Append(c);
+            }
+            return json.Append('"').ToString();
+        }
+    }
+}
