@@ -102,6 +102,7 @@ private:
     Limits limits() const noexcept;
     std::uint32_t threads_for(ModelEntry& entry) noexcept;
     double share() const noexcept;
+    double least_share() const noexcept;
     bool is_gated(std::uint32_t threads) const noexcept;
     std::int64_t patience_of(const Job& job) const noexcept;
 

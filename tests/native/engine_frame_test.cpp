@@ -126,7 +126,7 @@ TEST_CASE("frames that are missed take share from models, and kept ones give it 
         sotto_engine_stats(game.engine(), &stats);
         return stats;
     };
-    CHECK(game.until([&] { return report(30).share < 0.7F; }));
+    CHECK(game.until([&] { return report(30).share < 0.8F; }));
     CHECK(game.until([&] { return report(8).share == 1.0F; }));
     const auto stats = report(8);
     CHECK(stats.frames_missed >= 4);

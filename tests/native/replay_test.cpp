@@ -232,7 +232,7 @@ TEST_CASE("what is no recording is refused by its line") {
     CHECK(refused(file).find("line 4.state is 77") != std::string::npos);
     file.write(line(engine) + line(R"({"is": "next", "at": 5, "time": -1, "apart": false})"));
     CHECK(refused(file).find("line 2.time is -1") != std::string::npos);
-    file.write(line(engine) + line(R"({"is": "frame", "missed": 1, "share": 1})"));
+    file.write(line(engine) + line(R"({"is": "frame", "missed": 1, "least": 0, "share": 1})"));
     CHECK(refused(file).find("line 2.missed is 1; it must be true or false") != std::string::npos);
     file.write(line(engine) + line(R"({"is": "of a later version"})"));
     CHECK(replayed(file)["decisions"] == 0);

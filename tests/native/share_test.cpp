@@ -12,6 +12,7 @@ using sotto::Share;
 namespace {
 
 constexpr std::int64_t kPeriod = 16'666'667;
+constexpr double kLeast = 0.05;
 
 // So many frames, each missed as likely as `odds` says for the share of that moment. Returns how many were
 // missed of the last half of them.
@@ -21,7 +22,7 @@ double run(Share& share, int frames, const std::function<double(double)>& odds) 
     for (int i = 0; i < frames; ++i) {
         const bool misses = static_cast<double>(random() % 10'000) < 10'000 * odds(share.now());
         missed += misses && i >= frames / 2 ? 1 : 0;
-        share.frame({0, 1, kPeriod, misses});
+        share.frame({0, 1, kPeriod, misses}, kLeast);
     }
     return missed / (frames / 2.0);
 }
@@ -37,7 +38,7 @@ TEST_CASE("a game that misses nothing leaves models all of their time") {
 TEST_CASE("a single late frame costs nothing") {
     Share share;
     for (int i = 0; i < 1000; ++i) {
-        share.frame({0, 1, kPeriod, i % 200 == 0});
+        share.frame({0, 1, kPeriod, i % 200 == 0}, kLeast);
     }
     CHECK(share.now() == 1);
 }
@@ -63,9 +64,17 @@ TEST_CASE("what the game misses by itself costs models nothing, in the end") {
 TEST_CASE("models are never silenced altogether, and recover") {
     Share share;
     for (int i = 0; i < 100; ++i) {
-        share.frame({0, 1, kPeriod, true});
+        share.frame({0, 1, kPeriod, true}, kLeast);
         CHECK(share.now() > 0);
     }
     run(share, 2000, [](double) { return 0.0; });
     CHECK(share.now() == 1);
+}
+
+TEST_CASE("models keep the least that they are to have, whatever is missed") {
+    Share share;
+    for (int i = 0; i < 100; ++i) {
+        share.frame({0, 1, kPeriod, true}, 0.75);
+        CHECK(share.now() >= 0.75);
+    }
 }

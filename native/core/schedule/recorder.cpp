@@ -126,7 +126,7 @@ void Recorder::step(const ScheduledModel& model, const ScheduledModel::Step& ste
     });
 }
 
-void Recorder::frame(const Frame& frame, double share) noexcept {
+void Recorder::frame(const Frame& frame, double least, double share) noexcept {
     write([&] {
         put({
             {"is", "frame"},
@@ -134,6 +134,7 @@ void Recorder::frame(const Frame& frame, double share) noexcept {
             {"end", frame.end},
             {"period", frame.period},
             {"missed", frame.missed},
+            {"least", least},
             {"share", share},
         });
     });

@@ -36,7 +36,7 @@ public:
     void model(const ScheduledModel& model, std::string_view id) noexcept;
     void request(const ScheduledStream& stream, sotto_op op, std::string_view body) noexcept;
     void step(const ScheduledModel& model, const ScheduledModel::Step& step) noexcept;
-    void frame(const Frame& frame, double share) noexcept;
+    void frame(const Frame& frame, double least, double share) noexcept;
     void
     threads(const ScheduledModel& model, std::uint32_t most, std::uint32_t start, std::int64_t now) noexcept;
     void rest(double share, std::int64_t took, std::int64_t rest) noexcept;

@@ -188,7 +188,7 @@ private:
     void frame(const Line& line) {
         Frame frame;
         frame.missed = line.truth("missed");
-        share_.frame(frame);
+        share_.frame(frame, line.real("least"));
         ++frames_;
         compare("share", line.real("share"), share_.now());
     }

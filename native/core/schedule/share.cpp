@@ -20,21 +20,21 @@ constexpr double kChance = 2;      // standard deviations
 
 } // namespace
 
-void Share::frame(const Frame& frame) noexcept {
+void Share::frame(const Frame& frame, double least) noexcept {
     ++frames_;
     missed_ += frame.missed ? 1 : 0;
     if (frames_ >= kFrames || missed_ >= kMany) {
-        look();
+        look(least);
         frames_ = missed_ = 0;
     }
 }
 
-void Share::look() noexcept {
+void Share::look(double least) noexcept {
     const double rate = static_cast<double>(missed_) / frames_;
     const double usual = std::max(own_, kTolerance);
     const double chance = kChance * std::sqrt(usual * (1 - usual) / frames_);
     if (missed_ > 1 && rate > own_ + kTolerance + chance) {
-        decrease(rate);
+        decrease(rate, least);
         return;
     }
     cuts_ = 0;
@@ -43,7 +43,7 @@ void Share::look() noexcept {
     own_ += std::min(0.0, kFollowing * (rate - own_));
 }
 
-void Share::decrease(double rate) noexcept {
+void Share::decrease(double rate, double least) noexcept {
     if (cuts_ == 0) {
         rate_before_ = rate;
         share_before_ = share_;
@@ -56,7 +56,7 @@ void Share::decrease(double rate) noexcept {
     }
     ++cuts_;
     ceiling_ = share_;
-    share_ = std::max(kLeast, share_ * kDecrease);
+    share_ = std::max(least, share_ * kDecrease);
 }
 
 std::int64_t rest_of(double share, std::int64_t took) noexcept {

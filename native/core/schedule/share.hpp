@@ -12,17 +12,15 @@ namespace sotto {
 // that are missed whatever models do are the game's own, and cost them nothing.
 class Share {
 public:
-    // Takes a frame in.
-    void frame(const Frame& frame) noexcept;
+    // Takes a frame in. `least`: models get no less than that, whatever is missed.
+    void frame(const Frame& frame, double least) noexcept;
 
     // Between 0 and 1.
     double now() const noexcept { return share_; }
 
 private:
-    void look() noexcept;
-    void decrease(double rate) noexcept;
-
-    static constexpr double kLeast = 0.05;
+    void look(double least) noexcept;
+    void decrease(double rate, double least) noexcept;
 
     double share_ = 1;
     double own_ = 0; // part of its frames that the game misses by itself
