@@ -1,4 +1,4 @@
-"""Measures the figures of README.md, and writes them in."""
+"""Writes the figures into README.md: some that it measures, and those of the longer benches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import beside_peers
+
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- figures:[^>]*-->\n).*?(<!-- /figures -->)", flags=re.S)
+
+
+def put(readme: str, block: str, text: str) -> str:
+    """The README with other text in a block."""
+    found = re.compile(rf"(<!-- {block}:[^>]*-->\n).*?(<!-- /{block} -->)", flags=re.S)
+    return found.sub(lambda part: part[1] + text + part[2], readme)
 
 
 def measure(command: list[str]) -> dict[str, Any]:
@@ -47,26 +54,29 @@ Measured {date.today().isoformat()} on {processor}, by `tests/bench/readme.py`.
 def main() -> int:
     """Rewrites the block of figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", required=True, help="the folder of a release build")
+    parser.add_argument("--build", help="the folder of a release build; without it nothing is measured")
+    parser.add_argument("--check", action="store_true", help="fail if the last reports' figures are others")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has sotto installed")
     arguments = parser.parse_args()
-    bench = [
-        sys.executable,
-        "tests/bench/poll.py",
-        "--json",
-        "--build",
-        arguments.build,
-        "--python",
-        arguments.python,
-    ]
-    demo = [arguments.python, "-m", "sotto.cli", "demo", "--headless", "--json"]
-    doctor = measure([arguments.python, "-m", "sotto.cli", "doctor", "--json"])
-    processor = f"{doctor['processor']['name']}, {doctor['processor']['cores']} cores, {platform.system()}"
-    text = table(measure(bench), measure(demo), processor)
-    readme = README.read_text(encoding="utf-8")
-    README.write_text(BLOCK.sub(lambda found: found[1] + text + found[2], readme), encoding="utf-8")
-    print(text)
+    before = README.read_text(encoding="utf-8")
+    readme = put(before, "peers", beside_peers.text())
+    if arguments.check:
+        if readme != before:
+            sys.exit("README.md has other figures than tests/bench/results: run tests/bench/readme.py")
+        return 0
+    if arguments.build:
+        readme = put(readme, "figures", measured(arguments.build, arguments.python))
+    README.write_text(readme, encoding="utf-8")
     return 0
+
+
+def measured(build: str, python: str) -> str:
+    """The figures that take a minute."""
+    bench = [sys.executable, "tests/bench/poll.py", "--json", "--build", build, "--python", python]
+    demo = [python, "-m", "sotto.cli", "demo", "--characters", "8", "--headless", "--json"]
+    doctor = measure([python, "-m", "sotto.cli", "doctor", "--json"])
+    processor = f"{doctor['processor']['name']}, {doctor['processor']['cores']} cores, {platform.system()}"
+    return table(measure(bench), measure(demo), processor)
 
 
 if __name__ == "__main__":

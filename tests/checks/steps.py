@@ -45,7 +45,8 @@ def check_types() -> str:
 
 
 def check_generated() -> str:
-    """What bindgen writes is what is committed."""
+    """What bindgen writes is what is committed, and the README has the figures of the last reports."""
+    run([PYTHON, "tests/bench/readme.py", "--check"])
     return last_line(run([PYTHON, "native/bindgen/emit.py", "--check"]))
 
 

@@ -167,6 +167,28 @@ TEST_CASE("whoever waits long counts as mattering more, so that nobody waits for
     CHECK(who(world.turn(kNow + 11 * kSecond)) == Who{&player});
 }
 
+TEST_CASE("whom the player speaks with goes before those who have waited long, but not very long") {
+    World world;
+    auto& model = world.model({.streams = 8});
+    auto& speaker = world.speaker(model);
+    world.stream(model, 10);
+    world.stream(model, 10);
+    world.turn(kNow); // one of them is let in
+    const auto later = kNow + 5 * kSecond;
+    auto& player = world.stream(model, 10, {.priority = SOTTO_PRIORITY_FOREGROUND});
+    player.served_at = later;
+    auto slice = world.turn(later);
+    slice = slice.kind == Slice::Kind::open ? slice : world.turn(later);
+    CHECK(who(slice) == Who{&player});
+    const auto much_later = kNow + 20 * kSecond;
+    auto& second = world.stream(model, 10, {.priority = SOTTO_PRIORITY_FOREGROUND});
+    second.served_at = much_later;
+    speaker.served_at = player.served_at = much_later;
+    slice = world.turn(much_later);
+    slice = slice.kind == Slice::Kind::open ? slice : world.turn(much_later);
+    CHECK(who(slice) != Who{&second});
+}
+
 TEST_CASE("a stream that was removed is never chosen again") {
     World world;
     auto& model = world.model();

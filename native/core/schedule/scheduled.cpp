@@ -48,8 +48,10 @@ int ScheduledStream::urgency(std::int64_t now) const noexcept {
     constexpr std::int64_t kLong = 3'000'000'000;
     constexpr std::int64_t kVeryLong = 10'000'000'000;
     const auto waited = now - served_at;
-    const int risen = terms.priority + (waited > kLong ? 1 : 0) + (waited > kVeryLong ? 1 : 0);
-    return std::min<int>(risen, SOTTO_PRIORITY_FOREGROUND);
+    if (waited > kVeryLong) {
+        return SOTTO_PRIORITY_FOREGROUND + 1; // nobody waits for ever
+    }
+    return std::min<int>(terms.priority + (waited > kLong ? 1 : 0), SOTTO_PRIORITY_FOREGROUND);
 }
 
 // A quarter of a second: enough for what comes between, and little to throw away.

@@ -20,6 +20,7 @@ bool has_room(const ScheduledModel& model) {
 auto rank(const ScheduledStream& stream, std::int64_t now) {
     return std::tuple(
         -stream.urgency(now),
+        -stream.terms.priority,
         stream.model.served_ns,
         stream.terms.deadline,
         stream.remaining,

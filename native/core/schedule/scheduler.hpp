@@ -43,7 +43,8 @@ struct Limits {
 // The control thread's alone. Its rules:
 //
 // 1. What matters more goes first; of that, what is due earlier; of that, what has least left of its prompt.
-//    Whoever waits long counts as mattering more, so that nobody waits for ever.
+//    Whoever waits long counts as mattering more, and after very long as more than all, so that nobody
+//    waits for ever.
 // 2. Models take turns by the time that they had.
 // 3. A step speaks one token for each answer of its model that is due, and works through as much of prompts
 //    as fits its limit, so that nobody's speech stops for another's prompt.

@@ -1,0 +1,105 @@
+"""Tables for the README of what the longer benches found beside peers, from their reports in results/."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+LOADS = {  # in the order in which they are shown
+    "alone": "the game alone",
+    "balance": "**Sotto**, `balance`",
+    "prioritize_graphics": "**Sotto**, `prioritize_graphics`",
+    "balance_gates": "Sotto, `balance`, gates",
+    "prioritize_graphics_gates": "Sotto, `prioritize_graphics`, gates",
+    "prioritize_compute": "Sotto, `prioritize_compute`",
+    "llama_server": "llama-server, all cores",
+    "llama_server_t1": "llama-server, one thread",
+    "llama_server_nice19": "llama-server, all cores, nice 19",
+    "llama_server_idle": "llama-server, all cores, idle class",
+    "llama_server_idle_t1": "llama-server, one thread, idle class",
+    "in_process": "a llama.cpp loop inside the game",
+}
+GAMES = {"one_thread": "one thread, 8 ms a frame", "job_system": "all cores, 10 ms a frame"}
+
+
+def found(bench: str) -> dict[str, Any]:
+    """A bench's report, as it was printed with --json."""
+    return dict(json.loads((RESULTS / f"{bench}.json").read_text(encoding="utf-8")))
+
+
+def frames_table(report: dict[str, Any], model: str) -> str:
+    """Frames and tokens of each load, game by game."""
+    rows = {(row["game"], row["load"]): row for row in report["rows"] if row["model"] in ("", model)}
+    head = "".join(f" {what}: missed | p99 | tokens/s |" for what in GAMES.values())
+    lines = [f"| beside it |{head}", "|---|" + "---:|" * (3 * len(GAMES))]
+    for load, name in LOADS.items():
+        cells = [rows.get((game, load)) for game in GAMES]
+        if all(cell is None for cell in cells):
+            continue
+        lines.append(f"| {name} | " + " | ".join(map(_frames_cell, cells)) + " |")
+    return "\n".join(lines)
+
+
+def _frames_cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return " | | "
+    tokens = f"{row['tokens_per_s']:.0f}" if "tokens_per_s" in row else ""
+    return f"{row['missed_pct']:.2f} % | {row['p99']:.1f} ms | {tokens}"
+
+
+def many_table(report: dict[str, Any]) -> str:
+    """What many characters get together."""
+    lines = ["| | |", "|---|---|"]
+    for model in report["models"]:
+        batch, server, prefix = model["batched_bench"], model["llama_server"], model["shared_prefix"]
+        name = {"110m": "110 M", "1b": "1 B"}.get(model["name"], model["name"])
+        lines += [
+            f"| {name}: eight streams write together, tokens/s | {batch['ours_tps']:.0f} "
+            f"(llama-batched-bench at its best: {batch['peer_tps']:.0f}) |",
+            f"| {name}: eight streams ask again and again, tokens/s | {server['ours_tps']:.0f} "
+            f"(llama-server: {server['peer_tps']:.0f}) |",
+            f"| {name}: first token where 400 of 440 tokens are another's | "
+            f"{prefix['others_ms']:.0f} ms (where none are: {prefix['first_ms']:.0f}) |",
+        ]
+    lines.append(f"| 64 streams on 8 places: most to least served | {report['fairness_max_min']:.2f} |")
+    return "\n".join(lines)
+
+
+def pacing_table(report: dict[str, Any]) -> str:
+    """How exactly speech keeps its pace, and how soon it ends."""
+    last = max(row["p99_ms"] for row in report["cancel"].values())
+    hitch, prompt = report["hitch_max_rate_over_target"], report["prompt_max_gap_intervals"]
+    lines = {
+        "targets of 5 to 60 tokens/s: the mean, off by": f"{report['mean_error_pct']:.2f} %",
+        "a token's moment, off by (p99, looked at every ms)": f"{report['p99_deviation_ms']:.1f} ms",
+        "after 300 ms in which the game stood still": f"{hitch:.1f} x the target at most",
+        "longest silence while 4,000 tokens of a prompt come in between": f"{prompt:.1f} intervals",
+        "the same while a 1 B model loads": f"{report['load_max_gap_intervals']:.1f} intervals",
+        "from cancel to the last event (p99)": f"{last:.1f} ms",
+        "an engine that has nothing to do, of a core": f"{report['idle_core_pct']:.3f} %",
+    }
+    return "\n".join(["| | |", "|---|---|", *(f"| {what} | {value} |" for what, value in lines.items())])
+
+
+def text() -> str:
+    """The whole block."""
+    frames, many, pacing = found("frames"), found("many_npcs"), found("pacing")
+    counted = [row["frames"] for row in frames["rows"] if row["model"] == "110m"]
+    return f"""\
+Four streams that ask for 128 tokens after 512 again and again (a 110 M model), beside two games at 60 FPS;
+{min(counted):,} to {max(counted):,} frames of each row, the rows in random order, by `tests/bench/frames.py`:
+
+{frames_table(frames, "110m")}
+
+Many characters on one set of weights, with the machine to themselves, by `tests/bench/many_npcs.py`:
+
+{many_table(many)}
+
+Paced speech, by `tests/bench/pacing.py`:
+
+{pacing_table(pacing)}
+
+On {many["setting"]["processor"]}, {many["setting"]["cores"]} cores.
+"""
