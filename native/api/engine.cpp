@@ -3,6 +3,7 @@
 
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
+#include "base/path.hpp"
 
 using namespace sotto::api;
 using sotto::Error;
@@ -134,7 +135,7 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
         const auto asked = desc != nullptr ? read(desc, "desc") : sotto_engine_desc{};
         const auto folder = utf8(asked.module_dir, "desc->module_dir");
         sotto::EngineOptions options;
-        options.module_dir = std::u8string(folder.begin(), folder.end());
+        options.module_dir = sotto::native_path(folder);
         options.device = checked_device(utf8(asked.device, "desc->device"));
         options.mode = checked_mode(asked.mode, "desc->mode");
         options.vram_budget = asked.vram_budget;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 #include "core/state_blob.hpp"
 #include "text/json_reader.hpp"
 
@@ -14,10 +15,6 @@ namespace {
 // A state is never much larger than the memory that it comes out of.
 constexpr std::uint64_t kMostBesides = 64 * 1024 * 1024;
 constexpr std::uint64_t kMostWithoutMemory = 4ULL * 1024 * 1024 * 1024;
-
-std::filesystem::path native_path(const std::string& path) {
-    return std::filesystem::path(std::u8string(path.begin(), path.end()));
-}
 
 // Another file first, so that what was there stays until all of it is written.
 void write_file(const std::string& path, std::string_view bytes) {

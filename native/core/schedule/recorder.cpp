@@ -2,10 +2,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "base/attempt.hpp"
 #include "base/error.hpp"
+#include "base/path.hpp"
 
 namespace sotto {
 namespace {
@@ -57,7 +57,7 @@ Json to_json(const Slice& slice) {
 }
 
 void Recorder::open(const std::string& path, const Json& engine) {
-    file_.open(std::filesystem::path(std::u8string(path.begin(), path.end())), std::ios::binary);
+    file_.open(native_path(path), std::ios::binary);
     if (!file_.is_open()) {
         const std::string why = std::strerror(errno);
         throw Error(SOTTO_ERROR_ARGUMENT, "record is \"" + path + "\", which cannot be written: " + why);

@@ -1,13 +1,13 @@
 #include "core/schedule/replay.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 #include "core/schedule/recorder.hpp"
 #include "core/schedule/scheduler.hpp"
 #include "core/schedule/share.hpp"
@@ -282,7 +282,7 @@ const Replay::Kind Replay::kKinds[11] = {
 } // namespace
 
 std::string replay(const std::string& path) {
-    std::ifstream file(std::filesystem::path(std::u8string(path.begin(), path.end())), std::ios::binary);
+    std::ifstream file(native_path(path), std::ios::binary);
     if (!file.is_open()) {
         throw Error(SOTTO_ERROR_NOT_FOUND, "path is \"" + path + "\", where no file can be read");
     }
