@@ -19,8 +19,8 @@ namespace sotto {
 //
 //     engine   the first line: which library, and how the engine was set up
 //     model    a model is ready            stream   somebody is to be answered; gone: is not any more
-//     request  what was asked for          facts    what has changed of a model or stream since it was told
-//     last step     what a step took            frame    a frame of the game's, and the share after it
+//     request  what was asked for          facts    what is new of a model or stream since the last ones
+//     step     what a step took            frame    a frame of the game's, and the share after it
 //     threads  how many a job is given     rest     how long models rest after a step
 //     next     what is done next           ahead    whether the step under way is followed by another like it
 //
