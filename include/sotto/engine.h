@@ -60,7 +60,7 @@ typedef struct sotto_engine_desc {
     sotto_mode                 mode;         /**< Who comes first. */
     sotto_str                  module_dir;   /**< Where backend modules are. Empty: beside this library. */
     sotto_str                  device;       /**< "auto" or "cpu". Empty: "auto". */
-    uint64_t                   vram_budget;  /**< Bytes for all models together. 0: no limit. */
+    uint64_t                   vram_budget;  /**< Bytes for all models together. 0: no limit. See budget.h. */
     float                      target_tps;   /**< Tokens per second per stream to pace to. 0: no pacing. */
     uint32_t                   trace;        /**< Slices kept for sotto_engine_read_trace(). 0: none. */
     const sotto_log_sink*      log;          /**< NULL: stderr. */
@@ -75,6 +75,12 @@ typedef struct sotto_engine_desc {
      * is decided: see sotto_replay(). It holds what was said. Empty: none.
      */
     sotto_str record;
+    /**
+     * A folder for what parked characters remember, where memory is short. Its files go with the engine.
+     * Empty: the system's folder for temporary files.
+     */
+    sotto_str park_dir;
+    uint64_t  park_memory; /**< Bytes of it that may be in memory, within the budget. 0: 64 MiB. */
 } sotto_engine_desc;
 
 /**
@@ -119,8 +125,8 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_mode(sotto_engine* engine, so
 /**
  * Changes the ceiling on what all models take together. Never waits.
  *
- * Holds for models loaded from now on: one that would not fit is refused with
- * SOTTO_ERROR_BUDGET. What is loaded stays.
+ * Nothing is taken above it from this call on. Is more in use already, models give way: those that
+ * are idle at once, those that speak as far as their streams go on; see sotto/budget.h.
  *
  * @param engine  The engine.
  * @param bytes   The ceiling. 0: no limit.

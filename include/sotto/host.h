@@ -88,7 +88,10 @@ typedef int32_t sotto_memory_kind;
 enum {
     SOTTO_MEMORY_WEIGHTS = 1, /**< A model's weights. */
     SOTTO_MEMORY_KV      = 2, /**< What its streams remember. */
-    SOTTO_MEMORY_COMPUTE = 3  /**< Its scratch buffers. */
+    SOTTO_MEMORY_COMPUTE = 3, /**< Its scratch buffers. */
+    SOTTO_MEMORY_ADAPTER = 4, /**< What was added to its weights. */
+    SOTTO_MEMORY_IMAGE   = 5, /**< What reads images and sounds for it. */
+    SOTTO_MEMORY_STAGING = 6  /**< What its parked streams remember. */
 };
 
 /** Tells that `bytes` more (below zero: fewer) of `device` are taken for the model `model`. */

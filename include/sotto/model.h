@@ -15,6 +15,8 @@
  *
  *     context         tokens that one stream holds, 16 to what the model was trained on; 2048, or
  *                     that if it is less
+ *     context_least   tokens that one stream holds at least, where memory is short and the model is made
+ *                     smaller; `context` if that is named, else 512, or `context` if it is less
  *     parallel        answers that may be under way at once, 1 to 64; 4. Memory is set aside for each
  *     batch           tokens that one step works through at most, `parallel` to 4096; 512. A larger
  *                     one reads prompts faster, and takes memory

@@ -20,24 +20,13 @@
 #ifndef SOTTO_MODULE_H
 #define SOTTO_MODULE_H
 
+#include "module_model.h"
 #include "request.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** What a model can do beyond answering one stream; any of them together. */
-typedef uint32_t sotto_capabilities;
-enum {
-    SOTTO_CAPABILITY_BATCHABLE     = 1, /**< One step may work for several streams. */
-    SOTTO_CAPABILITY_ABORTABLE     = 2, /**< A step asks its gate often, and ends soon when told to. */
-    SOTTO_CAPABILITY_CONSTRAINABLE = 4, /**< It holds answers to schemas, grammars and tools. */
-    SOTTO_CAPABILITY_LOGPROBS      = 8, /**< It tells log probabilities. */
-    SOTTO_CAPABILITY_PARKABLE      = 16 /**< Streams can give up their places, see `stream_park`. */
-};
-
-/** Hears how far an `open` got, 0 to 1. Not 0: give up, with SOTTO_ERROR_CANCELLED. */
-typedef int32_t(SOTTO_CALL* sotto_progress_fn)(void* context, float progress);
 /** Asked between pieces of a step. May wait. Not 0: end the step, with SOTTO_ERROR_CANCELLED. */
 typedef int32_t(SOTTO_CALL* sotto_gate_fn)(void* context);
 /** Takes a log line. */
@@ -54,45 +43,6 @@ typedef struct sotto_backend_host {
     sotto_message_fn log;         /**< Takes a log line. From any thread. */
     void*            context;     /**< First argument of the function above. */
 } sotto_backend_host;
-
-/**
- * Where a model is, and how it is wanted.
- *
- * @since 0.1
- */
-typedef struct sotto_model_source {
-    uint32_t                 struct_size; /**< sizeof(sotto_model_source). */
-    uint32_t                 reserved;    /**< Must be 0. */
-    sotto_str                path;        /**< The file. */
-    sotto_str                options;     /**< A JSON object, or empty. */
-    sotto_str                device;      /**< "auto" or "cpu". */
-    const sotto_file_access* files;       /**< How to read files. NULL: the file system. */
-    sotto_progress_fn        progress;    /**< Hears how far it got. Never NULL in `open`. */
-    void*                    context;     /**< First argument of the function above. */
-} sotto_model_source;
-
-/**
- * What a model is, and takes. Filled by the backend.
- *
- * @since 0.1
- */
-typedef struct sotto_model_info {
-    uint32_t           struct_size;  /**< In: sizeof(sotto_model_info). */
-    sotto_capabilities capabilities; /**< What it can do. */
-    uint32_t           streams;      /**< How many may be open at once, at least 1; parked ones aside. */
-    uint32_t           context;      /**< Tokens that one stream can hold. 0: no limit. */
-    uint32_t           step_tokens;  /**< Most prompt tokens worth giving one step. 0: no matter. */
-    uint32_t           step_least;   /**< Fewest prompt tokens worth giving one. 0: no matter. */
-    uint64_t           weights;      /**< Bytes. */
-    uint64_t           kv;           /**< Bytes, for all streams together. */
-    uint64_t           compute;      /**< Bytes. */
-    sotto_str          description;  /**< JSON object for people: architecture, size, ... Or empty. */
-    /**
-     * JSON object that says what a saved state fits: the model's weights, the library, the form of
-     * its memory. A state is restored where it is the same to the byte. Empty: none can be saved.
-     */
-    sotto_str fingerprint;
-} sotto_model_info;
 
 /** How a stream is to be answered; any of them together. */
 typedef uint32_t sotto_stream_flags;
@@ -235,6 +185,14 @@ typedef void(SOTTO_CALL* sotto_stream_park_fn)(void* self, void* model, void* st
 typedef sotto_status(SOTTO_CALL* sotto_stream_unpark_fn)(
     void* self, void* model, void* stream, uint32_t* remaining, sotto_str* why
 );
+/**
+ * Has so many places from now on, from 0 to as many as it was opened with, while no stream has one:
+ * all are parked, and what else was remembered is forgotten. Of 0 places, nothing is left of `kv`
+ * and `compute`. A failure leaves as many as before, or 0. Out: what it takes now; no texts.
+ */
+typedef sotto_status(SOTTO_CALL* sotto_model_resize_fn)(
+    void* self, void* model, uint32_t places, sotto_model_info* info, sotto_str* why
+);
 /** Takes a step. A status below zero fails every stream in it, but for SOTTO_ERROR_CANCELLED. */
 typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
     void* self, void* model, const sotto_step* step, sotto_str* why
@@ -264,6 +222,7 @@ typedef struct sotto_backend {
     sotto_state_restore_fn   state_restore; /**< Required of a backend with fingerprints. */
     sotto_stream_park_fn     stream_park;   /**< Optional: streams keep their places to the end. */
     sotto_stream_unpark_fn   stream_unpark; /**< Required where there is `stream_park`. */
+    sotto_model_resize_fn    resize;        /**< Optional: a model's places stay. */
 } sotto_backend;
 
 /**

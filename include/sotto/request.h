@@ -31,6 +31,8 @@
  *     continue_final_message (go on with the assistant's last words), add_generation_prompt
  *     context_overflow: "truncate" (leave out the oldest turns; a chat's default), "shift" (also
  *     forget the middle while answering; n_keep tokens stay) or "error"
+ *     on_budget: where the model has no memory at present, "wait" (until others leave some; it fails
+ *     where that would not do), "fail" (at once) or "shrink" (as wait; it may come back smaller)
  *     cache_prompt: false to work through a prompt that the model still remembers
  *     SOTTO_OP_TEXT: prompt (text or tokens), suffix, echo
  *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt
@@ -48,7 +50,8 @@
  * (without thoughts) are added; one that is cancelled or fails leaves the session as it was. With
  * continue_final_message, the last message becomes longer instead. A session answers one chat at a
  * time, others end with SOTTO_ERROR_BUSY, and `n` is 1: fork it for more. What the model remembers of
- * it is not worked through again; if others needed the place, it is, from the text, unasked.
+ * it is not worked through again: where sessions outnumber a model's places, it is parked between its
+ * turns (sotto_engine_desc.park_dir). Where that is lost, it is worked through from the text, unasked.
  *
  *     SOTTO_OP_OPEN_SESSION: session, model, messages; from (a session to fork: this one begins as
  *     its copy, and goes its own way), keep (only the first so many messages of that one)

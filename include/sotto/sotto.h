@@ -16,5 +16,6 @@
 #include "frame.h"
 #include "trace.h"
 #include "stats.h"
+#include "budget.h"
 
 #endif

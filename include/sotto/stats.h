@@ -47,6 +47,14 @@ typedef struct sotto_stats {
     uint64_t   slice_ns;      /**< What they took. */
     uint64_t   gated_ns;      /**< How much of that they waited for the game. */
     uint64_t   bytes_in_use;  /**< Of all models together. */
+    uint64_t   vram_budget;   /**< The ceiling on those. 0: none. */
+    uint64_t   bytes_peak;    /**< The most there ever were. */
+    uint64_t   bytes_weights; /**< Of weights. */
+    uint64_t   bytes_kv;      /**< Of what streams remember. */
+    uint64_t   bytes_compute; /**< Of scratch buffers. */
+    uint64_t   bytes_parked;  /**< Of what parked streams and sessions remember, as far as it is in memory. */
+    uint32_t   asleep;        /**< Models that were freed for lack of room, until they are asked for. */
+    uint32_t   reserved;      /**< 0. */
 } sotto_stats;
 
 /**

@@ -1,5 +1,6 @@
 // sotto/engine.h, and nothing but: unpack, call, pack. Decisions belong in core/.
 #include <cmath>
+#include <filesystem>
 
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
@@ -71,6 +72,18 @@ std::uint32_t checked_most(std::uint32_t requests) {
         );
     }
     return requests;
+}
+
+std::filesystem::path checked_folder(std::string_view folder, const char* name) {
+    auto path = sotto::native_path(folder);
+    std::error_code failed;
+    if (!folder.empty() && !std::filesystem::is_directory(path, failed)) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            std::string(name) + " is \"" + std::string(folder) + "\"; it must be a folder that is there"
+        );
+    }
+    return path;
 }
 
 template <typename Function>
@@ -145,6 +158,8 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
         options.flags = checked_flags(asked.flags);
         options.max_requests = checked_most(asked.max_requests);
         options.record = utf8(asked.record, "desc->record");
+        options.park_dir = checked_folder(utf8(asked.park_dir, "desc->park_dir"), "desc->park_dir");
+        options.park_memory = asked.park_memory != 0 ? asked.park_memory : options.park_memory;
         out = open_handle(std::make_unique<sotto::Engine>(std::move(options)));
         return SOTTO_OK;
     });

@@ -1,4 +1,4 @@
-// sotto/request.h and sotto/model.h.
+// sotto/request.h, sotto/model.h and sotto/budget.h.
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
 
@@ -54,6 +54,19 @@ std::string required(sotto_str text, const char* name) {
         throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is empty");
     }
     return std::string(value);
+}
+
+Asked wish_for(const sotto_model_desc* desc, Asked::What what) {
+    const auto asked = read(desc, "desc");
+    Asked wish;
+    wish.what = what;
+    wish.id = required(asked.id, "desc->id");
+    wish.path = utf8(asked.path, "desc->path");
+    wish.backend = utf8(asked.backend, "desc->backend");
+    wish.options = view(asked.options, "desc->options");
+    wish.user = asked.user;
+    wish.flags = checked_flags(asked.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
+    return wish;
 }
 
 // What an event says, in the caller's struct.
@@ -150,16 +163,30 @@ sotto_engine_load_model(sotto_engine* engine, const sotto_model_desc* desc, sott
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        const auto asked = read(desc, "desc");
-        Asked wish;
-        wish.what = Asked::What::load;
-        wish.id = required(asked.id, "desc->id");
-        wish.path = utf8(asked.path, "desc->path");
-        wish.backend = utf8(asked.backend, "desc->backend");
-        wish.options = view(asked.options, "desc->options");
-        wish.user = asked.user;
-        wish.flags = checked_flags(asked.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
+        out = pinned->submit(wish_for(desc, Asked::What::load));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_plan_model(
+    sotto_engine* engine, const sotto_model_desc* desc, uint64_t budget, sotto_request* request
+) {
+    return guarded([&] {
+        auto& out = deref(request, "request");
+        out = 0;
+        const Pin pinned(engine);
+        auto wish = wish_for(desc, Asked::What::plan);
+        wish.budget = budget;
         out = pinned->submit(std::move(wish));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_memory(sotto_engine* engine, sotto_str* json) {
+    return guarded([&] {
+        auto& out = deref(json, "json");
+        out = {};
+        out = lend(Pin(engine)->memory());
         return SOTTO_OK;
     });
 }

@@ -1,6 +1,6 @@
 # What we build with and do not write ourselves: fetched at configure time, pinned by version and hash.
 #
-# Sets SOTTO_LLAMA_CPP_DIR, and makes the target sotto_json (#include <nlohmann/json.hpp>).
+# Sets SOTTO_LLAMA_CPP_DIR, and makes the targets sotto_json (#include <nlohmann/json.hpp>) and sotto_zstd.
 # Downloads are kept in $SOTTO_CACHE, else $XDG_CACHE_HOME/sotto, else ~/.cache/sotto.
 
 include(${CMAKE_CURRENT_LIST_DIR}/PipSource.cmake)
@@ -14,6 +14,16 @@ sotto_pip_source(
     RESULT SOTTO_LLAMA_CPP_DIR
 )
 set(SOTTO_LLAMA_ORIGIN "llama-cpp-python ${SOTTO_LLAMA_CPP_PYTHON_VERSION}") # what to call it to people
+
+sotto_pip_source(
+    zstandard
+    VERSION 0.25.0
+    SHA256 7713e1179d162cf5c7906da876ec2ccb9c3a9dcbdffef0cc7f70c3667a205f0b
+    FOLDER zstd
+    RESULT SOTTO_ZSTD_DIR
+)
+add_library(sotto_zstd STATIC ${SOTTO_ZSTD_DIR}/zstd.c)
+target_include_directories(sotto_zstd SYSTEM PUBLIC ${SOTTO_ZSTD_DIR})
 
 add_library(sotto_json INTERFACE)
 target_include_directories(sotto_json SYSTEM INTERFACE ${SOTTO_LLAMA_CPP_DIR}/vendor)

@@ -20,6 +20,13 @@ struct InSession {
     bool continues = false;            // the last message of all
 };
 
+// What becomes of a request whose model has no room at present.
+enum class OnBudget : std::uint8_t {
+    wait,  // until others leave some
+    fail,  // at once
+    shrink // it waits, and the model may be made smaller than it was
+};
+
 // What the engine itself needs to know of a request. Sampling is the backend's to read.
 struct Prompted {
     std::string model; // empty: the session's
@@ -31,7 +38,8 @@ struct Prompted {
     bool include_usage = false;            // one more chunk, with the usage
     bool logprobs = false;                 // tell how likely each token was
     std::string path;                      // of a state's file
-    std::string form;                      // the field that asks for a form of the answer, if one does
+    OnBudget on_budget = OnBudget::wait;
+    std::string form; // the field that asks for a form of the answer, if one does
 };
 
 // Reads and checks a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or

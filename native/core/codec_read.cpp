@@ -134,6 +134,17 @@ std::string read_echo(const Fields& body) {
     return prompt->get<std::string>();
 }
 
+OnBudget read_on_budget(const Fields& body) {
+    const Json* told = body.find("on_budget");
+    if (told == nullptr || *told == "wait") {
+        return OnBudget::wait;
+    }
+    if (*told != "fail" && *told != "shrink") {
+        body.refuse("on_budget", *told, R"("wait", "fail" or "shrink")");
+    }
+    return *told == "fail" ? OnBudget::fail : OnBudget::shrink;
+}
+
 std::string read_path(const Fields& body) {
     require_text(body, "path", false);
     return body.find("path")->get<std::string>();
@@ -202,6 +213,7 @@ Prompted read_request(sotto_op op, std::string_view text) {
     }
     const bool in_session = !asked.session.id.empty();
     asked.model = read_model(body, !in_session);
+    asked.on_budget = read_on_budget(body);
     switch (op) {
     case SOTTO_OP_TOKENIZE:
         require_text(body, "content", true);

@@ -1,6 +1,7 @@
 #include "core/compute.hpp"
 
 #include "base/attempt.hpp"
+#include "core/state_blob.hpp"
 #include "core/state_file.hpp"
 
 namespace sotto {
@@ -74,8 +75,10 @@ bool goes_on(const Job& job) noexcept {
 
 } // namespace
 
-Compute::Compute(const Hooks& hooks, const Clock& clock, const Frames& frames, Signal& finished)
-    : hooks_(hooks), clock_(clock), frames_(frames), finished_(finished) {}
+Compute::Compute(
+    const Hooks& hooks, const Clock& clock, const Frames& frames, Parking& parking, Signal& finished
+)
+    : hooks_(hooks), clock_(clock), frames_(frames), parking_(parking), finished_(finished) {}
 
 Compute::~Compute() {
     stopping_ = true;
@@ -193,13 +196,68 @@ void Compute::step(Job& job) {
     hear(job);
 }
 
+// What the model remembers of a stream, to be remembered again later. Null: it works through its text then.
+// `similar`: it is worth the time to keep only what others have not.
+Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar) noexcept {
+    Parking::Kept kept;
+    auto& model = *job.entry->model;
+    const auto body = [&] {
+        if (!model.info().fingerprint.empty()) {
+            std::uint32_t tokens = 0;
+            auto blob = state_blob(model.info().fingerprint, model.save(stream, tokens));
+            constexpr std::size_t kLength = 16; // bytes that may say how long it is
+            const auto head = kStateHeader + model.info().fingerprint.size() + kLength;
+            kept = parking_.put(job.entry->asked.id, std::move(blob), similar ? head : Parking::kApart);
+        }
+    };
+    attempt(body, [&](sotto_status, const char* why) { hooks_.log.debug(why); });
+    return kept;
+}
+
+void Compute::close(Job& job) noexcept {
+    for (auto& one : job.closing) {
+        if (one.session != nullptr) {
+            one.kept = kept_of(job, one.handle, true);
+        }
+        job.entry->model->close_stream(one.handle);
+    }
+}
+
+void Compute::resize(Job& job) {
+    const Zone zone(hooks_, "sotto resize model");
+    auto& model = *job.entry->model;
+    for (std::size_t i = 0; i < job.streams.size(); ++i) {
+        auto& stream = *job.streams[i];
+        job.kept[i] = kept_of(job, stream.handle, false);
+        model.park(stream.handle);
+    }
+    model.resize(job.places);
+}
+
+// Damaged, or of something else: then it works through its text again.
+void Compute::recall(const Job& job) noexcept {
+    auto& model = *job.entry->model;
+    const auto body = [&] {
+        const auto blob = parking_.read(*job.recalls);
+        model.restore(state_payload(blob, model.info().fingerprint));
+    };
+    attempt(body, [&](sotto_status, const char* why) { hooks_.log.warn(why); });
+}
+
 void Compute::run(Job& job) noexcept {
     const auto body = [&] {
-        for (void* stream : job.closing) {
-            job.entry->model->close_stream(stream);
+        close(job);
+        if (job.spills) {
+            parking_.spill();
+        }
+        if (job.resizes) {
+            return resize(job);
         }
         if (job.parks != nullptr) {
             job.entry->model->park(job.parks->handle);
+        }
+        if (job.recalls != nullptr) {
+            recall(job);
         }
         if (job.unparks) {
             job.unparked = job.entry->model->unpark(job.streams.front()->handle);

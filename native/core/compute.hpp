@@ -23,11 +23,20 @@ struct Job {
     ModelEntry* entry = nullptr; // that has the model
     ThreadClass thread_class = ThreadClass::normal;
     std::vector<Stream*> streams; // that it works for
-    std::vector<void*> closing;   // streams to close, first of all
+    std::vector<Closing> closing; // streams to close, first of all
     Stream* parks = nullptr;      // to give up its place, after that
+
+    // Parking all streams, and giving the model so many places:
+    bool resizes = false;
+    std::uint32_t places = 0;
+    std::vector<Parking::Kept> kept; // out: what is remembered of each; or null
+
+    // Or moving what is parked to files:
+    bool spills = false;
 
     // Giving a stream its place again:
     bool unparks = false;
+    Parking::Kept recalls;      // what is to be remembered again before it is given one, or opened; or null
     std::uint32_t unparked = 0; // out: tokens left to work through
 
     // Or opening one:
@@ -70,12 +79,14 @@ struct Job {
     bool followed = false;         // out: the job that was to follow is under way
     std::atomic<bool> done{false}; // out, last of all
     std::atomic<bool> abort{false};
+
+    bool steps() const noexcept { return !opens && !unparks && !resizes && !work.empty(); }
 };
 
 class Compute {
 public:
     // `finished` is told after each job.
-    Compute(const Hooks& hooks, const Clock& clock, const Frames& frames, Signal& finished);
+    Compute(const Hooks& hooks, const Clock& clock, const Frames& frames, Parking& parking, Signal& finished);
     // Waits for the job under way; set its `abort` first.
     ~Compute();
 
@@ -113,11 +124,16 @@ private:
     }
     void work(Worker& worker, ThreadClass thread_class);
     void run(Job& job) noexcept;
+    void close(Job& job) noexcept;
+    void resize(Job& job);
+    void recall(const Job& job) noexcept;
+    Parking::Kept kept_of(Job& job, void* stream, bool similar) noexcept;
     void step(Job& job);
 
     const Hooks& hooks_;
     const Clock& clock_;
     const Frames& frames_;
+    Parking& parking_;
     Signal& finished_;
     Signal gate_; // told when a job that waits at it is to end
     std::atomic<bool> no_idle_class_{false};

@@ -1,4 +1,5 @@
-// The control thread's loop, and what it does with requests. Jobs are in control_jobs.cpp.
+// The control thread's loop, and what it does with requests. Models are in control_models.cpp, memory in
+// control_budget.cpp, jobs in control_jobs.cpp.
 #include "core/control.hpp"
 
 #include <algorithm>
@@ -11,10 +12,6 @@ namespace {
 
 constexpr std::int64_t kShowEvery = 50'000'000;
 constexpr std::int64_t kListenEvery = 100'000'000;
-
-bool same_model(const Asked& left, const Asked& right) {
-    return left.path == right.path && left.backend == right.backend && left.options == right.options;
-}
 
 // What would be passed over in silence.
 void check_can(const ModelInfo& model, const Prompted& prompted) {
@@ -35,24 +32,14 @@ void check_can(const ModelInfo& model, const Prompted& prompted) {
     }
 }
 
-ModelTraits traits_of(const ModelInfo& info) {
-    return {
-        .streams = info.streams,
-        .step_tokens = info.step_tokens,
-        .step_least = info.step_least,
-        .batches = info.can(SOTTO_CAPABILITY_BATCHABLE),
-        .parks = info.can(SOTTO_CAPABILITY_PARKABLE),
-    };
-}
-
 } // namespace
 
 Control::Control(const World& world)
     : world_(world), teller_(world.table, world.queue, world.meter, world.clock),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
-      compute_(world.hooks, world.clock, world.frames, signal_),
-      loader_(world.hooks, world.settings, world.device, world.modules, signal_), thread_([this] { run(); }) {
-}
+      compute_(world.hooks, world.clock, world.frames, world.parking, signal_),
+      loader_(world.hooks, world.settings, world.device, world.modules, world.ledger, signal_),
+      thread_([this] { run(); }) {}
 
 Control::~Control() {
     stopping_ = true;
@@ -95,7 +82,10 @@ bool Control::work() {
     sweep();
     stuck_ = false;
     attempt(
-        [&] { worked = start_job() || worked; },
+        [&] {
+            worked = keep_budget() || worked;
+            worked = start_job() || worked;
+        },
         [&](sotto_status, const char* why) {
             world_.hooks.log.error(why);
             stuck_ = true; // nothing was begun; a later turn tries again
@@ -159,6 +149,8 @@ void Control::submitted(Slot& slot) {
         return load(slot);
     case Asked::What::unload:
         return unload(slot);
+    case Asked::What::plan:
+        return plan(slot);
     }
 }
 
@@ -168,14 +160,23 @@ void Control::cancelled(Slot& slot) noexcept {
         return;
     }
     for (const auto& entry : world_.registry.entries()) {
-        const auto found = std::find(entry->waiting.begin(), entry->waiting.end(), &slot);
-        if (found == entry->waiting.end() || entry->state != ModelEntry::State::loading) {
+        if (entry->state == ModelEntry::State::leaving) {
             continue; // what is leaving leaves
         }
-        entry->waiting.erase(found);
-        entry->give_up = entry->waiting.empty();
-        teller_.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
-        return;
+        if (std::erase(entry->held, &slot) > 0) {
+            teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+            return;
+        }
+        if (std::erase(entry->waiting, &slot) > 0) {
+            teller_.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
+            if (entry->waiting.empty() && entry->is_new()) {
+                entry->give_up = true;
+                if (!entry->with_loader) { // it waited for room
+                    leave(*entry, "loading was cancelled");
+                }
+            }
+            return;
+        }
     }
 }
 
@@ -185,13 +186,18 @@ void Control::answer(Slot& slot) {
         return;
     }
     auto prompted = read_request(slot.asked.op, slot.asked.body);
+    ModelEntry* entry = world_.registry.find(sessions_.model_of(prompted));
+    if (entry != nullptr && must_hold(*entry)) {
+        hold(slot, *entry, prompted.on_budget);
+        return;
+    }
     auto turn = sessions_.begin(slot.asked.op, slot.id.load(), prompted, slot.asked.body);
-    ModelEntry* entry = world_.registry.find(prompted.model);
     if (entry == nullptr || entry->state != ModelEntry::State::ready) {
         const char* why = entry == nullptr ? "\"; load it first" : "\"; it is still being loaded";
         throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + prompted.model + why);
     }
     check_can(entry->model->info(), prompted);
+    entry->used_at = world_.clock.now();
     slot.done->lanes = std::make_unique<Lanes>(
         prompted.answers, slot.target_tps.load(std::memory_order_relaxed), world_.settings.target_tps
     );
@@ -222,156 +228,6 @@ void Control::answer(Slot& slot) {
     for (auto& stream : streams) { // nothing throws any more
         streams_.push_back(std::move(stream));
     }
-}
-
-void Control::load(Slot& slot) {
-    ModelEntry* entry = world_.registry.find(slot.asked.id);
-    const bool given_up = entry != nullptr && entry->give_up.load();
-    if (entry != nullptr && !given_up && !same_model(entry->asked, slot.asked)) {
-        throw Error(
-            SOTTO_ERROR_STATE,
-            "another model is loaded as \"" + slot.asked.id + "\"; unload it first, or choose another id"
-        );
-    }
-    if (entry != nullptr && entry->state == ModelEntry::State::ready) {
-        teller_.done(slot, SOTTO_OK, "");
-        return;
-    }
-    teller_.accepted(slot);
-    if (entry != nullptr && !given_up) {
-        entry->waiting.push_back(&slot);
-        return;
-    }
-    auto fresh = std::make_unique<ModelEntry>(slot.asked);
-    fresh->waiting.push_back(&slot);
-    world_.registry.reserve(); // nothing throws from here on
-    if (entry != nullptr) {
-        entry->state = ModelEntry::State::leaving; // its loading was cancelled, and may end as it likes
-    }
-    hand_to_loader(*fresh);
-    world_.registry.add(std::move(fresh));
-}
-
-void Control::unload(Slot& slot) {
-    ModelEntry* entry = world_.registry.find(slot.asked.id);
-    if (entry == nullptr) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + slot.asked.id + "\"");
-    }
-    std::vector<Slot*> waiting = {&slot};
-    teller_.accepted(slot); // nothing throws from here on
-    waiting.swap(entry->waiting);
-    for (Slot* loading : waiting) {
-        teller_.done(*loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded");
-    }
-    leave(*entry);
-}
-
-// Nobody finds the model any more; it is freed once nothing is under way on it.
-void Control::leave(ModelEntry& entry) noexcept {
-    const bool loading = entry.state == ModelEntry::State::loading;
-    entry.state = ModelEntry::State::leaving;
-    entry.give_up = true;
-    if (loading) {
-        return; // the loader's note ends it
-    }
-    world_.registry.publish();
-    for (const auto& stream : streams_) {
-        if (&stream->entry == &entry && stream->state != Stream::State::over) {
-            fail(*stream, SOTTO_ERROR_CANCELLED, "the model was unloaded");
-        }
-    }
-}
-
-void Control::leave_all() noexcept {
-    for (const auto& entry : world_.registry.entries()) {
-        if (entry->state == ModelEntry::State::loading) {
-            for (Slot* slot : std::exchange(entry->waiting, {})) {
-                teller_.done(*slot, SOTTO_ERROR_CANCELLED, "the engine is being destroyed");
-            }
-        }
-        if (entry->state != ModelEntry::State::leaving) {
-            leave(*entry);
-        }
-    }
-}
-
-void Control::hand_to_loader(ModelEntry& entry) noexcept {
-    entry.with_loader = true;
-    loader_.take_on(entry);
-}
-
-void Control::free_idle_leavers() noexcept {
-    for (const auto& entry : world_.registry.entries()) {
-        const bool idle = entry->open_streams == 0 && (job_ == nullptr || job_->entry != entry.get()) &&
-                          !entry->with_loader;
-        if (entry->state == ModelEntry::State::leaving && idle) {
-            hand_to_loader(*entry);
-        }
-    }
-}
-
-bool Control::take_loader_notes() noexcept {
-    bool any = false;
-    while (auto note = loader_.take()) {
-        any = true;
-        ModelEntry& entry = *note->entry;
-        switch (note->kind) {
-        case LoaderNote::Kind::progress:
-            if (entry.state == ModelEntry::State::loading) {
-                tell_progress(entry, note->progress);
-            }
-            break;
-        case LoaderNote::Kind::loaded: {
-            auto model = std::move(note->model);
-            entry.verdict = std::move(note); // for when it is freed
-            loaded(entry, std::move(model));
-            break;
-        }
-        case LoaderNote::Kind::failed:
-            gone(entry, note->failure.status, note->failure.why);
-            break;
-        case LoaderNote::Kind::freed:
-            gone(entry, SOTTO_OK, "");
-            break;
-        }
-    }
-    return any;
-}
-
-void Control::tell_progress(ModelEntry& entry, float progress) noexcept {
-    for (Slot* slot : entry.waiting) {
-        attempt(
-            [&] { teller_.progress(*slot, progress); }, [](sotto_status, const char*) {}
-        ); // another will come
-    }
-}
-
-void Control::loaded(ModelEntry& entry, std::unique_ptr<Model> model) noexcept {
-    entry.with_loader = false;
-    entry.model = std::move(model);
-    entry.traits = traits_of(entry.model->info());
-    entry.number = ++models_;
-    world_.recorder.model(entry, entry.asked.id);
-    if (entry.waiting.empty()) {
-        leave(entry); // the last who wanted it cancelled too late for the loader
-    }
-    if (entry.state == ModelEntry::State::leaving) {
-        return;
-    }
-    entry.state = ModelEntry::State::ready;
-    world_.registry.publish();
-    for (Slot* slot : std::exchange(entry.waiting, {})) {
-        teller_.done(*slot, SOTTO_OK, "");
-    }
-}
-
-// A model is no more, or never came to be.
-void Control::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
-    const bool left = entry.state == ModelEntry::State::leaving;
-    for (Slot* slot : std::exchange(entry.waiting, {})) {
-        teller_.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
-    }
-    world_.registry.remove(entry);
 }
 
 Stream* Control::find_stream(const Slot& slot) noexcept {

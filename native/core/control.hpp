@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/mpsc_queue.hpp"
+#include "core/budget/ledger.hpp"
+#include "core/budget/parking.hpp"
 #include "core/compute.hpp"
 #include "core/event_queue.hpp"
 #include "core/frame.hpp"
@@ -41,6 +43,8 @@ public:
         Trace& trace;
         Meter& meter;
         Recorder& recorder;
+        Ledger& ledger;
+        Parking& parking;
     };
 
     explicit Control(const World& world);
@@ -54,8 +58,6 @@ public:
     // Says that a request was given another pace.
     void retune() noexcept { retuned_ = true; }
 
-    std::uint64_t bytes_in_use() const noexcept { return loader_.bytes_in_use(); }
-
 private:
     void run();
     bool work();
@@ -67,20 +69,49 @@ private:
     void answer(Slot& slot);
     void load(Slot& slot);
     void unload(Slot& slot);
-    void leave(ModelEntry& entry) noexcept;
+    void plan(Slot& slot);
+    void begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* given_up);
+    void leave(ModelEntry& entry, std::string_view why) noexcept;
     void leave_all() noexcept;
     void hand_to_loader(ModelEntry& entry) noexcept;
     void free_idle_leavers() noexcept;
 
     bool take_loader_notes() noexcept;
     void tell_progress(ModelEntry& entry, float progress) noexcept;
-    void loaded(ModelEntry& entry, std::unique_ptr<Model> model) noexcept;
+    void came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept;
+    void loaded(ModelEntry& entry) noexcept;
+    void planned(ModelEntry& entry) noexcept;
+    void refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
     void gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
+
+    bool keep_budget();
+    bool must_hold(const ModelEntry& entry) const noexcept;
+    void hold(Slot& slot, ModelEntry& entry, OnBudget on_budget);
+    std::string lack_told(const ModelEntry& entry) const;
+    bool admit(ModelEntry& entry);
+    bool go_on(ModelEntry& entry);
+    bool grow(ModelEntry& entry);
+    bool give_way(std::uint64_t bytes, ModelEntry* whom);
+    bool lack_in_vain(ModelEntry& whom);
+    bool squeeze(std::uint64_t bytes);
+    bool spill();
+    bool resize(ModelEntry& entry, std::uint32_t places);
+    bool claim_places(ModelEntry& entry, std::uint32_t places) noexcept;
+    void resized(Job& job) noexcept;
+    std::uint32_t places_for(const ModelEntry& entry) const noexcept;
+    bool is_in_use(const ModelEntry& entry) const noexcept;
+    bool is_idle(const ModelEntry& entry) const noexcept;
+    bool is_settling() const noexcept;
+    std::uint64_t idle_bytes(const ModelEntry* but) const noexcept;
+    ModelEntry* idle_longest(const ModelEntry* but) const noexcept;
 
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;
     void unparked(const Job& job, Stream& stream) noexcept;
     void parked(Stream& stream) noexcept;
+    void closed(const Job& job) noexcept;
+    void keep(Stream& stream) noexcept;
+    Parking::Kept kept_of(const Stream& stream) const noexcept;
     void stepped(Stream& stream, const sotto_work& work, const Heard& heard);
     void answered(Stream& stream, std::string response) noexcept;
     bool start_job();

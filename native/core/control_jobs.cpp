@@ -34,9 +34,10 @@ sotto_slice slice_of(const Job& job) noexcept {
     slice.limit_ms = static_cast<float>(job.limit) / kMillisecond;
     slice.share = job.share;
     slice.frame_phase = job.phase;
-    const bool steps = !job.opens && !job.unparks;
-    slice.threads = steps ? job.threads : 1;
-    slice.kind = !steps ? SOTTO_SLICE_OPEN : job.load.prompt > 0 ? SOTTO_SLICE_PROMPT : SOTTO_SLICE_DECODE;
+    slice.threads = job.steps() ? job.threads : 1;
+    slice.kind = !job.steps()          ? SOTTO_SLICE_OPEN
+                 : job.load.prompt > 0 ? SOTTO_SLICE_PROMPT
+                                       : SOTTO_SLICE_DECODE;
     return slice;
 }
 
@@ -117,6 +118,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
         job->index = stream.index;
         job->path = &stream.reply->prompted.path;
         job->flags = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? SOTTO_STREAM_ALONE : 0;
+        job->recalls = job->unparks ? stream.kept : kept_of(stream);
         entry.closing.reserve(entry.closing.size() + streams_.size()); // so that retire() cannot fail
         if (slice.parks != nullptr) {                                  // nothing throws from here on
             job->parks = &stream_of(*slice.parks);
@@ -141,7 +143,7 @@ void Control::begin(std::unique_ptr<Job> job) noexcept {
 void Control::look_ahead() noexcept {
     const auto closes = [](const auto& entry) { return !entry->closing.empty(); };
     const auto& entries = world_.registry.entries();
-    const bool steps = job_ != nullptr && !job_->opens && !job_->unparks && !job_->work.empty();
+    const bool steps = job_ != nullptr && job_->steps();
     if (!steps || next_ != nullptr || std::any_of(entries.begin(), entries.end(), closes) || share() < 1 ||
         world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return;
@@ -180,11 +182,18 @@ bool Control::take_job_back() noexcept {
     } else {
         hold_back();
     }
+    if (job->spills) {
+        return true;
+    }
     job->entry->served_ns += job->ended - job->began;
     note(*job);
     learn(*job);
     rest_after(*job);
-    job->entry->open_streams -= static_cast<std::uint32_t>(job->closing.size());
+    closed(*job);
+    if (job->resizes) {
+        resized(*job);
+        return true;
+    }
     if (job->parks != nullptr) {
         parked(*job->parks);
     }
@@ -217,14 +226,13 @@ void Control::note(const Job& job) noexcept {
     if (job.streams.empty()) {
         return; // it closed streams
     }
-    const bool steps = !job.opens && !job.unparks;
     world_.meter.did({
         .began = job.began,
         .ended = job.ended,
         .gated = job.gated_ns,
         .prompt = sum(job, &sotto_work::evaluated),
         .generated = sum(job, &sotto_work::generated),
-        .steps = steps,
+        .steps = job.steps(),
     });
     if (!world_.trace.is_kept()) {
         return;
@@ -239,6 +247,29 @@ void Control::note(const Job& job) noexcept {
         world_.trace.add(wait);
     }
     world_.trace.add(slice_of(job));
+}
+
+void Control::closed(const Job& job) noexcept {
+    job.entry->open_streams -= static_cast<std::uint32_t>(job.closing.size());
+    for (const auto& one : job.closing) {
+        if (one.session != nullptr) {
+            one.session->kept = one.kept;
+        }
+    }
+}
+
+// Where there are more sessions than places, what a model remembers of one is lost before its next turn.
+void Control::keep(Stream& stream) noexcept {
+    const bool alone = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC);
+    if (!alone && sessions_.count() > stream.entry.traits.streams) {
+        stream.keeps = stream.reply->turn.session();
+    }
+}
+
+// What its session keeps of a stream that is to be opened.
+Parking::Kept Control::kept_of(const Stream& stream) const noexcept {
+    const auto& session = stream.reply->turn.session();
+    return session == nullptr ? nullptr : session->kept;
 }
 
 void Control::parked(Stream& stream) noexcept {
@@ -257,6 +288,7 @@ void Control::unparked(const Job& job, Stream& stream) noexcept {
         return;
     }
     stream.unparked(job.unparked);
+    stream.kept.reset();
     if (job.failure) {
         fail(stream, job.failure.status, job.failure.why);
     }
@@ -297,6 +329,7 @@ void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard
     teller_.heard(stream, heard);
     if (heard.last) {
         stream.reply->turn.remember(stream.answer.said()); // or the request fails
+        keep(stream);
         teller_.finished(stream, heard);
         conclude(stream);
     }
@@ -346,7 +379,9 @@ void Control::conclude(Stream& stream) noexcept {
 void Control::retire(Stream& stream) noexcept {
     if (!stream.busy) {
         if (stream.handle != nullptr) {
-            stream.entry.closing.push_back(std::exchange(stream.handle, nullptr));
+            stream.entry.closing.push_back(
+                {std::exchange(stream.handle, nullptr), std::move(stream.keeps), {}}
+            );
         }
         return;
     }

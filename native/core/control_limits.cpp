@@ -94,7 +94,7 @@ std::int64_t Control::patience_of(const Job& job) const noexcept {
 
 // What a step took tells what the next ones will, and on how many threads they go best.
 void Control::learn(const Job& job) noexcept {
-    if (job.work.empty() || job.opens || job.unparks || job.failure || job.abort.load()) {
+    if (!job.steps() || job.failure || job.abort.load()) {
         return;
     }
     StepLoad load;
@@ -120,7 +120,7 @@ void Control::learn(const Job& job) noexcept {
 // Between steps models rest, so that they have no more than their share.
 void Control::rest_after(const Job& job) noexcept {
     const double part = share();
-    if (part >= 1 || job.work.empty() || job.opens || job.unparks) {
+    if (part >= 1 || !job.steps()) {
         return;
     }
     const auto took = job.ended - job.began;
@@ -180,6 +180,8 @@ void Control::show() noexcept {
     stats.share = static_cast<float>(share());
     for (const auto& entry : world_.registry.entries()) {
         stats.threads = std::max(stats.threads, entry->thread_count.settled());
+        stats.waiting += static_cast<std::uint32_t>(entry->held.size());
+        stats.asleep += entry->state == ModelEntry::State::asleep ? 1 : 0;
     }
     world_.meter.show(stats, now);
     world_.recorder.flush();

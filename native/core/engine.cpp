@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "core/budget/report.hpp"
 #include "platform/cpu.hpp"
 #include "platform/thread.hpp"
 #include "text/json_reader.hpp"
@@ -25,7 +26,6 @@ std::int64_t deadline_after(std::int32_t timeout_ms) noexcept {
 
 const Settings& with(Settings& settings, const EngineOptions& options) noexcept {
     settings.mode = options.mode;
-    settings.vram_budget = options.vram_budget;
     settings.target_tps = options.target_tps;
     settings.flags = options.flags;
     return settings;
@@ -40,6 +40,26 @@ const char* name_of(sotto_mode mode) noexcept {
     default:
         return "balance";
     }
+}
+
+// Who hears of what is taken: the host, if it listens.
+Ledger::Told told_of(const Hooks& hooks, const std::string& device) {
+    if (!hooks.memory) {
+        return {};
+    }
+    return [&hooks, &device](Use use, const std::string& whose, std::int64_t bytes) {
+        constexpr sotto_memory_kind kKinds[kUses] = {
+            SOTTO_MEMORY_WEIGHTS,
+            SOTTO_MEMORY_KV,
+            SOTTO_MEMORY_COMPUTE,
+            SOTTO_MEMORY_ADAPTER,
+            SOTTO_MEMORY_IMAGE,
+            SOTTO_MEMORY_STAGING,
+        };
+        const auto kind = kKinds[static_cast<std::size_t>(use)];
+        const auto str = [](const std::string& text) { return sotto_str{text.data(), text.size()}; };
+        hooks.memory->changed(hooks.memory->self, kind, str(device), str(whose), bytes);
+    };
 }
 
 Recorder& begun(Recorder& recorder, const EngineOptions& options) {
@@ -64,21 +84,25 @@ Recorder& begun(Recorder& recorder, const EngineOptions& options) {
 
 Engine::Engine(EngineOptions options)
     : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
-      trace_(options.trace), recorder_(hooks_.log), modules_(std::move(options.module_dir), hooks_.log),
-      control_(
-          {hooks_,
-           with(settings_, options),
-           device_,
-           frames_,
-           *clock_,
-           modules_,
-           table_,
-           queue_,
-           registry_,
-           trace_,
-           meter_,
-           begun(recorder_, options)}
-      ) {
+      trace_(options.trace), recorder_(hooks_.log), ledger_(told_of(hooks_, device_)),
+      parking_(ledger_, std::move(options.park_dir), options.park_memory, hooks_.log),
+      modules_(std::move(options.module_dir), hooks_.log), control_(
+                                                               {hooks_,
+                                                                with(settings_, options),
+                                                                device_,
+                                                                frames_,
+                                                                *clock_,
+                                                                modules_,
+                                                                table_,
+                                                                queue_,
+                                                                registry_,
+                                                                trace_,
+                                                                meter_,
+                                                                begun(recorder_, options),
+                                                                ledger_,
+                                                                parking_}
+                                                           ) {
+    set_vram_budget(options.vram_budget);
     if (options.max_requests != 0) {
         table_.set_most(options.max_requests);
     }
@@ -206,6 +230,11 @@ void Engine::set_mode(sotto_mode mode) noexcept {
     settings_.mode = mode;
 }
 
+void Engine::set_vram_budget(std::uint64_t bytes) noexcept {
+    ledger_.set_ceiling(bytes);
+    control_.wake();
+}
+
 void Engine::set_target_tps(float tps) noexcept {
     settings_.target_tps = tps;
     retuned();
@@ -235,7 +264,13 @@ sotto_stats Engine::stats() noexcept {
     auto stats = meter_.read(frames_, clock_->now());
     stats.mode = settings_.mode.load();
     stats.live = table_.live();
-    stats.bytes_in_use = control_.bytes_in_use();
+    stats.bytes_in_use = ledger_.used();
+    stats.vram_budget = ledger_.ceiling();
+    stats.bytes_peak = ledger_.peak();
+    stats.bytes_weights = ledger_.used(Use::weights);
+    stats.bytes_kv = ledger_.used(Use::kv);
+    stats.bytes_compute = ledger_.used(Use::compute);
+    stats.bytes_parked = ledger_.used(Use::staging);
     return stats;
 }
 
@@ -243,6 +278,10 @@ void Engine::close() noexcept {
     closed_ = true;
     queue_.arrived().notify();
     table_.wake_all();
+}
+
+std::string Engine::memory() const {
+    return memory_json(ledger_, parking_, registry_.states());
 }
 
 std::string Engine::describe() {
@@ -268,8 +307,8 @@ std::string Engine::describe() {
         {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},
         {"mode", name_of(settings_.mode)},
         {"target_tps", settings_.target_tps.load()},
-        {"vram_budget", settings_.vram_budget.load()},
-        {"bytes_in_use", control_.bytes_in_use()},
+        {"vram_budget", ledger_.ceiling()},
+        {"bytes_in_use", ledger_.used()},
         {"backends", known},
         {"modules_passed_over", passed},
         {"frames",

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/budget/ledger.hpp"
+#include "core/budget/parking.hpp"
 #include "core/control.hpp"
 #include "core/event_queue.hpp"
 #include "core/frame.hpp"
@@ -36,7 +38,7 @@ public:
     sotto_status wait_event(sotto_request id, std::int32_t timeout_ms, std::unique_ptr<Event>& event);
 
     void set_mode(sotto_mode mode) noexcept;
-    void set_vram_budget(std::uint64_t bytes) noexcept { settings_.vram_budget = bytes; }
+    void set_vram_budget(std::uint64_t bytes) noexcept;
     void set_target_tps(float tps) noexcept;
     // As sotto_engine_set_request_tps().
     sotto_status set_request_tps(sotto_request id, float tps) noexcept;
@@ -49,6 +51,8 @@ public:
 
     std::string describe();
     std::string list_models() const { return registry_.list(); }
+    // As sotto_engine_memory().
+    std::string memory() const;
 
     // Wakes every thread that waits in here; from now on, waiting ends with SOTTO_ERROR_CANCELLED.
     void close() noexcept;
@@ -68,6 +72,8 @@ private:
     RequestTable table_;
     EventQueue queue_;
     Registry registry_;
+    Ledger ledger_;
+    Parking parking_;
     Modules modules_;
     std::atomic<bool> closed_{false};
     Control control_;

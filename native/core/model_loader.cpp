@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/attempt.hpp"
+#include "core/budget/fit.hpp"
+#include "core/budget/units.hpp"
 #include "platform/dynlib.hpp"
 #include "platform/thread.hpp"
 #include "text/json_reader.hpp"
@@ -25,11 +27,6 @@ std::string path_of(const Asked& asked) {
     return asked.id;
 }
 
-std::string megabytes(std::uint64_t bytes) {
-    constexpr std::uint64_t kMegabyte = 1 << 20;
-    return std::to_string(bytes / kMegabyte + (bytes % kMegabyte != 0 ? 1 : 0)) + " MB";
-}
-
 sotto_str str(const std::string& text) noexcept {
     return {text.data(), text.size()};
 }
@@ -37,10 +34,15 @@ sotto_str str(const std::string& text) noexcept {
 } // namespace
 
 ModelLoader::ModelLoader(
-    const Hooks& hooks, const Settings& settings, std::string device, Modules& modules, Signal& told
+    const Hooks& hooks,
+    const Settings& settings,
+    std::string device,
+    Modules& modules,
+    Ledger& ledger,
+    Signal& told
 )
-    : hooks_(hooks), device_(std::move(device)), settings_(settings), modules_(modules), told_(told),
-      thread_([this] { work(); }) {}
+    : hooks_(hooks), device_(std::move(device)), settings_(settings), modules_(modules), ledger_(ledger),
+      told_(told), thread_([this] { work(); }) {}
 
 ModelLoader::~ModelLoader() {
     stopping_ = true;
@@ -98,29 +100,42 @@ void ModelLoader::run_aside(ModelEntry& entry) noexcept {
 void ModelLoader::run(ModelEntry& entry) noexcept {
     auto note = std::move(entry.verdict);
     note->entry = &entry;
+    note->fit = {};
     const auto body = [&] {
         if (entry.model != nullptr) {
-            ModelInfo info; // without the description, which may find no memory for a copy
-            info.weights = entry.model->info().weights;
-            info.kv = entry.model->info().kv;
-            info.compute = entry.model->info().compute;
             entry.model.reset();
-            account(entry, info, -1);
+            entry.claims = {};
             note->kind = LoaderNote::Kind::freed;
         } else {
             const Zone zone(hooks_, "sotto load model");
-            note->model = open(entry);
-            note->kind = LoaderNote::Kind::loaded;
+            open(entry, *note);
         }
     };
     attempt(body, [&](sotto_status status, const char* why) {
+        entry.claims = {};
         note->kind = LoaderNote::Kind::failed;
         note->failure.set(status, why);
     });
     tell(std::move(note));
 }
 
-std::unique_ptr<Model> ModelLoader::open(ModelEntry& entry) {
+sotto_model_source
+ModelLoader::source_of(const ModelEntry& entry, const std::string& path, Watch& watch) const {
+    return {
+        .struct_size = sizeof(sotto_model_source),
+        .flags = entry.shape.flags,
+        .path = str(path),
+        .options = str(entry.asked.options),
+        .device = str(device_),
+        .files = hooks_.files ? &*hooks_.files : nullptr,
+        .progress = on_progress,
+        .context = &watch,
+        .streams = entry.shape.streams,
+        .tokens = entry.shape.tokens,
+    };
+}
+
+void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
     const auto& asked = entry.asked;
     if (!asked.options.empty()) {
         parse_object(asked.options, "options");
@@ -128,62 +143,65 @@ std::unique_ptr<Model> ModelLoader::open(ModelEntry& entry) {
     const Backend& backend = modules_.find(asked.backend);
     const auto path = path_of(asked);
     Watch watch{this, &entry};
-    const sotto_model_source source = {
-        .struct_size = sizeof(sotto_model_source),
-        .reserved = 0,
-        .path = str(path),
-        .options = str(asked.options),
-        .device = str(device_),
-        .files = hooks_.files ? &*hooks_.files : nullptr,
-        .progress = on_progress,
-        .context = &watch,
-    };
-    if (settings_.vram_budget.load() != 0) {
-        check_budget(entry, measure(backend, source));
+    const bool plans = asked.what == Asked::What::plan;
+    if (plans || ledger_.ceiling() != 0) {
+        entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY; // mapped files would be in nobody's account
+        const auto room = plans && asked.budget != 0 ? asked.budget : ledger_.free();
+        note.fit = find_fit(entry, backend, source_of(entry, path, watch), room);
+        if (plans || !note.fit.fits) {
+            note.kind = plans ? LoaderNote::Kind::planned : LoaderNote::Kind::lacks;
+            return;
+        }
+        entry.shape = note.fit.last().shape;
+        claim(entry, note.fit.last().info);
     }
     if (gives_up(entry)) {
         throw Error(SOTTO_ERROR_CANCELLED, "loading was cancelled");
     }
-    auto model = std::make_unique<Model>(backend, source);
-    check_budget(entry, model->info());
-    account(entry, model->info(), 1);
-    return model;
+    auto model = std::make_unique<Model>(backend, source_of(entry, path, watch));
+    claim(entry, model->info());
+    note.model = std::move(model);
+    note.kind = LoaderNote::Kind::loaded;
 }
 
-void ModelLoader::check_budget(const ModelEntry& entry, const ModelInfo& info) const {
-    const auto budget = settings_.vram_budget.load();
-    const auto used = in_use_.load();
-    if (budget == 0 || (used <= budget && info.bytes() <= budget - used)) {
-        return;
-    }
-    throw Error(
-        SOTTO_ERROR_BUDGET,
-        entry.asked.id + " needs " + megabytes(info.bytes()) + "; " + megabytes(used) + " of the budget of " +
-            megabytes(budget) + " are taken. Unload a model, raise vram_budget, or ask for less in options"
-    );
-}
-
-void ModelLoader::account(const ModelEntry& entry, const ModelInfo& info, int sign) {
-    in_use_ = sign > 0 ? in_use_ + info.bytes() : in_use_ - info.bytes();
-    if (!hooks_.memory) {
-        return;
-    }
-    const std::pair<sotto_memory_kind, std::uint64_t> parts[] = {
-        {SOTTO_MEMORY_WEIGHTS, info.weights},
-        {SOTTO_MEMORY_KV, info.kv},
-        {SOTTO_MEMORY_COMPUTE, info.compute},
+Fit ModelLoader::find_fit(
+    const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
+) const {
+    source.progress = [](void* context, float) -> std::int32_t { // how far that got is of no interest
+        const auto& watch = *static_cast<Watch*>(context);
+        return watch.loader->gives_up(*watch.entry) ? 1 : 0;
     };
-    for (const auto& [kind, bytes] : parts) {
-        if (bytes != 0) {
-            hooks_.memory->changed(
-                hooks_.memory->self,
-                kind,
-                str(device_),
-                str(entry.asked.id),
-                sign * static_cast<std::int64_t>(bytes)
-            );
-        }
+    return fit(entry.shape, entry.smaller, room, [&](const Shape& shape) {
+        source.flags = shape.flags;
+        source.streams = shape.streams;
+        source.tokens = shape.tokens;
+        return measure(backend, source);
+    });
+}
+
+// All of it or nothing, so that others find room meanwhile.
+void ModelLoader::claim(ModelEntry& entry, const ModelInfo& info) {
+    const auto has = entry.bytes();
+    if (info.bytes() > has && info.bytes() - has > ledger_.free()) {
+        throw Error(
+            SOTTO_ERROR_BUDGET,
+            entry.asked.id + " needs " + megabytes(info.bytes()) + "; " + megabytes(ledger_.used() - has) +
+                " of the budget of " + megabytes(ledger_.ceiling()) +
+                " are taken. Raise vram_budget, unload a model, or ask for less in options"
+        );
     }
+    Claims claims = std::move(entry.claims);
+    const auto take = [&](Ledger::Claim& part, Use use, std::uint64_t bytes) {
+        if (part.bytes() == 0) {
+            part = ledger_.take(use, entry.asked.id, bytes);
+        } else {
+            part.settle(bytes);
+        }
+    };
+    take(claims.weights, Use::weights, info.weights);
+    take(claims.kv, Use::kv, info.kv);
+    take(claims.compute, Use::compute, info.compute);
+    entry.claims = std::move(claims);
 }
 
 std::int32_t ModelLoader::on_progress(void* context, float progress) {

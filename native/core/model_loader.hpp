@@ -18,19 +18,23 @@ class ModelLoader {
 public:
     // `told` is told after each note.
     ModelLoader(
-        const Hooks& hooks, const Settings& settings, std::string device, Modules& modules, Signal& told
+        const Hooks& hooks,
+        const Settings& settings,
+        std::string device,
+        Modules& modules,
+        Ledger& ledger,
+        Signal& told
     );
     // Gives up what is being loaded; frees what is to be freed.
     ~ModelLoader();
 
-    // Loads an entry that has no model, or frees the model of one that has. Until the note of kind
-    // loaded, failed or freed comes, the entry's model is the loader's.
+    // Loads an entry that has no model, or frees the model of one that has; of one that is planning, finds
+    // out what it would take. Until a note comes that is not of kind progress, the entry's model is the
+    // loader's.
     void take_on(ModelEntry& entry) noexcept;
 
     // The oldest note, or null. The control thread's.
     std::unique_ptr<LoaderNote> take() noexcept { return std::unique_ptr<LoaderNote>(notes_.pop()); }
-
-    std::uint64_t bytes_in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
 
 private:
     // What an open hears back from.
@@ -45,10 +49,13 @@ private:
     void work();
     void run_aside(ModelEntry& entry) noexcept;
     void run(ModelEntry& entry) noexcept;
-    std::unique_ptr<Model> open(ModelEntry& entry);
-    void check_budget(const ModelEntry& entry, const ModelInfo& info) const;
-    // Puts a model's bytes on the account (sign 1) or takes them off it (-1).
-    void account(const ModelEntry& entry, const ModelInfo& info, int sign);
+    void open(ModelEntry& entry, LoaderNote& note);
+    // What there is room for. `room`: bytes.
+    Fit find_fit(
+        const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
+    ) const;
+    void claim(ModelEntry& entry, const ModelInfo& info);
+    sotto_model_source source_of(const ModelEntry& entry, const std::string& path, Watch& watch) const;
     void tell(std::unique_ptr<LoaderNote> note) noexcept;
     bool gives_up(const ModelEntry& entry) const noexcept { return stopping_.load() || entry.give_up.load(); }
 
@@ -56,12 +63,12 @@ private:
     const std::string device_;
     const Settings& settings_;
     Modules& modules_;
+    Ledger& ledger_;
     Signal& told_;
-    MpscQueue<ModelEntry> tasks_; // those with a model are to be freed
+    MpscQueue<ModelEntry> tasks_; // see take_on()
     MpscQueue<LoaderNote> notes_;
     Signal wake_;
     std::atomic<bool> stopping_{false};
-    std::atomic<std::uint64_t> in_use_{0}; // bytes of all open models
     std::thread thread_;
 };
 

@@ -18,6 +18,24 @@ std::string owner_of(const std::string& id) {
     return hub_id && id[0] != '.' ? id.substr(0, slash) : "local";
 }
 
+const char* name_of(ModelEntry::State state) {
+    constexpr const char* kNames[] = {"loading", "ready", "asleep", "asleep", "leaving", "planning"};
+    return kNames[static_cast<std::size_t>(state)];
+}
+
+Ordered state_of(const ModelEntry& entry) {
+    return {
+        {"id", entry.asked.id},
+        {"state", name_of(entry.state)},
+        {"streams", entry.state == ModelEntry::State::ready ? entry.traits.streams : 0},
+        {"streams_most", entry.most_streams},
+    };
+}
+
+bool is_listed(const ModelEntry& entry) {
+    return entry.state == ModelEntry::State::ready && entry.model != nullptr;
+}
+
 Ordered describe(const ModelEntry& entry) {
     const auto& info = entry.model->info();
     Ordered details = Ordered::parse(info.description, nullptr, false);
@@ -27,7 +45,7 @@ Ordered describe(const ModelEntry& entry) {
         {"owned_by", owner_of(entry.asked.id)},
         {"backend", entry.model->backend().name()},
         {"context", info.context},
-        {"streams", info.streams},
+        {"streams", entry.most_streams},
         {"bytes", {{"weights", info.weights}, {"kv", info.kv}, {"compute", info.compute}}},
         {"details", details.is_object() ? details : Ordered::object()},
     };
@@ -37,7 +55,9 @@ Ordered describe(const ModelEntry& entry) {
 
 ModelEntry* Registry::find(std::string_view id) noexcept {
     for (const auto& entry : entries_) {
-        if (entry->state != ModelEntry::State::leaving && entry->asked.id == id) {
+        const bool gone =
+            entry->state == ModelEntry::State::leaving || entry->state == ModelEntry::State::planning;
+        if (!gone && entry->asked.id == id) {
             return entry.get();
         }
     }
@@ -50,18 +70,30 @@ void Registry::remove(ModelEntry& entry) {
 
 void Registry::publish() noexcept {
     std::string picture = "[]";
+    std::string states = "[]";
     const auto draw = [&] {
         auto all = Ordered::array();
+        auto doing = Ordered::array();
         for (const auto& entry : entries_) {
-            if (entry->state == ModelEntry::State::ready) {
+            if (is_listed(*entry)) {
                 all.push_back(describe(*entry));
+            }
+            if (entry->state != ModelEntry::State::planning) {
+                doing.push_back(state_of(*entry));
             }
         }
         picture = all.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+        states = doing.dump(-1, ' ', false, Ordered::error_handler_t::replace);
     };
     attempt(draw, [](sotto_status, const char*) {});
     const std::lock_guard lock(mutex_);
     picture_.swap(picture);
+    states_.swap(states);
+}
+
+std::string Registry::states() const {
+    const std::lock_guard lock(mutex_);
+    return states_;
 }
 
 std::string Registry::list() const {

@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "core/budget/fit.hpp"
+#include "core/budget/ledger.hpp"
+#include "core/budget/parking.hpp"
 #include "core/request_table.hpp"
 #include "core/schedule/scheduled.hpp"
 #include "module/backend.hpp"
@@ -17,38 +20,81 @@
 namespace sotto {
 
 struct ModelEntry;
+struct Session;
 
 // What the loader tells the control thread.
 struct LoaderNote : MpscNode {
-    enum class Kind : std::uint8_t { progress, loaded, failed, freed };
+    enum class Kind : std::uint8_t { progress, loaded, lacks, failed, planned, freed };
 
     Kind kind = Kind::progress;
     ModelEntry* entry = nullptr;
     float progress = 0;
     std::unique_ptr<Model> model;
+    Fit fit; // of what was loaded or planned, or lacks room
     Failure failure;
+};
+
+// A stream that the compute thread shall close.
+struct Closing {
+    void* handle = nullptr;
+    std::shared_ptr<Session> session; // that shall keep what it remembers; or null
+    Parking::Kept kept;               // out
+};
+
+// What of the ledger is a model's.
+struct Claims {
+    Ledger::Claim weights;
+    Ledger::Claim kv;
+    Ledger::Claim compute;
 };
 
 // One model. Its members are the control thread's, unless they say otherwise.
 struct ModelEntry : MpscNode, ScheduledModel {
     explicit ModelEntry(const Asked& how) : asked(how) {}
 
-    enum class State : std::uint8_t { loading, ready, leaving };
+    enum class State : std::uint8_t {
+        loading, // or waits for room to be loaded in
+        ready,
+        dozing, // about to be asleep
+        asleep, // freed for lack of room, until it is asked for
+        leaving,
+        planning // never to be loaded
+    };
 
     const Asked asked; // how it was asked for
     State state = State::loading;
     std::unique_ptr<Model> model;     // once ready; made and freed by the loader
-    std::vector<Slot*> waiting;       // requests to be told when it is loaded, or gone
-    std::vector<void*> closing;       // streams that the compute thread shall close next
+    std::vector<Slot*> waiting;       // requests to be told when it is loaded, planned, or gone
+    std::vector<Slot*> held;          // requests that it will answer once it has room
+    std::vector<Closing> closing;     // streams that the compute thread shall close next
     bool with_loader = false;         // whether the loader has it
     std::atomic<bool> give_up{false}; // read by the loader: stop loading
     // What the loader will tell when it is done; made beforehand, so that it can without memory.
     std::unique_ptr<LoaderNote> verdict = std::make_unique<LoaderNote>();
+
+    // The loader's, while it has it:
+    Shape shape;                    // that it is to have, or has
+    Smaller smaller = Smaller::all; // what of that may change
+    Claims claims;                  // of the ledger
+
+    std::uint32_t most_streams = 0; // places that it was opened with
+    std::uint64_t most_kv = 0;      // bytes that those take
+    std::uint64_t most_compute = 0;
+    std::uint64_t least = 0;  // bytes that it needs to answer at all
+    std::int64_t used_at = 0; // when it was asked for last
+    std::uint64_t lacks = 0;  // bytes that must be free before it goes on; 0: none
+    Fit fit;                  // what was tried for it last
+
+    std::uint64_t bytes() const noexcept {
+        return claims.weights.bytes() + claims.kv.bytes() + claims.compute.bytes();
+    }
+    // Whether it was never loaded.
+    bool is_new() const noexcept { return most_streams == 0; }
 };
 
 class Registry {
 public:
-    // The model under that id that is loading or ready, or null.
+    // The model under that id that answers, or will; or null.
     ModelEntry* find(std::string_view id) noexcept;
 
     // Makes room for one more, so that add() cannot fail.
@@ -65,11 +111,14 @@ public:
 
     // The models that answer, as JSON. Any thread.
     std::string list() const;
+    // All there are: what they are doing, and how many places they have. Likewise.
+    std::string states() const;
 
 private:
     std::vector<std::unique_ptr<ModelEntry>> entries_;
-    mutable std::mutex mutex_; // guards picture_; never held by the compute thread
+    mutable std::mutex mutex_; // guards the pictures; never held by the compute thread
     std::string picture_ = "[]";
+    std::string states_ = "[]";
 };
 
 } // namespace sotto

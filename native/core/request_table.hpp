@@ -18,7 +18,7 @@ struct Slot;
 
 // What a host asked for, in our own types.
 struct Asked {
-    enum class What : std::uint8_t { answer, load, unload };
+    enum class What : std::uint8_t { answer, load, unload, plan };
 
     What what = What::answer;
     sotto_op op = 0;
@@ -27,6 +27,7 @@ struct Asked {
     std::string path;
     std::string backend;
     std::string options;
+    std::uint64_t budget = 0; // of a plan: bytes; 0: what is left
     std::uint64_t user = 0;
     sotto_request_flags flags = 0;
     float target_tps = 0;

@@ -185,6 +185,11 @@ const std::shared_ptr<Session>& Sessions::find(const std::string& id) const {
     return found->second;
 }
 
+const std::string& Sessions::model_of(const Prompted& prompted) const noexcept {
+    const auto found = open_.find(prompted.session.id);
+    return prompted.model.empty() && found != open_.end() ? found->second->talk.model : prompted.model;
+}
+
 Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, std::string& body) {
     auto& asked = prompted.session;
     if (asked.id.empty()) {

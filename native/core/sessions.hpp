@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/budget/parking.hpp"
 #include "core/codec.hpp"
 
 namespace sotto {
@@ -25,6 +26,7 @@ struct Talk {
 struct Session {
     Talk talk;
     sotto_request answers = 0; // the chat under way in it; 0: none
+    Parking::Kept kept;        // what the model remembered of it after its last turn; or null
 };
 
 // A chat's share in a session, from when it begins until the host hears the last of it. Without a session
@@ -40,6 +42,7 @@ public:
     // The answer is whole: the session remembers the turn, and is free for the next. Throws before that, or
     // not at all.
     void remember(const Said& said);
+    const std::shared_ptr<Session>& session() const noexcept { return session_; }
     // The answer failed, or could not be told: the session is as it was before, and free.
     void forget() noexcept;
 
@@ -65,6 +68,9 @@ public:
     // A request begins. If it is in a session, `prompted` gets the session's model where it names none, and
     // `body` becomes what the backend is to see: with all the messages.
     Turn begin(sotto_op op, sotto_request request, Prompted& prompted, std::string& body);
+    // The model that it will be answered by: the request's, else its session's, if that is there.
+    const std::string& model_of(const Prompted& prompted) const noexcept;
+    std::size_t count() const noexcept { return open_.size(); }
 
 private:
     std::string open(const SessionAsked& asked);

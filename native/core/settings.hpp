@@ -49,13 +49,14 @@ struct EngineOptions {
     sotto_engine_flags flags = 0;
     std::uint32_t max_requests = 0; // 0: as many as can be
     std::string record;             // where decisions are written down; empty: nowhere
+    std::filesystem::path park_dir; // for what is parked; empty: the system's temporary folder
+    std::uint64_t park_memory = std::uint64_t{64} << 20; // bytes of it that may be in memory
     Hooks hooks;
     Clock* clock = &system_clock();
 };
 
 struct Settings {
     std::atomic<sotto_mode> mode{SOTTO_MODE_BALANCE};
-    std::atomic<std::uint64_t> vram_budget{0};
     std::atomic<float> target_tps{0};
     sotto_engine_flags flags = 0;
 

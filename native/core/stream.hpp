@@ -50,6 +50,9 @@ public:
     void* handle = nullptr; // the backend's, once opened
     Answer answer;          // the compute thread's while `busy`, like the next
     std::string saved;      // of an operation that saves: its response
+    Parking::Kept kept;     // what the model remembers of it while it is parked; or null
+    std::shared_ptr<Session>
+        keeps; // that shall keep what the model remembers of it once it is closed; or null
 
     void opened(const StreamInfo& info, std::int64_t now);
     // A step took place; `spoke`: it gave a token.

@@ -16,7 +16,10 @@ void check(sotto_status status, sotto_str why) {
     }
 }
 
-ModelInfo read(const sotto_model_info& info) {
+// What the backend says, less what its table has no functions for.
+ModelInfo read(const sotto_backend& table, const sotto_model_info& info) {
+    const bool saves = table.state_save != nullptr && table.state_restore != nullptr;
+    const bool parks = table.stream_park != nullptr;
     ModelInfo read;
     read.capabilities = info.capabilities;
     read.streams = info.streams == 0 ? 1 : info.streams;
@@ -27,7 +30,15 @@ ModelInfo read(const sotto_model_info& info) {
     read.kv = info.kv;
     read.compute = info.compute;
     read.description = text_of(info.description);
-    read.fingerprint = text_of(info.fingerprint);
+    read.fingerprint = saves ? text_of(info.fingerprint) : "";
+    read.gives = info.gives;
+    read.stream_least = info.stream_least;
+    if (!parks) {
+        read.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PARKABLE);
+    }
+    if (table.resize == nullptr || !saves || !read.can(SOTTO_CAPABILITY_PARKABLE)) {
+        read.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_PLACES);
+    }
     return read;
 }
 
@@ -74,7 +85,7 @@ ModelInfo measure(const Backend& backend, const sotto_model_source& source) {
     auto info = empty_info();
     sotto_str why{};
     check(table.measure(table.self, &source, &info, &why), why);
-    return read(info);
+    return read(table, info);
 }
 
 Model::Model(const Backend& backend, const sotto_model_source& source) : backend_(backend) {
@@ -83,12 +94,9 @@ Model::Model(const Backend& backend, const sotto_model_source& source) : backend
     sotto_str why{};
     check(table.open(table.self, &source, &handle_, &info, &why), why);
     try {
-        info_ = read(info);
-        if (table.state_save == nullptr || table.state_restore == nullptr) {
-            info_.fingerprint.clear();
-        }
-        if (table.stream_park == nullptr) {
-            info_.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PARKABLE);
+        info_ = read(table, info);
+        if (info_.fingerprint.empty()) { // what parked streams remember would be lost each time
+            info_.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_PLACES);
         }
     } catch (const std::bad_alloc&) {
         table.close(table.self, handle_);
@@ -162,6 +170,22 @@ std::uint32_t Model::restore(std::string_view state) {
     sotto_str why{};
     check(table.state_restore(table.self, handle_, {state.data(), state.size()}, &tokens, &why), why);
     return tokens;
+}
+
+void Model::resize(std::uint32_t places) {
+    const auto& table = backend_.table();
+    auto info = empty_info();
+    info.streams = info_.streams; // where nothing is said, as before
+    info.weights = info_.weights;
+    info.kv = info_.kv;
+    info.compute = info_.compute;
+    sotto_str why{};
+    const auto status = table.resize(table.self, handle_, places, &info, &why);
+    info_.streams = info.streams;
+    info_.weights = info.weights;
+    info_.kv = info.kv;
+    info_.compute = info.compute;
+    check(status, why);
 }
 
 void Model::park(void* stream) noexcept {

@@ -10,6 +10,7 @@ from .engine import Engine
 from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError, SottoError
 from .event import Event
 from .log import set_log_level
+from .memory import Memory, Plan
 from .perfetto import write_trace
 from .recording import Replay, replay
 from .session import Session
@@ -28,7 +29,9 @@ __all__ = [
     "Engine",
     "Event",
     "InferenceError",
+    "Memory",
     "ModelLoadError",
+    "Plan",
     "Replay",
     "Session",
     "Slice",

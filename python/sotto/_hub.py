@@ -34,14 +34,32 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 def locate(model_id: str, progress: Progress | None = None) -> str | None:
     """The path of a model's file, downloaded if need be. None: the library is to make sense of the id."""
+    wanted = _wanted(model_id)
+    if not isinstance(wanted, Wanted):
+        return wanted
+    with _reasons(f"{model_id} is no file here, and cannot be had from Hugging Face"):
+        return _here(wanted) or _download(wanted, None if progress is None else _parts(progress))
+
+
+def find(model_id: str) -> str | None:
+    """The path of a model's file, if it is on this machine: asks no network. None: as in `locate()`."""
+    wanted = _wanted(model_id)
+    if not isinstance(wanted, Wanted):
+        return wanted
+    with _reasons(f"{model_id} is no file here, and its cache cannot be read"):
+        path = _here(wanted)
+    if path is None:
+        fetch = f"`sotto models pull {model_id}` fetches it"
+        raise ModelLoadError(f"{model_id} is no file here, nor in Hugging Face's cache; {fetch}", NOT_FOUND)
+    return path
+
+
+def _wanted(model_id: str) -> Wanted | str | None:
+    """What an id asks Hugging Face for, or a file's path. None: the library is to make sense of the id."""
     path = os.path.expanduser(model_id)
     if model_id == HOUSE or os.path.exists(path):
         return None if model_id == HOUSE else path
-    wanted = parse(model_id)
-    if wanted is None:
-        return None  # a path, with no file at it
-    with _reasons(f"{model_id} is no file here, and cannot be had from Hugging Face"):
-        return _fetch(wanted, None if progress is None else _parts(progress))
+    return parse(model_id)  # None: a path, with no file at it
 
 
 def pull(model_id: str, file: str | None, revision: str | None, transferred: Transferred) -> str:
@@ -115,17 +133,17 @@ def _whole(repo: str, file: str) -> str:
     return file
 
 
-def _fetch(wanted: Wanted, transferred: Transferred | None) -> str:
+def _here(wanted: Wanted) -> str | None:
+    """The path of what is in the cache already."""
     file = _whole(wanted.repo, wanted.file) if wanted.file else None
     cached = _cached_files(wanted.repo)
-    if cached is not None:
-        try:
-            chosen = file or choose(wanted.repo, _files_in(cached), wanted.quant)
-        except ModelLoadError:
-            chosen = None  # the repository may hold more than the cache
-        if chosen is not None and (cached / chosen).is_file():
-            return str(cached / chosen)
-    return _download(wanted, transferred)
+    if cached is None:
+        return None
+    try:
+        chosen = file or choose(wanted.repo, _files_in(cached), wanted.quant)
+    except ModelLoadError:
+        return None  # the repository may hold more than the cache
+    return str(cached / chosen) if (cached / chosen).is_file() else None
 
 
 def _cached_files(repo: str) -> Path | None:

@@ -11,9 +11,9 @@ from .errors import ArgumentError
 
 
 def whole(name: str, value: object, most: int) -> int:
-    """An integer from 0 to `most`."""
+    """An integer from 0 to `most`. True and False are none."""
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"{name} is {reprlib.repr(value)}; it must be an integer") from None
     if not 0 <= number <= most:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -12,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from . import engine as blocking
 from ._call import new
+from ._desc import Json, StrPath, megabytes, model_desc
 from ._handle import batches, raise_failure
 from ._lib import lib
 from ._values import string
-from .engine import Json, Progress
+from .engine import Progress
 from .errors import CANCELLED, NOT_FOUND, InferenceError, ModelLoadError, SottoError
 from .event import Event
+from .memory import Memory, Plan, read_plan
 from .session import Said, fork_body, messages_of, open_body, sizes_of, text_of, turn_body
 from .stats import Stats
 from .terms import Terms
@@ -45,11 +46,13 @@ class Engine:
         mode: str = "balance",
         target_tps: float = 0,
         vram_budget_mb: int = 0,
-        module_dir: str | os.PathLike[str] | None = None,
+        module_dir: StrPath | None = None,
         threads: int = 0,
         deterministic: bool = False,
         gates: bool = False,
         max_requests: int = 0,
+        park_dir: StrPath | None = None,
+        park_memory_mb: int = 0,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._engine = blocking.Engine(
@@ -63,6 +66,8 @@ class Engine:
             deterministic=deterministic,
             gates=gates,
             max_requests=max_requests,
+            park_dir=park_dir,
+            park_memory_mb=park_memory_mb,
         )
         self._handle = self._engine._handle
         self._numbers = itertools.count(1)
@@ -95,7 +100,7 @@ class Engine:
         self,
         model_id: str,
         *,
-        path: str | os.PathLike[str] | None = None,
+        path: StrPath | None = None,
         backend: str | None = None,
         options: Json | None = None,
         progress: Progress | None = None,
@@ -104,9 +109,26 @@ class Engine:
         self._handle.require()
         model_id, where = await self._find(model_id, path, progress)
         number = next(self._numbers)
-        desc = self._engine._model_desc(model_id, where, backend, options, user=number)
+        desc = model_desc(model_id, where, backend, options, user=number)
         loading = self._request(number, ModelLoadError, lib.sotto_engine_load_model, desc)
         await loading.finish(None if progress is None else lambda done: progress("load", done))
+
+    async def plan_model(
+        self,
+        model_id: str,
+        *,
+        budget_mb: int = 0,
+        path: StrPath | None = None,
+        backend: str | None = None,
+        options: Json | None = None,
+    ) -> Plan:
+        """Finds out what a model would take, without loading it, as `sotto.Engine.plan_model()` does."""
+        self._handle.require()
+        number, budget = next(self._numbers), megabytes("budget_mb", budget_mb)
+        model_id, where = await asyncio.to_thread(self._engine._here, model_id, path)
+        desc = model_desc(model_id, where, backend, options, user=number)
+        plan = self._request(number, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
+        return read_plan((await plan.finish()).json)
 
     async def unload_model(self, model_id: str) -> None:
         """Frees a model. Requests that still run on it fail."""
@@ -157,7 +179,7 @@ class Engine:
         self._engine.set_scheduling_mode(mode)
 
     def set_vram_budget_mb(self, mb: int) -> None:
-        """The ceiling on what models loaded from now on take together. 0: none."""
+        """The ceiling on what all models take together, from now on; 0: none."""
         self._engine.set_vram_budget_mb(mb)
 
     def set_target_tps(self, tps: float) -> None:
@@ -167,6 +189,10 @@ class Engine:
     def stats(self) -> Stats:
         """How it does: who waits and who speaks, how fast, and what it costs the game. Never waits."""
         return self._engine.stats()
+
+    def memory(self) -> Memory:
+        """Who has how much of the machine's memory: each use, each model, what is parked. Never waits."""
+        return self._engine.memory()
 
     async def describe(self) -> dict[str, Any]:
         """Versions, device, processor, backends, and which modules were passed over and why."""
@@ -180,21 +206,19 @@ class Engine:
         return self._request(number, InferenceError, lib.sotto_engine_submit, desc)
 
     def _request(
-        self, number: int, error: type[SottoError], submit: Callable[..., int], desc: Any
+        self, number: int, error: type[SottoError], submit: Callable[..., int], *args: Any
     ) -> _Request:
         if asyncio.get_running_loop() is not self._loop:
             raise RuntimeError("this engine belongs to the event loop that it was created on")
         request = _Request(number, self, error)
-        self._handle.call(submit, desc, request.name)
+        self._handle.call(submit, *args, request.name)
         self._asked[number] = request  # its events come to this thread, so not before
         return request
 
     def _forget(self, request: _Request) -> bool:
         return self._asked.pop(request.number, None) is not None
 
-    async def _find(
-        self, model_id: str, path: str | os.PathLike[str] | None, progress: Progress | None
-    ) -> tuple[str, str]:
+    async def _find(self, model_id: str, path: StrPath | None, progress: Progress | None) -> tuple[str, str]:
         cancelled = False
 
         def hear(what: str, done: float) -> None:

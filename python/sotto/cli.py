@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """Everything that the command understands."""
     from . import __version__
-    from .commands import bench, chat, doctor, models, replay
+    from .commands import bench, chat, doctor, models, plan, replay
     from .demo import command as demo
 
     whole = argparse.ArgumentParser(prog="sotto", description="Characters that speak beside a game.")
@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     for name, module, what in (
         ("chat", chat, "talk to a model, or to one of the demo's characters"),
         ("models", models, "what models there are here; fetch one, look at one, check a file"),
+        ("plan", plan, "how a model would fit into so much memory, found out without loading it"),
         ("demo", demo, "a tavern of characters beside a 60 FPS game; counts its frames"),
         ("bench", bench, "how fast a model runs here, and what it costs a game; a report to send"),
         ("replay", replay, "whether what was decided in a recorded run would be decided again"),

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import log
 from ._call import encode, new, struct, text, utf8
+from ._desc import (
+    MOST_U32,
+    MOST_U64,
+    OPS,
+    Json,
+    StrPath,
+    engine_flags,
+    json_text,
+    megabytes,
+    model_desc,
+    path_text,
+)
 from ._handle import SLICE_MS, Handle, Request
 from ._lib import lib
 from ._values import choice, number, string, whole
 from .backend import BackendNames
 from .errors import InferenceError, ModelLoadError
 from .event import Event, read_event
+from .memory import Memory, Plan, read_memory, read_plan
 from .mode import MODES
 from .session import Said, Session, open_body, sizes_of
 from .stats import Stats, read_stats
@@ -25,25 +37,7 @@ from .trace import Slice, read_trace
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Json = str | Mapping[str, Any]  # a JSON object, as text or not yet
 Progress = Callable[[str, float], None]  # hears what is going on, and how far it got, from 0 to 1
-
-_OPS: Mapping[str, int] = {
-    "chat": lib.SOTTO_OP_CHAT,
-    "text": lib.SOTTO_OP_TEXT,
-    "infill": lib.SOTTO_OP_INFILL,
-    "tokenize": lib.SOTTO_OP_TOKENIZE,
-    "detokenize": lib.SOTTO_OP_DETOKENIZE,
-    "template": lib.SOTTO_OP_TEMPLATE,
-    "save": lib.SOTTO_OP_SAVE,
-    "restore": lib.SOTTO_OP_RESTORE,
-    "open_session": lib.SOTTO_OP_OPEN_SESSION,
-    "close_session": lib.SOTTO_OP_CLOSE_SESSION,
-    "read_session": lib.SOTTO_OP_READ_SESSION,
-}
-_MB = 1 << 20
-_MOST_MB = (1 << 64) // _MB - 1
-_MOST_U32, _MOST_U64 = (1 << 32) - 1, (1 << 64) - 1
 
 
 class Engine:
@@ -58,6 +52,10 @@ class Engine:
     `record`: a file in which to write down what is asked for, what the game reports and what is decided; it
     holds what was said. `sotto.replay()` takes the decisions again.
 
+    `vram_budget_mb`: see `set_vram_budget_mb()`. Where it is short, some streams are parked for a while: what
+    they remember is kept in `park_memory_mb` of memory (0: 64), and what is more in files in `park_dir` (the
+    system's temporary folder), which go with the engine. What cannot be kept is worked through again.
+
     >>> with Engine() as engine:
     ...     engine.load_model("sotto/house")
     ...     response = engine.llm_chat_completion(request_json)
@@ -71,28 +69,32 @@ class Engine:
         mode: str = "balance",
         target_tps: float = 0,
         vram_budget_mb: int = 0,
-        module_dir: str | os.PathLike[str] | None = None,
+        module_dir: StrPath | None = None,
         threads: int = 0,
         trace: int = 0,
         deterministic: bool = False,
         gates: bool = False,
         max_requests: int = 0,
-        record: str | os.PathLike[str] | None = None,
+        record: StrPath | None = None,
+        park_dir: StrPath | None = None,
+        park_memory_mb: int = 0,
     ) -> None:
         self._names = BackendNames(backends)
-        workers = struct("sotto_threads", compute_threads=whole("threads", threads, _MOST_U32))
+        workers = struct("sotto_threads", compute_threads=whole("threads", threads, MOST_U32))
         desc = struct(
             "sotto_engine_desc",
             device=string("device", device),
             mode=choice("mode", mode, MODES),
             target_tps=number("target_tps", target_tps),
-            vram_budget=whole("vram_budget_mb", vram_budget_mb, _MOST_MB) * _MB,
-            module_dir=_path("module_dir", module_dir),
+            vram_budget=megabytes("vram_budget_mb", vram_budget_mb),
+            module_dir=path_text("module_dir", module_dir),
             threads=workers,
-            trace=whole("trace", trace, _MOST_U32),
-            flags=_engine_flags(deterministic, gates),
-            max_requests=whole("max_requests", max_requests, _MOST_U32),
-            record=_path("record", record),
+            trace=whole("trace", trace, MOST_U32),
+            flags=engine_flags(deterministic, gates),
+            max_requests=whole("max_requests", max_requests, MOST_U32),
+            record=path_text("record", record),
+            park_dir=path_text("park_dir", park_dir),
+            park_memory=megabytes("park_memory_mb", park_memory_mb),
         )
         log.settle()
         self._handle = Handle(desc)
@@ -115,7 +117,7 @@ class Engine:
         self,
         model_id: str,
         *,
-        path: str | os.PathLike[str] | None = None,
+        path: StrPath | None = None,
         backend: str | None = None,
         options: Json | None = None,
         progress: Progress | None = None,
@@ -128,9 +130,28 @@ class Engine:
         """
         self._handle.require()
         model_id, where = self._find(model_id, path, progress)
-        desc = self._model_desc(model_id, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
+        desc = model_desc(model_id, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
         loading = Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc)
         loading.finish(None if progress is None else lambda done: progress("load", done))
+
+    def plan_model(
+        self,
+        model_id: str,
+        *,
+        budget_mb: int = 0,
+        path: StrPath | None = None,
+        backend: str | None = None,
+        options: Json | None = None,
+    ) -> Plan:
+        """Finds out what a model would take, and how it would fit, without loading or downloading it.
+
+        The rest as in `load_model()`. `budget_mb`: what it may take, alone; 0: what the engine has left.
+        """
+        self._handle.require()
+        budget = megabytes("budget_mb", budget_mb)
+        desc = model_desc(*self._here(model_id, path), backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
+        plan = Request(self._handle, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
+        return read_plan(plan.finish().json)
 
     def unload_model(self, model_id: str) -> None:
         """Frees a model, and waits for that. Requests that still run on it fail."""
@@ -152,7 +173,12 @@ class Engine:
     # Answers, waited for
 
     def llm_chat_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
-        """Answers an OpenAI chat completion request with a chat completion."""
+        """Answers an OpenAI chat completion request with a chat completion.
+
+        Every request may have a field `on_budget`: what to do where the model has to be brought back and the
+        budget has no room: "wait" for others to be done (the default), "fail" at once, or "shrink": as
+        "wait", and the model may come back smaller, at a loss.
+        """
         return self._ask("chat", request_json, terms).finish().json
 
     def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
@@ -245,20 +271,20 @@ class Engine:
 
     def cancel(self, request: int) -> bool:
         """Asks for a request to end; its last event still comes. False: it is over, or never was."""
-        name = whole("request", request, _MOST_U64)
+        name = whole("request", request, MOST_U64)
         return self._handle.call(lib.sotto_engine_cancel, name) == 0
 
     def set_request_tps(self, request: int, tps: float) -> bool:
         """The pace of a request, from the next token on. 0: the engine's. False: it is over, or never was."""
-        name, pace = whole("request", request, _MOST_U64), number("tps", tps)
+        name, pace = whole("request", request, MOST_U64), number("tps", tps)
         return self._handle.call(lib.sotto_engine_set_request_tps, name, pace) == 0
 
     def frame_begin(self, *, busy_cores: int = 1, period: float = 0) -> None:
         """The game begins a frame's work, on so many cores; frames are due every `period` seconds."""
         desc = struct(
             "sotto_frame_begin_desc",
-            busy_cores=whole("busy_cores", busy_cores, _MOST_U32),
-            period_ns=min(int(number("period", period) * 1e9), _MOST_U64),
+            busy_cores=whole("busy_cores", busy_cores, MOST_U32),
+            period_ns=min(int(number("period", period) * 1e9), MOST_U64),
         )
         self._handle.call(lib.sotto_engine_frame_begin, desc)
 
@@ -276,6 +302,10 @@ class Engine:
         """How it does: who waits and who speaks, how fast, and what it costs the game. Never waits."""
         return read_stats(self._handle)
 
+    def memory(self) -> Memory:
+        """Who has how much of the machine's memory: each use, each model, what is parked. Never waits."""
+        return read_memory(self._json(lib.sotto_engine_memory))
+
     # Settings
 
     def set_scheduling_mode(self, mode: str) -> None:
@@ -283,8 +313,12 @@ class Engine:
         self._handle.call(lib.sotto_engine_set_mode, choice("mode", mode, MODES))
 
     def set_vram_budget_mb(self, mb: int) -> None:
-        """The ceiling on what models loaded from now on take together. 0: none."""
-        self._handle.call(lib.sotto_engine_set_vram_budget, whole("mb", mb, _MOST_MB) * _MB)
+        """The ceiling on what all models take together; 0: none. `memory()` tells who has how much.
+
+        Also where more is in use, it holds within moments: models that are idle give way, and come back when
+        they are asked for; of those that speak, some give up their places for a while, and say the same.
+        """
+        self._handle.call(lib.sotto_engine_set_vram_budget, megabytes("mb", mb))
 
     def set_target_tps(self, tps: float) -> None:
         """The pace of each stream, in tokens per second, also of those under way. 0: as fast as it goes."""
@@ -316,44 +350,29 @@ class Engine:
     ) -> Any:
         return struct(
             "sotto_request_desc",
-            op=choice("op", op, _OPS),
-            body=encode(name, self._names.request(_json_text(name, request))),
-            user=whole("user", user, _MOST_U64),
+            op=choice("op", op, OPS),
+            body=encode(name, self._names.request(json_text(name, request))),
+            user=whole("user", user, MOST_U64),
             flags=flags,
             **terms(**on),
         )
 
-    def _find(
-        self, model_id: str, path: str | os.PathLike[str] | None, progress: Progress | None
-    ) -> tuple[str, str]:
+    def _find(self, model_id: str, path: StrPath | None, progress: Progress | None) -> tuple[str, str]:
         """A model's id and its file's path. Downloads the file if it must."""
         from ._hub import locate
 
         model_id = self._model_id(model_id)
-        return model_id, _path("path", path) if path is not None else locate(model_id, progress) or ""
+        return model_id, path_text("path", path) if path is not None else locate(model_id, progress) or ""
+
+    def _here(self, model_id: str, path: StrPath | None) -> tuple[str, str]:
+        """The same, of a model that is here. Downloads nothing."""
+        from ._hub import find
+
+        model_id = self._model_id(model_id)
+        return model_id, path_text("path", path) if path is not None else find(model_id) or ""
 
     def _model_id(self, model_id: str) -> str:
         return string("model_id", self._names.model("model_id", string("model_id", model_id)))
-
-    def _model_desc(
-        self,
-        model_id: str,
-        path: str,
-        backend: str | None,
-        options: Json | None,
-        *,
-        user: int = 0,
-        flags: int = 0,
-    ) -> Any:
-        return struct(
-            "sotto_model_desc",
-            id=model_id,
-            path=path,
-            backend=string("backend", backend) if backend is not None else "",
-            options=_json_text("options", options) if options is not None else "",
-            user=user,
-            flags=flags,
-        )
 
     def _take(self) -> Event | None:
         if not self._taking.acquire(blocking=False):
@@ -368,22 +387,3 @@ class Engine:
         out = new("sotto_str *")
         self._handle.call(function, out)
         return text(out[0])
-
-
-def _engine_flags(deterministic: bool, gates: bool) -> int:
-    given: int = lib.SOTTO_ENGINE_DETERMINISTIC if deterministic else 0
-    return given | lib.SOTTO_ENGINE_GATES if gates else given
-
-
-def _path(name: str, path: str | os.PathLike[str] | None) -> str:
-    return "" if path is None else string(name, os.path.expanduser(os.fspath(path)))
-
-
-def _json_text(name: str, value: Json) -> str:
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a {type(value).__name__}; it must be a str of JSON")
-    import json
-
-    return json.dumps(value)

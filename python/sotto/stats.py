@@ -42,6 +42,13 @@ class Stats(NamedTuple):
     slice_ns: int  # what they took
     gated_ns: int  # how much of that they waited for the game
     bytes_in_use: int  # of all models together
+    vram_budget: int  # what they may take together; 0: no limit
+    bytes_peak: int  # the most that they took together, so far
+    bytes_weights: int  # of what is in use
+    bytes_kv: int  # the same: what streams remember
+    bytes_compute: int  # the same: what steps are computed in
+    bytes_parked: int  # the same: what those remember who gave up their place
+    asleep: int  # models that gave way to others; they come back when they are asked for
 
 
 def read_stats(handle: Handle) -> Stats:

@@ -187,7 +187,7 @@ def check_bench() -> str:
     if not figures["ok"]:
         raise Failed(said)
     told = [f"{name} {figures[name]:.3g}" for name in figures["limits"]]
-    return ", ".join(told + [within_limits(bench) for bench in ("frames", "many_npcs", "pacing")])
+    return ", ".join(told + [within_limits(bench) for bench in ("frames", "many_npcs", "pacing", "budget")])
 
 
 def within_limits(bench: str) -> str:

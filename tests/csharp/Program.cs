@@ -28,6 +28,7 @@ static partial class Program
         Run("figures", () => Figures(scripted));
         Run("a recording", () => Recording(scripted));
         Run("sessions", () => Sessions(scripted));
+        Run("the budget", () => Budget(scripted));
         Run("disposal", () => Disposal(scripted));
         Run("hooks", Hooks);
         if (Directory.GetFiles(args[1], "sotto_llama*").Length > 0)
@@ -323,6 +324,8 @@ static partial class Program
         Throws(gone, "framing too late", () => engine.FrameBegin());
         Throws(gone, "cancelling too late", () => engine.Cancel(1));
         Throws(gone, "listing too late", () => engine.ModelsJson());
+        Throws(gone, "looking at memory too late", () => engine.MemoryJson());
+        Throws(gone, "planning too late", () => engine.PlanModel("npc"));
         Throws(gone, "counting too late", () => engine.Stats());
         Throws(gone, "pacing too late", () => engine.SetRequestTps(1, 2));
     }

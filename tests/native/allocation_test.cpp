@@ -1,8 +1,5 @@
 // Memory runs out at every point, or nearly, once each: whoever asked is told, and the engine goes on.
-#include <atomic>
-#include <cstdlib>
 #include <filesystem>
-#include <new>
 #include <string>
 
 #include <unistd.h>
@@ -12,59 +9,7 @@
 #include "base/error.hpp"
 #include "core/sessions.hpp"
 #include "support/game.hpp"
-
-namespace {
-
-constexpr long kNever = -1'000'000;
-
-std::atomic<long> g_left{kNever}; // allocations until some fail; kNever: none does
-std::atomic<long> g_run{1};       // how many fail then, one after the other
-thread_local bool t_exempt = false;
-
-// What the test itself allocates always succeeds.
-class Exempt {
-public:
-    Exempt() { t_exempt = true; }
-    ~Exempt() { t_exempt = false; }
-};
-
-// Whether nlohmann's destructor may want it, to flatten an object: it cannot say that there is no memory.
-bool flattens(std::size_t size) {
-    constexpr std::size_t kValue = 16; // bytes of a JSON value
-    constexpr std::size_t kMost = 24;  // on its way through the largest that there is here: a response
-    return size % kValue == 0 && size <= kMost * kValue;
-}
-
-void* allocate(std::size_t size) {
-    if (!flattens(size) && !t_exempt && g_left.load() != kNever) {
-        const auto left = g_left.fetch_sub(1);
-        if (left <= 0 && left > -g_run.load()) {
-            return nullptr;
-        }
-    }
-    return std::malloc(size != 0 ? size : 1);
-}
-
-} // namespace
-
-void* operator new(std::size_t size) {
-    if (void* made = allocate(size)) {
-        return made;
-    }
-    throw std::bad_alloc();
-}
-
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-    return allocate(size);
-}
-
-void operator delete(void* pointer) noexcept {
-    std::free(pointer);
-}
-
-void operator delete(void* pointer, std::size_t) noexcept {
-    std::free(pointer);
-}
+#include "support/short_of_memory.hpp"
 
 using namespace test;
 
@@ -85,41 +30,6 @@ const std::string& state_path() {
         (std::filesystem::temp_directory_path() / ("sotto_allocation_test_" + std::to_string(getpid())))
             .string();
     return path;
-}
-
-// One of a test's calls, whose allocations may fail.
-template <typename Call>
-sotto_status call(Call&& body) {
-    t_exempt = false;
-    const auto status = body();
-    t_exempt = true;
-    return status;
-}
-
-// How a private request ends, or what the call that would have submitted it returned.
-sotto_status outcome(sotto_engine* engine, sotto_status submitted, sotto_request request, std::string& text) {
-    if (submitted < 0) {
-        CHECK(request == 0);
-        return submitted;
-    }
-    auto event = SOTTO_INIT(sotto_event);
-    while (event.kind != SOTTO_EVENT_DONE) {
-        const auto status = call([&] { return sotto_engine_wait_event(engine, request, kPatience, &event); });
-        REQUIRE_MESSAGE(status == SOTTO_OK, last_error());
-        text += event.kind == SOTTO_EVENT_TEXT ? text_of(event.text) : "";
-    }
-    return event.status;
-}
-
-sotto_status load(sotto_engine* engine) {
-    auto desc = SOTTO_INIT(sotto_model_desc);
-    desc.id = str("npc");
-    desc.options = str(kScript);
-    desc.flags = SOTTO_REQUEST_PRIVATE;
-    sotto_request request = 0;
-    const auto submitted = call([&] { return sotto_engine_load_model(engine, &desc, &request); });
-    std::string nothing;
-    return outcome(engine, submitted, request, nothing);
 }
 
 sotto_status
@@ -165,45 +75,24 @@ sotto_status ask_all(sotto_engine* engine, std::string& text, sotto_request_flag
     return ask(engine, text, SOTTO_OP_CHAT, R"(, "stop": ["zzz"], "n": 2, "logprobs": true)", flags);
 }
 
-sotto_status unload(sotto_engine* engine) {
-    sotto_request request = 0;
-    const auto submitted =
-        call([&] { return sotto_engine_unload_model(engine, str("npc"), SOTTO_REQUEST_PRIVATE, &request); });
-    std::string nothing;
-    return outcome(engine, submitted, request, nothing);
-}
-
-// Whether a status may come of memory that ran out; a backend that could not read its script calls it a
-// model.
-bool allowed(sotto_status status) {
-    return status == SOTTO_OK || status == SOTTO_ERROR_MEMORY;
-}
-
 // Does everything once while allocation `fails` fails. False once there are not as many.
 bool live_with(long fails, sotto_request_flags flags) {
     CAPTURE(fails);
-    auto log = SOTTO_INIT(sotto_log_sink);
-    log.write = [](void*, sotto_log_level, sotto_str) {};
-    std::atomic<std::int64_t> bytes{0};
-    auto memory = SOTTO_INIT(sotto_memory_report);
-    memory.self = &bytes;
-    memory.changed = [](void* self, sotto_memory_kind, sotto_str, sotto_str, std::int64_t more) {
-        *static_cast<std::atomic<std::int64_t>*>(self) += more;
-    };
+    Balance balance;
     auto desc = plain_desc();
-    desc.log = &log;
-    desc.memory = &memory;
+    desc.log = &balance.quiet;
+    desc.memory = &balance.report;
     g_left = fails;
     sotto_engine* engine = nullptr;
     const auto created = call([&] { return sotto_engine_create(&desc, &engine); });
     if (created == SOTTO_OK) {
         const auto backend = scripted();
         const auto added = call([&] { return sotto_engine_add_backend(engine, &backend); });
-        const auto loaded = load(engine);
+        const auto loaded = load(engine, "npc", kScript);
         std::string text;
         const auto asked = ask_all(engine, text, flags);
         talk(engine, flags);
-        const auto left = unload(engine);
+        const auto left = unload(engine, "npc");
         const bool reached = g_left.load() < 0;
         g_left = kNever;
         CHECK(allowed(added));
@@ -213,14 +102,14 @@ bool live_with(long fails, sotto_request_flags flags) {
         CHECK((asked < 0 || text == kSaid));
         if (added == SOTTO_OK) { // and the engine goes on
             text.clear();
-            CHECK(load(engine) == SOTTO_OK);
+            CHECK(load(engine, "npc", kScript) == SOTTO_OK);
             CHECK(ask_all(engine, text, flags) == SOTTO_OK);
             CHECK(talk(engine, flags) == SOTTO_OK);
             CHECK(text == kSaid);
-            CHECK(unload(engine) == SOTTO_OK);
+            CHECK(unload(engine, "npc") == SOTTO_OK);
         }
         sotto_engine_destroy(engine);
-        CHECK(bytes == 0);
+        CHECK(balance.is_even());
         return reached;
     }
     g_left = kNever;

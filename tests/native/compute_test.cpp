@@ -86,13 +86,15 @@ private:
     sotto::Hooks hooks_;
     sotto::Signal finished_;
     sotto::Frames frames_;
+    sotto::Ledger ledger_;
+    sotto::Parking parking_{ledger_, {}, 0, hooks_.log};
     sotto::Backend backend_;
     sotto::RequestTable table_;
     ModelEntry entry_{sotto::Asked{}};
     std::unique_ptr<Stream> stream_;
 
 public:
-    Compute compute{hooks_, sotto::system_clock(), frames_, finished_}; // ends first
+    Compute compute{hooks_, sotto::system_clock(), frames_, parking_, finished_}; // ends first
 };
 
 std::string text(const Job& job) {

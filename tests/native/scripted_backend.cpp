@@ -7,21 +7,23 @@
 //   finish         "stop" (default) or "length": how the tokens end
 //   prompt_tokens  absent: the words of the request's last text, at least 1
 //   cached_tokens, streams (4), context (0), step_tokens (0), weights, kv, compute
+//   kv_per_place, kv_per_token   instead of kv: bytes of each place, and of each token that a place holds
+//   gives          array of "places", "streams", "tokens", "kv": what may be made smaller, as the source has
+//                  it; kv is halved then. stream_least (0): tokens that streams hold at least
 //   batchable, abortable   true by default; constrainable, logprobs   false
-//   parkable       true: streams give up their places; unpark_tokens (0) are to be worked through again
+//   parkable       true: streams give up their places; unpark_tokens (0) are to be worked through again, and
+//                  lost_tokens (0) more where places were resized and no state was restored since
 //   deltas         array of arrays: what reading the text adds once that many tokens are said; the last
 //                  of them is for the end
 //   fingerprint    what saved states fit; the state is the script's "state", "remembered" by default
 //   stops          array of texts that end an answer of the model
 //   load_ms, open_ms, token_ms, prompt_token_ms    delays; real time
 //   block_at, block_ms     the step that yields token block_at takes block_ms more
-//   fail_load, fail_open, fail_unpark   the reason to fail with; fail_at, fail_step: the token to fail at,
-//   the
-//                          stream alone or the step whole
+//   fail_load, fail_open, fail_unpark, fail_resize   the reason to fail with; fail_at, fail_step: the token
+//                  to fail at, the stream alone or the step whole. A resize that fails leaves no places;
+//                  fail_resize_at: only that one does of those that ask for some, from 0
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -32,27 +34,11 @@
 #include <nlohmann/json.hpp>
 #include <sotto/module.h>
 
+#include "scripted_script.hpp"
+
 namespace {
 
-using nlohmann::json;
-
-thread_local std::string t_why;
-
-sotto_status fail(sotto_status status, std::string why, sotto_str* out) {
-    t_why = std::move(why);
-    *out = {t_why.data(), t_why.size()};
-    return status;
-}
-
-struct Script {
-    json values = json::object();
-
-    double number(const char* key, double absent = 0) const { return values.value(key, absent); }
-    std::uint32_t count(const char* key, std::uint32_t absent = 0) const { return values.value(key, absent); }
-    bool flag(const char* key, bool absent) const { return values.value(key, absent); }
-    std::string text(const char* key) const { return values.value(key, std::string()); }
-    bool has(const char* key) const { return values.contains(key); }
-};
+using namespace scripted;
 
 struct Stream {
     std::vector<std::string> tokens;
@@ -60,6 +46,7 @@ struct Stream {
     std::size_t said = 0;
     std::size_t read = 0; // of the script's deltas
     bool parked = false;
+    bool lost = false; // its place was resized away while it was parked
     std::string logprobs;
     std::string deltas;
     std::string why;
@@ -67,6 +54,11 @@ struct Stream {
 
 struct Model {
     Script script;
+    Shape shape;
+    std::vector<Stream*> streams;
+    std::uint32_t most = 0;    // places
+    std::uint32_t resizes = 0; // that asked for some
+    bool restored = false;     // a state, which the next stream that is unparked finds
     std::string description = R"({"architecture": "scripted"})";
     std::string stops;
     std::string result;
@@ -113,57 +105,6 @@ bool pause(const Script& script, double ms, const sotto_step* step) {
     return true;
 }
 
-// The whole file at `path`, by way of the host's files if it lends any.
-sotto_status read_file(const sotto_model_source& source, std::string& text, sotto_str* why) {
-    const std::string path(source.path.data, source.path.size);
-    if (source.files == nullptr) {
-        std::ifstream file(std::filesystem::path(std::u8string(path.begin(), path.end())));
-        text.assign(std::istreambuf_iterator<char>(file), {});
-        return file ? SOTTO_OK : fail(SOTTO_ERROR_NOT_FOUND, "there is no file " + path, why);
-    }
-    const auto& files = *source.files;
-    void* file = nullptr;
-    std::uint64_t size = 0;
-    if (files.open(files.self, source.path, &file, &size) < 0) {
-        return fail(SOTTO_ERROR_NOT_FOUND, "the host has no file " + path, why);
-    }
-    text.resize(size);
-    const auto status = files.read(files.self, file, 0, text.data(), size);
-    files.close(files.self, file);
-    return status < 0 ? fail(SOTTO_ERROR_MODEL, "the host cannot read " + path, why) : SOTTO_OK;
-}
-
-sotto_status read_script(const sotto_model_source& source, Script& script, sotto_str* why) {
-    std::string text(
-        source.options.data != nullptr ? std::string(source.options.data, source.options.size) : ""
-    );
-    if (text.empty()) {
-        if (const auto status = read_file(source, text, why); status < 0) {
-            return status;
-        }
-    }
-    script.values = json::parse(text, nullptr, false);
-    const std::string path(source.path.data, source.path.size);
-    return script.values.is_object() ? SOTTO_OK : fail(SOTTO_ERROR_MODEL, path + " is no script", why);
-}
-
-void describe(const Script& script, sotto_model_info* info) {
-    const auto capability = [&](const char* key, sotto_capabilities bit) {
-        return script.flag(key, true) ? bit : 0;
-    };
-    info->capabilities = capability("batchable", SOTTO_CAPABILITY_BATCHABLE) |
-                         capability("abortable", SOTTO_CAPABILITY_ABORTABLE);
-    info->capabilities |= script.flag("constrainable", false) ? SOTTO_CAPABILITY_CONSTRAINABLE : 0;
-    info->capabilities |= script.flag("logprobs", false) ? SOTTO_CAPABILITY_LOGPROBS : 0;
-    info->capabilities |= script.flag("parkable", false) ? SOTTO_CAPABILITY_PARKABLE : 0;
-    info->streams = script.count("streams", 4);
-    info->context = script.count("context");
-    info->step_tokens = script.count("step_tokens");
-    info->weights = script.values.value("weights", std::uint64_t{0});
-    info->kv = script.values.value("kv", std::uint64_t{0});
-    info->compute = script.values.value("compute", std::uint64_t{0});
-}
-
 sotto_status SOTTO_CALL
 open_model(void*, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
     auto made = std::make_unique<Model>();
@@ -181,7 +122,9 @@ open_model(void*, const sotto_model_source* source, void** model, sotto_model_in
     if (script.has("fail_load")) {
         return fail(SOTTO_ERROR_MODEL, script.text("fail_load"), why);
     }
-    describe(script, info);
+    made->shape = shape_of(script, *source);
+    made->most = made->shape.places;
+    describe(script, made->shape, info);
     info->description = {made->description.data(), made->description.size()};
     made->fingerprint = made->script.text("fingerprint");
     info->fingerprint = {made->fingerprint.data(), made->fingerprint.size()};
@@ -195,7 +138,7 @@ measure_model(void*, const sotto_model_source* source, sotto_model_info* info, s
     if (const auto status = read_script(*source, script, why); status < 0) {
         return status;
     }
-    describe(script, info);
+    describe(script, shape_of(script, *source), info);
     return SOTTO_OK;
 }
 
@@ -219,6 +162,20 @@ answer_at_once(Model& model, const sotto_stream_desc& desc, sotto_stream_info* i
     return SOTTO_OK;
 }
 
+std::size_t placed(const Model& model) {
+    const auto& all = model.streams;
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const Stream* stream) {
+        return !stream->parked;
+    }));
+}
+
+// Whether there is a place for one more stream.
+sotto_status check_place(const Model& model, sotto_str* why) {
+    return placed(model) < model.shape.places
+               ? SOTTO_OK
+               : fail(SOTTO_ERROR_STATE, "all of the script's places are taken", why);
+}
+
 sotto_status SOTTO_CALL open_stream(
     void*, void* handle, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
 ) {
@@ -230,6 +187,9 @@ sotto_status SOTTO_CALL open_stream(
     }
     if (desc->op != SOTTO_OP_CHAT && desc->op != SOTTO_OP_TEXT && desc->op != SOTTO_OP_SAVE) {
         return answer_at_once(model, *desc, info, why);
+    }
+    if (const auto status = check_place(model, why); status < 0) {
+        return status;
     }
     auto made = std::make_unique<Stream>();
     const auto heard = words(last_text(json::parse(std::string_view(desc->body.data, desc->body.size))));
@@ -246,6 +206,7 @@ sotto_status SOTTO_CALL open_stream(
     model.stops = script.has("stops") ? script.values["stops"].dump() : "";
     info->stops = {model.stops.data(), model.stops.size()};
     info->parsed = script.has("deltas");
+    model.streams.push_back(made.get());
     *stream = made.release();
     return SOTTO_OK;
 }
@@ -268,8 +229,10 @@ sotto_status SOTTO_CALL parse_stream(
     return SOTTO_OK;
 }
 
-void SOTTO_CALL close_stream(void*, void*, void* stream) {
-    delete static_cast<Stream*>(stream);
+void SOTTO_CALL close_stream(void*, void* handle, void* stream_handle) {
+    const std::unique_ptr<Stream> stream(static_cast<Stream*>(stream_handle));
+    auto& all = static_cast<Model*>(handle)->streams;
+    all.erase(std::find(all.begin(), all.end(), stream.get()));
 }
 
 void SOTTO_CALL park_stream(void*, void*, void* stream) {
@@ -278,15 +241,46 @@ void SOTTO_CALL park_stream(void*, void*, void* stream) {
 
 sotto_status SOTTO_CALL
 unpark_stream(void*, void* handle, void* stream_handle, std::uint32_t* remaining, sotto_str* why) {
-    const auto& script = static_cast<Model*>(handle)->script;
+    auto& model = *static_cast<Model*>(handle);
+    const auto& script = model.script;
     auto& stream = *static_cast<Stream*>(stream_handle);
     if (!stream.parked || script.has("fail_unpark")) {
         return fail(SOTTO_ERROR_INFERENCE, script.text("fail_unpark"), why);
     }
-    stream.parked = false;
-    stream.remaining += script.count("unpark_tokens");
+    if (const auto status = check_place(model, why); status < 0) {
+        return status;
+    }
+    const bool lost = stream.lost && !model.restored;
+    stream.parked = stream.lost = model.restored = false;
+    stream.remaining += script.count("unpark_tokens") + (lost ? script.count("lost_tokens") : 0);
     *remaining = stream.remaining;
     return SOTTO_OK;
+}
+
+sotto_status SOTTO_CALL
+resize_model(void*, void* handle, std::uint32_t places, sotto_model_info* info, sotto_str* why) {
+    auto& model = *static_cast<Model*>(handle);
+    const auto& script = model.script;
+    const auto resize = [&](std::uint32_t to) {
+        model.shape.places = to;
+        model.restored = false;
+        tell_memory(script, model.shape, info);
+        for (auto* stream : model.streams) {
+            stream->lost = true;
+        }
+    };
+    tell_memory(script, model.shape, info);
+    if (placed(model) > 0) {
+        return fail(SOTTO_ERROR_STATE, "streams have places that are to be resized", why);
+    }
+    if (places > model.most) {
+        return fail(SOTTO_ERROR_ARGUMENT, "there were never so many places", why);
+    }
+    const bool fails = places > 0 && script.has("fail_resize") &&
+                       script.count("fail_resize_at", model.resizes) == model.resizes;
+    model.resizes += places > 0 ? 1 : 0;
+    resize(fails ? 0 : places);
+    return fails ? fail(SOTTO_ERROR_MEMORY, script.text("fail_resize"), why) : SOTTO_OK;
 }
 
 void speak(const Script& script, Stream& stream, sotto_work& work) {
@@ -322,12 +316,15 @@ sotto_status SOTTO_CALL save_state(
 
 sotto_status SOTTO_CALL
 restore_state(void*, void* handle, sotto_str state, std::uint32_t* tokens, sotto_str* why) {
-    const auto& script = static_cast<Model*>(handle)->script;
+    auto& model = *static_cast<Model*>(handle);
+    const auto& script = model.script;
     *tokens = script.count("prompt_tokens", 1);
+    if (const auto status = check_place(model, why); status < 0) {
+        return status;
+    }
     const auto expected = script.values.value("state", std::string("remembered"));
-    return std::string_view(state.data, state.size) == expected
-               ? SOTTO_OK
-               : fail(SOTTO_ERROR_MODEL, "the script remembers something else", why);
+    model.restored = std::string_view(state.data, state.size) == expected;
+    return model.restored ? SOTTO_OK : fail(SOTTO_ERROR_MODEL, "the script remembers something else", why);
 }
 
 sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, sotto_str* why) {
@@ -384,5 +381,6 @@ sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->state_restore = restore_state;
     backend->stream_park = park_stream;
     backend->stream_unpark = unpark_stream;
+    backend->resize = resize_model;
     return SOTTO_OK;
 }

@@ -14,6 +14,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/budget.hpp"
 #include "support/game.hpp"
 #include "support/tapped_backend.hpp"
 
@@ -118,6 +119,8 @@ TEST_CASE("no call of a game waits for a model that stands still") {
             {"set_target_tps", {}},
             {"wait", {}},
             {"list_models", {}},
+            {"memory", {}},
+            {"set_vram_budget", {}},
         };
         for (int i = 0; i < 2000; ++i) {
             auto next = all.begin();
@@ -135,6 +138,9 @@ TEST_CASE("no call of a game waits for a model that stands still") {
             (next++)->second.time([&] { sotto_engine_wait(engine, 0); });
             sotto_str json{};
             (next++)->second.time([&] { sotto_engine_list_models(engine, &json); });
+            (next++)->second.time([&] { sotto_engine_memory(engine, &json); });
+            const auto budget = static_cast<std::uint64_t>(i) << 20;
+            (next++)->second.time([&] { sotto_engine_set_vram_budget(engine, budget); });
             while (sotto_engine_next_event(engine, &event) == SOTTO_OK) {
             }
         }

@@ -96,6 +96,20 @@ def npc(engine: sotto.Engine) -> sotto.Engine:
     return engine
 
 
+@pytest.fixture
+def open_house() -> Iterator[Callable[..., sotto.Engine]]:
+    """Opens engines on the llama module, without a model. One thread does not wait for another."""
+    opened: list[sotto.Engine] = []
+
+    def open_(**options: Any) -> sotto.Engine:
+        opened.append(sotto.Engine(**{"mode": "prioritize_compute", "threads": 1, **options}))
+        return opened[-1]
+
+    yield open_
+    for engine in opened:
+        engine.close()
+
+
 @pytest.fixture(scope="session")
 def real_engine() -> Iterator[sotto.Engine]:
     """An engine on the llama module, with the house model. One thread does not wait for another."""

@@ -28,7 +28,15 @@ def test_the_doctor_names_the_processor_and_the_backend(sotto: Sotto) -> None:
     assert report["processor"]["cores"] >= 1
     assert [backend["name"] for backend in report["backends"]] == ["llama"]
     assert report["house_model"]["bytes"] > 0
-    assert "llama" in sotto("doctor").stdout
+    said = sotto("doctor").stdout
+    assert "llama" in said and "granted to an engine without a budget" in said
+
+
+def test_the_doctor_tells_the_memory_of_each_device(sotto: Sotto) -> None:
+    report = json.loads(sotto("doctor", "--json").stdout)
+    (cpu,) = report["devices"]
+    assert cpu["name"] == "cpu" and set(cpu["memory"]) == {"total", "available", "granted"}
+    assert 0 < cpu["memory"]["granted"] <= cpu["memory"]["available"] <= cpu["memory"]["total"]
 
 
 @pytest.mark.parametrize(
@@ -40,6 +48,8 @@ def test_the_doctor_names_the_processor_and_the_backend(sotto: Sotto) -> None:
         (("demo", "--characters", "many"), "--characters"),
         (("demo", "--target-tps", "-1"), "--target-tps"),
         (("demo", "--mode", "fast"), "--mode"),
+        (("demo", "--vram-budget", "-1"), "--vram-budget"),
+        (("demo", "--vram-budget", "half"), "--vram-budget"),
         (("dance",), "dance"),
         ((), "command"),
     ],

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import sotto
 from sotto import perfetto
-from sotto.demo import frames, rules, strip
+from sotto.demo import frames, memory, rules, strip
 from sotto.demo.editor import Editor
 from sotto.demo.live import Live, doing
 from sotto.demo.personas import find, personas, tavern
@@ -182,7 +182,7 @@ def test_the_picture_fits_the_terminal(width: int, height: int, characters: int,
     shown = out.getvalue().splitlines()
     assert len(shown) <= height and all(len(line) <= width for line in shown)
     assert ("more" in out.getvalue()) == (characters > 4)
-    assert ("of the time" in out.getvalue()) == (height >= 12)
+    assert ("of the time" in out.getvalue()) == ("no budget" in out.getvalue()) == (height >= 12)
 
 
 def test_a_line_says_what_the_engine_does(npc: sotto.Engine) -> None:
@@ -191,6 +191,44 @@ def test_a_line_says_what_the_engine_does(npc: sotto.Engine) -> None:
     assert doing(stats._replace(threads=1, waiting=1)).startswith("1 thread  ")
     assert doing(stats._replace(waiting=1)).endswith("  1 waits")
     assert doing(stats._replace(waiting=3)).endswith("  3 wait")
+
+
+MB = 1 << 20
+
+
+def in_use(engine: sotto.Engine, *mb: int, budget: int = 0) -> sotto.Stats:
+    """The figures of an engine with so many megabytes of weights, kv, compute, what is parked, and others."""
+    weights, kv, compute, parked, other = (count * MB for count in mb)
+    return engine.stats()._replace(
+        bytes_weights=weights, bytes_kv=kv, bytes_compute=compute, bytes_parked=parked,
+        bytes_in_use=weights + kv + compute + parked + other, bytes_peak=100 * MB, vram_budget=budget * MB,
+    )  # fmt: skip
+
+
+def test_the_bar_of_memory_is_the_budget(npc: sotto.Engine) -> None:
+    stats = in_use(npc, 20, 25, 5, 10, 0, budget=80)
+    assert memory.bar(stats, 40, plain=True).plain == "weights###kv==========+++~~~~~.........."
+    assert memory.bar(stats, 16, plain=True).plain == "####kv===+~~...."
+    assert memory.bar(stats, 40).plain == "weights███kv▓▓▓▓▓▓▓▓▓▓▒▒▒░░░░░··········"
+    assert memory.said(stats) == "  60.0 of 80 MB"
+    assert memory.said(stats._replace(asleep=2)) == "  60.0 of 80 MB  2 asleep"
+
+
+def test_without_a_budget_the_bar_is_what_is_used(npc: sotto.Engine) -> None:
+    stats = in_use(npc, 40, 20, 10, 0, 10)
+    shown = memory.bar(stats, 20, plain=True).plain
+    assert shown == "weights#kv==++%%...." and memory.said(stats) == "  80.0 MB, no budget"
+    nothing = memory.bar(in_use(npc, 0, 0, 0, 0, 0)._replace(bytes_peak=0), 10, plain=True)
+    assert nothing.plain == "." * 10
+
+
+def test_more_than_the_budget_is_red_and_fills_the_bar(npc: sotto.Engine) -> None:
+    stats = in_use(npc, 60, 20, 0, 0, 0, budget=40)
+    row = memory.row(stats, 60, 25, plain=True)
+    assert "." not in row.plain[:35] and row.plain.endswith("  80.0 of 40 MB")
+    assert any("red" in str(span.style) for span in row.spans)
+    fits = memory.row(stats._replace(vram_budget=80 * MB), 60, 25, plain=True)
+    assert not any("red" in str(span.style) for span in fits.spans)
 
 
 def test_text_cannot_steer_the_terminal(npc: sotto.Engine) -> None:

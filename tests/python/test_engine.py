@@ -23,6 +23,7 @@ from talk import Ticks, chat, content, load_endless, prompt
 
 CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
     "load_model": lambda engine: engine.load_model("npc", options={}),
+    "plan_model": lambda engine: engine.plan_model("npc", options={}),
     "unload_model": lambda engine: engine.unload_model("npc"),
     "model_list": lambda engine: engine.model_list(),
     "model_is_loaded": lambda engine: engine.model_is_loaded("npc"),
@@ -46,6 +47,7 @@ CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
     "frame_end": lambda engine: engine.frame_end(),
     "trace": lambda engine: engine.trace(),
     "stats": lambda engine: engine.stats(),
+    "memory": lambda engine: engine.memory(),
     "set_request_tps": lambda engine: engine.set_request_tps(1, 0),
     "set_scheduling_mode": lambda engine: engine.set_scheduling_mode("balance"),
     "set_vram_budget_mb": lambda engine: engine.set_vram_budget_mb(0),
@@ -65,6 +67,8 @@ def test_signatures() -> None:
     for name, parameters in {
         "close": [],
         "load_model": ["model_id"],
+        "plan_model": ["model_id"],
+        "memory": [],
         "unload_model": ["model_id"],
         "model_list": [],
         "model_is_loaded": ["model_id"],

@@ -28,13 +28,18 @@ namespace Sotto
         /// A file in which to write down what is asked for, reported and decided; see <see cref="Replay"/>.
         /// It holds what was said. Empty: none.
         /// </param>
+        /// <param name="parkDir">
+        /// A folder for what parked characters remember, where <paramref name="parkMemory"/> is not enough.
+        /// Empty: the system's temporary one.
+        /// </param>
+        /// <param name="parkMemory">Bytes of memory that parked characters may take. 0: 64 MiB.</param>
         public SottoEngine(
             SottoMode mode = SottoMode.Balance, float targetTps = 0, ulong vramBudget = 0,
             string moduleDir = "", string device = "", SottoEngineFlags flags = SottoEngineFlags.None,
-            uint maxRequests = 0, string record = "")
+            uint maxRequests = 0, string record = "", string parkDir = "", ulong parkMemory = 0)
         {
-            byte[] dir = Bytes(moduleDir), dev = Bytes(device), rec = Bytes(record);
-            fixed (byte* d = dir, v = dev, r = rec)
+            byte[] dir = Bytes(moduleDir), dev = Bytes(device), rec = Bytes(record), park = Bytes(parkDir);
+            fixed (byte* d = dir, v = dev, r = rec, p = park)
             {
                 var desc = new sotto_engine_desc // what is not named is zero, and zero is the default
                 {
@@ -47,6 +52,8 @@ namespace Sotto
                     flags = (uint)flags,
                     max_requests = maxRequests,
                     record = Str(r, rec),
+                    park_dir = Str(p, park),
+                    park_memory = parkMemory,
                 };
                 _engine = Create(&desc);
             }
@@ -86,26 +93,26 @@ namespace Sotto
         /// <param name="flags">Private or None.</param>
         public ulong LoadModel(
             string id, string path = "", string backend = "", string options = "",
-            ulong user = 0, SottoFlags flags = SottoFlags.None)
-        {
-            byte[] name = Bytes(id), file = Bytes(path), by = Bytes(backend), how = Bytes(options);
-            ulong request;
-            fixed (byte* n = name, f = file, b = by, h = how)
-            {
-                var desc = new sotto_model_desc
-                {
-                    struct_size = (uint)sizeof(sotto_model_desc),
-                    flags = (uint)flags,
-                    id = Str(n, name),
-                    path = Str(f, file),
-                    backend = Str(b, by),
-                    options = Str(h, how),
-                    user = user,
-                };
-                Check(Native.sotto_engine_load_model(_engine, &desc, &request));
-            }
-            return request;
-        }
+            ulong user = 0, SottoFlags flags = SottoFlags.None) =>
+            OfModel(
+                (desc, request) => Native.sotto_engine_load_model(_engine, desc, request),
+                id, path, backend, options, user, flags);
+
+        /// <summary>Finds out how a model would fit, without loading it. Never waits.</summary>
+        /// <remarks>The plan is in the <c>Json</c> of the request's last event; see budget.h.</remarks>
+        /// <param name="id">The name it would have.</param>
+        /// <param name="budget">Bytes that it may take, alone. 0: what the engine has left.</param>
+        /// <param name="path">The file. Empty: the id is a path, or "sotto/house".</param>
+        /// <param name="backend">Which backend. Empty: the first that there is.</param>
+        /// <param name="options">JSON object of the backend's options. Empty: every default.</param>
+        /// <param name="user">Anything. Comes back in each event.</param>
+        /// <param name="flags">Private or None.</param>
+        public ulong PlanModel(
+            string id, ulong budget = 0, string path = "", string backend = "", string options = "",
+            ulong user = 0, SottoFlags flags = SottoFlags.None) =>
+            OfModel(
+                (desc, request) => Native.sotto_engine_plan_model(_engine, desc, budget, request),
+                id, path, backend, options, user, flags);
 
         /// <summary>Frees a model. Never waits; returns the name its events carry.</summary>
         public ulong UnloadModel(string id, SottoFlags flags = SottoFlags.None)
@@ -202,6 +209,7 @@ namespace Sotto
         public void SetTargetTps(float tps) => Check(Native.sotto_engine_set_target_tps(_engine, tps));
 
         /// <summary>Changes the ceiling on what all models take together, in bytes. 0: no limit.</summary>
+        /// <remarks>Also where more is in use: idle models give way, busy ones give up places for a while.</remarks>
         public void SetVramBudget(ulong bytes) => Check(Native.sotto_engine_set_vram_budget(_engine, bytes));
 
         /// <summary>Says that the game begins a frame. Never waits, never allocates.</summary>
@@ -260,6 +268,14 @@ namespace Sotto
             return Copy(json);
         }
 
+        /// <summary>Who has how much of the machine's memory: one JSON object, see budget.h. Never waits.</summary>
+        public string MemoryJson()
+        {
+            sotto_str json;
+            Check(Native.sotto_engine_memory(_engine, &json));
+            return Copy(json);
+        }
+
         /// <summary>Cancels what runs and frees everything. A second call does nothing.</summary>
         public void Dispose()
         {
@@ -276,6 +292,30 @@ namespace Sotto
         }
 
         internal bool IsDisposed => _engine == null;
+
+        delegate int ModelCall(sotto_model_desc* desc, ulong* request);
+
+        static ulong OfModel(
+            ModelCall call, string id, string path, string backend, string options, ulong user, SottoFlags flags)
+        {
+            byte[] name = Bytes(id), file = Bytes(path), by = Bytes(backend), how = Bytes(options);
+            ulong request;
+            fixed (byte* n = name, f = file, b = by, h = how)
+            {
+                var desc = new sotto_model_desc
+                {
+                    struct_size = (uint)sizeof(sotto_model_desc),
+                    flags = (uint)flags,
+                    id = Str(n, name),
+                    path = Str(f, file),
+                    backend = Str(b, by),
+                    options = Str(h, how),
+                    user = user,
+                };
+                Check(call(&desc, &request));
+            }
+            return request;
+        }
 
         static sotto_engine* Create(sotto_engine_desc* desc)
         {

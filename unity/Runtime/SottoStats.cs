@@ -93,6 +93,27 @@ namespace Sotto
         /// <summary>Of all models together.</summary>
         public readonly ulong BytesInUse;
 
+        /// <summary>What they may take together. 0: no limit.</summary>
+        public readonly ulong VramBudget;
+
+        /// <summary>The most that they took together, so far.</summary>
+        public readonly ulong BytesPeak;
+
+        /// <summary>Of what is in use: models' weights.</summary>
+        public readonly ulong BytesWeights;
+
+        /// <summary>Of what is in use: what streams remember.</summary>
+        public readonly ulong BytesKv;
+
+        /// <summary>Of what is in use: what steps are computed in.</summary>
+        public readonly ulong BytesCompute;
+
+        /// <summary>Of what is in use: what those remember who gave up their place.</summary>
+        public readonly ulong BytesParked;
+
+        /// <summary>Models that gave way to others. They come back when they are asked for.</summary>
+        public readonly int Asleep;
+
         internal SottoStats(in sotto_stats told)
         {
             Mode = (SottoMode)told.mode;
@@ -124,6 +145,13 @@ namespace Sotto
             SliceNs = told.slice_ns;
             GatedNs = told.gated_ns;
             BytesInUse = told.bytes_in_use;
+            VramBudget = told.vram_budget;
+            BytesPeak = told.bytes_peak;
+            BytesWeights = told.bytes_weights;
+            BytesKv = told.bytes_kv;
+            BytesCompute = told.bytes_compute;
+            BytesParked = told.bytes_parked;
+            Asleep = (int)told.asleep;
         }
     }
 }

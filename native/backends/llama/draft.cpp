@@ -1,12 +1,21 @@
 // A small model that guesses what a larger one of the same vocabulary says next.
 #include "draft.hpp"
 
-#include "fence.hpp"
 #include "model.hpp"
 
 #include <algorithm>
 
 namespace sotto::llama {
+
+void Draft::remember(Call& call, std::uint32_t sequences) {
+    heard_.resize(sequences);
+    context_ = make_context(call, weights_.get(), options_, sequences);
+}
+
+void Draft::forget() noexcept {
+    context_.reset();
+    heard_.clear();
+}
 
 std::optional<std::vector<llama_token>>
 Draft::guess(llama_seq_id sequence, std::span<const llama_token> tokens, std::size_t most) {

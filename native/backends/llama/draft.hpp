@@ -1,7 +1,7 @@
 // A small model that guesses what a larger one of the same vocabulary says next.
 #pragma once
 
-#include "weights.hpp"
+#include "context.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +16,18 @@ public:
     // Tokens that it reads at once: as many as a step may take it to hear what it has not heard yet.
     static constexpr std::uint32_t kAtOnce = 64;
 
-    Draft(Weights weights, Context context, std::uint32_t sequences)
-        : weights_(std::move(weights)), context_(std::move(context)), heard_(sequences) {}
+    // Remembers nothing yet.
+    Draft(Weights weights, Options options) : weights_(std::move(weights)), options_(std::move(options)) {}
 
+    // Has room for so many sequences, at least 1, in place of none. Throws Error.
+    void remember(Call& call, std::uint32_t sequences);
+    // Gives up its context, and all that it heard.
+    void forget() noexcept;
+
+    // None: it remembers nothing.
     llama_context* context() const noexcept { return context_.get(); }
+    // Of its context.
+    Memory memory() const { return memory_of(context_.get(), options_); }
 
     // What follows `tokens`, which it remembers as `sequence`'s; empty where it was told to stop. None: it
     // has not heard all of them yet, but more than before.
@@ -31,6 +39,7 @@ private:
     llama_token likeliest() const;
 
     Weights weights_;
+    Options options_;
     Context context_;
     std::vector<std::vector<llama_token>> heard_; // by sequence
 };

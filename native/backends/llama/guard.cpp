@@ -97,6 +97,12 @@ std::string Call::last_error(std::string_view otherwise) const {
     return last_error_.empty() ? std::string(otherwise) : last_error_;
 }
 
+void Call::refuse(std::string_view otherwise) const {
+    const auto reason = last_error(otherwise);
+    const bool memory = reason.find("alloc") != std::string::npos;
+    throw Error(memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_MODEL, reason);
+}
+
 void Call::log(sotto_log_level level, std::string_view line) noexcept {
     if (level == SOTTO_LOG_ERROR && this == current_call && last_error_.empty()) {
         try { // the first error names the cause; those after it say only what could not be done then

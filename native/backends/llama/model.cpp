@@ -28,10 +28,7 @@ Model::Model(Backend& backend, Opened opened)
         sequence_ids_[i] = static_cast<llama_seq_id>(i);
     }
     opened_.description = with_capabilities(opened_.description, preparer_);
-    llama_set_abort_callback(opened_.context.get(), on_gate, this);
-    if (opened_.draft) {
-        llama_set_abort_callback(opened_.draft->context(), on_gate, this);
-    }
+    watch();
     backend_.pools.model_opened();
 }
 
@@ -42,22 +39,35 @@ Model::~Model() {
     backend_.pools.model_closed();
 }
 
+// Makes contexts that are new ask the gate, and sees what they are like.
+void Model::watch() {
+    form_ = opened_.context ? StateForm(opened_.context.get()) : StateForm();
+    for (auto* context : {opened_.context.get(), opened_.draft ? opened_.draft->context() : nullptr}) {
+        if (context != nullptr) {
+            llama_set_abort_callback(context, on_gate, this);
+        }
+    }
+}
+
 sotto_model_info info_of(const Opened& opened) {
     auto info = sotto_init<sotto_model_info>();
     info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE |
                         SOTTO_CAPABILITY_CONSTRAINABLE | SOTTO_CAPABILITY_LOGPROBS |
                         SOTTO_CAPABILITY_PARKABLE;
-    info.streams = opened.options.parallel;
+    info.streams = opened.places;
     info.context = opened.options.context;
     info.step_tokens = opened.options.batch;
     constexpr std::uint32_t kFlashLeast = 64; // tokens, that it is slow below; see choose_attention()
     const bool flash = opened.options.flash_attention != Options::FlashAttention::Off;
     info.step_least = flash ? std::min(kFlashLeast, opened.options.batch) : 0;
-    info.weights = opened.memory.weights;
-    info.kv = opened.memory.kv;
-    info.compute = opened.memory.compute;
+    const auto memory = memory_of(opened);
+    info.weights = memory.weights;
+    info.kv = memory.kv;
+    info.compute = memory.compute;
     info.description = str(opened.description);
     info.fingerprint = str(opened.fingerprint);
+    info.gives = SOTTO_GIVES_PLACES | opened.options.gives;
+    info.stream_least = opened.options.context_least;
     return info;
 }
 
@@ -118,6 +128,7 @@ bool Model::make_room(Stream& stream) {
     if (llama_memory_can_shift(memory) && keeps_all() &&
         llama_memory_seq_rm(memory, stream.sequence, begin, end)) {
         llama_memory_seq_add(memory, stream.sequence, end, -1, begin - end);
+        stream.moved = decoded_ + 1;
         stream.held -= forgotten - keep;
         stream.exact = std::min(stream.exact, keep);
     } else {

@@ -1,12 +1,14 @@
-// A model that is open: weights, one context, its sequences and streams.
+// A model that is open: weights, a context, its sequences and streams.
 #pragma once
 
 #include "backend.hpp"
 #include "chat/prepare.hpp"
+#include "context.hpp"
 #include "draft.hpp"
 #include "file/gguf_check.hpp"
 #include "media/projector.hpp"
 #include "options.hpp"
+#include "state_form.hpp"
 #include "stream.hpp"
 
 #include <atomic>
@@ -15,13 +17,6 @@
 #include <span>
 
 namespace sotto::llama {
-
-// Bytes, as llama.cpp reports them.
-struct Memory {
-    std::uint64_t weights = 0;
-    std::uint64_t kv = 0;
-    std::uint64_t compute = 0;
-};
 
 // Whether a model's memory keeps each token apart, for as long as the sequence lasts: no sliding windows, no
 // recurrent states.
@@ -33,11 +28,12 @@ std::size_t common_prefix(std::span<const llama_token> a, std::span<const llama_
 // What open and measure have in common.
 struct Opened {
     Weights weights;
-    Context context;
+    Context context;                      // none: it has no places
     std::unique_ptr<Projector> projector; // none: the model reads text alone
     std::unique_ptr<Draft> draft;         // none: no other model guesses what it says
     Options options;
-    Memory memory;
+    std::uint32_t places = 0; // for streams at once, up to `parallel` of the options
+    Memory lasting;           // what it takes without any
     std::string description;
     std::string fingerprint; // of what a state must be to be restored
 };
@@ -47,6 +43,9 @@ enum class Purpose {
 };
 // Checks and loads. Throws Error; of SOTTO_ERROR_CANCELLED where `source` says so.
 Opened open_model(const Backend& backend, const sotto_model_source& source, Purpose purpose);
+// Makes its contexts anew. Throws Error where they cannot be had; then it has no places.
+void make_places(Call& call, Opened& opened, std::uint32_t places);
+Memory memory_of(const Opened& opened);
 sotto_model_info info_of(const Opened& opened);
 
 class Model {
@@ -65,12 +64,15 @@ public:
     // Reads what a stream generated so far; the deltas stay until the stream is read again.
     sotto_str parse(Stream& stream, std::string_view text, bool last);
     // Writes what is remembered of a stream, and takes it back. Both return how many tokens that is.
-    std::uint32_t save(const Stream& stream, sotto_write_fn write, void* context);
+    std::uint32_t save(Stream& stream, sotto_write_fn write, void* context);
     std::uint32_t restore(std::string_view state);
+    // Has so many sequences from now on, 0 to as many as it was opened with. All streams are parked, and what
+    // was remembered is forgotten. Where it throws after that, it has none.
+    void resize(std::uint32_t places);
     sotto_status step(const sotto_step& step);
 
     const sotto_backend_host& host() const noexcept { return backend_.host; }
-    sotto_model_info info() const noexcept { return info_of(opened_); }
+    sotto_model_info info() const { return info_of(opened_); }
     std::string why; // of the last failure on the compute thread
 
 private:
@@ -88,6 +90,8 @@ private:
     std::size_t cut_memory(const Stream& stream, std::size_t keep);
     bool make_room(Stream& stream);
     bool keeps_all() const;
+    bool holds(std::uint64_t state, std::size_t count) noexcept;
+    void watch();
 
     void seek(Stream& stream, const sotto_step* step);
     void copy_beginning(const Sequence& source, Stream& stream, std::size_t count);
@@ -121,7 +125,9 @@ private:
     std::string result_; // of the last operation that computed nothing
     std::string stops_;  // of the stream opened last, as JSON
     std::vector<Sequence> sequences_;
-    std::uint64_t clock_ = 0; // of Sequence::last_used
+    std::uint64_t clock_ = 0;   // of Sequence::last_used
+    std::uint64_t decoded_ = 0; // batches that came through
+    StateForm form_;            // of states of the context
 
     const sotto_step* stepping_ = nullptr;
     bool cancelled_ = false;

@@ -19,8 +19,9 @@ Backend& backend_of(void* self) {
     return *static_cast<Backend*>(self);
 }
 
-void check_sizes(const sotto_model_source* source, const sotto_model_info* info) {
-    if (source->struct_size < sizeof *source || info->struct_size < sizeof *info) {
+template <typename T>
+void check_size(const T& theirs) {
+    if (theirs.struct_size < sizeof theirs) {
         throw Error(SOTTO_ERROR_ARGUMENT, "a struct is smaller than this module's header says");
     }
 }
@@ -29,7 +30,8 @@ sotto_status SOTTO_CALL
 on_open(void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
     return guarded(thread_why(), why, [&] {
         *model = nullptr;
-        check_sizes(source, info);
+        check_size(*source);
+        check_size(*info);
         auto& backend = backend_of(self);
         auto opened = std::make_unique<Model>(backend, open_model(backend, *source, Purpose::Run));
         write(info, opened->info());
@@ -41,7 +43,8 @@ on_open(void* self, const sotto_model_source* source, void** model, sotto_model_
 sotto_status SOTTO_CALL
 on_measure(void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* why) {
     return guarded(thread_why(), why, [&] {
-        check_sizes(source, info);
+        check_size(*source);
+        check_size(*info);
         auto& backend = backend_of(self);
         thread_local std::string description; // until the next call on this thread, like `why`
         auto measured = open_model(backend, *source, Purpose::Measure);
@@ -117,6 +120,28 @@ sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* re
     });
 }
 
+// Says what the model takes, also where it could not be what was asked for.
+sotto_status SOTTO_CALL
+on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str* why) {
+    auto& on = *static_cast<Model*>(model);
+    return guarded(on.why, why, [&] {
+        check_size(*info);
+        const auto tell = [&] {
+            auto told = on.info();
+            told.description = told.fingerprint = {nullptr, 0};
+            write(info, told);
+        };
+        try {
+            on.resize(places);
+        } catch (const std::exception&) {
+            tell();
+            throw;
+        }
+        tell();
+        return SOTTO_OK;
+    });
+}
+
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
     auto& on = *static_cast<Model*>(model);
     return guarded(on.why, why, [&] { return on.step(*step); });
@@ -149,9 +174,8 @@ Backend& make_backend(const sotto_backend_host& host) {
 }
 
 sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
-    if (theirs->struct_size < sizeof *theirs || host.struct_size < sizeof host) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "a struct is smaller than this module's header says");
-    }
+    check_size(*theirs);
+    check_size(host);
     take_over_llama_cpp();
     auto& made = make_backend(host);
     auto backend = sotto_init<sotto_backend>();
@@ -169,6 +193,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     backend.state_restore = on_restore;
     backend.stream_park = on_park;
     backend.stream_unpark = on_unpark;
+    backend.resize = on_resize;
     write(theirs, backend);
     return SOTTO_OK;
 }

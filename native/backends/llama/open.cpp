@@ -4,23 +4,15 @@
 #include "json_parts.hpp"
 #include "model.hpp"
 
-#include <ggml-backend.h>
-#include <llama-ext.h>
-#include <set>
 #include <utility>
-#include <vector>
-
-// Declared in llama.cpp's llama-model.h, which brings all of its insides.
-const std::vector<std::pair<std::string, ggml_tensor*>>&
-llama_internal_get_tensor_map(const llama_model* model);
 
 namespace sotto::llama {
 namespace {
 
-// llama.cpp's part of an open, as the host sees it go on. A context comes after the weights.
+// llama.cpp's part of an open, as the host sees it go on.
 constexpr float kWeightsShare = 0.95f;
-constexpr float kContextShare = 0.97f; // a draft model after that
-constexpr float kDraftShare = 0.98f;   // and then a projector
+constexpr float kDraftShare = 0.97f;    // a draft model after the weights
+constexpr float kContextsShare = 0.98f; // and then a projector
 
 struct Progress {
     const sotto_model_source& source;
@@ -38,12 +30,6 @@ struct Progress {
         }
     }
 };
-
-[[noreturn]] void refuse(const Call& call, std::string_view otherwise) {
-    const auto reason = call.last_error(otherwise);
-    const bool memory = reason.find("alloc") != std::string::npos;
-    throw Error(memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_MODEL, reason);
-}
 
 void check_device(const sotto_model_source& source) {
     const auto device = view(source.device);
@@ -75,7 +61,7 @@ load(Call& call, Source& file, bool mapped, Purpose purpose, Progress& progress,
     Weights weights(llama_model_load_from_file_ptr(file.file(), wanted));
     progress.check(end);
     if (!weights) {
-        refuse(call, "llama.cpp cannot load the model");
+        call.refuse("llama.cpp cannot load the model");
     }
     return weights;
 }
@@ -88,99 +74,27 @@ void open_projector(
     }
     call.expect_below(SOTTO_LOG_ERROR); // it warns of what its models are known for
     const auto memory = measure_projector(source, opened.options, opened.weights.get());
-    opened.memory.weights += memory.weights;
-    opened.memory.compute += memory.compute;
+    opened.lasting.weights += memory.weights;
+    opened.lasting.compute += memory.compute;
     if (purpose == Purpose::Measure) {
         return;
     }
     const auto told = [](float done, void* context) {
-        return static_cast<Progress*>(context)->tell(kDraftShare + done * (1 - kDraftShare));
+        return static_cast<Progress*>(context)->tell(kContextsShare + done * (1 - kContextsShare));
     };
     opened.projector = std::make_unique<Projector>(opened.options, opened.weights.get(), told, &progress);
-    progress.check(kDraftShare);
+    progress.check(kContextsShare);
     if (!*opened.projector) {
         const auto reason = call.last_error("llama.cpp cannot load it");
         throw Error(SOTTO_ERROR_MODEL, "option \"projector\": " + reason);
     }
 }
 
-ggml_type kv_type(Options::KvType type) {
-    return type == Options::KvType::Q8_0 ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
-}
-
-llama_flash_attn_type flash_attention(Options::FlashAttention asked) {
-    switch (asked) {
-    case Options::FlashAttention::On:
-        return LLAMA_FLASH_ATTN_TYPE_ENABLED;
-    case Options::FlashAttention::Off:
-        return LLAMA_FLASH_ATTN_TYPE_DISABLED;
-    default:
-        return LLAMA_FLASH_ATTN_TYPE_AUTO;
-    }
-}
-
-// What one stream holds, as llama.cpp rounds it up.
-std::uint32_t cells_of(const Options& options) {
-    constexpr std::uint32_t kAtOnce = 256;
-    return (options.context + kAtOnce - 1) / kAtOnce * kAtOnce;
-}
-
-// On a CPU, llama.cpp's flash attention speaks at half the speed once a thousand tokens are remembered, and
-// reads pieces of less than 64 tokens ten times slower than longer ones. Without it, there must be room for
-// how much each token that is computed heeds each that is remembered: then fewer are computed at once. What
-// is chosen hangs on the model and its options alone, so that saved states fit elsewhere.
-void choose_attention(const llama_model* model, Options& options) {
-    constexpr std::uint64_t kAlwaysRoom = 64 << 20;
-    constexpr std::uint64_t kShare = 4;        // of the weights
-    constexpr std::uint32_t kLeastAtOnce = 64; // below, prompts are read more slowly
-    options.at_once = options.batch;
-    if (options.flash_attention != Options::FlashAttention::Auto || options.kv_type != Options::KvType::F16) {
-        return;
-    }
-    const auto room = std::max(kAlwaysRoom, llama_model_size(model) / kShare);
-    const auto each =
-        static_cast<std::uint64_t>(llama_model_n_head(model)) * cells_of(options) * sizeof(float);
-    for (auto at_once = options.batch; at_once >= std::min(options.batch, kLeastAtOnce); at_once /= 2) {
-        if (each * at_once <= room) {
-            options.flash_attention = Options::FlashAttention::Off;
-            options.at_once = at_once;
-            return;
-        }
-    }
-}
-
-// Places of a batch that tokens are chosen for: one per stream, and guesses about one that speaks alone.
-std::uint32_t outputs_of(const Options& options) {
-    const auto guessed = options.speculates() ? kMostGuessed : 0;
-    return std::min(options.parallel + static_cast<std::uint32_t>(guessed), options.batch);
-}
-
-Context make_context(Call& call, llama_model* model, const Options& options) {
-    auto wanted = llama_context_default_params();
-    wanted.n_ctx = cells_of(options) * options.parallel;
-    wanted.n_seq_max = options.parallel;
-    wanted.n_batch = options.batch;
-    wanted.n_ubatch = options.at_once;
-    wanted.n_outputs_max = outputs_of(options);
-    wanted.kv_unified = false;
-    wanted.n_threads = 1;
-    wanted.n_threads_batch = 1;
-    wanted.flash_attn_type = flash_attention(options.flash_attention);
-    wanted.type_k = kv_type(options.kv_type);
-    wanted.type_v = kv_type(options.kv_type);
-    call.expect_below(SOTTO_LOG_ERROR); // it warns of sizes, which the options chose
-    Context context(llama_init_from_model(model, wanted));
-    if (!context) {
-        refuse(call, "llama.cpp cannot make a context");
-    }
-    return context;
-}
-
-void check_generates(const llama_model* model, const llama_context* context) {
+void check_generates(const llama_model* model) {
     const auto* vocab = llama_model_get_vocab(model);
     if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || llama_model_has_encoder(model) ||
-        llama_model_is_diffusion(model) || llama_get_memory(context) == nullptr) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the model is none that writes text token by token");
+        llama_model_is_diffusion(model)) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, kWritesNothing);
     }
 }
 
@@ -197,35 +111,20 @@ void check_speculation(const llama_model* model, const Options& options) {
     }
 }
 
-// What the tensors take where they are kept. llama.cpp's own figure counts a mapped file whole, also the
-// parts that were copied out of it into another layout.
-std::uint64_t bytes_of_weights(const llama_model* model) {
-    std::set<const ggml_tensor*> counted;
-    std::uint64_t bytes = 0;
-    for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
-        if (tensor->buffer != nullptr && counted.insert(tensor).second) {
-            auto* type = ggml_backend_buffer_get_type(tensor->buffer);
-            bytes += GGML_PAD(
-                ggml_backend_buft_get_alloc_size(type, tensor), ggml_backend_buft_get_alignment(type)
-            );
+// Whatever goes wrong with the draft model is that option's fault.
+template <typename Body>
+void for_draft(Body&& body) {
+    try {
+        body();
+    } catch (const Error& error) {
+        if (error.status() == SOTTO_ERROR_CANCELLED) {
+            throw;
         }
+        throw Error(error.status(), std::string("option \"draft\": ") + error.what());
     }
-    return bytes;
 }
 
-Memory memory_of(const llama_model* model, const llama_context* context, const Options& options) {
-    Memory memory;
-    memory.weights = bytes_of_weights(model);
-    for (const auto& [type, bytes] : llama_get_memory_breakdown(context)) {
-        memory.kv += bytes.context;
-        memory.compute += bytes.compute;
-    }
-    const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(llama_model_get_vocab(model)));
-    memory.compute += logits * sizeof(float) * outputs_of(options); // which llama.cpp leaves out
-    return memory;
-}
-
-// The draft model, as large a context as the model's and a small batch.
+// The draft model, whose context will be as large as the model's, and its batch small.
 void open_draft(
     Call& call, const sotto_model_source& source, Opened& opened, Purpose purpose, Progress& progress
 ) {
@@ -235,7 +134,7 @@ void open_draft(
     const auto facts = check_gguf(*file);
     const bool mapped =
         purpose == Purpose::Run && opened.options.mmap && file->mappable() && facts.data_aligned;
-    auto weights = load(call, *file, mapped, purpose, progress, kContextShare, kDraftShare);
+    auto weights = load(call, *file, mapped, purpose, progress, kWeightsShare, kDraftShare);
     check_same_tokens(opened.weights.get(), weights.get());
     if (!keeps_all(weights.get())) {
         throw Error(
@@ -243,38 +142,12 @@ void open_draft(
             "it has a sliding window or a recurrent state; take one that keeps each token"
         );
     }
+    check_generates(weights.get());
     auto options = opened.options;
     options.batch = std::max(Draft::kAtOnce, options.parallel);
-    choose_attention(weights.get(), options);
-    auto context = make_context(call, weights.get(), options);
-    check_generates(weights.get(), context.get());
-    const auto memory = memory_of(weights.get(), context.get(), options);
-    opened.memory.weights += memory.weights;
-    opened.memory.kv += memory.kv;
-    opened.memory.compute += memory.compute;
-    opened.draft = std::make_unique<Draft>(std::move(weights), std::move(context), options.parallel);
-}
-
-void add_draft(
-    Call& call, const sotto_model_source& source, Opened& opened, Purpose purpose, Progress& progress
-) {
-    if (opened.options.draft.empty()) {
-        return;
-    }
-    try {
-        open_draft(call, source, opened, purpose, progress);
-    } catch (const Error& error) {
-        if (error.status() == SOTTO_ERROR_CANCELLED) {
-            throw;
-        }
-        throw Error(error.status(), std::string("option \"draft\": ") + error.what());
-    }
-}
-
-std::string meta(const llama_model* model, const char* key) {
-    char text[256] = "";
-    llama_model_meta_val_str(model, key, text, sizeof text);
-    return text;
+    choose_form(weights.get(), options);
+    opened.lasting.weights += bytes_of_weights(weights.get());
+    opened.draft = std::make_unique<Draft>(std::move(weights), options);
 }
 
 // llama.cpp describes a model as "<architecture> <size> <quantisation>", where only the last has spaces.
@@ -312,7 +185,7 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     const auto file = open_source(source);
     const auto facts = check_gguf(*file);
     Opened opened;
-    opened.options = read_options(view(source.options), facts.trained_context);
+    opened.options = read_options(source, facts.trained_context);
     const bool mapped =
         purpose == Purpose::Run && opened.options.mmap && file->mappable() && facts.data_aligned;
 
@@ -320,11 +193,14 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     opened.weights = load(call, *file, mapped, purpose, progress, 0, kWeightsShare);
     auto* model = opened.weights.get();
     check_speculation(model, opened.options);
-    choose_attention(model, opened.options);
-    opened.context = make_context(call, model, opened.options);
-    check_generates(model, opened.context.get());
-    opened.memory = memory_of(model, opened.context.get(), opened.options);
-    add_draft(call, source, opened, purpose, progress);
+    check_generates(model);
+    choose_form(model, opened.options);
+    opened.lasting.weights = bytes_of_weights(model);
+    if (!opened.options.draft.empty()) {
+        for_draft([&] { open_draft(call, source, opened, purpose, progress); });
+    }
+    make_places(call, opened, opened.options.parallel);
+    progress.check(kContextsShare);
     open_projector(call, source, opened, purpose, progress);
     opened.description = describe(model, facts);
     if (purpose == Purpose::Run) {
@@ -332,6 +208,33 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     }
     progress.check(1);
     return opened;
+}
+
+void make_places(Call& call, Opened& opened, std::uint32_t places) {
+    call.expect_below(SOTTO_LOG_ERROR); // contexts tell how large they came to be
+    opened.places = 0;
+    opened.context.reset();
+    if (opened.draft) {
+        opened.draft->forget();
+    }
+    if (places == 0) {
+        return;
+    }
+    auto context = make_context(call, opened.weights.get(), opened.options, places);
+    if (opened.draft) {
+        for_draft([&] { opened.draft->remember(call, places); });
+    }
+    opened.context = std::move(context);
+    opened.places = places;
+}
+
+Memory memory_of(const Opened& opened) {
+    auto memory = opened.lasting;
+    memory += memory_of(opened.context.get(), opened.options);
+    if (opened.draft) {
+        memory += opened.draft->memory();
+    }
+    return memory;
 }
 
 } // namespace sotto::llama

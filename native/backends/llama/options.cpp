@@ -3,9 +3,12 @@
 
 #include "json_parts.hpp"
 
+#include <algorithm>
+
 namespace sotto::llama {
 namespace {
 
+constexpr std::uint32_t kLeastContext = 16;
 constexpr std::uint32_t kMostParallel = 64;
 constexpr std::uint32_t kMostBatch = 4096;
 constexpr std::uint32_t kLeastImageTokens = 64;
@@ -77,7 +80,9 @@ void read_option(
     Options& options, const std::string& option, const Json& value, std::uint32_t trained_context
 ) {
     if (option == "context") {
-        options.context = whole(option, value, 16, std::max(trained_context, 16u));
+        options.context = whole(option, value, kLeastContext, trained_context);
+    } else if (option == "context_least") {
+        options.context_least = whole(option, value, kLeastContext, trained_context);
     } else if (option == "parallel") {
         options.parallel = whole(option, value, 1, kMostParallel);
     } else if (option == "batch") {
@@ -102,7 +107,7 @@ void read_option(
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "there is no option \"" + option +
-                "\"; there are context, parallel, batch, mmap, flash_attention, kv_type, "
+                "\"; there are context, parallel, batch, mmap, flash_attention, kv_type, context_least, "
                 "speculative, draft, chat_template, projector and image_tokens"
         );
     }
@@ -119,21 +124,56 @@ Json parse(std::string_view json) {
     return parsed;
 }
 
-} // namespace
-
-Options read_options(std::string_view json, std::uint32_t trained_context) {
-    Options options;
-    options.context = std::min(options.context, std::max(trained_context, 16u));
-    const auto asked = parse(json);
-    for (const auto& [option, value] : asked.items()) {
-        read_option(options, option, value, trained_context);
-    }
+void check(const Options& options) {
     if (options.batch < options.parallel) {
         refuse("batch", options.batch, "no less than \"parallel\", " + std::to_string(options.parallel));
     }
     if (options.kv_type == Options::KvType::Q8_0 && options.flash_attention == Options::FlashAttention::Off) {
         refuse("kv_type", "q8_0", "\"f16\" only, where \"flash_attention\" is \"off\"");
     }
+    if (options.context_least > options.context) {
+        refuse(
+            "context_least",
+            options.context_least,
+            "no more than \"context\", " + std::to_string(options.context)
+        );
+    }
+}
+
+// Makes smaller what `source` wants smaller and `asked` leaves open, and says what is open still.
+void save_memory(Options& options, const Json& asked, const sotto_model_source& source) {
+    const auto limit = [](std::uint32_t& value, std::uint32_t most, std::uint32_t least) {
+        value = most == 0 ? value : std::min(value, std::max(most, least));
+    };
+    const auto least_parallel = asked.contains("parallel") ? options.parallel : 1u;
+    limit(options.parallel, source.streams, least_parallel);
+    limit(options.context, source.tokens, options.context_least);
+    const bool own = (source.flags & SOTTO_SOURCE_OWN_MEMORY) != 0;
+    options.mmap = options.mmap && (!own || asked.contains("mmap"));
+    const bool any_kv = !asked.contains("kv_type") && options.flash_attention != Options::FlashAttention::Off;
+    options.small_kv = any_kv && (source.flags & SOTTO_SOURCE_SMALL_KV) != 0;
+    const auto give = [&](bool there, sotto_model_gives what) { options.gives |= there ? what : 0u; };
+    give(options.parallel > least_parallel, SOTTO_GIVES_STREAMS);
+    give(options.context > options.context_least, SOTTO_GIVES_TOKENS);
+    give(any_kv, SOTTO_GIVES_KV);
+}
+
+} // namespace
+
+Options read_options(const sotto_model_source& source, std::uint32_t trained_context) {
+    trained_context = std::max(trained_context, kLeastContext);
+    Options options;
+    options.context = std::min(options.context, trained_context);
+    const auto asked = parse(view(source.options));
+    for (const auto& [option, value] : asked.items()) {
+        read_option(options, option, value, trained_context);
+    }
+    if (!asked.contains("context_least")) {
+        options.context_least =
+            asked.contains("context") ? options.context : std::min(options.context_least, options.context);
+    }
+    check(options);
+    save_memory(options, asked, source);
     return options;
 }
 

@@ -11,6 +11,9 @@ namespace sotto::llama {
 struct Options {
     // Tokens that one stream holds. Default: 2048, or what the model was trained on if that is less.
     std::uint32_t context = 2048;
+    // Tokens that one stream holds at least, where memory is short. Default: `context` if that was named,
+    // else 512, or `context` if less.
+    std::uint32_t context_least = 512;
     // Streams that may be open at once, 1 to 64.
     std::uint32_t parallel = 4;
     // Tokens that one step works through at most, from `parallel` to 4096.
@@ -23,6 +26,8 @@ struct Options {
     enum class FlashAttention { Auto, On, Off } flash_attention = FlashAttention::Auto;
     // What keys and values are kept as: "f16", or "q8_0", which takes about half and needs flash attention.
     enum class KvType { F16, Q8_0 } kv_type = KvType::F16;
+    // The latter where the model can, because memory is short. Not asked for.
+    bool small_kv = false;
     // The file of a projector (mmproj) that lets the model see or hear; empty: it reads text alone.
     std::string projector;
     // Tokens that an image takes at most, where the model reads images of any size. 0: what the model was
@@ -36,10 +41,12 @@ struct Options {
     bool speculates() const noexcept { return speculative != Speculative::Off || !draft.empty(); }
     // Jinja to render conversations with instead of the model's own template.
     std::string chat_template;
+    // What was left open, and may still be made smaller.
+    sotto_model_gives gives = 0;
 };
 
-// Reads `json`, an object or empty. Throws Error(SOTTO_ERROR_ARGUMENT) naming option, value and what is
-// allowed.
-Options read_options(std::string_view json, std::uint32_t trained_context);
+// Reads the options of `source`, and saves memory as that wants where they leave it open. Throws
+// Error(SOTTO_ERROR_ARGUMENT) naming option, value and what is allowed.
+Options read_options(const sotto_model_source& source, std::uint32_t trained_context);
 
 } // namespace sotto::llama

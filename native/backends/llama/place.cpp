@@ -20,7 +20,8 @@ std::size_t common_prefix(std::span<const llama_token> a, std::span<const llama_
 // The free sequence that remembers most of `tokens`, if that is most of what it remembers, and nearly all of
 // it while others are empty; else an empty one, or the one unused longest, so that other conversations are
 // remembered too. The last token is always worked through, for what is to follow it. `whose`: a stream that
-// may have been parked, and finds what is its own even if it uses nothing else. `reuse`: it does.
+// may have been parked, and finds what is its own, or was saved of it, even if it uses nothing else. `reuse`:
+// it does.
 Model::Place
 Model::best_place(const std::vector<llama_token>& tokens, bool reuse, const Stream* whose) const {
     const bool spare = keeps_all() && std::ranges::any_of(sequences_, [](const auto& at) {
@@ -33,7 +34,8 @@ Model::best_place(const std::vector<llama_token>& tokens, bool reuse, const Stre
         if (at.stream != nullptr) {
             continue;
         }
-        const bool own = whose != nullptr && at.parked == whose;
+        const bool own =
+            whose != nullptr && (at.parked == whose || (at.state != 0 && at.state == whose->saved));
         const auto usable = own ? at.tokens.size() : reuse ? at.exact : 0;
         const auto common = std::min({common_prefix(at.tokens, tokens), usable, tokens.size() - 1});
         const auto lost = at.tokens.size() - common;
@@ -50,7 +52,11 @@ Model::best_place(const std::vector<llama_token>& tokens, bool reuse, const Stre
         }
     }
     if (best.sequence == kNoSequence) {
-        throw Error(SOTTO_ERROR_STATE, "all of the model's streams are open");
+        const bool none = sequences_.empty();
+        throw Error(
+            SOTTO_ERROR_STATE,
+            none ? "the model has no places now: it was resized to 0" : "all of the model's streams are open"
+        );
     }
     return best;
 }
@@ -62,7 +68,8 @@ void Model::take_place(Stream& stream) {
     forget_parked(stream);
     auto& place = sequences_[static_cast<std::size_t>(found.sequence)];
     stream.sequence = found.sequence;
-    stream.exact = place.exact;
+    const bool saved = place.state != 0 && place.state == stream.saved;
+    stream.exact = saved ? stream.exact : place.exact;
     place = {};
     place.stream = &stream;
     stream.hold(cut_memory(stream, stream.floor(found.common)));
@@ -110,6 +117,30 @@ std::uint32_t Model::unpark(Stream& stream) {
         take_place(stream);
     }
     return stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
+}
+
+void Model::resize(std::uint32_t places) {
+    Call call(host(), Call::Abort::Throws);
+    const auto taken =
+        std::ranges::count_if(sequences_, [](const Sequence& at) { return at.stream != nullptr; });
+    if (taken > 0) {
+        throw Error(
+            SOTTO_ERROR_STATE,
+            std::to_string(taken) + " of the model's streams have a place; park them before places change"
+        );
+    }
+    if (const auto most = opened_.options.parallel; places > most) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "places is " + std::to_string(places) + ", and the model was opened with " + std::to_string(most)
+        );
+    }
+    sequences_.clear();
+    pool_ = nullptr; // and new contexts know of no threads
+    threads_ = 0;
+    make_places(call, opened_, places);
+    sequences_.resize(places); // there was room for as many before
+    watch();
 }
 
 // Makes the memory of `stream` hold its first `keep` tokens and no more. Where it cannot be cut there, as

@@ -1,17 +1,69 @@
 // What a model remembers of a conversation, out of it and into it again.
 //
-// The bytes: how many tokens (4), the tokens (4 each), then a sequence's state as llama.cpp has it. Whoever
-// keeps them sees to it that they come back unchanged, and to the model that they are of: llama.cpp would
-// believe anything.
+// The bytes: how many tokens (4), the tokens (4 each), the size of the state's head (8), then the pieces of a
+// sequence's state. Whoever keeps them sees to it that they come back unchanged, and to the model that they
+// are of: llama.cpp would believe anything. A stream knows its own state again by a hash of all of them.
 #include "guard.hpp"
 #include "model.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace sotto::llama {
+#define XXH_INLINE_ALL
+#include <hash/xxhash/xxhash.h>
 
-std::uint32_t Model::save(const Stream& stream, sotto_write_fn write, void* context) {
+namespace sotto::llama {
+namespace {
+
+// Beside the number of tokens, where something before them was forgotten: they serve their own stream only.
+constexpr std::uint32_t kOwn = 1u << 31;
+
+// Takes a number from the front of a state.
+template <typename T>
+T take(std::string_view& state) {
+    if (state.size() < sizeof(T)) {
+        throw Error(SOTTO_ERROR_MODEL, "the state is cut");
+    }
+    T number;
+    std::memcpy(&number, state.data(), sizeof number);
+    state.remove_prefix(sizeof number);
+    return number;
+}
+
+StatePieces take_pieces(std::string_view state) {
+    const auto head = take<std::uint64_t>(state);
+    if (state.size() < StateForm::kBeginning || state.size() - StateForm::kBeginning < head) {
+        throw Error(SOTTO_ERROR_MODEL, "the state is cut");
+    }
+    const Bytes all(reinterpret_cast<const std::uint8_t*>(state.data()), state.size());
+    const auto rest = all.subspan(StateForm::kBeginning);
+    return {all.first(StateForm::kBeginning), rest.first(head), rest.subspan(head)};
+}
+
+// Hands on what is written, and hashes it.
+class Writer {
+public:
+    Writer(sotto_write_fn write, void* context) : write_(write), context_(context) {
+        XXH3_64bits_reset(&hash_);
+    }
+    void put(Bytes bytes) { put(bytes.data(), bytes.size()); }
+    void put(const void* bytes, std::size_t count) {
+        XXH3_64bits_update(&hash_, bytes, count);
+        if (write_(context_, bytes, count) != 0) {
+            throw Error(SOTTO_ERROR_MEMORY, "there is no room for the state");
+        }
+    }
+    std::uint64_t hash() const noexcept { return XXH3_64bits_digest(&hash_); }
+
+private:
+    sotto_write_fn write_;
+    void* context_;
+    XXH3_state_t hash_;
+};
+
+} // namespace
+
+std::uint32_t Model::save(Stream& stream, sotto_write_fn write, void* context) {
     Call call(host(), Call::Abort::Throws);
     if (!stream.how.stretches.empty()) {
         throw Error(SOTTO_ERROR_UNSUPPORTED, "messages with images or sound are not saved; leave them out");
@@ -19,30 +71,52 @@ std::uint32_t Model::save(const Stream& stream, sotto_write_fn write, void* cont
     if (stream.parked()) {
         throw Error(SOTTO_ERROR_STATE, "the stream is parked: give it its place again before it is saved");
     }
+    if (stream.held == 0) {
+        throw Error(SOTTO_ERROR_STATE, "nothing is remembered of the stream yet");
+    }
+    if (stream.moved == decoded_ + 1) {
+        throw Error(SOTTO_ERROR_STATE, "what the stream remembers is about to move; save it a step later");
+    }
     auto* from = opened_.context.get();
-    std::vector<std::uint8_t> state(llama_state_seq_get_size(from, stream.sequence));
-    state.resize(llama_state_seq_get_data(from, state.data(), state.size(), stream.sequence));
+    const auto size = llama_state_seq_get_size(from, stream.sequence);
+    const auto bytes = std::make_unique_for_overwrite<std::uint8_t[]>(size);
+    const Bytes state(bytes.get(), llama_state_seq_get_data(from, bytes.get(), size, stream.sequence));
     if (state.empty()) {
         throw Error(SOTTO_ERROR_INFERENCE, "llama.cpp cannot save what the model remembers");
     }
+    const auto pieces = form_.pieces_of(from, state, stream.sequence);
     const auto count = static_cast<std::uint32_t>(stream.held);
-    const bool full = write(context, &count, sizeof count) != 0 ||
-                      write(context, stream.tokens.data(), count * sizeof(llama_token)) != 0 ||
-                      write(context, state.data(), state.size()) != 0;
-    if (full) {
-        throw Error(SOTTO_ERROR_MEMORY, "there is no room for the state");
-    }
+    const auto number = count | (stream.exact < stream.held ? kOwn : 0);
+    Writer out(write, context);
+    out.put(&number, sizeof number);
+    out.put(stream.tokens.data(), count * sizeof(llama_token));
+    const std::uint64_t head_size = pieces.head.size();
+    out.put(&head_size, sizeof head_size);
+    out.put(pieces.beginning);
+    out.put(pieces.head);
+    out.put(pieces.tail);
+    stream.saved = out.hash();
     return count;
+}
+
+// Whether a free sequence holds the `count` tokens of a state. It is as good as that state then, also to the
+// stream that the state is of.
+bool Model::holds(std::uint64_t state, std::size_t count) noexcept {
+    for (auto& at : sequences_) {
+        const bool saved = at.parked != nullptr && at.parked->saved == state && at.tokens.size() >= count;
+        if (at.stream == nullptr && (saved || at.state == state)) {
+            at.state = state;
+            return true;
+        }
+    }
+    return false;
 }
 
 std::uint32_t Model::restore(std::string_view state) {
     Call call(host(), Call::Abort::Throws);
-    std::uint32_t count = 0;
-    if (state.size() < sizeof count) {
-        throw Error(SOTTO_ERROR_MODEL, "the state is cut");
-    }
-    std::memcpy(&count, state.data(), sizeof count);
-    state.remove_prefix(sizeof count);
+    const auto hash = XXH3_64bits(state.data(), state.size());
+    const auto number = take<std::uint32_t>(state);
+    const auto count = number & ~kOwn;
     if (count == 0 || count > opened_.options.context || state.size() / sizeof(llama_token) < count) {
         throw Error(
             SOTTO_ERROR_MODEL,
@@ -59,17 +133,24 @@ std::uint32_t Model::restore(std::string_view state) {
     if (!known) {
         throw Error(SOTTO_ERROR_MODEL, "the state holds tokens that the model does not have");
     }
+    const auto pieces = take_pieces(state);
+    if (holds(hash, count)) {
+        return count;
+    }
     const auto sequence = best_place(tokens, true, nullptr).sequence;
     auto& place = sequences_[static_cast<std::size_t>(sequence)];
     place = {};
     auto* memory = llama_get_memory(opened_.context.get());
     llama_memory_seq_rm(memory, sequence, -1, -1);
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(state.data());
-    if (llama_state_seq_set_data(opened_.context.get(), bytes, state.size(), sequence) == 0) {
+    const auto whole = form_.whole_of(pieces);
+    const auto read = llama_state_seq_set_data(opened_.context.get(), whole.data(), whole.size(), sequence);
+    if (read != whole.size()) {
         llama_memory_seq_rm(memory, sequence, -1, -1);
         throw Error(SOTTO_ERROR_MODEL, "llama.cpp cannot take the state back");
     }
     place.tokens = std::move(tokens);
+    place.exact = (number & kOwn) != 0 ? 0 : SIZE_MAX;
+    place.state = hash;
     place.last_used = ++clock_;
     return count;
 }

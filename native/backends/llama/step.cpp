@@ -98,13 +98,16 @@ sotto_status Model::step(const sotto_step& step) {
 }
 
 void Model::use_threads(const sotto_step& step) {
+    auto* context = opened_.context.get();
+    if (context == nullptr) {
+        return; // there are no places, and nothing computes
+    }
     const auto threads = std::clamp(step.threads, 1u, static_cast<std::uint32_t>(GGML_MAX_N_THREADS));
     ggml_threadpool* pool = nullptr;
     {
         Call call(host(), Call::Abort::Throws); // a thread that cannot be had is no reason to die
         pool = backend_.pools.of(step.thread_class, threads);
     }
-    auto* context = opened_.context.get();
     if (pool != pool_) {
         llama_attach_threadpool(context, pool, pool);
         if (opened_.draft) {
@@ -212,6 +215,7 @@ int Model::decode(const std::vector<Share>& shares) {
     } catch (const std::exception&) {
         return -2;
     }
+    ++decoded_;
     if (speculates() && shares.size() == 1) {
         learn_cost(shares.front());
     }

@@ -85,6 +85,8 @@ struct Stream {
     Stream* leader = nullptr;            // works through a beginning that both have
     std::size_t led = 0;                 // tokens that this beginning has
     bool seeks = false;                  // what others hold may be of use
+    std::uint64_t moved = 0;             // the batch that moves what it remembers, of Model::decoded_
+    std::uint64_t saved = 0;             // hash of the state that was last saved of it; 0: none was
     std::deque<Chosen> ahead;            // chosen, and not told yet
     Chosen told;                         // by the last step
     Luck luck;                           // of guesses about it
@@ -100,6 +102,7 @@ struct Sequence {
     std::size_t exact = SIZE_MAX; // as a stream's
     Stream* stream = nullptr;
     const Stream* parked = nullptr; // whose tokens they are, if it may come back for them
+    std::uint64_t state = 0;        // hash of the saved state that it holds; 0: of none
     std::uint64_t last_used = 0;
 };
 

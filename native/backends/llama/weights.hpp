@@ -3,6 +3,7 @@
 
 #include <llama.h>
 #include <memory>
+#include <string>
 
 namespace sotto::llama {
 
@@ -12,5 +13,12 @@ struct FreeLlama {
 };
 using Weights = std::unique_ptr<llama_model, FreeLlama>;
 using Context = std::unique_ptr<llama_context, FreeLlama>;
+
+// What a model's file says under `key`; empty: nothing.
+inline std::string meta(const llama_model* model, const std::string& key) {
+    char text[256] = "";
+    llama_model_meta_val_str(model, key.c_str(), text, sizeof text);
+    return text;
+}
 
 } // namespace sotto::llama

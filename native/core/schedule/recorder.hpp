@@ -18,7 +18,7 @@ namespace sotto {
 // One JSON object a line. What an object is stands in "is"; times are nanoseconds on the engine's clock.
 //
 //     engine   the first line: which library, and how the engine was set up
-//     model    a model is ready            stream   somebody is to be answered; gone: is not any more
+//     model    a model is as follows       stream   somebody is to be answered; gone: is not any more
 //     request  what was asked for          facts    what is new of a model or stream since the last ones
 //     step     what a step took            frame    a frame of the game's, and the share after it
 //     threads  how many a job is given     rest     how long models rest after a step

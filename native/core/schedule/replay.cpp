@@ -104,8 +104,10 @@ private:
     void engine(const Line& line) { version_ = line.text("version"); }
 
     void model(const Line& line) {
-        auto made = std::make_unique<ScheduledModel>();
-        made->number = line.name("model");
+        const auto number = line.name("model");
+        auto& made = models_[number]; // one that is there has other traits from now on
+        made = made != nullptr ? std::move(made) : std::make_unique<ScheduledModel>();
+        made->number = number;
         made->traits = {
             .streams = line.count("streams"),
             .step_tokens = line.count("step_tokens"),
@@ -113,9 +115,6 @@ private:
             .batches = line.truth("batches"),
             .parks = line.truth("parks"),
         };
-        if (!models_.emplace(made->number, std::move(made)).second) {
-            line.refuse("model", "a new number");
-        }
     }
 
     void stream(const Line& line) {

@@ -10,6 +10,8 @@ from typing import Any
 
 from ..errors import ArgumentError
 
+MOST_MB = (1 << 44) - 1  # of a budget
+
 
 def seconds(text: str) -> float:
     """A length of time."""

@@ -10,7 +10,9 @@ from typing import Any
 from .. import __version__
 from .._lib import library_folder
 from ..engine import Engine
+from ..memory import Memory
 from . import machine, screen
+from .text import size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def examine() -> dict[str, Any]:
     """Everything the doctor knows."""
     with Engine() as engine:
-        found = engine.describe()
+        found, memory = engine.describe(), engine.memory()
     house = library_folder() / "house.gguf"
     return {
         "sotto_version": __version__,
@@ -30,10 +32,21 @@ def examine() -> dict[str, Any]:
         "system": platform.platform(),
         "processor": {**found["cpu"], "name": machine.processor_name()},
         "memory_bytes": machine.memory_bytes(),
-        "devices": [{"name": "cpu", "used": True}],
+        "devices": [{"name": "cpu", "used": True, "memory": _memory(memory)}],
         "backends": found["backends"],
         "modules_passed_over": found["modules_passed_over"],
         "house_model": {"path": str(house), "bytes": house.stat().st_size if house.exists() else None},
+    }
+
+
+def _memory(told: Memory) -> dict[str, int]:
+    """What a device has, what of it nobody uses, and what an engine that asks for no budget may take."""
+    system = told["system"]
+    available = system["available"] if system else machine.available_bytes()
+    return {
+        "total": system["total"] if system else machine.memory_bytes(),
+        "available": available,
+        "granted": told["budget"] or available,
     }
 
 
@@ -59,7 +72,13 @@ def show(report: dict[str, Any]) -> None:
         "processor",
         f"{processor['name']}: x86-64-v{processor['x86_64_level']}, {processor['cores']} cores to use",
     )
-    table.add_row("memory", f"{report['memory_bytes'] / 2**30:.1f} GiB")
+    for device in report["devices"]:
+        memory = {name: size(count) for name, count in device["memory"].items()}
+        table.add_row(
+            "memory",
+            f"{device['name']}: {memory['total']}, of which {memory['available']} are available; "
+            f"granted to an engine without a budget: {memory['granted']}",
+        )
     for backend in report["backends"]:
         details = backend["details"]
         table.add_row(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def size(count: float) -> str:
     """Bytes, in the unit that suits them."""
@@ -19,3 +21,8 @@ def amount(count: float) -> str:
             return f"{count:.0f}{unit}" if count >= 100 or not unit else f"{count:.1f}{unit}"
         count /= 1000
     return f"{count:.1f} G"
+
+
+def megabytes(count: float) -> str:
+    """Bytes, in the megabytes that budgets are given in. Never fewer than there are."""
+    return f"{math.ceil(count / (1 << 20) * 10) / 10:,.1f}"

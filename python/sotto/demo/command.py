@@ -11,8 +11,10 @@ from contextlib import suppress
 from typing import Any
 
 from .. import __version__
+from .._hub import locate
 from ..commands import arguments as types
 from ..engine import Engine
+from ..memory import Memory
 from . import frames
 from .listen import Source, listen
 from .personas import tavern
@@ -51,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
     )
     parser.add_argument(
+        "--vram-budget",
+        type=types.count(0, types.MOST_MB),
+        default=0,
+        metavar="MB",
+        help="the most memory that models may take together, in megabytes; 0: no limit (0)",
+    )
+    parser.add_argument(
         "--plot", metavar="FILE", help="draw frames and the engine's work into a PNG, SVG or PDF file"
     )
     parser.add_argument(
@@ -79,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     view = _live() if live else Headless(quiet=arguments.json)
     record, kept = (Record(), TRACE) if files else (None, 0)
     told = {"mode": arguments.mode, "target_tps": arguments.target_tps, "record": arguments.record}
-    with Engine(trace=kept, **told) as engine:
+    with Engine(trace=kept, vram_budget_mb=arguments.vram_budget, **told) as engine:
         with view:
             report = _evening(arguments, engine, view, source, record)
         if arguments.json:
@@ -128,7 +137,7 @@ def _evening(
 ) -> dict[str, Any]:
     """Everything that is measured. Returns the report."""
     view.note(f"loading {arguments.model}")
-    engine.load_model(arguments.model, options={"parallel": min(arguments.characters, _TOGETHER)})
+    engine.load_model(arguments.model, options=_options(engine, arguments))
     view.note("measuring the machine")
     rounds = frames.calibrate()
     seconds = arguments.seconds or (_SECONDS if source is None else math.inf)
@@ -149,6 +158,16 @@ def _evening(
         record.take(engine)
         record.keep(alone, together)
     return summarize(arguments, engine, scene, together, alone)
+
+
+def _options(engine: Engine, arguments: argparse.Namespace) -> dict[str, int]:
+    """Everybody speaks at once; where the budget is too small for that, the engine says how many can."""
+    asked = {"parallel": min(arguments.characters, _TOGETHER)}
+    if not arguments.vram_budget:
+        return asked
+    path = locate(arguments.model)  # downloads it, if it must
+    plan = engine.plan_model(arguments.model, path=path, options=asked)
+    return asked if plan["rung"] in ("as asked", "small kv") else {}
 
 
 def _talk(
@@ -186,6 +205,7 @@ def summarize(
         "missed_pct": together.missed_pct,
         "frame_ms": together.percentiles(),
         "baseline": {"missed_pct": alone.missed_pct, "frame_ms": alone.percentiles()},
+        "memory": _memory(engine.memory()),
         "speech": _speech([line for character in characters for line in character["lines"]]),
         "characters": characters,
         "tokens_total": total,
@@ -193,6 +213,16 @@ def summarize(
         "model": arguments.model,
         "device": engine.describe()["device"],
         "sotto_version": __version__,
+    }
+
+
+def _memory(told: Memory) -> dict[str, Any]:
+    return {
+        "budget": told["budget"],
+        "peak": told["peak"],
+        "used": {name: use["used"] for name, use in told["uses"].items()},
+        "asleep": sum(model["state"] == "asleep" for model in told["models"]),
+        "parked": told["parked"],
     }
 
 

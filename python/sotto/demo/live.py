@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from ..stats import Stats
-from . import strip
+from . import memory, strip
 from .character import Character, Line
 from .frames import FrameStats
 from .scene import Scene
@@ -26,7 +26,7 @@ REDRAW = 0.1  # seconds between pictures, where frames leave time for them
 PATIENCE = 0.6  # seconds after which there is a picture anyway
 KEY_PATIENCE = 0.1  # the same, while somebody types
 RECENT = 600  # frames that the figures beside the strip are of
-ROOMY = 12  # lines of a terminal, from which on the engine has one
+ROOMY = 12  # lines of a terminal, from which on the engine has two
 CALM = 1.0  # seconds for which what it says there stands
 _FIGURES = 25  # columns
 _RATE = 12
@@ -45,7 +45,7 @@ class Live(View):
         self.drawn = 0.0
         self.cost = 0.002  # seconds that a picture took, worst so far, slowly forgotten
         self._typed: tuple[str, int] | None = None
-        self._engine = ("", 0.0)  # what is said of the engine, and since when
+        self._engine: tuple[Stats | None, float] = (None, 0.0)  # what it told, and when
 
     def __enter__(self) -> Live:
         self.live.start()
@@ -108,7 +108,7 @@ class Live(View):
         self.visitor = scene.tavern.visitor
         typing = self.talk is not None and self.talk.source.editor is not None
         roomy = height >= ROOMY
-        room = height - 5 - typing - roomy
+        room = height - 5 - typing - 2 * roomy
         lines_each = 2 if room >= 4 * len(scene.characters) else 1
         shown = scene.characters[: max(1, room // lines_each - 1)]
         parts: list[RenderableType] = [Rule(Text(scene.tavern.place, style="dim"), style="dim")]
@@ -117,30 +117,43 @@ class Live(View):
             parts.append(Text(f"{'':>{self.names}}  and {hidden} more", "dim", no_wrap=True))
         parts += self._frames(stats, width)
         if roomy:
-            label = Text(f"{'engine':>{self.names}}  ", "dim", no_wrap=True, overflow="crop")
-            parts.append(label.append(self._told(scene)))
+            parts += self._rows(self._told(scene), width)
         if typing:
             parts.append(self._prompt(width))
         return Group(*parts)
 
     def _frames(self, stats: FrameStats, width: int) -> list[Text]:
-        plain = not self.console.encoding.startswith("utf")
         recent = sorted(stats.times_ms[-RECENT:]) or [0.0]
         p50, p99 = recent[len(recent) // 2], recent[min(len(recent) - 1, int(len(recent) * 0.99))]
         times = Text(f"  p50 {p50:.1f}  p99 {p99:.1f} ms")
         missed = Text(f"  {stats.missed} of {stats.frames} missed", style="bold red" if stats.missed else "")
-        bars = strip.rows(stats, max(8, width - self.names - 2 - _FIGURES), plain=plain)
+        bars = strip.rows(stats, max(8, width - self.names - 2 - _FIGURES), plain=self._ascii)
         labels = (f"{'game':>{self.names}}  ", f"{'60 FPS':>{self.names}}  ")
         return [
             Text(no_wrap=True, overflow="crop").append(label, "dim").append_text(row).append_text(text)
             for label, row, text in zip(labels, bars, (times, missed), strict=True)
         ]
 
-    def _told(self, scene: Scene) -> str:
+    def _rows(self, told: Stats, width: int) -> list[Text]:
+        """What the engine has, and what it does."""
+        has = memory.row(told, width - self.names - 2, _FIGURES, plain=self._ascii)
+        return [
+            Text(no_wrap=True, overflow="crop").append(f"{label:>{self.names}}  ", "dim").append_text(row)
+            for label, row in (("memory", has), ("engine", Text(doing(told), "dim")))
+        ]
+
+    def _told(self, scene: Scene) -> Stats:
         now = time.perf_counter()
-        if not self._engine[0] or now - self._engine[1] >= CALM:
-            self._engine = (doing(scene.engine.stats()), now)
-        return self._engine[0]
+        told, since = self._engine
+        if told is None or now - since >= CALM:
+            told, since = scene.engine.stats(), now
+            self._engine = (told, since)
+        return told
+
+    @property
+    def _ascii(self) -> bool:
+        """Whether the terminal has no more than ASCII."""
+        return not self.console.encoding.startswith("utf")
 
     def _prompt(self, width: int) -> Text:
         assert self.talk is not None and self.talk.source.editor is not None

@@ -6,6 +6,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ..commands.text import megabytes
 from .frames import FrameStats
 from .scene import Scene
 
@@ -102,11 +103,18 @@ def figures(report: dict[str, Any]) -> list[str]:
             f"{speech['in_character']} of {speech['lines']} lines are in character; "
             f"{speech['with_facts']} of {speech['asked_for_facts']} have the fact that was asked for"
         )
+    out.append(_memory(report["memory"]))
     out.append(
         f"{report['tokens_total']} tokens, {report['tps_total']:.1f} a second together, "
         f"from {report['model']} on {report['device']}, sotto {report['sotto_version']}"
     )
     return out
+
+
+def _memory(memory: dict[str, Any]) -> str:
+    uses = ", ".join(f"{use} {megabytes(count)}" for use, count in memory["used"].items() if count)
+    granted = f" of {megabytes(memory['budget'])}" if memory["budget"] else ""
+    return f"memory: at most {megabytes(memory['peak'])}{granted} MB; at the end {uses or 'nothing'}"
 
 
 def _times(frame_ms: dict[str, float]) -> str:

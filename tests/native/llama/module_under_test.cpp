@@ -42,6 +42,9 @@ sotto_model_source source_of(const Source& source) {
     made.files = source.files;
     made.progress = on_progress;
     made.context = const_cast<Source*>(&source);
+    made.flags = source.flags;
+    made.streams = source.streams;
+    made.tokens = source.tokens;
     return made;
 }
 
@@ -149,6 +152,20 @@ Model::~Model() {
     }
 }
 
+sotto_status Model::resize(std::uint32_t places) {
+    sotto_str reason = {nullptr, 0};
+    const auto result = backend().resize(backend().self, handle, places, &info, &reason);
+    why = result < 0 ? text(reason) : "";
+    return result;
+}
+
+sotto_status Model::restore(const std::string& state, std::uint32_t& tokens) {
+    sotto_str reason = {nullptr, 0};
+    const auto result = backend().state_restore(backend().self, handle, view(state), &tokens, &reason);
+    why = result < 0 ? text(reason) : "";
+    return result;
+}
+
 sotto_status measure(const Source& source, sotto_model_info& info, std::string& why) {
     const auto asked = source_of(source);
     sotto_str reason = {nullptr, 0};
@@ -192,6 +209,19 @@ std::uint32_t Stream::unpark() {
     answer.status = backend().stream_unpark(backend().self, model.handle, handle, &remaining, &reason);
     answer.why = answer.status < 0 ? text(reason) : "";
     return remaining;
+}
+
+std::string Stream::save(std::uint32_t& tokens) {
+    std::string state;
+    const auto write = [](void* context, const void* bytes, size_t count) -> int32_t {
+        static_cast<std::string*>(context)->append(static_cast<const char*>(bytes), count);
+        return 0;
+    };
+    sotto_str reason = {nullptr, 0};
+    answer.status =
+        backend().state_save(backend().self, model.handle, handle, write, &state, &tokens, &reason);
+    answer.why = answer.status < 0 ? text(reason) : "";
+    return state;
 }
 
 sotto_status Stream::step(std::uint32_t tokens, const Gate& gate, std::uint32_t threads) {

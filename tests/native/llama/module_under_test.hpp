@@ -47,6 +47,9 @@ struct Source {
     std::string device = "auto";
     const sotto_file_access* files = nullptr;
     std::function<bool(float)> progress = {}; // true: give up
+    sotto_source_flags flags = 0;
+    std::uint32_t streams = 0;
+    std::uint32_t tokens = 0;
 };
 
 class Model {
@@ -57,6 +60,9 @@ public:
     Model& operator=(const Model&) = delete;
 
     explicit operator bool() const { return handle != nullptr; }
+    // What came of it is in `why`, and in `info`.
+    sotto_status resize(std::uint32_t places);
+    sotto_status restore(const std::string& state, std::uint32_t& tokens);
 
     void* handle = nullptr;
     sotto_status status = SOTTO_OK;
@@ -86,6 +92,8 @@ public:
     void park();
     // Tokens to be worked through again; what went wrong is in `answer`.
     std::uint32_t unpark();
+    // Its state, and of how many tokens; what went wrong is in `answer`.
+    std::string save(std::uint32_t& tokens);
 
     Model& model;
     void* handle = nullptr;

@@ -81,6 +81,8 @@ namespace Sotto.Interop
         public uint flags;
         public uint max_requests;
         public sotto_str record;
+        public sotto_str park_dir;
+        public ulong park_memory;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -195,28 +197,29 @@ namespace Sotto.Interop
         public ulong slice_ns;
         public ulong gated_ns;
         public ulong bytes_in_use;
-    }
-
-    [StructLayout(LayoutKind.Sequential)]
-    public unsafe struct sotto_backend_host
-    {
-        public uint struct_size;
-        public int log_level;
-        public IntPtr log;
-        public void* context;
+        public ulong vram_budget;
+        public ulong bytes_peak;
+        public ulong bytes_weights;
+        public ulong bytes_kv;
+        public ulong bytes_compute;
+        public ulong bytes_parked;
+        public uint asleep;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_model_source
     {
         public uint struct_size;
-        public uint reserved;
+        public uint flags;
         public sotto_str path;
         public sotto_str options;
         public sotto_str device;
         public sotto_file_access* files;
         public IntPtr progress;
         public void* context;
+        public uint streams;
+        public uint tokens;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -233,6 +236,17 @@ namespace Sotto.Interop
         public ulong compute;
         public sotto_str description;
         public sotto_str fingerprint;
+        public uint gives;
+        public uint stream_least;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_backend_host
+    {
+        public uint struct_size;
+        public int log_level;
+        public IntPtr log;
+        public void* context;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -306,6 +320,7 @@ namespace Sotto.Interop
         public IntPtr state_restore;
         public IntPtr stream_park;
         public IntPtr stream_unpark;
+        public IntPtr resize;
     }
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -375,6 +390,9 @@ namespace Sotto.Interop
     public unsafe delegate int sotto_stream_unpark_fn(void* self, void* model, void* stream, uint* remaining, sotto_str* why);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_model_resize_fn(void* self, void* model, uint places, sotto_model_info* info, sotto_str* why);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_step_fn(void* self, void* model, sotto_step* step, sotto_str* why);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -406,6 +424,9 @@ namespace Sotto.Interop
         public const int SOTTO_MEMORY_WEIGHTS = 1;
         public const int SOTTO_MEMORY_KV = 2;
         public const int SOTTO_MEMORY_COMPUTE = 3;
+        public const int SOTTO_MEMORY_ADAPTER = 4;
+        public const int SOTTO_MEMORY_IMAGE = 5;
+        public const int SOTTO_MEMORY_STAGING = 6;
         public const int SOTTO_MODE_BALANCE = 0;
         public const int SOTTO_MODE_PRIORITIZE_COMPUTE = 1;
         public const int SOTTO_MODE_PRIORITIZE_GRAPHICS = 2;
@@ -445,6 +466,12 @@ namespace Sotto.Interop
         public const uint SOTTO_CAPABILITY_CONSTRAINABLE = 4;
         public const uint SOTTO_CAPABILITY_LOGPROBS = 8;
         public const uint SOTTO_CAPABILITY_PARKABLE = 16;
+        public const uint SOTTO_SOURCE_OWN_MEMORY = 1;
+        public const uint SOTTO_SOURCE_SMALL_KV = 2;
+        public const uint SOTTO_GIVES_PLACES = 1;
+        public const uint SOTTO_GIVES_STREAMS = 2;
+        public const uint SOTTO_GIVES_TOKENS = 4;
+        public const uint SOTTO_GIVES_KV = 8;
         public const uint SOTTO_STREAM_ALONE = 1;
         public const int SOTTO_FINISH_NONE = 0;
         public const int SOTTO_FINISH_STOP = 1;
@@ -523,6 +550,12 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_stats(sotto_engine* engine, sotto_stats* stats);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_memory(sotto_engine* engine, sotto_str* json);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_plan_model(sotto_engine* engine, sotto_model_desc* desc, ulong budget, ulong* request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_add_backend(sotto_engine* engine, sotto_backend* backend);

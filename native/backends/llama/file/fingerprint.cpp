@@ -52,6 +52,7 @@ std::string fingerprint(Source& file, const Options& options) {
         {"kv_type", options.kv_type == Options::KvType::Q8_0 ? "q8_0" : "f16"},
         {"flash_attention", static_cast<int>(options.flash_attention)},
         {"adapters", Json::array()},
+        {"form", 2}, // of the state itself
     };
     return text_of(told);
 }

@@ -1,0 +1,119 @@
+#include "core/budget/ledger.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "core/budget/units.hpp"
+
+namespace sotto {
+
+const char* name_of(Use use) noexcept {
+    constexpr const char* kNames[kUses] = {"weights", "kv", "compute", "adapter", "image", "staging"};
+    return kNames[static_cast<std::size_t>(use)];
+}
+
+Ledger::Claim::Claim(Claim&& other) noexcept
+    : ledger_(std::exchange(other.ledger_, nullptr)), use_(other.use_), whose_(std::move(other.whose_)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Ledger::Claim& Ledger::Claim::operator=(Claim&& other) noexcept {
+    if (this != &other) {
+        release();
+        ledger_ = std::exchange(other.ledger_, nullptr);
+        use_ = other.use_;
+        whose_ = std::move(other.whose_);
+        bytes_ = std::exchange(other.bytes_, 0);
+    }
+    return *this;
+}
+
+void Ledger::Claim::settle(std::uint64_t bytes) {
+    const std::lock_guard lock(ledger_->mutex_);
+    if (bytes > bytes_ && bytes - bytes_ > ledger_->free()) {
+        throw Error(
+            SOTTO_ERROR_BUDGET,
+            whose_ + " needs " + megabytes(bytes - bytes_) + " more for its " + name_of(use_) + "; " +
+                megabytes(ledger_->free()) + " of the budget of " + megabytes(ledger_->ceiling()) +
+                " are left; raise vram_budget, or unload a model"
+        );
+    }
+    ledger_->add(use_, whose_, static_cast<std::int64_t>(bytes - bytes_));
+    bytes_ = bytes;
+}
+
+void Ledger::Claim::correct(std::uint64_t bytes) noexcept {
+    const std::lock_guard lock(ledger_->mutex_);
+    ledger_->add(use_, whose_, static_cast<std::int64_t>(bytes - bytes_));
+    bytes_ = bytes;
+}
+
+void Ledger::Claim::release() noexcept {
+    if (ledger_ == nullptr) {
+        return;
+    }
+    const std::lock_guard lock(ledger_->mutex_);
+    ledger_->add(use_, whose_, -static_cast<std::int64_t>(bytes_));
+    ledger_ = nullptr;
+    bytes_ = 0;
+}
+
+std::uint64_t Ledger::free() const noexcept {
+    const auto most = ceiling();
+    const auto taken = used();
+    return most == 0 ? UINT64_MAX : most - std::min(most, taken);
+}
+
+std::uint64_t Ledger::over() const noexcept {
+    const auto most = ceiling();
+    const auto taken = used();
+    return most == 0 || taken <= most ? 0 : taken - most;
+}
+
+Ledger::Claim Ledger::take(Use use, std::string_view whose, std::uint64_t bytes) {
+    std::string name(whose);
+    const std::lock_guard lock(mutex_);
+    if (bytes > free()) {
+        throw Error(
+            SOTTO_ERROR_BUDGET,
+            name + " needs " + megabytes(bytes) + " for its " + name_of(use) + "; " + megabytes(used()) +
+                " of the budget of " + megabytes(ceiling()) +
+                " are taken; raise vram_budget, or unload a model"
+        );
+    }
+    owners_.try_emplace(name);
+    add(use, name, static_cast<std::int64_t>(bytes));
+    return {*this, use, std::move(name), bytes};
+}
+
+// Nothing is allocated: whoever has something is known.
+void Ledger::add(Use use, const std::string& whose, std::int64_t bytes) noexcept {
+    const auto at = static_cast<std::size_t>(use);
+    const auto grow = [&](std::atomic<std::uint64_t>& sum) {
+        const auto now = sum.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(bytes);
+        sum.store(now, std::memory_order_relaxed);
+        return now;
+    };
+    const auto raise = [](std::atomic<std::uint64_t>& peak, std::uint64_t now) {
+        peak.store(std::max(peak.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
+    };
+    raise(peak_, grow(used_));
+    raise(peaks_[at], grow(by_use_[at]));
+    if (const auto owner = owners_.find(whose); owner != owners_.end()) {
+        owner->second[at] += static_cast<std::uint64_t>(bytes);
+    }
+    if (told_ && bytes != 0) {
+        told_(use, whose, bytes);
+    }
+}
+
+std::map<std::string, Ledger::ByUse, std::less<>> Ledger::by_owner() const {
+    const std::lock_guard lock(mutex_);
+    auto all = owners_;
+    std::erase_if(all, [](const auto& owner) {
+        return std::ranges::all_of(owner.second, [](auto bytes) { return bytes == 0; });
+    });
+    return all;
+}
+
+} // namespace sotto

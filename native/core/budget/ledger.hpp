@@ -1,0 +1,90 @@
+// What of a device's memory is taken, by whom and for what; and the ceiling that it never goes over.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace sotto {
+
+enum class Use : std::uint8_t { weights, kv, compute, adapter, image, staging };
+constexpr std::size_t kUses = 6;
+const char* name_of(Use use) noexcept;
+
+// Of one device. Any thread may take and give back; whoever only looks never waits.
+class Ledger {
+public:
+    using ByUse = std::array<std::uint64_t, kUses>;
+    // Hears of each change, in their order; must neither throw nor come back here.
+    using Told = std::function<void(Use use, const std::string& whose, std::int64_t bytes)>;
+
+    // A part of the device's memory. Taken before it is allocated, given back with this.
+    class Claim {
+    public:
+        Claim() = default;
+        Claim(Claim&& other) noexcept;
+        Claim& operator=(Claim&& other) noexcept;
+        ~Claim() { release(); }
+
+        std::uint64_t bytes() const noexcept { return bytes_; }
+        // It is to be more, or less. Throws Error(SOTTO_ERROR_BUDGET) where there is no room for more; it
+        // then is what it was.
+        void settle(std::uint64_t bytes);
+        // It turned out to be so much, whether there is room or not.
+        void correct(std::uint64_t bytes) noexcept;
+        void release() noexcept;
+
+    private:
+        friend class Ledger;
+        Claim(Ledger& ledger, Use use, std::string whose, std::uint64_t bytes)
+            : ledger_(&ledger), use_(use), whose_(std::move(whose)), bytes_(bytes) {}
+
+        Ledger* ledger_ = nullptr;
+        Use use_ = Use::weights;
+        std::string whose_;
+        std::uint64_t bytes_ = 0;
+    };
+
+    explicit Ledger(Told told = {}) : told_(std::move(told)) {}
+
+    // Throws Error(SOTTO_ERROR_BUDGET) that names what is needed, what there is, and what would make room.
+    Claim take(Use use, std::string_view whose, std::uint64_t bytes);
+
+    // 0: none. What is taken already stays, also if that is more.
+    void set_ceiling(std::uint64_t bytes) noexcept { ceiling_.store(bytes, std::memory_order_relaxed); }
+    std::uint64_t ceiling() const noexcept { return ceiling_.load(std::memory_order_relaxed); }
+    std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+    // What may still be taken; UINT64_MAX without a ceiling.
+    std::uint64_t free() const noexcept;
+    // So much is taken that is over the ceiling, since that was lowered.
+    std::uint64_t over() const noexcept;
+    std::uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+    std::uint64_t used(Use use) const noexcept {
+        return by_use_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
+    }
+    std::uint64_t peak(Use use) const noexcept {
+        return peaks_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
+    }
+    // By whom, and for what. Waits for those who take.
+    std::map<std::string, ByUse, std::less<>> by_owner() const;
+
+private:
+    // With the lock.
+    void add(Use use, const std::string& whose, std::int64_t bytes) noexcept;
+
+    const Told told_;
+    std::atomic<std::uint64_t> ceiling_{0};
+    std::atomic<std::uint64_t> used_{0};
+    std::atomic<std::uint64_t> peak_{0};
+    std::array<std::atomic<std::uint64_t>, kUses> by_use_{};
+    std::array<std::atomic<std::uint64_t>, kUses> peaks_{};
+    mutable std::mutex mutex_; // guards what follows, and every change of what is above but the ceiling
+    std::map<std::string, ByUse, std::less<>> owners_;
+};
+
+} // namespace sotto

@@ -1,0 +1,108 @@
+// What is told of memory, as JSON.
+#include "core/budget/report.hpp"
+
+#include <algorithm>
+
+#include "core/budget/fit.hpp"
+#include "core/budget/ledger.hpp"
+#include "core/budget/parking.hpp"
+#include "platform/memory.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+Ordered rung_json(const Rung& rung) {
+    const auto& info = rung.info;
+    return {
+        {"rung", rung.name},
+        {"streams", info.streams},
+        {"context", info.context},
+        {"weights", info.weights},
+        {"kv", info.kv},
+        {"compute", info.compute},
+        {"bytes", info.bytes()},
+        {"fits", rung.fits},
+    };
+}
+
+Ordered system_json() {
+    const auto memory = system_memory();
+    if (!memory) {
+        return nullptr;
+    }
+    return {
+        {"total", memory->total},
+        {"available", memory->available},
+        {"process", memory->own},
+        {"mapped", memory->mapped},
+    };
+}
+
+std::string text_of(const Ordered& json) {
+    return json.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+}
+
+} // namespace
+
+std::string plan_json(
+    const std::string& id, const Fit& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
+) {
+    const auto& asked = fit.rungs.front().info;
+    const auto tokens = static_cast<std::uint64_t>(asked.streams) * asked.context;
+    const auto free = budget - std::min(budget, used);
+    auto rungs = Ordered::array();
+    for (const auto& rung : fit.rungs) {
+        rungs.push_back(rung_json(rung));
+    }
+    const bool by_idle = !fit.fits && fit.least() <= free + idle;
+    if (by_idle) {
+        rungs.push_back(rung_json(fit.last()));
+        rungs.back()["rung"] = "unload idle";
+        rungs.back()["fits"] = true;
+    }
+    const bool fits = fit.fits || by_idle;
+    return text_of({
+        {"model", id},
+        {"budget", budget},
+        {"used", used},
+        {"free", budget == 0 ? Ordered(nullptr) : Ordered(free)},
+        {"kv_per_token", tokens == 0 ? 0 : asked.kv / tokens},
+        {"rung", fits ? rungs.back()["rung"] : Ordered(nullptr)},
+        {"rungs", std::move(rungs)},
+        {"fits", fits},
+        {"why", fits ? "" : refusal(id, fit, budget, used, idle)},
+    });
+}
+
+std::string memory_json(const Ledger& ledger, const Parking& parking, std::string_view models) {
+    auto uses = Ordered::object();
+    for (std::size_t at = 0; at < kUses; ++at) {
+        const auto use = static_cast<Use>(at);
+        uses[name_of(use)] = {{"used", ledger.used(use)}, {"peak", ledger.peak(use)}};
+    }
+    const auto owners = ledger.by_owner();
+    auto listed = Ordered::parse(models, nullptr, false);
+    for (auto& model : listed) {
+        const auto owner = owners.find(model["id"].get_ref<const std::string&>());
+        for (std::size_t at = 0; at < kUses; ++at) {
+            const auto name = name_of(static_cast<Use>(at));
+            model[name] = owner == owners.end() ? 0 : owner->second[at];
+        }
+    }
+    const auto parked = parking.figures();
+    return text_of({
+        {"budget", ledger.ceiling()},
+        {"used", ledger.used()},
+        {"peak", ledger.peak()},
+        {"over", ledger.over()},
+        {"uses", std::move(uses)},
+        {"models", std::move(listed)},
+        {"parked", {{"count", parked.count}, {"memory", parked.memory}, {"disk", parked.disk}}},
+        {"system", system_json()},
+    });
+}
+
+} // namespace sotto

@@ -1,0 +1,15 @@
+// Bytes as people say them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sotto {
+
+// In MB of 1,048,576, rounded up.
+inline std::string megabytes(std::uint64_t bytes) {
+    constexpr std::uint64_t kMegabyte = 1 << 20;
+    return std::to_string(bytes / kMegabyte + (bytes % kMegabyte != 0 ? 1 : 0)) + " MB";
+}
+
+} // namespace sotto

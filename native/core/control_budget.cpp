@@ -1,0 +1,321 @@
+// Keeps what is in use within the budget, and makes room for those who want in.
+//
+// Whoever is idle gives way, the one unused longest first: it forgets what its streams remembered, then its
+// weights. Where the budget was lowered, those who are busy give up places too, and their streams go on in
+// turn.
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "core/budget/units.hpp"
+#include "core/control.hpp"
+
+namespace sotto {
+namespace {
+
+std::uint64_t each_place(const ModelEntry& entry) noexcept {
+    return std::max<std::uint64_t>(1, entry.most_kv / std::max<std::uint32_t>(1, entry.most_streams));
+}
+
+bool has_places(const ModelEntry& entry) noexcept {
+    return entry.state == ModelEntry::State::ready && entry.traits.streams > 0;
+}
+
+// Bytes that must be free before it can answer; 0: it has what it needs, or nobody asks.
+std::uint64_t lack_of(const ModelEntry& entry) noexcept {
+    const bool needs_place =
+        entry.state == ModelEntry::State::ready && entry.traits.streams == 0 && !entry.held.empty();
+    return needs_place ? entry.most_compute + each_place(entry) : entry.lacks;
+}
+
+} // namespace
+
+bool Control::is_in_use(const ModelEntry& entry) const noexcept {
+    return entry.open_streams > 0 || std::any_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
+               return &stream->entry == &entry;
+           });
+}
+
+bool Control::is_idle(const ModelEntry& entry) const noexcept {
+    return entry.state == ModelEntry::State::ready && !entry.with_loader && entry.closing.empty() &&
+           !is_in_use(entry) && (job_ == nullptr || job_->entry != &entry);
+}
+
+// What all idle models have, but for one.
+std::uint64_t Control::idle_bytes(const ModelEntry* but) const noexcept {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : world_.registry.entries()) {
+        bytes += entry.get() != but && is_idle(*entry) ? entry->bytes() : 0;
+    }
+    return bytes;
+}
+
+// The idle model that was unused longest, of those that have places if any has.
+ModelEntry* Control::idle_longest(const ModelEntry* but) const noexcept {
+    ModelEntry* found = nullptr;
+    const auto key = [](const ModelEntry& entry) {
+        const bool empty = !has_places(entry) || !entry.model->can_resize();
+        return std::pair(empty, entry.used_at);
+    };
+    for (const auto& entry : world_.registry.entries()) {
+        if (entry.get() != but && is_idle(*entry) && (found == nullptr || key(*entry) < key(*found))) {
+            found = entry.get();
+        }
+    }
+    return found;
+}
+
+// Whether a request has to wait until its model has room.
+bool Control::must_hold(const ModelEntry& entry) const noexcept {
+    switch (entry.state) {
+    case ModelEntry::State::loading:
+        return !entry.is_new();
+    case ModelEntry::State::dozing:
+    case ModelEntry::State::asleep:
+        return true;
+    case ModelEntry::State::ready:
+        return entry.traits.streams == 0 || world_.ledger.over() > 0;
+    default:
+        return false;
+    }
+}
+
+// Throws where the request will not wait.
+void Control::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
+    const bool there = entry.state == ModelEntry::State::ready;
+    const auto needed = there ? entry.most_compute + each_place(entry) : entry.least;
+    const auto& ledger = world_.ledger;
+    if (on_budget == OnBudget::fail && (ledger.over() > 0 || ledger.free() < needed)) {
+        throw Error(SOTTO_ERROR_BUDGET, lack_told(entry));
+    }
+    entry.held.push_back(&slot);
+    entry.smaller = on_budget == OnBudget::shrink ? Smaller::all : entry.smaller;
+}
+
+std::string Control::lack_told(const ModelEntry& entry) const {
+    const auto& ledger = world_.ledger;
+    if (!entry.fit.rungs.empty() && entry.state == ModelEntry::State::loading) {
+        return refusal(entry.asked.id, entry.fit, ledger.ceiling(), ledger.used(), idle_bytes(&entry));
+    }
+    const bool there = entry.state == ModelEntry::State::ready;
+    const auto needed = there ? entry.most_compute + each_place(entry) : entry.least;
+    return entry.asked.id + " needs " + megabytes(needed) + " to go on; " + megabytes(ledger.used()) +
+           " of the budget of " + megabytes(ledger.ceiling()) +
+           " are taken. Raise vram_budget, unload a model, or ask with on_budget \"wait\"";
+}
+
+bool Control::keep_budget() {
+    const auto& ledger = world_.ledger;
+    bool begun = false;
+    for (const auto& entry : world_.registry.entries()) {
+        begun = admit(*entry) || begun;
+    }
+    if (const auto over = ledger.over(); over > 0) {
+        return give_way(over, nullptr) || begun;
+    }
+    for (const auto& entry : world_.registry.entries()) {
+        if (const auto lack = lack_of(*entry); lack > 0) {
+            return (ledger.free() >= lack ? go_on(*entry) : give_way(lack, entry.get())) || begun;
+        }
+    }
+    for (const auto& entry : world_.registry.entries()) {
+        if (grow(*entry)) {
+            return true;
+        }
+    }
+    return begun;
+}
+
+// Whoever was held for a model is let in, or the model woken for it.
+bool Control::admit(ModelEntry& entry) {
+    const bool wanted = !entry.held.empty() || !entry.waiting.empty();
+    if (entry.state == ModelEntry::State::asleep && wanted) {
+        entry.state = ModelEntry::State::loading;
+        hand_to_loader(entry);
+        return true;
+    }
+    if (entry.state != ModelEntry::State::ready || entry.held.empty() || must_hold(entry)) {
+        return false;
+    }
+    for (Slot* slot : std::exchange(entry.held, {})) {
+        attempt(
+            [&] { answer(*slot); },
+            [&](sotto_status status, const char* why) { teller_.done(*slot, status, why); }
+        );
+    }
+    return true;
+}
+
+// There is room for what it lacked.
+bool Control::go_on(ModelEntry& entry) {
+    if (entry.state == ModelEntry::State::ready) {
+        return resize(entry, places_for(entry));
+    }
+    entry.lacks = 0;
+    hand_to_loader(entry);
+    return true;
+}
+
+// As many places as there is room for.
+std::uint32_t Control::places_for(const ModelEntry& entry) const noexcept {
+    const auto has = entry.traits.streams;
+    const auto compute = has == 0 ? entry.most_compute : 0;
+    const auto free = world_.ledger.free();
+    const auto more = (free - std::min(free, compute)) / each_place(entry);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(entry.most_streams, has + more));
+}
+
+// Gives a model places back that it gave up, if it has use for them.
+bool Control::grow(ModelEntry& entry) {
+    const bool full = has_places(entry) && entry.traits.streams < entry.most_streams &&
+                      entry.open_streams >= entry.traits.streams;
+    const bool wanted = full && std::any_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
+                            return &stream->entry == &entry && stream->is_outside() && !stream->terms.at_once;
+                        });
+    const auto places = wanted ? places_for(entry) : 0;
+    return places > entry.traits.streams && resize(entry, places);
+}
+
+// Whether something is about to be given back, so that who is idle cannot be told yet.
+bool Control::is_settling() const noexcept {
+    const auto& entries = world_.registry.entries();
+    const bool streams = std::any_of(streams_.begin(), streams_.end(), [](const auto& stream) {
+        return stream->state == Stream::State::over;
+    });
+    return streams || (job_ != nullptr && !job_->steps()) ||
+           std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
+               return !entry->closing.empty() || (entry->with_loader && entry->model != nullptr);
+           });
+}
+
+// Frees memory: of what is over the budget, or so that `whom` has `bytes` of room. Returns whether anything
+// was begun.
+bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
+    if (is_settling()) {
+        return false; // let us see what that gives
+    }
+    const auto parked = world_.parking.figures().memory;
+    if (whom != nullptr && world_.ledger.free() + idle_bytes(whom) + parked < bytes) {
+        return lack_in_vain(*whom);
+    }
+    if (job_ != nullptr) {
+        hold_back(); // it is not to be followed by another before this
+        return false;
+    }
+    if (parked > 0) {
+        return spill();
+    }
+    if (ModelEntry* idle = idle_longest(whom)) {
+        if (has_places(*idle) && idle->model->can_resize() && idle->claims.kv.bytes() > 0) {
+            return resize(*idle, 0);
+        }
+        idle->state = ModelEntry::State::dozing;
+        world_.registry.publish();
+        hand_to_loader(*idle);
+        return true;
+    }
+    return whom == nullptr && squeeze(bytes);
+}
+
+// Begins to move what is parked in memory to files.
+bool Control::spill() {
+    auto job = std::make_unique<Job>();
+    job->spills = true;
+    job->thread_class = thread_class();
+    compute_.prepare(job->thread_class);
+    begin(std::move(job));
+    return true;
+}
+
+// No idle model can make room enough: it waits for those that are busy, if it may.
+bool Control::lack_in_vain(ModelEntry& whom) {
+    const auto& entries = world_.registry.entries();
+    const bool others = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+        return entry.get() != &whom && (is_in_use(*entry) || entry->with_loader);
+    });
+    if (others && !whom.is_new()) {
+        return false;
+    }
+    refuse(whom, SOTTO_ERROR_BUDGET, lack_told(whom));
+    return true;
+}
+
+// Takes places from the busy model that has most to give.
+bool Control::squeeze(std::uint64_t bytes) {
+    ModelEntry* most = nullptr;
+    for (const auto& entry : world_.registry.entries()) {
+        const bool can = has_places(*entry) && entry->traits.streams > 1 && entry->model->can_resize() &&
+                         !entry->with_loader;
+        if (can && (most == nullptr || entry->claims.kv.bytes() > most->claims.kv.bytes())) {
+            most = entry.get();
+        }
+    }
+    if (most == nullptr) {
+        return false; // what is busy ends some time
+    }
+    const auto each = each_place(*most);
+    const auto fewer = std::min<std::uint64_t>((bytes + each - 1) / each, most->traits.streams - 1);
+    return resize(*most, most->traits.streams - static_cast<std::uint32_t>(fewer));
+}
+
+// Begins to give a model so many places. All its streams are parked for that. False: not now.
+bool Control::resize(ModelEntry& entry, std::uint32_t places) {
+    if (job_ != nullptr || !entry.closing.empty()) {
+        hold_back();
+        return false;
+    }
+    auto job = job_of(entry);
+    job->resizes = true;
+    job->places = places;
+    for (const auto& stream : streams_) {
+        if (&stream->entry == &entry && !stream->is_outside() && stream->handle != nullptr) {
+            job->streams.push_back(stream.get());
+        }
+    }
+    job->kept.resize(job->streams.size());
+    entry.closing.reserve(streams_.size()); // so that retire() cannot fail
+    if (places > entry.traits.streams && !claim_places(entry, places)) {
+        return false;
+    }
+    entry.open_streams -= static_cast<std::uint32_t>(job->streams.size()); // nothing throws from here on
+    begin(std::move(job));
+    return true;
+}
+
+bool Control::claim_places(ModelEntry& entry, std::uint32_t places) noexcept {
+    bool claimed = false;
+    const auto kv = entry.claims.kv.bytes();
+    const auto claim = [&] {
+        entry.claims.kv.settle(each_place(entry) * places);
+        entry.claims.compute.settle(std::max(entry.claims.compute.bytes(), entry.most_compute));
+        claimed = true;
+    };
+    attempt(claim, [&](sotto_status, const char*) { entry.claims.kv.correct(kv); });
+    return claimed;
+}
+
+void Control::resized(Job& job) noexcept {
+    auto& entry = *job.entry;
+    const auto& info = entry.model->info();
+    entry.traits.streams = info.streams;
+    entry.claims.kv.correct(info.kv);
+    entry.claims.compute.correct(info.compute);
+    for (std::size_t i = 0; i < job.streams.size(); ++i) {
+        auto& stream = *job.streams[i];
+        stream.kept = std::move(job.kept[i]);
+        parked(stream);
+    }
+    world_.recorder.model(entry, entry.asked.id);
+    world_.registry.publish();
+    if (!job.failure || info.streams > 0) {
+        return;
+    }
+    for (const auto& stream : streams_) {
+        if (&stream->entry == &entry && stream->state != Stream::State::over) {
+            fail(*stream, job.failure.status, job.failure.why);
+        }
+    }
+    refuse(entry, job.failure.status, job.failure.why);
+}
+
+} // namespace sotto

@@ -1,0 +1,369 @@
+// What becomes of models, and of those who speak, while memory gets short and is there again.
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/budget.hpp"
+#include "support/session.hpp"
+#include "support/tapped_backend.hpp"
+
+using namespace test;
+
+namespace {
+
+const std::string kSpeech = "a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z. ";
+
+const std::string kParks =
+    R"(, "parkable": true, "fingerprint": "{\"model\": \"it\"}")"; // so it may give up places
+
+// Says kSpeech, slowly, and can be parked meanwhile.
+Takes speaker(const std::string& more = "") {
+    std::string tokens;
+    for (std::size_t i = 0; i < kSpeech.size(); i += 3) {
+        tokens += (i == 0 ? "\"" : ", \"") + kSpeech.substr(i, 3) + "\"";
+    }
+    return {
+        .gives = R"(["places"])",
+        .more = R"(, "token_ms": 5, "unpark_tokens": 5, "tokens": [)" + tokens + "]" + kParks + more
+    };
+}
+
+// A model with nothing to give up but itself.
+std::string rigid(std::uint64_t weights, const std::string& more = "") {
+    return script({.weights = weights, .place = 0, .compute = 0, .gives = "[]", .more = more});
+}
+
+std::vector<sotto_request> ask_many(Tight& tight, int count) {
+    std::vector<sotto_request> all;
+    for (int i = 0; i < count; ++i) {
+        all.push_back(tight.game.ask("npc", "speak"));
+    }
+    return all;
+}
+
+// Until the first so many of them speak.
+void until_speaking(Tight& tight, const std::vector<sotto_request>& all, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        tight.game.until_told(all[i], SOTTO_EVENT_TEXT);
+    }
+}
+
+} // namespace
+
+TEST_CASE("models that are idle give up their places, then their weights, and come back when asked") {
+    Tight tight(60);
+    tight.game.have("old", script({.gives = R"(["places"])", .more = kParks}));
+    tight.game.have("new", script({.streams = 3}));
+    CHECK(tight.model("old")["kv"] == 0);
+    CHECK(tight.model("old")["weights"] == 10 * kMegabyte);
+    CHECK(tight.model("old")["state"] == "ready");
+    CHECK(said(tight.game.finish(tight.game.ask("old", "I am back"))) == "I am back");
+    CHECK(tight.model("new")["state"] == "asleep"); // it has no places to give
+    CHECK(said(tight.game.finish(tight.game.ask("new", "I am too"))) == "I am too");
+    CHECK(tight.used() <= 60);
+}
+
+TEST_CASE("a model that sleeps takes nothing, is listed as asleep, and answers as before") {
+    Tight tight(60);
+    tight.game.have("npc", script({}));
+    Session mara(tight.game, "mara");
+    CHECK(mara.turn("one") == "one");
+    tight.game.have("new", script({}));
+    const auto old = tight.model("npc");
+    CHECK(old["state"] == "asleep");
+    CHECK(old["streams"] == 0);
+    CHECK(old["streams_most"] == 4);
+    for (const char* use : {"weights", "kv", "compute"}) {
+        CHECK(old.value(use, 0) == 0);
+    }
+    CHECK(tight.used() == 52);
+    CHECK(tight.game.until([&] { return tight.stats().asleep == 1; }));
+    CHECK(mara.turn("two") == "two");
+    CHECK(mara.lines().size() == 4);
+    CHECK(tight.model("npc")["state"] == "ready");
+    CHECK(tight.model("npc")["kv"] == 40 * kMegabyte); // in the shape that it had
+    CHECK(tight.model("new")["state"] == "asleep");
+}
+
+TEST_CASE("of several that are idle, the one unused longest gives way") {
+    Tight tight(60);
+    for (const char* id : {"a", "b", "c"}) {
+        tight.game.have(id, rigid(20));
+    }
+    for (const char* id : {"b", "a", "c"}) {
+        tight.game.finish(tight.game.ask(id, "hi"));
+    }
+    tight.game.have("d", rigid(20));
+    CHECK(tight.model("a")["state"] == "ready");
+    CHECK(tight.model("b")["state"] == "asleep");
+    CHECK(tight.model("c")["state"] == "ready");
+    tight.game.finish(tight.game.ask("b", "hi"));
+    CHECK(tight.model("a")["state"] == "asleep");
+}
+
+TEST_CASE("a model that is busy is never put to sleep") {
+    Tight tight(60);
+    tight.game.have("npc", rigid(40, R"(, "tokens": ["a"], "loop": true, "token_ms": 1)"));
+    const auto busy = tight.game.ask("npc", "hi");
+    tight.game.until_told(busy, SOTTO_EVENT_TEXT);
+    const auto& refused = done(tight.game.finish(tight.game.load("new", rigid(40))));
+    CHECK(refused.status == SOTTO_ERROR_BUDGET);
+    CHECK_MESSAGE(says_why(refused.text), refused.text);
+    tight.set(10);
+    CHECK(tight.memory()["over"] == 30 * kMegabyte);
+    const auto spoken = count(tight.game.of(busy), SOTTO_EVENT_TEXT);
+    tight.game.until_told(busy, SOTTO_EVENT_TEXT, spoken + 5);
+    CHECK(tight.model("npc")["state"] == "ready");
+    tight.game.cancel(busy);
+    tight.settle(); // it gives way once it is idle
+    CHECK(tight.model("npc")["state"] == "asleep");
+}
+
+TEST_CASE("who finds no room waits for others to be done, or is told at once, as asked") {
+    Held held;
+    Tight tight(60, held.backend.table());
+    tight.game.have("npc", rigid(40));
+    tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
+    const auto speaker = tight.game.ask("busy", "hi");
+    tight.game.until_told(speaker, SOTTO_EVENT_TEXT);
+    const auto waits = tight.game.ask("npc", "at last", {.more = R"(, "on_budget": "wait")"});
+    const auto waits_too = tight.game.ask("npc", "me too");
+    const auto& fails =
+        done(tight.game.finish(tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"})));
+    CHECK(fails.status == SOTTO_ERROR_BUDGET);
+    CHECK_MESSAGE(says_why(fails.text), fails.text);
+    tight.game.until_told(speaker, SOTTO_EVENT_TEXT, count(tight.game.of(speaker), SOTTO_EVENT_TEXT) + 3);
+    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
+    CHECK(tight.model("npc")["state"] == "asleep");
+    tight.game.cancel(speaker);
+    CHECK(said(tight.game.finish(waits)) == "at last");
+    CHECK(said(tight.game.finish(waits_too)) == "me too");
+}
+
+TEST_CASE("nobody waits for what could never be") {
+    Tight tight(60);
+    tight.game.have("npc", rigid(40));
+    tight.set(30);
+    tight.settle();
+    for (const char* how : {"wait", "fail"}) {
+        const auto more = R"(, "on_budget": ")" + std::string(how) + "\"";
+        const auto& refused = done(tight.game.finish(tight.game.ask("npc", "hi", {.more = more})));
+        CHECK(refused.status == SOTTO_ERROR_BUDGET);
+        CHECK_MESSAGE(says_why(refused.text), refused.text);
+    }
+    tight.set(40);
+    CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == "hi");
+}
+
+TEST_CASE("a model comes back smaller only for who says that it may") {
+    Tight tight(60);
+    tight.game.have("npc", script({.gives = R"(["kv"])"}));
+    tight.set(35);
+    tight.settle();
+    CHECK(done(tight.game.finish(tight.game.ask("npc", "hi"))).status == SOTTO_ERROR_BUDGET);
+    const auto& shrunk =
+        tight.game.finish(tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "shrink")"}));
+    CHECK_MESSAGE(done(shrunk).status == SOTTO_OK, done(shrunk).text);
+    CHECK(said(shrunk) == "hi");
+    CHECK(tight.model("npc")["kv"] == 20 * kMegabyte);
+    CHECK(said(tight.game.finish(tight.game.ask("npc", "it is there now"))) == "it is there now");
+}
+
+TEST_CASE("what a request says of the budget is checked, by name") {
+    Game game;
+    game.have("npc");
+    const std::vector<std::pair<std::string, std::string>> all = {
+        {"\"never\"", "\"never\""},
+        {"\"\"", "\"\""},
+        {"3", "3"},
+        {"true", "true"},
+        {"[\"wait\"]", "a JSON array"}
+    };
+    for (const auto& [value, shown] : all) {
+        CAPTURE(value);
+        const auto& refused =
+            done(game.finish(game.ask("npc", "hi", {.more = R"(, "on_budget": )" + value})));
+        CHECK(refused.status == SOTTO_ERROR_ARGUMENT);
+        CHECK(refused.text.find("on_budget is ") == 0);
+        CHECK(refused.text.find(R"("wait", "fail" or "shrink")") != std::string::npos);
+    }
+    for (const char* value : {"\"wait\"", "\"fail\"", "\"shrink\"", "null"}) {
+        const auto more = R"(, "on_budget": )" + std::string(value);
+        CHECK(said(game.finish(game.ask("npc", "hi", {.more = more}))) == "hi");
+    }
+}
+
+TEST_CASE("lowered under live streams, all of them say the same, some of them later") {
+    for (const std::uint64_t budget : {32, 22, 41}) {
+        CAPTURE(budget);
+        TappedBackend backend;
+        Tight tight(52, backend.table());
+        tight.game.have("npc", script(speaker()));
+        const auto all = ask_many(tight, 6);
+        until_speaking(tight, all, 4);
+        tight.set(budget);
+        tight.settle();
+        CHECK(tight.used() <= static_cast<double>(budget));
+        CHECK(tight.model("npc")["streams"] == (budget - 12) / 10);
+        CHECK(tight.model("npc")["streams_most"] == 4);
+        for (const auto request : all) {
+            const auto& history = tight.game.finish(request);
+            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+            CHECK(said(history) == kSpeech);
+        }
+        CHECK(backend.count(Point::park) > 0);
+        CHECK(tight.memory()["parked"]["count"] == 0);
+    }
+}
+
+TEST_CASE("lowered below the least, they go on one by one, and then nothing is left of the model") {
+    for (const std::uint64_t budget : {11, 1}) {
+        CAPTURE(budget);
+        Tight tight(52);
+        tight.game.have("npc", script(speaker()));
+        const auto all = ask_many(tight, 4);
+        until_speaking(tight, all, 4);
+        tight.set(budget);
+        CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 1; }));
+        for (const auto request : all) {
+            const auto& history = tight.game.finish(request);
+            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+            CHECK(said(history) == kSpeech);
+        }
+        tight.settle();
+        CHECK(tight.used() <= static_cast<double>(budget));
+        tight.set(52);
+        CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == kSpeech);
+    }
+}
+
+TEST_CASE("raised again, places come back to those who wait for them") {
+    Tight tight(52);
+    tight.game.have("npc", script(speaker()));
+    const auto all = ask_many(tight, 4);
+    until_speaking(tight, all, 4);
+    tight.set(22);
+    tight.settle();
+    CHECK(tight.game.until([&] { return tight.stats().parked == 3; }));
+    tight.set(0);
+    CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 4; }));
+    for (const auto request : all) {
+        CHECK(said(tight.game.finish(request)) == kSpeech);
+    }
+}
+
+TEST_CASE("where places cannot be had again, whoever had one hears why, and the next one is answered") {
+    Tight tight(52);
+    tight.game.have("npc", script(speaker(R"(, "fail_resize": "not today", "fail_resize_at": 0)")));
+    const auto all = ask_many(tight, 4);
+    until_speaking(tight, all, 4);
+    tight.set(32);
+    tight.settle();
+    tight.set(0);
+    for (const auto request : all) {
+        const auto& last = done(tight.game.finish(request));
+        CHECK_MESSAGE(
+            (last.status == SOTTO_OK || last.text.find("not today") != std::string::npos), last.text
+        );
+        CHECK((last.status != SOTTO_OK || said(tight.game.of(request)) == kSpeech));
+    }
+    CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == kSpeech);
+}
+
+TEST_CASE("where places are never to be had again, requests end, and so does the model") {
+    Tight tight(52);
+    tight.game.have("npc", script(speaker(R"(, "fail_resize": "never again")")));
+    tight.game.have("other", rigid(0));
+    const auto all = ask_many(tight, 4);
+    until_speaking(tight, all, 4);
+    tight.set(32);
+    tight.settle();
+    tight.set(0);
+    CHECK(said(tight.game.finish(tight.game.ask("other", "we go on"))) == "we go on");
+    CHECK(done(tight.game.finish(tight.game.unload("npc"))).status == SOTTO_OK);
+    for (const auto request : all) {
+        CHECK(done(tight.game.finish(request)).status < 0);
+    }
+    CHECK(tight.used() == 0);
+}
+
+TEST_CASE("who waits for room can be cancelled") {
+    Tight tight(60);
+    tight.game.have("npc", rigid(40));
+    tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
+    tight.game.until_told(tight.game.ask("busy", "hi"), SOTTO_EVENT_TEXT);
+    const auto waits = tight.game.ask("npc", "hi");
+    sotto_engine_wait(tight.game.engine(), 20);
+    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
+    tight.game.cancel(waits);
+    CHECK(done(tight.game.finish(waits)).status == SOTTO_ERROR_CANCELLED);
+    tight.game.ask("npc", "hi"); // the engine goes, with one of them waiting
+}
+
+TEST_CASE("a model that sleeps can be unloaded, and loaded, like any other") {
+    Tight tight(60);
+    tight.game.have("npc", rigid(40));
+    tight.game.have("new", rigid(40));
+    REQUIRE(tight.model("npc")["state"] == "asleep");
+    CHECK(done(tight.game.finish(tight.game.load("npc", rigid(40)))).status == SOTTO_OK); // it is there
+    CHECK(done(tight.game.finish(tight.game.load("npc", rigid(41)))).status == SOTTO_ERROR_STATE);
+    tight.game.have("new", rigid(40));
+    CHECK(done(tight.game.finish(tight.game.unload("npc"))).status == SOTTO_OK);
+    CHECK(tight.model("npc").empty());
+    CHECK(done(tight.game.finish(tight.game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
+    tight.game.have("npc", rigid(10));
+    CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == "hi");
+}
+
+TEST_CASE("an engine goes while models sleep, and while some are woken") {
+    for (const bool wakes : {false, true}) {
+        Tight tight(60);
+        tight.game.have("npc", rigid(40, R"(, "load_ms": 20)"));
+        tight.game.have("new", rigid(40));
+        if (wakes) {
+            tight.game.until_told(tight.game.ask("npc", "hi"), SOTTO_EVENT_ACCEPTED);
+        }
+    }
+}
+
+TEST_CASE("a budget that is changed all the time, from four threads, harms nobody") {
+    Tight tight(52);
+    tight.game.have("npc", script(speaker()));
+    tight.game.have("other", rigid(7));
+    std::atomic<bool> over{false};
+    std::vector<std::thread> threads;
+    for (unsigned seed = 0; seed < 4; ++seed) {
+        threads.emplace_back([&, seed] {
+            std::mt19937 random(seed);
+            while (!over) {
+                tight.account.set(tight.game.engine(), (random() % 60) * kMegabyte);
+                std::this_thread::sleep_for(std::chrono::microseconds(random() % 10'000));
+            }
+        });
+    }
+    for (int round = 0; round < 4; ++round) {
+        const auto all = ask_many(tight, 3);
+        const auto other = tight.game.ask("other", "and me");
+        for (const auto request : all) {
+            const auto& history = tight.game.finish(request);
+            CHECK_MESSAGE(
+                ((done(history).status == SOTTO_OK && said(history) == kSpeech) ||
+                 (done(history).status == SOTTO_ERROR_BUDGET && said(history).empty())),
+                done(history).text
+            );
+        }
+        tight.game.finish(other);
+    }
+    over = true;
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    tight.set(52);
+    CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == kSpeech);
+}

@@ -1,0 +1,275 @@
+// What is kept of those who gave up their places: in memory, in files, and where neither is to be had.
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/budget.hpp"
+#include "support/folder.hpp"
+#include "support/session.hpp"
+#include "support/tapped_backend.hpp"
+
+using namespace test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kState = 1000; // bytes that a model remembers of each
+constexpr std::uint64_t kRoom = 1 << 20;
+
+using Harm = std::function<void(const fs::path&)>;
+
+// What may become of a file.
+const std::vector<Harm>& harms() {
+    static const std::vector<Harm> all = {
+        [](const fs::path& file) { fs::remove(file); },
+        [](const fs::path& file) { fs::resize_file(file, fs::file_size(file) / 2); },
+        [](const fs::path& file) { fs::resize_file(file, 0); },
+        [](const fs::path& file) {
+            std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);
+            out.seekp(-3, std::ios::end);
+            out << "odd";
+        },
+        [](const fs::path& file) { std::ofstream(file, std::ios::binary) << "what is this"; },
+    };
+    return all;
+}
+
+std::string keeps_state(const std::string& more = "") {
+    return R"(, "parkable": true, "fingerprint": "{\"model\": \"npc\"}", "state": ")" +
+           std::string(kState, 's') + "\"" + more;
+}
+
+std::atomic<int> g_restored{0};
+
+// Counts what is restored.
+sotto_backend restoring() {
+    auto table = scripted();
+    table.state_restore =
+        [](void* self, void* model, sotto_str state, std::uint32_t* tokens, sotto_str* why) {
+            const auto status = scripted().state_restore(self, model, state, tokens, why);
+            g_restored += status == SOTTO_OK ? 1 : 0;
+            return status;
+        };
+    return table;
+}
+
+// Three characters and one place: whose turn it is not is kept.
+class Characters {
+public:
+    Characters(const Folder& folder, std::uint64_t memory) : tight(0, restoring(), {folder.text(), memory}) {
+        tight.game.have("npc", script({.streams = 1, .more = keeps_state()}));
+        for (const char* id : {"mara", "tobin", "oswin"}) {
+            all.emplace_back(tight.game, id, R"(, "model": "npc")");
+        }
+    }
+
+    // Each says what it is told. Returns of how many of them the model was reminded.
+    int talk(const std::string& word) {
+        const int before = g_restored;
+        for (auto& one : all) {
+            CHECK(one.turn(word) == word);
+        }
+        return g_restored - before;
+    }
+    // What is parked, once that are so many.
+    Json parked(std::size_t count) {
+        CHECK(tight.game.until([&] { return tight.memory()["parked"]["count"] == count; }));
+        return tight.memory()["parked"];
+    }
+
+    Tight tight;
+    std::vector<Session> all;
+};
+
+// Four who speak in four places, of which three are taken away.
+class Crowd {
+public:
+    explicit Crowd(const Folder& folder)
+        : held_(Point::unpark), tight(52, held_.backend.table(), {folder.text(), kRoom}) {
+        tight.game.have(
+            "npc",
+            script({.gives = R"(["places"])", .more = keeps_state(R"(, "token_ms": 2, "lost_tokens": 9)")})
+        );
+        for (int i = 0; i < 50; ++i) {
+            speech_ += (i == 0 ? "" : " ") + std::to_string(i);
+        }
+        for (int i = 0; i < 4; ++i) {
+            all_.push_back(tight.game.ask("npc", speech_));
+        }
+        for (const auto request : all_) {
+            tight.game.until_told(request, SOTTO_EVENT_TEXT);
+        }
+        held_.gate.shut();
+        tight.set(22);
+        REQUIRE(held_.gate.holds()); // all of them are parked, and nobody has gone on yet
+    }
+    ~Crowd() { held_.gate.open(); }
+    Crowd(const Crowd&) = delete;
+    Crowd& operator=(const Crowd&) = delete;
+
+    // Lets them all come to their end, and say all that they had to say.
+    void go_on() {
+        held_.gate.open();
+        for (const auto request : all_) {
+            const auto& history = tight.game.finish(request);
+            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+            CHECK(said(history) == speech_);
+        }
+        CHECK(tight.game.until([&] { return tight.memory()["parked"]["count"] == 0; }));
+    }
+
+private:
+    Held held_;
+    std::string speech_;
+    std::vector<sotto_request> all_;
+
+public:
+    Tight tight;
+};
+
+} // namespace
+
+TEST_CASE("what is parked is kept in memory, and the model is reminded of it") {
+    const Folder folder;
+    Characters characters(folder, kRoom);
+    CHECK(characters.talk("one") == 0);
+    const auto parked = characters.parked(3);
+    CHECK(parked["memory"] >= kState); // what is the same in all of them is kept once
+    CHECK(parked["disk"] == 0);
+    CHECK(characters.tight.memory()["uses"]["staging"]["used"] == parked["memory"]);
+    CHECK(characters.tight.model("npc")["staging"] == parked["memory"]);
+    CHECK(characters.tight.stats().bytes_parked == parked["memory"]);
+    CHECK(folder.files().empty());
+    CHECK(characters.talk("two") >= 2); // of one it may still know
+    CHECK(characters.all[0].lines().size() == 4);
+}
+
+TEST_CASE("what memory has no room for is kept in files, which are gone in the end") {
+    const Folder folder;
+    {
+        Characters characters(folder, kState / 2);
+        characters.talk("one");
+        const auto parked = characters.parked(3);
+        CHECK(parked["memory"] <= kState / 2);
+        CHECK(parked["disk"] >= kState);
+        CHECK(!folder.files().empty());
+        CHECK(characters.talk("two") >= 2);
+    }
+    CHECK(folder.files().empty());
+}
+
+TEST_CASE("a character who is forgotten is kept no longer") {
+    const Folder folder;
+    Characters characters(folder, kRoom);
+    characters.talk("one");
+    characters.parked(3);
+    characters.all.back().close();
+    characters.parked(2);
+    characters.all.pop_back();
+    CHECK(characters.talk("two") >= 1);
+}
+
+TEST_CASE("a character whose file is gone, cut or changed begins again from its text") {
+    for (const auto& harm : harms()) {
+        const Folder folder;
+        Characters characters(folder, 1);
+        characters.talk("one");
+        characters.parked(3);
+        REQUIRE(folder.files().size() == 3);
+        for (const auto& file : folder.files()) {
+            harm(file);
+        }
+        CHECK(characters.talk("two") == 0);
+        CHECK(
+            characters.all[0].lines() == Lines{"user: one", "assistant: one", "user: two", "assistant: two"}
+        );
+    }
+}
+
+TEST_CASE("where no file can be written either, characters begin again from their text") {
+    const Folder folder;
+    Characters characters(folder, 1);
+    fs::remove(folder.path());
+    characters.talk("one");
+    CHECK(characters.talk("two") == 0);
+    characters.parked(0);
+}
+
+TEST_CASE("a folder that is none is refused by its name") {
+    const Folder folder;
+    const auto file = (folder.path() / "a file").string();
+    std::ofstream(file) << "no folder";
+    for (const auto& path : {file, folder.text() + "/nowhere"}) {
+        auto desc = plain_desc();
+        desc.park_dir = str(path);
+        sotto_engine* engine = nullptr;
+        CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
+        CHECK(last_error() == "desc->park_dir is \"" + path + "\"; it must be a folder that is there");
+        CHECK(engine == nullptr);
+    }
+}
+
+TEST_CASE("where the budget is short, what is parked takes none of it") {
+    const Folder folder;
+    Crowd crowd(folder);
+    const auto parked = crowd.tight.memory()["parked"];
+    CHECK(parked["count"] == 4);
+    CHECK(parked["memory"] == 0);
+    CHECK(parked["disk"] >= 4 * kState);
+    CHECK(folder.files().size() == 4);
+    CHECK(crowd.tight.memory()["over"] == 0);
+    crowd.go_on();
+}
+
+TEST_CASE("a speaker whose file is gone, cut or changed goes on from its text") {
+    for (const auto& harm : harms()) {
+        const Folder folder;
+        Crowd crowd(folder);
+        for (const auto& file : folder.files()) {
+            harm(file);
+        }
+        crowd.go_on();
+    }
+}
+
+TEST_CASE("an engine that goes while some are parked leaves no file") {
+    const Folder folder;
+    {
+        const Crowd crowd(folder);
+        REQUIRE(folder.files().size() == 4);
+    }
+    CHECK(folder.files().empty());
+}
+
+TEST_CASE("who is cancelled while it is parked leaves nothing behind") {
+    const Folder folder;
+    Tight tight(52, scripted(), {folder.text(), kRoom});
+    tight.game.have(
+        "npc",
+        script(
+            {.gives = R"(["places"])",
+             .more = keeps_state(R"(, "tokens": ["a"], "loop": true, "token_ms": 1)")}
+        )
+    );
+    std::vector<sotto_request> all;
+    for (int i = 0; i < 4; ++i) {
+        all.push_back(tight.game.ask("npc", "hi"));
+        tight.game.until_told(all.back(), SOTTO_EVENT_TEXT);
+    }
+    tight.set(22);
+    tight.settle();
+    REQUIRE(tight.game.until([&] { return tight.stats().parked == 3; }));
+    for (const auto request : all) {
+        tight.game.cancel(request);
+    }
+    for (const auto request : all) {
+        CHECK(done(tight.game.finish(request)).status == SOTTO_ERROR_CANCELLED);
+    }
+    CHECK(tight.game.until([&] { return tight.memory()["parked"]["count"] == 0; }));
+    CHECK(tight.memory()["uses"]["staging"]["used"] == 0);
+}

@@ -1,0 +1,138 @@
+// How a model is made to fit.
+#include "core/budget/fit.hpp"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/budget/report.hpp"
+#include "text/json_reader.hpp"
+
+using sotto::Fit;
+using sotto::ModelInfo;
+using sotto::Shape;
+using sotto::Smaller;
+
+namespace {
+
+constexpr std::uint64_t kMegabyte = 1 << 20;
+constexpr sotto_model_gives kAll = SOTTO_GIVES_STREAMS | SOTTO_GIVES_TOKENS | SOTTO_GIVES_KV;
+
+// 100 MB of weights, 10 to compute in, and 4 streams of 2,048 tokens, 16 MB each.
+struct FourStreams {
+    sotto_model_gives gives = kAll;
+
+    ModelInfo operator()(const Shape& shape) const {
+        ModelInfo info;
+        info.weights = 100 * kMegabyte;
+        info.compute = 10 * kMegabyte;
+        info.streams = shape.streams != 0 ? std::min(shape.streams, 4u) : 4;
+        info.context = shape.tokens != 0 ? std::min(shape.tokens, 2048u) : 2048;
+        info.stream_least = 512;
+        const bool small = (shape.flags & SOTTO_SOURCE_SMALL_KV) != 0;
+        info.kv = 16 * kMegabyte * info.streams * info.context / 2048 / (small ? 2 : 1);
+        info.gives = gives & ~(small ? static_cast<sotto_model_gives>(SOTTO_GIVES_KV) : 0);
+        return info;
+    }
+};
+
+Fit fitted(std::uint64_t megabytes, sotto_model_gives gives = kAll, Smaller smaller = Smaller::all) {
+    return sotto::fit({}, smaller, megabytes * kMegabyte, FourStreams{gives});
+}
+
+std::string rungs(const Fit& fit) {
+    std::string text;
+    for (const auto& rung : fit.rungs) {
+        text += (text.empty() ? "" : ", ") + std::string(rung.name);
+    }
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("what fits as asked is left as it is") {
+    const auto fit = fitted(174);
+    CHECK(fit.fits);
+    CHECK(rungs(fit) == "as asked");
+}
+
+TEST_CASE("rungs are taken in order, each no further than it must be") {
+    const auto small = fitted(173);
+    CHECK(small.fits);
+    CHECK(rungs(small) == "as asked, small kv");
+    const auto three = fitted(140);
+    CHECK(three.fits);
+    CHECK(rungs(three) == "as asked, small kv, fewer streams");
+    CHECK(three.last().info.streams == 3); // 24 MB
+    const auto one = fitted(118);
+    CHECK(one.fits);
+    CHECK(one.last().info.streams == 1);
+    CHECK(one.last().info.context == 2048);
+    const auto shorter = fitted(115); // 8 MB are too many, 5 would do
+    CHECK(shorter.fits);
+    CHECK(rungs(shorter) == "as asked, small kv, fewer streams, shorter streams");
+    CHECK(shorter.last().info.context == 1280);
+    CHECK(shorter.last().info.kv == 5 * kMegabyte);
+}
+
+TEST_CASE("what options name stays") {
+    CHECK(rungs(fitted(115, 0)) == "as asked");
+    const auto streams = fitted(130, SOTTO_GIVES_STREAMS);
+    CHECK(rungs(streams) == "as asked, fewer streams");
+    CHECK(streams.last().info.streams == 1);
+    CHECK(rungs(fitted(115, SOTTO_GIVES_KV)) == "as asked, small kv");
+    CHECK_FALSE(fitted(115, SOTTO_GIVES_KV).fits);
+}
+
+TEST_CASE("a model whose states are kept has fewer streams at most") {
+    const auto fit = fitted(126, kAll, Smaller::streams);
+    CHECK(fit.fits);
+    CHECK(rungs(fit) == "as asked, fewer streams");
+    CHECK_FALSE(fitted(125, kAll, Smaller::streams).fits);
+}
+
+TEST_CASE("a refusal names what is needed, what there is, and what would help") {
+    const auto fit = fitted(50);
+    CHECK_FALSE(fit.fits);
+    CHECK(
+        sotto::refusal("mara", fit, 60 * kMegabyte, 10 * kMegabyte, 4 * kMegabyte) ==
+        "mara needs 174 MB (4 streams of 2048 tokens), or 112 MB at the least (1 stream of 512 tokens); 10 "
+        "MB of "
+        "the budget of 60 MB are taken, 4 MB of them by models that are idle. Raise vram_budget to 118 MB, "
+        "unload "
+        "a model, or ask for less in options"
+    );
+}
+
+TEST_CASE("a plan tells every rung, and that idle models may make room") {
+    const auto json = [](const Fit& fit, std::uint64_t used, std::uint64_t idle) {
+        return sotto::Json::parse(
+            sotto::plan_json("mara", fit, 150 * kMegabyte, used * kMegabyte, idle * kMegabyte)
+        );
+    };
+    const auto fits = json(fitted(150), 0, 0);
+    CHECK(fits["fits"] == true);
+    CHECK(fits["rung"] == "small kv");
+    CHECK(fits["kv_per_token"] == 8192);
+    CHECK(fits["rungs"][0]["bytes"] == 174 * kMegabyte);
+    CHECK(fits["rungs"][0]["fits"] == false);
+    const auto idle = json(fitted(50), 100, 70);
+    CHECK(idle["rung"] == "unload idle");
+    CHECK(idle["why"] == "");
+    const auto refused = json(fitted(50), 100, 10);
+    CHECK(refused["rung"] == nullptr);
+    CHECK(refused["why"].get<std::string>().starts_with("mara needs 174 MB"));
+}
+
+TEST_CASE("what cannot be counted fits nowhere") {
+    const auto measure = [](const Shape&) {
+        ModelInfo info;
+        info.weights = UINT64_MAX;
+        info.kv = UINT64_MAX;
+        return info;
+    };
+    const auto fit = sotto::fit({}, Smaller::all, UINT64_MAX - 1, measure);
+    CHECK_FALSE(fit.fits);
+    CHECK(!sotto::refusal("vast", fit, UINT64_MAX, 1000, 0).empty());
+}

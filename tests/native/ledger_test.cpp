@@ -1,0 +1,163 @@
+// The ceiling on a device's memory.
+#include "core/budget/ledger.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+
+using sotto::Ledger;
+using sotto::Use;
+
+namespace {
+
+constexpr std::uint64_t kMegabyte = 1 << 20;
+
+std::string refused(Ledger& ledger, std::uint64_t bytes) {
+    try {
+        ledger.take(Use::kv, "mara", bytes);
+    } catch (const sotto::Error& error) {
+        CHECK(error.status() == SOTTO_ERROR_BUDGET);
+        return error.what();
+    }
+    FAIL("it was not refused");
+    return {};
+}
+
+std::uint64_t kv_of(const Ledger& ledger, const char* whose) {
+    const auto owners = ledger.by_owner();
+    const auto found = owners.find(whose);
+    return found == owners.end() ? 0 : found->second[static_cast<std::size_t>(Use::kv)];
+}
+
+} // namespace
+
+TEST_CASE("what is taken counts, for whom and for what, until it is given back") {
+    Ledger ledger;
+    {
+        const auto weights = ledger.take(Use::weights, "mara", 100);
+        const auto kv = ledger.take(Use::kv, "mara", 20);
+        const auto other = ledger.take(Use::kv, "tobin", 3);
+        CHECK(ledger.used() == 123);
+        CHECK(ledger.used(Use::weights) == 100);
+        CHECK(ledger.used(Use::kv) == 23);
+        CHECK(kv_of(ledger, "mara") == 20);
+        CHECK(kv_of(ledger, "tobin") == 3);
+    }
+    CHECK(ledger.used() == 0);
+    CHECK(ledger.by_owner().empty());
+    CHECK(ledger.peak() == 123);
+    CHECK(ledger.peak(Use::kv) == 23);
+}
+
+TEST_CASE("a claim that is moved is given back once") {
+    Ledger ledger;
+    auto first = ledger.take(Use::kv, "mara", 100);
+    auto second = ledger.take(Use::kv, "tobin", 20);
+    second = std::move(first);
+    CHECK(ledger.used() == 100);
+    CHECK(kv_of(ledger, "mara") == 100);
+    const auto third = std::move(second);
+    CHECK(third.bytes() == 100);
+    first.release();
+    second.release();
+    CHECK(ledger.used() == 100);
+}
+
+TEST_CASE("nothing goes over the ceiling, and what does not fit changes nothing") {
+    Ledger ledger;
+    ledger.set_ceiling(100 * kMegabyte);
+    auto most = ledger.take(Use::weights, "mara", 90 * kMegabyte);
+    CHECK(
+        refused(ledger, 11 * kMegabyte) == "mara needs 11 MB for its kv; 90 MB of the budget of 100 MB are "
+                                           "taken; raise vram_budget, or unload a "
+                                           "model"
+    );
+    CHECK(ledger.used() == 90 * kMegabyte);
+    refused(ledger, UINT64_MAX);
+    const auto rest = ledger.take(Use::kv, "mara", 10 * kMegabyte);
+    CHECK(ledger.free() == 0);
+    CHECK_THROWS_AS(most.settle(91 * kMegabyte), sotto::Error);
+    CHECK(most.bytes() == 90 * kMegabyte);
+    most.settle(80 * kMegabyte);
+    CHECK(ledger.free() == 10 * kMegabyte);
+    most.settle(90 * kMegabyte);
+    CHECK(ledger.free() == 0);
+}
+
+TEST_CASE("a ceiling that is lowered takes nothing away, and lets nothing in") {
+    Ledger ledger;
+    auto all = ledger.take(Use::weights, "mara", 100);
+    CHECK(ledger.over() == 0);
+    ledger.set_ceiling(60);
+    CHECK(ledger.over() == 40);
+    CHECK(ledger.free() == 0);
+    refused(ledger, 1);
+    all.settle(50);
+    CHECK(ledger.over() == 0);
+    CHECK(ledger.free() == 10);
+    ledger.set_ceiling(0);
+    CHECK(ledger.free() == UINT64_MAX);
+}
+
+TEST_CASE("whoever listens hears each change in its order, what was corrected too") {
+    std::vector<std::pair<std::string, std::int64_t>> heard;
+    Ledger ledger([&](Use use, const std::string& whose, std::int64_t bytes) {
+        heard.emplace_back(whose + " " + sotto::name_of(use), bytes);
+    });
+    {
+        auto weights = ledger.take(Use::weights, "mara", 100);
+        const auto nothing = ledger.take(Use::compute, "mara", 0);
+        auto staging = ledger.take(Use::staging, "tobin", 7);
+        weights.correct(120);
+        staging.release();
+    }
+    const std::vector<std::pair<std::string, std::int64_t>> expected = {
+        {"mara weights", 100},
+        {"tobin staging", 7},
+        {"mara weights", 20},
+        {"tobin staging", -7},
+        {"mara weights", -120},
+    };
+    CHECK(heard == expected);
+}
+
+TEST_CASE("threads that take and give back at once never take too much together") {
+    std::int64_t sum = 0; // the ledger tells one change at a time
+    std::int64_t most = 0;
+    {
+        Ledger ledger([&](Use, const std::string&, std::int64_t bytes) {
+            sum += bytes;
+            most = std::max(most, sum);
+        });
+        ledger.set_ceiling(1000);
+        std::atomic<int> got{0};
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 4; ++i) {
+            threads.emplace_back([&, i] {
+                for (std::uint64_t turn = 0; turn < 5000; ++turn) {
+                    try {
+                        const auto claim = ledger.take(Use::staging, std::to_string(i), 300 + turn % 100);
+                        ++got;
+                    } catch (const sotto::Error&) {
+                        std::this_thread::yield();
+                    }
+                }
+            });
+        }
+        for (auto& thread : threads) {
+            thread.join();
+        }
+        CHECK(got > 0);
+        CHECK(ledger.used() == 0);
+        CHECK(ledger.peak() == static_cast<std::uint64_t>(most));
+    }
+    CHECK(sum == 0);
+    CHECK(most <= 1000);
+}

@@ -1,0 +1,156 @@
+// What an open may make smaller, and what it does when it is asked to.
+#include "module_under_test.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace under_test;
+
+namespace {
+
+constexpr sotto_model_gives kAll =
+    SOTTO_GIVES_PLACES | SOTTO_GIVES_STREAMS | SOTTO_GIVES_TOKENS | SOTTO_GIVES_KV;
+
+// A model of a context that can be made smaller.
+std::string roomy() {
+    return tiny("tiny-tools.gguf");
+}
+
+// Says the same of an open and of a measurement.
+sotto_model_info told(const Source& source) {
+    CAPTURE(source.options);
+    auto measured = SOTTO_INIT(sotto_model_info);
+    std::string why;
+    REQUIRE_MESSAGE(measure(source, measured, why) == SOTTO_OK, why);
+    Model model(source);
+    REQUIRE_MESSAGE(model, model.why);
+    CHECK(measured.gives == model.info.gives);
+    CHECK(measured.stream_least == model.info.stream_least);
+    CHECK(measured.streams == model.info.streams);
+    CHECK(measured.context == model.info.context);
+    CHECK(measured.kv == model.info.kv);
+    CHECK(measured.compute == model.info.compute);
+    CHECK(measured.weights == model.info.weights);
+    Stream stream(model, completion("the king"), SOTTO_OP_TEXT);
+    CHECK_MESSAGE(stream.run(4).status == SOTTO_OK, stream.answer.why);
+    return model.info;
+}
+
+Source of(const std::string& options) {
+    return {.path = roomy(), .options = options};
+}
+
+} // namespace
+
+TEST_CASE("what options leave open is told") {
+    CHECK(told(of("")).gives == kAll);
+    CHECK(told(of("")).stream_least == 512);
+    CHECK(told(of(R"({"parallel": 2})")).gives == (kAll & ~SOTTO_GIVES_STREAMS));
+    CHECK(told(of(R"({"kv_type": "f16"})")).gives == (kAll & ~SOTTO_GIVES_KV));
+    CHECK(told(of(R"({"kv_type": "q8_0"})")).gives == (kAll & ~SOTTO_GIVES_KV));
+    CHECK(told(of(R"({"flash_attention": "off"})")).gives == (kAll & ~SOTTO_GIVES_KV));
+    const auto named = told(of(R"({"context": 1024})"));
+    CHECK(named.gives == (kAll & ~SOTTO_GIVES_TOKENS));
+    CHECK(named.stream_least == 1024);
+    const auto least = told(of(R"({"context": 1024, "context_least": 256})"));
+    CHECK(least.gives == kAll);
+    CHECK(least.stream_least == 256);
+    CHECK(told(of(R"({"context_least": 2048})")).gives == (kAll & ~SOTTO_GIVES_TOKENS));
+    CHECK(told({.path = tiny()}).gives == (kAll & ~SOTTO_GIVES_TOKENS)); // it holds no more than 512
+    CHECK(told({.path = tiny()}).stream_least == 512);
+    CHECK((told({.path = tiny("tiny-recurrent.gguf")}).gives & SOTTO_GIVES_KV) == 0);
+    CHECK((told({.path = tiny("tiny-hybrid.gguf")}).gives & SOTTO_GIVES_KV) != 0);
+}
+
+TEST_CASE("fewer streams where none are named, and never less than one") {
+    auto source = of("");
+    for (const auto streams : {1u, 3u, 4u, 100u}) {
+        source.streams = streams;
+        CHECK(told(source).streams == std::min(streams, 4u));
+    }
+    source.streams = 1;
+    CHECK(told(source).gives == (kAll & ~SOTTO_GIVES_STREAMS));
+    source.options = R"({"parallel": 3})";
+    CHECK(told(source).streams == 3);
+    source.options = R"({"batch": 2})";
+    Model model(source);
+    CHECK(model.status == SOTTO_ERROR_ARGUMENT); // as without it
+}
+
+TEST_CASE("shorter streams where no length is named, and never shorter than the least") {
+    auto source = of("");
+    const auto whole = told(source);
+    CHECK(whole.context == 2048);
+    source.tokens = 1024;
+    const auto half = told(source);
+    CHECK(half.context == 1024);
+    CHECK(half.kv == whole.kv / 2);
+    CHECK(half.gives == kAll);
+    source.tokens = 1;
+    CHECK(told(source).context == 512);
+    CHECK(told(source).gives == (kAll & ~SOTTO_GIVES_TOKENS));
+    source.tokens = 4096;
+    CHECK(told(source).context == 2048);
+    source.tokens = 600;
+    source.options = R"({"context": 1024})";
+    CHECK(told(source).context == 1024);
+    source.options = R"({"context": 1024, "context_least": 700})";
+    CHECK(told(source).context == 700);
+    source.options = R"({"context_least": 100})";
+    CHECK(told(source).context == 600);
+}
+
+TEST_CASE("a least length is refused beyond what there is") {
+    for (const char* options :
+         {R"({"context_least": 8})",
+          R"({"context_least": 4097})",
+          R"({"context_least": 2049})",
+          R"({"context": 256, "context_least": 257})",
+          R"({"context_least": "short"})"}) {
+        CAPTURE(options);
+        Model model(of(options));
+        CHECK(model.status == SOTTO_ERROR_ARGUMENT);
+        CHECK_MESSAGE(model.why.find("\"context_least\"") != std::string::npos, model.why);
+    }
+}
+
+TEST_CASE("fewer bits where no kind is named and flash attention may be used") {
+    auto source = of("");
+    const auto whole = told(source);
+    source.flags = SOTTO_SOURCE_SMALL_KV;
+    const auto small = told(source);
+    CHECK(small.kv < whole.kv * 6 / 10);
+    CHECK(small.gives == (kAll & ~SOTTO_GIVES_KV));
+    CHECK(text(Model(source).info.fingerprint) == text(Model(of(R"({"kv_type": "q8_0"})")).info.fingerprint));
+    for (const char* options : {R"({"kv_type": "f16"})", R"({"flash_attention": "off"})"}) {
+        source.options = options;
+        CHECK(told(source).kv == whole.kv);
+    }
+    source.options = R"({"flash_attention": "on"})";
+    CHECK(told(source).kv == small.kv);
+    Source recurrent{.path = tiny("tiny-recurrent.gguf")};
+    const auto state = told(recurrent);
+    recurrent.flags = SOTTO_SOURCE_SMALL_KV;
+    CHECK(told(recurrent).kv == state.kv);
+    Source drafted = of(R"({"draft": ")" + roomy() + "\"}");
+    const auto both = told(drafted);
+    CHECK(both.kv == 2 * whole.kv);
+    drafted.flags = SOTTO_SOURCE_SMALL_KV;
+    CHECK(told(drafted).kv == 2 * small.kv);
+}
+
+TEST_CASE("weights are read into memory of our own where no mapping is named") {
+    const auto mapped = [](const Source& source) {
+        Model model(source);
+        REQUIRE_MESSAGE(model, model.why);
+        return read_file("/proc/self/maps").find("tiny-tools.gguf") != std::string::npos;
+    };
+    auto source = of("");
+    CHECK(mapped(source));
+    source.flags = SOTTO_SOURCE_OWN_MEMORY;
+    CHECK(!mapped(source));
+    source.options = R"({"mmap": true})";
+    CHECK(mapped(source));
+    source.options = R"({"mmap": false})";
+    CHECK(!mapped(source));
+    CHECK(told(of("")).weights == told(source).weights);
+}

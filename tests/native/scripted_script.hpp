@@ -1,0 +1,141 @@
+// What the script of a scripted model says: see scripted_backend.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <sotto/module.h>
+
+namespace scripted {
+
+using nlohmann::json;
+
+inline sotto_status fail(sotto_status status, std::string why, sotto_str* out) {
+    thread_local std::string kept;
+    kept = std::move(why);
+    *out = {kept.data(), kept.size()};
+    return status;
+}
+
+struct Script {
+    json values = json::object();
+
+    double number(const char* key, double absent = 0) const { return values.value(key, absent); }
+    std::uint32_t count(const char* key, std::uint32_t absent = 0) const { return values.value(key, absent); }
+    bool flag(const char* key, bool absent) const { return values.value(key, absent); }
+    std::string text(const char* key) const { return values.value(key, std::string()); }
+    bool has(const char* key) const { return values.contains(key); }
+};
+
+// The whole file at `path`, by way of the host's files if it lends any.
+inline sotto_status read_file(const sotto_model_source& source, std::string& text, sotto_str* why) {
+    const std::string path(source.path.data, source.path.size);
+    if (source.files == nullptr) {
+        std::ifstream file(std::filesystem::path(std::u8string(path.begin(), path.end())));
+        text.assign(std::istreambuf_iterator<char>(file), {});
+        return file ? SOTTO_OK : fail(SOTTO_ERROR_NOT_FOUND, "there is no file " + path, why);
+    }
+    const auto& files = *source.files;
+    void* file = nullptr;
+    std::uint64_t size = 0;
+    if (files.open(files.self, source.path, &file, &size) < 0) {
+        return fail(SOTTO_ERROR_NOT_FOUND, "the host has no file " + path, why);
+    }
+    text.resize(size);
+    const auto status = files.read(files.self, file, 0, text.data(), size);
+    files.close(files.self, file);
+    return status < 0 ? fail(SOTTO_ERROR_MODEL, "the host cannot read " + path, why) : SOTTO_OK;
+}
+
+inline sotto_status read_script(const sotto_model_source& source, Script& script, sotto_str* why) {
+    std::string text(
+        source.options.data != nullptr ? std::string(source.options.data, source.options.size) : ""
+    );
+    if (text.empty()) {
+        if (const auto status = read_file(source, text, why); status < 0) {
+            return status;
+        }
+    }
+    script.values = json::parse(text, nullptr, false);
+    const std::string path(source.path.data, source.path.size);
+    return script.values.is_object() ? SOTTO_OK : fail(SOTTO_ERROR_MODEL, path + " is no script", why);
+}
+
+// What a model is made of: what the script says, less what the source wants saved.
+struct Shape {
+    std::uint32_t places = 0;
+    std::uint32_t context = 0;
+    bool small_kv = false;
+};
+
+inline bool gives(const Script& script, const char* what) {
+    const auto all = script.values.value("gives", json::array());
+    return std::any_of(all.begin(), all.end(), [&](const json& one) { return one == what; });
+}
+
+inline Shape shape_of(const Script& script, const sotto_model_source& source) {
+    Shape shape{script.count("streams", 4), script.count("context"), false};
+    if (source.streams != 0 && gives(script, "streams")) {
+        shape.places = std::min(shape.places, source.streams);
+    }
+    if (source.tokens != 0 && gives(script, "tokens")) {
+        const auto most = std::max(source.tokens, script.count("stream_least"));
+        shape.context = shape.context == 0 ? most : std::min(shape.context, most);
+    }
+    shape.small_kv = (source.flags & SOTTO_SOURCE_SMALL_KV) != 0 && gives(script, "kv");
+    return shape;
+}
+
+inline std::uint64_t kv_of(const Script& script, const Shape& shape) {
+    const auto bytes = [&](const char* key) { return script.values.value(key, std::uint64_t{0}); };
+    auto kv = bytes("kv");
+    if (script.has("kv_per_place") || script.has("kv_per_token")) {
+        kv = shape.places * (bytes("kv_per_place") + bytes("kv_per_token") * shape.context);
+    }
+    return shape.small_kv ? kv / 2 : kv;
+}
+
+// What it takes, which changes with its places.
+inline void tell_memory(const Script& script, const Shape& shape, sotto_model_info* info) {
+    info->streams = shape.places;
+    info->weights = script.values.value("weights", std::uint64_t{0});
+    info->kv = shape.places == 0 ? 0 : kv_of(script, shape);
+    info->compute = shape.places == 0 ? 0 : script.values.value("compute", std::uint64_t{0});
+}
+
+inline sotto_model_gives gives_of(const Script& script, const Shape& shape) {
+    const auto give = [&](const char* key, bool open, sotto_model_gives bit) {
+        return open && gives(script, key) ? bit : 0u;
+    };
+    return give("places", true, SOTTO_GIVES_PLACES) | give("streams", shape.places > 1, SOTTO_GIVES_STREAMS) |
+           give(
+               "tokens",
+               shape.context == 0 || shape.context > script.count("stream_least"),
+               SOTTO_GIVES_TOKENS
+           ) |
+           give("kv", !shape.small_kv, SOTTO_GIVES_KV);
+}
+
+inline void describe(const Script& script, const Shape& shape, sotto_model_info* info) {
+    const auto capability = [&](const char* key, sotto_capabilities bit) {
+        return script.flag(key, true) ? bit : 0;
+    };
+    info->capabilities = capability("batchable", SOTTO_CAPABILITY_BATCHABLE) |
+                         capability("abortable", SOTTO_CAPABILITY_ABORTABLE);
+    info->capabilities |= script.flag("constrainable", false) ? SOTTO_CAPABILITY_CONSTRAINABLE : 0;
+    info->capabilities |= script.flag("logprobs", false) ? SOTTO_CAPABILITY_LOGPROBS : 0;
+    info->capabilities |= script.flag("parkable", false) ? SOTTO_CAPABILITY_PARKABLE : 0;
+    info->context = shape.context;
+    info->step_tokens = script.count("step_tokens");
+    info->gives = gives_of(script, shape);
+    info->stream_least = script.count("stream_least");
+    tell_memory(script, shape, info);
+}
+
+} // namespace scripted
