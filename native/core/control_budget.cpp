@@ -89,7 +89,7 @@ void Control::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
         throw Error(SOTTO_ERROR_BUDGET, lack_told(entry));
     }
     entry.held.push_back(&slot);
-    entry.smaller = on_budget == OnBudget::shrink ? Smaller::all : entry.smaller;
+    entry.may_shrink = entry.may_shrink || on_budget == OnBudget::shrink;
 }
 
 std::string Control::lack_told(const ModelEntry& entry) const {
@@ -131,6 +131,7 @@ bool Control::admit(ModelEntry& entry) {
     const bool wanted = !entry.held.empty() || !entry.waiting.empty();
     if (entry.state == ModelEntry::State::asleep && wanted) {
         entry.state = ModelEntry::State::loading;
+        entry.smaller = std::exchange(entry.may_shrink, false) ? Smaller::all : Smaller::streams;
         hand_to_loader(entry);
         return true;
     }
@@ -152,6 +153,7 @@ bool Control::go_on(ModelEntry& entry) {
         return resize(entry, places_for(entry));
     }
     entry.lacks = 0;
+    entry.smaller = std::exchange(entry.may_shrink, false) ? Smaller::all : entry.smaller;
     hand_to_loader(entry);
     return true;
 }
@@ -184,7 +186,9 @@ bool Control::is_settling() const noexcept {
     });
     return streams || (job_ != nullptr && !job_->steps()) ||
            std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
-               return !entry->closing.empty() || (entry->with_loader && entry->model != nullptr);
+               const bool goes =
+                   entry->state == ModelEntry::State::dozing || entry->state == ModelEntry::State::leaving;
+               return !entry->closing.empty() || (entry->with_loader && goes);
            });
 }
 

@@ -8,37 +8,9 @@
 namespace sotto {
 namespace {
 
-std::uint32_t sum(const Job& job, std::uint32_t sotto_work::* what) noexcept {
-    std::uint32_t all = 0;
-    for (const auto& work : job.work) {
-        all += work.*what;
-    }
-    return all;
-}
-
 // The control thread schedules nothing but streams of its own.
 Stream& stream_of(ScheduledStream& stream) noexcept {
     return static_cast<Stream&>(stream);
-}
-
-sotto_slice slice_of(const Job& job) noexcept {
-    constexpr float kMillisecond = 1e6F;
-    sotto_slice slice{};
-    slice.begin_ns = static_cast<std::uint64_t>(job.began);
-    slice.end_ns = static_cast<std::uint64_t>(job.ended);
-    slice.streams = static_cast<std::uint32_t>(job.streams.size());
-    slice.mode = job.mode;
-    slice.prompt_tokens = sum(job, &sotto_work::evaluated);
-    slice.generated_tokens = sum(job, &sotto_work::generated);
-    slice.predicted_ms = static_cast<float>(job.predicted) / kMillisecond;
-    slice.limit_ms = static_cast<float>(job.limit) / kMillisecond;
-    slice.share = job.share;
-    slice.frame_phase = job.phase;
-    slice.threads = job.steps() ? job.threads : 1;
-    slice.kind = !job.steps()          ? SOTTO_SLICE_OPEN
-                 : job.load.prompt > 0 ? SOTTO_SLICE_PROMPT
-                                       : SOTTO_SLICE_DECODE;
-    return slice;
 }
 
 } // namespace
@@ -219,34 +191,6 @@ bool Control::take_job_back() noexcept {
     }
     look_ahead();
     return true;
-}
-
-// For those who look at what was done.
-void Control::note(const Job& job) noexcept {
-    if (job.streams.empty()) {
-        return; // it closed streams
-    }
-    world_.meter.did({
-        .began = job.began,
-        .ended = job.ended,
-        .gated = job.gated_ns,
-        .prompt = sum(job, &sotto_work::evaluated),
-        .generated = sum(job, &sotto_work::generated),
-        .steps = job.steps(),
-    });
-    if (!world_.trace.is_kept()) {
-        return;
-    }
-    for (std::uint32_t i = 0; i < job.waited; ++i) {
-        auto wait = slice_of(job);
-        wait.kind = SOTTO_SLICE_GATE;
-        wait.begin_ns = static_cast<std::uint64_t>(job.waits[i].begin);
-        wait.end_ns = static_cast<std::uint64_t>(job.waits[i].end);
-        wait.prompt_tokens = wait.generated_tokens = 0;
-        wait.predicted_ms = wait.limit_ms = 0;
-        world_.trace.add(wait);
-    }
-    world_.trace.add(slice_of(job));
 }
 
 void Control::closed(const Job& job) noexcept {

@@ -162,31 +162,4 @@ void Control::take_paces() noexcept {
     }
 }
 
-void Control::show() noexcept {
-    sotto_stats stats{};
-    const auto now = world_.clock.now();
-    auto earliest = now;
-    for (const auto& stream : streams_) {
-        const auto state = stream->state;
-        stats.waiting += state == Stream::State::waiting ? 1 : 0;
-        stats.prompting += state == Stream::State::prompting ? 1 : 0;
-        stats.speaking += state == Stream::State::speaking ? 1 : 0;
-        stats.parked += state == Stream::State::parked ? 1 : 0;
-        if (state == Stream::State::waiting) {
-            earliest = std::min(earliest, stream->served_at);
-        }
-    }
-    stats.longest_ms = static_cast<float>(now - earliest) / 1e6F;
-    stats.share = static_cast<float>(share());
-    for (const auto& entry : world_.registry.entries()) {
-        stats.threads = std::max(stats.threads, entry->thread_count.settled());
-        stats.waiting += static_cast<std::uint32_t>(entry->held.size());
-        stats.asleep += entry->state == ModelEntry::State::asleep ? 1 : 0;
-    }
-    world_.meter.show(stats, now);
-    world_.recorder.flush();
-    shown_ = now;
-    changed_ = false;
-}
-
 } // namespace sotto

@@ -195,7 +195,7 @@ void Control::loaded(ModelEntry& entry) noexcept {
     entry.most_compute = info.compute;
     entry.least = info.weights + info.compute + info.kv / info.streams;
     entry.shape.streams = 0; // another time it may have more
-    entry.smaller = Smaller::streams;
+    entry.may_shrink = false;
     entry.used_at = world_.clock.now();
     world_.recorder.model(entry, entry.asked.id);
     if (is_new && entry.waiting.empty()) {

@@ -46,7 +46,10 @@ Ordered describe(const ModelEntry& entry) {
         {"backend", entry.model->backend().name()},
         {"context", info.context},
         {"streams", entry.most_streams},
-        {"bytes", {{"weights", info.weights}, {"kv", info.kv}, {"compute", info.compute}}},
+        {"bytes",
+         {{"weights", entry.claims.weights.bytes()},
+          {"kv", entry.claims.kv.bytes()},
+          {"compute", entry.claims.compute.bytes()}}},
         {"details", details.is_object() ? details : Ordered::object()},
     };
 }

@@ -82,6 +82,7 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::uint64_t most_compute = 0;
     std::uint64_t least = 0;  // bytes that it needs to answer at all
     std::int64_t used_at = 0; // when it was asked for last
+    bool may_shrink = false;  // somebody who waits for it would have it smaller
     std::uint64_t lacks = 0;  // bytes that must be free before it goes on; 0: none
     Fit fit;                  // what was tried for it last
 

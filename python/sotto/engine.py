@@ -53,8 +53,9 @@ class Engine:
     holds what was said. `sotto.replay()` takes the decisions again.
 
     `vram_budget_mb`: see `set_vram_budget_mb()`. Where it is short, some streams are parked for a while: what
-    they remember is kept in `park_memory_mb` of memory (0: 64), and what is more in files in `park_dir` (the
-    system's temporary folder), which go with the engine. What cannot be kept is worked through again.
+    they remember is kept in `park_memory_mb` of memory (0: 64), and what is more in files, which go with the
+    engine, in the folder `park_dir` (None: the system's temporary one). What cannot be kept is worked through
+    again.
 
     >>> with Engine() as engine:
     ...     engine.load_model("sotto/house")

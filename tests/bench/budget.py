@@ -52,7 +52,7 @@ def wanted(quick: bool) -> list[Wanted]:
     third = (
         Wanted("small", house, {"kv_type": "q8_0"})
         if quick
-        else Wanted("110m", model("110m"), {"context": 1024})
+        else Wanted("110m", model("110m"), {"context": 1024}, share=1)
     )
     return [Wanted("house", house, {}), Wanted("few", house, few), third]
 

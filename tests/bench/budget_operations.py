@@ -27,6 +27,7 @@ class Wanted:
     name: str
     model: Model
     options: dict[str, Any]
+    share: int = 3  # of the chats
 
 
 @dataclass
@@ -126,7 +127,8 @@ class Operations:
         """One of random length, in a session or not."""
         if not self.loaded:
             return self.load()
-        name = self.random.choice(sorted(self.loaded))
+        names = sorted(self.loaded)
+        (name,) = self.random.choices(names, weights=[self.wanted[one].share for one in names])
         words = self.random.choices(self.wanted[name].model.words, k=self.random.randint(2, 60))
         body: dict[str, Any] = {
             "model": name,

@@ -21,10 +21,9 @@ from models import Model, model
 from ours import package
 
 STREAMS = 2
-CONTEXTS = {"house": (512, 1024, 2048), "110m": (512, 2048, 4096), "1b": (512, 2048, 4096)}
+CONTEXTS = {"house": (512, 1024, 2048), "110m": (512, 2048, 4096), "1b": (512, 1024, 2048)}
 KV = ("f16", "q8_0", "open")  # "open": neither named nor affordable at full size
-PROMPT = 560  # words of the warm-up, or as many as fit: more than one step works through
-SPARE = 32  # tokens of the context that it leaves
+SPARE = 96  # tokens of the context that the warm-up leaves
 PCT, LEAST_MB = 3.0, 8.0  # a plan is within the larger of the two
 LEDGER_MB = 16.0  # that the ledger may be away from the platform, beside a part of it
 LOOKS_S = 0.005
@@ -82,8 +81,8 @@ def asked_for(sotto: ModuleType, one: Model, context: int, kv: str) -> tuple[dic
 
 
 def warm_up(engine: Any, one: Model, context: int) -> None:
-    """Has it read more than a step's worth, and say something."""
-    words = random.Random(1).choices(one.words, k=min(PROMPT, context - SPARE - 64))
+    """Has it fill a context, and say something: what steps compute in is only touched then."""
+    words = random.Random(1).choices(one.words, k=context - SPARE)
     body = {"model": one.name, "prompt": " ".join(words), "max_tokens": 16, "ignore_eos": True}
     engine.llm_text_completion(body)
 

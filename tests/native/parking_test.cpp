@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,6 +29,16 @@ constexpr std::size_t kSize = 100;
 std::string state(int number, std::size_t size = kSize) {
     std::string bytes = std::to_string(number) + " ";
     bytes.resize(size, static_cast<char>(number));
+    return bytes;
+}
+
+// Bytes that cannot be packed.
+std::string noise(unsigned seed, std::size_t size) {
+    std::mt19937 random(seed);
+    std::string bytes(size, '\0');
+    for (auto& byte : bytes) {
+        byte = static_cast<char>(random());
+    }
     return bytes;
 }
 
@@ -245,4 +256,44 @@ TEST_CASE("of states that begin alike one is kept whole, and of others what is d
     kept.clear();
     CHECK(place.read(other) == whole.front());
     CHECK(place.parking->figures().count == 1);
+}
+
+TEST_CASE("what states have in common is kept once, for as long as one of them needs it") {
+    Place place(std::uint64_t{1} << 20, {}, 0);
+    const auto common = noise(1, 20'000);
+    const auto mara = common + noise(2, 1000);
+    const auto tobin = common + noise(3, 1000);
+    auto first = place.parking->put("npc", mara, 0);
+    auto second = place.parking->put("npc", tobin, 0);
+    CHECK(place.parking->figures().memory < mara.size() + 2000);
+    CHECK(place.ledger.used() == place.parking->figures().memory);
+    CHECK(place.read(first) == mara);
+    CHECK(place.read(second) == tobin);
+    const auto other = place.parking->put("another model", mara, 0); // nothing of it fits that one
+    const auto apart = place.parking->put("npc", mara);
+    CHECK(place.parking->figures().memory > 3 * mara.size());
+    first.reset();
+    CHECK(place.read(second) == tobin);
+    place.parking->spill();
+    CHECK(place.parking->figures().memory == 0);
+    CHECK(place.ledger.used() == 0);
+    CHECK(place.read(second) == tobin);
+    CHECK(place.read(other) == mara);
+    CHECK(place.read(apart) == mara);
+    second.reset();
+    CHECK(place.parking->figures().count == 2);
+}
+
+TEST_CASE("where what states have in common is gone, so are they") {
+    Place place(std::uint64_t{0}, {}, 0);
+    const auto common = noise(1, 20'000);
+    const auto first = place.parking->put("npc", common + noise(2, 100), 0);
+    const auto second = place.parking->put("npc", common + noise(3, 100), 0);
+    for (const auto& file : place.folder.files()) {
+        if (fs::file_size(file) > common.size()) {
+            fs::remove(file);
+        }
+    }
+    CHECK(place.failure(first) == "what was parked is gone");
+    CHECK(place.failure(second) == "what was parked is gone");
 }

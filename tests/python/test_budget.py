@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +18,7 @@ import sotto.aio
 from conftest import SCRIPTED
 from ledger import HOUSE, MB, mb, states, until
 from sotto._lib import library_folder
-from talk import chat, content, figures, spoken
+from talk import chat, content, figures, load_endless, spoken
 
 USES = ["weights", "kv", "compute", "adapter", "image", "staging"]
 Open = Callable[..., sotto.Engine]
@@ -197,8 +199,8 @@ def test_a_model_that_sleeps_comes_back_when_it_is_asked(open_house: Open, undis
     engine.load_model(HOUSE)
     assert speak(engine) == undisturbed
     engine.set_vram_budget_mb(1)
-    told = until(engine, lambda told: states(told) == {HOUSE: "asleep"})
-    assert told["used"] <= MB and told["over"] == 0
+    told = until(engine, lambda told: states(told) == {HOUSE: "asleep"} and told["over"] == 0)
+    assert told["used"] <= MB
     assert figures(engine, lambda now: now.asleep == 1).bytes_in_use <= MB
     for on_budget in ("fail", "wait"):  # it could not fit, however long it waits
         with pytest.raises(sotto.InferenceError, match=r"needs \d+ MB.* of the budget of 1 MB") as caught:
@@ -242,6 +244,87 @@ def test_idle_models_give_way_the_one_unused_longest_first(open_engine: Open) ->
     told = engine.memory()
     assert states(told) == {"a": "ready", "b": "ready", "c": "asleep", "d": "ready"}
     assert (told["used"], told["peak"]) == (90 * MB, 90 * MB)
+
+
+def test_a_request_waits_for_room_or_does_not(open_engine: Open) -> None:
+    engine = open_engine(vram_budget_mb=100)
+    engine.load_model("npc", options={"weights": 60 * MB})
+    load_endless(engine, "busy", weights=60 * MB)
+    with engine.llm_chat_completion_stream(chat(model="busy")) as busy:
+        next(busy)
+        with pytest.raises(
+            sotto.InferenceError, match=r"npc needs 60 MB.*; 60 MB of the budget of 100 MB.*on_budget"
+        ) as caught:
+            engine.llm_chat_completion(chat("now or never", model="npc", on_budget="fail"))
+        assert caught.value.status == -4
+        request = engine.submit("chat", chat("patience", model="npc"))
+        figures(engine, lambda now: now.waiting == 1)
+        assert next(busy) and states(engine.memory())["npc"] in ("asleep", "loading")
+    told = []
+    while not told or told[-1].kind != "done":
+        assert engine.wait(10)
+        told += list(engine.events())
+    assert {event.request for event in told} == {request} and told[-1].status == 0
+    assert "".join(event.text for event in told if event.kind == "text") == "patience"
+
+
+def test_a_budget_that_threads_quarrel_over_fails_nobody(open_engine: Open) -> None:
+    engine = open_engine()
+    names = ["a", "b", "c"]
+    for name in names:
+        engine.load_model(name, options={"weights": 40 * MB, "token_ms": 1})
+    over = threading.Event()
+    wrong: list[object] = []
+
+    def talk(number: int) -> None:
+        for turn in range(12):
+            said = f"{number} says {turn}"
+            try:
+                heard = content(engine.llm_chat_completion(chat(said, model=names[(number + turn) % 3])))
+            except Exception as error:
+                heard = repr(error)
+            if heard != said:
+                wrong.append(heard)
+
+    def change(budgets: list[int]) -> None:
+        for budget in itertools.cycle(budgets):
+            if over.is_set():
+                return
+            engine.set_vram_budget_mb(budget)
+            told = engine.memory()
+            if told["used"] != sum(use["used"] for use in told["uses"].values()):
+                wrong.append(told)
+            time.sleep(0.004)
+
+    talkers = [threading.Thread(target=talk, args=(number,)) for number in range(4)]
+    changers = [threading.Thread(target=change, args=(budgets,)) for budgets in ([50, 90, 0], [45, 1000])]
+    for thread in [*talkers, *changers]:
+        thread.start()
+    for thread in talkers:
+        thread.join(60)
+    over.set()
+    for thread in changers:
+        thread.join(10)
+    assert wrong == [] and not any(thread.is_alive() for thread in [*talkers, *changers])
+    engine.set_vram_budget_mb(45)
+    assert until(engine, lambda told: told["budget"] == 45 * MB and told["over"] == 0)["used"] <= 45 * MB
+
+
+@pytest.mark.real
+def test_who_may_shrink_comes_back_smaller(open_house: Open) -> None:
+    engine = open_house()
+    engine.load_model(HOUSE)
+    engine.set_vram_budget_mb(1)
+    until(engine, lambda told: states(told) == {HOUSE: "asleep"} and told["over"] == 0)
+    small = engine.plan_model(HOUSE, options={"parallel": 1, "kv_type": "q8_0"})["rungs"][0]
+    engine.set_vram_budget_mb(mb(small["bytes"]))
+    asked = {"model": HOUSE, "max_tokens": 8}
+    with pytest.raises(sotto.InferenceError, match="of the budget of") as caught:
+        engine.llm_chat_completion(chat(ASKED[1], **asked))
+    assert caught.value.status == -4
+    assert content(engine.llm_chat_completion(chat(ASKED[1], **asked, on_budget="shrink")))
+    told = engine.memory()
+    assert told["used"] <= told["budget"] and told["models"][0]["streams"] == 1
 
 
 # Bad input

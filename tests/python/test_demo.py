@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -14,12 +15,13 @@ import pytest
 
 import sotto
 from conftest import ENVIRONMENT, ROOT
-from sotto.demo import rules
+from sotto.demo import command, rules
 from sotto.demo.scene import Scene
 from sotto.demo.view import Headless
 from talk import load_endless
 
 Demo = Callable[..., subprocess.CompletedProcess[str]]
+Open = Callable[..., sotto.Engine]
 FAST = ("--mode", "prioritize_compute")  # a busy machine would let idle threads wait, and the test with them
 
 
@@ -61,18 +63,31 @@ def test_frames_and_lines_are_reported(demo: Demo) -> None:
 
 
 @pytest.mark.real
-def test_half_the_memory_is_enough_for_four(demo: Demo, open_house: Callable[..., sotto.Engine]) -> None:
-    (asked,) = open_house().plan_model("sotto/house", options={"parallel": 4})["rungs"]
-    half = asked["bytes"] // 2 >> 20
-    done = demo("--seconds", "6", "--json", "--vram-budget", str(half), "--target-tps", "0", *FAST)
+def test_a_budget_holds_and_is_reported(demo: Demo, open_house: Open) -> None:
+    half = half_of_four(open_house())
+    done = demo("--seconds", "1", "--json", "--vram-budget", str(half), *FAST)
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    memory = report["memory"]
+    memory = json.loads(done.stdout)["memory"]
     assert set(memory) == {"budget", "peak", "used", "asleep", "parked"}
     assert memory["budget"] == half << 20 and 0 < sum(memory["used"].values()) <= memory["peak"] <= half << 20
     assert memory["used"]["weights"] > 0 and memory["used"]["kv"] > 0 and memory["asleep"] == 0
-    assert all(character["lines"] for character in report["characters"])
-    assert report["speech"]["in_character"] == report["speech"]["lines"], report["characters"]
+
+
+@pytest.mark.real
+def test_half_the_memory_is_enough_for_four(open_house: Open) -> None:
+    engine = open_house(vram_budget_mb=half_of_four(open_house()))
+    arguments = argparse.Namespace(model="sotto/house", characters=4, vram_budget=1)
+    engine.load_model("sotto/house", options=command._options(engine, arguments))
+    scene = Scene(engine, "sotto/house", 4)
+    spoken(scene, 2)
+    lines = [line for one in scene.characters for line in one.report()["lines"]]
+    assert len(lines) >= 8 and all(line["in_character"] for line in lines), lines
+
+
+def half_of_four(engine: sotto.Engine) -> int:
+    """Half of the megabytes that the house model takes with four streams."""
+    (asked,) = engine.plan_model("sotto/house", options={"parallel": 4})["rungs"]
+    return asked["bytes"] // 2 >> 20
 
 
 @pytest.mark.real
@@ -247,6 +262,16 @@ def test_the_sample_of_sessions() -> None:
     assert len(told) == 4 and remembered[0] == 0 and all(count > 30 for count in remembered[1:]), lines
     assert sum(line.startswith("    Brenna: ") for line in lines) == 4
     assert lines[-1] == "Brenna remembers 7 messages; 1 session is open"
+
+
+@pytest.mark.real
+def test_the_sample_of_a_budget() -> None:
+    lines = sample("budget.py")
+    assert sum(line.startswith("    ") and len(line.split(":")[1]) > 8 for line in lines) == 4
+    assert lines[0].endswith("4 of 4 places") and not lines[-1].endswith("4 of 4 places")
+    for line in (lines[0], lines[-1]):
+        used, budget = line.split(": ")[1].split(" MB")[0].split(" of ")
+        assert 0 < float(used) <= float(budget)
 
 
 @pytest.mark.real

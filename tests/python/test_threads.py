@@ -46,6 +46,8 @@ def test_sixteen_threads_with_twenty_mixed_calls_each(npc: sotto.Engine) -> None
             lambda: npc.cancel(npc.submit("chat", chat(said))),
             lambda: npc.set_scheduling_mode(dice.choice(["balance", "prioritize_compute"])),
             lambda: npc.set_target_tps(dice.choice([0, 500])),
+            lambda: npc.set_vram_budget_mb(dice.choice([0, 64, 4096])),
+            lambda: (npc.memory(), npc.stats(), npc.plan_model("own", options={"weights": 1 << 20})),
             lambda: (npc.frame_begin(), npc.frame_end(), list(npc.events()), npc.wait(0)),
             lambda: (npc.model_list(), npc.describe()),
             reload,

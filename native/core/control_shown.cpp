@@ -1,0 +1,94 @@
+// What others see of the control thread's work: the trace of what was done, and the figures.
+#include <algorithm>
+
+#include "core/control.hpp"
+
+namespace sotto {
+namespace {
+
+std::uint32_t sum(const Job& job, std::uint32_t sotto_work::* what) noexcept {
+    std::uint32_t all = 0;
+    for (const auto& work : job.work) {
+        all += work.*what;
+    }
+    return all;
+}
+
+sotto_slice slice_of(const Job& job) noexcept {
+    constexpr float kMillisecond = 1e6F;
+    sotto_slice slice{};
+    slice.begin_ns = static_cast<std::uint64_t>(job.began);
+    slice.end_ns = static_cast<std::uint64_t>(job.ended);
+    slice.streams = static_cast<std::uint32_t>(job.streams.size());
+    slice.mode = job.mode;
+    slice.prompt_tokens = sum(job, &sotto_work::evaluated);
+    slice.generated_tokens = sum(job, &sotto_work::generated);
+    slice.predicted_ms = static_cast<float>(job.predicted) / kMillisecond;
+    slice.limit_ms = static_cast<float>(job.limit) / kMillisecond;
+    slice.share = job.share;
+    slice.frame_phase = job.phase;
+    slice.threads = job.steps() ? job.threads : 1;
+    slice.kind = !job.steps()          ? SOTTO_SLICE_OPEN
+                 : job.load.prompt > 0 ? SOTTO_SLICE_PROMPT
+                                       : SOTTO_SLICE_DECODE;
+    return slice;
+}
+
+} // namespace
+
+// For those who look at what was done.
+void Control::note(const Job& job) noexcept {
+    if (job.streams.empty()) {
+        return; // it closed streams
+    }
+    world_.meter.did({
+        .began = job.began,
+        .ended = job.ended,
+        .gated = job.gated_ns,
+        .prompt = sum(job, &sotto_work::evaluated),
+        .generated = sum(job, &sotto_work::generated),
+        .steps = job.steps(),
+    });
+    if (!world_.trace.is_kept()) {
+        return;
+    }
+    for (std::uint32_t i = 0; i < job.waited; ++i) {
+        auto wait = slice_of(job);
+        wait.kind = SOTTO_SLICE_GATE;
+        wait.begin_ns = static_cast<std::uint64_t>(job.waits[i].begin);
+        wait.end_ns = static_cast<std::uint64_t>(job.waits[i].end);
+        wait.prompt_tokens = wait.generated_tokens = 0;
+        wait.predicted_ms = wait.limit_ms = 0;
+        world_.trace.add(wait);
+    }
+    world_.trace.add(slice_of(job));
+}
+
+void Control::show() noexcept {
+    sotto_stats stats{};
+    const auto now = world_.clock.now();
+    auto earliest = now;
+    for (const auto& stream : streams_) {
+        const auto state = stream->state;
+        stats.waiting += state == Stream::State::waiting ? 1 : 0;
+        stats.prompting += state == Stream::State::prompting ? 1 : 0;
+        stats.speaking += state == Stream::State::speaking ? 1 : 0;
+        stats.parked += state == Stream::State::parked ? 1 : 0;
+        if (state == Stream::State::waiting) {
+            earliest = std::min(earliest, stream->served_at);
+        }
+    }
+    stats.longest_ms = static_cast<float>(now - earliest) / 1e6F;
+    stats.share = static_cast<float>(share());
+    for (const auto& entry : world_.registry.entries()) {
+        stats.threads = std::max(stats.threads, entry->thread_count.settled());
+        stats.waiting += static_cast<std::uint32_t>(entry->held.size());
+        stats.asleep += entry->state == ModelEntry::State::asleep ? 1 : 0;
+    }
+    world_.meter.show(stats, now);
+    world_.recorder.flush();
+    shown_ = now;
+    changed_ = false;
+}
+
+} // namespace sotto
