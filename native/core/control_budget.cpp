@@ -85,7 +85,8 @@ void Control::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
     const bool there = entry.state == ModelEntry::State::ready;
     const auto needed = there ? entry.most_compute + each_place(entry) : entry.least;
     const auto& ledger = world_.ledger;
-    if (on_budget == OnBudget::fail && (ledger.over() > 0 || ledger.free() < needed)) {
+    const auto room = ledger.free() == UINT64_MAX ? UINT64_MAX : ledger.free() + idle_bytes(&entry);
+    if (on_budget == OnBudget::fail && (ledger.over() > 0 || room < needed)) {
         throw Error(SOTTO_ERROR_BUDGET, lack_told(entry));
     }
     entry.held.push_back(&slot);
@@ -115,7 +116,9 @@ bool Control::keep_budget() {
     }
     for (const auto& entry : world_.registry.entries()) {
         if (const auto lack = lack_of(*entry); lack > 0) {
-            return (ledger.free() >= lack ? go_on(*entry) : give_way(lack, entry.get())) || begun;
+            return (ledger.free() >= lack && lack != UINT64_MAX ? go_on(*entry)
+                                                                : give_way(lack, entry.get())) ||
+                   begun;
         }
     }
     for (const auto& entry : world_.registry.entries()) {
@@ -133,6 +136,7 @@ bool Control::admit(ModelEntry& entry) {
         entry.state = ModelEntry::State::loading;
         entry.smaller = std::exchange(entry.may_shrink, false) ? Smaller::all : Smaller::streams;
         hand_to_loader(entry);
+        world_.registry.publish();
         return true;
     }
     if (entry.state != ModelEntry::State::ready || entry.held.empty() || must_hold(entry)) {
@@ -199,7 +203,8 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
         return false; // let us see what that gives
     }
     const auto parked = world_.parking.figures().memory;
-    if (whom != nullptr && world_.ledger.free() + idle_bytes(whom) + parked < bytes) {
+    const bool countless = bytes == UINT64_MAX;
+    if (whom != nullptr && (countless || world_.ledger.free() + idle_bytes(whom) + parked < bytes)) {
         return lack_in_vain(*whom);
     }
     if (job_ != nullptr) {

@@ -197,7 +197,15 @@ void Control::closed(const Job& job) noexcept {
     job.entry->open_streams -= static_cast<std::uint32_t>(job.closing.size());
     for (const auto& one : job.closing) {
         if (one.session != nullptr) {
-            one.session->kept = one.kept;
+            auto& session = *one.session;
+            session.kept.reset();
+            attempt(
+                [&] {
+                    session.kept_by = job.entry->asked.id;
+                    session.kept = one.kept;
+                },
+                [](sotto_status, const char*) {} // then it is worked through again
+            );
         }
     }
 }
@@ -213,7 +221,7 @@ void Control::keep(Stream& stream) noexcept {
 // What its session keeps of a stream that is to be opened.
 Parking::Kept Control::kept_of(const Stream& stream) const noexcept {
     const auto& session = stream.reply->turn.session();
-    return session == nullptr ? nullptr : session->kept;
+    return session != nullptr && session->kept_by == stream.entry.asked.id ? session->kept : nullptr;
 }
 
 void Control::parked(Stream& stream) noexcept {

@@ -190,6 +190,14 @@ void Control::loaded(ModelEntry& entry) noexcept {
         ScheduledModel(); // what was learnt of it before it slept may hold no more
     entry.traits = traits_of(info);
     entry.number = ++models_;
+    attempt(
+        [&] {
+            entry.backend = entry.model->backend().name();
+            entry.description = info.description;
+        },
+        [](sotto_status, const char*) {} // then it is listed without
+    );
+    entry.context = info.context;
     entry.most_streams = info.streams;
     entry.most_kv = info.kv;
     entry.most_compute = info.compute;

@@ -152,8 +152,15 @@ void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
             note.kind = plans ? LoaderNote::Kind::planned : LoaderNote::Kind::lacks;
             return;
         }
-        entry.shape = note.fit.last().shape;
-        claim(entry, note.fit.last().info);
+        const auto shape = std::exchange(entry.shape, note.fit.last().shape);
+        try {
+            claim(entry, note.fit.last().info);
+        } catch (const Error&) { // there is less room than there was a moment ago
+            entry.shape = shape;
+            note.fit.fits = false;
+            note.kind = LoaderNote::Kind::lacks;
+            return;
+        }
     }
     if (gives_up(entry)) {
         throw Error(SOTTO_ERROR_CANCELLED, "loading was cancelled");

@@ -33,23 +33,25 @@ Ordered state_of(const ModelEntry& entry) {
 }
 
 bool is_listed(const ModelEntry& entry) {
-    return entry.state == ModelEntry::State::ready && entry.model != nullptr;
+    return !entry.is_new() && entry.state != ModelEntry::State::leaving;
 }
 
 Ordered describe(const ModelEntry& entry) {
-    const auto& info = entry.model->info();
-    Ordered details = Ordered::parse(info.description, nullptr, false);
+    ModelInfo bytes;
+    if (entry.state == ModelEntry::State::ready) { // else they are the loader's
+        bytes.weights = entry.claims.weights.bytes();
+        bytes.kv = entry.claims.kv.bytes();
+        bytes.compute = entry.claims.compute.bytes();
+    }
+    Ordered details = Ordered::parse(entry.description, nullptr, false);
     return {
         {"id", entry.asked.id},
         {"object", "model"},
         {"owned_by", owner_of(entry.asked.id)},
-        {"backend", entry.model->backend().name()},
-        {"context", info.context},
+        {"backend", entry.backend},
+        {"context", entry.context},
         {"streams", entry.most_streams},
-        {"bytes",
-         {{"weights", entry.claims.weights.bytes()},
-          {"kv", entry.claims.kv.bytes()},
-          {"compute", entry.claims.compute.bytes()}}},
+        {"bytes", {{"weights", bytes.weights}, {"kv", bytes.kv}, {"compute", bytes.compute}}},
         {"details", details.is_object() ? details : Ordered::object()},
     };
 }

@@ -77,6 +77,9 @@ struct ModelEntry : MpscNode, ScheduledModel {
     Smaller smaller = Smaller::all; // what of that may change
     Claims claims;                  // of the ledger
 
+    std::string backend;            // once it was loaded: the name
+    std::string description;        // likewise, JSON of the backend's
+    std::uint32_t context = 0;      // tokens of a stream
     std::uint32_t most_streams = 0; // places that it was opened with
     std::uint64_t most_kv = 0;      // bytes that those take
     std::uint64_t most_compute = 0;

@@ -26,7 +26,8 @@ struct Talk {
 struct Session {
     Talk talk;
     sotto_request answers = 0; // the chat under way in it; 0: none
-    Parking::Kept kept;        // what the model remembered of it after its last turn; or null
+    Parking::Kept kept;        // what a model remembered of it after its last turn; or null
+    std::string kept_by;       // which
 };
 
 // A chat's share in a session, from when it begins until the host hears the last of it. Without a session

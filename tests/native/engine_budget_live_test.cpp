@@ -140,7 +140,7 @@ TEST_CASE("who finds no room waits for others to be done, or is told at once, as
     CHECK_MESSAGE(says_why(fails.text), fails.text);
     tight.game.until_told(speaker, SOTTO_EVENT_TEXT, count(tight.game.of(speaker), SOTTO_EVENT_TEXT) + 3);
     CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
-    CHECK(tight.model("npc")["state"] == "asleep");
+    CHECK(tight.model("npc")["state"] == "loading");
     tight.game.cancel(speaker);
     CHECK(said(tight.game.finish(waits)) == "at last");
     CHECK(said(tight.game.finish(waits_too)) == "me too");

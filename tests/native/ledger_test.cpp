@@ -31,7 +31,7 @@ std::string refused(Ledger& ledger, std::uint64_t bytes) {
 }
 
 std::uint64_t kv_of(const Ledger& ledger, const char* whose) {
-    const auto owners = ledger.by_owner();
+    const auto owners = ledger.snapshot().owners;
     const auto found = owners.find(whose);
     return found == owners.end() ? 0 : found->second[static_cast<std::size_t>(Use::kv)];
 }
@@ -51,7 +51,7 @@ TEST_CASE("what is taken counts, for whom and for what, until it is given back")
         CHECK(kv_of(ledger, "tobin") == 3);
     }
     CHECK(ledger.used() == 0);
-    CHECK(ledger.by_owner().empty());
+    CHECK(ledger.snapshot().owners.empty());
     CHECK(ledger.peak() == 123);
     CHECK(ledger.peak(Use::kv) == 23);
 }

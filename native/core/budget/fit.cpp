@@ -20,7 +20,7 @@ public:
         if (!result.rungs.empty() && info.bytes() >= result.least()) {
             return false;
         }
-        const bool fits = info.bytes() <= room_;
+        const bool fits = info.bytes() <= room_ && info.bytes() != UINT64_MAX; // which is beyond counting
         result.rungs.push_back({name, shape, std::move(info), fits});
         return result.fits = fits;
     }
@@ -149,8 +149,8 @@ refusal(const std::string& id, const Fit& fit, std::uint64_t budget, std::uint64
     }
     const auto busy = used - std::min(used, idle);
     const auto enough = least.info.bytes() + std::min(busy, UINT64_MAX - least.info.bytes());
-    return text + ". Raise vram_budget to " + megabytes(enough) +
-           ", unload a model, or ask for less in options";
+    return text + ". Raise vram_budget to " + megabytes(enough) + (used > 0 ? ", unload a model," : "") +
+           " or ask for less in options";
 }
 
 } // namespace sotto

@@ -107,13 +107,17 @@ void Ledger::add(Use use, const std::string& whose, std::int64_t bytes) noexcept
     }
 }
 
-std::map<std::string, Ledger::ByUse, std::less<>> Ledger::by_owner() const {
+Ledger::Snapshot Ledger::snapshot() const {
     const std::lock_guard lock(mutex_);
-    auto all = owners_;
-    std::erase_if(all, [](const auto& owner) {
+    Snapshot now{.ceiling = ceiling(), .all = used(), .peak = peak(), .owners = owners_};
+    for (std::size_t at = 0; at < kUses; ++at) {
+        now.used[at] = used(static_cast<Use>(at));
+        now.peaks[at] = peak(static_cast<Use>(at));
+    }
+    std::erase_if(now.owners, [](const auto& owner) {
         return std::ranges::all_of(owner.second, [](auto bytes) { return bytes == 0; });
     });
-    return all;
+    return now;
 }
 
 } // namespace sotto

@@ -70,8 +70,16 @@ public:
     std::uint64_t peak(Use use) const noexcept {
         return peaks_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
     }
-    // By whom, and for what. Waits for those who take.
-    std::map<std::string, ByUse, std::less<>> by_owner() const;
+    // All of it at one moment. Waits for those who take.
+    struct Snapshot {
+        std::uint64_t ceiling = 0;
+        std::uint64_t all = 0; // that is taken
+        std::uint64_t peak = 0;
+        ByUse used{};
+        ByUse peaks{};
+        std::map<std::string, ByUse, std::less<>> owners; // who have something
+    };
+    Snapshot snapshot() const;
 
 private:
     // With the lock.

@@ -40,13 +40,20 @@ void remove_file(const std::filesystem::path& path) noexcept {
 }
 
 bool write_file(const std::filesystem::path& path, std::string_view bytes) {
+    struct Partial { // none stays that is not whole
+        const std::filesystem::path& path;
+        bool whole = false;
+        ~Partial() {
+            if (!whole) {
+                remove_file(path);
+            }
+        }
+    } partial{path};
     std::ofstream file(path, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     file.close();
-    if (!file) {
-        remove_file(path);
-    }
-    return static_cast<bool>(file);
+    partial.whole = static_cast<bool>(file);
+    return partial.whole;
 }
 
 } // namespace

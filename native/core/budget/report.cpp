@@ -66,7 +66,7 @@ std::string plan_json(
     const bool fits = fit.fits || by_idle;
     return text_of({
         {"model", id},
-        {"budget", budget},
+        {"budget", budget == 0 ? Ordered(nullptr) : Ordered(budget)},
         {"used", used},
         {"free", budget == 0 ? Ordered(nullptr) : Ordered(free)},
         {"kv_per_token", tokens == 0 ? 0 : asked.kv / tokens},
@@ -78,26 +78,25 @@ std::string plan_json(
 }
 
 std::string memory_json(const Ledger& ledger, const Parking& parking, std::string_view models) {
+    const auto now = ledger.snapshot();
     auto uses = Ordered::object();
     for (std::size_t at = 0; at < kUses; ++at) {
-        const auto use = static_cast<Use>(at);
-        uses[name_of(use)] = {{"used", ledger.used(use)}, {"peak", ledger.peak(use)}};
+        uses[name_of(static_cast<Use>(at))] = {{"used", now.used[at]}, {"peak", now.peaks[at]}};
     }
-    const auto owners = ledger.by_owner();
     auto listed = Ordered::parse(models, nullptr, false);
     for (auto& model : listed) {
-        const auto owner = owners.find(model["id"].get_ref<const std::string&>());
+        const auto owner = now.owners.find(model["id"].get_ref<const std::string&>());
         for (std::size_t at = 0; at < kUses; ++at) {
-            const auto name = name_of(static_cast<Use>(at));
-            model[name] = owner == owners.end() ? 0 : owner->second[at];
+            model[name_of(static_cast<Use>(at))] = owner == now.owners.end() ? 0 : owner->second[at];
         }
     }
     const auto parked = parking.figures();
+    const auto over = now.ceiling == 0 ? 0 : now.all - std::min(now.all, now.ceiling);
     return text_of({
-        {"budget", ledger.ceiling()},
-        {"used", ledger.used()},
-        {"peak", ledger.peak()},
-        {"over", ledger.over()},
+        {"budget", now.ceiling},
+        {"used", now.all},
+        {"peak", now.peak},
+        {"over", over},
         {"uses", std::move(uses)},
         {"models", std::move(listed)},
         {"parked", {{"count", parked.count}, {"memory", parked.memory}, {"disk", parked.disk}}},
