@@ -86,16 +86,6 @@ std::uint32_t outputs_of(const Options& options, std::uint32_t places) {
     return std::min(places + static_cast<std::uint32_t>(guessed), options.batch);
 }
 
-// Without flash attention, ggml works in a buffer of its own, where how much each token heeds each other
-// becomes f16. llama.cpp leaves that out too.
-std::uint64_t work_of(const llama_model* model, const Options& options) {
-    if (options.flash_attention != Options::FlashAttention::Off) {
-        return 0;
-    }
-    const auto heads = static_cast<std::uint64_t>(llama_model_n_head(model));
-    return heads * cells_of(options) * options.at_once * sizeof(ggml_fp16_t);
-}
-
 } // namespace
 
 void choose_form(const llama_model* model, Options& options) {
@@ -147,7 +137,6 @@ Memory memory_of(const llama_context* context, const Options& options) {
     const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(vocab));
     const auto outputs = outputs_of(options, llama_n_seq_max(context));
     memory.compute += logits * sizeof(float) * outputs; // which llama.cpp leaves out
-    memory.compute += work_of(llama_get_model(context), options);
     return memory;
 }
 
