@@ -83,7 +83,7 @@ public:
         case 6:
         case 7:
             tight_.set(budget());
-            return;
+            return look(); // so that it is the same between two looks
         case 8:
         case 9:
             return load(any_model());
@@ -100,6 +100,7 @@ public:
     // Whatever was begun comes to its end, as soon as there is room for it.
     void settle() {
         tight_.set(0);
+        look();
         for (const auto& one : asked_) {
             CAPTURE(one.second.model);
             check(tight_.game.finish(one.first), one.second);
