@@ -19,7 +19,6 @@
  * Where the budget is lowered below what is in use, idle models give way as in step 5, at once; busy
  * ones give up places, and streams that had one are parked: they go on in turn, and say the same. Until
  * what is in use fits again nothing new is begun: a request waits, or fails, as its `on_budget` says.
- * Not counted yet: the buffer that ggml works in where a model runs without flash attention.
  * Without a graphics card, "VRAM" is the machine's memory, and weights are read into it, not mapped.
  */
 #ifndef SOTTO_BUDGET_H

@@ -186,7 +186,7 @@ typedef sotto_status(SOTTO_CALL* sotto_stream_unpark_fn)(
     void* self, void* model, void* stream, uint32_t* remaining, sotto_str* why
 );
 /**
- * Has so many places from now on, from 0 to as many as it was opened with, while no stream has one:
+ * Has so many places from now on, from 0 to as many as its options have, while no stream has one:
  * all are parked, and what else was remembered is forgotten. Of 0 places, nothing is left of `kv`
  * and `compute`. A failure leaves as many as before, or 0. Out: what it takes now; no texts.
  */

@@ -47,7 +47,7 @@ typedef struct sotto_model_source {
     const sotto_file_access* files;       /**< How to read files. NULL: the file system. */
     sotto_progress_fn        progress;    /**< Hears how far it got. Never NULL in `open`. */
     void*                    context;     /**< First argument of the function above. */
-    uint32_t                 streams;     /**< Most places, where `options` name no number. 0: no matter. */
+    uint32_t                 streams;     /**< Most places to begin with. 0: no matter. */
     uint32_t                 tokens; /**< Most tokens each, where `options` name no number. 0: no matter. */
 } sotto_model_source;
 

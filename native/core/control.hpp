@@ -80,6 +80,7 @@ private:
     void tell_progress(ModelEntry& entry, float progress) noexcept;
     void came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept;
     void loaded(ModelEntry& entry) noexcept;
+    static void learn_places(ModelEntry& entry) noexcept;
     void planned(ModelEntry& entry) noexcept;
     void refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
     void gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;

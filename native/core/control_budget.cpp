@@ -13,10 +13,6 @@
 namespace sotto {
 namespace {
 
-std::uint64_t each_place(const ModelEntry& entry) noexcept {
-    return std::max<std::uint64_t>(1, entry.most_kv / std::max<std::uint32_t>(1, entry.most_streams));
-}
-
 bool has_places(const ModelEntry& entry) noexcept {
     return entry.state == ModelEntry::State::ready && entry.traits.streams > 0;
 }
@@ -25,7 +21,7 @@ bool has_places(const ModelEntry& entry) noexcept {
 std::uint64_t lack_of(const ModelEntry& entry) noexcept {
     const bool needs_place =
         entry.state == ModelEntry::State::ready && entry.traits.streams == 0 && !entry.held.empty();
-    return needs_place ? entry.most_compute + each_place(entry) : entry.lacks;
+    return needs_place ? entry.first_place() : entry.lacks;
 }
 
 } // namespace
@@ -83,7 +79,7 @@ bool Control::must_hold(const ModelEntry& entry) const noexcept {
 // Throws where the request will not wait.
 void Control::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
     const bool there = entry.state == ModelEntry::State::ready;
-    const auto needed = there ? entry.most_compute + each_place(entry) : entry.least;
+    const auto needed = there ? entry.first_place() : entry.least;
     const auto& ledger = world_.ledger;
     const auto room = ledger.free() == UINT64_MAX ? UINT64_MAX : ledger.free() + idle_bytes(&entry);
     if (on_budget == OnBudget::fail && (ledger.over() > 0 || room < needed)) {
@@ -99,7 +95,7 @@ std::string Control::lack_told(const ModelEntry& entry) const {
         return refusal(entry.asked.id, entry.fit, ledger.ceiling(), ledger.used(), idle_bytes(&entry));
     }
     const bool there = entry.state == ModelEntry::State::ready;
-    const auto needed = there ? entry.most_compute + each_place(entry) : entry.least;
+    const auto needed = there ? entry.first_place() : entry.least;
     return entry.asked.id + " needs " + megabytes(needed) + " to go on; " + megabytes(ledger.used()) +
            " of the budget of " + megabytes(ledger.ceiling()) +
            " are taken. Raise vram_budget, unload a model, or ask with on_budget \"wait\"";
@@ -165,10 +161,15 @@ bool Control::go_on(ModelEntry& entry) {
 // As many places as there is room for.
 std::uint32_t Control::places_for(const ModelEntry& entry) const noexcept {
     const auto has = entry.traits.streams;
-    const auto compute = has == 0 ? entry.most_compute : 0;
     const auto free = world_.ledger.free();
-    const auto more = (free - std::min(free, compute)) / each_place(entry);
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(entry.most_streams, has + more));
+    const auto computes = entry.claims.compute.bytes();
+    // Of up to `most` in all, where these want so much to compute.
+    const auto within = [&](std::uint32_t most) {
+        const auto compute = entry.compute_for(most);
+        const auto more = (free - std::min(free, compute - std::min(compute, computes))) / entry.each_place;
+        return static_cast<std::uint32_t>(std::min<std::uint64_t>(most, has + more));
+    };
+    return std::max({has, within(entry.most_streams), within(entry.first_streams)});
 }
 
 // Gives a model places back that it gave up, if it has use for them.
@@ -262,8 +263,8 @@ bool Control::squeeze(std::uint64_t bytes) {
     if (most == nullptr) {
         return false; // what is busy ends some time
     }
-    const auto each = each_place(*most);
-    const auto fewer = std::min<std::uint64_t>((bytes + each - 1) / each, most->traits.streams - 1);
+    const auto fewer =
+        std::min<std::uint64_t>((bytes + most->each_place - 1) / most->each_place, most->traits.streams - 1);
     return resize(*most, most->traits.streams - static_cast<std::uint32_t>(fewer));
 }
 
@@ -295,8 +296,8 @@ bool Control::claim_places(ModelEntry& entry, std::uint32_t places) noexcept {
     bool claimed = false;
     const auto kv = entry.claims.kv.bytes();
     const auto claim = [&] {
-        entry.claims.kv.settle(each_place(entry) * places);
-        entry.claims.compute.settle(std::max(entry.claims.compute.bytes(), entry.most_compute));
+        entry.claims.kv.settle(entry.each_place * places);
+        entry.claims.compute.settle(std::max(entry.claims.compute.bytes(), entry.compute_for(places)));
         claimed = true;
     };
     attempt(claim, [&](sotto_status, const char*) { entry.claims.kv.correct(kv); });

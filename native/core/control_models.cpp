@@ -183,6 +183,22 @@ void Control::tell_progress(ModelEntry& entry, float progress) noexcept {
     }
 }
 
+// A model that was made smaller may have as many places later as it was asked for with.
+void Control::learn_places(ModelEntry& entry) noexcept {
+    const auto& info = entry.model->info();
+    entry.first_streams = entry.most_streams = info.streams;
+    entry.first_compute = entry.most_compute = info.compute;
+    entry.each_place = std::max<std::uint64_t>(1, info.kv / info.streams);
+    entry.least = info.weights + entry.first_place();
+    if (!entry.model->can_resize()) {
+        return;
+    }
+    for (const auto& rung : entry.fit.rungs) {
+        entry.most_streams = std::max(entry.most_streams, rung.info.streams);
+        entry.most_compute = std::max(entry.most_compute, rung.info.compute);
+    }
+}
+
 void Control::loaded(ModelEntry& entry) noexcept {
     const auto& info = entry.model->info();
     const bool is_new = entry.is_new();
@@ -198,10 +214,7 @@ void Control::loaded(ModelEntry& entry) noexcept {
         [](sotto_status, const char*) {} // then it is listed without
     );
     entry.context = info.context;
-    entry.most_streams = info.streams;
-    entry.most_kv = info.kv;
-    entry.most_compute = info.compute;
-    entry.least = info.weights + info.compute + info.kv / info.streams;
+    learn_places(entry);
     entry.shape.streams = 0; // another time it may have more
     entry.may_shrink = false;
     entry.used_at = world_.clock.now();

@@ -80,8 +80,11 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::string backend;            // once it was loaded: the name
     std::string description;        // likewise, JSON of the backend's
     std::uint32_t context = 0;      // tokens of a stream
-    std::uint32_t most_streams = 0; // places that it was opened with
-    std::uint64_t most_kv = 0;      // bytes that those take
+    std::uint32_t most_streams = 0; // places that it may have
+    std::uint64_t each_place = 0;   // bytes that one takes
+    // How many it had first, and bytes to compute for these, and for all that it may have.
+    std::uint32_t first_streams = 0;
+    std::uint64_t first_compute = 0;
     std::uint64_t most_compute = 0;
     std::uint64_t least = 0;  // bytes that it needs to answer at all
     std::int64_t used_at = 0; // when it was asked for last
@@ -92,6 +95,11 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::uint64_t bytes() const noexcept {
         return claims.weights.bytes() + claims.kv.bytes() + claims.compute.bytes();
     }
+    std::uint64_t compute_for(std::uint32_t places) const noexcept {
+        return places > first_streams ? most_compute : first_compute;
+    }
+    // To have one place, where it has none.
+    std::uint64_t first_place() const noexcept { return compute_for(1) + each_place; }
     // Whether it was never loaded.
     bool is_new() const noexcept { return most_streams == 0; }
 };

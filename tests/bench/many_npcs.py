@@ -1,10 +1,10 @@
 """Many characters on one set of weights, in the mode that gives models the whole machine.
 
 How fast eight streams write together beside llama-batched-bench (the same build, depth and batch, with
-flash attention or without, whichever it is faster with); what
-eight that ask again and again are served beside a llama-server as its users get it; how soon characters
-begin whose prompts begin alike; whether 64 streams on 8 slots are served alike, and how long one waits
-whom the player speaks with. Ratios are medians over turns, whose runs followed one another.
+flash attention or without, whichever it is faster with); what eight that ask again and again are served
+beside a llama-server as its users get it; how soon characters begin whose prompts begin alike; whether 64
+streams on 8 slots are served alike, and how long one waits whom the player speaks with. Ratios are medians
+over turns, whose runs followed one another. With --out, what was run stays in that file and is not run again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ QUICK_LIMITS = {  # of which a moment says something, on any machine
 class Runs:
     """What is run on a model."""
 
-    def __init__(self, arguments: argparse.Namespace, one: Model, folder: Path) -> None:
+    def __init__(self, arguments: argparse.Namespace, one: Model, folder: Path, out: Path) -> None:
+        self.out = out
         self.build, self.model, self.words = arguments.build, one, one.write_words(folder)
         self.arguments = arguments
         self.talk = TALKS.get(one.name, TALK)
@@ -68,18 +70,13 @@ class Runs:
         told = self.ours("batch", streams=STREAMS, depth=DEPTH, tokens=TOKENS)
         return float(statistics.median(told["tps"]))
 
-    def batched_bench(self) -> float:
-        """Tokens a second that llama.cpp writes, with flash attention or without: whichever is faster."""
-        sizes = ["-c", STREAMS * (DEPTH + TOKENS), "-npp", DEPTH, "-ntg", TOKENS, "-npl", STREAMS]
-        setting = ["-m", self.model.path, "-t", CORES, "--output-format", "jsonl"]
-        found = []
-        for attention in ("on", "off"):
-            lines = printed(
-                [peers.same("llama-batched-bench"), *sizes, *setting, "-fa", attention]
-            ).splitlines()
-            row = next(line for line in lines if line.startswith("{"))
-            found.append(float(json.loads(row)["speed_tg"]))
-        return max(found)
+    def batched_bench(self, attention: str) -> float:
+        """Tokens a second that llama.cpp writes, with flash attention "on" or "off"."""
+        sizes = ["-c", STREAMS * (DEPTH + TOKENS), "-npp", DEPTH, "-ntg", TOKENS, "-npl", STREAMS, "-pps"]
+        setting = ["-m", self.model.path, "-t", CORES, "--output-format", "jsonl", "-fa", attention]
+        lines = printed([peers.same("llama-batched-bench"), *sizes, *setting]).splitlines()
+        row = next(line for line in lines if line.startswith("{"))
+        return float(json.loads(row)["speed_tg"])
 
     def closed_loop(self) -> float:
         """Tokens a second that our streams are served."""
@@ -96,36 +93,45 @@ class Runs:
             ended = time.monotonic_ns()
         return talk.tokens(began, ended) * 1e9 / (ended - began)
 
-    def undisturbed(self, run: Callable[[], Any]) -> Any:
-        """A run with the machine to itself."""
-        result, others_pct = undisturbed(lambda _: run(), self.arguments.patience)
-        self.others_pct.append(others_pct)
-        return result
+    def once(self, what: str, turn: int, run: Callable[[], Any]) -> Any:
+        """A run with the machine to itself, or what it found an earlier time."""
+        key = {"model": self.model.name, "what": what, "turn": turn}
+        rows = [json.loads(line) for line in self.out.read_text().splitlines()] if self.out.exists() else []
+        row = next((row for row in rows if key.items() <= row.items()), None)
+        if row is None:
+            found, others_pct = undisturbed(lambda _: run(), self.arguments.patience)
+            row = {**key, "found": found, "others_pct": others_pct}
+            with self.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+        self.others_pct.append(row["others_pct"])
+        return row["found"]
 
-    def ratio(self, ours: Callable[[], float], theirs: Callable[[], float]) -> dict[str, Any]:
-        """Ours to theirs, everyone in turn."""
-        pairs = []
+    def ratio(self, ours: Callable[[], float], theirs: dict[str, Callable[[], float]]) -> dict[str, Any]:
+        """Ours to theirs in that of their settings which is the fastest, everyone in turn."""
+        runs = {ours.__name__: ours, **theirs}
+        turns = []
         for turn in range(self.arguments.turns):
-            order = (ours, theirs) if turn % 2 == 0 else (theirs, ours)
-            found = {run: self.undisturbed(run) for run in order}
-            pairs.append((found[ours], found[theirs]))
-            shown = (
-                f"{self.model.name} {ours.__name__} {found[ours]:.1f}, {theirs.__name__} {found[theirs]:.1f}"
-            )
-            print(shown, file=sys.stderr, flush=True)
-            if not found[theirs]:
-                sys.exit(f"{theirs.__name__} said nothing in that time; --seconds gives it more")
+            order = list(runs) if turn % 2 == 0 else list(runs)[::-1]
+            found = {name: self.once(name, turn, runs[name]) for name in order}
+            turns.append(found)
+            shown = ", ".join(f"{name} {found[name]:.1f}" for name in runs)
+            print(f"{self.model.name} {shown}", file=sys.stderr, flush=True)
+            if not all(found.values()):
+                sys.exit("someone said nothing in that time; --seconds gives it more")
         median = statistics.median
+        tps = {name: round(median(found[name] for found in turns), 2) for name in runs}
+        best = max(theirs, key=lambda name: tps[name])
         return {
-            "ours_tps": round(median(one for one, _ in pairs), 2),
-            "peer_tps": round(median(other for _, other in pairs), 2),
-            "ratio": round(median(one / other for one, other in pairs), 3),
+            "ours_tps": tps[ours.__name__],
+            "peer_tps": tps[best],
+            "peer": best,
+            "ratio": round(median(found[ours.__name__] / found[best] for found in turns), 3),
         }
 
     def prefix(self) -> dict[str, Any]:
         """How soon characters begin that share most of a prompt."""
         sizes = {"shared": SHARED, "own": OWN, "rounds": self.arguments.turns}
-        rounds = self.undisturbed(lambda: self.ours("prefix", streams=STREAMS, **sizes))["rounds"]
+        rounds = self.once("prefix", 0, lambda: self.ours("prefix", streams=STREAMS, **sizes)["rounds"])
         mean, median = statistics.mean, statistics.median
         return {
             "first_ms": round(median(one["in_turn_ms"][0] for one in rounds), 2),
@@ -148,8 +154,9 @@ class Runs:
             "seconds": self.arguments.crowd_seconds,
             "warmup": WARM_UP,
         }
-        served = self.undisturbed(lambda: self.ours("closed_loop", **sizes, **talk))["tokens_each"]
-        urgent = self.undisturbed(lambda: self.ours("foreground", **sizes, times=self.arguments.times))
+        served = self.once("crowd", 0, lambda: self.ours("closed_loop", **sizes, **talk)["tokens_each"])
+        times = self.arguments.times
+        urgent = self.once("foreground", 0, lambda: self.ours("foreground", **sizes, times=times))
         steps = urgent["steps"]
         return {
             "fairness_max_min": round(max(served) / min(served), 3) if min(served) else None,
@@ -163,8 +170,11 @@ def measure(runs: Runs, *, crowd: bool, beside_peers: bool) -> dict[str, Any]:
     """All figures of a model."""
     told: dict[str, Any] = {"name": runs.model.name}
     if beside_peers:
-        told["batched_bench"] = runs.ratio(runs.batch, runs.batched_bench)
-        told["llama_server"] = runs.ratio(runs.closed_loop, runs.llama_server)
+        attention = {
+            f"batched_bench, attention {how}": partial(runs.batched_bench, how) for how in ("on", "off")
+        }
+        told["batched_bench"] = runs.ratio(runs.batch, attention)
+        told["llama_server"] = runs.ratio(runs.closed_loop, {"llama_server": runs.llama_server})
     told["shared_prefix"] = runs.prefix()
     if crowd:
         told["crowd"] = runs.crowd()
@@ -219,6 +229,7 @@ def main() -> int:
     parser.add_argument(
         "--patience", type=float, default=120, help="seconds to wait for a machine at rest, per run (120)"
     )
+    parser.add_argument("--out", type=Path, help="the file that holds what was run, a line each")
     parser.add_argument("--quick", action="store_true", help="the house model for moments, no peers")
     arguments = parser.parse_args()
     if arguments.quick:
@@ -227,7 +238,8 @@ def main() -> int:
     told = []
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate(arguments.models.split(",")):
-            runs = Runs(arguments, model(name), Path(folder))
+            out = arguments.out or Path(folder) / "many_npcs.jsonl"
+            runs = Runs(arguments, model(name), Path(folder), out)
             told.append(measure(runs, crowd=number == 0, beside_peers=not arguments.quick))
     figures = report(told, arguments.quick)
     print(json.dumps(figures, indent=None if arguments.json else 2))

@@ -62,7 +62,7 @@ double together_tps(const std::vector<sotto_slice>& slices, std::uint32_t stream
     return static_cast<double>(tokens) * 1e9 / static_cast<double>(last - first);
 }
 
-// The prompts are remembered, so that all streams begin to speak in the same step.
+// All are told the same, and it is remembered, so that all begin to speak in the same step.
 void batch(const Arguments& arguments) {
     const auto streams = arguments.count("streams");
     const auto depth = arguments.count("depth");
@@ -75,7 +75,7 @@ void batch(const Arguments& arguments) {
     for (std::uint32_t round = 0; round < arguments.count("rounds", 1); ++round) {
         std::vector<Ask> asks;
         for (std::uint32_t i = 0; i < streams; ++i) {
-            asks.push_back({.prompt = words.sentence(depth - before, kind_of(i, round)), .tokens = 1});
+            asks.push_back({.prompt = words.sentence(depth - before, kind_of(0, round)), .tokens = 1});
             engine.ask(asks.back());
         }
         engine.slices();

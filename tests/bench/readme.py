@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import beside_peers
+import readme_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -59,7 +59,8 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has sotto installed")
     arguments = parser.parse_args()
     before = README.read_text(encoding="utf-8")
-    readme = put(before, "peers", beside_peers.text())
+    readme = put(before, "peers", readme_tables.text())
+    readme = put(readme, "budget", readme_tables.budget_text())
     if arguments.check:
         if readme != before:
             sys.exit("README.md has other figures than tests/bench/results: run tests/bench/readme.py")

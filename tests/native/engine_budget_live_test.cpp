@@ -54,6 +54,12 @@ void until_speaking(Tight& tight, const std::vector<sotto_request>& all, std::si
     }
 }
 
+void all_speak(Tight& tight, const std::vector<sotto_request>& all) {
+    for (const auto request : all) {
+        CHECK(said(tight.game.finish(request)) == kSpeech);
+    }
+}
+
 } // namespace
 
 TEST_CASE("models that are idle give up their places, then their weights, and come back when asked") {
@@ -253,9 +259,36 @@ TEST_CASE("raised again, places come back to those who wait for them") {
     CHECK(tight.game.until([&] { return tight.stats().parked == 3; }));
     tight.set(0);
     CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 4; }));
-    for (const auto request : all) {
-        CHECK(said(tight.game.finish(request)) == kSpeech);
-    }
+    all_speak(tight, all);
+}
+
+TEST_CASE("a model that began with fewer places has the others once there is room") {
+    Tight tight(32);
+    auto takes = speaker();
+    takes.gives = R"(["places", "streams"])";
+    tight.game.have("npc", script(takes));
+    CHECK(tight.model("npc")["streams"] == 2);
+    CHECK(tight.model("npc")["streams_most"] == 4);
+    const auto all = ask_many(tight, 4);
+    until_speaking(tight, all, 2);
+    tight.set(52);
+    CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 4; }));
+    all_speak(tight, all);
+}
+
+TEST_CASE("a model that sleeps wakes with as many places as there is room for, and gets the others back") {
+    Tight tight(52);
+    tight.game.have("npc", script(speaker()));
+    tight.game.have("other", rigid(52));
+    REQUIRE(tight.model("npc")["state"] == "asleep");
+    tight.game.finish(tight.game.unload("other"));
+    tight.set(22);
+    const auto all = ask_many(tight, 2);
+    until_speaking(tight, all, 1);
+    CHECK(tight.model("npc")["streams"] == 1);
+    tight.set(0);
+    CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 4; }));
+    all_speak(tight, all);
 }
 
 TEST_CASE("where places cannot be had again, whoever had one hears why, and the next one is answered") {

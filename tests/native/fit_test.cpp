@@ -92,6 +92,14 @@ TEST_CASE("a model whose states are kept has fewer streams at most") {
     CHECK_FALSE(fitted(125, kAll, Smaller::streams).fits);
 }
 
+TEST_CASE("a model that names its streams begins with all, and wakes with fewer that it gets back") {
+    constexpr sotto_model_gives named = SOTTO_GIVES_PLACES;
+    CHECK(rungs(fitted(130, named)) == "as asked");
+    const auto woken = fitted(130, named, Smaller::streams);
+    CHECK(woken.fits);
+    CHECK(rungs(woken) == "as asked, fewer streams");
+}
+
 TEST_CASE("a refusal names what is needed, what there is, and what would help") {
     const auto fit = fitted(50);
     CHECK_FALSE(fit.fits);

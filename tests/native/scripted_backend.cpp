@@ -123,7 +123,7 @@ open_model(void*, const sotto_model_source* source, void** model, sotto_model_in
         return fail(SOTTO_ERROR_MODEL, script.text("fail_load"), why);
     }
     made->shape = shape_of(script, *source);
-    made->most = made->shape.places;
+    made->most = script.count("streams", 4);
     describe(script, made->shape, info);
     info->description = {made->description.data(), made->description.size()};
     made->fingerprint = made->script.text("fingerprint");

@@ -81,7 +81,7 @@ inline bool gives(const Script& script, const char* what) {
 
 inline Shape shape_of(const Script& script, const sotto_model_source& source) {
     Shape shape{script.count("streams", 4), script.count("context"), false};
-    if (source.streams != 0 && gives(script, "streams")) {
+    if (source.streams != 0) {
         shape.places = std::min(shape.places, source.streams);
     }
     if (source.tokens != 0 && gives(script, "tokens")) {

@@ -56,6 +56,13 @@ bool fits_q8_0(const llama_model* model) {
            divides("key_length_swa", block) && divides("value_length_swa", block);
 }
 
+// How many tokens are computed at once: as many as are read fast. More take memory only, but what a
+// projector makes of an image may have to be computed together.
+std::uint32_t most_at_once(const Options& options) {
+    constexpr std::uint32_t kEnough = 128;
+    return options.projector.empty() ? std::min(options.batch, kEnough) : options.batch;
+}
+
 // On a CPU, llama.cpp's flash attention speaks at half the speed once a thousand tokens are remembered, and
 // reads pieces of less than 64 tokens ten times slower than longer ones. Without it, there must be room for
 // how much each token that is computed heeds each that is remembered: then fewer are computed at once. What
@@ -64,14 +71,15 @@ void choose_attention(const llama_model* model, Options& options) {
     constexpr std::uint64_t kAlwaysRoom = 64 << 20;
     constexpr std::uint64_t kShare = 4;        // of the weights
     constexpr std::uint32_t kLeastAtOnce = 64; // below, prompts are read more slowly
-    options.at_once = options.batch;
+    options.at_once = most_at_once(options);
     if (options.flash_attention != Options::FlashAttention::Auto || options.kv_type != Options::KvType::F16) {
         return;
     }
     const auto room = std::max(kAlwaysRoom, llama_model_size(model) / kShare);
     const auto each =
         static_cast<std::uint64_t>(llama_model_n_head(model)) * cells_of(options) * sizeof(float);
-    for (auto at_once = options.batch; at_once >= std::min(options.batch, kLeastAtOnce); at_once /= 2) {
+    const auto least = options.projector.empty() ? std::min(options.batch, kLeastAtOnce) : options.batch;
+    for (auto at_once = options.at_once; at_once >= least; at_once /= 2) {
         if (each * at_once <= room) {
             options.flash_attention = Options::FlashAttention::Off;
             options.at_once = at_once;
@@ -84,6 +92,16 @@ void choose_attention(const llama_model* model, Options& options) {
 std::uint32_t outputs_of(const Options& options, std::uint32_t places) {
     const auto guessed = options.speculates() ? kMostGuessed : 0;
     return std::min(places + static_cast<std::uint32_t>(guessed), options.batch);
+}
+
+// Without flash attention, ggml works in a buffer of its own, where how much each token heeds each other
+// becomes f16.
+std::uint64_t work_of(const llama_model* model, const Options& options) {
+    if (options.flash_attention != Options::FlashAttention::Off) {
+        return 0;
+    }
+    const auto heads = static_cast<std::uint64_t>(llama_model_n_head(model));
+    return heads * cells_of(options) * options.at_once * sizeof(ggml_fp16_t);
 }
 
 } // namespace
@@ -136,7 +154,8 @@ Memory memory_of(const llama_context* context, const Options& options) {
     const auto* vocab = llama_model_get_vocab(llama_get_model(context));
     const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(vocab));
     const auto outputs = outputs_of(options, llama_n_seq_max(context));
-    memory.compute += logits * sizeof(float) * outputs; // which llama.cpp leaves out
+    memory.compute += logits * sizeof(float) * outputs; // which llama.cpp leaves out, as it does the next
+    memory.compute += work_of(llama_get_model(context), options);
     return memory;
 }
 

@@ -19,11 +19,11 @@ std::string with_capabilities(const std::string& description, const Preparer& pr
 
 Model::Model(Backend& backend, Opened opened)
     : backend_(backend), opened_(std::move(opened)),
-      preparer_(opened_.weights.get(), opened_.options, opened_.projector.get()),
-      sequences_(opened_.options.parallel), batch_tokens_(opened_.options.batch),
-      batch_positions_(opened_.options.batch), batch_ones_(opened_.options.batch, 1),
-      sequence_ids_(opened_.options.parallel), batch_sequences_(opened_.options.batch),
-      batch_outputs_(opened_.options.batch) {
+      preparer_(opened_.weights.get(), opened_.options, opened_.projector.get()), sequences_(opened_.places),
+      batch_tokens_(opened_.options.batch), batch_positions_(opened_.options.batch),
+      batch_ones_(opened_.options.batch, 1), sequence_ids_(opened_.options.parallel),
+      batch_sequences_(opened_.options.batch), batch_outputs_(opened_.options.batch) {
+    sequences_.reserve(opened_.options.parallel); // so that resize() cannot fail there
     for (std::size_t i = 0; i < sequence_ids_.size(); ++i) {
         sequence_ids_[i] = static_cast<llama_seq_id>(i);
     }

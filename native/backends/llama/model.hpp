@@ -66,7 +66,7 @@ public:
     // Writes what is remembered of a stream, and takes it back. Both return how many tokens that is.
     std::uint32_t save(Stream& stream, sotto_write_fn write, void* context);
     std::uint32_t restore(std::string_view state);
-    // Has so many sequences from now on, 0 to as many as it was opened with. All streams are parked, and what
+    // Has so many sequences from now on, 0 to as many as its options have. All streams are parked, and what
     // was remembered is forgotten. Where it throws after that, it has none.
     void resize(std::uint32_t places);
     sotto_status step(const sotto_step& step);

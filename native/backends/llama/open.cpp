@@ -146,7 +146,7 @@ void open_draft(
     auto options = opened.options;
     options.batch = std::max(Draft::kAtOnce, options.parallel);
     choose_form(weights.get(), options);
-    opened.lasting.weights += bytes_of_weights(weights.get());
+    opened.lasting.weights += bytes_of_weights(weights.get()) + facts.vocabulary;
     opened.draft = std::make_unique<Draft>(std::move(weights), options);
 }
 
@@ -195,11 +195,11 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     check_speculation(model, opened.options);
     check_generates(model);
     choose_form(model, opened.options);
-    opened.lasting.weights = bytes_of_weights(model);
+    opened.lasting.weights = bytes_of_weights(model) + facts.vocabulary;
     if (!opened.options.draft.empty()) {
         for_draft([&] { open_draft(call, source, opened, purpose, progress); });
     }
-    make_places(call, opened, opened.options.parallel);
+    make_places(call, opened, opened.options.places);
     progress.check(kContextsShare);
     open_projector(call, source, opened, purpose, progress);
     opened.description = describe(model, facts);

@@ -145,15 +145,14 @@ void save_memory(Options& options, const Json& asked, const sotto_model_source& 
     const auto limit = [](std::uint32_t& value, std::uint32_t most, std::uint32_t least) {
         value = most == 0 ? value : std::min(value, std::max(most, least));
     };
-    const auto least_parallel = asked.contains("parallel") ? options.parallel : 1u;
-    limit(options.parallel, source.streams, least_parallel);
+    options.places = source.streams == 0 ? options.parallel : std::min(options.parallel, source.streams);
     limit(options.context, source.tokens, options.context_least);
     const bool own = (source.flags & SOTTO_SOURCE_OWN_MEMORY) != 0;
     options.mmap = options.mmap && (!own || asked.contains("mmap"));
     const bool any_kv = !asked.contains("kv_type") && options.flash_attention != Options::FlashAttention::Off;
     options.small_kv = any_kv && (source.flags & SOTTO_SOURCE_SMALL_KV) != 0;
     const auto give = [&](bool there, sotto_model_gives what) { options.gives |= there ? what : 0u; };
-    give(options.parallel > least_parallel, SOTTO_GIVES_STREAMS);
+    give(!asked.contains("parallel") && options.places > 1, SOTTO_GIVES_STREAMS);
     give(options.context > options.context_least, SOTTO_GIVES_TOKENS);
     give(any_kv, SOTTO_GIVES_KV);
 }

@@ -16,6 +16,8 @@ struct Options {
     std::uint32_t context_least = 512;
     // Streams that may be open at once, 1 to 64.
     std::uint32_t parallel = 4;
+    // Of these, places that there are to begin with. Not asked for.
+    std::uint32_t places = 4;
     // Tokens that one step works through at most, from `parallel` to 4096.
     std::uint32_t batch = 512;
     // Of these, tokens that are computed at once. Not asked for: what there is room for.

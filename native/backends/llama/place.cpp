@@ -132,14 +132,14 @@ void Model::resize(std::uint32_t places) {
     if (const auto most = opened_.options.parallel; places > most) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            "places is " + std::to_string(places) + ", and the model was opened with " + std::to_string(most)
+            "places is " + std::to_string(places) + ", and the model's options have " + std::to_string(most)
         );
     }
     sequences_.clear();
     pool_ = nullptr; // and new contexts know of no threads
     threads_ = 0;
     make_places(call, opened_, places);
-    sequences_.resize(places); // there was room for as many before
+    sequences_.resize(places);
     watch();
 }
 

@@ -122,7 +122,8 @@ Fit fit(
         }
         shape = ladder.result.last().shape;
     }
-    if (gives(SOTTO_GIVES_STREAMS) && ladder.result.last().info.streams > 1) {
+    const bool fewer = gives(SOTTO_GIVES_STREAMS) || (!all && gives(SOTTO_GIVES_PLACES));
+    if (fewer && ladder.result.last().info.streams > 1) {
         if (ladder.fewer_streams(shape)) {
             return std::move(ladder.result);
         }

@@ -231,6 +231,18 @@ std::uint64_t padded(std::uint64_t bytes, std::uint64_t alignment) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
+// Each token is a string in two lists and in a hash table, each merge a pair of strings in another.
+std::uint64_t bytes_of_vocabulary(const GgufValues& values) {
+    constexpr std::uint64_t kNode = 40; // of a hash table, beside what it holds: links, hash, heap
+    const auto count = [&](const char* key) {
+        const auto found = values.find(key);
+        return found == values.end() ? 0 : found->second.count;
+    };
+    constexpr auto kToken = 3 * sizeof(std::string) + 3 * sizeof(std::uint32_t) + kNode;
+    constexpr auto kMerge = 2 * sizeof(std::string) + sizeof(std::uint32_t) + kNode;
+    return count("tokenizer.ggml.tokens") * kToken + count("tokenizer.ggml.merges") * kMerge;
+}
+
 } // namespace
 
 GgufFacts check_gguf(Source& source, GgufKind kind) {
@@ -273,6 +285,7 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
     facts.architecture = values.find("general.architecture")->second.text;
     facts.trained_context =
         static_cast<std::uint32_t>(gguf_number(values, facts.architecture + ".context_length", 0));
+    facts.vocabulary = bytes_of_vocabulary(values);
     facts.data_aligned = data % kMapAlignment == 0 && alignment % kMapAlignment == 0;
     return facts;
 }

@@ -32,8 +32,9 @@ struct GgufTensor {
 struct GgufFacts {
     std::string architecture;
     std::uint32_t trained_context = 0;
-    std::uint64_t weights = 0; // bytes of all tensors
-    bool data_aligned = false; // enough for llama.cpp to map it
+    std::uint64_t weights = 0;    // bytes of all tensors
+    bool data_aligned = false;    // enough for llama.cpp to map it
+    std::uint64_t vocabulary = 0; // bytes that llama.cpp keeps it in, about: it has no figure of that
 };
 
 enum class GgufKind {

@@ -1,4 +1,4 @@
-"""Tables for the README of what the longer benches found beside peers, from their reports in results/."""
+"""Tables for the README of what the longer benches found, from their reports in results/."""
 
 from __future__ import annotations
 
@@ -83,8 +83,49 @@ def pacing_table(report: dict[str, Any]) -> str:
     return "\n".join(["| | |", "|---|---|", *(f"| {what} | {value} |" for what, value in lines.items())])
 
 
+def budget_table(report: dict[str, Any]) -> str:
+    """How a budget held, and what that cost."""
+    unpark, parked, plan = report["unpark"], report["parked"], report["plan"]
+    lowered = {row["model"]: row for row in report["lowering_ms"]["rows"]}
+    lines = {
+        f"{report['operations']:,} random operations on three models: blocks taken beyond the budget": str(
+            report["violations"]
+        ),
+        "speech that failed because the budget was lowered": str(report["failed_streams"]),
+        **{
+            f"lowered by half under eight live streams ({name}): until it holds, median and worst": (
+                f"{row['p50']:.0f} and {row['worst']:.0f} ms"
+            )
+            for name, row in lowered.items()
+        },
+        "what they say then is what they would have said": "yes" if report["same_text"] else "no",
+        f"{unpark['tokens']:,} tokens of a 110 M model that were parked: until the next word": (
+            f"{unpark['unpark_ms']:.0f} ms (worked through again: {unpark['prefill_ms']:.0f})"
+        ),
+        f"{parked['characters']:,} parked characters of 200 tokens, in {parked['memory_cap_mb']} MB of "
+        "memory and files": (
+            f"{parked['bytes_per_character'] / 1000:.0f} kB each; "
+            f"{parked['answered']} of {parked['asked']} asked at random answered, and remembered"
+        ),
+        f"`sotto plan` beside what the process takes, {len(plan['cases'])} cases: the worst": (
+            f"{plan['worst_mb']:.1f} MB off"
+        ),
+    }
+    return "\n".join(["| | |", "|---|---|", *(f"| {what} | {value} |" for what, value in lines.items())])
+
+
+def budget_text() -> str:
+    """The block in the budget's chapter."""
+    report = found("budget")
+    return f"""\
+By `tests/bench/budget.py`, on {report["setting"]["processor"]}:
+
+{budget_table(report)}
+"""
+
+
 def text() -> str:
-    """The whole block."""
+    """The whole block beside peers."""
     frames, many, pacing = found("frames"), found("many_npcs"), found("pacing")
     counted = [row["frames"] for row in frames["rows"] if row["model"] == "110m"]
     return f"""\
