@@ -64,6 +64,75 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_d3d12
+    {
+        public uint struct_size;
+        public uint reserved;
+        public void* device;
+        public void* queue;
+        public ulong luid;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_vulkan
+    {
+        public uint struct_size;
+        public uint queue_family;
+        public void* instance;
+        public void* physical_device;
+        public void* device;
+        public void* queue;
+        public uint queue_index;
+        public uint reserved;
+        public IntPtr get_instance_proc_addr;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_vulkan_needs
+    {
+        public uint struct_size;
+        public uint extension_count;
+        public byte** extensions;
+        public void* next;
+        public sotto_str why;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_cuda
+    {
+        public uint struct_size;
+        public uint reserved;
+        public void* context;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_desc
+    {
+        public uint struct_size;
+        public int least;
+        public sotto_gpu_d3d12* d3d12;
+        public sotto_gpu_vulkan* vulkan;
+        public sotto_gpu_cuda* cuda;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_info
+    {
+        public uint struct_size;
+        public int cig_d3d12;
+        public int cig_vulkan;
+        public uint capability;
+        public sotto_str name;
+        public sotto_str uuid;
+        public ulong luid;
+        public ulong vram;
+        public sotto_str driver;
+        public sotto_str cig_d3d12_why;
+        public sotto_str cig_vulkan_why;
+        public sotto_str why;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_engine_desc
     {
         public uint struct_size;
@@ -348,6 +417,9 @@ namespace Sotto.Interop
     public unsafe delegate void sotto_zone_end_fn(void* self);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void* sotto_vulkan_proc_fn(void* instance, byte* name);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_progress_fn(void* context, float progress);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -427,6 +499,11 @@ namespace Sotto.Interop
         public const int SOTTO_MEMORY_ADAPTER = 4;
         public const int SOTTO_MEMORY_IMAGE = 5;
         public const int SOTTO_MEMORY_STAGING = 6;
+        public const int SOTTO_GPU_RUNG_NONE = 0;
+        public const int SOTTO_GPU_RUNG_CPU = 1;
+        public const int SOTTO_GPU_RUNG_VULKAN = 2;
+        public const int SOTTO_GPU_RUNG_CUDA = 3;
+        public const int SOTTO_GPU_RUNG_CIG = 4;
         public const int SOTTO_MODE_BALANCE = 0;
         public const int SOTTO_MODE_PRIORITIZE_COMPUTE = 1;
         public const int SOTTO_MODE_PRIORITIZE_GRAPHICS = 2;
