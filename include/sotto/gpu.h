@@ -42,7 +42,7 @@ enum {
 };
 
 /**
- * A renderer on Direct3D 12. The engine holds a reference to both objects while it is attached.
+ * A renderer on Direct3D 12. All of it must live until the engine is detached from it.
  *
  * @since 0.1
  */
@@ -68,7 +68,7 @@ typedef struct sotto_gpu_vulkan {
     uint32_t queue_family;    /**< Of which `queue` is. */
     void*    instance;        /**< Required. Its VkInstance. */
     void*    physical_device; /**< Required. Its VkPhysicalDevice. */
-    void*    device;          /**< Required. Its VkDevice, made as sotto_gpu_vulkan_needs says. */
+    void*    device;          /**< Required. Its VkDevice, made as sotto_gpu_query_vulkan() says. */
     void*    queue;           /**< Required. The VkQueue that it draws with. */
     uint32_t queue_index;     /**< Which one of its family `queue` is. */
     uint32_t reserved;        /**< Must be 0. */
@@ -77,8 +77,7 @@ typedef struct sotto_gpu_vulkan {
 } sotto_gpu_vulkan;
 
 /**
- * What a host adds to its VkDeviceCreateInfo, so that its device can be shared. All of it is the
- * library's, for ever.
+ * What a host adds to its VkDeviceCreateInfo, so that its device can be shared.
  *
  * @since 0.1
  */
@@ -134,6 +133,37 @@ typedef struct sotto_gpu_info {
     sotto_str cig_vulkan_why; /**< Why not, where it can't. Else empty. */
     sotto_str why;            /**< Why there is no card of that index. Else empty. */
 } sotto_gpu_info;
+
+/**
+ * Describes a graphics card, and whether a renderer could share it. Waits for the driver, which may take
+ * longer than a frame the first time.
+ *
+ * @param index  Which card, from 0, in the CUDA driver's order.
+ * @param info   Out: the card; with SOTTO_EMPTY all zero, but for `why`.
+ * @return SOTTO_OK, SOTTO_EMPTY (there is no such card, or no driver), SOTTO_ERROR_ARGUMENT or
+ *         SOTTO_ERROR_MEMORY.
+ *
+ * @owner  Texts: the calling thread, until its next call of this function.
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_gpu_query(uint32_t index, sotto_gpu_info* info);
+
+/**
+ * Says what a renderer must enable when it makes its VkDevice, so that the card can be shared. Never
+ * waits for a device.
+ *
+ * @param vulkan  Of it, `instance`, `physical_device` and `get_instance_proc_addr` are looked at.
+ * @param needs   Out: what to add. Nothing, and `why`, where there is no need to.
+ * @return SOTTO_OK, SOTTO_EMPTY (it can't be shared), SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_UNSUPPORTED
+ *         (there is no Vulkan) or SOTTO_ERROR_MEMORY.
+ *
+ * @owner  `why`: the calling thread, until its next call of this function. The rest: the library.
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL
+sotto_gpu_query_vulkan(const sotto_gpu_vulkan* vulkan, sotto_gpu_vulkan_needs* needs);
 
 #ifdef __cplusplus
 }

@@ -152,6 +152,7 @@ namespace Sotto.Interop
         public sotto_str record;
         public sotto_str park_dir;
         public ulong park_memory;
+        public sotto_gpu_desc* gpu;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -374,7 +375,7 @@ namespace Sotto.Interop
     public unsafe struct sotto_backend
     {
         public uint struct_size;
-        public uint reserved;
+        public uint uses;
         public sotto_str name;
         public sotto_str description;
         public void* self;
@@ -555,6 +556,7 @@ namespace Sotto.Interop
         public const int SOTTO_FINISH_LENGTH = 2;
         public const int SOTTO_THREAD_NORMAL = 0;
         public const int SOTTO_THREAD_IDLE = 1;
+        public const uint SOTTO_BACKEND_CUDA = 1;
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern sotto_str sotto_version();
@@ -564,6 +566,12 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_log_set_level(int level);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_gpu_query(uint index, sotto_gpu_info* info);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_gpu_query_vulkan(sotto_gpu_vulkan* vulkan, sotto_gpu_vulkan_needs* needs);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_create(sotto_engine_desc* desc, sotto_engine** engine);
@@ -579,6 +587,12 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_set_target_tps(sotto_engine* engine, float tps);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_attach_gpu(sotto_engine* engine, sotto_gpu_desc* gpu, int* rung);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_detach_gpu(sotto_engine* engine);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_describe(sotto_engine* engine, sotto_str* json);
