@@ -22,9 +22,10 @@ LAYERS = {  # what of ours a native layer may include, beside itself
     "backends": set(),
 }
 ALL = {"base.h", "host.h", "engine.h", "request.h", "model.h", "frame.h", "trace.h", "stats.h", "budget.h"}
-ALL |= {"module.h", "module_model.h", "sotto.h"}
+ALL |= {"gpu.h", "module.h", "module_model.h", "sotto.h"}
 PUBLIC = {  # what of include/sotto; where nothing is said, base.h
     "base": {"base.h", "host.h"},
+    "gpu": {"base.h", "gpu.h"},
     "module": {"base.h", "host.h", "module.h", "module_model.h"},
     "core": ALL - {"module.h", "module_model.h", "sotto.h"},
     "api": ALL,

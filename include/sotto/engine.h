@@ -19,6 +19,7 @@
 
 #include "base.h"
 #include "host.h"
+#include "gpu.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,11 +81,13 @@ typedef struct sotto_engine_desc {
      * Empty: the system's folder for temporary files.
      */
     sotto_str park_dir;
-    uint64_t  park_memory; /**< Bytes of it that may be in memory, within the budget. 0: 64 MiB. */
+    uint64_t  park_memory;     /**< Bytes of it that may be in memory, within the budget. 0: 64 MiB. */
+    const sotto_gpu_desc* gpu; /**< As for sotto_engine_attach_gpu(). NULL: nothing is shared yet. */
 } sotto_engine_desc;
 
 /**
- * Creates an engine. Loads no module and no model yet, so it takes well under a frame.
+ * Creates an engine. Loads no model yet, and no module unless `desc->gpu` is there, so it takes well
+ * under a frame; to share a card takes longer.
  *
  * @param desc    What is asked of it, copied. NULL: every default.
  * @param engine  Out: the new engine, or NULL on failure.
@@ -150,8 +153,51 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_vram_budget(sotto_engine* eng
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_target_tps(sotto_engine* engine, float tps);
 
 /**
+ * Shares a card with a renderer, from now on. Waits for the driver, and for the modules where none was
+ * opened yet: many frames, so do it while nothing moves.
+ *
+ * A context is made only where a backend is there that computes with CUDA; else the rung is
+ * SOTTO_GPU_RUNG_CPU, which is no failure. A backend of the host's has to be added before. Models of such
+ * a backend that are loaded already move to the card when they are next idle.
+ *
+ * @param engine  The engine. It has no card yet, or was detached from it.
+ * @param gpu     What is shared, copied. What it points at must live until the engine is detached.
+ * @param rung    Out: how closely it is shared, SOTTO_GPU_RUNG_NONE on failure. NULL: nobody asks.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_STATE (a card is shared already),
+ *         SOTTO_ERROR_UNSUPPORTED (not as closely as `least`) or SOTTO_ERROR_MEMORY.
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL
+sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_rung* rung);
+
+/**
+ * Ends the sharing of a card: before its queue or device goes, or when the device was lost. Waits for the
+ * step under way there, and until all that is on the card is given back.
+ *
+ * Characters stay: sessions remember what was said, and models that were on the card fall asleep, and come
+ * back, on the processor or on the next card, when they are asked for. Answers under way on the card end
+ * with SOTTO_ERROR_CANCELLED, and can be asked for again. Where two engines share one queue, both must be
+ * detached before that goes.
+ *
+ * @param engine  The engine.
+ * @return SOTTO_OK, SOTTO_EMPTY (it shares none) or SOTTO_ERROR_ARGUMENT.
+ *
+ * @thread Any, except inside a hook.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_detach_gpu(sotto_engine* engine);
+
+/**
  * Describes an engine: versions, device, processor tier, modules and why any was passed over.
  * Opens the modules if no model did so yet, and waits for that.
+ *
+ * Where a card is shared, `gpu` is an object (else null) with `rung` ("cig", "cuda", "vulkan", "cpu"),
+ * `with` ("d3d12", "vulkan", "cuda"), `card` (its `name`, `uuid`, `luid`, `vram`, `capability`, or null),
+ * `driver` (the CUDA that it speaks, or null), `shared_memory` (bytes that a kernel may have; 0: no limit of
+ * CiG's), `priority` (of streams, or null), `not_taken`, a list of the rungs above with `rung` and `why`,
+ * and `backends`, the names of those that compute there. Empty: all models run on the processor.
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.

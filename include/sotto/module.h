@@ -198,6 +198,18 @@ typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
     void* self, void* model, const sotto_step* step, sotto_str* why
 );
 
+/** What a backend computes with, beside the processor; any of them together. */
+typedef uint32_t sotto_backend_uses;
+enum {
+    /**
+     * CUDA, through the driver's current context. While a card is shared (sotto_engine_attach_gpu()),
+     * that is current whenever a function below is called for a model that was opened in it, and the
+     * source's device is "cuda"; else that is "cpu", and the backend leaves CUDA alone. It makes no
+     * context of its own, and leaves the one it found.
+     */
+    SOTTO_BACKEND_CUDA = 1
+};
+
 /**
  * A backend: functions, and the pointer they all get back.
  *
@@ -207,7 +219,7 @@ typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
  */
 typedef struct sotto_backend {
     uint32_t                 struct_size;   /**< sizeof(sotto_backend). */
-    uint32_t                 reserved;      /**< Must be 0. */
+    sotto_backend_uses       uses;          /**< What it computes with. 0: the processor alone. */
     sotto_str                name;          /**< "llama", ... Lives as long as the backend. */
     sotto_str                description;   /**< JSON object for people: version, tier, ... Or empty. */
     void*                    self;          /**< First argument of every function below. */

@@ -10,6 +10,7 @@
 
 #include "base.h"
 #include "host.h"
+#include "gpu.h"
 #include "engine.h"
 #include "request.h"
 #include "model.h"

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "api/boundary.hpp"
+#include "api/gpu.hpp"
 #include "api/handle.hpp"
 #include "base/path.hpp"
 
@@ -159,6 +160,9 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
         options.max_requests = checked_most(asked.max_requests);
         options.record = utf8(asked.record, "desc->record");
         options.park_dir = checked_folder(utf8(asked.park_dir, "desc->park_dir"), "desc->park_dir");
+        if (asked.gpu != nullptr) {
+            options.renderer = read_gpu(read(asked.gpu, "desc->gpu"));
+        }
         options.park_memory = asked.park_memory != 0 ? asked.park_memory : options.park_memory;
         out = open_handle(std::make_unique<sotto::Engine>(std::move(options)));
         return SOTTO_OK;

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEADERS = [
     "base.h",
     "host.h",
+    "gpu.h",
     "engine.h",
     "request.h",
     "model.h",

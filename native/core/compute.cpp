@@ -245,8 +245,10 @@ void Compute::recall(const Job& job) noexcept {
 }
 
 void Compute::run(Job& job) noexcept {
+    const gpu::CudaScope scope(job.entry != nullptr ? job.entry->on_card.get() : nullptr);
     const auto body = [&] {
         close(job);
+        scope.check();
         if (job.spills) {
             parking_.spill();
         }

@@ -38,7 +38,7 @@ Control::Control(const World& world)
     : world_(world), teller_(world.table, world.queue, world.meter, world.clock),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
       compute_(world.hooks, world.clock, world.frames, world.parking, signal_),
-      loader_(world.hooks, world.settings, world.device, world.modules, world.ledger, signal_),
+      loader_(world.hooks, world.settings, world.device, world.modules, world.card, world.ledger, signal_),
       thread_([this] { run(); }) {}
 
 Control::~Control() {
@@ -80,6 +80,7 @@ bool Control::work() {
     take_paces();
     free_idle_leavers();
     sweep();
+    worked = take_off_card() || put_on_card() || worked;
     stuck_ = false;
     attempt(
         [&] {

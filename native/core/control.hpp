@@ -10,6 +10,7 @@
 #include "base/mpsc_queue.hpp"
 #include "core/budget/ledger.hpp"
 #include "core/budget/parking.hpp"
+#include "core/card.hpp"
 #include "core/compute.hpp"
 #include "core/event_queue.hpp"
 #include "core/frame.hpp"
@@ -37,6 +38,7 @@ public:
         const Frames& frames;
         Clock& clock;
         Modules& modules;
+        Card& card;
         RequestTable& table;
         EventQueue& queue;
         Registry& registry;
@@ -55,6 +57,10 @@ public:
     void post(Note& note) noexcept;
     // Says that something it looks at has changed.
     void wake() noexcept { signal_.notify(); }
+    // Takes every model off the card, and waits for that. No other thread may be in here.
+    void leave_card() noexcept;
+    // Says that there is a card for models that could use one.
+    void come_to_card() noexcept;
     // Says that a request was given another pace.
     void retune() noexcept { retuned_ = true; }
 
@@ -105,6 +111,10 @@ private:
     bool is_settling() const noexcept;
     std::uint64_t idle_bytes(const ModelEntry* but) const noexcept;
     ModelEntry* idle_longest(const ModelEntry* but) const noexcept;
+
+    bool take_off_card() noexcept;
+    bool put_on_card() noexcept;
+    bool doze(ModelEntry& entry) noexcept;
 
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;
@@ -159,6 +169,9 @@ private:
     std::int64_t shown_ = 0;      // when figures were shown last
     bool changed_ = false;        // since then
     std::atomic<bool> retuned_{false};
+    std::atomic<bool> leaves_card_{false};
+    std::atomic<bool> comes_to_card_{false};
+    Signal left_card_;
 
     std::unique_ptr<Job> job_;  // under way, or null
     std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams

@@ -219,10 +219,7 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
         if (has_places(*idle) && idle->model->can_resize() && idle->claims.kv.bytes() > 0) {
             return resize(*idle, 0);
         }
-        idle->state = ModelEntry::State::dozing;
-        world_.registry.publish();
-        hand_to_loader(*idle);
-        return true;
+        return doze(*idle);
     }
     return whom == nullptr && squeeze(bytes);
 }

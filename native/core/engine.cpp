@@ -86,26 +86,48 @@ Engine::Engine(EngineOptions options)
     : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
       trace_(options.trace), recorder_(hooks_.log), ledger_(told_of(hooks_, device_)),
       parking_(ledger_, std::move(options.park_dir), options.park_memory, hooks_.log),
-      modules_(std::move(options.module_dir), hooks_.log), control_(
-                                                               {hooks_,
-                                                                with(settings_, options),
-                                                                device_,
-                                                                frames_,
-                                                                *clock_,
-                                                                modules_,
-                                                                table_,
-                                                                queue_,
-                                                                registry_,
-                                                                trace_,
-                                                                meter_,
-                                                                begun(recorder_, options),
-                                                                ledger_,
-                                                                parking_}
-                                                           ) {
+      modules_(std::move(options.module_dir), hooks_.log),
+      card_(modules_, std::move(options.cuda_driver), hooks_.log), control_(
+                                                                       {hooks_,
+                                                                        with(settings_, options),
+                                                                        device_,
+                                                                        frames_,
+                                                                        *clock_,
+                                                                        modules_,
+                                                                        card_,
+                                                                        table_,
+                                                                        queue_,
+                                                                        registry_,
+                                                                        trace_,
+                                                                        meter_,
+                                                                        begun(recorder_, options),
+                                                                        ledger_,
+                                                                        parking_}
+                                                                   ) {
     set_vram_budget(options.vram_budget);
     if (options.max_requests != 0) {
         table_.set_most(options.max_requests);
     }
+    if (options.renderer) {
+        attach_gpu(*options.renderer);
+    }
+}
+
+sotto_gpu_rung Engine::attach_gpu(const gpu::Renderer& renderer) {
+    const std::lock_guard lock(changing_card_);
+    const auto rung = card_.attach(renderer);
+    control_.come_to_card();
+    return rung;
+}
+
+sotto_status Engine::detach_gpu() {
+    const std::lock_guard lock(changing_card_);
+    if (!card_.begin_to_leave()) {
+        return SOTTO_EMPTY;
+    }
+    control_.leave_card();
+    card_.leave();
+    return SOTTO_OK;
 }
 
 sotto_request Engine::submit(Asked asked) {
@@ -292,8 +314,14 @@ std::string Engine::describe() {
     auto known = Ordered::array();
     for (const Backend* backend : backends) {
         auto details = Ordered::parse(backend->description(), nullptr, false);
+        auto uses = Ordered::array();
+        if (backend->uses(SOTTO_BACKEND_CUDA)) {
+            uses.push_back("cuda");
+        }
         known.push_back(
-            {{"name", backend->name()}, {"details", details.is_object() ? details : Ordered::object()}}
+            {{"name", backend->name()},
+             {"uses", uses},
+             {"details", details.is_object() ? details : Ordered::object()}}
         );
     }
     auto passed = Ordered::array();
@@ -304,6 +332,7 @@ std::string Engine::describe() {
     const Ordered all = {
         {"version", SOTTO_VERSION},
         {"device", device_},
+        {"gpu", card_.describe()},
         {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},
         {"mode", name_of(settings_.mode)},
         {"target_tps", settings_.target_tps.load()},

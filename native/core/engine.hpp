@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "core/budget/ledger.hpp"
 #include "core/budget/parking.hpp"
+#include "core/card.hpp"
 #include "core/control.hpp"
 #include "core/event_queue.hpp"
 #include "core/frame.hpp"
@@ -45,6 +47,9 @@ public:
     // Its figures. Never waits.
     sotto_stats stats() noexcept;
     void add_backend(const sotto_backend& table) { modules_.add(table); }
+    // As sotto_engine_attach_gpu() and sotto_engine_detach_gpu(), which may wait for each other.
+    sotto_gpu_rung attach_gpu(const gpu::Renderer& renderer);
+    sotto_status detach_gpu();
     Frames& frames() noexcept { return frames_; }
     Trace& trace() noexcept { return trace_; }
     const Clock& clock() const noexcept { return *clock_; }
@@ -75,6 +80,8 @@ private:
     Ledger ledger_;
     Parking parking_;
     Modules modules_;
+    Card card_;
+    std::mutex changing_card_; // held while a card is attached or detached
     std::atomic<bool> closed_{false};
     Control control_;
 };

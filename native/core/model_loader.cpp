@@ -38,11 +38,12 @@ ModelLoader::ModelLoader(
     const Settings& settings,
     std::string device,
     Modules& modules,
+    Card& card,
     Ledger& ledger,
     Signal& told
 )
-    : hooks_(hooks), device_(std::move(device)), settings_(settings), modules_(modules), ledger_(ledger),
-      told_(told), thread_([this] { work(); }) {}
+    : hooks_(hooks), device_(std::move(device)), settings_(settings), modules_(modules), card_(card),
+      ledger_(ledger), told_(told), thread_([this] { work(); }) {}
 
 ModelLoader::~ModelLoader() {
     stopping_ = true;
@@ -103,8 +104,7 @@ void ModelLoader::run(ModelEntry& entry) noexcept {
     note->fit = {};
     const auto body = [&] {
         if (entry.model != nullptr) {
-            entry.model.reset();
-            entry.claims = {};
+            free(entry);
             note->kind = LoaderNote::Kind::freed;
         } else {
             const Zone zone(hooks_, "sotto load model");
@@ -119,6 +119,15 @@ void ModelLoader::run(ModelEntry& entry) noexcept {
     tell(std::move(note));
 }
 
+void ModelLoader::free(ModelEntry& entry) noexcept {
+    {
+        const gpu::CudaScope scope(entry.on_card.get()); // where that fails, it goes all the same
+        entry.model.reset();
+    }
+    entry.on_card.reset();
+    entry.claims = {};
+}
+
 sotto_model_source
 ModelLoader::source_of(const ModelEntry& entry, const std::string& path, Watch& watch) const {
     return {
@@ -126,7 +135,7 @@ ModelLoader::source_of(const ModelEntry& entry, const std::string& path, Watch& 
         .flags = entry.shape.flags,
         .path = str(path),
         .options = str(entry.asked.options),
-        .device = str(device_),
+        .device = watch.on_card ? sotto_str{"cuda", 4} : str(device_),
         .files = hooks_.files ? &*hooks_.files : nullptr,
         .progress = on_progress,
         .context = &watch,
@@ -142,7 +151,10 @@ void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
     }
     const Backend& backend = modules_.find(asked.backend);
     const auto path = path_of(asked);
-    Watch watch{this, &entry};
+    const auto context = backend.uses(SOTTO_BACKEND_CUDA) ? card_.context() : nullptr;
+    const gpu::CudaScope scope(context.get());
+    scope.check();
+    Watch watch{this, &entry, context != nullptr};
     const bool plans = asked.what == Asked::What::plan;
     if (plans || ledger_.ceiling() != 0) {
         entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY; // mapped files would be in nobody's account
@@ -167,6 +179,7 @@ void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
     }
     auto model = std::make_unique<Model>(backend, source_of(entry, path, watch));
     claim(entry, model->info());
+    entry.on_card = context;
     note.model = std::move(model);
     note.kind = LoaderNote::Kind::loaded;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "core/card.hpp"
 #include "core/registry.hpp"
 #include "core/settings.hpp"
 #include "module/modules.hpp"
@@ -22,6 +23,7 @@ public:
         const Settings& settings,
         std::string device,
         Modules& modules,
+        Card& card,
         Ledger& ledger,
         Signal& told
     );
@@ -41,6 +43,7 @@ private:
     struct Watch {
         ModelLoader* loader;
         ModelEntry* entry;
+        bool on_card;
         float told = -1;
     };
 
@@ -50,6 +53,7 @@ private:
     void run_aside(ModelEntry& entry) noexcept;
     void run(ModelEntry& entry) noexcept;
     void open(ModelEntry& entry, LoaderNote& note);
+    void free(ModelEntry& entry) noexcept;
     // What there is room for. `room`: bytes.
     Fit find_fit(
         const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
@@ -63,6 +67,7 @@ private:
     const std::string device_;
     const Settings& settings_;
     Modules& modules_;
+    Card& card_;
     Ledger& ledger_;
     Signal& told_;
     MpscQueue<ModelEntry> tasks_; // see take_on()

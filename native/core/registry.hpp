@@ -15,6 +15,7 @@
 #include "core/budget/parking.hpp"
 #include "core/request_table.hpp"
 #include "core/schedule/scheduled.hpp"
+#include "gpu/cuda_context.hpp"
 #include "module/backend.hpp"
 
 namespace sotto {
@@ -73,9 +74,10 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::unique_ptr<LoaderNote> verdict = std::make_unique<LoaderNote>();
 
     // The loader's, while it has it:
-    Shape shape;                    // that it is to have, or has
-    Smaller smaller = Smaller::all; // what of that may change
-    Claims claims;                  // of the ledger
+    Shape shape;                                     // that it is to have, or has
+    Smaller smaller = Smaller::all;                  // what of that may change
+    Claims claims;                                   // of the ledger
+    std::shared_ptr<const gpu::CudaContext> on_card; // that the model lives in; null: in none
 
     std::string backend;            // once it was loaded: the name
     std::string description;        // likewise, JSON of the backend's

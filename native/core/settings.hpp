@@ -10,6 +10,7 @@
 #include <sotto/engine.h>
 
 #include "base/log.hpp"
+#include "gpu/sharing.hpp"
 #include "platform/clock.hpp"
 
 namespace sotto {
@@ -51,6 +52,8 @@ struct EngineOptions {
     std::string record;             // where decisions are written down; empty: nowhere
     std::filesystem::path park_dir; // for what is parked; empty: the system's temporary folder
     std::uint64_t park_memory = std::uint64_t{64} << 20; // bytes of it that may be in memory
+    std::optional<gpu::Renderer> renderer;               // to share a card with
+    std::filesystem::path cuda_driver;                   // its file; empty: the system's
     Hooks hooks;
     Clock* clock = &system_clock();
 };

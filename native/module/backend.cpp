@@ -69,6 +69,12 @@ Backend::Backend(const sotto_backend& table)
         }
     };
     require(!name_.empty(), "name");
+    if (constexpr sotto_backend_uses kKnown = SOTTO_BACKEND_CUDA; (table.uses & ~kKnown) != 0) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "backend->uses is " + std::to_string(table.uses) + "; it may hold " + std::to_string(kKnown)
+        );
+    }
     require(table.open != nullptr, "open");
     require(table.close != nullptr, "close");
     require(table.stream_open != nullptr, "stream_open");

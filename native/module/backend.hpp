@@ -18,12 +18,14 @@ std::string reason_of(sotto_str why);
 // A table of functions, checked. Lives as long as the process or, of a host's backend, its engine.
 class Backend {
 public:
-    // Throws Error(SOTTO_ERROR_ARGUMENT) where the table lacks what it must have.
+    // Throws Error(SOTTO_ERROR_ARGUMENT) where the table lacks what it must have, and
+    // Error(SOTTO_ERROR_UNSUPPORTED) where it uses what is not known here.
     explicit Backend(const sotto_backend& table);
 
     const std::string& name() const noexcept { return name_; }
     const std::string& description() const noexcept { return description_; }
     const sotto_backend& table() const noexcept { return table_; }
+    bool uses(sotto_backend_uses what) const noexcept { return (table_.uses & what) != 0; }
 
 private:
     sotto_backend table_;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import gpu
 from ._lib import VERSION as __version__
 from .backend import Backend
 from .engine import Engine
@@ -41,6 +42,7 @@ __all__ = [
     "TokenStream",
     "__version__",
     "aio",
+    "gpu",
     "replay",
     "set_log_level",
     "write_trace",

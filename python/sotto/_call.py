@@ -39,6 +39,8 @@ def struct(name: str, **fields: Any) -> Any:
             view = utf8(field, value)
             _keep.setdefault(made, []).append(view)
             value = view[0]
+        elif isinstance(value, ffi.CData) and ffi.typeof(value).kind == "pointer":
+            _keep.setdefault(made, []).append(value)
         setattr(made, field, value)
     return made
 
@@ -48,6 +50,16 @@ def structs(name: str, count: int) -> Any:
     made = ffi.new(f"{name}[]", count)
     made[0].struct_size = ffi.sizeof(name)
     return made
+
+
+def pointer(address: int) -> Any:
+    """A `void *` that another library knows as a number."""
+    return ffi.cast("void *", address)
+
+
+def function_pointer(type_: str, address: int) -> Any:
+    """The same of a function; 0 is NULL."""
+    return ffi.cast(type_, address)
 
 
 def utf8(name: str, value: str | bytes) -> Any:

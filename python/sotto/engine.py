@@ -26,6 +26,7 @@ from ._values import choice, number, string, whole
 from .backend import BackendNames
 from .errors import InferenceError, ModelLoadError
 from .event import Event, read_event
+from .gpu import SharesGpu
 from .memory import Memory, Plan, read_memory, read_plan
 from .mode import MODES
 from .session import Said, Session, open_body, sizes_of
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]  # hears what is going on, and how far it got, from 0 to 1
 
 
-class Engine:
+class Engine(SharesGpu):
     """Runs models inside this process, beside a game. Use it as a context manager, or `close()` it.
 
     Any thread may call anything. Calls that wait let other threads run. Those that ask for an answer take

@@ -235,6 +235,36 @@ void frames(sotto_engine* engine) {
     expect(sotto_engine_frame_end(engine, nullptr) == SOTTO_OK, "its end without a description");
 }
 
+sotto_status attach_and_detach(sotto_engine* engine, const sotto_gpu_desc* gpu) {
+    sotto_gpu_rung rung = -1;
+    const sotto_status status = sotto_engine_attach_gpu(engine, gpu, &rung);
+    expect((rung != SOTTO_GPU_RUNG_NONE) == (status == SOTTO_OK), "a rung exactly if it says so");
+    expect(sotto_engine_detach_gpu(engine) == (status == SOTTO_OK ? SOTTO_OK : SOTTO_EMPTY), "detach");
+    return status;
+}
+
+void cards(sotto_engine* engine) {
+    auto d3d12 = SOTTO_INIT(sotto_gpu_d3d12);
+    d3d12.device = d3d12.queue = &g_called;
+    d3d12.luid = 7;
+    auto gpu = SOTTO_INIT(sotto_gpu_desc);
+    gpu.d3d12 = &d3d12;
+    const std::size_t d3d12_end = offsetof(sotto_gpu_desc, vulkan);
+    every_size("sotto_gpu_desc", gpu, sizes_of_sotto_gpu_desc, d3d12_end, [&](const auto* desc) {
+        return attach_and_detach(engine, desc);
+    });
+    const std::size_t luid_end = sizeof d3d12; // without it the device is asked, which is none here
+    every_size("sotto_gpu_d3d12", d3d12, sizes_of_sotto_gpu_d3d12, luid_end, [&](const auto* renderer) {
+        gpu.d3d12 = renderer;
+        return attach_and_detach(engine, &gpu);
+    });
+    for (const std::uint32_t room : sizes_of_sotto_gpu_info) {
+        const Cut<sotto_gpu_info> info(SOTTO_INIT(sotto_gpu_info), room);
+        expect(sotto_gpu_query(99, info.get()) == SOTTO_EMPTY, "a card that isn't there");
+        expect(info.get()->struct_size == room, "struct_size stays");
+    }
+}
+
 void backends(sotto_engine* engine) {
     auto backend = SOTTO_INIT(sotto_backend);
     backend.name = str("mine");
@@ -327,6 +357,7 @@ int main() {
     requests(engine);
     models(engine);
     frames(engine);
+    cards(engine);
     events(engine);
     backends(engine);
     sotto_engine_destroy(engine);

@@ -29,6 +29,7 @@ static partial class Program
         Run("a recording", () => Recording(scripted));
         Run("sessions", () => Sessions(scripted));
         Run("the budget", () => Budget(scripted));
+        Run("a card", () => Gpu(scripted));
         Run("disposal", () => Disposal(scripted));
         Run("hooks", Hooks);
         if (Directory.GetFiles(args[1], "sotto_llama*").Length > 0)

@@ -79,6 +79,9 @@ TEST_CASE("a pointer that is needed and NULL is named") {
     check_fails(sotto_engine_describe(engine, nullptr), bad, "json is NULL");
     check_fails(sotto_engine_add_backend(engine, nullptr), bad, "backend is NULL");
     check_fails(sotto_engine_read_trace(engine, nullptr, 1, nullptr), bad, "count is NULL");
+    check_fails(sotto_engine_attach_gpu(engine, nullptr, nullptr), bad, "gpu is NULL");
+    check_fails(sotto_gpu_query(0, nullptr), bad, "info is NULL");
+    check_fails(sotto_gpu_query_vulkan(nullptr, nullptr), bad, "needs is NULL");
     CHECK(sotto_engine_frame_begin(engine, nullptr) == SOTTO_OK);
     CHECK(sotto_engine_frame_end(engine, nullptr) == SOTTO_OK);
 }
@@ -142,11 +145,11 @@ TEST_CASE("what is reserved must be zero") {
         sotto_engine_frame_end(game.engine(), &end), SOTTO_ERROR_UNSUPPORTED, "frame->reserved is not 0"
     );
     auto backend = scripted();
-    backend.reserved = 1;
+    backend.uses = 6;
     check_fails(
         sotto_engine_add_backend(game.engine(), &backend),
         SOTTO_ERROR_UNSUPPORTED,
-        "backend->reserved is not 0"
+        "backend->uses is 6; it may hold 1"
     );
 }
 

@@ -70,6 +70,16 @@ std::vector<std::function<sotto_status(sotto_engine*)>> every_call() {
             sotto_str json{};
             return sotto_engine_describe(e, &json);
         },
+        [](sotto_engine* e) { // with no backend that computes with CUDA, nothing is asked of a driver
+            auto d3d12 = SOTTO_INIT(sotto_gpu_d3d12);
+            d3d12.device = d3d12.queue = &d3d12;
+            d3d12.luid = 1;
+            auto gpu = SOTTO_INIT(sotto_gpu_desc);
+            gpu.d3d12 = &d3d12;
+            const auto status = sotto_engine_attach_gpu(e, &gpu, nullptr);
+            return status == SOTTO_ERROR_STATE ? SOTTO_OK : status; // another thread was first
+        },
+        [](sotto_engine* e) { return sotto_engine_detach_gpu(e); },
         [](sotto_engine* e) {
             sotto_str json{};
             return sotto_engine_list_models(e, &json);

@@ -370,6 +370,9 @@ extern "C" SOTTO_API sotto_status SOTTO_CALL
 sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->name = {kName.data(), kName.size()};
     backend->description = {kDescription.data(), kDescription.size()};
+#ifdef SOTTO_SCRIPTED_ON_CARD
+    backend->uses = SOTTO_BACKEND_CUDA; // as far as an engine can see
+#endif
     backend->open = open_model;
     backend->measure = measure_model;
     backend->close = close_model;

@@ -12,7 +12,7 @@ namespace Sotto
     /// on the thread that calls it. Any method may be called from any thread, also after
     /// <see cref="Dispose"/>: then it throws a <see cref="SottoException"/> and harms nothing.
     /// </remarks>
-    public sealed unsafe class SottoEngine : IDisposable
+    public sealed unsafe partial class SottoEngine : IDisposable
     {
         sotto_engine* _engine;
 

@@ -10,6 +10,7 @@ from typing import Any
 from .. import __version__
 from .._lib import library_folder
 from ..engine import Engine
+from ..gpu import gpus, why_none
 from ..memory import Memory
 from . import machine, screen
 from .text import size
@@ -18,14 +19,17 @@ from .text import size
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `sotto doctor` understands."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--gpu", action="store_true", help="ask the drivers too: cards, and what they can share"
+    )
 
 
-def examine() -> dict[str, Any]:
+def examine(*, gpu: bool = False) -> dict[str, Any]:
     """Everything the doctor knows."""
     with Engine() as engine:
         found, memory = engine.describe(), engine.memory()
     house = library_folder() / "house.gguf"
-    return {
+    report = {
         "sotto_version": __version__,
         "library": str(library_folder()),
         "python": platform.python_version(),
@@ -37,6 +41,11 @@ def examine() -> dict[str, Any]:
         "modules_passed_over": found["modules_passed_over"],
         "house_model": {"path": str(house), "bytes": house.stat().st_size if house.exists() else None},
     }
+    if gpu:
+        cards = gpus()
+        report["gpus"] = [card._asdict() for card in cards]
+        report["gpus_why"] = "" if cards else why_none()
+    return report
 
 
 def _memory(told: Memory) -> dict[str, int]:
@@ -52,7 +61,7 @@ def _memory(told: Memory) -> dict[str, int]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints what was found. Returns 1 if nothing here could run a model."""
-    report = examine()
+    report = examine(gpu=arguments.gpu)
     if arguments.json:
         print(json.dumps(report, indent=2))
     else:
@@ -88,6 +97,24 @@ def show(report: dict[str, Any]) -> None:
         table.add_row("passed over", f"{module['path']}: {module['why']}")
     if not report["backends"]:
         table.add_row("backend", "[red]none: no model can run. Is the package whole? Reinstall it.[/red]")
+    for card in report.get("gpus", []):
+        _show_card(table, card)
+    if report.get("gpus_why"):
+        table.add_row("gpu", f"none that CUDA knows: {report['gpus_why']}")
+    on_cuda = [backend["name"] for backend in report["backends"] if "cuda" in backend["uses"]]
+    if report.get("gpus") and not on_cuda:
+        table.add_row("", "no backend of this build computes there: models run on the processor")
     house = report["house_model"]
     table.add_row("house model", house["path"] if house["bytes"] else f"[red]missing: {house['path']}[/red]")
     screen.console().print(table)
+
+
+def _show_card(table: Any, card: dict[str, Any]) -> None:
+    """What one card is, and with whom it can be shared."""
+    capability = f"{card['capability'] // 10}.{card['capability'] % 10}"
+    table.add_row(
+        "gpu", f"{card['name']}: {size(card['vram'])}, CUDA {card['driver']}, compute capability {capability}"
+    )
+    for api, label in (("d3d12", "Direct3D 12"), ("vulkan", "Vulkan")):
+        can = card[f"cig_{api}"]
+        table.add_row("", f"CiG with {label}: {'yes' if can else 'no: ' + card[f'cig_{api}_why']}")

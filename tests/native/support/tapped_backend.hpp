@@ -77,6 +77,12 @@ public:
         return opened_;
     }
 
+    // Where each model was to be.
+    std::vector<std::string> devices() const {
+        const std::lock_guard lock(mutex_);
+        return devices_;
+    }
+
     // What the last stream was opened with.
     std::string body() const {
         const std::lock_guard lock(mutex_);
@@ -128,6 +134,10 @@ private:
     static sotto_status SOTTO_CALL open_model(
         void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why
     ) {
+        {
+            const std::lock_guard lock(of(self).mutex_);
+            of(self).devices_.push_back(source->device.data != nullptr ? source->device.data : "");
+        }
         of(self).at(Point::load);
         return of(self).inner_.open(nullptr, source, model, info, why);
     }
@@ -190,6 +200,7 @@ private:
     std::vector<Step> steps_;
     std::vector<sotto_stream_flags> opened_;
     std::string body_;
+    std::vector<std::string> devices_;
 };
 
 // A backend that stands still at a point while the gate is shut.

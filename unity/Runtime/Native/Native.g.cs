@@ -64,6 +64,75 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_d3d12
+    {
+        public uint struct_size;
+        public uint reserved;
+        public void* device;
+        public void* queue;
+        public ulong luid;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_vulkan
+    {
+        public uint struct_size;
+        public uint queue_family;
+        public void* instance;
+        public void* physical_device;
+        public void* device;
+        public void* queue;
+        public uint queue_index;
+        public uint reserved;
+        public IntPtr get_instance_proc_addr;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_vulkan_needs
+    {
+        public uint struct_size;
+        public uint extension_count;
+        public byte** extensions;
+        public void* next;
+        public sotto_str why;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_cuda
+    {
+        public uint struct_size;
+        public uint reserved;
+        public void* context;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_desc
+    {
+        public uint struct_size;
+        public int least;
+        public sotto_gpu_d3d12* d3d12;
+        public sotto_gpu_vulkan* vulkan;
+        public sotto_gpu_cuda* cuda;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_gpu_info
+    {
+        public uint struct_size;
+        public int cig_d3d12;
+        public int cig_vulkan;
+        public uint capability;
+        public sotto_str name;
+        public sotto_str uuid;
+        public ulong luid;
+        public ulong vram;
+        public sotto_str driver;
+        public sotto_str cig_d3d12_why;
+        public sotto_str cig_vulkan_why;
+        public sotto_str why;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_engine_desc
     {
         public uint struct_size;
@@ -83,6 +152,7 @@ namespace Sotto.Interop
         public sotto_str record;
         public sotto_str park_dir;
         public ulong park_memory;
+        public sotto_gpu_desc* gpu;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -305,7 +375,7 @@ namespace Sotto.Interop
     public unsafe struct sotto_backend
     {
         public uint struct_size;
-        public uint reserved;
+        public uint uses;
         public sotto_str name;
         public sotto_str description;
         public void* self;
@@ -346,6 +416,9 @@ namespace Sotto.Interop
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void sotto_zone_end_fn(void* self);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void* sotto_vulkan_proc_fn(void* instance, byte* name);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_progress_fn(void* context, float progress);
@@ -427,6 +500,11 @@ namespace Sotto.Interop
         public const int SOTTO_MEMORY_ADAPTER = 4;
         public const int SOTTO_MEMORY_IMAGE = 5;
         public const int SOTTO_MEMORY_STAGING = 6;
+        public const int SOTTO_GPU_RUNG_NONE = 0;
+        public const int SOTTO_GPU_RUNG_CPU = 1;
+        public const int SOTTO_GPU_RUNG_VULKAN = 2;
+        public const int SOTTO_GPU_RUNG_CUDA = 3;
+        public const int SOTTO_GPU_RUNG_CIG = 4;
         public const int SOTTO_MODE_BALANCE = 0;
         public const int SOTTO_MODE_PRIORITIZE_COMPUTE = 1;
         public const int SOTTO_MODE_PRIORITIZE_GRAPHICS = 2;
@@ -478,6 +556,7 @@ namespace Sotto.Interop
         public const int SOTTO_FINISH_LENGTH = 2;
         public const int SOTTO_THREAD_NORMAL = 0;
         public const int SOTTO_THREAD_IDLE = 1;
+        public const uint SOTTO_BACKEND_CUDA = 1;
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern sotto_str sotto_version();
@@ -487,6 +566,12 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_log_set_level(int level);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_gpu_query(uint index, sotto_gpu_info* info);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_gpu_query_vulkan(sotto_gpu_vulkan* vulkan, sotto_gpu_vulkan_needs* needs);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_create(sotto_engine_desc* desc, sotto_engine** engine);
@@ -502,6 +587,12 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_set_target_tps(sotto_engine* engine, float tps);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_attach_gpu(sotto_engine* engine, sotto_gpu_desc* gpu, int* rung);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_detach_gpu(sotto_engine* engine);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_describe(sotto_engine* engine, sotto_str* json);

@@ -1,0 +1,121 @@
+// sotto/gpu.h, and what of sotto/engine.h attaches a card and detaches it.
+#include "api/gpu.hpp"
+#include "api/boundary.hpp"
+#include "api/handle.hpp"
+#include "core/card.hpp"
+
+using namespace sotto::api;
+using sotto::Error;
+
+namespace {
+
+void require(const void* handle, const char* name) {
+    if (handle == nullptr) {
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is NULL");
+    }
+}
+
+} // namespace
+
+namespace sotto::api {
+
+gpu::Renderer read_gpu(const sotto_gpu_desc& asked) {
+    gpu::Renderer renderer;
+    renderer.least = asked.least;
+    if (asked.least < SOTTO_GPU_RUNG_NONE || asked.least > SOTTO_GPU_RUNG_CIG) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "gpu->least is " + std::to_string(asked.least) + "; it must be one of the SOTTO_GPU_RUNG_ values"
+        );
+    }
+    const int given = (asked.d3d12 != nullptr) + (asked.vulkan != nullptr) + (asked.cuda != nullptr);
+    if (given != 1) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            std::to_string(given) + " of gpu->d3d12, gpu->vulkan and gpu->cuda are there; hand over one"
+        );
+    }
+    if (asked.d3d12 != nullptr) {
+        const auto d3d12 = read(asked.d3d12, "gpu->d3d12");
+        require(d3d12.device, "d3d12->device");
+        require(d3d12.queue, "d3d12->queue");
+        renderer.with = d3d12;
+    } else if (asked.vulkan != nullptr) {
+        const auto vulkan = read(asked.vulkan, "gpu->vulkan");
+        require(vulkan.instance, "vulkan->instance");
+        require(vulkan.physical_device, "vulkan->physical_device");
+        require(vulkan.device, "vulkan->device");
+        require(vulkan.queue, "vulkan->queue");
+        renderer.with = vulkan;
+    } else {
+        const auto cuda = read(asked.cuda, "gpu->cuda");
+        require(cuda.context, "cuda->context");
+        renderer.with = cuda;
+    }
+    return renderer;
+}
+
+} // namespace sotto::api
+
+sotto_status sotto_gpu_query(uint32_t index, sotto_gpu_info* info) {
+    return guarded([&] {
+        const auto room = caller_size(info, "info");
+        thread_local sotto::CardInfo kept;
+        write(info, sotto_gpu_info{}, room);
+        kept = sotto::query_card(index);
+        sotto_gpu_info out{};
+        out.why = str(kept.why);
+        if (kept.why.empty()) {
+            const auto& card = kept.adapter;
+            out.cig_d3d12 = card.cig_d3d12_why.empty();
+            out.cig_vulkan = card.cig_vulkan_why.empty();
+            out.capability = card.capability;
+            out.name = str(card.name);
+            out.uuid = str(card.uuid);
+            out.luid = card.luid;
+            out.vram = card.vram;
+            out.driver = str(kept.driver);
+            out.cig_d3d12_why = str(card.cig_d3d12_why);
+            out.cig_vulkan_why = str(card.cig_vulkan_why);
+        }
+        write(info, out, room);
+        return kept.why.empty() ? SOTTO_OK : SOTTO_EMPTY;
+    });
+}
+
+sotto_status sotto_gpu_query_vulkan(const sotto_gpu_vulkan* vulkan, sotto_gpu_vulkan_needs* needs) {
+    return guarded([&] {
+        const auto room = caller_size(needs, "needs");
+        thread_local sotto::VulkanNeeds kept;
+        write(needs, sotto_gpu_vulkan_needs{}, room);
+        kept = sotto::query_vulkan(read(vulkan, "vulkan"));
+        sotto_gpu_vulkan_needs out{};
+        out.extension_count = kept.extension != nullptr ? 1 : 0;
+        out.extensions = kept.extension;
+        out.next = kept.next;
+        out.why = str(kept.why);
+        write(needs, out, room);
+        return kept.why.empty() ? SOTTO_OK : SOTTO_EMPTY;
+    });
+}
+
+sotto_status sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_rung* rung) {
+    return guarded([&] {
+        if (rung != nullptr) {
+            *rung = SOTTO_GPU_RUNG_NONE;
+        }
+        const Pin pinned(engine);
+        const auto taken = pinned->attach_gpu(read_gpu(read(gpu, "gpu")));
+        if (rung != nullptr) {
+            *rung = taken;
+        }
+        return SOTTO_OK;
+    });
+}
+
+sotto_status sotto_engine_detach_gpu(sotto_engine* engine) {
+    return guarded([&] {
+        const Pin pinned(engine);
+        return pinned->detach_gpu();
+    });
+}

@@ -1,0 +1,135 @@
+#include "core/card.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "gpu/vulkan_card.hpp"
+
+namespace sotto {
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+// The names of those that compute with CUDA.
+std::vector<std::string> users_of_cuda(Modules& modules) {
+    std::vector<const Backend*> backends;
+    std::vector<Modules::PassedOver> passed_over;
+    modules.list(backends, passed_over);
+    std::vector<std::string> names;
+    for (const Backend* backend : backends) {
+        if (backend->uses(SOTTO_BACKEND_CUDA)) {
+            names.push_back(backend->name());
+        }
+    }
+    return names;
+}
+
+Ordered told(const gpu::Adapter& card) {
+    return {
+        {"name", card.name},
+        {"uuid", card.uuid},
+        {"luid", card.luid},
+        {"vram", card.vram},
+        {"capability", card.capability},
+    };
+}
+
+Ordered told(const gpu::Sharing& sharing, const std::vector<std::string>& users) {
+    auto not_taken = Ordered::array();
+    for (const auto& one : sharing.not_taken()) {
+        not_taken.push_back({{"rung", gpu::name_of(one.rung)}, {"why", one.why}});
+    }
+    const auto* context = sharing.context().get();
+    return {
+        {"rung", gpu::name_of(sharing.rung())},
+        {"with", sharing.with()},
+        {"card", sharing.adapter() ? told(*sharing.adapter()) : Ordered()},
+        {"driver", sharing.driver().empty() ? Ordered() : Ordered(sharing.driver())},
+        {"shared_memory", context != nullptr ? context->shared_memory() : 0},
+        {"priority", context != nullptr ? Ordered(context->priority()) : Ordered()},
+        {"not_taken", not_taken},
+        {"backends", context != nullptr ? users : std::vector<std::string>()},
+    };
+}
+
+} // namespace
+
+Card::Card(Modules& modules, std::filesystem::path driver, const Log& log)
+    : modules_(modules), driver_(std::move(driver)), log_(log) {}
+
+sotto_gpu_rung Card::attach(const gpu::Renderer& renderer) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (sharing_ != nullptr) {
+            throw Error(
+                SOTTO_ERROR_STATE, "a card is shared already; call sotto_engine_detach_gpu() before the next"
+            );
+        }
+    }
+    gpu::Terms terms;
+    terms.driver = driver_;
+    const auto users = users_of_cuda(modules_);
+    terms.no_cuda = users.empty() ? "no backend here computes with CUDA" : "";
+    terms.no_vulkan = "no backend here computes with Vulkan";
+    auto sharing = std::make_shared<const gpu::Sharing>(renderer, terms);
+    for (const auto& one : sharing->not_taken()) {
+        log_.info(std::string("gpu: not ") + gpu::name_of(one.rung) + ": " + one.why);
+    }
+    log_.info(std::string("gpu: ") + gpu::name_of(sharing->rung()) + " with " + sharing->with());
+    auto shown = told(*sharing, users);
+    const std::lock_guard lock(mutex_);
+    sharing_ = std::move(sharing);
+    shown_ = std::move(shown);
+    leaving_ = false;
+    return sharing_->rung();
+}
+
+bool Card::begin_to_leave() {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+    return sharing_ != nullptr;
+}
+
+void Card::leave() {
+    std::shared_ptr<const gpu::Sharing> sharing; // goes last, without the lock: it waits for the driver
+    const std::lock_guard lock(mutex_);
+    sharing = std::exchange(sharing_, nullptr);
+    shown_ = nullptr;
+}
+
+std::shared_ptr<const gpu::CudaContext> Card::context() const {
+    const std::lock_guard lock(mutex_);
+    return sharing_ == nullptr || leaving_ ? nullptr : sharing_->context();
+}
+
+Ordered Card::describe() const {
+    const std::lock_guard lock(mutex_);
+    return shown_;
+}
+
+CardInfo query_card(std::uint32_t index) {
+    CardInfo info;
+    try {
+        const auto driver = gpu::Driver::open();
+        const auto count = driver->count();
+        info.driver = driver->version();
+        if (index < static_cast<std::uint32_t>(count)) {
+            info.adapter = driver->adapter(static_cast<int>(index));
+        } else {
+            info.why = "the CUDA driver knows of " + std::to_string(count) + " cards; there is no card " +
+                       std::to_string(index);
+        }
+    } catch (const Error& error) {
+        info.why = error.what();
+    }
+    return info;
+}
+
+VulkanNeeds query_vulkan(const sotto_gpu_vulkan& vulkan) {
+    static constexpr const char* kExtension = gpu::vk::kExternalComputeQueue;
+    static constexpr gpu::vk::ExternalDeviceInfo kDevice;
+    const auto why = gpu::VulkanCard(vulkan).external_why();
+    return why.empty() ? VulkanNeeds{&kExtension, &kDevice, ""} : VulkanNeeds{nullptr, nullptr, why};
+}
+
+} // namespace sotto

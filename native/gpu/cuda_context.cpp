@@ -1,0 +1,136 @@
+#include "gpu/cuda_context.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace sotto::gpu {
+namespace {
+
+// Takes `made` from the calling thread's stack again, whatever was left on top of it. What was current before
+// is what counts, also where a call fails.
+void put_away(const cuda::Api& api, cuda::Context made, cuda::Context before) noexcept {
+    cuda::Context top = nullptr;
+    if (api.pop(&top) != cuda::kSuccess) {
+        api.set_current(nullptr); // which takes the top off as well
+    }
+    if (api.current(&top) == cuda::kSuccess && top == made && made != before) {
+        api.pop(&top);
+    }
+    if (api.current(&top) != cuda::kSuccess || top != before) {
+        api.set_current(before);
+    }
+}
+
+// Gives something back. Once more where that fails: nothing is worse than to keep it.
+template <typename Function, typename Thing>
+cuda::Result give_back(Function function, Thing thing) noexcept {
+    const auto result = function(thing);
+    return result == cuda::kSuccess ? result : function(thing);
+}
+
+} // namespace
+
+CudaContext::CudaContext(std::shared_ptr<const Driver> driver, Adapter adapter, cuda::CigParam* cig)
+    : driver_(std::move(driver)), adapter_(std::move(adapter)), ours_(true) {
+    const auto& api = driver_->api();
+    cuda::Context before = nullptr;
+    driver_->check(api.current(&before), "cuCtxGetCurrent");
+    if (cig != nullptr) {
+        cuda::CreateParams params = {nullptr, 0, cig};
+        driver_->check(
+            api.create_with(&handle_, &params, cuda::kBlockingSync, adapter_.device), "cuCtxCreate_v4"
+        );
+    } else {
+        driver_->check(api.create(&handle_, cuda::kBlockingSync, adapter_.device), "cuCtxCreate_v2");
+    }
+    try { // it is current now
+        look();
+        if (cig != nullptr && !cig_) {
+            throw Error(
+                SOTTO_ERROR_UNSUPPORTED, "the driver made a context of its own instead of a CiG context"
+            );
+        }
+    } catch (const Error&) {
+        put_away(api, handle_, before);
+        give_back(api.destroy, handle_);
+        throw;
+    }
+    put_away(api, handle_, before);
+}
+
+CudaContext::CudaContext(std::shared_ptr<const Driver> driver, cuda::Context hosts)
+    : driver_(std::move(driver)), handle_(hosts), ours_(false) {
+    const CudaScope scope(this);
+    scope.check();
+    cuda::Device device = 0;
+    driver_->check(driver_->api().device_of_current(&device), "cuCtxGetDevice");
+    for (auto& one : driver_->adapters()) {
+        if (one.device == device) {
+            adapter_ = std::move(one);
+        }
+    }
+    look();
+}
+
+// What can be asked only of the current context.
+void CudaContext::look() {
+    const auto& api = driver_->api();
+    std::size_t value = 0;
+    cig_ = api.limit(&value, cuda::kCigEnabled) == cuda::kSuccess && value != 0; // older ones don't know it
+    if (cig_ && api.limit(&value, cuda::kSharedMemory) == cuda::kSuccess) {
+        shared_memory_ = value;
+    }
+    int greatest = 0;
+    driver_->check(api.priority_range(&priority_, &greatest), "cuCtxGetStreamPriorityRange");
+    // Whether work can be begun in it at all, and with that priority.
+    cuda::Stream stream = nullptr;
+    driver_->check(api.stream_create(&stream, cuda::kNonBlocking, priority_), "cuStreamCreateWithPriority");
+    int got = priority_;
+    const auto asked = api.stream_priority(stream, &got);
+    driver_->check(give_back(api.stream_destroy, stream), "cuStreamDestroy_v2");
+    driver_->check(asked, "cuStreamGetPriority");
+    if (got != priority_) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "a stream asked for with priority " + std::to_string(priority_) + " has " + std::to_string(got)
+        );
+    }
+}
+
+CudaContext::~CudaContext() {
+    const auto& api = driver_->api();
+    {
+        const CudaScope scope(this);
+        api.synchronize(); // where the device is lost, that fails, and there is nothing to wait for
+    }
+    if (ours_) {
+        give_back(api.destroy, handle_);
+    }
+}
+
+CudaScope::CudaScope(const CudaContext* context) : context_(context) {
+    if (context_ == nullptr) {
+        return;
+    }
+    const auto& api = context_->driver().api();
+    result_ = api.current(&before_);
+    if (result_ == cuda::kSuccess) {
+        result_ = api.push(context_->handle());
+        call_ = "cuCtxPushCurrent_v2";
+    }
+}
+
+CudaScope::~CudaScope() {
+    if (context_ != nullptr && result_ == cuda::kSuccess) {
+        put_away(context_->driver().api(), context_->handle(), before_);
+    }
+}
+
+void CudaScope::check() const {
+    if (result_ != cuda::kSuccess) {
+        throw Error(SOTTO_ERROR_INFERENCE, context_->driver().told(result_, call_));
+    }
+}
+
+} // namespace sotto::gpu

@@ -1,0 +1,225 @@
+#include "gpu/cuda_driver.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "platform/dynlib.hpp"
+
+namespace sotto::gpu {
+namespace {
+
+#if defined(_WIN32)
+constexpr const char* kLibrary = "nvcuda.dll";
+#else
+constexpr const char* kLibrary = "libcuda.so.1";
+#endif
+
+constexpr const char* kD3d12Needs =
+    "driver 555.85 or newer, an RTX 30 or newer, and hardware-accelerated GPU "
+    "scheduling switched on in Windows";
+constexpr const char* kVulkanNeeds = "driver 580.88 or newer and an RTX 30 or newer";
+
+template <typename Function>
+bool find(void* library, const char* name, Function& function) noexcept {
+    function = reinterpret_cast<Function>(find_symbol(library, name));
+    return function != nullptr;
+}
+
+// Finds what there must be; returns the names of what is missing.
+std::string find_all(void* library, cuda::Api& api) {
+    std::string missing;
+    const auto require = [&](const char* name, auto& function) {
+        if (!find(library, name, function)) {
+            missing += missing.empty() ? name : std::string(", ") + name;
+        }
+    };
+    require("cuInit", api.init);
+    require("cuDriverGetVersion", api.driver_version);
+    require("cuGetErrorName", api.error_name);
+    require("cuGetErrorString", api.error_string);
+    require("cuDeviceGetCount", api.device_count);
+    require("cuDeviceGet", api.device_get);
+    require("cuDeviceGetName", api.device_name);
+    if (!find(library, "cuDeviceGetUuid_v2", api.device_uuid)) {
+        require("cuDeviceGetUuid", api.device_uuid);
+    }
+    require("cuDeviceTotalMem_v2", api.device_memory);
+    require("cuDeviceGetAttribute", api.device_attribute);
+    require("cuCtxCreate_v2", api.create);
+    require("cuCtxDestroy_v2", api.destroy);
+    require("cuCtxPushCurrent_v2", api.push);
+    require("cuCtxPopCurrent_v2", api.pop);
+    require("cuCtxGetCurrent", api.current);
+    require("cuCtxSetCurrent", api.set_current);
+    require("cuCtxGetDevice", api.device_of_current);
+    require("cuCtxGetLimit", api.limit);
+    require("cuCtxSynchronize", api.synchronize);
+    require("cuCtxGetStreamPriorityRange", api.priority_range);
+    require("cuStreamCreateWithPriority", api.stream_create);
+    require("cuStreamGetPriority", api.stream_priority);
+    require("cuStreamDestroy_v2", api.stream_destroy);
+    find(library, "cuDeviceGetLuid", api.device_luid);
+    find(library, "cuCtxCreate_v4", api.create_with);
+    return missing;
+}
+
+std::string hex(std::uint64_t value) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    std::string text;
+    do {
+        text.insert(text.begin(), kDigits[value & 15]);
+        value >>= 4;
+    } while (value != 0);
+    return "0x" + text;
+}
+
+// The one of which `is` holds; else says what was looked for, and what there is.
+template <typename Is, typename Tell>
+Adapter pick(const Driver& driver, Is is, const std::string& wanted, Tell tell) {
+    const auto all = driver.adapters();
+    if (const auto found = std::find_if(all.begin(), all.end(), is); found != all.end()) {
+        return *found;
+    }
+    std::string there;
+    for (const auto& one : all) {
+        there += (there.empty() ? "" : ", ") + one.name + " (" + tell(one) + ")";
+    }
+    throw Error(
+        SOTTO_ERROR_UNSUPPORTED,
+        "no CUDA device has " + wanted + "; there is " + (there.empty() ? "none" : there)
+    );
+}
+
+} // namespace
+
+std::string uuid_text(const unsigned char bytes[16]) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    std::string text;
+    for (int i = 0; i < 16; ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) {
+            text += '-';
+        }
+        text += kDigits[bytes[i] >> 4];
+        text += kDigits[bytes[i] & 15];
+    }
+    return text;
+}
+
+std::shared_ptr<const Driver> Driver::open(const std::filesystem::path& path) {
+    return std::shared_ptr<const Driver>(new Driver(path));
+}
+
+Driver::Driver(const std::filesystem::path& path) {
+    const std::filesystem::path file = path.empty() ? std::filesystem::path(kLibrary) : path;
+    std::string why;
+    void* library = open_library(file, why);
+    if (library == nullptr) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "there is no CUDA driver: " + why);
+    }
+    if (const auto missing = find_all(library, api_); !missing.empty()) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "the CUDA driver in " + file.string() + " lacks " + missing + "; install the driver anew"
+        );
+    }
+    check(api_.init(0), "cuInit");
+    int version = 0;
+    check(api_.driver_version(&version), "cuDriverGetVersion");
+    version_ = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string Driver::told(cuda::Result result, const char* call) const {
+    const char* name = nullptr;
+    const char* text = nullptr;
+    if (api_.error_name(result, &name) != cuda::kSuccess || name == nullptr) {
+        return std::string(call) + ": error " + std::to_string(result);
+    }
+    const bool worded = api_.error_string(result, &text) == cuda::kSuccess && text != nullptr;
+    return std::string(call) + ": " + name + (worded ? std::string(" (") + text + ")" : "");
+}
+
+void Driver::check(cuda::Result result, const char* call) const {
+    if (result != cuda::kSuccess) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, told(result, call));
+    }
+}
+
+int Driver::count() const {
+    int count = 0;
+    check(api_.device_count(&count), "cuDeviceGetCount");
+    return count;
+}
+
+std::string Driver::cig_why(cuda::Device device, int attribute, const char* needs) const {
+    if (api_.create_with == nullptr) {
+        return "the driver speaks CUDA " + version_ + " and has no cuCtxCreate_v4; it takes " + needs;
+    }
+    int can = 0;
+    const auto result = api_.device_attribute(&can, attribute, device);
+    if (result == cuda::kInvalidValue) {
+        return "the driver knows nothing of attribute " + std::to_string(attribute) + "; it takes " + needs;
+    }
+    if (result != cuda::kSuccess) {
+        return told(result, "cuDeviceGetAttribute");
+    }
+    return can != 0 ? ""
+                    : "the driver says that it can't (attribute " + std::to_string(attribute) +
+                          " is 0); it takes " + needs;
+}
+
+Adapter Driver::adapter(int index) const {
+    Adapter one;
+    check(api_.device_get(&one.device, index), "cuDeviceGet");
+    std::array<char, 256> name{};
+    check(api_.device_name(name.data(), static_cast<int>(name.size()) - 1, one.device), "cuDeviceGetName");
+    one.name = name.data();
+    cuda::Uuid uuid{};
+    check(api_.device_uuid(&uuid, one.device), "cuDeviceGetUuid");
+    one.uuid = uuid_text(uuid.bytes);
+    unsigned node_mask = 0;
+    if (api_.device_luid != nullptr) { // a card without one says so by failing
+        std::uint64_t luid = 0;
+        char bytes[sizeof luid] = {};
+        if (api_.device_luid(bytes, &node_mask, one.device) == cuda::kSuccess) {
+            std::memcpy(&luid, bytes, sizeof luid);
+            one.luid = luid;
+        }
+    }
+    std::size_t bytes = 0;
+    check(api_.device_memory(&bytes, one.device), "cuDeviceTotalMem");
+    one.vram = bytes;
+    int major = 0;
+    int minor = 0;
+    check(api_.device_attribute(&major, cuda::kCapabilityMajor, one.device), "cuDeviceGetAttribute");
+    check(api_.device_attribute(&minor, cuda::kCapabilityMinor, one.device), "cuDeviceGetAttribute");
+    one.capability = static_cast<std::uint32_t>(major * 10 + minor);
+    one.cig_d3d12_why = cig_why(one.device, cuda::kCigD3d12, kD3d12Needs);
+    one.cig_vulkan_why = cig_why(one.device, cuda::kCigVulkan, kVulkanNeeds);
+    return one;
+}
+
+std::vector<Adapter> Driver::adapters() const {
+    std::vector<Adapter> all;
+    const int cards = count();
+    for (int i = 0; i < cards; ++i) {
+        all.push_back(adapter(i));
+    }
+    return all;
+}
+
+Adapter with_luid(const Driver& driver, std::uint64_t luid) {
+    const auto tell = [](const Adapter& one) {
+        return one.luid != 0 ? "LUID " + hex(one.luid) : std::string("no LUID");
+    };
+    const auto is = [&](const Adapter& one) { return one.luid == luid; };
+    return pick(driver, is, "the LUID " + hex(luid), tell);
+}
+
+Adapter with_uuid(const Driver& driver, const std::string& uuid) {
+    const auto is = [&](const Adapter& one) { return one.uuid == uuid; };
+    return pick(driver, is, "the UUID " + uuid, [](const Adapter& one) { return "UUID " + one.uuid; });
+}
+
+} // namespace sotto::gpu

@@ -1,0 +1,18 @@
+// Where there is no Direct3D 12: what its objects are can't be asked, so the host must say it.
+#include "gpu/d3d12.hpp"
+
+#include "base/error.hpp"
+
+namespace sotto::gpu {
+
+std::uint64_t luid_of(const sotto_gpu_d3d12& shown) {
+    if (shown.luid == 0) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "d3d12->luid is 0; this system has no Direct3D 12 that could be asked, so say which card it is"
+        );
+    }
+    return shown.luid;
+}
+
+} // namespace sotto::gpu

@@ -1,0 +1,1 @@
+"""Hands objects of other packages to an engine. Each module needs its package, and says so."""

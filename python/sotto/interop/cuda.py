@@ -1,0 +1,44 @@
+"""CUDA contexts of the `cuda-python` package (`pip install sotto-runtime[cuda]`).
+
+>>> from cuda.bindings import driver
+>>> from sotto.interop import cuda
+>>> engine.attach_gpu(cuda.renderer(context))  # a driver.CUcontext, or a cuda.core Device or Context
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ArgumentError
+from ..gpu import Cuda
+
+
+def renderer(context: object = None) -> Cuda:
+    """What `Engine.attach_gpu()` takes of a context. None: the one that is current on this thread."""
+    driver = _driver()
+    if context is None:
+        error, found = driver.cuCtxGetCurrent()
+        if error != driver.CUresult.CUDA_SUCCESS or int(found) == 0:
+            raise ArgumentError("context is None, and this thread has no current CUDA context; hand one over")
+        return Cuda(int(found))
+    for name in ("context", "_handle", "handle"):  # of cuda.core's Device, and its Context
+        if not isinstance(context, driver.CUcontext) and (inner := getattr(context, name, None)) is not None:
+            context = inner
+    if not isinstance(context, driver.CUcontext):
+        raise TypeError(
+            f"context is {context!r}; it must be a cuda.bindings.driver.CUcontext, or a Device or Context of "
+            "cuda.core"
+        )
+    if int(context) == 0:
+        raise ArgumentError("context is a CUcontext of NULL; make one first")
+    return Cuda(int(context))
+
+
+def _driver() -> Any:
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise ImportError(
+            "sotto.interop.cuda needs the package cuda-python; pip install sotto-runtime[cuda]"
+        ) from error
+    return driver

@@ -1,0 +1,337 @@
+// The ladder of GPU sharing on a double of the CUDA driver: each rung, each call that may fail, each odd
+// caller.
+#include "gpu/sharing.hpp"
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "support/card.hpp"
+
+using namespace test;
+using namespace sotto::gpu;
+
+namespace {
+
+void* const kQueue = VulkanDouble::handle(40);
+
+Renderer on_d3d12(unsigned card = 1, void* queue = kQueue) {
+    auto d3d12 = SOTTO_INIT(sotto_gpu_d3d12);
+    d3d12.device = VulkanDouble::handle(41);
+    d3d12.queue = queue;
+    d3d12.luid = luid(card);
+    return {d3d12};
+}
+
+Renderer on_vulkan() {
+    return {VulkanDouble::renderer()};
+}
+
+Renderer on_cuda(void* context) {
+    auto cuda = SOTTO_INIT(sotto_gpu_cuda);
+    cuda.context = context;
+    return {cuda};
+}
+
+Terms terms(const char* driver = SOTTO_CUDA_DOUBLE) {
+    return {driver, "", "no backend here computes with Vulkan"};
+}
+
+// What became of it, for people, and as "cuda; cig: why".
+std::string told(const Sharing& sharing) {
+    std::string text = name_of(sharing.rung());
+    for (const auto& one : sharing.not_taken()) {
+        text += std::string("; ") + name_of(one.rung) + ": " + one.why;
+    }
+    std::printf("rung with %s: %s\n", sharing.with(), text.c_str());
+    return text;
+}
+
+std::string taken(const Renderer& renderer, const Terms& on = terms()) {
+    return told(Sharing(renderer, on));
+}
+
+std::string refusal(const Renderer& renderer, sotto_status status, const Terms& on = terms()) {
+    try {
+        told(Sharing(renderer, on));
+        return "";
+    } catch (const sotto::Error& error) {
+        CHECK(error.status() == status);
+        std::printf("refused: %s\n", error.what());
+        return error.what();
+    }
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a renderer's queue gives a CiG context on its own card") {
+    const CudaDouble cuda;
+    const VulkanDouble vulkan;
+    for (const auto& renderer : {on_d3d12(), on_vulkan()}) {
+        const Sharing sharing(renderer, terms());
+        CHECK(told(sharing) == "cig");
+        REQUIRE(sharing.context() != nullptr);
+        CHECK(sharing.context()->is_cig());
+        CHECK(sharing.context()->shared_memory() == 49152);
+        CHECK(sharing.context()->priority() == 0);
+        CHECK(sharing.adapter()->name == "Double 1"); // never merely the first
+        CHECK(sharing.adapter()->uuid == "10111213-1415-1617-1819-1a1b1c1d1e1f");
+        CHECK(sharing.driver() == "13.0");
+        CHECK(cuda.get("cig") == 1);
+        CHECK(cuda.get("depth") == 0);
+    }
+    CHECK(VulkanDouble::it().made == 1);
+    CHECK(VulkanDouble::it().queues == 0);
+    CHECK(VulkanDouble::it().misuses == 0);
+    CHECK(VulkanDouble::it().preferred == VulkanDouble::renderer().queue);
+    cuda.check_clean();
+}
+
+TEST_CASE("where CiG can't be had, a context of low priority is, with the reason") {
+    const CudaDouble cuda;
+    const VulkanDouble vulkan;
+    auto& state = VulkanDouble::it();
+    const auto falls = [&](const Renderer& renderer, const std::string& why) {
+        const auto text = taken(renderer);
+        CHECK_MESSAGE(text.find("cuda; cig: " + why) == 0, text);
+        cuda.check_clean();
+        CHECK(state.queues == 0);
+    };
+    falls(on_d3d12(0), "the driver says that it can't (attribute 135 is 0)");
+    cuda.set("d3d12", 2);
+    falls(on_d3d12(), "the driver knows nothing of attribute 135");
+    cuda.set("vulkan", 0);
+    falls(on_vulkan(), "the driver says that it can't (attribute 138 is 0)");
+    cuda.set("reset", 1);
+    cuda.set("enabled", 0);
+    falls(on_d3d12(), "the driver made a context of its own instead of a CiG context");
+    falls(on_vulkan(), "the driver made a context of its own instead of a CiG context");
+    cuda.set("reset", 1);
+    cuda.set("limits", 0);
+    falls(on_d3d12(), "the driver made a context of its own instead of a CiG context");
+    cuda.set("reset", 1);
+    cuda.fail("cuCtxCreate_v4", 1, 2);
+    falls(on_d3d12(), "cuCtxCreate_v4: CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+    state.extension = false;
+    falls(on_vulkan(), "the Vulkan device has no VK_NV_external_compute_queue");
+    state.extension = true;
+    state.enabled = false;
+    falls(on_vulkan(), "vulkan->device has no vkCreateExternalComputeQueueNV; it must be made with");
+    state.enabled = true;
+    state.create = -3;
+    falls(on_vulkan(), "vkCreateExternalComputeQueueNV returned -3");
+    state.create = 0;
+    state.data_size = 0;
+    falls(on_vulkan(), "the Vulkan driver says that its queue has no data to share");
+    state.data_size = 100;
+    CHECK(taken(on_vulkan()) == "cig");
+    CHECK(state.misuses == 0);
+}
+
+TEST_CASE("where CUDA can't be had either, models stay on the processor") {
+    const CudaDouble cuda;
+    const VulkanDouble vulkan;
+    const auto stays = [&](const std::string& text, const std::string& why) {
+        CHECK_MESSAGE(text.find("cpu; cig: " + why) == 0, text);
+        CHECK_MESSAGE(has(text, "; cuda: " + why), text);
+        CHECK(has(text, "; vulkan: no backend here computes with Vulkan"));
+        cuda.check_clean();
+    };
+    stays(
+        taken(on_d3d12(7)), "no CUDA device has the LUID 0x1000000d7; there is Double 0 (LUID 0x1000000d0), "
+    );
+    cuda.set("luids", 0);
+    stays(taken(on_d3d12()), "no CUDA device has the LUID 0x1000000d1; there is Double 0 (no LUID), ");
+    cuda.set("cards", 0);
+    stays(taken(on_d3d12()), "no CUDA device has the LUID 0x1000000d1; there is none");
+    cuda.set("reset", 1);
+    VulkanDouble::it().card = 3; // of another maker
+    stays(taken(on_vulkan()), "no CUDA device has the UUID 30313233-3435-3637-3839-3a3b3c3d3e3f; there is ");
+    VulkanDouble::it().old = true;
+    stays(taken(on_vulkan()), "the card can't be told from others: the Vulkan instance has no ");
+    stays(
+        taken(on_d3d12(), terms("/nowhere/libcuda.so.1")), "there is no CUDA driver: /nowhere/libcuda.so.1"
+    );
+    stays(
+        taken(on_d3d12(), terms(SOTTO_CUDA_HALF)),
+        "the CUDA driver in " SOTTO_CUDA_HALF " lacks cuCtxPushCurrent_v2"
+    );
+    cuda.set("reset", 1);
+    auto unused = terms();
+    unused.no_cuda = "no backend here computes with CUDA";
+    stays(taken(on_d3d12(), unused), "no backend here computes with CUDA");
+    CHECK(cuda.get("calls") == 0); // nobody asks a driver for what nobody would use
+}
+
+TEST_CASE("a driver from before CiG gives a context of low priority") {
+    const CudaDouble old(SOTTO_CUDA_OLD);
+    const auto text = taken(on_d3d12(), terms(SOTTO_CUDA_OLD));
+    CHECK_MESSAGE(text.find("cuda; cig: the driver speaks CUDA 13.0 and has no cuCtxCreate_v4") == 0, text);
+    old.check_clean();
+}
+
+TEST_CASE("a context of the host's is used as it is, and stays") {
+    const CudaDouble cuda;
+    void* plain = cuda.context(1, false);
+    void* cig = cuda.context(1, true);
+    CHECK(taken(on_cuda(plain)) == "cuda; cig: the context that was handed over is no CiG context");
+    CHECK(taken(on_cuda(cig)) == "cig");
+    CHECK(cuda.calls("cuCtxDestroy_v2") == 0);
+    {
+        const Sharing sharing(on_cuda(cig), terms());
+        CHECK(sharing.adapter()->name == "Double 1");
+        CHECK_FALSE(sharing.context()->is_ours());
+    }
+    cuda.gone(plain);
+    const auto text = taken(on_cuda(plain));
+    CHECK_MESSAGE(
+        text.find("cpu; cig: cuda->context can't be used; cuCtxPushCurrent_v2: CUDA_ERROR_INVALID_CONTEXT") ==
+            0,
+        text
+    );
+    cuda.gone(cig);
+    cuda.check_clean();
+}
+
+// Lets one call after the other fail, once each, while a card is shared and given back. What was taken, by
+// rung.
+std::vector<int>
+taken_while_failing(const CudaDouble& cuda, const Renderer& renderer, bool grants, long depth) {
+    std::vector<int> rungs(5);
+    long places = 0;
+    for (bool failed = true; failed; ++places) {
+        CAPTURE(places);
+        cuda.set("reset", 1);
+        cuda.set("d3d12", grants ? 1 : 0);
+        cuda.set("vulkan", grants ? 1 : 0);
+        cuda.fail("*", places + 1);
+        {
+            const Sharing sharing(renderer, terms());
+            ++rungs[static_cast<std::size_t>(sharing.rung())];
+            CHECK(
+                sharing.not_taken().size() == static_cast<std::size_t>(SOTTO_GPU_RUNG_CIG - sharing.rung())
+            );
+            for (const auto& one : sharing.not_taken()) {
+                CHECK_FALSE(one.why.empty());
+            }
+            CHECK(cuda.get("depth") == depth);
+        }
+        failed = cuda.get("failures") > 0;
+        cuda.set("forgive", 1);
+        cuda.check_clean(depth);
+        CHECK(VulkanDouble::it().queues == 0);
+    }
+    std::printf(
+        "%ld calls fail once each: cig %d, cuda %d, cpu %d\n", places - 1, rungs[4], rungs[3], rungs[1]
+    );
+    CHECK(places > 20);
+    return rungs;
+}
+
+TEST_CASE("a call that fails, each once in each place, costs a rung at most and leaves nothing") {
+    const CudaDouble cuda;
+    const VulkanDouble vulkan;
+    auto* hosts = static_cast<cuda::Context>(cuda.context(1, false));
+    const auto push = cuda.call<int(cuda::Context)>("cuCtxPushCurrent_v2");
+    const auto pop = cuda.call<int(cuda::Context*)>("cuCtxPopCurrent_v2");
+    const auto now = cuda.call<int(cuda::Context*)>("cuCtxGetCurrent");
+    for (const long depth : {0, 1}) { // whether the calling thread has a context already
+        REQUIRE((depth == 0 || push(hosts) == 0));
+        for (const auto& renderer : {on_d3d12(), on_vulkan()}) {
+            const auto granted = taken_while_failing(cuda, renderer, true, depth);
+            CHECK(granted[SOTTO_GPU_RUNG_CIG] > 0);
+            CHECK(granted[SOTTO_GPU_RUNG_CUDA] > 0);
+            const auto refused = taken_while_failing(cuda, renderer, false, depth);
+            CHECK(refused[SOTTO_GPU_RUNG_CIG] == 0);
+            CHECK(refused[SOTTO_GPU_RUNG_CUDA] > 0);
+            CHECK(refused[SOTTO_GPU_RUNG_CPU] > 0);
+        }
+        CHECK(taken_while_failing(cuda, on_cuda(hosts), true, depth)[SOTTO_GPU_RUNG_CUDA] > 0);
+        cuda::Context top = nullptr;
+        CHECK((now(&top) == 0 && top == (depth == 0 ? nullptr : hosts)));
+    }
+    cuda::Context top = nullptr;
+    CHECK((pop(&top) == 0 && top == hosts));
+    cuda.gone(hosts);
+    CHECK(VulkanDouble::it().misuses == 0);
+}
+
+TEST_CASE("two hundred contexts come and go, and nothing grows") {
+    const CudaDouble cuda;
+    const VulkanDouble vulkan;
+    for (int i = 0; i < 200; ++i) {
+        const Sharing d3d12(on_d3d12(), terms());
+        const Sharing shared(on_vulkan(), terms());
+        CHECK(d3d12.rung() == SOTTO_GPU_RUNG_CIG);
+        CHECK(shared.rung() == SOTTO_GPU_RUNG_CIG);
+        CHECK(cuda.get("contexts") == 2);
+        CHECK(VulkanDouble::it().queues == 1);
+    }
+    cuda.check_clean();
+    CHECK(VulkanDouble::it().made == 200);
+    CHECK(VulkanDouble::it().queues == 0);
+}
+
+TEST_CASE("who shares a queue shares its context, from any thread, and the last one ends it") {
+    const CudaDouble cuda; // one CiG context for each queue, and no more
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+        threads.emplace_back([] {
+            for (int turn = 0; turn < 25; ++turn) {
+                const Sharing sharing(on_d3d12(), terms());
+                CHECK(sharing.rung() == SOTTO_GPU_RUNG_CIG);
+            }
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    cuda.check_clean();
+    const Sharing one(on_d3d12(), terms());
+    const Sharing same(on_d3d12(), terms());
+    const Sharing other(on_d3d12(1, VulkanDouble::handle(42)), terms());
+    CHECK(one.context() == same.context());
+    CHECK(one.context() != other.context());
+    CHECK(cuda.get("contexts") == 2);
+}
+
+TEST_CASE("handles that don't belong together are refused in words") {
+    const CudaDouble cuda;
+    const VulkanDouble vulkan;
+    const auto odd = [&](const std::function<void(sotto_gpu_vulkan&)>& change, const std::string& why) {
+        auto renderer = VulkanDouble::renderer();
+        change(renderer);
+        CHECK(refusal({renderer}, SOTTO_ERROR_ARGUMENT) == why);
+    };
+    odd([](auto& r) { r.physical_device = r.device; },
+        "vulkan->physical_device is none of the devices of vulkan->instance");
+    odd([](auto& r) { r.queue_family = 2; }, "vulkan->queue_family is 2; the device has 2");
+    odd([](auto& r) { r.queue_family = 1; }, "vulkan->queue_family is 1, which doesn't draw");
+    odd([](auto& r) { r.queue_index = 1; }, "vulkan->queue_index is 1; the family has 1");
+    odd([](auto& r) { r.queue = r.device; }, "vulkan->queue isn't queue 0 of family 0 of vulkan->device");
+    odd([](auto& r) { r.queue = nullptr; }, "vulkan->queue is NULL");
+    auto lost = VulkanDouble::renderer(); // a getter that finds nothing for this instance
+    lost.instance = lost.device;
+    const auto text = taken({lost});
+    CHECK_MESSAGE(has(text, "the Vulkan instance has no vkEnumeratePhysicalDevices"), text);
+    auto d3d12 = std::get<sotto_gpu_d3d12>(on_d3d12().with);
+    d3d12.luid = 0;
+    CHECK(
+        refusal({d3d12}, SOTTO_ERROR_ARGUMENT).find("d3d12->luid is 0; this system has no Direct3D 12") == 0
+    );
+    auto much = on_d3d12(0);
+    much.least = SOTTO_GPU_RUNG_CIG;
+    CHECK(
+        has(refusal(much, SOTTO_ERROR_UNSUPPORTED),
+            "gpu->least asks for cig, and cuda is what can be had; cig: the driver says that it can't")
+    );
+    cuda.check_clean();
+}

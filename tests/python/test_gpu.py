@@ -1,0 +1,180 @@
+"""Graphics cards, on a double of the CUDA driver: no card is touched, and none is needed."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import sotto
+from conftest import BUILD, ENVIRONMENT
+from sotto.gpu import D3D12, Cuda, Vulkan
+from sotto.interop import cuda as interop
+
+DOUBLE = BUILD / "cuda_whole" / "libcuda.so.1"
+ON_CARD = BUILD / "scripted_on_card"  # the scripted backend, as one that computes with CUDA
+RENDERER = D3D12(device=0x2900, queue=0x2800, luid=0x1000000D1)
+
+
+class Double:
+    """Steers it: see tests/gpu/double."""
+
+    def __init__(self) -> None:
+        self.library = ctypes.CDLL(str(DOUBLE))  # from now on it is what opening libcuda.so.1 finds
+        self.library.sotto_double_get.restype = ctypes.c_long
+        self.library.sotto_double_misuses.restype = ctypes.c_char_p
+        self.library.sotto_double_context.restype = ctypes.c_void_p
+        self.set("reset", 1)
+
+    def set(self, what: str, value: int) -> None:
+        self.library.sotto_double_set(what.encode(), ctypes.c_long(value))
+
+    def get(self, what: str) -> int:
+        return int(self.library.sotto_double_get(what.encode()))
+
+    def context(self, card: int, cig: bool) -> int:
+        return int(self.library.sotto_double_context(card, int(cig)))
+
+
+@pytest.fixture
+def double() -> Iterator[Double]:
+    """The double. What was made of it is given back after the test."""
+    found = Double()
+    yield found
+    assert found.library.sotto_double_misuses() == b""
+    assert found.get("contexts") == found.get("streams") == 0
+
+
+@pytest.fixture
+def on_card(double: Double, open_engine: Callable[..., sotto.Engine]) -> Iterator[sotto.Engine]:
+    """An engine whose backend computes with CUDA, as far as it can see."""
+    with open_engine(module_dir=ON_CARD) as engine:
+        yield engine
+
+
+def test_cards_are_described_with_what_they_cannot_and_why(double: Double) -> None:
+    first, second = sotto.gpu.gpus()
+    assert (first.name, first.capability, first.driver, first.vram) == ("Double 0", 89, "13.0", 8 << 30)
+    assert second.luid == RENDERER.luid and second.uuid == "10111213-1415-1617-1819-1a1b1c1d1e1f"
+    assert not first.cig_d3d12 and "attribute 135 is 0" in first.cig_d3d12_why
+    assert not first.cig_vulkan and "attribute 138 is 0" in first.cig_vulkan_why
+    assert second.cig_d3d12 and second.cig_vulkan and second.cig_vulkan_why == ""
+    assert sotto.gpu.why_none() == ""
+
+
+@pytest.mark.parametrize("d3d12", [0, 1])
+@pytest.mark.parametrize("vulkan", [0, 1])
+def test_whether_a_card_can_be_shared_is_what_the_driver_says(
+    double: Double, d3d12: int, vulkan: int
+) -> None:
+    double.set("d3d12", d3d12)
+    double.set("vulkan", vulkan)
+    assert sotto.Engine.is_cig_d3d12_supported(1) is bool(d3d12)
+    assert sotto.Engine.is_cig_vulkan_supported(1) is bool(vulkan)
+    assert not sotto.Engine.is_cig_d3d12_supported() and not sotto.Engine.is_cig_vulkan_supported(9)
+
+
+def test_where_there_is_no_card_it_says_why(double: Double) -> None:
+    double.set("cards", 0)
+    assert sotto.gpu.gpus() == []
+    assert sotto.gpu.why_none() == "the CUDA driver knows of 0 cards; there is no card 0"
+    assert sotto.Engine.is_cig_d3d12_supported(0) is False
+
+
+def test_an_engine_shares_a_card_and_lets_it_go(double: Double, on_card: sotto.Engine) -> None:
+    assert on_card.describe()["gpu"] is None
+    assert on_card.attach_gpu(RENDERER) == "cig"
+    shown = on_card.describe()["gpu"]
+    print("rung:", shown["rung"])
+    assert (shown["rung"], shown["with"], shown["card"]["name"]) == ("cig", "d3d12", "Double 1")
+    assert shown["backends"] == ["scripted"]
+    on_card.load_model("npc", options={})
+    with on_card.session("mara", model="npc") as mara:
+        assert mara.say("first") == "first"
+        assert on_card.detach_gpu() is True
+        assert double.get("contexts") == 0
+        assert mara.say("second") == "second"
+        assert on_card.attach_gpu(RENDERER) == "cig"
+        assert mara.say("third") == "third"
+    assert on_card.detach_gpu() is True and on_card.detach_gpu() is False
+
+
+def test_what_is_not_close_enough_is_refused_with_the_reason(double: Double, on_card: sotto.Engine) -> None:
+    with pytest.raises(sotto.SottoError, match=r"least asks for cig, and cuda is what.*attribute 135 is 0"):
+        on_card.attach_gpu(D3D12(1, 2, luid=0x1000000D0), least="cig")
+    assert on_card.describe()["gpu"] is None
+    assert on_card.attach_gpu(D3D12(1, 2, luid=7)) == "cpu"
+    not_taken = on_card.describe()["gpu"]["not_taken"]
+    assert [one["rung"] for one in not_taken] == ["cig", "cuda", "vulkan"]
+    assert "no CUDA device has the LUID 0x7" in not_taken[0]["why"]
+
+
+def test_without_a_backend_for_it_no_driver_is_asked(double: Double, engine: sotto.Engine) -> None:
+    before = double.get("calls")
+    assert engine.attach_gpu(RENDERER) == "cpu"
+    assert double.get("calls") == before
+
+
+@pytest.mark.parametrize(
+    ("renderer", "why"),
+    [
+        (D3D12(0, 2, 3), "d3d12->device is NULL"),
+        (D3D12(1, 0, 3), "d3d12->queue is NULL"),
+        (D3D12(1, 2), "d3d12->luid is 0"),
+        (D3D12(1, 2, -1), "luid is -1"),
+        (Vulkan(1, 2, 3, 0), "vulkan->queue is NULL"),
+        (Cuda(0), "cuda->context is NULL"),
+    ],
+)
+def test_half_a_renderer_is_refused_in_words(on_card: sotto.Engine, renderer: object, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        on_card.attach_gpu(renderer)  # type: ignore[arg-type]
+
+
+def test_what_is_no_renderer_is_refused(on_card: sotto.Engine) -> None:
+    with pytest.raises(TypeError, match=r"it must be a sotto\.gpu\.D3D12, Vulkan or Cuda"):
+        on_card.attach_gpu("the first one")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"least is .best.; it must be one of"):
+        on_card.attach_gpu(RENDERER, least="best")
+
+
+def test_a_context_of_cuda_python_is_taken(double: Double, on_card: sotto.Engine) -> None:
+    driver = pytest.importorskip("cuda.bindings.driver")
+    address = double.context(1, True)
+    assert interop.renderer(driver.CUcontext(address)) == Cuda(address)
+    assert on_card.attach_gpu(interop.renderer(driver.CUcontext(address))) == "cig"
+    on_card.detach_gpu()
+    double.library.sotto_double_context_gone(ctypes.c_void_p(address))
+    with pytest.raises(ValueError, match="CUcontext of NULL"):
+        interop.renderer(driver.CUcontext())
+    with pytest.raises(TypeError, match=r"it must be a cuda\.bindings\.driver\.CUcontext"):
+        interop.renderer(address)
+
+
+def test_without_cuda_python_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    with pytest.raises(ImportError, match=r"pip install sotto-runtime\[cuda\]"):
+        interop.renderer(object())
+
+
+def doctor(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sotto.cli", "doctor", "--gpu", *words]
+    found = {**ENVIRONMENT, **environment, "COLUMNS": "200"}
+    return subprocess.run(command, env=found, capture_output=True, text=True, check=False)
+
+
+def test_the_doctor_asks_the_driver() -> None:
+    path = os.pathsep.join([str(DOUBLE.parent), os.environ.get("LD_LIBRARY_PATH", "")])
+    report = json.loads(doctor("--json", LD_LIBRARY_PATH=path).stdout)
+    assert [card["name"] for card in report["gpus"]] == ["Double 0", "Double 1"]
+    assert report["gpus"][1]["cig_d3d12"] and report["gpus_why"] == ""
+    said = doctor(LD_LIBRARY_PATH=path).stdout
+    assert "Double 1: 8.0 GiB" in said or "Double 1: 8" in said
+    assert "CiG with Direct3D 12: yes" in said and "attribute 138 is 0" in said
+    half = os.pathsep.join([str(BUILD / "cuda_half"), os.environ.get("LD_LIBRARY_PATH", "")])
+    assert "lacks cuCtxPushCurrent_v2; install the driver anew" in doctor(LD_LIBRARY_PATH=half).stdout
