@@ -38,8 +38,9 @@ extern "C" {
  * since that was lowered), each in bytes; `uses` ("weights", "kv", "compute", "adapter", "image",
  * "staging": what is parked), each with `used` and `peak`; `models`, a list of objects with `id`, `state`
  * ("ready", "loading", "asleep", "leaving"), `streams` (places now), `streams_most`, and the bytes of each
- * use; `parked` with `count`, `memory` and `disk` (bytes); and `system`, what the system itself says:
- * `total`, `available`, `process` (of memory of its own) and `mapped` (of files), or null.
+ * use; `parked` with `count`, `memory` and `disk` (bytes); `system`, what the system itself says: `total`,
+ * `available`, `process` (of memory of its own) and `mapped` (of files), or null; and `cards`, what NVIDIA's
+ * driver says of each graphics card: `name`, `uuid`, `total` and `available`.
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.

@@ -44,6 +44,15 @@ class System(TypedDict):
     mapped: int  # of the files that this one has mapped, what is in memory
 
 
+class CardMemory(TypedDict):
+    """What NVIDIA's driver says of a graphics card."""
+
+    name: str
+    uuid: str
+    total: int
+    available: int  # what nobody has, in any process
+
+
 class Memory(TypedDict):
     """Who has how much: what `Engine.memory()` tells. It may hold more by now; skip what you do not know."""
 
@@ -55,6 +64,7 @@ class Memory(TypedDict):
     models: list[ModelMemory]
     parked: Parked
     system: System | None  # None: it does not say
+    cards: list[CardMemory]
 
 
 class Rung(TypedDict):

@@ -6,6 +6,7 @@
 #include "core/budget/fit.hpp"
 #include "core/budget/ledger.hpp"
 #include "core/budget/parking.hpp"
+#include "gpu/video_memory.hpp"
 #include "platform/memory.hpp"
 #include "text/json_reader.hpp"
 
@@ -39,6 +40,16 @@ Ordered system_json() {
         {"process", memory->own},
         {"mapped", memory->mapped},
     };
+}
+
+Ordered cards_json() {
+    auto cards = Ordered::array();
+    for (const auto& card : gpu::video_memory()) {
+        cards.push_back(
+            {{"name", card.name}, {"uuid", card.uuid}, {"total", card.total}, {"available", card.available}}
+        );
+    }
+    return cards;
 }
 
 std::string text_of(const Ordered& json) {
@@ -101,6 +112,7 @@ std::string memory_json(const Ledger& ledger, const Parking& parking, std::strin
         {"models", std::move(listed)},
         {"parked", {{"count", parked.count}, {"memory", parked.memory}, {"disk", parked.disk}}},
         {"system", system_json()},
+        {"cards", cards_json()},
     });
 }
 

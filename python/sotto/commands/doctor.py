@@ -37,6 +37,7 @@ def examine(*, gpu: bool = False) -> dict[str, Any]:
         "processor": {**found["cpu"], "name": machine.processor_name()},
         "memory_bytes": machine.memory_bytes(),
         "devices": [{"name": "cpu", "used": True, "memory": _memory(memory)}],
+        "cards": memory["cards"],
         "backends": found["backends"],
         "modules_passed_over": found["modules_passed_over"],
         "house_model": {"path": str(house), "bytes": house.stat().st_size if house.exists() else None},
@@ -87,6 +88,10 @@ def show(report: dict[str, Any]) -> None:
             "memory",
             f"{device['name']}: {memory['total']}, of which {memory['available']} are available; "
             f"granted to an engine without a budget: {memory['granted']}",
+        )
+    for card in report["cards"]:
+        table.add_row(
+            "", f"{card['name']}: {size(card['total'])}, of which {size(card['available'])} are available"
         )
     for backend in report["backends"]:
         details = backend["details"]

@@ -1,0 +1,72 @@
+#include "gpu/video_memory.hpp"
+
+#include <type_traits>
+
+#include "platform/dynlib.hpp"
+
+namespace sotto::gpu {
+namespace {
+
+// As it is called where the driver is installed.
+const char* library_name() noexcept {
+#ifdef _WIN32
+    return "nvml.dll";
+#else
+    return "libnvidia-ml.so.1";
+#endif
+}
+
+} // namespace
+
+VideoMemoryProbe::VideoMemoryProbe(const std::filesystem::path& library) {
+    void* opened = open_library(library, why_);
+    if (opened == nullptr) {
+        return;
+    }
+    const auto find = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::decay_t<decltype(function)>>(find_symbol(opened, name));
+        if (function == nullptr && why_.empty()) {
+            why_ = library.string() + " has no " + name;
+        }
+    };
+    find(init_, "nvmlInit_v2");
+    find(count_, "nvmlDeviceGetCount_v2");
+    find(device_, "nvmlDeviceGetHandleByIndex_v2");
+    find(name_, "nvmlDeviceGetName");
+    find(uuid_, "nvmlDeviceGetUUID");
+    find(memory_, "nvmlDeviceGetMemoryInfo");
+    if (!why_.empty()) {
+        return;
+    }
+    if (const int status = init_(); status != 0) {
+        why_ = "nvmlInit_v2 failed with " + std::to_string(status);
+    }
+}
+
+std::vector<VideoMemory> VideoMemoryProbe::look() const {
+    std::vector<VideoMemory> cards;
+    unsigned count = 0;
+    if (!why_.empty() || count_(&count) != 0) {
+        return cards;
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        constexpr unsigned kMost = 96; // characters, as NVML has them
+        char name[kMost] = "";
+        char uuid[kMost] = "";
+        Device device = nullptr;
+        Memory memory{};
+        const bool there = device_(i, &device) == 0 && memory_(device, &memory) == 0 &&
+                           name_(device, name, kMost) == 0 && uuid_(device, uuid, kMost) == 0;
+        if (there) { // else it is lost, or not for us
+            cards.push_back({name, uuid, memory.total, memory.free});
+        }
+    }
+    return cards;
+}
+
+std::vector<VideoMemory> video_memory() {
+    static const VideoMemoryProbe probe(library_name());
+    return probe.look();
+}
+
+} // namespace sotto::gpu
