@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* SOTTO_API: functions of the library. SOTTO_EXPORT: the one function that a module shows. */
 #if defined(_WIN32)
 #  define SOTTO_CALL __cdecl
+#  define SOTTO_EXPORT __declspec(dllexport)
 #  if defined(SOTTO_BUILDING)
 #    define SOTTO_API __declspec(dllexport)
 #  else
@@ -17,7 +19,8 @@
 #  endif
 #else
 #  define SOTTO_CALL
-#  define SOTTO_API __attribute__((visibility("default")))
+#  define SOTTO_EXPORT __attribute__((visibility("default")))
+#  define SOTTO_API SOTTO_EXPORT
 #endif
 
 /** The library's version, and the only place it is written. */

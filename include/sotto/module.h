@@ -238,9 +238,9 @@ typedef struct sotto_backend {
 } sotto_backend;
 
 /**
- * The one symbol a module exports; a new major gets a new name, so an old module is never called.
- * In: `backend->struct_size`. SOTTO_ERROR_UNSUPPORTED, with `why`: not on this machine. A module
- * is never unloaded while the process lives.
+ * The one symbol a module exports, marked SOTTO_EXPORT; a new major gets a new name, so an old
+ * module is never called. In: `backend->struct_size`. SOTTO_ERROR_UNSUPPORTED, with `why`: not on
+ * this machine. A module is never unloaded while the process lives.
  */
 typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
     const sotto_backend_host* host, sotto_backend* backend, sotto_str* why

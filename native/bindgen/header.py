@@ -20,7 +20,7 @@ import docs
 SIZES = {"int32_t": 4, "uint32_t": 4, "uint64_t": 8, "int64_t": 8, "float": 4, "size_t": 8}
 DIRECTIVES = re.compile(  # what may stand after a `#`, beside a constant
     r"include (<std(def|int)\.h>|\"\w+\.h\")|ifndef SOTTO_(\w+_)?H|define SOTTO_(\w+_)?H|else|endif"
-    r"|if defined\((_WIN32|SOTTO_BUILDING)\)|define SOTTO_(API|CALL|NUL|INIT\(type\))( .*)?"
+    r"|if defined\((_WIN32|SOTTO_BUILDING)\)|define SOTTO_(API|CALL|EXPORT|NUL|INIT\(type\))( .*)?"
 )
 CONSTANT = re.compile(r'define (SOTTO_[A-Z0-9_]+) (?:"([^"]*)"|(-?\d+))')
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 #include "platform/cpu.hpp"
 #include "platform/dynlib.hpp"
 
@@ -55,7 +56,7 @@ struct Named {
 };
 
 Named read_name(const std::filesystem::path& path) {
-    const auto stem = path.stem().string();
+    const auto stem = utf8_of(path.stem());
     const auto dash = stem.find('-');
     Named named{stem.substr(kPrefix.size(), dash == std::string::npos ? dash : dash - kPrefix.size())};
     const auto tier = dash == std::string::npos ? std::string() : stem.substr(dash + 1);
@@ -117,7 +118,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
         const auto& path = entry.path();
-        if (path.extension() == library_suffix() && path.filename().string().rfind(kPrefix, 0) == 0) {
+        if (path.extension() == library_suffix() && utf8_of(path.filename()).rfind(kPrefix, 0) == 0) {
             files.push_back(path);
         }
     }
@@ -166,11 +167,11 @@ void Modules::open_once() {
             why = "this processor is x86-64-v" + std::to_string(x86_64_level());
         } else if (const Backend* backend = opened_module(path, why)) {
             opened_.push_back(backend);
-            log_.info("uses " + path.string());
+            log_.info("uses " + utf8_of(path));
             continue;
         }
-        log_.info("passes over " + path.string() + ": " + why);
-        passed_over_.push_back({path.string(), why});
+        log_.info("passes over " + utf8_of(path) + ": " + why);
+        passed_over_.push_back({utf8_of(path), why});
     }
 }
 
@@ -190,10 +191,9 @@ const Backend& Modules::find(std::string_view name) {
     }
     std::string why =
         name.empty() ? "there is no backend" : "there is no backend \"" + std::string(name) + "\"";
-    why += " in " + folder_.string();
+    why += " in " + utf8_of(folder_);
     for (const auto& passed : passed_over_) {
-        why +=
-            "; " + std::filesystem::path(passed.path).filename().string() + " was passed over: " + passed.why;
+        why += "; " + utf8_of(native_path(passed.path).filename()) + " was passed over: " + passed.why;
     }
     throw Error(SOTTO_ERROR_UNSUPPORTED, why);
 }

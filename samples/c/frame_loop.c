@@ -5,7 +5,11 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
-#include <time.h>
+#ifdef _WIN32
+#  include <windows.h>
+#else
+#  include <time.h>
+#endif
 
 #include <sotto/sotto.h>
 
@@ -74,14 +78,25 @@ static int handle(sotto_engine* engine, const sotto_event* event, int frame, int
     return CHARACTERS;
 }
 
-static void wait_for_vsync(struct timespec* next) {
-    next->tv_nsec += FRAME_NS;
-    if (next->tv_nsec >= 1000000000) {
-        next->tv_nsec -= 1000000000;
-        ++next->tv_sec;
-    }
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
+/* Stands in for present(), which waits for the screen. */
+#ifdef _WIN32
+static void wait_for_vsync(void) {
+    Sleep(FRAME_NS / 1000000);
 }
+#else
+static void wait_for_vsync(void) {
+    static struct timespec next;
+    if (next.tv_sec == 0) {
+        clock_gettime(CLOCK_MONOTONIC, &next);
+    }
+    next.tv_nsec += FRAME_NS;
+    if (next.tv_nsec >= 1000000000) {
+        next.tv_nsec -= 1000000000;
+        ++next.tv_sec;
+    }
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+}
+#endif
 
 int main(int argc, char** argv) {
     sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);
@@ -100,11 +115,9 @@ int main(int argc, char** argv) {
         return fail("load");
     }
 
-    struct timespec next;
     sotto_frame_begin_desc begin = SOTTO_INIT(sotto_frame_begin_desc);
     begin.busy_cores = 1;
     begin.period_ns = FRAME_NS;
-    clock_gettime(CLOCK_MONOTONIC, &next);
     int waiting = 1;
     for (int frame = 0; waiting > 0 && frame < MOST_FRAMES; ++frame) {
         sotto_engine_frame_begin(engine, &begin);
@@ -114,7 +127,7 @@ int main(int argc, char** argv) {
         }
         /* update(); render(); present(); */
         sotto_engine_frame_end(engine, NULL);
-        wait_for_vsync(&next);
+        wait_for_vsync();
     }
 
     sotto_engine_destroy(engine);

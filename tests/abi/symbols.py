@@ -17,10 +17,21 @@ ENTRY = json.loads((HERE / "layout.json").read_text())["constants"]["SOTTO_MODUL
 
 
 def libraries_in(place: Path) -> list[Path]:
-    return sorted(place.rglob("*.so")) if place.is_dir() else [place]
+    return sorted([*place.rglob("*.so"), *place.rglob("*.dll")]) if place.is_dir() else [place]
 
 
 def exported(library: Path) -> set[str]:
+    return exported_by_dll(library) if library.suffix == ".dll" else exported_by_elf(library)
+
+
+def exported_by_dll(library: Path) -> set[str]:
+    from pefile import PE  # which only those need who look at a library for Windows
+
+    table = PE(str(library)).DIRECTORY_ENTRY_EXPORT.symbols
+    return {one.name.decode() if one.name else f"number {one.ordinal}" for one in table}
+
+
+def exported_by_elf(library: Path) -> set[str]:
     listed = subprocess.run(
         ["nm", "-D", "--defined-only", "--format=posix", library], capture_output=True, text=True, check=True
     )

@@ -112,7 +112,11 @@ TEST_CASE("a long name is cut by the system, not by the host") {
     CHECK(
         sorted(host.threads()) == Names{"a very long name indeed-control", "a very long name indeed-loader"}
     );
+#ifdef _WIN32
+    CHECK(sorted(host.system_names()) == sorted(host.threads())); // which takes them whole
+#else
     CHECK(sorted(host.system_names()) == Names{"a very long nam", "a very long nam"});
+#endif
 }
 
 TEST_CASE("zones begin and end in pairs on each thread, also when work fails or is cancelled") {

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/path.hpp"
 #include "core/state_blob.hpp"
 #include "support/game.hpp"
 #include "support/hooks.hpp"
@@ -42,7 +43,7 @@ public:
     Folder(const Folder&) = delete;
     Folder& operator=(const Folder&) = delete;
 
-    std::string file(std::string_view name) const { return (path_ / name).string(); }
+    std::string file(std::string_view name) const { return sotto::utf8_of(path_ / sotto::native_path(name)); }
     std::size_t files() const {
         return static_cast<std::size_t>(
             std::distance(fs::directory_iterator(path_), fs::directory_iterator())
@@ -55,12 +56,12 @@ private:
 };
 
 std::string read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file(sotto::native_path(path), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
 void write(const std::string& path, std::string_view bytes) {
-    std::ofstream(path, std::ios::binary) << bytes;
+    std::ofstream(sotto::native_path(path), std::ios::binary) << bytes;
 }
 
 const History& save(Game& game, const std::string& path, const char* model = "npc") {

@@ -17,6 +17,8 @@
 #include "platform/cpu.hpp"
 #include "support/game.hpp"
 
+#define SUFFIX SOTTO_MODULE_SUFFIX
+
 namespace fs = std::filesystem;
 using sotto::Modules;
 
@@ -54,7 +56,10 @@ public:
                 ("sotto_modules_test_" + std::to_string(getpid()) + "_" + std::to_string(made++));
         fs::create_directory(path_);
     }
-    ~Folder() { fs::remove_all(path_); }
+    ~Folder() {
+        std::error_code ignored; // Windows keeps the files of libraries that are open
+        fs::remove_all(path_, ignored);
+    }
     Folder(const Folder&) = delete;
     Folder& operator=(const Folder&) = delete;
 
@@ -109,7 +114,7 @@ TEST_CASE("of one backend's modules the best that this processor can run is used
     sotto::set_log_level(SOTTO_LOG_INFO);
     Folder folder;
     for (const char* name :
-         {"sotto_scripted-x86-64-v2.so", "sotto_scripted.so", "sotto_scripted-x86-64-v1.so"}) {
+         {"sotto_scripted-x86-64-v2" SUFFIX, "sotto_scripted" SUFFIX, "sotto_scripted-x86-64-v1" SUFFIX}) {
         folder.copy(SOTTO_SCRIPTED, name);
     }
     Sink sink;
@@ -117,20 +122,20 @@ TEST_CASE("of one backend's modules the best that this processor can run is used
     {
         Modules modules(folder.path(), log);
         CHECK(look(modules).names == std::vector<std::string>{"scripted"});
-        CHECK(sink.holds("uses " + (folder.path() / "sotto_scripted-x86-64-v2.so").string()));
+        CHECK(sink.holds("uses " + (folder.path() / "sotto_scripted-x86-64-v2" SUFFIX).string()));
         CHECK(sink.lines.size() == 1);
     }
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-native.so");
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-native" SUFFIX);
     Modules modules(folder.path(), log);
     CHECK(look(modules).passed_over.empty());
-    CHECK(sink.holds("uses " + (folder.path() / "sotto_scripted-native.so").string()));
+    CHECK(sink.holds("uses " + (folder.path() / "sotto_scripted-native" SUFFIX).string()));
     sotto::set_log_level(SOTTO_LOG_DEFAULT);
 }
 
 TEST_CASE("a module for a better processor is passed over, and the next best is used") {
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-x86-64-v9.so");
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-x86-64-v1.so");
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-x86-64-v9" SUFFIX);
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-x86-64-v1" SUFFIX);
     Sink sink;
     const auto log = sink.log();
     Modules modules(folder.path(), log);
@@ -138,36 +143,39 @@ TEST_CASE("a module for a better processor is passed over, and the next best is 
     CHECK(found.names == std::vector<std::string>{"scripted"});
     const auto level = std::to_string(sotto::x86_64_level());
     CHECK(
-        found.passed_over == std::vector{"sotto_scripted-x86-64-v9.so: this processor is x86-64-v" + level}
+        found.passed_over ==
+        std::vector{"sotto_scripted-x86-64-v9" SUFFIX ": this processor is x86-64-v" + level}
     );
 }
 
 TEST_CASE("what cannot be used is passed over with its reason, and an error names it") {
     Folder folder;
-    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses.so", "sotto_refuses.so");
-    folder.copy(SOTTO_ODD_FOLDER "/odd_silent.so", "sotto_silent.so");
-    folder.copy(SOTTO_ODD_FOLDER "/odd_lacks.so", "sotto_lacks.so");
-    folder.copy(SOTTO_ODD_FOLDER "/odd_other.so", "sotto_other.so");
-    folder.write("sotto_text.so", "this is no library");
+    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses" SUFFIX, "sotto_refuses" SUFFIX);
+    folder.copy(SOTTO_ODD_FOLDER "/odd_silent" SUFFIX, "sotto_silent" SUFFIX);
+    folder.copy(SOTTO_ODD_FOLDER "/odd_lacks" SUFFIX, "sotto_lacks" SUFFIX);
+    folder.copy(SOTTO_ODD_FOLDER "/odd_other" SUFFIX, "sotto_other" SUFFIX);
+    folder.write("sotto_text" SUFFIX, "this is no library");
     folder.write("sotto_notes.txt", "nobody looks at this");
-    folder.write("other_backend.so", "nor at this");
+    folder.write("other_backend" SUFFIX, "nor at this");
     Sink sink;
     const auto log = sink.log();
     Modules modules(folder.path(), log);
     const auto found = look(modules);
     CHECK(found.names.empty());
     REQUIRE(found.passed_over.size() == 5);
-    CHECK(found.passed_over[0] == "sotto_lacks.so: backend->open is missing");
-    CHECK(found.passed_over[1] == "sotto_other.so: it exports no sotto_module_v1");
-    CHECK(found.passed_over[2] == "sotto_refuses.so: this machine has no magic");
-    CHECK(found.passed_over[3] == "sotto_silent.so: the backend gave no reason");
-    CHECK(found.passed_over[4].find("sotto_text.so: ") == 0);
-    CHECK(found.passed_over[4].find("sotto_text.so: it gave no reason") == std::string::npos);
+    CHECK(found.passed_over[0] == "sotto_lacks" SUFFIX ": backend->open is missing");
+    CHECK(found.passed_over[1] == "sotto_other" SUFFIX ": it exports no sotto_module_v1");
+    CHECK(found.passed_over[2] == "sotto_refuses" SUFFIX ": this machine has no magic");
+    CHECK(found.passed_over[3] == "sotto_silent" SUFFIX ": the backend gave no reason");
+    CHECK(found.passed_over[4].find("sotto_text" SUFFIX ": ") == 0);
+    CHECK(found.passed_over[4].find("sotto_text" SUFFIX ": it gave no reason") == std::string::npos);
     CHECK(sink.holds("this module looks around")); // a module's own lines reach the engine's log
 
     const auto why = refusal_of(modules, "llama");
     CHECK(why.find("there is no backend \"llama\" in " + folder.path().string()) == 0);
-    CHECK(why.find("sotto_refuses.so was passed over: this machine has no magic") != std::string::npos);
+    CHECK(
+        why.find("sotto_refuses" SUFFIX " was passed over: this machine has no magic") != std::string::npos
+    );
     CHECK(refusal_of(modules, "").find("there is no backend in ") == 0);
 }
 
@@ -184,7 +192,7 @@ TEST_CASE("an empty folder, and one that is not there, hold no backend") {
 
 TEST_CASE("the host's backend comes first, and a name is taken once") {
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted.so");
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted" SUFFIX);
     Sink sink;
     const auto log = sink.log();
     Modules modules(folder.path(), log);
@@ -200,7 +208,7 @@ TEST_CASE("the host's backend comes first, and a name is taken once") {
 
 TEST_CASE("engines share a module that is open, and threads may look at once") {
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted.so");
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted" SUFFIX);
     Sink sink;
     const auto log = sink.log();
     Modules first(folder.path(), log);

@@ -12,25 +12,25 @@ namespace {
 } // namespace
 
 #if defined(SOTTO_ODD_REFUSES)
-extern "C" SOTTO_API
+extern "C" SOTTO_EXPORT
     sotto_status SOTTO_CALL sotto_module_v1(const sotto_backend_host* host, sotto_backend*, sotto_str* why) {
     host->log(host->context, SOTTO_LOG_WARN, str("this module looks around"));
     *why = str("this machine has no magic");
     return SOTTO_ERROR_UNSUPPORTED;
 }
 #elif defined(SOTTO_ODD_SILENT)
-extern "C" SOTTO_API
+extern "C" SOTTO_EXPORT
     sotto_status SOTTO_CALL sotto_module_v1(const sotto_backend_host*, sotto_backend*, sotto_str*) {
     return SOTTO_ERROR_INTERNAL;
 }
 #elif defined(SOTTO_ODD_LACKS)
-extern "C" SOTTO_API
+extern "C" SOTTO_EXPORT
     sotto_status SOTTO_CALL sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->name = str("lacks");
     return SOTTO_OK;
 }
 #else
-extern "C" SOTTO_API int sotto_module_of_another_kind() {
+extern "C" SOTTO_EXPORT int sotto_module_of_another_kind() {
     return 1;
 }
 #endif

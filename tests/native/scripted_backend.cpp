@@ -366,7 +366,7 @@ constexpr std::string_view kDescription = R"({"what": "test double"})";
 } // namespace
 
 // The one way in when linked into a test; modules come through sotto_module_v1.
-extern "C" SOTTO_API sotto_status SOTTO_CALL
+extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
 sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->name = {kName.data(), kName.size()};
     backend->description = {kDescription.data(), kDescription.size()};

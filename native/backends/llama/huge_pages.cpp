@@ -1,4 +1,5 @@
-// The memory of models, as the system gives and takes it. Linked by --wrap.
+// The memory of models, as the system gives and takes it: what ggml-backend.cpp calls in place of
+// ggml_aligned_malloc() and ggml_aligned_free().
 //
 // Huge pages, which llama.cpp does not ask for: it reads all weights for every token, and looking up where
 // small pages lie takes a good part of that time. And what is freed is the system's again at once: malloc
@@ -20,24 +21,24 @@ void advise(void* memory, std::size_t size, int advice) {
 
 extern "C" {
 
-void* __real_ggml_aligned_malloc(std::size_t size);            // NOLINT: the linker's names
-void __real_ggml_aligned_free(void* memory, std::size_t size); // NOLINT
+void* ggml_aligned_malloc(std::size_t size);
+void ggml_aligned_free(void* memory, std::size_t size);
 
-void* __wrap_ggml_aligned_malloc(std::size_t size) { // NOLINT
+void* sotto_aligned_malloc(std::size_t size) {
     constexpr std::size_t kLeast = 4 << 20;
-    void* memory = __real_ggml_aligned_malloc(size);
+    void* memory = ggml_aligned_malloc(size);
     if (memory != nullptr && size >= kLeast) {
         advise(memory, size, MADV_HUGEPAGE);
     }
     return memory;
 }
 
-void __wrap_ggml_aligned_free(void* memory, std::size_t size) { // NOLINT
+void sotto_aligned_free(void* memory, std::size_t size) {
     constexpr std::size_t kLeast = 1 << 18;
     if (memory != nullptr && size >= kLeast) {
         advise(memory, size, MADV_DONTNEED);
         advise(memory, size, MADV_NOHUGEPAGE); // what malloc cuts from it is small
     }
-    __real_ggml_aligned_free(memory, size);
+    ggml_aligned_free(memory, size);
 }
 }

@@ -201,7 +201,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
 } // namespace
 } // namespace sotto::llama
 
-extern "C" SOTTO_API sotto_status SOTTO_CALL
+extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
 sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_str* why) {
     using namespace sotto::llama;
     return guarded(thread_why(), why, [&] {

@@ -1,37 +1,9 @@
 // The threads that graphs are computed on.
 #include "threads.hpp"
 
-#include <algorithm>
-#include <sched.h>
+#include "cores.hpp"
 
 namespace sotto::llama {
-namespace {
-
-// Those that the calling thread may run on.
-std::vector<int> own_cores() {
-    cpu_set_t set;
-    std::vector<int> cores;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        for (int core = 0; core < std::min<int>(CPU_SETSIZE, GGML_MAX_N_THREADS); ++core) {
-            if (CPU_ISSET(core, &set)) {
-                cores.push_back(core);
-            }
-        }
-    }
-    return cores;
-}
-
-// Where it may not, it runs where it did.
-void run_on(const std::vector<int>& cores) noexcept {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores) {
-        CPU_SET(core, &set);
-    }
-    sched_setaffinity(0, sizeof set, &set);
-}
-
-} // namespace
 
 ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t threads) {
     std::lock_guard lock(mutex_);
@@ -59,6 +31,7 @@ ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t 
             wanted.cpumask[core] = apart;
         }
         pool.reset(ggml_threadpool_new(&wanted));
+        put_into_class(pool.get(), wanted.n_threads, thread_class);
     }
     return pool.get();
 }

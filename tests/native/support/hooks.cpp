@@ -2,7 +2,11 @@
 
 #include <cstring>
 
-#include <pthread.h>
+#ifdef _WIN32
+#  include <windows.h>
+#else
+#  include <pthread.h>
+#endif
 
 #include "support/game.hpp"
 
@@ -18,6 +22,23 @@ T sized() {
     T made{};
     made.struct_size = sizeof made;
     return made;
+}
+
+// What the system calls the calling thread.
+std::string name_of_thread() {
+#ifdef _WIN32
+    PWSTR name = nullptr;
+    if (FAILED(GetThreadDescription(GetCurrentThread(), &name))) {
+        return {};
+    }
+    const std::string known(name, name + wcslen(name)); // the tests' names are ASCII
+    LocalFree(name);
+    return known;
+#else
+    char known[32] = {};
+    pthread_getname_np(pthread_self(), known, sizeof known);
+    return known;
+#endif
 }
 
 } // namespace
@@ -106,11 +127,10 @@ void HostHooks::changed(
 }
 
 void HostHooks::started(void* self, sotto_str name) {
-    char known[32] = {};
-    pthread_getname_np(pthread_self(), known, sizeof known);
+    const auto known = name_of_thread();
     const std::lock_guard lock(host(self).mutex_);
     host(self).threads_.push_back(text_of(name));
-    host(self).system_names_.emplace_back(known);
+    host(self).system_names_.push_back(known);
 }
 
 void HostHooks::zone_begin(void* self, sotto_str name) {

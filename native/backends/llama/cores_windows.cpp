@@ -1,0 +1,81 @@
+#include "cores.hpp"
+
+#include <cstdint>
+#include <memory>
+
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <windows.h>
+
+namespace sotto::llama {
+namespace {
+
+constexpr int kCores = 64; // of one processor group; threads stay in the one they begin in
+
+void become_idle(ggml_tensor*, const ggml_tensor*, int, int, void*) {
+    THREAD_POWER_THROTTLING_STATE frugal{};
+    frugal.Version = THREAD_POWER_THROTTLING_CURRENT_VERSION;
+    frugal.ControlMask = frugal.StateMask = THREAD_POWER_THROTTLING_EXECUTION_SPEED;
+    SetThreadInformation(GetCurrentThread(), ThreadPowerThrottling, &frugal, sizeof frugal);
+    SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE);
+}
+
+} // namespace
+
+// Windows tells a thread's cores only when they are set.
+std::vector<int> own_cores() {
+    DWORD_PTR ours = 0;
+    DWORD_PTR machines = 0;
+    std::vector<int> cores;
+    if (!GetProcessAffinityMask(GetCurrentProcess(), &ours, &machines) || ours == 0) {
+        return cores;
+    }
+    const auto own = SetThreadAffinityMask(GetCurrentThread(), ours);
+    if (own != 0) {
+        SetThreadAffinityMask(GetCurrentThread(), own);
+    }
+    for (int core = 0; core < kCores; ++core) {
+        if (((own != 0 ? own : ours) >> core & 1) != 0) {
+            cores.push_back(core);
+        }
+    }
+    return cores;
+}
+
+void run_on(const std::vector<int>& cores) noexcept {
+    DWORD_PTR mask = 0;
+    for (const int core : cores) {
+        mask |= static_cast<DWORD_PTR>(1) << core;
+    }
+    if (mask != 0) {
+        SetThreadAffinityMask(GetCurrentThread(), mask);
+    }
+}
+
+// New threads are of the normal class, and only a graph reaches those of a pool: a graph that does nothing
+// else.
+void put_into_class(ggml_threadpool* pool, int threads, sotto_thread_class thread_class) {
+    if (thread_class != SOTTO_THREAD_IDLE) {
+        return;
+    }
+    struct Free {
+        void operator()(ggml_context* context) const noexcept { ggml_free(context); }
+    };
+    constexpr std::size_t kTensors = 4;
+    constexpr std::size_t kNodes = 8;
+    const std::unique_ptr<ggml_context, Free> context(ggml_init(
+        {kTensors * (ggml_tensor_overhead() + 64) + ggml_graph_overhead_custom(kNodes, false), nullptr, false}
+    ));
+    if (!context) {
+        throw std::bad_alloc();
+    }
+    auto* number = ggml_new_tensor_1d(context.get(), GGML_TYPE_F32, 1);
+    auto* graph = ggml_new_graph_custom(context.get(), kNodes, false);
+    ggml_build_forward_expand(graph, ggml_map_custom1(context.get(), number, become_idle, threads, nullptr));
+    auto plan = ggml_graph_plan(graph, threads, pool);
+    std::vector<std::uint8_t> work(plan.work_size);
+    plan.work_data = work.data();
+    ggml_graph_compute(graph, &plan);
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,14 @@
+# What a shared library of ours shows, and what it needs of its compiler.
+include_guard(GLOBAL)
+
+# sotto_exports(<target> <version script>): the names in the script alone. Elsewhere than on ELF, what is marked
+# SOTTO_API or SOTTO_EXPORT is shown; tests/abi/symbols.py compares everywhere.
+function(sotto_exports target script)
+    if(CMAKE_SYSTEM_NAME MATCHES "^(Linux|Android)$")
+        target_link_options(${target} PRIVATE -Wl,--version-script=${script} -Wl,-Bsymbolic)
+        set_target_properties(${target} PROPERTIES LINK_DEPENDS ${script})
+    endif()
+    if(SOTTO_SANITIZE STREQUAL "" AND NOT APPLE)
+        target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc) # a host may have others
+    endif()
+endfunction()

@@ -1,0 +1,72 @@
+#include "platform/dynlib.hpp"
+
+#include <system_error>
+
+#include "base/path.hpp"
+#include "platform/windows.hpp"
+
+namespace sotto {
+namespace {
+
+// The system's words for an error, in one line.
+std::string words_for(DWORD error) {
+    wchar_t words[512] = {};
+    constexpr DWORD kHow =
+        FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS | FORMAT_MESSAGE_MAX_WIDTH_MASK;
+    const DWORD size = FormatMessageW(kHow, nullptr, error, 0, words, DWORD(std::size(words)), nullptr);
+    auto text = utf8_of(std::filesystem::path(words, words + size));
+    while (!text.empty() && text.back() == ' ') {
+        text.pop_back();
+    }
+    return (text.empty() ? "Windows refuses" : text) + " (error " + std::to_string(error) + ")";
+}
+
+// Nobody asks the player about a library that lacks another.
+class NoDialogs {
+public:
+    NoDialogs() noexcept { SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &before_); }
+    ~NoDialogs() { SetThreadErrorMode(before_, nullptr); }
+    NoDialogs(const NoDialogs&) = delete;
+    NoDialogs& operator=(const NoDialogs&) = delete;
+
+private:
+    DWORD before_ = 0;
+};
+
+} // namespace
+
+// What the library needs is looked for beside it and in the system's folders, never in the current one.
+void* open_library(const std::filesystem::path& path, std::string& why) {
+    const NoDialogs quiet;
+    std::error_code failed;
+    const auto whole = std::filesystem::absolute(path, failed).make_preferred();
+    constexpr DWORD kWhere = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
+    const HMODULE library = LoadLibraryExW(whole.c_str(), nullptr, kWhere);
+    if (library == nullptr) {
+        why = words_for(GetLastError());
+    }
+    return library;
+}
+
+void* find_symbol(void* library, const char* name) noexcept {
+    return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
+}
+
+std::filesystem::path library_folder() {
+    constexpr DWORD kHow =
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+    HMODULE library = nullptr;
+    if (!GetModuleHandleExW(kHow, reinterpret_cast<LPCWSTR>(&library_folder), &library)) {
+        return {};
+    }
+    constexpr std::size_t kLongest = 32'768; // of any path
+    std::wstring name(kLongest, L'\0');
+    name.resize(GetModuleFileNameW(library, name.data(), DWORD(name.size())));
+    return std::filesystem::path(name).parent_path();
+}
+
+const char* library_suffix() noexcept {
+    return ".dll";
+}
+
+} // namespace sotto
