@@ -127,7 +127,7 @@ private:
     void close(Job& job) noexcept;
     void resize(Job& job);
     void recall(const Job& job) noexcept;
-    Parking::Kept kept_of(Job& job, void* stream, bool similar) noexcept;
+    Parking::Kept kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept;
     void step(Job& job);
 
     const Hooks& hooks_;

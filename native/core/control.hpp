@@ -100,7 +100,7 @@ private:
     bool grow(ModelEntry& entry);
     bool give_way(std::uint64_t bytes, ModelEntry* whom);
     bool lack_in_vain(ModelEntry& whom);
-    bool squeeze(std::uint64_t bytes);
+    bool squeeze(std::uint64_t bytes, bool all);
     bool spill();
     bool resize(ModelEntry& entry, std::uint32_t places);
     bool claim_places(ModelEntry& entry, std::uint32_t places) noexcept;
@@ -115,6 +115,15 @@ private:
     bool take_off_card() noexcept;
     bool put_on_card() noexcept;
     bool doze(ModelEntry& entry) noexcept;
+
+    bool rest(Stream& stream) noexcept;
+    void give_place(ModelEntry& entry, Job& job, const std::shared_ptr<Session>& session) noexcept;
+    void let_go(ModelEntry& entry, std::size_t place, bool remembers) noexcept;
+    void let_go_of_others(ModelEntry& entry, const Session& session) noexcept;
+    void let_go_of_unpinned() noexcept;
+    void park_resting(ModelEntry& entry, Job& job);
+    void trim_resting(ModelEntry& entry) noexcept;
+    void expect(const ModelEntry& entry, const Session& session, bool is_kept) noexcept;
 
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;

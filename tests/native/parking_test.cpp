@@ -123,6 +123,35 @@ TEST_CASE("where memory is full, the oldest go to files, each byte of them") {
     CHECK(place.ledger.used() == 0);
 }
 
+TEST_CASE("who is pinned is the last to leave memory, whatever comes, for as long as it is") {
+    Place place(2);
+    const auto mara = place.put(1);
+    mara->pin(true);
+    std::vector<Parking::Kept> all;
+    for (int i = 2; i <= 5; ++i) {
+        all.push_back(place.put(i));
+    }
+    for (const auto& file : place.folder.files()) {
+        std::ifstream in(file, std::ios::binary);
+        char first = 0;
+        in >> first;
+        CHECK(first != '1');
+    }
+    CHECK(place.parking->figures().disk == 3 * kSize);
+    mara->pin(false);
+    const auto last = place.put(6);
+    CHECK(place.parking->figures().disk == 4 * kSize);
+    for (const auto& file : place.folder.files()) {
+        fs::remove(file);
+    }
+    CHECK(place.failure(mara) == "what was parked is gone"); // it was the oldest
+    CHECK(place.read(last) == state(6));
+    last->pin(true);
+    place.parking->spill(); // nothing else will do
+    CHECK(place.parking->figures().memory == 0);
+    CHECK(place.read(last) == state(6));
+}
+
 TEST_CASE("what is larger than all of the memory goes to a file at once, and moves nobody") {
     Place place(2);
     const auto small = place.put(1);

@@ -153,6 +153,37 @@ def test_sessions_on_an_event_loop() -> None:
     asyncio.run(main())
 
 
+def test_a_session_is_pinned_and_let_go_of(engine: sotto.Engine) -> None:
+    engine.load_model("npc", options={"streams": 2})
+    mara = engine.session("mara", model="npc", pinned=True)
+    tobin = engine.session("tobin", model="npc")
+    full = "1 session is pinned to it; let go of one, or load the model with a larger"
+    for refused in (tobin.pin, lambda: engine.session("oswin", model="npc", pinned=True)):
+        with pytest.raises(sotto.SottoError, match=full) as caught:
+            refused()
+        assert caught.value.status == -4
+    mara.pin(False)
+    tobin.pin()
+    assert [one.say("hi") for one in (mara, tobin)] == ["hi", "hi"]
+    for wrong in (1, None, "yes"):
+        with pytest.raises(TypeError, match="it must be True or False"):
+            mara.pin(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="it must be True or False"):
+            engine.session("late", pinned=wrong)  # type: ignore[arg-type]
+    assert engine.sessions() == {"mara": 2, "tobin": 2}
+
+    async def main() -> None:
+        async with sotto.aio.Engine(module_dir=SCRIPTED, mode="prioritize_compute") as loop_engine:
+            await loop_engine.load_model("npc", options={"streams": 2})
+            late = await loop_engine.session("late", model="npc", pinned=True)
+            with pytest.raises(sotto.SottoError, match=full):
+                await loop_engine.session("later", model="npc", pinned=True)
+            await late.pin(False)
+            assert await (await loop_engine.session("last", model="npc", pinned=True)).say("hi") == "hi"
+
+    asyncio.run(main())
+
+
 # On the house model: what a session remembers need not be worked through again.
 
 RULES = [

@@ -124,7 +124,7 @@ bool Parking::into_memory(State& state, std::string_view whose, std::string& byt
             auto claim = ledger_.take(Use::staging, whose, bytes.size());
             auto shared = std::make_shared<const std::string>(std::move(bytes));
             const std::lock_guard lock(mutex_);
-            in_memory_.emplace(state.number_, &state);
+            in_memory_.emplace(Rank(state.pinned_, state.number_), &state);
             state.claim_ = std::move(claim);
             state.bytes_ = std::move(shared);
             ++figures_.count;
@@ -153,19 +153,19 @@ bool Parking::make_room(std::uint64_t bytes) {
 // Moves what is in memory longest to a file, or forgets it where that cannot be. False: there is none.
 bool Parking::spill_oldest() {
     std::shared_ptr<const std::string> bytes;
-    std::uint64_t number = 0;
+    Rank rank;
     {
         const std::lock_guard lock(mutex_);
         if (in_memory_.empty()) {
             return false;
         }
-        number = in_memory_.begin()->first;
+        rank = in_memory_.begin()->first;
         bytes = in_memory_.begin()->second->bytes_;
     }
-    auto path = folder_ / (stem_ + std::to_string(number));
+    auto path = folder_ / (stem_ + std::to_string(rank.second));
     const bool written = write_file(path, *bytes);
     const std::lock_guard lock(mutex_);
-    const auto found = in_memory_.find(number);
+    const auto found = in_memory_.find(rank);
     if (found == in_memory_.end()) { // whoever had it let go of it meanwhile
         if (written) {
             left_.push_back(std::move(path));
@@ -229,6 +229,15 @@ std::string Parking::raw(const State& state) {
     return bytes;
 }
 
+void Parking::pin(State& state, bool pinned) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (auto found = in_memory_.extract(Rank(state.pinned_, state.number_)); !found.empty()) {
+        found.key().first = pinned;
+        in_memory_.insert(std::move(found));
+    }
+    state.pinned_ = pinned;
+}
+
 void Parking::drop(State& state) noexcept {
     const std::lock_guard lock(mutex_);
     const bool in_memory = state.bytes_ != nullptr;
@@ -238,7 +247,7 @@ void Parking::drop(State& state) noexcept {
     }
     --figures_.count;
     (in_memory ? figures_.memory : figures_.disk) -= state.size_;
-    in_memory_.erase(state.number_);
+    in_memory_.erase(Rank(state.pinned_, state.number_));
     if (in_file) {
         attempt(
             [&] { left_.push_back(std::move(state.file_)); },

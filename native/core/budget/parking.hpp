@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -26,6 +27,9 @@ public:
         State(const State&) = delete;
         State& operator=(const State&) = delete;
 
+        // It is the last to leave memory; or no longer.
+        void pin(bool pinned) noexcept { parking_.pin(*this, pinned); }
+
     private:
         friend class Parking;
         Parking& parking_;
@@ -36,6 +40,7 @@ public:
         std::uint64_t size_ = 0;  // as it is kept
         std::uint64_t whole_ = 0; // as it was put
         std::uint64_t number_ = 0;
+        bool pinned_ = false;
         std::shared_ptr<State> like_; // that it is packed with; null: it is whole
     };
     using Kept = std::shared_ptr<State>;
@@ -78,6 +83,7 @@ private:
     bool make_room(std::uint64_t bytes);
     bool spill_oldest();
     bool into_file(State& state, std::string_view bytes);
+    void pin(State& state, bool pinned) noexcept;
     void drop(State& state) noexcept;
     void sweep() noexcept;
 
@@ -90,8 +96,10 @@ private:
     bool warned_ = false;       // that no file can be written
     std::vector<Whole> whole_;  // the latest of them
     mutable std::mutex mutex_;  // guards the states, and what follows; never held while files are written
-    std::map<std::uint64_t, State*> in_memory_; // the oldest first
-    std::vector<std::filesystem::path> left_;   // files of states that are gone
+    // By what leaves it first: who is pinned is last, before that the oldest.
+    using Rank = std::pair<bool, std::uint64_t>;
+    std::map<Rank, State*> in_memory_;
+    std::vector<std::filesystem::path> left_; // files of states that are gone
     Figures figures_;
 };
 
