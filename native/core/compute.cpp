@@ -197,7 +197,7 @@ void Compute::step(Job& job) {
 }
 
 // What the model remembers of a stream, to be remembered again later. Null: it works through its text then.
-// `similar`: it is worth the time to keep only what others have not.
+// `similar`: it may be packed with others.
 Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept {
     Parking::Kept kept;
     auto& model = *job.entry->model;
@@ -240,13 +240,16 @@ void Compute::resize(Job& job) {
 }
 
 // Damaged, or of something else: then it works through its text again.
-void Compute::recall(const Job& job) noexcept {
+void Compute::recall(Job& job) noexcept {
     auto& model = *job.entry->model;
     const auto body = [&] {
         const auto blob = parking_.read(*job.recalls);
-        model.restore(state_payload(blob, model.info().fingerprint));
+        model.restore(state_payload(*blob, model.info().fingerprint));
     };
-    attempt(body, [&](sotto_status, const char* why) { hooks_.log.warn(why); });
+    attempt(body, [&](sotto_status, const char* why) {
+        hooks_.log.warn(why);
+        job.useless = true;
+    });
 }
 
 void Compute::run(Job& job) noexcept {
@@ -254,9 +257,6 @@ void Compute::run(Job& job) noexcept {
     const auto body = [&] {
         close(job);
         scope.check();
-        if (job.spills) {
-            parking_.spill();
-        }
         if (job.resizes) {
             return resize(job);
         }

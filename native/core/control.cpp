@@ -46,7 +46,7 @@ Control::Control(const World& world)
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
       compute_(world.hooks, world.clock, world.frames, world.parking, signal_),
       loader_(world.hooks, world.settings, world.device, world.modules, world.card, world.ledger, signal_),
-      thread_([this] { run(); }) {}
+      tidier_(world.hooks, world.parking, signal_), thread_([this] { run(); }) {}
 
 Control::~Control() {
     stopping_ = true;
@@ -93,6 +93,7 @@ bool Control::work() {
         [&] {
             worked = keep_budget() || worked;
             worked = start_job() || worked;
+            tidy();
         },
         [&](sotto_status, const char* why) {
             world_.hooks.log.error(why);

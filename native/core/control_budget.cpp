@@ -217,12 +217,12 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
     if (whom != nullptr && (countless || world_.ledger.free() + idle_bytes(whom) + parked < bytes)) {
         return lack_in_vain(*whom);
     }
+    if (parked > 0) {
+        return spill(whom == nullptr ? bytes : bytes - std::min(bytes, world_.ledger.free()));
+    }
     if (job_ != nullptr) {
         hold_back(); // it is not to be followed by another before this
         return false;
-    }
-    if (parked > 0) {
-        return spill();
     }
     ModelEntry* idle = idle_longest(whom);
     if ((idle == nullptr || !idle->resting.empty()) && whom == nullptr && squeeze(bytes, false)) {
@@ -237,14 +237,19 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
     return whom == nullptr && squeeze(bytes, true);
 }
 
-// Begins to move what is parked in memory to files.
-bool Control::spill() {
-    auto job = std::make_unique<Job>();
-    job->spills = true;
-    job->thread_class = thread_class();
-    compute_.prepare(job->thread_class);
-    begin(std::move(job));
-    return true;
+// Begins to move to files what makes so much room of what is parked in memory.
+bool Control::spill(std::uint64_t bytes) {
+    if (!tidier_.is_busy()) {
+        tidier_.begin(thread_class(), bytes);
+    }
+    return false; // nobody else waits for it
+}
+
+// So that there is room for the next that is parked, without a wait.
+void Control::tidy() {
+    if (!tidier_.is_busy() && world_.parking.is_untidy()) {
+        tidier_.begin(comes_first() ? ThreadClass::normal : ThreadClass::idle, 0);
+    }
 }
 
 // No idle model can make room enough: it waits for those that are busy, if it may.

@@ -159,9 +159,6 @@ bool Control::take_job_back() noexcept {
     } else {
         hold_back();
     }
-    if (job->spills) {
-        return true;
-    }
     job->entry->served_ns += job->ended - job->began;
     note(*job);
     learn(*job);
@@ -180,6 +177,7 @@ bool Control::take_job_back() noexcept {
     for (std::size_t i = 0; i < job->streams.size(); ++i) {
         Stream& stream = *job->streams[i];
         if (job->opens) {
+            forget_useless(*job, stream);
             opened(*job, stream);
         } else if (job->unparks) {
             unparked(*job, stream);
@@ -221,6 +219,13 @@ void Control::keep(Stream& stream) noexcept {
     const bool matters = stream.session != nullptr && stream.session->pinned;
     if (!alone && (matters || sessions_.count() > stream.entry.traits.streams)) {
         stream.keeps = stream.reply->turn.session();
+    }
+}
+
+// What could not be remembered is not tried again.
+void Control::forget_useless(const Job& job, const Stream& stream) noexcept {
+    if (job.useless && stream.session != nullptr && stream.session->kept == job.recalls) {
+        stream.session->kept.reset();
     }
 }
 

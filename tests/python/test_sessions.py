@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -298,3 +299,24 @@ def test_a_session_is_saved_as_it_is(house: sotto.Engine, tmp_path: Any) -> None
         later.session("brenna", talk, model="sotto/house")
         _, cached, _ = turn(later, "brenna", QUESTIONS[1])
         assert cached >= prompt - 2
+
+
+@pytest.mark.real
+def test_who_is_pinned_is_never_parked_and_says_the_same(house: sotto.Engine) -> None:
+    """Six characters and two places: the model is reminded of all but one."""
+    ids = [f"npc {number}" for number in range(6)]
+    texts: list[list[str]] = []
+    for pinned in (0, 1):
+        for one in ids:
+            house.session(one, f"{LONG}\n- {one} sleeps in the stable.", model="sotto/house")
+        if pinned:
+            sotto.Session(house, ids[0]).pin()
+        said = [[turn(house, one, question) for one in ids] for question in QUESTIONS]
+        for earlier, later in pairwise(said):
+            for (prompt, _, _), (_, cached, _) in zip(earlier, later, strict=True):
+                assert cached >= prompt - 2
+        assert house.memory()["parked"]["count"] == len(ids) - pinned
+        texts.append([text for question in said for _, _, text in question])
+        for one in ids:
+            sotto.Session(house, one).close()
+    assert texts[0] == texts[1]
