@@ -17,8 +17,9 @@
  *        would help
  *
  * Where the budget is lowered below what is in use, idle models give way as in step 5, at once; busy
- * ones give up places, and streams that had one are parked: they go on in turn, and say the same. Until
- * what is in use fits again nothing new is begun: a request waits, or fails, as its `on_budget` says.
+ * ones give up places, and streams that had one are parked: they go on in turn, and say the same. Places
+ * that pinned sessions keep (sotto/request.h) go last. Until what is in use fits again nothing new is begun:
+ * a request waits, or fails, as its `on_budget` says.
  * Without a graphics card, "VRAM" is the machine's memory, and weights are read into it, not mapped.
  */
 #ifndef SOTTO_BUDGET_H

@@ -81,7 +81,11 @@ typedef struct sotto_engine_desc {
      * Empty: the system's folder for temporary files.
      */
     sotto_str park_dir;
-    uint64_t  park_memory;     /**< Bytes of it that may be in memory, within the budget. 0: 64 MiB. */
+    /**
+     * Bytes of it that may be in memory, within the budget. 0: 64 MiB. Where more is taken than is left, it
+     * is packed and moved to files, by a thread that is there for as long as that takes.
+     */
+    uint64_t              park_memory;
     const sotto_gpu_desc* gpu; /**< As for sotto_engine_attach_gpu(). NULL: nothing is shared yet. */
 } sotto_engine_desc;
 

@@ -53,9 +53,15 @@
  * it is not worked through again: where sessions outnumber a model's places, it is parked between its
  * turns (sotto_engine_desc.park_dir). Where that is lost, it is worked through from the text, unasked.
  *
- *     SOTTO_OP_OPEN_SESSION: session, model, messages; from (a session to fork: this one begins as
- *     its copy, and goes its own way), keep (only the first so many messages of that one)
- *     SOTTO_OP_CLOSE_SESSION: session;  SOTTO_OP_READ_SESSION: session, or nothing: a list of all
+ * A session that is `pinned` keeps its place between its turns, and nobody takes it while it speaks. A
+ * model leaves one place to the others: to pin as many sessions as it has places ends with
+ * SOTTO_ERROR_BUDGET. Where the budget is lowered, pinned ones are parked last, and come back first; what is
+ * parked of them is the last to leave memory. A fork is not pinned.
+ *
+ *     SOTTO_OP_OPEN_SESSION: session, model, messages, pinned; from (a session to fork: this one begins
+ *     as its copy, and goes its own way), keep (only the first so many messages of that one)
+ *     SOTTO_OP_CLOSE_SESSION: session;  SOTTO_OP_CHANGE_SESSION: session, pinned
+ *     SOTTO_OP_READ_SESSION: session, or nothing: a list of all
  *
  * These need no model, are told by their SOTTO_EVENT_DONE alone, and are done in the order that they
  * were asked for, so a chat may follow the opening at once. Sessions are kept until they are closed,
@@ -96,7 +102,9 @@ enum {
     /** Ends a session. A chat that it answers goes on, and is added to nothing. */
     SOTTO_OP_CLOSE_SESSION = 10,
     /** `json` of DONE: the session with its messages, which SOTTO_OP_OPEN_SESSION takes; or all in short. */
-    SOTTO_OP_READ_SESSION = 11
+    SOTTO_OP_READ_SESSION = 11,
+    /** Pins a session, or lets go of it. `json` of DONE: as of SOTTO_OP_OPEN_SESSION. */
+    SOTTO_OP_CHANGE_SESSION = 12
 };
 
 /** How a request is to be treated; any of them together. */

@@ -59,6 +59,7 @@ struct SessionAsked {
     std::string from;                  // whose copy it begins as; empty: nobody's
     std::size_t keep = SIZE_MAX;       // so many of that one's messages, at most
     std::vector<std::string> messages; // that follow, each as JSON
+    bool pinned = false;
 };
 
 // Reads and checks its body. Throws like read_request().

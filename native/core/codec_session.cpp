@@ -44,7 +44,7 @@ std::vector<std::string> messages_of(const Ordered& body) {
 } // namespace
 
 bool is_about_sessions(sotto_op op) noexcept {
-    return op == SOTTO_OP_OPEN_SESSION || op == SOTTO_OP_CLOSE_SESSION || op == SOTTO_OP_READ_SESSION;
+    return op >= SOTTO_OP_OPEN_SESSION && op <= SOTTO_OP_CHANGE_SESSION;
 }
 
 InSession read_in_session(const Fields& body, std::string_view text) {
@@ -71,6 +71,12 @@ SessionAsked read_session_request(sotto_op op, std::string_view text) {
         body.require("session", "the id of a session");
     }
     asked.id = read_id(body, "session");
+    if (op == SOTTO_OP_CHANGE_SESSION) {
+        body.require("pinned", "true or false");
+    }
+    if (op == SOTTO_OP_OPEN_SESSION || op == SOTTO_OP_CHANGE_SESSION) {
+        asked.pinned = body.boolean("pinned").value_or(false);
+    }
     if (op != SOTTO_OP_OPEN_SESSION) {
         return asked;
     }

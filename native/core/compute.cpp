@@ -197,8 +197,8 @@ void Compute::step(Job& job) {
 }
 
 // What the model remembers of a stream, to be remembered again later. Null: it works through its text then.
-// `similar`: it is worth the time to keep only what others have not.
-Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar) noexcept {
+// `similar`: it may be packed with others.
+Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept {
     Parking::Kept kept;
     auto& model = *job.entry->model;
     const auto body = [&] {
@@ -207,7 +207,12 @@ Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar) noexcept {
             auto blob = state_blob(model.info().fingerprint, model.save(stream, tokens));
             constexpr std::size_t kLength = 16; // bytes that may say how long it is
             const auto head = kStateHeader + model.info().fingerprint.size() + kLength;
-            kept = parking_.put(job.entry->asked.id, std::move(blob), similar ? head : Parking::kApart);
+            kept = parking_.put(
+                job.entry->asked.id, std::move(blob), similar && !pinned ? head : Parking::kApart
+            );
+            if (pinned && kept != nullptr) {
+                kept->pin(true);
+            }
         }
     };
     attempt(body, [&](sotto_status, const char* why) { hooks_.log.debug(why); });
@@ -217,7 +222,7 @@ Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar) noexcept {
 void Compute::close(Job& job) noexcept {
     for (auto& one : job.closing) {
         if (one.session != nullptr) {
-            one.kept = kept_of(job, one.handle, true);
+            one.kept = kept_of(job, one.handle, true, one.pinned);
         }
         job.entry->model->close_stream(one.handle);
     }
@@ -228,20 +233,23 @@ void Compute::resize(Job& job) {
     auto& model = *job.entry->model;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
         auto& stream = *job.streams[i];
-        job.kept[i] = kept_of(job, stream.handle, false);
+        job.kept[i] = kept_of(job, stream.handle, false, stream.terms.pinned);
         model.park(stream.handle);
     }
     model.resize(job.places);
 }
 
 // Damaged, or of something else: then it works through its text again.
-void Compute::recall(const Job& job) noexcept {
+void Compute::recall(Job& job) noexcept {
     auto& model = *job.entry->model;
     const auto body = [&] {
         const auto blob = parking_.read(*job.recalls);
-        model.restore(state_payload(blob, model.info().fingerprint));
+        model.restore(state_payload(*blob, model.info().fingerprint));
     };
-    attempt(body, [&](sotto_status, const char* why) { hooks_.log.warn(why); });
+    attempt(body, [&](sotto_status, const char* why) {
+        hooks_.log.warn(why);
+        job.useless = true;
+    });
 }
 
 void Compute::run(Job& job) noexcept {
@@ -249,9 +257,6 @@ void Compute::run(Job& job) noexcept {
     const auto body = [&] {
         close(job);
         scope.check();
-        if (job.spills) {
-            parking_.spill();
-        }
         if (job.resizes) {
             return resize(job);
         }

@@ -31,13 +31,11 @@ struct Job {
     std::uint32_t places = 0;
     std::vector<Parking::Kept> kept; // out: what is remembered of each; or null
 
-    // Or moving what is parked to files:
-    bool spills = false;
-
     // Giving a stream its place again:
     bool unparks = false;
     Parking::Kept recalls;      // what is to be remembered again before it is given one, or opened; or null
     std::uint32_t unparked = 0; // out: tokens left to work through
+    bool useless = false;       // out: that could not be remembered, and never will be
 
     // Or opening one:
     bool opens = false;
@@ -126,8 +124,8 @@ private:
     void run(Job& job) noexcept;
     void close(Job& job) noexcept;
     void resize(Job& job);
-    void recall(const Job& job) noexcept;
-    Parking::Kept kept_of(Job& job, void* stream, bool similar) noexcept;
+    void recall(Job& job) noexcept;
+    Parking::Kept kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept;
     void step(Job& job);
 
     const Hooks& hooks_;

@@ -1,5 +1,5 @@
 // The control thread's loop, and what it does with requests. Models are in control_models.cpp, memory in
-// control_budget.cpp, jobs in control_jobs.cpp.
+// control_budget.cpp, the places of pinned sessions in control_places.cpp, jobs in control_jobs.cpp.
 #include "core/control.hpp"
 
 #include <algorithm>
@@ -36,10 +36,17 @@ void check_can(const ModelInfo& model, const Prompted& prompted) {
 
 Control::Control(const World& world)
     : world_(world), teller_(world.table, world.queue, world.meter, world.clock),
+      sessions_(
+          Sessions::kMost,
+          [this](const std::string& model) {
+              const auto* entry = world_.registry.find(model);
+              return entry == nullptr ? 0 : entry->most_streams;
+          }
+      ),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
       compute_(world.hooks, world.clock, world.frames, world.parking, signal_),
       loader_(world.hooks, world.settings, world.device, world.modules, world.card, world.ledger, signal_),
-      thread_([this] { run(); }) {}
+      tidier_(world.hooks, world.parking, signal_), thread_([this] { run(); }) {}
 
 Control::~Control() {
     stopping_ = true;
@@ -86,6 +93,7 @@ bool Control::work() {
         [&] {
             worked = keep_budget() || worked;
             worked = start_job() || worked;
+            tidy();
         },
         [&](sotto_status, const char* why) {
             world_.hooks.log.error(why);
@@ -183,7 +191,9 @@ void Control::cancelled(Slot& slot) noexcept {
 
 void Control::answer(Slot& slot) {
     if (is_about_sessions(slot.asked.op)) {
-        teller_.answered(slot, sessions_.answer(slot.asked.op, slot.asked.body));
+        auto response = sessions_.answer(slot.asked.op, slot.asked.body);
+        let_go_of_unpinned();
+        teller_.answered(slot, std::move(response));
         return;
     }
     auto prompted = read_request(slot.asked.op, slot.asked.body);
@@ -228,6 +238,13 @@ void Control::answer(Slot& slot) {
     }
     for (auto& stream : streams) { // nothing throws any more
         streams_.push_back(std::move(stream));
+    }
+    if (const auto& session = streams_.back()->session; session != nullptr) {
+        let_go_of_others(*entry, *session);
+        const auto& places = entry->resting;
+        expect(*entry, *session, std::any_of(places.begin(), places.end(), [&](const Resting& one) {
+            return one.session == session;
+        }));
     }
 }
 

@@ -10,6 +10,7 @@
 #include "base/mpsc_queue.hpp"
 #include "core/budget/ledger.hpp"
 #include "core/budget/parking.hpp"
+#include "core/budget/tidier.hpp"
 #include "core/card.hpp"
 #include "core/compute.hpp"
 #include "core/event_queue.hpp"
@@ -100,8 +101,9 @@ private:
     bool grow(ModelEntry& entry);
     bool give_way(std::uint64_t bytes, ModelEntry* whom);
     bool lack_in_vain(ModelEntry& whom);
-    bool squeeze(std::uint64_t bytes);
-    bool spill();
+    bool squeeze(std::uint64_t bytes, bool all);
+    bool spill(std::uint64_t bytes);
+    void tidy();
     bool resize(ModelEntry& entry, std::uint32_t places);
     bool claim_places(ModelEntry& entry, std::uint32_t places) noexcept;
     void resized(Job& job) noexcept;
@@ -116,6 +118,15 @@ private:
     bool put_on_card() noexcept;
     bool doze(ModelEntry& entry) noexcept;
 
+    bool rest(Stream& stream) noexcept;
+    void give_place(ModelEntry& entry, Job& job, const std::shared_ptr<Session>& session) noexcept;
+    void let_go(ModelEntry& entry, std::size_t place, bool remembers) noexcept;
+    void let_go_of_others(ModelEntry& entry, const Session& session) noexcept;
+    void let_go_of_unpinned() noexcept;
+    void park_resting(ModelEntry& entry, Job& job);
+    void trim_resting(ModelEntry& entry) noexcept;
+    void expect(const ModelEntry& entry, const Session& session, bool is_kept) noexcept;
+
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;
     void unparked(const Job& job, Stream& stream) noexcept;
@@ -123,6 +134,7 @@ private:
     void closed(const Job& job) noexcept;
     void keep(Stream& stream) noexcept;
     Parking::Kept kept_of(const Stream& stream) const noexcept;
+    void forget_useless(const Job& job, const Stream& stream) noexcept;
     void stepped(Stream& stream, const sotto_work& work, const Heard& heard);
     void answered(Stream& stream, std::string response) noexcept;
     bool start_job();
@@ -181,6 +193,7 @@ private:
     bool stuck_ = false;   // there was no memory to begin a job
     Compute compute_;
     ModelLoader loader_;
+    Tidier tidier_;
     std::thread thread_;
 };
 

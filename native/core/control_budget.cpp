@@ -4,6 +4,7 @@
 // weights. Where the budget was lowered, those who are busy give up places too, and their streams go on in
 // turn.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/attempt.hpp"
@@ -17,6 +18,12 @@ bool has_places(const ModelEntry& entry) noexcept {
     return entry.state == ModelEntry::State::ready && entry.traits.streams > 0;
 }
 
+// Places that a model with pinned sessions can give up, and they keep theirs.
+std::uint32_t spare_of(const ModelEntry& entry) noexcept {
+    const auto kept = static_cast<std::uint32_t>(entry.resting.size()) + 1;
+    return entry.resting.empty() ? 0 : entry.traits.streams - std::min(entry.traits.streams, kept);
+}
+
 // Bytes that must be free before it can answer; 0: it has what it needs, or nobody asks.
 std::uint64_t lack_of(const ModelEntry& entry) noexcept {
     const bool needs_place =
@@ -27,7 +34,8 @@ std::uint64_t lack_of(const ModelEntry& entry) noexcept {
 } // namespace
 
 bool Control::is_in_use(const ModelEntry& entry) const noexcept {
-    return entry.open_streams > 0 || std::any_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
+    return entry.open_streams > entry.resting.size() ||
+           std::any_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
                return &stream->entry == &entry;
            });
 }
@@ -46,12 +54,13 @@ std::uint64_t Control::idle_bytes(const ModelEntry* but) const noexcept {
     return bytes;
 }
 
-// The idle model that was unused longest, of those that have places if any has.
+// The idle model that was unused longest, of those that have places if any has; those with pinned sessions
+// come last.
 ModelEntry* Control::idle_longest(const ModelEntry* but) const noexcept {
     ModelEntry* found = nullptr;
     const auto key = [](const ModelEntry& entry) {
         const bool empty = !has_places(entry) || !entry.model->can_resize();
-        return std::pair(empty, entry.used_at);
+        return std::tuple(!entry.resting.empty(), empty, entry.used_at);
     };
     for (const auto& entry : world_.registry.entries()) {
         if (entry.get() != but && is_idle(*entry) && (found == nullptr || key(*entry) < key(*found))) {
@@ -208,30 +217,39 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
     if (whom != nullptr && (countless || world_.ledger.free() + idle_bytes(whom) + parked < bytes)) {
         return lack_in_vain(*whom);
     }
+    if (parked > 0) {
+        return spill(whom == nullptr ? bytes : bytes - std::min(bytes, world_.ledger.free()));
+    }
     if (job_ != nullptr) {
         hold_back(); // it is not to be followed by another before this
         return false;
     }
-    if (parked > 0) {
-        return spill();
+    ModelEntry* idle = idle_longest(whom);
+    if ((idle == nullptr || !idle->resting.empty()) && whom == nullptr && squeeze(bytes, false)) {
+        return true;
     }
-    if (ModelEntry* idle = idle_longest(whom)) {
+    if (idle != nullptr) {
         if (has_places(*idle) && idle->model->can_resize() && idle->claims.kv.bytes() > 0) {
-            return resize(*idle, 0);
+            return resize(*idle, spare_of(*idle) > 0 ? idle->traits.streams - spare_of(*idle) : 0);
         }
         return doze(*idle);
     }
-    return whom == nullptr && squeeze(bytes);
+    return whom == nullptr && squeeze(bytes, true);
 }
 
-// Begins to move what is parked in memory to files.
-bool Control::spill() {
-    auto job = std::make_unique<Job>();
-    job->spills = true;
-    job->thread_class = thread_class();
-    compute_.prepare(job->thread_class);
-    begin(std::move(job));
-    return true;
+// Begins to move to files what makes so much room of what is parked in memory.
+bool Control::spill(std::uint64_t bytes) {
+    if (!tidier_.is_busy()) {
+        tidier_.begin(thread_class(), bytes);
+    }
+    return false; // nobody else waits for it
+}
+
+// So that there is room for the next that is parked, without a wait.
+void Control::tidy() {
+    if (!tidier_.is_busy() && world_.parking.is_untidy()) {
+        tidier_.begin(comes_first() ? ThreadClass::normal : ThreadClass::idle, 0);
+    }
 }
 
 // No idle model can make room enough: it waits for those that are busy, if it may.
@@ -247,12 +265,15 @@ bool Control::lack_in_vain(ModelEntry& whom) {
     return true;
 }
 
-// Takes places from the busy model that has most to give.
-bool Control::squeeze(std::uint64_t bytes) {
+// Takes places from the busy model that has most to give. `all`: also those of pinned sessions.
+bool Control::squeeze(std::uint64_t bytes, bool all) {
     ModelEntry* most = nullptr;
+    const auto most_of = [&](const ModelEntry& entry) {
+        return all || entry.resting.empty() ? entry.traits.streams - 1 : spare_of(entry);
+    };
     for (const auto& entry : world_.registry.entries()) {
-        const bool can = has_places(*entry) && entry->traits.streams > 1 && entry->model->can_resize() &&
-                         !entry->with_loader;
+        const bool can =
+            has_places(*entry) && most_of(*entry) > 0 && entry->model->can_resize() && !entry->with_loader;
         if (can && (most == nullptr || entry->claims.kv.bytes() > most->claims.kv.bytes())) {
             most = entry.get();
         }
@@ -261,7 +282,7 @@ bool Control::squeeze(std::uint64_t bytes) {
         return false; // what is busy ends some time
     }
     const auto fewer =
-        std::min<std::uint64_t>((bytes + most->each_place - 1) / most->each_place, most->traits.streams - 1);
+        std::min<std::uint64_t>((bytes + most->each_place - 1) / most->each_place, most_of(*most));
     return resize(*most, most->traits.streams - static_cast<std::uint32_t>(fewer));
 }
 
@@ -284,6 +305,7 @@ bool Control::resize(ModelEntry& entry, std::uint32_t places) {
     if (places > entry.traits.streams && !claim_places(entry, places)) {
         return false;
     }
+    park_resting(entry, *job);
     entry.open_streams -= static_cast<std::uint32_t>(job->streams.size()); // nothing throws from here on
     begin(std::move(job));
     return true;
@@ -305,6 +327,7 @@ void Control::resized(Job& job) noexcept {
     auto& entry = *job.entry;
     const auto& info = entry.model->info();
     entry.traits.streams = info.streams;
+    trim_resting(entry);
     entry.claims.kv.correct(info.kv);
     entry.claims.compute.correct(info.compute);
     for (std::size_t i = 0; i < job.streams.size(); ++i) {

@@ -21,8 +21,14 @@ void Control::come_to_card() noexcept {
     wake();
 }
 
-// Frees a model that is idle; it comes back when it is asked for.
+// Frees a model that is idle, once the places are given up that it keeps; it comes back when it is asked for.
 bool Control::doze(ModelEntry& entry) noexcept {
+    if (!entry.resting.empty()) {
+        while (!entry.resting.empty()) {
+            let_go(entry, 0, true);
+        }
+        return true;
+    }
     entry.state = ModelEntry::State::dozing;
     world_.registry.publish();
     hand_to_loader(entry);
@@ -60,15 +66,15 @@ bool Control::take_off_card() noexcept {
     return begun;
 }
 
-// Whether anything was begun that brings an idle model to the card.
+// Whether anything was begun that brings an idle model to the card. One that keeps places stays where it is.
 bool Control::put_on_card() noexcept {
     if (!comes_to_card_.exchange(false) || world_.card.context() == nullptr) {
         return false;
     }
     bool begun = false;
     for (const auto& entry : world_.registry.entries()) {
-        const bool could =
-            entry->on_card == nullptr && is_idle(*entry) && entry->model->backend().uses(SOTTO_BACKEND_CUDA);
+        const bool could = entry->on_card == nullptr && is_idle(*entry) && entry->resting.empty() &&
+                           entry->model->backend().uses(SOTTO_BACKEND_CUDA);
         begun = (could && doze(*entry)) || begun;
     }
     return begun;

@@ -91,8 +91,13 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
         job->path = &stream.reply->prompted.path;
         job->flags = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? SOTTO_STREAM_ALONE : 0;
         job->recalls = job->unparks ? stream.kept : kept_of(stream);
-        entry.closing.reserve(entry.closing.size() + streams_.size()); // so that retire() cannot fail
-        if (slice.parks != nullptr) {                                  // nothing throws from here on
+        entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.size());
+        entry.resting.reserve(entry.most_streams); // so that retire() cannot fail
+        job->closing.reserve(1);                   // nothing throws from here on
+        if (job->opens) {
+            give_place(entry, *job, stream.session);
+        }
+        if (slice.parks != nullptr) {
             job->parks = &stream_of(*slice.parks);
             slice.parks->busy = true;
             --entry.open_streams;
@@ -154,9 +159,6 @@ bool Control::take_job_back() noexcept {
     } else {
         hold_back();
     }
-    if (job->spills) {
-        return true;
-    }
     job->entry->served_ns += job->ended - job->began;
     note(*job);
     learn(*job);
@@ -175,6 +177,7 @@ bool Control::take_job_back() noexcept {
     for (std::size_t i = 0; i < job->streams.size(); ++i) {
         Stream& stream = *job->streams[i];
         if (job->opens) {
+            forget_useless(*job, stream);
             opened(*job, stream);
         } else if (job->unparks) {
             unparked(*job, stream);
@@ -213,8 +216,16 @@ void Control::closed(const Job& job) noexcept {
 // Where there are more sessions than places, what a model remembers of one is lost before its next turn.
 void Control::keep(Stream& stream) noexcept {
     const bool alone = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC);
-    if (!alone && sessions_.count() > stream.entry.traits.streams) {
+    const bool matters = stream.session != nullptr && stream.session->pinned;
+    if (!alone && (matters || sessions_.count() > stream.entry.traits.streams)) {
         stream.keeps = stream.reply->turn.session();
+    }
+}
+
+// What could not be remembered is not tried again.
+void Control::forget_useless(const Job& job, const Stream& stream) noexcept {
+    if (job.useless && stream.session != nullptr && stream.session->kept == job.recalls) {
+        stream.session->kept.reset();
     }
 }
 
@@ -226,6 +237,7 @@ Parking::Kept Control::kept_of(const Stream& stream) const noexcept {
 
 void Control::parked(Stream& stream) noexcept {
     stream.busy = false;
+    stream.session = stream.state == Stream::State::over ? nullptr : stream.session; // it has no place
     if (stream.state == Stream::State::over) {
         ++stream.entry.open_streams; // it is closed like any other
         retire(stream);
@@ -235,6 +247,7 @@ void Control::parked(Stream& stream) noexcept {
 }
 
 void Control::unparked(const Job& job, Stream& stream) noexcept {
+    stream.session = job.failure ? nullptr : stream.session; // it has no place
     if (stream.state == Stream::State::over) {
         retire(stream);
         return;
@@ -320,6 +333,7 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
 void Control::conclude(Stream& stream) noexcept {
     if (stream.state == Stream::State::parked && !stream.busy) {
         ++stream.entry.open_streams; // until it is closed
+        stream.session.reset();      // it has no place
     }
     stream.state = Stream::State::over;
     scheduler_.remove(stream);
@@ -330,9 +344,10 @@ void Control::conclude(Stream& stream) noexcept {
 // nobody wants it any more.
 void Control::retire(Stream& stream) noexcept {
     if (!stream.busy) {
-        if (stream.handle != nullptr) {
+        if (stream.handle != nullptr && !rest(stream)) {
+            const bool pinned = stream.keeps != nullptr && stream.keeps->pinned;
             stream.entry.closing.push_back(
-                {std::exchange(stream.handle, nullptr), std::move(stream.keeps), {}}
+                {std::exchange(stream.handle, nullptr), std::move(stream.keeps), pinned, {}}
             );
         }
         return;

@@ -92,6 +92,9 @@ void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
             fail(*stream, SOTTO_ERROR_CANCELLED, why);
         }
     }
+    while (!entry.resting.empty()) {
+        let_go(entry, 0, false);
+    }
 }
 
 void Control::leave_all() noexcept {

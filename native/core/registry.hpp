@@ -39,7 +39,14 @@ struct LoaderNote : MpscNode {
 struct Closing {
     void* handle = nullptr;
     std::shared_ptr<Session> session; // that shall keep what it remembers; or null
+    bool pinned = false;              // that one is
     Parking::Kept kept;               // out
+};
+
+// The place of a pinned session between its turns.
+struct Resting {
+    std::shared_ptr<Session> session;
+    void* handle = nullptr; // of its last stream, which is over; null: it was parked
 };
 
 // What of the ledger is a model's.
@@ -68,6 +75,7 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::vector<Slot*> waiting;       // requests to be told when it is loaded, planned, or gone
     std::vector<Slot*> held;          // requests that it will answer once it has room
     std::vector<Closing> closing;     // streams that the compute thread shall close next
+    std::vector<Resting> resting;     // the one unused longest first; each counts as an open stream
     bool with_loader = false;         // whether the loader has it
     std::atomic<bool> give_up{false}; // read by the loader: stop loading
     // What the loader will tell when it is done; made beforehand, so that it can without memory.

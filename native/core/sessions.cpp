@@ -28,16 +28,17 @@ std::string list_of(const std::vector<Message>& messages) {
 }
 
 // `messages` is JSON: all of them, or how many there are.
-std::string told(const std::string& id, const Talk& talk, const std::string& messages) {
+std::string told(const std::string& id, const Talk& talk, bool pinned, const std::string& messages) {
     std::string text = R"({"object":"session","session":)" + as_json(id);
     if (!talk.model.empty()) {
         text += R"(,"model":)" + as_json(talk.model);
     }
+    text += pinned ? R"(,"pinned":true)" : "";
     return text + R"(,"messages":)" + messages + "}";
 }
 
-std::string told_in_short(const std::string& id, const Talk& talk) {
-    return told(id, talk, std::to_string(talk.messages.size()));
+std::string told_in_short(const std::string& id, const Talk& talk, bool pinned) {
+    return told(id, talk, pinned, std::to_string(talk.messages.size()));
 }
 
 void add(std::vector<Message>& messages, std::vector<std::string> more) {
@@ -125,6 +126,9 @@ std::string Sessions::answer(sotto_op op, std::string_view body) {
         close(asked.id);
         return {};
     }
+    if (op == SOTTO_OP_CHANGE_SESSION) {
+        return change(asked);
+    }
     return asked.id.empty() ? list() : read(asked.id);
 }
 
@@ -151,28 +155,63 @@ std::string Sessions::open(const SessionAsked& asked) {
     if (!asked.model.empty()) {
         talk.model = asked.model;
     }
+    if (asked.pinned) {
+        check_can_pin(asked.id, talk.model);
+        session->pinned = true;
+    }
     add(talk.messages, asked.messages);
-    auto response = told_in_short(asked.id, talk);
+    auto response = told_in_short(asked.id, talk, session->pinned);
     open_.emplace(asked.id, session);
     return response;
 }
 
 // A chat under way in it goes on, and is remembered by nobody.
 void Sessions::close(const std::string& id) {
-    find(id);
+    find(id)->pinned = false;
     open_.erase(id);
 }
 
+std::string Sessions::change(const SessionAsked& asked) {
+    auto& session = *find(asked.id);
+    if (asked.pinned && !session.pinned) {
+        check_can_pin(asked.id, session.talk.model);
+    }
+    auto response = told_in_short(asked.id, session.talk, asked.pinned);
+    session.pinned = asked.pinned; // nothing throws any more
+    if (session.kept != nullptr) {
+        session.kept->pin(session.pinned);
+    }
+    return response;
+}
+
+// One place of a model is for those who are not pinned.
+void Sessions::check_can_pin(const std::string& id, const std::string& model) const {
+    const auto places = model.empty() ? 0 : places_(model);
+    const auto pinned = std::count_if(open_.begin(), open_.end(), [&](const auto& one) {
+        return one.second->pinned && one.second->talk.model == model;
+    });
+    if (places > 0 && static_cast<std::size_t>(pinned) + 1 >= places) {
+        throw Error(
+            SOTTO_ERROR_BUDGET,
+            "session " + as_json(id) + " cannot be pinned: model " + as_json(model) + " has " +
+                std::to_string(places) + (places == 1 ? " place" : " places") +
+                ", one of which is for those who are not, and " + std::to_string(pinned) +
+                (pinned == 1 ? " session is" : " sessions are") +
+                " pinned to it; let go of one, or load the model with a larger \"parallel\""
+        );
+    }
+}
+
 std::string Sessions::read(const std::string& id) const {
-    const auto& talk = find(id)->talk;
-    return told(id, talk, list_of(talk.messages));
+    const auto& session = *find(id);
+    return told(id, session.talk, session.pinned, list_of(session.talk.messages));
 }
 
 std::string Sessions::list() const {
     std::string list = R"({"object":"list","data":[)";
     for (const auto& [id, session] : open_) {
         list += list.ends_with('[') ? "" : ",";
-        list += told_in_short(id, session->talk);
+        list += told_in_short(id, session->talk, session->pinned);
     }
     return list + "]}";
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/budget/parking.hpp"
@@ -26,6 +27,7 @@ struct Talk {
 struct Session {
     Talk talk;
     sotto_request answers = 0; // the chat under way in it; 0: none
+    bool pinned = false;       // it keeps its place between its turns
     Parking::Kept kept;        // what a model remembered of it after its last turn; or null
     std::string kept_by;       // which
 };
@@ -61,7 +63,13 @@ class Sessions {
 public:
     static constexpr std::size_t kMost = 65536; // open at once
 
-    explicit Sessions(std::size_t most = kMost) : most_(most) {}
+    // How many places a model has at most; 0: nobody knows.
+    using Places = std::function<std::uint32_t(const std::string& model)>;
+
+    explicit Sessions(
+        std::size_t most = kMost, Places places = [](const std::string&) { return 0u; }
+    )
+        : most_(most), places_(std::move(places)) {}
 
     // Does what a request about sessions asks for. Returns its response; throws before anything is changed.
     std::string answer(sotto_op op, std::string_view body);
@@ -76,11 +84,14 @@ public:
 private:
     std::string open(const SessionAsked& asked);
     void close(const std::string& id);
+    std::string change(const SessionAsked& asked);
+    void check_can_pin(const std::string& id, const std::string& model) const;
     std::string read(const std::string& id) const;
     std::string list() const;
     const std::shared_ptr<Session>& find(const std::string& id) const;
 
     const std::size_t most_;
+    const Places places_;
     std::map<std::string, std::shared_ptr<Session>, std::less<>> open_;
 };
 

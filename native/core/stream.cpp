@@ -19,6 +19,7 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
         .priority = asked.priority,
         .deadline = asked.deadline_ns == 0 ? kNever : asked.deadline_ns,
         .at_once = is_at_once(reply.op),
+        .pinned = reply.turn.session() != nullptr && reply.turn.session()->pinned,
         .saves = reply.op == SOTTO_OP_SAVE,
     };
 }
@@ -39,7 +40,8 @@ Stream::Stream(
     std::int64_t now
 )
     : ScheduledStream(entry, terms_of(*shared, number), &shared->lanes.answers[index]->pacer, now),
-      reply(std::move(shared)), index(index), entry(entry), answer(reply->prompted) {}
+      reply(std::move(shared)), index(index), entry(entry), answer(reply->prompted),
+      session(reply->turn.session()) {}
 
 void Stream::opened(const StreamInfo& info, std::int64_t now) {
     answer.opened(info.stops, info.parsed);

@@ -53,6 +53,7 @@ public:
     Parking::Kept kept;     // what the model remembers of it while it is parked; or null
     std::shared_ptr<Session>
         keeps; // that shall keep what the model remembers of it once it is closed; or null
+    std::shared_ptr<Session> session; // that it is a turn of, which may get its place; or null
 
     void opened(const StreamInfo& info, std::int64_t now);
     // A step took place; `spoke`: it gave a token.

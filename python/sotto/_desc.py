@@ -25,6 +25,7 @@ OPS: Mapping[str, int] = {
     "open_session": lib.SOTTO_OP_OPEN_SESSION,
     "close_session": lib.SOTTO_OP_CLOSE_SESSION,
     "read_session": lib.SOTTO_OP_READ_SESSION,
+    "change_session": lib.SOTTO_OP_CHANGE_SESSION,
 }
 MOST_U32, MOST_U64 = (1 << 32) - 1, (1 << 64) - 1
 _MB = 1 << 20

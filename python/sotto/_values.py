@@ -51,3 +51,10 @@ def choice(name: str, value: object, allowed: Mapping[str, int]) -> int:
     if value not in allowed:
         raise ArgumentError(f"{name} is {reprlib.repr(value)}; it must be one of {words}")
     return allowed[value]
+
+
+def truth(name: str, value: object) -> bool:
+    """True or False, and nothing that stands for one."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be True or False")
+    return value

@@ -19,7 +19,7 @@ from .engine import Progress
 from .errors import CANCELLED, NOT_FOUND, InferenceError, ModelLoadError, SottoError
 from .event import Event
 from .memory import Memory, Plan, read_plan
-from .session import Said, fork_body, messages_of, open_body, sizes_of, text_of, turn_body
+from .session import Said, fork_body, messages_of, open_body, pin_body, sizes_of, text_of, turn_body
 from .stats import Stats
 from .terms import Terms
 
@@ -161,10 +161,15 @@ class Engine:
         return TokenStream(self._ask("text", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
     async def session(
-        self, session_id: str | None = None, messages: Said = None, *, model: str | None = None
+        self,
+        session_id: str | None = None,
+        messages: Said = None,
+        *,
+        model: str | None = None,
+        pinned: bool = False,
     ) -> Session:
         """Begins a conversation that the engine keeps, as `sotto.Engine.session()` does."""
-        body = open_body(session_id, messages, model)
+        body = open_body(session_id, messages, model, pinned)
         await self._ask("open_session", body, {}).finish()
         return Session(self, body["session"])
 
@@ -309,6 +314,10 @@ class Session:
         body = fork_body(self.id, session_id, keep)
         await self._engine._ask("open_session", body, {}).finish()
         return Session(self._engine, body["session"])
+
+    async def pin(self, pinned: bool = True) -> None:
+        """Has it keep its place in the model between its turns, as `sotto.Session.pin()` does."""
+        await self._engine._ask("change_session", pin_body(self.id, pinned), {}).finish()
 
     async def messages(self) -> list[dict[str, Any]]:
         """All that was said: what `Engine.session()` takes."""

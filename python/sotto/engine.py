@@ -226,14 +226,19 @@ class Engine(SharesGpu):
         return self._ask("restore", request_json, {}).finish().json
 
     def session(
-        self, session_id: str | None = None, messages: Said = None, *, model: str | None = None
+        self,
+        session_id: str | None = None,
+        messages: Said = None,
+        *,
+        model: str | None = None,
+        pinned: bool = False,
     ) -> Session:
         """Begins a conversation that the engine keeps. Without an id it gets one of its own.
 
         `messages` is what was said before: a character's sheet as a text, or any messages. `model` answers
-        where a request names none; else that of the first request.
+        where a request names none; else that of the first request. `pinned`: see `Session.pin()`.
         """
-        body = open_body(session_id, messages, model)
+        body = open_body(session_id, messages, model, pinned)
         self._ask("open_session", body, {}).finish()
         return Session(self, body["session"])
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._values import string, whole
+from ._values import string, truth, whole
 from .errors import NOT_FOUND, SottoError
 from .stream import TokenStream
 
@@ -63,6 +63,13 @@ class Session:
         self._engine._ask("open_session", body, {}).finish()
         return Session(self._engine, body["session"])
 
+    def pin(self, pinned: bool = True) -> None:
+        """Has it keep its place in the model between its turns, whoever else speaks; or no longer.
+
+        A model leaves one place to those who are not pinned: where all others are kept, this is refused.
+        """
+        self._engine._ask("change_session", pin_body(self.id, pinned), {}).finish()
+
     @property
     def messages(self) -> list[dict[str, Any]]:
         """All that was said: what `Engine.session()` takes."""
@@ -85,9 +92,11 @@ class Session:
 # What requests about sessions say, and what comes of them: for both faces of the engine.
 
 
-def open_body(session_id: str | None, said: Said, model: str | None) -> dict[str, Any]:
+def open_body(session_id: str | None, said: Said, model: str | None, pinned: bool = False) -> dict[str, Any]:
     """A new session's."""
     body: dict[str, Any] = {"session": _id(session_id), "messages": _messages("messages", said, "system")}
+    if truth("pinned", pinned):
+        body["pinned"] = True
     return body if model is None else {**body, "model": string("model", model)}
 
 
@@ -95,6 +104,11 @@ def fork_body(origin: str, session_id: str | None, keep: int | None) -> dict[str
     """A fork's."""
     body: dict[str, Any] = {"session": _id(session_id), "from": origin}
     return body if keep is None else {**body, "keep": whole("keep", keep, _MOST_KEPT)}
+
+
+def pin_body(session_id: str, pinned: bool) -> dict[str, Any]:
+    """A change of it."""
+    return {"session": session_id, "pinned": truth("pinned", pinned)}
 
 
 def turn_body(session_id: str, said: Said, request: Mapping[str, Any] | None) -> dict[str, Any]:

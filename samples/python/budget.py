@@ -1,6 +1,7 @@
 """Why: a level with more textures begins while four characters speak, and the game takes memory back.
 
-Nobody falls silent for good: some give up their places for a while, and go on where they were.
+Nobody falls silent for good: some give up their places for a while, and go on where they were. The innkeeper,
+with whom the player speaks, is pinned: her place is the last to go.
 
 Run it after `pip install sotto-runtime`; the model comes with the package:
 
@@ -19,12 +20,18 @@ PEOPLE = [  # who they are, what they know, and what they are asked
 ]
 
 
+def enter(engine: sotto.Engine, number: int) -> None:
+    """One of them comes in."""
+    name, role, fact, _ = PEOPLE[number]
+    sheet = f"Name: {name}\nRole: {role}\nManner: cheerful\nFacts:\n- {fact}"
+    engine.session(name, sheet, model=MODEL, pinned=number == 0)
+
+
 def asked(number: int) -> dict:
     """A request to one of them."""
-    name, role, fact, question = PEOPLE[number]
-    sheet = f"Name: {name}\nRole: {role}\nManner: cheerful\nFacts:\n- {fact}"
-    messages = [{"role": "system", "content": sheet}, {"role": "user", "content": question}]
-    return {"model": MODEL, "messages": messages, "max_tokens": 64, "temperature": 0}
+    name, _, _, question = PEOPLE[number]
+    messages = [{"role": "user", "content": question}]
+    return {"session": name, "messages": messages, "max_tokens": 64, "temperature": 0}
 
 
 def tell(engine: sotto.Engine, when: str) -> None:
@@ -44,6 +51,7 @@ def main() -> None:
         engine.load_model(MODEL)
         tell(engine, "a small level")
         for number in range(len(PEOPLE)):
+            enter(engine, number)
             engine.submit("chat", asked(number), user=number)
         lines = [""] * len(PEOPLE)
         speaking = len(PEOPLE)

@@ -25,6 +25,19 @@ static partial class Program
             Expect(!read(early).Contains("three") && read(early).Contains("inn"), read(early));
             Expect(read(mara).Contains("three") && !read(mara).Contains("four"), read(mara));
         }
+        engine.WaitDone(engine.LoadModel("two", options: @"{""streams"": 2}", flags: SottoFlags.Private));
+        using (var first = SottoSession.Open(engine, "first", model: "two"))
+        using (var second = SottoSession.Open(engine, "second", model: "two"))
+        {
+            Drain(engine, first.Pin());
+            Expect(read(first).Contains(@"""pinned"":true"), read(first));
+            var refused = Drain(engine, second.Pin(user: 3));
+            var last = refused[refused.Count - 1];
+            Expect(last.Status == Native.SOTTO_ERROR_BUDGET && last.User == 3, "one place is left to others");
+            Drain(engine, first.Pin(false));
+            var after = Drain(engine, second.Pin());
+            Expect(after[after.Count - 1].Status == 0, "the place is there for another");
+        }
         const int notFound = Native.SOTTO_ERROR_NOT_FOUND;
         Throws(notFound, "a session that was closed", () => read(new SottoSession(engine, "fork")));
         var taken = engine.Submit(SottoOp.OpenSession, @"{""session"": ""inn""}", flags: SottoFlags.Private);

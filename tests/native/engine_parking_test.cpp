@@ -163,6 +163,31 @@ TEST_CASE("what memory has no room for is kept in files, which are gone in the e
     CHECK(folder.files().empty());
 }
 
+TEST_CASE("where more memory is taken than is left, what is parked is packed, and nobody waits for it") {
+    const Folder folder;
+    Characters characters(folder, 4 * kState);
+    for (const char* word : {"one", "two", "three"}) {
+        CHECK(characters.talk(word) >= (word == std::string("one") ? 0 : 2));
+        const auto& tight = characters.tight;
+        CHECK(characters.tight.game.until([&] { return tight.memory()["parked"]["memory"] < 2 * kState; }));
+        CHECK(characters.parked(3)["disk"] == 0);
+    }
+}
+
+TEST_CASE("what a model of another form remembered is tried once, and then forgotten") {
+    const Folder folder;
+    Characters characters(folder, kRoom);
+    characters.talk("one");
+    characters.parked(3);
+    auto& game = characters.tight.game;
+    CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_OK);
+    const std::string other = R"(, "parkable": true, "fingerprint": "{\"model\": \"other\"}")";
+    game.have("npc", script({.streams = 4, .more = other})); // all have room, and are not parked again
+    CHECK(characters.talk("two") == 0);
+    characters.parked(0);
+    CHECK(characters.all[0].lines() == Lines{"user: one", "assistant: one", "user: two", "assistant: two"});
+}
+
 TEST_CASE("a character who is forgotten is kept no longer") {
     const Folder folder;
     Characters characters(folder, kRoom);

@@ -1,85 +1,19 @@
 // What models remember of those who have no place: in memory, in files, or forgotten.
-#include "core/budget/parking.hpp"
-
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
-#include <optional>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
-#include "base/error.hpp"
-#include "support/folder.hpp"
-#include "support/game.hpp"
+#include "support/parking.hpp"
 
 using namespace test;
-using sotto::Ledger;
-using sotto::Parking;
 using sotto::Use;
-namespace fs = std::filesystem;
-
-namespace {
-
-constexpr std::size_t kSize = 100;
-
-// A state that tells its number.
-std::string state(int number, std::size_t size = kSize) {
-    std::string bytes = std::to_string(number) + " ";
-    bytes.resize(size, static_cast<char>(number));
-    return bytes;
-}
-
-// Bytes that cannot be packed.
-std::string noise(unsigned seed, std::size_t size) {
-    std::mt19937 random(seed);
-    std::string bytes(size, '\0');
-    for (auto& byte : bytes) {
-        byte = static_cast<char>(random());
-    }
-    return bytes;
-}
-
-// A parking place with room for so many states of kSize bytes in memory, and what it warned of.
-struct Place {
-    explicit Place(std::size_t states, fs::path files = {}) : Place(states * kSize, std::move(files), 0) {}
-    Place(std::uint64_t most, fs::path files, std::uint64_t ceiling) : log(sink()) {
-        ledger.set_ceiling(ceiling);
-        parking.emplace(ledger, files.empty() ? folder.path() : std::move(files), most, log);
-    }
-
-    sotto_log_sink sink() {
-        auto made = SOTTO_INIT(sotto_log_sink);
-        made.self = this;
-        made.write = [](void* self, sotto_log_level, sotto_str line) {
-            static_cast<Place*>(self)->warnings.push_back(text_of(line));
-        };
-        return made;
-    }
-    Parking::Kept put(int number, std::size_t size = kSize) {
-        return parking->put("npc", state(number, size));
-    }
-    std::string read(const Parking::Kept& kept) { return parking->read(*kept); }
-    std::string failure(const Parking::Kept& kept) {
-        try {
-            read(kept);
-        } catch (const sotto::Error& error) {
-            CHECK(error.status() == SOTTO_ERROR_STATE);
-            return error.what();
-        }
-        return {};
-    }
-
-    const Folder folder;
-    std::vector<std::string> warnings;
-    const sotto::Log log;
-    Ledger ledger;
-    std::optional<Parking> parking;
-};
-
-} // namespace
 
 TEST_CASE("what is parked comes back as it was, any number of times, until it is let go of") {
     Place place(3);
@@ -121,6 +55,35 @@ TEST_CASE("where memory is full, the oldest go to files, each byte of them") {
     place.parking.reset();
     CHECK(place.folder.files().empty()); // files go with the parking place at the latest
     CHECK(place.ledger.used() == 0);
+}
+
+TEST_CASE("who is pinned is the last to leave memory, whatever comes, for as long as it is") {
+    Place place(2);
+    const auto mara = place.put(1);
+    mara->pin(true);
+    std::vector<Parking::Kept> all;
+    for (int i = 2; i <= 5; ++i) {
+        all.push_back(place.put(i));
+    }
+    for (const auto& file : place.folder.files()) {
+        std::ifstream in(file, std::ios::binary);
+        char first = 0;
+        in >> first;
+        CHECK(first != '1');
+    }
+    CHECK(place.parking->figures().disk == 3 * kSize);
+    mara->pin(false);
+    const auto last = place.put(6);
+    CHECK(place.parking->figures().disk == 4 * kSize);
+    for (const auto& file : place.folder.files()) {
+        fs::remove(file);
+    }
+    CHECK(place.failure(mara) == "what was parked is gone"); // it was the oldest
+    CHECK(place.read(last) == state(6));
+    last->pin(true);
+    place.parking->spill(); // nothing else will do
+    CHECK(place.parking->figures().memory == 0);
+    CHECK(place.read(last) == state(6));
 }
 
 TEST_CASE("what is larger than all of the memory goes to a file at once, and moves nobody") {
@@ -221,79 +184,42 @@ TEST_CASE("states are let go of on one thread while others are parked on another
     CHECK(place.ledger.used() == 0);
 }
 
-TEST_CASE("of states that begin alike one is kept whole, and of others what is different") {
-    constexpr std::size_t kLarge = 400'000;
-    Place place(100 * kLarge / kSize);
-    std::uint32_t chance = 1;
-    const auto noise = [&](std::size_t size) {
-        std::string bytes(size, '\0');
-        for (auto& byte : bytes) {
-            chance = chance * 1664525 + 1013904223;
-            byte = static_cast<char>(chance >> 24);
-        }
-        return bytes;
-    };
-    const auto shared = noise(kLarge);
-    std::vector<std::string> whole;
-    std::vector<Parking::Kept> kept;
-    for (int number = 0; number < 5; ++number) {
-        whole.push_back(std::to_string(number) + shared + noise(kLarge / 100));
-        kept.push_back(place.parking->put("npc", whole.back(), 1));
-    }
-    const auto figures = place.parking->figures();
-    CHECK(figures.count == 5);
-    CHECK(figures.memory > kLarge);
-    CHECK(figures.memory < kLarge / 10 * 11);
-    const auto other = place.parking->put("ogre", whole.front(), 1); // another model's is none of its own
-    CHECK(place.parking->figures().memory > 2 * kLarge);
-    kept.front().reset(); // the others need it still
-    for (std::size_t i = 1; i < kept.size(); ++i) {
-        CHECK(place.read(kept[i]) == whole[i]);
-    }
-    place.parking->spill();
-    CHECK(place.parking->figures().memory == 0);
-    CHECK(place.read(kept.back()) == whole.back());
-    kept.clear();
-    CHECK(place.read(other) == whole.front());
-    CHECK(place.parking->figures().count == 1);
-}
-
-TEST_CASE("what states have in common is kept once, for as long as one of them needs it") {
-    Place place(std::uint64_t{1} << 20, {}, 0);
-    const auto common = noise(1, 20'000);
-    const auto mara = common + noise(2, 1000);
-    const auto tobin = common + noise(3, 1000);
-    auto first = place.parking->put("npc", mara, 0);
-    auto second = place.parking->put("npc", tobin, 0);
-    CHECK(place.parking->figures().memory < mara.size() + 2000);
-    CHECK(place.ledger.used() == place.parking->figures().memory);
-    CHECK(place.read(first) == mara);
-    CHECK(place.read(second) == tobin);
-    const auto other = place.parking->put("another model", mara, 0); // nothing of it fits that one
-    const auto apart = place.parking->put("npc", mara);
-    CHECK(place.parking->figures().memory > 3 * mara.size());
-    first.reset();
-    CHECK(place.read(second) == tobin);
-    place.parking->spill();
-    CHECK(place.parking->figures().memory == 0);
-    CHECK(place.ledger.used() == 0);
-    CHECK(place.read(second) == tobin);
-    CHECK(place.read(other) == mara);
-    CHECK(place.read(apart) == mara);
-    second.reset();
-    CHECK(place.parking->figures().count == 2);
-}
-
-TEST_CASE("where what states have in common is gone, so are they") {
-    Place place(std::uint64_t{0}, {}, 0);
-    const auto common = noise(1, 20'000);
-    const auto first = place.parking->put("npc", common + noise(2, 100), 0);
-    const auto second = place.parking->put("npc", common + noise(3, 100), 0);
-    for (const auto& file : place.folder.files()) {
-        if (fs::file_size(file) > common.size()) {
-            fs::remove(file);
-        }
-    }
+TEST_CASE("where the system has no folder for files, none is written, and that is said once") {
+    const auto here = fs::current_path();
+    const auto before = std::distance(fs::directory_iterator(here), fs::directory_iterator());
+    const char* set = std::getenv("TMPDIR");
+    const std::string old = set == nullptr ? "" : set;
+    Place place(1);
+    setenv("TMPDIR", "/there/is/no/such/folder", 1);
+    place.parking.reset();
+    place.parking.emplace(place.ledger, fs::path(), kSize, place.log);
+    set == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", old.c_str(), 1);
+    const auto first = place.put(1);
+    CHECK(place.put(2, 2 * kSize) == nullptr);
+    const auto second = place.put(3);
     CHECK(place.failure(first) == "what was parked is gone");
-    CHECK(place.failure(second) == "what was parked is gone");
+    CHECK(place.read(second) == state(3));
+    REQUIRE(place.warnings.size() == 1);
+    CHECK(place.warnings[0].find("no folder for temporary files") != std::string::npos);
+    CHECK(std::distance(fs::directory_iterator(here), fs::directory_iterator()) == before);
+}
+
+TEST_CASE("on a disk that is full nothing is kept by halves, and what memory holds stays") {
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const auto old = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit full{50'000, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &full); // what is longer cannot be written, as on a disk that has no more room
+    {
+        Place place(2);
+        CHECK(place.put(1, 100'000) == nullptr);
+        CHECK(place.folder.files().empty());
+        CHECK(place.warnings.size() == 1);
+        const auto small = place.put(2);
+        place.parking->spill();
+        CHECK(place.folder.files().size() == 1);
+        CHECK(place.read(small) == state(2));
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, old);
 }

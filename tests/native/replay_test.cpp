@@ -210,7 +210,8 @@ TEST_CASE("what is no recording is refused by its line") {
         R"({"is": "model", "model": 1, "id": "a", "streams": 2, "step_tokens": 0, "step_least": 0, )"
         R"("batches": true, "parks": false})";
     const std::string stream =
-        R"({"is": "stream", "stream": 1, "model": 1, "priority": 0, "deadline": 9, "at_once": false, "saves": false})";
+        R"({"is": "stream", "stream": 1, "model": 1, "priority": 0, "deadline": 9, "at_once": false, )"
+        R"("pinned": false, "saves": false})";
     const auto line = [](const std::string& one) { return one + "\n"; };
     file.write("");
     CHECK(refused(file).find("empty") != std::string::npos);

@@ -143,6 +143,48 @@ TEST_CASE("who matters more takes the place of who matters less, who gets it bac
     CHECK(who(slice) == Who{&plain});
 }
 
+TEST_CASE("nobody takes the place of who is pinned, who comes back before others that matter as much") {
+    World world;
+    auto& model = world.model({.streams = 2, .parks = true});
+    auto& pinned = world.speaker(model, {.priority = SOTTO_PRIORITY_BACKGROUND, .pinned = true});
+    auto& plain = world.speaker(model);
+    auto& player = world.stream(model, 10, {.priority = SOTTO_PRIORITY_FOREGROUND});
+    auto slice = world.turn();
+    CHECK(who(slice) == Who{&player});
+    CHECK(slice.parks == &plain);
+    world.stream(model, 10, {.priority = SOTTO_PRIORITY_FOREGROUND});
+    for (int i = 0; i < 5; ++i) {
+        CHECK(world.turn().parks == nullptr);
+    }
+    World other;
+    auto& few = other.model({.streams = 1, .parks = true});
+    auto& first = other.stream(few, 10);
+    auto& second = other.stream(few, 10, {.pinned = true});
+    first.state = second.state = Stream::State::parked; // as when places were given up
+    CHECK(who(other.turn()) == Who{&second});
+    CHECK(pinned.state == Stream::State::speaking);
+}
+
+TEST_CASE("who waits for a place that is kept for it enters at once, and nobody parks for it") {
+    World world;
+    auto& model = world.model({.streams = 2, .parks = true});
+    world.speaker(model, {.priority = SOTTO_PRIORITY_BACKGROUND});
+    ++model.open_streams; // the other one is kept
+    auto& waits = world.stream(model, 10);
+    CHECK(world.turn().parks != nullptr);
+    world.end(waits);
+    World other;
+    auto& full = other.model({.streams = 2, .parks = true});
+    auto& speaker = other.speaker(full);
+    ++full.open_streams;
+    auto& late = other.stream(full, 10);
+    CHECK(who(other.turn()) == Who{&speaker});
+    late.expected = true;
+    const auto slice = other.turn();
+    CHECK(who(slice) == Who{&late});
+    CHECK(slice.parks == nullptr);
+}
+
 TEST_CASE("nobody takes the place of those that matter as much, or where the model cannot park") {
     World world;
     auto& model = world.model({.streams = 1, .parks = true});

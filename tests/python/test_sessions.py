@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -153,6 +154,37 @@ def test_sessions_on_an_event_loop() -> None:
     asyncio.run(main())
 
 
+def test_a_session_is_pinned_and_let_go_of(engine: sotto.Engine) -> None:
+    engine.load_model("npc", options={"streams": 2})
+    mara = engine.session("mara", model="npc", pinned=True)
+    tobin = engine.session("tobin", model="npc")
+    full = "1 session is pinned to it; let go of one, or load the model with a larger"
+    for refused in (tobin.pin, lambda: engine.session("oswin", model="npc", pinned=True)):
+        with pytest.raises(sotto.SottoError, match=full) as caught:
+            refused()
+        assert caught.value.status == -4
+    mara.pin(False)
+    tobin.pin()
+    assert [one.say("hi") for one in (mara, tobin)] == ["hi", "hi"]
+    for wrong in (1, None, "yes"):
+        with pytest.raises(TypeError, match="it must be True or False"):
+            mara.pin(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="it must be True or False"):
+            engine.session("late", pinned=wrong)  # type: ignore[arg-type]
+    assert engine.sessions() == {"mara": 2, "tobin": 2}
+
+    async def main() -> None:
+        async with sotto.aio.Engine(module_dir=SCRIPTED, mode="prioritize_compute") as loop_engine:
+            await loop_engine.load_model("npc", options={"streams": 2})
+            late = await loop_engine.session("late", model="npc", pinned=True)
+            with pytest.raises(sotto.SottoError, match=full):
+                await loop_engine.session("later", model="npc", pinned=True)
+            await late.pin(False)
+            assert await (await loop_engine.session("last", model="npc", pinned=True)).say("hi") == "hi"
+
+    asyncio.run(main())
+
+
 # On the house model: what a session remembers need not be worked through again.
 
 RULES = [
@@ -267,3 +299,24 @@ def test_a_session_is_saved_as_it_is(house: sotto.Engine, tmp_path: Any) -> None
         later.session("brenna", talk, model="sotto/house")
         _, cached, _ = turn(later, "brenna", QUESTIONS[1])
         assert cached >= prompt - 2
+
+
+@pytest.mark.real
+def test_who_is_pinned_is_never_parked_and_says_the_same(house: sotto.Engine) -> None:
+    """Six characters and two places: the model is reminded of all but one."""
+    ids = [f"npc {number}" for number in range(6)]
+    texts: list[list[str]] = []
+    for pinned in (0, 1):
+        for one in ids:
+            house.session(one, f"{LONG}\n- {one} sleeps in the stable.", model="sotto/house")
+        if pinned:
+            sotto.Session(house, ids[0]).pin()
+        said = [[turn(house, one, question) for one in ids] for question in QUESTIONS]
+        for earlier, later in pairwise(said):
+            for (prompt, _, _), (_, cached, _) in zip(earlier, later, strict=True):
+                assert cached >= prompt - 2
+        assert house.memory()["parked"]["count"] == len(ids) - pinned
+        texts.append([text for question in said for _, _, text in question])
+        for one in ids:
+            sotto.Session(house, one).close()
+    assert texts[0] == texts[1]

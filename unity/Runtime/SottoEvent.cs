@@ -52,6 +52,7 @@ namespace Sotto
         OpenSession = Native.SOTTO_OP_OPEN_SESSION,
         CloseSession = Native.SOTTO_OP_CLOSE_SESSION,
         ReadSession = Native.SOTTO_OP_READ_SESSION,
+        ChangeSession = Native.SOTTO_OP_CHANGE_SESSION,
     }
 
     /// <summary>How a request is to be treated; any of them together.</summary>

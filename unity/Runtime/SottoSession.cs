@@ -70,6 +70,15 @@ namespace Sotto
             return _engine.Submit(SottoOp.Chat, body, user, flags, targetTps, priority, deadlineNs);
         }
 
+        /// <summary>Has it keep its place in the model between its turns, whoever else speaks; or no longer.</summary>
+        /// <remarks>
+        /// A model leaves one place to those who are not pinned: where all others are kept, the request fails
+        /// with <c>Native.SOTTO_ERROR_BUDGET</c>.
+        /// </remarks>
+        public ulong Pin(bool pinned = true, ulong user = 0) =>
+            _engine.Submit(
+                SottoOp.ChangeSession, About(Id, @", ""pinned"": " + (pinned ? "true" : "false")), user);
+
         /// <summary>Asks for all that was said: the last event's <c>Json</c> has it as <c>messages</c>.</summary>
         public ulong Read(ulong user = 0, SottoFlags flags = SottoFlags.None) =>
             _engine.Submit(SottoOp.ReadSession, About(Id, ""), user, flags);

@@ -25,6 +25,7 @@ Json changes(const StreamFacts& before, const StreamFacts& now) {
     };
     add("state", static_cast<int>(before.state), static_cast<int>(now.state));
     add("busy", before.busy, now.busy);
+    add("expected", before.expected, now.expected);
     add("prompt", before.prompt, now.prompt);
     add("remaining", before.remaining, now.remaining);
     add("generated", before.generated, now.generated);
@@ -170,6 +171,7 @@ void Recorder::added(const ScheduledStream& stream) noexcept {
             {"priority", terms.priority},
             {"deadline", terms.deadline},
             {"at_once", terms.at_once},
+            {"pinned", terms.pinned},
             {"saves", terms.saves},
         });
     });

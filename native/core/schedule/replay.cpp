@@ -125,6 +125,7 @@ private:
             ),
             .deadline = line.number("deadline", 0),
             .at_once = line.truth("at_once"),
+            .pinned = line.truth("pinned"),
             .saves = line.truth("saves"),
         };
         auto made = std::make_unique<ScheduledStream>(model_of(line), terms, nullptr, 0);
@@ -154,6 +155,7 @@ private:
                 static_cast<StreamState>(line.number("state", 0, static_cast<int>(StreamState::over)));
         }
         line.update("busy", stream.busy, &Line::truth);
+        line.update("expected", stream.expected, &Line::truth);
         const auto count = [&](const char* key, std::uint32_t& value) {
             value = line.find(key) != nullptr ? line.count(key) : value;
         };

@@ -61,6 +61,7 @@ enum class StreamState : std::uint8_t {
 struct StreamFacts {
     StreamState state = StreamState::waiting;
     bool busy = false;           // part of a job under way
+    bool expected = false;       // while it waits: a place is kept for it
     std::uint32_t prompt = 0;    // tokens
     std::uint32_t remaining = 0; // of those, to be worked through
     std::uint32_t generated = 0; // tokens
@@ -79,6 +80,7 @@ struct StreamTerms {
     sotto_priority priority = SOTTO_PRIORITY_NORMAL;
     std::int64_t deadline = INT64_MAX; // none
     bool at_once = false;              // answered without a step
+    bool pinned = false;               // nobody takes its place
     bool saves = false; // only worked through and saved: it speaks to nobody, and keeps its place
 };
 
@@ -107,7 +109,7 @@ public:
     // Tokens that the model remembers of it.
     std::uint32_t context() const noexcept;
     bool is_outside() const noexcept { return state == State::waiting || state == State::parked; }
-    bool may_park() const noexcept { return !terms.saves && !busy; }
+    bool may_park() const noexcept { return !terms.saves && !terms.pinned && !busy; }
     // Its priority, or more if it has waited long.
     int urgency(std::int64_t now) const noexcept;
 

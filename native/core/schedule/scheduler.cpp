@@ -16,11 +16,16 @@ bool has_room(const ScheduledModel& model) {
     return model.open_streams < model.traits.streams;
 }
 
+bool needs_no_room(const ScheduledStream& stream) {
+    return stream.terms.at_once || stream.expected;
+}
+
 // What is smaller goes first.
 auto rank(const ScheduledStream& stream, std::int64_t now) {
     return std::tuple(
         -stream.urgency(now),
         -stream.terms.priority,
+        !(stream.terms.pinned && stream.state == StreamState::parked),
         stream.model.served_ns,
         stream.terms.deadline,
         stream.remaining,
@@ -75,7 +80,7 @@ ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream) const {
 }
 
 bool Scheduler::may_enter(const ScheduledStream& stream) const {
-    return stream.terms.at_once || has_room(stream.model) ||
+    return needs_no_room(stream) || has_room(stream.model) ||
            (stream.terms.priority > stream.model.least_priority && stream.model.traits.parks);
 }
 
@@ -165,7 +170,7 @@ Slice Scheduler::enter(ScheduledStream& stream) const {
     Slice slice;
     slice.kind = stream.state == StreamState::parked ? Slice::Kind::unpark : Slice::Kind::open;
     slice.shares = {{&stream, 0}};
-    slice.parks = stream.terms.at_once || has_room(stream.model) ? nullptr : victim_for(stream);
+    slice.parks = needs_no_room(stream) || has_room(stream.model) ? nullptr : victim_for(stream);
     return slice;
 }
 

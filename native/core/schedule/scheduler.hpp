@@ -49,7 +49,8 @@ struct Limits {
 // 3. A step speaks one token for each answer of its model that is due, and works through as much of prompts
 //    as fits its limit, so that nobody's speech stops for another's prompt.
 // 4. A paced answer is worked on a few tokens ahead, together with others, and not further.
-// 5. A request that finds no place takes that of one that matters less, where the model can park.
+// 5. A request that finds no place takes that of one that matters less, where the model can park: never that
+//    of a pinned one, who also comes back before others that matter as much.
 class Scheduler {
 public:
     // `recorder`: who is told of all that goes in, and what comes out; or null.

@@ -38,6 +38,7 @@ struct Wish {
     float tps = 0;
     sotto_priority priority = SOTTO_PRIORITY_NORMAL;
     std::int64_t deadline = 0;
+    bool pinned = false;
 };
 
 // The scheduler, and as much of an engine around it as it sees.
@@ -61,6 +62,7 @@ public:
         terms.number = streams_.size() + 1;
         terms.priority = wish.priority;
         terms.deadline = wish.deadline == 0 ? sotto::kNever : wish.deadline;
+        terms.pinned = wish.pinned;
         streams_.push_back(std::make_unique<Paced>(model, terms, wish.tps));
         auto& made = streams_.back()->stream;
         prompts_[&made] = prompt;

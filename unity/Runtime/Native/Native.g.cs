@@ -521,6 +521,7 @@ namespace Sotto.Interop
         public const int SOTTO_OP_OPEN_SESSION = 9;
         public const int SOTTO_OP_CLOSE_SESSION = 10;
         public const int SOTTO_OP_READ_SESSION = 11;
+        public const int SOTTO_OP_CHANGE_SESSION = 12;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
         public const int SOTTO_PRIORITY_BACKGROUND = -1;

@@ -1,0 +1,39 @@
+// Does with what is parked what takes its time, so that nobody who speaks waits for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "core/budget/parking.hpp"
+#include "core/settings.hpp"
+#include "platform/signal.hpp"
+#include "platform/thread.hpp"
+
+namespace sotto {
+
+// The control thread's alone.
+class Tidier {
+public:
+    // `told` is told when it is done.
+    Tidier(const Hooks& hooks, Parking& parking, Signal& told)
+        : hooks_(hooks), parking_(parking), told_(told) {}
+    // Waits for what it is at: one state is packed, or written, at most.
+    ~Tidier();
+
+    bool is_busy() const noexcept { return busy_.load(std::memory_order_acquire); }
+    // Tidies up, on a thread of that class; first of all it makes so many bytes of room. Not while it is
+    // busy. Throws where there is no thread to be had.
+    void begin(ThreadClass thread_class, std::uint64_t room);
+
+private:
+    void work(ThreadClass thread_class, std::uint64_t room) noexcept;
+
+    const Hooks& hooks_;
+    Parking& parking_;
+    Signal& told_;
+    std::atomic<bool> busy_{false};
+    std::thread thread_; // of its own each time: threads that went idle may not come back
+};
+
+} // namespace sotto

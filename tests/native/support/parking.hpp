@@ -1,0 +1,81 @@
+// Where states are parked, with little room, and what it has to say.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "core/budget/parking.hpp"
+#include "support/folder.hpp"
+#include "support/game.hpp"
+
+namespace test {
+
+using sotto::Ledger;
+using sotto::Parking;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kSize = 100;
+
+// A state that tells its number.
+inline std::string state(int number, std::size_t size = kSize) {
+    std::string bytes = std::to_string(number) + " ";
+    bytes.resize(size, static_cast<char>(number));
+    return bytes;
+}
+
+// Bytes that cannot be packed.
+inline std::string noise(unsigned seed, std::size_t size) {
+    std::mt19937 random(seed);
+    std::string bytes(size, '\0');
+    for (auto& byte : bytes) {
+        byte = static_cast<char>(random());
+    }
+    return bytes;
+}
+
+// A parking place with room for so many states of kSize bytes in memory, and what it warned of.
+struct Place {
+    explicit Place(std::size_t states, fs::path files = {}) : Place(states * kSize, std::move(files), 0) {}
+    Place(std::uint64_t most, fs::path files, std::uint64_t ceiling) : log(sink()) {
+        ledger.set_ceiling(ceiling);
+        parking.emplace(ledger, files.empty() ? folder.path() : std::move(files), most, log);
+    }
+
+    sotto_log_sink sink() {
+        auto made = SOTTO_INIT(sotto_log_sink);
+        made.self = this;
+        made.write = [](void* self, sotto_log_level, sotto_str line) {
+            static_cast<Place*>(self)->warnings.push_back(text_of(line));
+        };
+        return made;
+    }
+    Parking::Kept put(int number, std::size_t size = kSize) {
+        return parking->put("npc", state(number, size));
+    }
+    std::string read(const Parking::Kept& kept) { return *parking->read(*kept); }
+    std::string failure(const Parking::Kept& kept) {
+        try {
+            read(kept);
+        } catch (const sotto::Error& error) {
+            CHECK(error.status() == SOTTO_ERROR_STATE);
+            return error.what();
+        }
+        return {};
+    }
+
+    const Folder folder;
+    std::vector<std::string> warnings;
+    const sotto::Log log;
+    Ledger ledger;
+    std::optional<Parking> parking;
+};
+
+} // namespace test
