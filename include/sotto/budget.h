@@ -8,19 +8,21 @@
  *
  *     1  as asked
  *     2  what streams remember in fewer bits (kv_type "q8_0"), unless options name a kv_type
- *     3  fewer streams at once, down to one, unless options name a `parallel`
- *     4  shorter streams, down to 512 tokens or the option `context_least`, unless options name a
+ *     3  on a device, fewer layers there and the others on the processor, unless options name `gpu_layers`
+ *     4  fewer streams at once, down to one, unless options name a `parallel`
+ *     5  shorter streams, down to 512 tokens or the option `context_least`, unless options name a
  *        `context` and no `context_least`
- *     5  other models that are idle give up what their streams remembered, then their weights, the one
+ *     6  other models that are idle give up what their streams remembered, then their weights, the one
  *        unused longest first; they come back by themselves when they are asked for
- *     6  it is refused with SOTTO_ERROR_BUDGET, which names what is needed, what there is, and what
+ *     7  it is refused with SOTTO_ERROR_BUDGET, which names what is needed, what there is, and what
  *        would help
  *
- * Where the budget is lowered below what is in use, idle models give way as in step 5, at once; busy
+ * Where the budget is lowered below what is in use, idle models give way as in step 6, at once; busy
  * ones give up places, and streams that had one are parked: they go on in turn, and say the same. Places
  * that pinned sessions keep (sotto/request.h) go last. Until what is in use fits again nothing new is begun:
  * a request waits, or fails, as its `on_budget` says.
- * Without a graphics card, "VRAM" is the machine's memory, and weights are read into it, not mapped.
+ * Where models run on a device, its memory counts, and the machine's that they take beside it is told as
+ * `host`. Else "VRAM" is the machine's memory, and weights are read into it, not mapped.
  */
 #ifndef SOTTO_BUDGET_H
 #define SOTTO_BUDGET_H
@@ -38,10 +40,12 @@ extern "C" {
  * The JSON object has `budget` (0: none), `used`, `peak` and `over` (so much more than the budget is in use
  * since that was lowered), each in bytes; `uses` ("weights", "kv", "compute", "adapter", "image",
  * "staging": what is parked), each with `used` and `peak`; `models`, a list of objects with `id`, `state`
- * ("ready", "loading", "asleep", "leaving"), `streams` (places now), `streams_most`, and the bytes of each
- * use; `parked` with `count`, `memory` and `disk` (bytes); `system`, what the system itself says: `total`,
- * `available`, `process` (of memory of its own) and `mapped` (of files), or null; and `cards`, what NVIDIA's
- * driver says of each graphics card: `name`, `uuid`, `total` and `available`.
+ * ("ready", "loading", "asleep", "leaving"), `streams` (places now), `streams_most`, `host` (bytes that do
+ * not count, see above), and the bytes of each use; `parked` with `count`, `memory` and `disk` (bytes);
+ * `system`, what the system itself says: `total`, `available`, `process` (of memory of its own) and `mapped`
+ * (of files), or null, with `device`: what Vulkan's driver says of the device's memory, `total`, `available`
+ * and `process` (of this process, its graphics too), or null; and `cards`, what NVIDIA's driver says of each
+ * graphics card: `name`, `uuid`, `total` and `available`.
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.
@@ -58,9 +62,9 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_memory(sotto_engine* engine, sott
  *
  * The request's SOTTO_EVENT_DONE carries a JSON object: `model`, `budget`, `used` and `free` (bytes; null: no
  * limit), `kv_per_token` (bytes), `rungs`, a list of what was tried with `rung` ("as asked", "small kv",
- * "fewer streams", "shorter streams", "unload idle"), `streams`, `context`, `weights`, `kv`, `compute`,
- * `bytes` (their sum) and `fits`; `fits` and `rung`, the first that does, or null; and `why`, in words, where
- * none does.
+ * "fewer layers", "fewer streams", "shorter streams", "unload idle"), `streams`, `context`, `weights`, `kv`,
+ * `compute`, `bytes` (their sum), `host`, `layers` (on the device) and `fits`; `fits` and `rung`, the first
+ * that does, or null; and `why`, in words, where none does.
  *
  * @param engine   The engine that would load it.
  * @param desc     Which model, copied.

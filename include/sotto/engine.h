@@ -57,10 +57,15 @@ enum {
  * @since 0.1
  */
 typedef struct sotto_engine_desc {
-    uint32_t                   struct_size;  /**< sizeof(sotto_engine_desc). */
-    sotto_mode                 mode;         /**< Who comes first. */
-    sotto_str                  module_dir;   /**< Where backend modules are. Empty: beside this library. */
-    sotto_str                  device;       /**< "auto" or "cpu". Empty: "auto". */
+    uint32_t   struct_size; /**< sizeof(sotto_engine_desc). */
+    sotto_mode mode;        /**< Who comes first. */
+    sotto_str  module_dir;  /**< Where backend modules are. Empty: beside this library. */
+    /**
+     * Where models run: "cpu"; "vulkan" (the best card of Vulkan's), "vulkan0" (that of this number), or
+     * "vulkan:" and the card's UUID. One that is not there fails loads, which say what there is. "auto",
+     * or empty: "cpu".
+     */
+    sotto_str                  device;
     uint64_t                   vram_budget;  /**< Bytes for all models together. 0: no limit. See budget.h. */
     float                      target_tps;   /**< Tokens per second per stream to pace to. 0: no pacing. */
     uint32_t                   trace;        /**< Slices kept for sotto_engine_read_trace(). 0: none. */

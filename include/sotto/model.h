@@ -20,7 +20,10 @@
  *     parallel        answers that may be under way at once, 1 to 64; 4. Memory is set aside for each
  *     batch           tokens that one step works through at most, `parallel` to 4096; 512. A larger
  *                     one reads prompts faster, and takes memory
- *     mmap            whether the file is mapped rather than read, where it can be; true
+ *     mmap            whether the file is mapped rather than read, where it can be; true. On a device
+ *                     other than "cpu" it is read
+ *     gpu_layers      layers that are on the device, the one that chooses tokens included, 0 to 65536;
+ *                     all. The processor computes the others
  *     flash_attention "auto" (what speaks fastest, if there is room), "on" or "off"; "auto"
  *     kv_type         what is remembered is kept as "f16", or as "q8_0", which takes about half
  *                     and needs flash attention; "f16"

@@ -43,12 +43,14 @@ typedef struct sotto_model_source {
     sotto_source_flags       flags;       /**< How to save memory. */
     sotto_str                path;        /**< The file. */
     sotto_str                options;     /**< A JSON object, or empty. */
-    sotto_str                device;      /**< "auto" or "cpu". */
+    sotto_str                device;      /**< As in sotto_engine_desc. */
     const sotto_file_access* files;       /**< How to read files. NULL: the file system. */
     sotto_progress_fn        progress;    /**< Hears how far it got. Never NULL in `open`. */
     void*                    context;     /**< First argument of the function above. */
     uint32_t                 streams;     /**< Most places to begin with. 0: no matter. */
-    uint32_t                 tokens; /**< Most tokens each, where `options` name no number. 0: no matter. */
+    uint32_t                 tokens;   /**< Most tokens each, where `options` name no number. 0: no matter. */
+    uint32_t                 layers;   /**< Most layers on the device, likewise. 0: no matter. */
+    uint32_t                 reserved; /**< Must be 0. */
 } sotto_model_source;
 
 /** What of a model's memory the engine may change while it is open, or by opening it again. */
@@ -57,7 +59,8 @@ enum {
     SOTTO_GIVES_PLACES  = 1, /**< `resize` is there: places can be given back, and had again. */
     SOTTO_GIVES_STREAMS = 2, /**< `options` name no number of streams: fewer will do. */
     SOTTO_GIVES_TOKENS = 4, /**< `options` name no length of streams, or a least one: shorter ones will do. */
-    SOTTO_GIVES_KV     = 8  /**< SOTTO_SOURCE_SMALL_KV would make what streams remember smaller. */
+    SOTTO_GIVES_KV     = 8, /**< SOTTO_SOURCE_SMALL_KV would make what streams remember smaller. */
+    SOTTO_GIVES_LAYERS = 16 /**< `options` name no number of layers on the device: fewer will do. */
 };
 
 /**
@@ -72,9 +75,9 @@ typedef struct sotto_model_info {
     uint32_t           context;      /**< Tokens that one stream can hold. 0: no limit. */
     uint32_t           step_tokens;  /**< Most prompt tokens worth giving one step. 0: no matter. */
     uint32_t           step_least;   /**< Fewest prompt tokens worth giving one. 0: no matter. */
-    uint64_t           weights;      /**< Bytes. */
-    uint64_t           kv;           /**< Bytes, for all streams together. */
-    uint64_t           compute;      /**< Bytes. */
+    uint64_t           weights;      /**< Bytes, of the device's memory where it is on one. */
+    uint64_t           kv;           /**< Likewise, for all streams together. */
+    uint64_t           compute;      /**< Likewise. */
     sotto_str          description;  /**< JSON object for people: architecture, size, ... Or empty. */
     /**
      * JSON object that says what a saved state fits: the model's weights, the library, the form of
@@ -83,6 +86,9 @@ typedef struct sotto_model_info {
     sotto_str         fingerprint;
     sotto_model_gives gives;        /**< What of that may be made smaller. */
     uint32_t          stream_least; /**< Fewest tokens that a stream of use holds. 0: no matter. */
+    uint64_t          host;         /**< Bytes of the machine's memory, beside those of its device. */
+    uint32_t          layers;       /**< How many of its layers are on the device. */
+    uint32_t          reserved;     /**< Must be 0. */
 } sotto_model_info;
 
 #ifdef __cplusplus

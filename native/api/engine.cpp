@@ -22,22 +22,30 @@ sotto_mode checked_mode(sotto_mode mode, const char* name) {
     return mode;
 }
 
-// The device that is meant: "auto" is the best that there is.
+// The device that is meant: "auto" is the processor. Whether it is there is seen when a model is loaded.
 std::string checked_device(std::string_view device) {
     if (device.empty() || device == "auto" || device == "cpu") {
         return "cpu";
     }
-    for (const std::string_view known : {"cuda", "vulkan", "metal"}) {
+    constexpr std::string_view kVulkan = "vulkan";
+    if (device.substr(0, kVulkan.size()) == kVulkan) {
+        const auto which = device.substr(kVulkan.size());
+        if (which.find_first_not_of("0123456789") == std::string_view::npos || which.front() == ':') {
+            return std::string(device);
+        }
+    }
+    for (const std::string_view known : {"cuda", "metal"}) {
         if (device.substr(0, known.size()) == known) {
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
-                "desc->device is \"" + std::string(device) + "\"; this build runs on \"cpu\" alone"
+                "desc->device is \"" + std::string(device) + "\"; this build runs on \"cpu\" and \"vulkan\""
             );
         }
     }
     throw Error(
         SOTTO_ERROR_ARGUMENT,
-        "desc->device is \"" + std::string(device) + "\"; it must be \"auto\" or \"cpu\""
+        "desc->device is \"" + std::string(device) +
+            "\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or \"vulkan:\" and a UUID"
     );
 }
 

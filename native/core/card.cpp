@@ -24,6 +24,25 @@ std::vector<std::string> users_of_cuda(Modules& modules) {
     return names;
 }
 
+// Why none computes with Vulkan; empty: one does.
+std::string why_no_vulkan(Modules& modules) {
+    constexpr std::string_view kKind = "_vulkan";
+    std::vector<const Backend*> backends;
+    std::vector<Modules::PassedOver> passed_over;
+    modules.list(backends, passed_over);
+    for (const Backend* backend : backends) {
+        if (backend->name().ends_with(kKind)) {
+            return "";
+        }
+    }
+    std::string why = "no backend here computes with Vulkan";
+    for (const auto& [path, reason] : passed_over) {
+        const auto file = std::filesystem::path(path).filename().string();
+        why += file.find(kKind) == std::string::npos ? "" : "; " + file + " was passed over: " + reason;
+    }
+    return why;
+}
+
 Ordered told(const gpu::Adapter& card) {
     return {
         {"name", card.name},
@@ -44,6 +63,7 @@ Ordered told(const gpu::Sharing& sharing, const std::vector<std::string>& users)
         {"rung", gpu::name_of(sharing.rung())},
         {"with", sharing.with()},
         {"card", sharing.adapter() ? told(*sharing.adapter()) : Ordered()},
+        {"device", sharing.uuid().empty() ? Ordered() : Ordered("vulkan:" + sharing.uuid())},
         {"driver", sharing.driver().empty() ? Ordered() : Ordered(sharing.driver())},
         {"shared_memory", context != nullptr ? context->shared_memory() : 0},
         {"priority", context != nullptr ? Ordered(context->priority()) : Ordered()},
@@ -70,7 +90,7 @@ sotto_gpu_rung Card::attach(const gpu::Renderer& renderer) {
     terms.driver = driver_;
     const auto users = users_of_cuda(modules_);
     terms.no_cuda = users.empty() ? "no backend here computes with CUDA" : "";
-    terms.no_vulkan = "no backend here computes with Vulkan";
+    terms.no_vulkan = why_no_vulkan(modules_);
     auto sharing = std::make_shared<const gpu::Sharing>(renderer, terms);
     for (const auto& one : sharing->not_taken()) {
         log_.info(std::string("gpu: not ") + gpu::name_of(one.rung) + ": " + one.why);
@@ -100,6 +120,12 @@ void Card::leave() {
 std::shared_ptr<const gpu::CudaContext> Card::context() const {
     const std::lock_guard lock(mutex_);
     return sharing_ == nullptr || leaving_ ? nullptr : sharing_->context();
+}
+
+std::string Card::device() const {
+    const std::lock_guard lock(mutex_);
+    const bool there = sharing_ != nullptr && !leaving_ && !sharing_->uuid().empty();
+    return there ? "vulkan:" + sharing_->uuid() : "";
 }
 
 Ordered Card::describe() const {

@@ -28,6 +28,9 @@ public:
 
     // What models on the card live in; null where there is none. Any thread.
     std::shared_ptr<const gpu::CudaContext> context() const;
+    // Which device models on the card are opened on where they need no context; empty: none of it. Any
+    // thread.
+    std::string device() const;
     // As in sotto_engine_describe(). Any thread.
     nlohmann::ordered_json describe() const;
 

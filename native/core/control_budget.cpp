@@ -212,7 +212,7 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
     if (is_settling()) {
         return false; // let us see what that gives
     }
-    const auto parked = world_.parking.figures().memory;
+    const auto parked = world_.ledger.used(Use::staging); // nothing where that is in another memory
     const bool countless = bytes == UINT64_MAX;
     if (whom != nullptr && (countless || world_.ledger.free() + idle_bytes(whom) + parked < bytes)) {
         return lack_in_vain(*whom);
@@ -330,6 +330,7 @@ void Control::resized(Job& job) noexcept {
     trim_resting(entry);
     entry.claims.kv.correct(info.kv);
     entry.claims.compute.correct(info.compute);
+    entry.host = info.host;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
         auto& stream = *job.streams[i];
         stream.kept = std::move(job.kept[i]);

@@ -218,7 +218,8 @@ void Control::loaded(ModelEntry& entry) noexcept {
     );
     entry.context = info.context;
     learn_places(entry);
-    entry.shape.streams = 0; // another time it may have more
+    entry.host = info.host;
+    entry.shape.streams = entry.shape.layers = 0; // another time it may have more
     entry.may_shrink = false;
     entry.used_at = world_.clock.now();
     world_.recorder.model(entry, entry.asked.id);

@@ -43,11 +43,11 @@ const char* name_of(sotto_mode mode) noexcept {
 }
 
 // Who hears of what is taken: the host, if it listens.
-Ledger::Told told_of(const Hooks& hooks, const std::string& device) {
+Ledger::Told told_of(const Hooks& hooks, std::string device) {
     if (!hooks.memory) {
         return {};
     }
-    return [&hooks, &device](Use use, const std::string& whose, std::int64_t bytes) {
+    return [&hooks, device = std::move(device)](Use use, const std::string& whose, std::int64_t bytes) {
         constexpr sotto_memory_kind kKinds[kUses] = {
             SOTTO_MEMORY_WEIGHTS,
             SOTTO_MEMORY_KV,
@@ -61,6 +61,8 @@ Ledger::Told told_of(const Hooks& hooks, const std::string& device) {
         hooks.memory->changed(hooks.memory->self, kind, str(device), str(whose), bytes);
     };
 }
+
+constexpr const char* kHost = "cpu";
 
 Recorder& begun(Recorder& recorder, const EngineOptions& options) {
     if (!options.record.empty()) {
@@ -85,7 +87,12 @@ Recorder& begun(Recorder& recorder, const EngineOptions& options) {
 Engine::Engine(EngineOptions options)
     : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
       trace_(options.trace), recorder_(hooks_.log), ledger_(told_of(hooks_, device_)),
-      parking_(ledger_, std::move(options.park_dir), options.park_memory, hooks_.log),
+      host_ledger_(told_of(hooks_, kHost)), parking_(
+                                                device_ == kHost ? ledger_ : host_ledger_,
+                                                std::move(options.park_dir),
+                                                options.park_memory,
+                                                hooks_.log
+                                            ),
       modules_(std::move(options.module_dir), hooks_.log),
       card_(modules_, std::move(options.cuda_driver), hooks_.log), control_(
                                                                        {hooks_,
@@ -292,7 +299,7 @@ sotto_stats Engine::stats() noexcept {
     stats.bytes_weights = ledger_.used(Use::weights);
     stats.bytes_kv = ledger_.used(Use::kv);
     stats.bytes_compute = ledger_.used(Use::compute);
-    stats.bytes_parked = ledger_.used(Use::staging);
+    stats.bytes_parked = ledger_.used(Use::staging) + host_ledger_.used(Use::staging);
     return stats;
 }
 
@@ -303,7 +310,7 @@ void Engine::close() noexcept {
 }
 
 std::string Engine::memory() const {
-    return memory_json(ledger_, parking_, registry_.states());
+    return memory_json(ledger_, parking_, registry_.states(), device_);
 }
 
 std::string Engine::describe() {

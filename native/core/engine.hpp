@@ -78,6 +78,7 @@ private:
     EventQueue queue_;
     Registry registry_;
     Ledger ledger_;
+    Ledger host_ledger_; // of the machine's memory, where the other is of a device's; it has no ceiling
     Parking parking_;
     Modules modules_;
     Card card_;

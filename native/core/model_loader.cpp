@@ -135,12 +135,14 @@ ModelLoader::source_of(const ModelEntry& entry, const std::string& path, Watch& 
         .flags = entry.shape.flags,
         .path = str(path),
         .options = str(entry.asked.options),
-        .device = watch.on_card ? sotto_str{"cuda", 4} : str(device_),
+        .device = str(watch.device),
         .files = hooks_.files ? &*hooks_.files : nullptr,
         .progress = on_progress,
         .context = &watch,
         .streams = entry.shape.streams,
         .tokens = entry.shape.tokens,
+        .layers = entry.shape.layers,
+        .reserved = 0,
     };
 }
 
@@ -149,12 +151,14 @@ void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
     if (!asked.options.empty()) {
         parse_object(asked.options, "options");
     }
-    const Backend& backend = modules_.find(asked.backend);
+    auto device = card_.device();
+    device = device.empty() ? device_ : device;
+    const Backend& backend = modules_.find(asked.backend, device);
     const auto path = path_of(asked);
     const auto context = backend.uses(SOTTO_BACKEND_CUDA) ? card_.context() : nullptr;
     const gpu::CudaScope scope(context.get());
     scope.check();
-    Watch watch{this, &entry, context != nullptr};
+    Watch watch{this, &entry, context != nullptr ? "cuda" : device};
     const bool plans = asked.what == Asked::What::plan;
     if (plans || ledger_.ceiling() != 0) {
         entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY; // mapped files would be in nobody's account
@@ -195,6 +199,7 @@ Fit ModelLoader::find_fit(
         source.flags = shape.flags;
         source.streams = shape.streams;
         source.tokens = shape.tokens;
+        source.layers = shape.layers;
         return measure(backend, source);
     });
 }

@@ -43,7 +43,7 @@ private:
     struct Watch {
         ModelLoader* loader;
         ModelEntry* entry;
-        bool on_card;
+        std::string device;
         float told = -1;
     };
 

@@ -29,6 +29,7 @@ Ordered state_of(const ModelEntry& entry) {
         {"state", name_of(entry.state)},
         {"streams", entry.state == ModelEntry::State::ready ? entry.traits.streams : 0},
         {"streams_most", entry.most_streams},
+        {"host", entry.state == ModelEntry::State::ready ? entry.host : 0},
     };
 }
 
@@ -42,6 +43,7 @@ Ordered describe(const ModelEntry& entry) {
         bytes.weights = entry.claims.weights.bytes();
         bytes.kv = entry.claims.kv.bytes();
         bytes.compute = entry.claims.compute.bytes();
+        bytes.host = entry.host;
     }
     Ordered details = Ordered::parse(entry.description, nullptr, false);
     return {
@@ -51,7 +53,8 @@ Ordered describe(const ModelEntry& entry) {
         {"backend", entry.backend},
         {"context", entry.context},
         {"streams", entry.most_streams},
-        {"bytes", {{"weights", bytes.weights}, {"kv", bytes.kv}, {"compute", bytes.compute}}},
+        {"bytes",
+         {{"weights", bytes.weights}, {"kv", bytes.kv}, {"compute", bytes.compute}, {"host", bytes.host}}},
         {"details", details.is_object() ? details : Ordered::object()},
     };
 }

@@ -96,6 +96,7 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::uint32_t first_streams = 0;
     std::uint64_t first_compute = 0;
     std::uint64_t most_compute = 0;
+    std::uint64_t host = 0;   // bytes of the machine's memory, where those that count are a device's
     std::uint64_t least = 0;  // bytes that it needs to answer at all
     std::int64_t used_at = 0; // when it was asked for last
     bool may_shrink = false;  // somebody who waits for it would have it smaller

@@ -171,7 +171,10 @@ private:
         sharing_.adapter_ = sharing_.context_->adapter();
     }
 
-    void vulkan() const { need(terms_.no_vulkan); }
+    void vulkan() {
+        need(terms_.no_vulkan);
+        sharing_.uuid_ = card_ ? card_->uuid() : adapter().uuid;
+    }
 
     Sharing& sharing_;
     const Renderer& renderer_;

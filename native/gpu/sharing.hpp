@@ -43,6 +43,8 @@ public:
     const char* with() const noexcept { return with_; }
     // What models compute in; null below SOTTO_GPU_RUNG_CUDA.
     const std::shared_ptr<const CudaContext>& context() const noexcept { return context_; }
+    // The UUID of the renderer's card, on SOTTO_GPU_RUNG_VULKAN.
+    const std::string& uuid() const noexcept { return uuid_; }
     // The renderer's card, as far as the CUDA driver knows it.
     const std::optional<Adapter>& adapter() const noexcept { return adapter_; }
     // The CUDA that the driver speaks; empty: there is no driver.
@@ -56,6 +58,7 @@ private:
     sotto_gpu_rung rung_ = SOTTO_GPU_RUNG_CPU;
     const char* with_;
     std::shared_ptr<const CudaContext> context_;
+    std::string uuid_;
     std::optional<Adapter> adapter_;
     std::string driver_;
     std::vector<NotTaken> not_taken_;

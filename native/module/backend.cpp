@@ -33,6 +33,8 @@ ModelInfo read(const sotto_backend& table, const sotto_model_info& info) {
     read.fingerprint = saves ? text_of(info.fingerprint) : "";
     read.gives = info.gives;
     read.stream_least = info.stream_least;
+    read.host = info.host;
+    read.layers = info.layers;
     if (!parks) {
         read.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PARKABLE);
     }
@@ -185,12 +187,14 @@ void Model::resize(std::uint32_t places) {
     info.weights = info_.weights;
     info.kv = info_.kv;
     info.compute = info_.compute;
+    info.host = info_.host;
     sotto_str why{};
     const auto status = table.resize(table.self, handle_, places, &info, &why);
     info_.streams = info.streams;
     info_.weights = info.weights;
     info_.kv = info.kv;
     info_.compute = info.compute;
+    info_.host = info.host;
     check(status, why);
 }
 

@@ -46,10 +46,12 @@ struct ModelInfo {
     std::string fingerprint; // empty: no state can be saved
     sotto_model_gives gives = 0;
     std::uint32_t stream_least = 0;
+    std::uint64_t host = 0; // bytes beside those of its device
+    std::uint32_t layers = 0;
 
     bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
     bool can_give(sotto_model_gives what) const noexcept { return (gives & what) != 0; }
-    // All together; what a broken file asks for may be beyond counting.
+    // All that count; what a broken file asks for may be beyond counting.
     std::uint64_t bytes() const noexcept {
         const auto add = [](std::uint64_t a, std::uint64_t b) {
             return a > UINT64_MAX - b ? UINT64_MAX : a + b;

@@ -14,6 +14,7 @@ namespace sotto {
 namespace {
 
 constexpr std::string_view kPrefix = "sotto_";
+constexpr std::string_view kKinds[] = {"cuda", "metal", "vulkan"}; // of devices that modules are made for
 
 // Modules outlive engines, so their lines go to whichever engine was created last and still lives.
 class ModuleLog {
@@ -48,17 +49,33 @@ void SOTTO_CALL log_line(void* /*context*/, sotto_log_level level, sotto_str mes
     module_log().write(level, view_of(message));
 }
 
-// What a file's name says: sotto_BACKEND-TIER.so.
+// What a file's name says: sotto_BACKEND-TIER.so, or sotto_BACKEND_KIND-TIER.so of devices of that kind.
 struct Named {
-    std::string backend;
+    std::string backend; // with the kind
+    std::string kind;
     int rank = 0;  // higher is better
     int level = 0; // the x86-64 level that it needs; 0: not said
 };
 
+// Of a backend's name: which of the kinds it ends on.
+std::string kind_of(std::string_view backend) {
+    const auto line = backend.rfind('_');
+    const auto last = line == std::string_view::npos ? std::string_view() : backend.substr(line + 1);
+    return std::find(std::begin(kKinds), std::end(kKinds), last) == std::end(kKinds) ? "" : std::string(last);
+}
+
+// Of a device's name, as "vulkan0" or "vulkan:<uuid>": which of the kinds it begins with.
+std::string kind_of_device(std::string_view device) {
+    return kind_of(
+        "_" + std::string(device.substr(0, device.find_first_not_of("abcdefghijklmnopqrstuvwxyz")))
+    );
+}
+
 Named read_name(const std::filesystem::path& path) {
     const auto stem = utf8_of(path.stem());
     const auto dash = stem.find('-');
-    Named named{stem.substr(kPrefix.size(), dash == std::string::npos ? dash : dash - kPrefix.size())};
+    Named named{stem.substr(kPrefix.size(), dash == std::string::npos ? dash : dash - kPrefix.size()), {}};
+    named.kind = kind_of(named.backend);
     const auto tier = dash == std::string::npos ? std::string() : stem.substr(dash + 1);
     constexpr std::string_view kLevels = "x86-64-v";
     if (tier == "native") {
@@ -152,12 +169,15 @@ void Modules::add(const sotto_backend& table) {
     own_.push_back(std::move(backend));
 }
 
-void Modules::open_once() {
-    if (std::exchange(open_, true)) {
+void Modules::open_those_for(std::string_view kind) {
+    if (!open_.emplace(kind).second) {
         return;
     }
     for (const auto& path : files_in(folder_)) {
         const auto named = read_name(path);
+        if (named.kind != kind) {
+            continue;
+        }
         const auto same = [&](const Backend* other) { return other->name() == named.backend; };
         std::string why;
         if (std::any_of(opened_.begin(), opened_.end(), same)) {
@@ -175,22 +195,25 @@ void Modules::open_once() {
     }
 }
 
-const Backend& Modules::find(std::string_view name) {
+const Backend& Modules::find(std::string_view name, std::string_view device) {
     const std::lock_guard lock(mutex_);
-    const auto wanted = [&](const Backend& backend) { return name.empty() || backend.name() == name; };
     for (const auto& backend : own_) {
-        if (wanted(*backend)) {
+        if (name.empty() || backend->name() == name) {
             return *backend;
         }
     }
-    open_once();
+    const auto own_kind = kind_of(name);
+    const auto kind = own_kind.empty() ? kind_of_device(device) : own_kind;
+    const auto whole = std::string(name) + (own_kind.empty() && !kind.empty() ? "_" + kind : "");
+    open_those_for(kind);
     for (const Backend* backend : opened_) {
-        if (wanted(*backend)) {
+        if (kind_of(backend->name()) == kind && (name.empty() || backend->name() == whole)) {
             return *backend;
         }
     }
     std::string why =
         name.empty() ? "there is no backend" : "there is no backend \"" + std::string(name) + "\"";
+    why += kind.empty() ? "" : " for the device \"" + std::string(device) + "\"";
     why += " in " + utf8_of(folder_);
     for (const auto& passed : passed_over_) {
         why += "; " + utf8_of(native_path(passed.path).filename()) + " was passed over: " + passed.why;
@@ -200,7 +223,8 @@ const Backend& Modules::find(std::string_view name) {
 
 void Modules::list(std::vector<const Backend*>& backends, std::vector<PassedOver>& passed_over) {
     const std::lock_guard lock(mutex_);
-    open_once();
+    open_those_for("");
+    std::for_each(std::begin(kKinds), std::end(kKinds), [&](auto kind) { open_those_for(kind); });
     for (const auto& backend : own_) {
         backends.push_back(backend.get());
     }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,15 +28,17 @@ public:
     // Takes a backend of the host's. Throws Error(SOTTO_ERROR_STATE) if its name is taken.
     void add(const sotto_backend& table);
 
-    // The backend of that name, or the first one for an empty name. Opens the modules if nobody did
-    // yet. Throws Error(SOTTO_ERROR_UNSUPPORTED).
-    const Backend& find(std::string_view name);
+    // The backend of that name, or the first one for an empty name, in the module that is made for the
+    // device's kind: of "vulkan0" that is "vulkan", of "cpu" none. Opens the modules that may be meant if
+    // nobody did yet. Throws Error(SOTTO_ERROR_UNSUPPORTED).
+    const Backend& find(std::string_view name, std::string_view device = "cpu");
 
     // Every backend, and every module passed over. Opens the modules if nobody did yet.
     void list(std::vector<const Backend*>& backends, std::vector<PassedOver>& passed_over);
 
 private:
-    void open_once(); // mutex_ is held
+    // With mutex_ held. Those for devices of that kind alone, as they bring in drivers; "": those for none.
+    void open_those_for(std::string_view kind);
 
     const std::filesystem::path folder_;
     const Log& log_;
@@ -43,7 +46,7 @@ private:
     std::vector<std::unique_ptr<Backend>> own_;
     std::vector<const Backend*> opened_;
     std::vector<PassedOver> passed_over_;
-    bool open_ = false;
+    std::set<std::string> open_; // kinds
 };
 
 } // namespace sotto

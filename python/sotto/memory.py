@@ -19,6 +19,7 @@ class ModelMemory(TypedDict):
     state: str  # "ready", "loading", "asleep" (it gave way to others; a request wakes it) or "leaving"
     streams: int  # answers that may be under way at once, now
     streams_most: int  # and where there is room
+    host: int  # of the machine's memory, where the model is on a device; it does not count
     weights: int
     kv: int  # what streams remember
     compute: int
@@ -70,13 +71,15 @@ class Memory(TypedDict):
 class Rung(TypedDict):
     """One way to load a model."""
 
-    rung: str  # "as asked", "small kv", "fewer streams", "shorter streams" or "unload idle"
+    rung: str  # "as asked", "small kv", "fewer layers", "fewer streams", "shorter streams" or "unload idle"
     streams: int
     context: int
     weights: int
     kv: int
     compute: int
     bytes: int  # the sum
+    host: int  # of the machine's memory, where those are a device's
+    layers: int  # on the device
     fits: bool
 
 

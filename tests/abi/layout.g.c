@@ -194,7 +194,7 @@ _Static_assert(offsetof(sotto_stats, bytes_compute) == 200, "sotto_stats.bytes_c
 _Static_assert(offsetof(sotto_stats, bytes_parked) == 208, "sotto_stats.bytes_parked");
 _Static_assert(offsetof(sotto_stats, asleep) == 216, "sotto_stats.asleep");
 _Static_assert(offsetof(sotto_stats, reserved) == 220, "sotto_stats.reserved");
-_Static_assert(sizeof(sotto_model_source) == 88, "sotto_model_source");
+_Static_assert(sizeof(sotto_model_source) == 96, "sotto_model_source");
 _Static_assert(offsetof(sotto_model_source, struct_size) == 0, "sotto_model_source.struct_size");
 _Static_assert(offsetof(sotto_model_source, flags) == 4, "sotto_model_source.flags");
 _Static_assert(offsetof(sotto_model_source, path) == 8, "sotto_model_source.path");
@@ -205,7 +205,9 @@ _Static_assert(offsetof(sotto_model_source, progress) == 64, "sotto_model_source
 _Static_assert(offsetof(sotto_model_source, context) == 72, "sotto_model_source.context");
 _Static_assert(offsetof(sotto_model_source, streams) == 80, "sotto_model_source.streams");
 _Static_assert(offsetof(sotto_model_source, tokens) == 84, "sotto_model_source.tokens");
-_Static_assert(sizeof(sotto_model_info) == 88, "sotto_model_info");
+_Static_assert(offsetof(sotto_model_source, layers) == 88, "sotto_model_source.layers");
+_Static_assert(offsetof(sotto_model_source, reserved) == 92, "sotto_model_source.reserved");
+_Static_assert(sizeof(sotto_model_info) == 104, "sotto_model_info");
 _Static_assert(offsetof(sotto_model_info, struct_size) == 0, "sotto_model_info.struct_size");
 _Static_assert(offsetof(sotto_model_info, capabilities) == 4, "sotto_model_info.capabilities");
 _Static_assert(offsetof(sotto_model_info, streams) == 8, "sotto_model_info.streams");
@@ -219,6 +221,9 @@ _Static_assert(offsetof(sotto_model_info, description) == 48, "sotto_model_info.
 _Static_assert(offsetof(sotto_model_info, fingerprint) == 64, "sotto_model_info.fingerprint");
 _Static_assert(offsetof(sotto_model_info, gives) == 80, "sotto_model_info.gives");
 _Static_assert(offsetof(sotto_model_info, stream_least) == 84, "sotto_model_info.stream_least");
+_Static_assert(offsetof(sotto_model_info, host) == 88, "sotto_model_info.host");
+_Static_assert(offsetof(sotto_model_info, layers) == 96, "sotto_model_info.layers");
+_Static_assert(offsetof(sotto_model_info, reserved) == 100, "sotto_model_info.reserved");
 _Static_assert(sizeof(sotto_backend_host) == 24, "sotto_backend_host");
 _Static_assert(offsetof(sotto_backend_host, struct_size) == 0, "sotto_backend_host.struct_size");
 _Static_assert(offsetof(sotto_backend_host, log_level) == 4, "sotto_backend_host.log_level");
@@ -354,6 +359,7 @@ _Static_assert(SOTTO_GIVES_PLACES == 1, "SOTTO_GIVES_PLACES");
 _Static_assert(SOTTO_GIVES_STREAMS == 2, "SOTTO_GIVES_STREAMS");
 _Static_assert(SOTTO_GIVES_TOKENS == 4, "SOTTO_GIVES_TOKENS");
 _Static_assert(SOTTO_GIVES_KV == 8, "SOTTO_GIVES_KV");
+_Static_assert(SOTTO_GIVES_LAYERS == 16, "SOTTO_GIVES_LAYERS");
 _Static_assert(SOTTO_STREAM_ALONE == 1, "SOTTO_STREAM_ALONE");
 _Static_assert(SOTTO_FINISH_NONE == 0, "SOTTO_FINISH_NONE");
 _Static_assert(SOTTO_FINISH_STOP == 1, "SOTTO_FINISH_STOP");

@@ -26,7 +26,8 @@ class Account:
     def __init__(self, sotto: ModuleType) -> None:
         from sotto import _call, _lib  # needs the package to be found
 
-        self.sotto = sotto
+        self.sotto, self.text = sotto, _call.text
+        self.device = "cpu"  # whose memory counts
         self.violations, self.taken, self.blocks = 0, 0, 0  # guarded by _lock
         self._most: float = float("inf")  # likewise: bytes that may be taken
         self._lock = threading.Lock()
@@ -35,6 +36,7 @@ class Account:
 
     def engine(self, budget_mb: int = 0, **options: Any) -> Any:
         """One whose memory this hears of."""
+        self.device = {"auto": "cpu"}.get(options.get("device", "auto"), options.get("device"))
         self._most = budget_mb * MB or float("inf")
         handle = self.sotto.engine.Handle
 
@@ -55,7 +57,9 @@ class Account:
         with self._lock:
             self._most = most
 
-    def _changed(self, _self: Any, _kind: int, _device: Any, _model: Any, more: int) -> None:
+    def _changed(self, _self: Any, _kind: int, device: Any, _model: Any, more: int) -> None:
+        if self.text(device) != self.device:
+            return  # what is parked lies in the machine's memory
         with self._lock:
             self.taken += more
             self.blocks += 1

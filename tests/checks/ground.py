@@ -29,6 +29,8 @@ SYSTEM = {
     "mcs": "mono-mcs",
     "mono": "mono-runtime",
     "/usr/include/doctest/doctest.h": "doctest-dev",
+    "glslc": "glslc",
+    "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json": "mesa-vulkan-drivers",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 

@@ -17,6 +17,7 @@ RELEASE = BUILD / "release"
 OUT = RELEASE / "out"
 TOOLS = PYTHON.parent
 OLD_TIER = "x86-64-v2"
+LLVMPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 
 
 def tracked(*patterns: str) -> list[str]:
@@ -72,7 +73,8 @@ def configure(folder: Path, *options: str) -> None:
 
 def build_release() -> str:
     """The library, the llama.cpp module, the scripted backend and the native tests."""
-    configure(RELEASE, "-DSOTTO_TIERS=native", f"-DPython3_EXECUTABLE={PYTHON}")
+    options = ("-DSOTTO_TIERS=native", "-DSOTTO_VULKAN=OFF", f"-DPython3_EXECUTABLE={PYTHON}")
+    configure(RELEASE, *options)
     run(["cmake", "--build", RELEASE, "-j", JOBS])
     return ", ".join(sorted(path.name for path in OUT.iterdir() if path.is_file()))
 
@@ -111,6 +113,51 @@ def check_asan() -> str:
 def check_tsan() -> str:
     """ThreadSanitizer."""
     return check_sanitized("thread", TSAN_OPTIONS="halt_on_error=1")
+
+
+def check_vulkan() -> str:
+    """The house model on ggml's Vulkan backend, on a device that is there without a graphics card."""
+    options = ("-DSOTTO_TIERS=native", "-DSOTTO_VULKAN=ON", f"-DPython3_EXECUTABLE={PYTHON}")
+    configure(RELEASE, *options)
+    targets = ["sotto_llama_vulkan-native", "sotto_vulkan_count", "sotto_no_vulkan"]
+    run(["cmake", "--build", RELEASE, "-j", JOBS, "--target", *targets])
+    env = {"SOTTO_TEST_LIBRARY": str(OUT), "VK_DRIVER_FILES": LLVMPIPE, "VK_ICD_FILENAMES": LLVMPIPE}
+    run([PYTHON, "-m", "pip", "install", "-q", *extra("vulkan")])
+    printed = run([PYTHON, "-m", "pytest", "-q", "-s", ROOT / "tests" / "vulkan"], env=env)
+    told = [
+        line.lstrip(".") for line in printed.splitlines() if " is llvmpipe" in line or "likeliest" in line
+    ]
+    drawn = draw_frame(env)
+    return "; ".join(
+        [last_line(run([PYTHON, "tests/abi/symbols.py", OUT])), *told, drawn, last_line(printed)]
+    )
+
+
+def draw_frame(env: dict[str, str]) -> str:
+    """The C sample that draws while a character speaks, on a device that it hands over."""
+    binary, picture = BUILD / "vulkan_frame", BUILD / "vulkan_frame.png"
+    headers = cached(RELEASE, "SOTTO_VULKAN_HEADERS")
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude", "-isystem", headers]
+    libraries = [f"-L{OUT}", "-lsotto", "-l:libvulkan.so.1", f"-Wl,-rpath,{OUT}"]
+    run(["cc", *flags, "samples/c/vulkan_frame.c", *libraries, "-o", binary])
+    picture.unlink(missing_ok=True)
+    said = run([binary, OUT / "house.gguf", picture], env=env, timeout=300)
+    if '"rung":"vulkan"' not in said or picture.read_bytes()[:4] != b"\x89PNG":
+        raise Failed(said)
+    return last_line(said)
+
+
+def extra(name: str) -> list[str]:
+    """What an extra of the package brings."""
+    from .ground import requirements
+
+    return [pin for pin in requirements(name) if pin not in requirements()]
+
+
+def cached(folder: Path, name: str) -> str:
+    """A variable of a native build."""
+    lines = (folder / "CMakeCache.txt").read_text().splitlines()
+    return next(line.split("=", 1)[1] for line in lines if line.startswith(f"{name}:"))
 
 
 def check_sample() -> str:
@@ -255,6 +302,13 @@ STEPS = [
     Step("python", "Python tests", check_python, after=["build", "wheel"]),
     Step("bench", "poll, frame and import cost", check_bench, after=["build", "wheel"]),
     Step("demo", "the demo, its frames counted", check_demo, after=["wheel"]),
+    Step(
+        "vulkan",
+        "the Vulkan module, on llvmpipe",
+        check_vulkan,
+        needs=["glslc", LLVMPIPE],
+        after=["build"],
+    ),
     Step("asan", "core and module under ASan and UBSan", check_asan, needs=["g++", "cmake", "ninja"]),
     Step("tsan", "core and module under TSan", check_tsan, needs=["g++", "cmake", "ninja"]),
     Step("tier", "module for old processors", check_tier, after=["build"]),

@@ -76,6 +76,41 @@ TEST_CASE("rungs are taken in order, each no further than it must be") {
     CHECK(shorter.last().info.kv == 5 * kMegabyte);
 }
 
+TEST_CASE("on a device, layers go back to the processor before streams go") {
+    const auto measure = [](sotto_model_gives gives) {
+        return [gives](const Shape& shape) { // 10 layers that take 10 MB each, and 1 MB of each stream
+            ModelInfo info;
+            info.layers = shape.layers != 0 ? std::min(shape.layers, 10u) : 10;
+            info.streams = shape.streams != 0 ? std::min(shape.streams, 4u) : 4;
+            info.context = 2048;
+            info.weights = 10 * kMegabyte * info.layers;
+            info.kv = kMegabyte * info.layers * info.streams;
+            info.compute = 5 * kMegabyte;
+            info.host = (10 - info.layers) * (10 + info.streams) * kMegabyte;
+            info.gives = gives;
+            return info;
+        };
+    };
+    const auto fitted = [&](std::uint64_t megabytes, sotto_model_gives gives) {
+        return sotto::fit({}, Smaller::all, megabytes * kMegabyte, measure(gives));
+    };
+    constexpr sotto_model_gives kBoth = SOTTO_GIVES_LAYERS | SOTTO_GIVES_STREAMS;
+    const auto seven = fitted(103, kBoth); // of 14 MB each, and 5
+    CHECK(seven.fits);
+    CHECK(rungs(seven) == "as asked, fewer layers");
+    CHECK(seven.last().info.layers == 7);
+    CHECK(seven.last().info.host == 42 * kMegabyte);
+    CHECK(fitted(102, kBoth).last().info.layers == 6);
+    const auto last = fitted(16, kBoth);
+    CHECK(last.fits);
+    CHECK(rungs(last) == "as asked, fewer layers, fewer streams");
+    CHECK(last.last().info.layers == 1);
+    CHECK(last.last().info.streams == 1);
+    CHECK_FALSE(fitted(15, kBoth).fits);
+    CHECK(rungs(fitted(115, SOTTO_GIVES_STREAMS)) == "as asked, fewer streams");
+    CHECK(sotto::fit({}, Smaller::streams, 103 * kMegabyte, measure(kBoth)).last().info.layers == 7);
+}
+
 TEST_CASE("what options name stays") {
     CHECK(rungs(fitted(115, 0)) == "as asked");
     const auto streams = fitted(130, SOTTO_GIVES_STREAMS);

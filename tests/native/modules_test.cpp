@@ -179,6 +179,30 @@ TEST_CASE("what cannot be used is passed over with its reason, and an error name
     CHECK(refusal_of(modules, "").find("there is no backend in ") == 0);
 }
 
+TEST_CASE("a module for devices is opened where one of their kind is meant, and for nobody else") {
+    Folder folder;
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted.so");
+    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses.so", "sotto_refuses_vulkan-native.so");
+    Sink sink;
+    const auto log = sink.log();
+    Modules modules(folder.path(), log);
+    CHECK(modules.find("", "cpu").name() == "scripted");
+    CHECK_FALSE(sink.holds("sotto_refuses_vulkan"));
+    for (const char* device : {"vulkan", "vulkan0", "vulkan:00112233-4455-6677-8899-aabbccddeeff"}) {
+        try {
+            modules.find("", device);
+            FAIL("there is none");
+        } catch (const sotto::Error& error) {
+            const std::string why = error.what();
+            const auto told = "there is no backend for the device \"" + std::string(device) + "\" in ";
+            CHECK(why.find(told) == 0);
+            CHECK(why.find("was passed over: this machine has no magic") != std::string::npos);
+        }
+    }
+    CHECK(sink.holds("passes over " + (folder.path() / "sotto_refuses_vulkan-native.so").string()));
+    CHECK(look(modules).passed_over.size() == 1);
+}
+
 TEST_CASE("an empty folder, and one that is not there, hold no backend") {
     Sink sink;
     const auto log = sink.log();

@@ -1,6 +1,7 @@
 // One engine's llama backend: what that engine lends it, and the threads that its models share.
 #pragma once
 
+#include "device.hpp"
 #include "threads.hpp"
 
 #include <string>
@@ -8,9 +9,11 @@
 namespace sotto::llama {
 
 struct Backend {
-    explicit Backend(const sotto_backend_host& lent) : host(lent) {}
+    Backend(const sotto_backend_host& lent, std::vector<Device> found)
+        : host(lent), devices(std::move(found)) {}
 
     const sotto_backend_host host;
+    const std::vector<Device> devices;
     ThreadPools pools;
     std::string description;
 };

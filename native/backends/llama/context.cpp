@@ -1,6 +1,7 @@
 // Contexts of llama.cpp's: what streams of a model remember and compute in.
 #include "context.hpp"
 
+#include "device.hpp"
 #include "speculate.hpp"
 
 #include <cstdlib>
@@ -72,6 +73,9 @@ void choose_attention(const llama_model* model, Options& options) {
     constexpr std::uint64_t kShare = 4;        // of the weights
     constexpr std::uint32_t kLeastAtOnce = 64; // below, prompts are read more slowly
     options.at_once = most_at_once(options);
+    if (options.device != nullptr) {
+        return; // llama.cpp looks whether the device can
+    }
     if (options.flash_attention != Options::FlashAttention::Auto || options.kv_type != Options::KvType::F16) {
         return;
     }
@@ -116,6 +120,12 @@ void choose_form(const llama_model* model, Options& options) {
         options.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_KV);
     }
     choose_attention(model, options);
+    const auto layers =
+        options.device == nullptr ? 0 : static_cast<std::uint32_t>(llama_model_n_layer(model)) + 1;
+    options.gpu_layers = std::min(options.gpu_layers, layers);
+    if (options.gpu_layers <= 1) {
+        options.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_LAYERS);
+    }
 }
 
 Context make_context(Call& call, llama_model* model, const Options& options, std::uint32_t places) {
@@ -148,29 +158,32 @@ Memory memory_of(const llama_context* context, const Options& options) {
         return memory;
     }
     for (const auto& [type, bytes] : llama_get_memory_breakdown(context)) {
-        memory.kv += bytes.context;
-        memory.compute += bytes.compute;
+        const bool host = options.device != nullptr && !is_on_device(type);
+        (host ? memory.host : memory.kv) += bytes.context;
+        (host ? memory.host : memory.compute) += bytes.compute;
     }
     const auto* vocab = llama_model_get_vocab(llama_get_model(context));
     const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(vocab));
     const auto outputs = outputs_of(options, llama_n_seq_max(context));
-    memory.compute += logits * sizeof(float) * outputs; // which llama.cpp leaves out, as it does the next
-    memory.compute += work_of(llama_get_model(context), options);
+    auto& where = options.device != nullptr ? memory.host : memory.compute;
+    where += logits * sizeof(float) * outputs; // which llama.cpp leaves out, as it does the next
+    where += work_of(llama_get_model(context), options);
     return memory;
 }
 
-std::uint64_t bytes_of_weights(const llama_model* model) {
+Memory weights_of(const llama_model* model, const Options& options) {
     std::set<const ggml_tensor*> counted;
-    std::uint64_t bytes = 0;
+    Memory memory;
     for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
         if (tensor->buffer != nullptr && counted.insert(tensor).second) {
             auto* type = ggml_backend_buffer_get_type(tensor->buffer);
-            bytes += GGML_PAD(
+            const bool host = options.device != nullptr && !is_on_device(type);
+            (host ? memory.host : memory.weights) += GGML_PAD(
                 ggml_backend_buft_get_alloc_size(type, tensor), ggml_backend_buft_get_alignment(type)
             );
         }
     }
-    return bytes;
+    return memory;
 }
 
 } // namespace sotto::llama

@@ -11,16 +11,18 @@ namespace sotto::llama {
 // Why a model is refused that has no use for a context.
 constexpr const char* kWritesNothing = "the model is none that writes text token by token";
 
-// Bytes, as llama.cpp reports them.
+// Bytes, as llama.cpp reports them: of the device, if there is one, and then of the machine's memory apart.
 struct Memory {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t compute = 0;
+    std::uint64_t host = 0;
 
     Memory& operator+=(const Memory& other) noexcept {
         weights += other.weights;
         kv += other.kv;
         compute += other.compute;
+        host += other.host;
         return *this;
     }
 };
@@ -37,6 +39,6 @@ Memory memory_of(const llama_context* context, const Options& options);
 
 // What the tensors take where they are kept. llama.cpp's own figure counts a mapped file whole, also the
 // parts that were copied out of it into another layout.
-std::uint64_t bytes_of_weights(const llama_model* model);
+Memory weights_of(const llama_model* model, const Options& options);
 
 } // namespace sotto::llama

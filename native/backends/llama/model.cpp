@@ -51,15 +51,16 @@ void Model::watch() {
 
 sotto_model_info info_of(const Opened& opened) {
     auto info = sotto_init<sotto_model_info>();
-    info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE |
-                        SOTTO_CAPABILITY_CONSTRAINABLE | SOTTO_CAPABILITY_LOGPROBS |
-                        SOTTO_CAPABILITY_PARKABLE;
+    info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_CONSTRAINABLE |
+                        SOTTO_CAPABILITY_LOGPROBS | SOTTO_CAPABILITY_PARKABLE;
+    const bool on_device = opened.options.device != nullptr;
+    info.capabilities |= on_device ? 0 : SOTTO_CAPABILITY_ABORTABLE; // what a device has begun it ends
     info.streams = opened.places;
     info.context = opened.options.context;
     info.step_tokens = opened.options.batch;
     constexpr std::uint32_t kFlashLeast = 64; // tokens, that it is slow below; see choose_attention()
     const bool flash = opened.options.flash_attention != Options::FlashAttention::Off;
-    info.step_least = flash ? std::min(kFlashLeast, opened.options.batch) : 0;
+    info.step_least = flash && !on_device ? std::min(kFlashLeast, opened.options.batch) : 0;
     const auto memory = memory_of(opened);
     info.weights = memory.weights;
     info.kv = memory.kv;
@@ -68,6 +69,8 @@ sotto_model_info info_of(const Opened& opened) {
     info.fingerprint = str(opened.fingerprint);
     info.gives = SOTTO_GIVES_PLACES | opened.options.gives;
     info.stream_least = opened.options.context_least;
+    info.host = memory.host;
+    info.layers = opened.options.gpu_layers;
     return info;
 }
 

@@ -147,39 +147,48 @@ sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sott
     return guarded(on.why, why, [&] { return on.step(*step); });
 }
 
-std::string describe() {
+Json describe(const Device& device) {
+    return {{"name", device.name}, {"type", device.type}, {"uuid", device.uuid}, {"memory", device.memory}};
+}
+
+std::string describe(const std::vector<Device>& devices) {
     auto features = Json::array();
     for (unsigned i = 0; isa_feature(i) != nullptr; ++i) {
         if (*isa_feature(i) != '\0') {
             features.push_back(isa_feature(i));
         }
     }
-    const Json description = {
+    Json description = {
         {"version", std::string("llama.cpp ") + llama_version() + ", of " SOTTO_LLAMA_ORIGIN},
         {"tier", kIsaTier.name},
         {"features", features},
     };
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        description["devices"][kDeviceKind + std::to_string(i)] = describe(devices[i]);
+    }
     return text_of(description);
 }
 
 // Backends are never destroyed, as modules are never unloaded, nor at exit, when an engine may still run.
 // An engine has one.
-Backend& make_backend(const sotto_backend_host& host) {
+Backend& make_backend(const sotto_backend_host& host, std::vector<Device> devices) {
     static std::mutex mutex; // guards backends
     static auto& backends = *new std::deque<Backend>;
     std::lock_guard lock(mutex);
-    auto& backend = backends.emplace_back(host);
-    backend.description = describe();
+    auto& backend = backends.emplace_back(host, std::move(devices));
+    backend.description = describe(backend.devices);
     return backend;
 }
 
 sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     check_size(*theirs);
     check_size(host);
+    auto devices = find_devices();
     take_over_llama_cpp();
-    auto& made = make_backend(host);
+    auto& made = make_backend(host, std::move(devices));
     auto backend = sotto_init<sotto_backend>();
-    backend.name = str("llama");
+    static const auto name = std::string("llama") + (*kDeviceKind == '\0' ? "" : "_") + kDeviceKind;
+    backend.name = str(name);
     backend.description = str(made.description);
     backend.self = &made;
     backend.open = on_open;

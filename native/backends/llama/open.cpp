@@ -31,34 +31,49 @@ struct Progress {
     }
 };
 
-void check_device(const sotto_model_source& source) {
-    const auto device = view(source.device);
-    if (!device.empty() && device != "auto" && device != "cpu") {
-        throw Error(
-            SOTTO_ERROR_UNSUPPORTED,
-            "this build of the llama backend computes on \"cpu\", not on \"" + std::string(device) + "\""
-        );
+// What there is of ggml's to compute on beside the processor: one device, or none. Ends with a null.
+std::vector<ggml_backend_dev_t> devices_of(const Backend& backend, const Options& options) {
+    if (options.device == nullptr) {
+        return {nullptr};
     }
+    auto* device = ggml_device(backend.devices, *options.device);
+    if (device == nullptr) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "llama.cpp cannot compute on " + options.device->name);
+    }
+    return {device, nullptr};
 }
 
+// A file, and how it is to be loaded.
+struct Load {
+    const Backend& backend;
+    const Options& options;
+    Source& file;
+    bool mapped = false;
+    Purpose purpose = Purpose::Run;
+};
+
 // `begin` and `end`: of all progress, what this is.
-Weights
-load(Call& call, Source& file, bool mapped, Purpose purpose, Progress& progress, float begin, float end) {
+Weights load(Call& call, const Load& how, Progress& progress, float begin, float end) {
     struct Part {
         Progress& progress;
         float begin;
         float end;
     } part = {progress, begin, end};
+    auto devices = devices_of(how.backend, how.options);
     auto wanted = llama_model_default_params();
-    wanted.n_gpu_layers = 0;
-    wanted.load_mode = mapped ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
-    wanted.no_alloc = purpose == Purpose::Measure;
+    wanted.devices = devices.data(); // else it takes all that there are
+    wanted.split_mode = LLAMA_SPLIT_MODE_NONE;
+    wanted.main_gpu = how.options.device == nullptr ? -1 : 0;
+    wanted.n_gpu_layers =
+        how.options.device == nullptr ? 0 : static_cast<std::int32_t>(how.options.gpu_layers);
+    wanted.load_mode = how.mapped ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
+    wanted.no_alloc = how.purpose == Purpose::Measure;
     wanted.progress_callback = [](float done, void* told) {
         const auto& within = *static_cast<Part*>(told);
         return within.progress.tell(within.begin + done * (within.end - within.begin));
     };
     wanted.progress_callback_user_data = &part;
-    Weights weights(llama_model_load_from_file_ptr(file.file(), wanted));
+    Weights weights(llama_model_load_from_file_ptr(how.file.file(), wanted));
     progress.check(end);
     if (!weights) {
         call.refuse("llama.cpp cannot load the model");
@@ -74,8 +89,9 @@ void open_projector(
     }
     call.expect_below(SOTTO_LOG_ERROR); // it warns of what its models are known for
     const auto memory = measure_projector(source, opened.options, opened.weights.get());
-    opened.lasting.weights += memory.weights;
-    opened.lasting.compute += memory.compute;
+    const bool apart = opened.options.device != nullptr; // it computes on the processor
+    (apart ? opened.lasting.host : opened.lasting.weights) += memory.weights;
+    (apart ? opened.lasting.host : opened.lasting.compute) += memory.compute;
     if (purpose == Purpose::Measure) {
         return;
     }
@@ -111,6 +127,12 @@ void check_speculation(const llama_model* model, const Options& options) {
     }
 }
 
+// What is put on a device is read: mapped, it would be in the machine's memory as well.
+bool maps(const Options& options, const Source& file, const GgufFacts& facts, Purpose purpose) {
+    return purpose == Purpose::Run && options.device == nullptr && options.mmap && file.mappable() &&
+           facts.data_aligned;
+}
+
 // Whatever goes wrong with the draft model is that option's fault.
 template <typename Body>
 void for_draft(Body&& body) {
@@ -126,15 +148,19 @@ void for_draft(Body&& body) {
 
 // The draft model, whose context will be as large as the model's, and its batch small.
 void open_draft(
-    Call& call, const sotto_model_source& source, Opened& opened, Purpose purpose, Progress& progress
+    Call& call,
+    const Backend& backend,
+    const sotto_model_source& source,
+    Opened& opened,
+    Purpose purpose,
+    Progress& progress
 ) {
     auto theirs = source;
     theirs.path = str(opened.options.draft);
     const auto file = open_source(theirs);
     const auto facts = check_gguf(*file);
-    const bool mapped =
-        purpose == Purpose::Run && opened.options.mmap && file->mappable() && facts.data_aligned;
-    auto weights = load(call, *file, mapped, purpose, progress, kWeightsShare, kDraftShare);
+    const Load how = {backend, opened.options, *file, maps(opened.options, *file, facts, purpose), purpose};
+    auto weights = load(call, how, progress, kWeightsShare, kDraftShare);
     check_same_tokens(opened.weights.get(), weights.get());
     if (!keeps_all(weights.get())) {
         throw Error(
@@ -146,7 +172,8 @@ void open_draft(
     auto options = opened.options;
     options.batch = std::max(Draft::kAtOnce, options.parallel);
     choose_form(weights.get(), options);
-    opened.lasting.weights += bytes_of_weights(weights.get()) + facts.vocabulary;
+    opened.lasting += weights_of(weights.get(), options);
+    (options.device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
     opened.draft = std::make_unique<Draft>(std::move(weights), options);
 }
 
@@ -161,8 +188,8 @@ std::string quantisation(const llama_model* model) {
     return std::string(rest);
 }
 
-std::string describe(const llama_model* model, const GgufFacts& facts) {
-    const Json description = {
+std::string describe(const llama_model* model, const GgufFacts& facts, const Options& options) {
+    Json description = {
         {"architecture", facts.architecture},
         {"name", meta(model, "general.name")},
         {"parameters", llama_model_n_params(model)},
@@ -172,37 +199,42 @@ std::string describe(const llama_model* model, const GgufFacts& facts) {
         {"vocabulary", llama_vocab_n_tokens(llama_model_get_vocab(model))},
         {"trained_context", llama_model_n_ctx_train(model)},
         {"has_chat_template", llama_model_chat_template(model, nullptr) != nullptr},
+        {"device", options.device == nullptr ? "cpu" : options.device->name},
     };
+    if (options.device != nullptr) {
+        description["gpu_layers"] = options.gpu_layers;
+    }
     return text_of(description);
 }
 
 } // namespace
 
 Opened open_model(const Backend& backend, const sotto_model_source& source, Purpose purpose) {
-    check_device(source);
+    const Device* device = choose_device(backend.devices, view(source.device));
     Progress progress{source};
     progress.check(0);
     const auto file = open_source(source);
     const auto facts = check_gguf(*file);
     Opened opened;
     opened.options = read_options(source, facts.trained_context);
-    const bool mapped =
-        purpose == Purpose::Run && opened.options.mmap && file->mappable() && facts.data_aligned;
+    opened.options.device = device;
 
     Call call(backend.host, Call::Abort::Throws);
-    opened.weights = load(call, *file, mapped, purpose, progress, 0, kWeightsShare);
+    const Load how = {backend, opened.options, *file, maps(opened.options, *file, facts, purpose), purpose};
+    opened.weights = load(call, how, progress, 0, kWeightsShare);
     auto* model = opened.weights.get();
     check_speculation(model, opened.options);
     check_generates(model);
     choose_form(model, opened.options);
-    opened.lasting.weights = bytes_of_weights(model) + facts.vocabulary;
+    opened.lasting = weights_of(model, opened.options);
+    (device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
     if (!opened.options.draft.empty()) {
-        for_draft([&] { open_draft(call, source, opened, purpose, progress); });
+        for_draft([&] { open_draft(call, backend, source, opened, purpose, progress); });
     }
     make_places(call, opened, opened.options.places);
     progress.check(kContextsShare);
     open_projector(call, source, opened, purpose, progress);
-    opened.description = describe(model, facts);
+    opened.description = describe(model, facts, opened.options);
     if (purpose == Purpose::Run) {
         opened.fingerprint = fingerprint(*file, opened.options);
     }

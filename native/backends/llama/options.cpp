@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint32_t kLeastContext = 16;
 constexpr std::uint32_t kMostParallel = 64;
 constexpr std::uint32_t kMostBatch = 4096;
+constexpr std::uint32_t kMostLayers = 1 << 16;
 constexpr std::uint32_t kLeastImageTokens = 64;
 constexpr std::uint32_t kMostImageTokens = 1 << 14;
 
@@ -87,6 +88,8 @@ void read_option(
         options.parallel = whole(option, value, 1, kMostParallel);
     } else if (option == "batch") {
         options.batch = whole(option, value, 1, kMostBatch);
+    } else if (option == "gpu_layers") {
+        options.gpu_layers = whole(option, value, 0, kMostLayers);
     } else if (option == "mmap") {
         options.mmap = truth(option, value);
     } else if (option == "flash_attention") {
@@ -108,7 +111,7 @@ void read_option(
             SOTTO_ERROR_ARGUMENT,
             "there is no option \"" + option +
                 "\"; there are context, parallel, batch, mmap, flash_attention, kv_type, context_least, "
-                "speculative, draft, chat_template, projector and image_tokens"
+                "speculative, draft, chat_template, projector, image_tokens and gpu_layers"
         );
     }
 }
@@ -147,6 +150,7 @@ void save_memory(Options& options, const Json& asked, const sotto_model_source& 
     };
     options.places = source.streams == 0 ? options.parallel : std::min(options.parallel, source.streams);
     limit(options.context, source.tokens, options.context_least);
+    limit(options.gpu_layers, asked.contains("gpu_layers") ? 0 : source.layers, 1);
     const bool own = (source.flags & SOTTO_SOURCE_OWN_MEMORY) != 0;
     options.mmap = options.mmap && (!own || asked.contains("mmap"));
     const bool any_kv = !asked.contains("kv_type") && options.flash_attention != Options::FlashAttention::Off;
@@ -155,6 +159,7 @@ void save_memory(Options& options, const Json& asked, const sotto_model_source& 
     give(!asked.contains("parallel") && options.places > 1, SOTTO_GIVES_STREAMS);
     give(options.context > options.context_least, SOTTO_GIVES_TOKENS);
     give(any_kv, SOTTO_GIVES_KV);
+    give(!asked.contains("gpu_layers"), SOTTO_GIVES_LAYERS);
 }
 
 } // namespace

@@ -8,7 +8,14 @@
 
 namespace sotto::llama {
 
+struct Device;
+
 struct Options {
+    // Where to compute; null: on the processor.
+    const Device* device = nullptr;
+    // Of the model's layers, the last one that chooses tokens included, so many are on the device. Default:
+    // all.
+    std::uint32_t gpu_layers = 1 << 16;
     // Tokens that one stream holds. Default: 2048, or what the model was trained on if that is less.
     std::uint32_t context = 2048;
     // Tokens that one stream holds at least, where memory is short. Default: `context` if that was named,

@@ -34,6 +34,7 @@ public:
         }
     }
 
+    bool fewer_layers(Shape shape);
     bool fewer_streams(Shape shape);
     bool shorter_streams(Shape shape);
 
@@ -49,6 +50,22 @@ private:
     const std::uint64_t room_;
     const std::function<ModelInfo(const Shape&)>& measure_;
 };
+
+// As many on the device as there is room for, or one.
+bool Ladder::fewer_layers(Shape shape) {
+    const auto& info = result.last().info;
+    const auto each = std::max<std::uint64_t>(1, (info.weights + info.kv) / info.layers);
+    const auto lacks = info.bytes() - std::min(room_, info.bytes());
+    const auto fewer = std::min<std::uint64_t>(lacks / each + 1, info.layers - 1);
+    for (auto layers = info.layers - static_cast<std::uint32_t>(fewer); layers > 1; --layers) {
+        shape.layers = layers;
+        if (measure_(shape).bytes() <= room_) {
+            return try_shape("fewer layers", shape);
+        }
+    }
+    shape.layers = 1;
+    return try_shape("fewer layers", shape);
+}
 
 // As many as there is room for, or one.
 bool Ladder::fewer_streams(Shape shape) {
@@ -118,6 +135,12 @@ Fit fit(
     if (all && gives(SOTTO_GIVES_KV)) {
         shape.flags |= SOTTO_SOURCE_SMALL_KV;
         if (ladder.try_shape("small kv", shape)) {
+            return std::move(ladder.result);
+        }
+        shape = ladder.result.last().shape;
+    }
+    if (gives(SOTTO_GIVES_LAYERS) && ladder.result.last().info.layers > 1) {
+        if (ladder.fewer_layers(shape)) {
             return std::move(ladder.result);
         }
         shape = ladder.result.last().shape;

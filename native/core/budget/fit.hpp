@@ -15,6 +15,7 @@ struct Shape {
     sotto_source_flags flags = 0;
     std::uint32_t streams = 0; // at most; 0: as the options have it
     std::uint32_t tokens = 0;  // of each, likewise
+    std::uint32_t layers = 0;  // on the device, likewise
 };
 
 struct Rung {

@@ -7,6 +7,7 @@
 #include "core/budget/ledger.hpp"
 #include "core/budget/parking.hpp"
 #include "gpu/video_memory.hpp"
+#include "gpu/vulkan_memory.hpp"
 #include "platform/memory.hpp"
 #include "text/json_reader.hpp"
 
@@ -25,11 +26,21 @@ Ordered rung_json(const Rung& rung) {
         {"kv", info.kv},
         {"compute", info.compute},
         {"bytes", info.bytes()},
+        {"host", info.host},
+        {"layers", info.layers},
         {"fits", rung.fits},
     };
 }
 
-Ordered system_json() {
+Ordered video_json(std::string_view device) {
+    const auto memory = gpu::vulkan_memory(device);
+    if (!memory) {
+        return nullptr;
+    }
+    return {{"total", memory->total}, {"available", memory->available}, {"process", memory->process}};
+}
+
+Ordered system_json(std::string_view device) {
     const auto memory = system_memory();
     if (!memory) {
         return nullptr;
@@ -39,6 +50,7 @@ Ordered system_json() {
         {"available", memory->available},
         {"process", memory->own},
         {"mapped", memory->mapped},
+        {"device", video_json(device)},
     };
 }
 
@@ -88,7 +100,8 @@ std::string plan_json(
     });
 }
 
-std::string memory_json(const Ledger& ledger, const Parking& parking, std::string_view models) {
+std::string
+memory_json(const Ledger& ledger, const Parking& parking, std::string_view models, std::string_view device) {
     const auto now = ledger.snapshot();
     auto uses = Ordered::object();
     for (std::size_t at = 0; at < kUses; ++at) {
@@ -111,7 +124,7 @@ std::string memory_json(const Ledger& ledger, const Parking& parking, std::strin
         {"uses", std::move(uses)},
         {"models", std::move(listed)},
         {"parked", {{"count", parked.count}, {"memory", parked.memory}, {"disk", parked.disk}}},
-        {"system", system_json()},
+        {"system", system_json(device)},
         {"cards", cards_json()},
     });
 }

@@ -17,7 +17,10 @@ std::string plan_json(
     const std::string& id, const Fit& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
 );
 
-// `models`: a JSON array of objects, to which is added what each has.
-std::string memory_json(const Ledger& ledger, const Parking& parking, std::string_view models);
+// `models`: a JSON array of objects, to which is added what each has. `device`: whose memory the ledger is
+// of.
+std::string memory_json(
+    const Ledger& ledger, const Parking& parking, std::string_view models, std::string_view device = "cpu"
+);
 
 } // namespace sotto

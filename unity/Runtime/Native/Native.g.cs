@@ -290,6 +290,8 @@ namespace Sotto.Interop
         public void* context;
         public uint streams;
         public uint tokens;
+        public uint layers;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -308,6 +310,9 @@ namespace Sotto.Interop
         public sotto_str fingerprint;
         public uint gives;
         public uint stream_least;
+        public ulong host;
+        public uint layers;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -551,6 +556,7 @@ namespace Sotto.Interop
         public const uint SOTTO_GIVES_STREAMS = 2;
         public const uint SOTTO_GIVES_TOKENS = 4;
         public const uint SOTTO_GIVES_KV = 8;
+        public const uint SOTTO_GIVES_LAYERS = 16;
         public const uint SOTTO_STREAM_ALONE = 1;
         public const int SOTTO_FINISH_NONE = 0;
         public const int SOTTO_FINISH_STOP = 1;

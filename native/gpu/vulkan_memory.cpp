@@ -1,0 +1,207 @@
+#include "gpu/vulkan_memory.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda_driver.hpp"
+#include "gpu/vulkan_api.hpp"
+#include "platform/dynlib.hpp"
+
+namespace sotto::gpu {
+namespace {
+
+#ifdef _WIN32
+constexpr const char* kLoader = "vulkan-1.dll";
+#else
+constexpr const char* kLoader = "libvulkan.so.1";
+#endif
+
+// Further facts of Vulkan's specification; see vulkan_api.hpp.
+constexpr std::uint32_t kVersion11 = 1 << 22 | 1 << 12;
+constexpr std::uint32_t kDeviceLocal = 1;
+constexpr std::size_t kMostHeaps = 16;
+constexpr std::size_t kTypeAt = 16; // in VkPhysicalDeviceProperties
+
+struct ApplicationInfo {
+    std::int32_t type = 0;
+    const void* next = nullptr;
+    const char* name = nullptr;
+    std::uint32_t version = 0;
+    const char* engine = nullptr;
+    std::uint32_t engine_version = 0;
+    std::uint32_t api_version = kVersion11;
+};
+
+struct InstanceInfo {
+    std::int32_t type = 1;
+    const void* next = nullptr;
+    std::uint32_t flags = 0;
+    const ApplicationInfo* application = nullptr;
+    std::uint32_t layer_count = 0;
+    const char* const* layers = nullptr;
+    std::uint32_t extension_count = 0;
+    const char* const* extensions = nullptr;
+};
+
+struct MemoryBudget {
+    std::int32_t type = 1000237000;
+    void* next = nullptr;
+    std::uint64_t budget[kMostHeaps] = {};
+    std::uint64_t usage[kMostHeaps] = {};
+};
+
+struct Heap {
+    std::uint64_t size;
+    std::uint32_t flags;
+};
+
+struct MemoryProperties {
+    std::int32_t type = 1000059006;
+    void* next = nullptr;
+    std::uint32_t type_count = 0;
+    std::uint32_t types[32][2] = {};
+    std::uint32_t heap_count = 0;
+    Heap heaps[kMostHeaps] = {};
+};
+
+struct Found {
+    void* handle = nullptr;
+    std::int32_t type = 0;
+    std::string uuid;
+};
+
+// Opened once, and kept, like its driver, for as long as the process lives.
+class Vulkan {
+public:
+    Vulkan() {
+        std::string why;
+        void* loader = open_library(kLoader, why);
+        get_ = loader == nullptr
+                   ? nullptr
+                   : reinterpret_cast<vk::GetFunction>(find_symbol(loader, "vkGetInstanceProcAddr"));
+        using Create = vk::Result (*)(const InstanceInfo*, const void*, void**);
+        const auto create = get_ == nullptr ? nullptr : function<Create>("vkCreateInstance");
+        const ApplicationInfo application;
+        InstanceInfo wanted;
+        wanted.application = &application;
+        if (create == nullptr || create(&wanted, nullptr, &instance_) != vk::kSuccess) {
+            return;
+        }
+        const auto properties = function<vk::GetProperties2>("vkGetPhysicalDeviceProperties2");
+        for (void* handle : handles()) {
+            vk::IdProperties id;
+            vk::Properties2 told;
+            told.next = &id;
+            properties(handle, &told);
+            auto& card = cards_.emplace_back(Found{handle, 0, uuid_text(id.device_uuid)});
+            std::memcpy(&card.type, told.properties + kTypeAt, sizeof card.type);
+        }
+    }
+
+    const std::vector<Found>& cards() const noexcept { return cards_; }
+
+    bool says_budgets(const Found& card) const {
+        const auto list = function<vk::EnumerateExtensions>("vkEnumerateDeviceExtensionProperties");
+        std::uint32_t count = 0;
+        list(card.handle, nullptr, &count, nullptr);
+        std::vector<vk::ExtensionProperties> extensions(count);
+        list(card.handle, nullptr, &count, extensions.data());
+        return std::any_of(extensions.begin(), extensions.end(), [](const auto& one) {
+            return std::strcmp(one.name, "VK_EXT_memory_budget") == 0;
+        });
+    }
+
+    VulkanMemory memory(const Found& card) const {
+        MemoryBudget budget;
+        MemoryProperties told;
+        told.next = &budget;
+        function<void (*)(void*, MemoryProperties*)>("vkGetPhysicalDeviceMemoryProperties2")(
+            card.handle, &told
+        );
+        VulkanMemory memory;
+        for (std::size_t i = 0; i < std::min<std::size_t>(told.heap_count, kMostHeaps); ++i) {
+            if ((told.heaps[i].flags & kDeviceLocal) != 0) {
+                memory.total += told.heaps[i].size;
+                memory.available += budget.budget[i] - std::min(budget.budget[i], budget.usage[i]);
+                memory.process += budget.usage[i];
+            }
+        }
+        return memory;
+    }
+
+private:
+    template <typename T>
+    T function(const char* name) const {
+        return reinterpret_cast<T>(get_(instance_, name));
+    }
+
+    std::vector<void*> handles() const {
+        const auto list = function<vk::EnumeratePhysicalDevices>("vkEnumeratePhysicalDevices");
+        std::uint32_t count = 0;
+        list(instance_, &count, nullptr);
+        std::vector<void*> handles(count);
+        list(instance_, &count, handles.data());
+        handles.resize(count);
+        return handles;
+    }
+
+    vk::GetFunction get_ = nullptr;
+    void* instance_ = nullptr;
+    std::vector<Found> cards_;
+};
+
+// Of a UUID: its digits, in lower case.
+std::string digits(std::string_view text) {
+    std::string digits;
+    for (const char c : text) {
+        if (c != '-') {
+            digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        }
+    }
+    return digits;
+}
+
+const Found* best(const std::vector<Found>& cards) {
+    for (const std::int32_t type : {2, 1, 3, 0}) { // discrete, integrated, virtual, other
+        const auto found =
+            std::find_if(cards.begin(), cards.end(), [&](const Found& card) { return card.type == type; });
+        if (found != cards.end()) {
+            return &*found;
+        }
+    }
+    return cards.empty() ? nullptr : &cards.front();
+}
+
+// `which`: what follows "vulkan".
+const Found* find(const std::vector<Found>& cards, std::string_view which) {
+    if (which.empty()) {
+        return best(cards);
+    }
+    for (std::size_t i = 0; i < cards.size(); ++i) {
+        if (which.front() == ':' ? digits(cards[i].uuid) == digits(which.substr(1))
+                                 : which == std::to_string(i)) {
+            return &cards[i];
+        }
+    }
+    return nullptr;
+}
+
+} // namespace
+
+std::optional<VulkanMemory> vulkan_memory(std::string_view device) {
+    constexpr std::string_view kKind = "vulkan";
+    if (device.substr(0, kKind.size()) != kKind) {
+        return std::nullopt;
+    }
+    static const auto& vulkan = *new Vulkan;
+    const Found* card = find(vulkan.cards(), device.substr(kKind.size()));
+    if (card == nullptr || !vulkan.says_budgets(*card)) {
+        return std::nullopt;
+    }
+    return vulkan.memory(*card);
+}
+
+} // namespace sotto::gpu

@@ -1,0 +1,224 @@
+/*
+ * A Vulkan layer that counts what is allocated, so that tests need not believe those who allocate.
+ *
+ * It lies between an application and its driver, as the loader puts it there where VK_INSTANCE_LAYERS names
+ * it. A test opens this library too, and asks.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vulkan/vk_layer.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define MOST_DEVICES 16
+
+struct device {
+    void* key; /* what the loader's handles of it begin with */
+    PFN_vkGetDeviceProcAddr get;
+    PFN_vkAllocateMemory allocate;
+    PFN_vkFreeMemory free;
+    PFN_vkDestroyDevice destroy;
+};
+
+struct allocation {
+    struct allocation* next;
+    VkDeviceMemory memory;
+    uint64_t bytes;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all of this */
+static struct device devices[MOST_DEVICES];
+static struct allocation* allocations;
+static uint64_t live_bytes, peak_bytes, live_count;
+static PFN_vkGetInstanceProcAddr next_get; /* one driver, so one */
+static VkInstance last_instance;
+
+static void* key_of(const void* handle) {
+    return *(void* const*)handle;
+}
+
+static struct device* device_of(void* key) {
+    for (int i = 0; i < MOST_DEVICES; ++i) {
+        if (devices[i].key == key) {
+            return &devices[i];
+        }
+    }
+    return NULL;
+}
+
+EXPORT uint64_t sotto_count_bytes(void) {
+    pthread_mutex_lock(&mutex);
+    const uint64_t bytes = live_bytes;
+    pthread_mutex_unlock(&mutex);
+    return bytes;
+}
+
+/* The most since this was last asked. */
+EXPORT uint64_t sotto_count_peak(void) {
+    pthread_mutex_lock(&mutex);
+    const uint64_t bytes = peak_bytes;
+    peak_bytes = live_bytes;
+    pthread_mutex_unlock(&mutex);
+    return bytes;
+}
+
+EXPORT uint64_t sotto_count_allocations(void) {
+    pthread_mutex_lock(&mutex);
+    const uint64_t count = live_count;
+    pthread_mutex_unlock(&mutex);
+    return count;
+}
+
+static VkResult VKAPI_CALL allocate_memory(
+    VkDevice device,
+    const VkMemoryAllocateInfo* info,
+    const VkAllocationCallbacks* allocator,
+    VkDeviceMemory* memory
+) {
+    const VkResult result = device_of(key_of(device))->allocate(device, info, allocator, memory);
+    if (result == VK_SUCCESS) {
+        struct allocation* added = malloc(sizeof *added);
+        pthread_mutex_lock(&mutex);
+        *added = (struct allocation){allocations, *memory, info->allocationSize};
+        allocations = added;
+        live_count += 1;
+        live_bytes += added->bytes;
+        peak_bytes = live_bytes > peak_bytes ? live_bytes : peak_bytes;
+        pthread_mutex_unlock(&mutex);
+    }
+    return result;
+}
+
+static void VKAPI_CALL
+free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* allocator) {
+    pthread_mutex_lock(&mutex);
+    for (struct allocation** at = &allocations; *at != NULL; at = &(*at)->next) {
+        if ((*at)->memory == memory) {
+            struct allocation* gone = *at;
+            *at = gone->next;
+            live_bytes -= gone->bytes;
+            live_count -= 1;
+            free(gone);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    device_of(key_of(device))->free(device, memory, allocator);
+}
+
+static void VKAPI_CALL destroy_device(VkDevice device, const VkAllocationCallbacks* allocator) {
+    struct device* gone = device_of(key_of(device));
+    gone->key = NULL;
+    gone->destroy(device, allocator);
+}
+
+/* The link of the chain that the loader made for us; each layer takes its own off. */
+static VkLayerInstanceCreateInfo* instance_link(const VkInstanceCreateInfo* info) {
+    VkLayerInstanceCreateInfo* link = (VkLayerInstanceCreateInfo*)info->pNext;
+    while (link->sType != VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO ||
+           link->function != VK_LAYER_LINK_INFO) {
+        link = (VkLayerInstanceCreateInfo*)link->pNext;
+    }
+    return link;
+}
+
+static VkLayerDeviceCreateInfo* device_link(const VkDeviceCreateInfo* info) {
+    VkLayerDeviceCreateInfo* link = (VkLayerDeviceCreateInfo*)info->pNext;
+    while (link->sType != VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO ||
+           link->function != VK_LAYER_LINK_INFO) {
+        link = (VkLayerDeviceCreateInfo*)link->pNext;
+    }
+    return link;
+}
+
+static VkResult VKAPI_CALL create_instance(
+    const VkInstanceCreateInfo* info, const VkAllocationCallbacks* allocator, VkInstance* instance
+) {
+    VkLayerInstanceCreateInfo* link = instance_link(info);
+    const PFN_vkGetInstanceProcAddr get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    const PFN_vkCreateInstance create = (PFN_vkCreateInstance)get(NULL, "vkCreateInstance");
+    const VkResult result = create(info, allocator, instance);
+    if (result == VK_SUCCESS) {
+        pthread_mutex_lock(&mutex);
+        next_get = get;
+        last_instance = *instance;
+        pthread_mutex_unlock(&mutex);
+    }
+    return result;
+}
+
+static VkResult VKAPI_CALL create_device(
+    VkPhysicalDevice physical,
+    const VkDeviceCreateInfo* info,
+    const VkAllocationCallbacks* allocator,
+    VkDevice* device
+) {
+    VkLayerDeviceCreateInfo* link = device_link(info);
+    const PFN_vkGetInstanceProcAddr get_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+    const PFN_vkGetDeviceProcAddr get = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    const PFN_vkCreateDevice create = (PFN_vkCreateDevice)get_instance(last_instance, "vkCreateDevice");
+    const VkResult result = create(physical, info, allocator, device);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    pthread_mutex_lock(&mutex);
+    struct device* made = device_of(NULL);
+    if (made == NULL) {
+        abort(); /* a test that makes so many has not given any back */
+    }
+    *made = (struct device){
+        key_of(*device),
+        get,
+        (PFN_vkAllocateMemory)get(*device, "vkAllocateMemory"),
+        (PFN_vkFreeMemory)get(*device, "vkFreeMemory"),
+        (PFN_vkDestroyDevice)get(*device, "vkDestroyDevice"),
+    };
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
+static PFN_vkVoidFunction VKAPI_CALL get_device_proc(VkDevice device, const char* name);
+static PFN_vkVoidFunction VKAPI_CALL get_instance_proc(VkInstance instance, const char* name);
+
+static PFN_vkVoidFunction ours(const char* name) {
+    static const struct {
+        const char* name;
+        PFN_vkVoidFunction function;
+    } functions[] = {
+        {"vkGetInstanceProcAddr", (PFN_vkVoidFunction)get_instance_proc},
+        {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)get_device_proc},
+        {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+        {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
+        {"vkDestroyDevice", (PFN_vkVoidFunction)destroy_device},
+        {"vkAllocateMemory", (PFN_vkVoidFunction)allocate_memory},
+        {"vkFreeMemory", (PFN_vkVoidFunction)free_memory},
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; ++i) {
+        if (strcmp(functions[i].name, name) == 0) {
+            return functions[i].function;
+        }
+    }
+    return NULL;
+}
+
+static PFN_vkVoidFunction VKAPI_CALL get_device_proc(VkDevice device, const char* name) {
+    const PFN_vkVoidFunction function = ours(name);
+    return function != NULL ? function : device_of(key_of(device))->get(device, name);
+}
+
+static PFN_vkVoidFunction VKAPI_CALL get_instance_proc(VkInstance instance, const char* name) {
+    const PFN_vkVoidFunction function = ours(name);
+    return function != NULL || next_get == NULL ? function : next_get(instance, name);
+}
+
+EXPORT VkResult VKAPI_CALL vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* wanted) {
+    wanted->loaderLayerInterfaceVersion = 2;
+    wanted->pfnGetInstanceProcAddr = get_instance_proc;
+    wanted->pfnGetDeviceProcAddr = get_device_proc;
+    wanted->pfnGetPhysicalDeviceProcAddr = NULL;
+    return VK_SUCCESS;
+}
