@@ -205,7 +205,8 @@ enum {
      * CUDA, through the driver's current context. While a card is shared (sotto_engine_attach_gpu()),
      * that is current whenever a function below is called for a model that was opened in it, and the
      * source's device is "cuda"; else that is "cpu", and the backend leaves CUDA alone. It makes no
-     * context of its own, and leaves the one it found.
+     * context of its own, and leaves the one it found. Streams and models are closed without it where
+     * the driver fails.
      */
     SOTTO_BACKEND_CUDA = 1
 };

@@ -66,16 +66,25 @@ bool Control::take_off_card() noexcept {
     return begun;
 }
 
-// Whether anything was begun that brings an idle model to the card. One that keeps places stays where it is.
+// Whether anything was begun that brings a model to the card, now that it is idle.
 bool Control::put_on_card() noexcept {
     if (!comes_to_card_.exchange(false) || world_.card.context() == nullptr) {
         return false;
     }
     bool begun = false;
+    bool later = false;
     for (const auto& entry : world_.registry.entries()) {
-        const bool could = entry->on_card == nullptr && is_idle(*entry) && entry->resting.empty() &&
+        if (entry->with_loader) {
+            later = true; // it may have begun before there was a card
+            continue;
+        }
+        const bool could = entry->on_card == nullptr && entry->model != nullptr &&
                            entry->model->backend().uses(SOTTO_BACKEND_CUDA);
-        begun = (could && doze(*entry)) || begun;
+        later = later || (could && (!is_idle(*entry) || !entry->resting.empty()));
+        begun = (could && is_idle(*entry) && doze(*entry)) || begun;
+    }
+    if (later) {
+        comes_to_card_ = true;
     }
     return begun;
 }

@@ -29,6 +29,21 @@ cuda::Result give_back(Function function, Thing thing) noexcept {
     return result == cuda::kSuccess ? result : function(thing);
 }
 
+// A context that was just made, and is current for that. What isn't kept goes.
+struct Fresh {
+    const cuda::Api& api;
+    const cuda::Context made;
+    const cuda::Context before;
+    bool keep = false;
+
+    ~Fresh() {
+        put_away(api, made, before);
+        if (!keep) {
+            give_back(api.destroy, made);
+        }
+    }
+};
+
 } // namespace
 
 CudaContext::CudaContext(std::shared_ptr<const Driver> driver, Adapter adapter, cuda::CigParam* cig)
@@ -44,19 +59,12 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, Adapter adapter, 
     } else {
         driver_->check(api.create(&handle_, cuda::kBlockingSync, adapter_.device), "cuCtxCreate_v2");
     }
-    try { // it is current now
-        look();
-        if (cig != nullptr && !cig_) {
-            throw Error(
-                SOTTO_ERROR_UNSUPPORTED, "the driver made a context of its own instead of a CiG context"
-            );
-        }
-    } catch (const Error&) {
-        put_away(api, handle_, before);
-        give_back(api.destroy, handle_);
-        throw;
+    Fresh fresh{api, handle_, before};
+    look();
+    if (cig != nullptr && !cig_) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the driver made a context of its own instead of a CiG context");
     }
-    put_away(api, handle_, before);
+    fresh.keep = true;
 }
 
 CudaContext::CudaContext(std::shared_ptr<const Driver> driver, cuda::Context hosts)

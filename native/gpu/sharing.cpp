@@ -66,15 +66,13 @@ public:
     void go() {
         if (const auto* vulkan = std::get_if<sotto_gpu_vulkan>(&renderer_.with)) {
             try {
-                card_.emplace(*vulkan);
+                card_.emplace(*vulkan).check_queue();
             } catch (const Error& error) {
                 if (error.status() != SOTTO_ERROR_UNSUPPORTED) {
                     throw;
                 }
+                card_.reset();
                 no_card_ = error.what();
-            }
-            if (card_) {
-                card_->check_queue();
             }
         } else if (const auto* d3d12 = std::get_if<sotto_gpu_d3d12>(&renderer_.with)) {
             luid_ = luid_of(*d3d12);

@@ -18,6 +18,7 @@ from ._values import string
 from .engine import Progress
 from .errors import CANCELLED, NOT_FOUND, InferenceError, ModelLoadError, SottoError
 from .event import Event
+from .gpu import Renderer
 from .memory import Memory, Plan, read_plan
 from .session import Said, fork_body, messages_of, open_body, pin_body, sizes_of, text_of, turn_body
 from .stats import Stats
@@ -202,6 +203,14 @@ class Engine:
     async def describe(self) -> dict[str, Any]:
         """Versions, device, processor, backends, and which modules were passed over and why."""
         return await asyncio.to_thread(self._engine.describe)
+
+    async def attach_gpu(self, renderer: Renderer, *, least: str = "any") -> str:
+        """Shares a renderer's card from now on: "cig", "cuda", "vulkan" or "cpu"."""
+        return await asyncio.to_thread(self._engine.attach_gpu, renderer, least=least)
+
+    async def detach_gpu(self) -> bool:
+        """Ends the sharing, before the renderer's queue goes. False: none was shared."""
+        return await asyncio.to_thread(self._engine.detach_gpu)
 
     # Inside
 

@@ -207,7 +207,7 @@ TEST_CASE("values that are none of their kind are refused") {
     auto desc = question("{}");
     desc.op = 0;
     CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_ARGUMENT);
-    for (const sotto_op op : {-1, SOTTO_OP_READ_SESSION + 1, 1000}) {
+    for (const sotto_op op : {-1, SOTTO_OP_CHANGE_SESSION + 1, 1000}) {
         desc.op = op;
         CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_UNSUPPORTED);
     }
@@ -226,7 +226,11 @@ TEST_CASE("values that are none of their kind are refused") {
     CHECK(sotto_engine_create(&device, &made) == SOTTO_ERROR_UNSUPPORTED);
     device.device = str("toaster");
     CHECK(sotto_engine_create(&device, &made) == SOTTO_ERROR_ARGUMENT);
-    CHECK(last_error() == "desc->device is \"toaster\"; it must be \"auto\" or \"cpu\"");
+    CHECK(
+        last_error() ==
+        "desc->device is \"toaster\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or "
+        "\"vulkan:\" and a UUID"
+    );
 }
 
 TEST_CASE("text that is none is refused by name") {

@@ -10,6 +10,7 @@
 
 #include "support/card.hpp"
 #include "support/game.hpp"
+#include "support/handed.hpp"
 #include "support/session.hpp"
 #include "support/tapped_backend.hpp"
 
@@ -18,21 +19,6 @@ using namespace test;
 namespace {
 
 const char* const kEndless = R"({"tokens": ["a"], "loop": true, "prompt_tokens": 1})";
-
-// A renderer on Direct3D 12, as a host hands it over.
-struct Handed {
-    explicit Handed(unsigned card = 1) {
-        d3d12.device = VulkanDouble::handle(41);
-        d3d12.queue = VulkanDouble::handle(40);
-        d3d12.luid = luid(card);
-        gpu.d3d12 = &d3d12;
-    }
-    Handed(const Handed&) = delete;
-    Handed& operator=(const Handed&) = delete;
-
-    sotto_gpu_d3d12 d3d12 = SOTTO_INIT(sotto_gpu_d3d12);
-    sotto_gpu_desc gpu = SOTTO_INIT(sotto_gpu_desc);
-};
 
 // A backend that computes with CUDA, as far as an engine can see, and looks whether it could.
 class OnCard {
@@ -60,12 +46,6 @@ public:
 private:
     const CudaDouble& cuda_;
 };
-
-Json shown(const Game& game) {
-    sotto_str json{};
-    REQUIRE(sotto_engine_describe(game.engine(), &json) == SOTTO_OK);
-    return Json::parse(text_of(json))["gpu"];
-}
 
 sotto_gpu_rung attach(const Game& game, const Handed& handed) {
     sotto_gpu_rung rung = -1;
@@ -189,6 +169,53 @@ TEST_CASE("answers under way on the card end, and are asked for again; those els
     game.finish(again);
 }
 
+TEST_CASE("a device that is lost in the middle of an answer ends that, and no more") {
+    const CudaDouble cuda;
+    OnCard card(cuda);
+    Game game(card.table);
+    const Handed handed;
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    game.have("npc", R"({"prompt_tokens": 1})");
+    Session mara(game, "mara");
+    CHECK(mara.turn("first") == "first");
+    game.have("endless", kEndless);
+    const auto asked = game.ask("endless", "hi");
+    game.until_told(asked, SOTTO_EVENT_TEXT);
+    cuda.set("lost", 1);
+    const auto end = done(game.finish(asked));
+    CHECK(end.status == SOTTO_ERROR_INFERENCE);
+    CHECK(end.text == "cuCtxGetCurrent: CUDA_ERROR_LAUNCH_FAILED");
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CPU); // it is gone
+    CHECK(shown(game)["not_taken"][0]["why"] == "cuInit: CUDA_ERROR_LAUNCH_FAILED");
+    CHECK(mara.turn("second") == "second");
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    cuda.set("lost", 0);
+    cuda.check_clean();
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // it is back
+    CHECK(mara.turn("third") == "third");
+}
+
+TEST_CASE("a model that speaks when a card comes goes there once it is done") {
+    const CudaDouble cuda;
+    OnCard card(cuda);
+    Game game(card.table);
+    const Handed handed;
+    game.have("npc", kEndless);
+    const auto asked = game.ask("npc", "hi");
+    game.until_told(asked, SOTTO_EVENT_TEXT);
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    game.until_told(asked, SOTTO_EVENT_TEXT, count(game.of(asked), SOTTO_EVENT_TEXT) + 3);
+    CHECK(state_of(game) == "ready");
+    game.cancel(asked);
+    game.finish(asked);
+    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    const auto again = game.ask("npc", "hi");
+    game.until_told(again, SOTTO_EVENT_TEXT);
+    CHECK(card.backend.devices() == std::vector<std::string>{"cpu", "cuda"});
+    game.cancel(again);
+}
+
 TEST_CASE("a driver that fails while a model runs fails that answer, and leaves no context current") {
     const CudaDouble cuda;
     OnCard card(cuda);
@@ -287,114 +314,4 @@ TEST_CASE("one of many threads attaches, and an engine may end meanwhile") {
         CHECK(odd.load() == 0);
         cuda.check_clean();
     }
-}
-
-TEST_CASE("a card may be handed over when an engine is made, or that refused") {
-    const CudaDouble cuda;
-    Handed handed;
-    auto desc = plain_desc();
-    desc.gpu = &handed.gpu;
-    {
-        const Game game(desc);
-        CHECK(shown(game)["rung"] == "cpu");
-        sotto_gpu_rung rung = 7;
-        CHECK(sotto_engine_attach_gpu(game.engine(), &handed.gpu, &rung) == SOTTO_ERROR_STATE);
-        CHECK(rung == SOTTO_GPU_RUNG_NONE);
-        CHECK(last_error() == "a card is shared already; call sotto_engine_detach_gpu() before the next");
-    }
-    handed.gpu.least = SOTTO_GPU_RUNG_VULKAN;
-    sotto_engine* engine = nullptr;
-    CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_UNSUPPORTED);
-    CHECK(engine == nullptr);
-    CHECK(last_error().find("gpu->least asks for vulkan, and cpu is what can be had; cig: no backend") == 0);
-    std::printf("refused: %s\n", last_error().c_str());
-}
-
-TEST_CASE("what is not one whole renderer is refused in words") {
-    const CudaDouble cuda;
-    const VulkanDouble doubled;
-    OnCard card(cuda);
-    const Game game(card.table);
-    const auto refused = [&](const std::function<void(Handed&)>& change, const std::string& why) {
-        Handed handed;
-        change(handed);
-        CHECK(sotto_engine_attach_gpu(game.engine(), &handed.gpu, nullptr) == SOTTO_ERROR_ARGUMENT);
-        CHECK(last_error() == why);
-    };
-    auto vulkan = VulkanDouble::renderer();
-    auto cuda_desc = SOTTO_INIT(sotto_gpu_cuda);
-    const std::string one = " of gpu->d3d12, gpu->vulkan and gpu->cuda are there; hand over one";
-    refused([](Handed& h) { h.gpu.d3d12 = nullptr; }, "0" + one);
-    refused([&](Handed& h) { h.gpu.vulkan = &vulkan; }, "2" + one);
-    refused(
-        [](Handed& h) { h.gpu.least = 5; }, "gpu->least is 5; it must be one of the SOTTO_GPU_RUNG_ values"
-    );
-    refused([](Handed& h) { h.gpu.struct_size = 0; }, "gpu->struct_size was not set");
-    refused([](Handed& h) { h.d3d12.struct_size = 0; }, "gpu->d3d12->struct_size was not set");
-    refused([](Handed& h) { h.d3d12.queue = nullptr; }, "d3d12->queue is NULL");
-    refused([](Handed& h) { h.d3d12.device = nullptr; }, "d3d12->device is NULL");
-    refused(
-        [&](Handed& h) {
-            h.gpu.d3d12 = nullptr;
-            h.gpu.cuda = &cuda_desc;
-        },
-        "cuda->context is NULL"
-    );
-    vulkan.device = nullptr;
-    refused(
-        [&](Handed& h) {
-            h.gpu.d3d12 = nullptr;
-            h.gpu.vulkan = &vulkan;
-        },
-        "vulkan->device is NULL"
-    );
-    CHECK(shown(game).is_null());
-    cuda.check_clean();
-}
-
-TEST_CASE("cards are described before there is an engine, with what they can't and why") {
-    const CudaDouble cuda;
-    auto info = SOTTO_INIT(sotto_gpu_info);
-    REQUIRE(sotto_gpu_query(0, &info) == SOTTO_OK);
-    CHECK(text_of(info.name) == "Double 0");
-    CHECK(info.capability == 89);
-    CHECK(info.vram == std::uint64_t{8} << 30);
-    CHECK(info.luid == luid(0));
-    CHECK(info.cig_d3d12 == 0);
-    CHECK(text_of(info.cig_d3d12_why).find("the driver says that it can't (attribute 135 is 0)") == 0);
-    CHECK(text_of(info.cig_vulkan_why).find("the driver says that it can't (attribute 138 is 0)") == 0);
-    REQUIRE(sotto_gpu_query(1, &info) == SOTTO_OK);
-    CHECK(text_of(info.uuid) == "10111213-1415-1617-1819-1a1b1c1d1e1f");
-    CHECK(text_of(info.driver) == "13.0");
-    CHECK(info.cig_d3d12 == 1);
-    CHECK(info.cig_vulkan == 1);
-    CHECK(info.cig_vulkan_why.size == 0);
-    CHECK(sotto_gpu_query(2, &info) == SOTTO_EMPTY);
-    CHECK(text_of(info.why) == "the CUDA driver knows of 2 cards; there is no card 2");
-    CHECK(info.name.size == 0);
-    cuda.fail("cuInit", 1, 999);
-    CHECK(sotto_gpu_query(0, &info) == SOTTO_EMPTY);
-    CHECK(text_of(info.why) == "cuInit: CUDA_ERROR_UNKNOWN");
-}
-
-TEST_CASE("a renderer on Vulkan is told what to make its device with") {
-    const VulkanDouble doubled;
-    auto vulkan = VulkanDouble::renderer();
-    vulkan.device = vulkan.queue = nullptr; // there is none yet
-    auto needs = SOTTO_INIT(sotto_gpu_vulkan_needs);
-    REQUIRE(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_OK);
-    REQUIRE(needs.extension_count == 1);
-    CHECK(std::string(needs.extensions[0]) == "VK_NV_external_compute_queue");
-    const auto& device = *static_cast<const sotto::gpu::vk::ExternalDeviceInfo*>(needs.next);
-    CHECK(device.type == sotto::gpu::vk::kExternalDeviceInfo);
-    CHECK(device.next == nullptr);
-    CHECK(device.reserved_queues == 1);
-    VulkanDouble::it().extension = false;
-    CHECK(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_EMPTY);
-    CHECK(needs.extension_count == 0);
-    CHECK(needs.next == nullptr);
-    CHECK(text_of(needs.why).find("the Vulkan device has no VK_NV_external_compute_queue") == 0);
-    vulkan.physical_device = vulkan.instance;
-    CHECK(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_ERROR_ARGUMENT);
-    CHECK(last_error() == "vulkan->physical_device is none of the devices of vulkan->instance");
 }

@@ -57,11 +57,12 @@ bool fits_q8_0(const llama_model* model) {
            divides("key_length_swa", block) && divides("value_length_swa", block);
 }
 
-// How many tokens are computed at once: as many as are read fast. More take memory only, but what a
-// projector makes of an image may have to be computed together.
+// How many tokens are computed at once: as many as are read fast. On a processor more take memory only. What
+// a projector makes of an image may have to be computed together.
 std::uint32_t most_at_once(const Options& options) {
     constexpr std::uint32_t kEnough = 128;
-    return options.projector.empty() ? std::min(options.batch, kEnough) : options.batch;
+    const bool all = options.device != nullptr || !options.projector.empty();
+    return all ? options.batch : std::min(options.batch, kEnough);
 }
 
 // On a CPU, llama.cpp's flash attention speaks at half the speed once a thousand tokens are remembered, and

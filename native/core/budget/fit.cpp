@@ -56,7 +56,7 @@ bool Ladder::fewer_layers(Shape shape) {
     const auto& info = result.last().info;
     const auto each = std::max<std::uint64_t>(1, (info.weights + info.kv) / info.layers);
     const auto lacks = info.bytes() - std::min(room_, info.bytes());
-    const auto fewer = std::min<std::uint64_t>(lacks / each + 1, info.layers - 1);
+    const auto fewer = std::min<std::uint64_t>((lacks + each - 1) / each, info.layers - 1);
     for (auto layers = info.layers - static_cast<std::uint32_t>(fewer); layers > 1; --layers) {
         shape.layers = layers;
         if (measure_(shape).bytes() <= room_) {

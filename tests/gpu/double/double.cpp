@@ -55,6 +55,7 @@ Result cuGetErrorName(Result result, const char** name) {
         {kInvalidHandle, "CUDA_ERROR_INVALID_HANDLE"},
         {kNotSupported, "CUDA_ERROR_NOT_SUPPORTED"},
         {kUnsupportedLimit, "CUDA_ERROR_UNSUPPORTED_LIMIT"},
+        {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"},
         {999, "CUDA_ERROR_UNKNOWN"},
     };
     const auto found = kNames.find(result);

@@ -45,6 +45,9 @@ Result Double::begin(const char* call) {
     ++calls[call];
     ++all_calls;
     Result result = initialized || std::strcmp(call, "cuInit") == 0 ? kSuccess : kNotInitialized;
+    if (settings["lost"] != 0 && std::strcmp(call, "cuCtxDestroy_v2") != 0) {
+        result = kLaunchFailed;
+    }
     for (auto& fault : faults) {
         if ((fault.call == "*" || fault.call == call) && fault.left > 0 && --fault.left == 0) {
             ++failures;

@@ -20,6 +20,7 @@ constexpr Result kNotInitialized = 3;
 constexpr Result kInvalidDevice = 101;
 constexpr Result kInvalidContext = 201;
 constexpr Result kInvalidHandle = 400;
+constexpr Result kLaunchFailed = 719;
 constexpr Result kNotSupported = 801;
 constexpr Result kUnsupportedLimit = 215;
 

@@ -1,0 +1,121 @@
+// What a host may ask of cards without one of its models there, and what it may not hand over.
+#include <functional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/card.hpp"
+#include "support/game.hpp"
+#include "support/handed.hpp"
+#include "text/json_reader.hpp"
+
+using namespace test;
+
+TEST_CASE("a card may be handed over when an engine is made, or that refused") {
+    const CudaDouble cuda;
+    Handed handed;
+    auto desc = plain_desc();
+    desc.gpu = &handed.gpu;
+    {
+        const Game game(desc);
+        CHECK(shown(game)["rung"] == "cpu");
+        sotto_gpu_rung rung = 7;
+        CHECK(sotto_engine_attach_gpu(game.engine(), &handed.gpu, &rung) == SOTTO_ERROR_STATE);
+        CHECK(rung == SOTTO_GPU_RUNG_NONE);
+        CHECK(last_error() == "a card is shared already; call sotto_engine_detach_gpu() before the next");
+    }
+    handed.gpu.least = SOTTO_GPU_RUNG_VULKAN;
+    sotto_engine* engine = nullptr;
+    CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(engine == nullptr);
+    CHECK(last_error().find("gpu->least asks for vulkan, and cpu is what can be had; cig: no backend") == 0);
+    std::printf("refused: %s\n", last_error().c_str());
+}
+
+TEST_CASE("what is not one whole renderer is refused in words") {
+    const CudaDouble cuda;
+    const VulkanDouble doubled;
+    const Game game;
+    const auto refused = [&](const std::function<void(Handed&)>& change, const std::string& why) {
+        Handed handed;
+        change(handed);
+        CHECK(sotto_engine_attach_gpu(game.engine(), &handed.gpu, nullptr) == SOTTO_ERROR_ARGUMENT);
+        CHECK(last_error() == why);
+    };
+    auto vulkan = VulkanDouble::renderer();
+    auto cuda_desc = SOTTO_INIT(sotto_gpu_cuda);
+    const std::string one = " of gpu->d3d12, gpu->vulkan and gpu->cuda are there; hand over one";
+    refused([](Handed& h) { h.gpu.d3d12 = nullptr; }, "0" + one);
+    refused([&](Handed& h) { h.gpu.vulkan = &vulkan; }, "2" + one);
+    refused(
+        [](Handed& h) { h.gpu.least = 5; }, "gpu->least is 5; it must be one of the SOTTO_GPU_RUNG_ values"
+    );
+    refused([](Handed& h) { h.gpu.struct_size = 0; }, "gpu->struct_size was not set");
+    refused([](Handed& h) { h.d3d12.struct_size = 0; }, "gpu->d3d12->struct_size was not set");
+    refused([](Handed& h) { h.d3d12.queue = nullptr; }, "d3d12->queue is NULL");
+    refused([](Handed& h) { h.d3d12.device = nullptr; }, "d3d12->device is NULL");
+    refused(
+        [&](Handed& h) {
+            h.gpu.d3d12 = nullptr;
+            h.gpu.cuda = &cuda_desc;
+        },
+        "cuda->context is NULL"
+    );
+    vulkan.device = nullptr;
+    refused(
+        [&](Handed& h) {
+            h.gpu.d3d12 = nullptr;
+            h.gpu.vulkan = &vulkan;
+        },
+        "vulkan->device is NULL"
+    );
+    CHECK(shown(game).is_null());
+    cuda.check_clean();
+}
+
+TEST_CASE("cards are described before there is an engine, with what they can't and why") {
+    const CudaDouble cuda;
+    auto info = SOTTO_INIT(sotto_gpu_info);
+    REQUIRE(sotto_gpu_query(0, &info) == SOTTO_OK);
+    CHECK(text_of(info.name) == "Double 0");
+    CHECK(info.capability == 89);
+    CHECK(info.vram == std::uint64_t{8} << 30);
+    CHECK(info.luid == luid(0));
+    CHECK(info.cig_d3d12 == 0);
+    CHECK(text_of(info.cig_d3d12_why).find("the driver says that it can't (attribute 135 is 0)") == 0);
+    CHECK(text_of(info.cig_vulkan_why).find("the driver says that it can't (attribute 138 is 0)") == 0);
+    REQUIRE(sotto_gpu_query(1, &info) == SOTTO_OK);
+    CHECK(text_of(info.uuid) == "10111213-1415-1617-1819-1a1b1c1d1e1f");
+    CHECK(text_of(info.driver) == "13.0");
+    CHECK(info.cig_d3d12 == 1);
+    CHECK(info.cig_vulkan == 1);
+    CHECK(info.cig_vulkan_why.size == 0);
+    CHECK(sotto_gpu_query(2, &info) == SOTTO_EMPTY);
+    CHECK(text_of(info.why) == "the CUDA driver knows of 2 cards; there is no card 2");
+    CHECK(info.name.size == 0);
+    cuda.fail("cuInit", 1, 999);
+    CHECK(sotto_gpu_query(0, &info) == SOTTO_EMPTY);
+    CHECK(text_of(info.why) == "cuInit: CUDA_ERROR_UNKNOWN");
+}
+
+TEST_CASE("a renderer on Vulkan is told what to make its device with") {
+    const VulkanDouble doubled;
+    auto vulkan = VulkanDouble::renderer();
+    vulkan.device = vulkan.queue = nullptr; // there is none yet
+    auto needs = SOTTO_INIT(sotto_gpu_vulkan_needs);
+    REQUIRE(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_OK);
+    REQUIRE(needs.extension_count == 1);
+    CHECK(std::string(needs.extensions[0]) == "VK_NV_external_compute_queue");
+    const auto& device = *static_cast<const sotto::gpu::vk::ExternalDeviceInfo*>(needs.next);
+    CHECK(device.type == sotto::gpu::vk::kExternalDeviceInfo);
+    CHECK(device.next == nullptr);
+    CHECK(device.reserved_queues == 1);
+    VulkanDouble::it().extension = false;
+    CHECK(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_EMPTY);
+    CHECK(needs.extension_count == 0);
+    CHECK(needs.next == nullptr);
+    CHECK(text_of(needs.why).find("the Vulkan device has no VK_NV_external_compute_queue") == 0);
+    vulkan.physical_device = vulkan.instance;
+    CHECK(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_ERROR_ARGUMENT);
+    CHECK(last_error() == "vulkan->physical_device is none of the devices of vulkan->instance");
+}
