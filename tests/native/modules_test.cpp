@@ -183,6 +183,7 @@ TEST_CASE("a module for devices is opened where one of their kind is meant, and 
     Folder folder;
     folder.copy(SOTTO_SCRIPTED, "sotto_scripted.so");
     folder.copy(SOTTO_ODD_FOLDER "/odd_refuses.so", "sotto_refuses_vulkan-native.so");
+    sotto::set_log_level(SOTTO_LOG_INFO);
     Sink sink;
     const auto log = sink.log();
     Modules modules(folder.path(), log);
@@ -200,6 +201,7 @@ TEST_CASE("a module for devices is opened where one of their kind is meant, and 
         }
     }
     CHECK(sink.holds("passes over " + (folder.path() / "sotto_refuses_vulkan-native.so").string()));
+    sotto::set_log_level(SOTTO_LOG_DEFAULT);
     CHECK(look(modules).passed_over.size() == 1);
 }
 
