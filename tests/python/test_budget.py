@@ -60,7 +60,7 @@ def test_a_real_models_memory_is_told(real_engine: sotto.Engine) -> None:
     told = real_engine.memory()
     (house,) = (model for model in told["models"] if model["id"] == HOUSE)
     (listed,) = (model for model in json.loads(real_engine.model_list()) if model["id"] == HOUSE)
-    assert listed["bytes"] == {name: house[name] for name in ("weights", "kv", "compute")}
+    assert listed["bytes"] == {name: house[name] for name in ("weights", "kv", "compute", "host")}
     assert house["weights"] > 0 and house["kv"] > 0 and house["compute"] > 0
     assert (house["state"], house["streams"]) == ("ready", listed["streams"])
 
