@@ -35,6 +35,15 @@ def test_the_ledger_has_what_was_allocated(engine: sotto.Engine, counted: Counte
     assert counted.bytes() - before <= SCRATCH
 
 
+def test_the_driver_is_asked_too(house: sotto.Engine, counted: Counted) -> None:
+    device = house.memory()["system"]["device"]
+    print(f"of the device's memory, its driver says {device}")
+    assert device["process"] == counted.bytes() > 1 << 24
+    assert device["available"] + device["process"] == device["total"] // 2
+    with sotto.Engine("cpu") as processor:
+        assert processor.memory()["system"]["device"] is None
+
+
 def test_fewer_layers_where_they_do_not_fit(engine: sotto.Engine) -> None:
     options = {"parallel": 1, "kv_type": "f16", "context": 256, "batch": 32}
     (whole,) = engine.plan_model(HOUSE, options=options)["rungs"]
