@@ -28,7 +28,8 @@ def test_the_ledger_has_what_was_allocated(engine: sotto.Engine, counted: Counte
     told = engine.memory()
     (one,) = told["models"]
     print(f"counted {loaded} bytes when it was loaded, {spoken} once it spoke; told {told['used']} and {one}")
-    assert told["used"] + one["host"] <= loaded <= spoken <= told["used"] + one["host"] + SCRATCH
+    # Some of what is the machine's is allocated through Vulkan, so that the device can read it.
+    assert told["used"] <= loaded <= spoken <= told["used"] + one["host"] + SCRATCH
     engine.unload_model(HOUSE)
     gc.collect()
     assert engine.memory()["used"] == 0
