@@ -36,6 +36,14 @@ class Parked(TypedDict):
     disk: int  # bytes in files
 
 
+class Video(TypedDict):
+    """What Vulkan's driver says of a graphics card's memory."""
+
+    total: int
+    available: int  # what this process could still take
+    process: int  # what this process has, its graphics too
+
+
 class System(TypedDict):
     """What the system itself says."""
 
@@ -43,6 +51,7 @@ class System(TypedDict):
     available: int  # what programs could still take
     process: int  # this one's own, which is in no file
     mapped: int  # of the files that this one has mapped, what is in memory
+    device: Video | None  # None: models are on the processor, or the driver does not say
 
 
 class CardMemory(TypedDict):

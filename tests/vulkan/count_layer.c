@@ -3,6 +3,7 @@
  *
  * It lies between an application and its driver, as the loader puts it there where VK_INSTANCE_LAYERS names
  * it. A test opens this library too, and asks.
+ * It also says what it counted as drivers with VK_EXT_memory_budget do, for those below that lack it.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -34,6 +35,8 @@ static struct allocation* allocations;
 static uint64_t live_bytes, peak_bytes, live_count;
 static PFN_vkGetInstanceProcAddr next_get; /* one driver, so one */
 static VkInstance last_instance;
+static PFN_vkGetPhysicalDeviceMemoryProperties2 next_memory;
+static PFN_vkEnumerateDeviceExtensionProperties next_extensions;
 
 static void* key_of(const void* handle) {
     return *(void* const*)handle;
@@ -145,6 +148,10 @@ static VkResult VKAPI_CALL create_instance(
         pthread_mutex_lock(&mutex);
         next_get = get;
         last_instance = *instance;
+        next_extensions =
+            (PFN_vkEnumerateDeviceExtensionProperties)get(*instance, "vkEnumerateDeviceExtensionProperties");
+        next_memory =
+            (PFN_vkGetPhysicalDeviceMemoryProperties2)get(*instance, "vkGetPhysicalDeviceMemoryProperties2");
         pthread_mutex_unlock(&mutex);
     }
     return result;
@@ -181,6 +188,33 @@ static VkResult VKAPI_CALL create_device(
     return result;
 }
 
+static VkResult VKAPI_CALL enumerate_extensions(
+    VkPhysicalDevice physical, const char* layer, uint32_t* count, VkExtensionProperties* extensions
+) {
+    uint32_t below = 0;
+    next_extensions(physical, NULL, &below, NULL);
+    if (layer != NULL || (extensions != NULL && *count <= below)) {
+        return next_extensions(physical, layer, count, extensions);
+    }
+    if (extensions != NULL) {
+        next_extensions(physical, NULL, &below, extensions);
+        const VkExtensionProperties ours = {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, 1};
+        extensions[below] = ours;
+    }
+    *count = below + 1;
+    return VK_SUCCESS;
+}
+
+static void VKAPI_CALL
+memory_properties(VkPhysicalDevice physical, VkPhysicalDeviceMemoryProperties2* properties) {
+    next_memory(physical, properties);
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT* budget = properties->pNext;
+    if (budget != NULL && budget->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT) {
+        budget->heapBudget[0] = properties->memoryProperties.memoryHeaps[0].size / 2;
+        budget->heapUsage[0] = sotto_count_bytes();
+    }
+}
+
 static PFN_vkVoidFunction VKAPI_CALL get_device_proc(VkDevice device, const char* name);
 static PFN_vkVoidFunction VKAPI_CALL get_instance_proc(VkInstance instance, const char* name);
 
@@ -191,6 +225,8 @@ static PFN_vkVoidFunction ours(const char* name) {
     } functions[] = {
         {"vkGetInstanceProcAddr", (PFN_vkVoidFunction)get_instance_proc},
         {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)get_device_proc},
+        {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)enumerate_extensions},
+        {"vkGetPhysicalDeviceMemoryProperties2", (PFN_vkVoidFunction)memory_properties},
         {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
         {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
         {"vkDestroyDevice", (PFN_vkVoidFunction)destroy_device},
