@@ -211,8 +211,8 @@ def test_requirements() -> Iterable[str]:
     """What the tests import, as pyproject.toml pins it."""
     from .ground import requirements
 
-    wanted = ("pytest", "jsonschema", "hypothesis", "pyte", "matplotlib")
-    return [pin for pin in requirements("dev", "plot") if pin.startswith(wanted)]
+    wanted = ("pytest", "jsonschema", "hypothesis", "pyte", "matplotlib", "cuda-bindings")
+    return [pin for pin in requirements("dev", "plot", "cuda") if pin.startswith(wanted)]
 
 
 def check_tier() -> str:
