@@ -39,8 +39,9 @@ extern "C" {
  * "staging": what is parked), each with `used` and `peak`; `models`, a list of objects with `id`, `state`
  * ("ready", "loading", "asleep", "leaving"), `streams` (places now), `streams_most`, and the bytes of each
  * use; `parked` with `count`, `memory` and `disk` (bytes); `system`, what the system itself says: `total`,
- * `available`, `process` (of memory of its own) and `mapped` (of files), or null; and `cards`, what NVIDIA's
- * driver says of each graphics card: `name`, `uuid`, `total` and `available`.
+ * `available`, `process` (of memory of its own) and `mapped` (of files), or null; `cards`, what NVIDIA's
+ * driver says of each graphics card: `name`, `uuid`, `total` and `available`; and `adapters`, what Windows
+ * says of each: `name`, `luid`, `total`, `budget` (what this process may use of it now) and `used`.
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.
