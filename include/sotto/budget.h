@@ -44,8 +44,9 @@ extern "C" {
  * not count, see above), and the bytes of each use; `parked` with `count`, `memory` and `disk` (bytes);
  * `system`, what the system itself says: `total`, `available`, `process` (of memory of its own) and `mapped`
  * (of files), or null, with `device`: what Vulkan's driver says of the device's memory, `total`, `available`
- * and `process` (of this process, its graphics too), or null; and `cards`, what NVIDIA's driver says of each
- * graphics card: `name`, `uuid`, `total` and `available`.
+ * and `process` (of this process, its graphics too), or null; `cards`, what NVIDIA's driver says of each
+ * graphics card: `name`, `uuid`, `total` and `available`; and `adapters`, what Windows says of each: `name`,
+ * `luid`, `total`, `budget` (what this process may use of it now) and `used`.
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.

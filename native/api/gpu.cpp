@@ -15,6 +15,14 @@ void require(const void* handle, const char* name) {
     }
 }
 
+// What texts handed out point at. Not in the functions themselves: what a DLL shows can hold nothing of a
+// thread's.
+template <typename T>
+T& kept_by_thread() {
+    thread_local T kept;
+    return kept;
+}
+
 } // namespace
 
 namespace sotto::api {
@@ -60,7 +68,7 @@ gpu::Renderer read_gpu(const sotto_gpu_desc& asked) {
 sotto_status sotto_gpu_query(uint32_t index, sotto_gpu_info* info) {
     return guarded([&] {
         const auto room = caller_size(info, "info");
-        thread_local sotto::CardInfo kept;
+        auto& kept = kept_by_thread<sotto::CardInfo>();
         write(info, sotto_gpu_info{}, room);
         kept = sotto::query_card(index);
         sotto_gpu_info out{};
@@ -86,7 +94,7 @@ sotto_status sotto_gpu_query(uint32_t index, sotto_gpu_info* info) {
 sotto_status sotto_gpu_query_vulkan(const sotto_gpu_vulkan* vulkan, sotto_gpu_vulkan_needs* needs) {
     return guarded([&] {
         const auto room = caller_size(needs, "needs");
-        thread_local sotto::VulkanNeeds kept;
+        auto& kept = kept_by_thread<sotto::VulkanNeeds>();
         write(needs, sotto_gpu_vulkan_needs{}, room);
         kept = sotto::query_vulkan(read(vulkan, "vulkan"));
         sotto_gpu_vulkan_needs out{};

@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "base/path.hpp"
 #include "platform/dynlib.hpp"
 
 namespace sotto::gpu {
@@ -26,7 +27,7 @@ VideoMemoryProbe::VideoMemoryProbe(const std::filesystem::path& library) {
     const auto find = [&](auto& function, const char* name) {
         function = reinterpret_cast<std::decay_t<decltype(function)>>(find_symbol(opened, name));
         if (function == nullptr && why_.empty()) {
-            why_ = library.string() + " has no " + name;
+            why_ = utf8_of(library) + " has no " + name;
         }
     };
     find(init_, "nvmlInit_v2");

@@ -6,7 +6,8 @@
 
 namespace sotto {
 
-// Opens a library for good, its symbols its own. Null on failure; `why` says why.
+// Opens a library for good, its symbols its own. A bare name is one of the system's. Null on failure; `why`
+// says why.
 void* open_library(const std::filesystem::path& path, std::string& why);
 
 // An exported symbol, or null.

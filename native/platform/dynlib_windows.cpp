@@ -35,15 +35,21 @@ private:
 
 } // namespace
 
-// What the library needs is looked for beside it and in the system's folders, never in the current one.
+// A bare name is one of the system's libraries. What another needs is looked for beside it and in the
+// system's folders, never in the current one.
 void* open_library(const std::filesystem::path& path, std::string& why) {
     const NoDialogs quiet;
-    std::error_code failed;
-    const auto whole = std::filesystem::absolute(path, failed).make_preferred();
-    constexpr DWORD kWhere = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
-    const HMODULE library = LoadLibraryExW(whole.c_str(), nullptr, kWhere);
+    HMODULE library = nullptr;
+    if (path.has_parent_path()) {
+        std::error_code failed;
+        const auto whole = std::filesystem::absolute(path, failed).make_preferred();
+        constexpr DWORD kWhere = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
+        library = LoadLibraryExW(whole.c_str(), nullptr, kWhere);
+    } else {
+        library = LoadLibraryExW(path.c_str(), nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32);
+    }
     if (library == nullptr) {
-        why = words_for(GetLastError());
+        why = utf8_of(path) + ": " + words_for(GetLastError());
     }
     return library;
 }

@@ -63,6 +63,16 @@ class CardMemory(TypedDict):
     available: int  # what nobody has, in any process
 
 
+class AdapterMemory(TypedDict):
+    """What Windows says of a graphics card."""
+
+    name: str
+    luid: int
+    total: int
+    budget: int  # what this process may use of it now
+    used: int  # by this process
+
+
 class Memory(TypedDict):
     """Who has how much: what `Engine.memory()` tells. It may hold more by now; skip what you do not know."""
 
@@ -75,6 +85,7 @@ class Memory(TypedDict):
     parked: Parked
     system: System | None  # None: it does not say
     cards: list[CardMemory]
+    adapters: list[AdapterMemory]  # none outside Windows
 
 
 class Rung(TypedDict):

@@ -6,6 +6,7 @@
 #include "core/budget/fit.hpp"
 #include "core/budget/ledger.hpp"
 #include "core/budget/parking.hpp"
+#include "gpu/adapter_memory.hpp"
 #include "gpu/video_memory.hpp"
 #include "gpu/vulkan_memory.hpp"
 #include "platform/memory.hpp"
@@ -62,6 +63,20 @@ Ordered cards_json() {
         );
     }
     return cards;
+}
+
+Ordered adapters_json() {
+    auto adapters = Ordered::array();
+    for (const auto& adapter : gpu::adapter_memory()) {
+        adapters.push_back(
+            {{"name", adapter.name},
+             {"luid", adapter.luid},
+             {"total", adapter.total},
+             {"budget", adapter.budget},
+             {"used", adapter.used}}
+        );
+    }
+    return adapters;
 }
 
 std::string text_of(const Ordered& json) {
@@ -126,6 +141,7 @@ memory_json(const Ledger& ledger, const Parking& parking, std::string_view model
         {"parked", {{"count", parked.count}, {"memory", parked.memory}, {"disk", parked.disk}}},
         {"system", system_json(device)},
         {"cards", cards_json()},
+        {"adapters", adapters_json()},
     });
 }
 

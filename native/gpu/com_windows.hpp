@@ -1,0 +1,55 @@
+// Objects of COM, as Direct3D and DXGI have them. For gpu/*_windows.cpp.
+#pragma once
+
+#if !defined(_MSC_VER)
+#  define WIDL_EXPLICIT_AGGREGATE_RETURNS // MinGW's headers: methods that return structs as MSVC has them
+#endif
+#ifndef WIN32_LEAN_AND_MEAN
+#  define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#  define NOMINMAX
+#endif
+#include <windows.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace sotto::gpu {
+
+// A reference to one.
+template <typename T>
+class Com {
+public:
+    Com() = default;
+    ~Com() { reset(); }
+    Com(Com&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    Com& operator=(Com&& other) noexcept {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+
+    T* operator->() const noexcept { return object_; }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
+    // Where a function puts one.
+    T** out() noexcept {
+        reset();
+        return &object_;
+    }
+    void** out_void() noexcept { return reinterpret_cast<void**>(out()); }
+
+private:
+    void reset() noexcept {
+        if (T* object = std::exchange(object_, nullptr)) {
+            object->Release();
+        }
+    }
+    T* object_ = nullptr;
+};
+
+// LowPart, and HighPart in the upper half, as sotto/gpu.h has them.
+inline std::uint64_t number_of(LUID luid) noexcept {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(luid.HighPart)) << 32 | luid.LowPart;
+}
+
+} // namespace sotto::gpu

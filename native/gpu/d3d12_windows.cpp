@@ -1,0 +1,61 @@
+#include "gpu/d3d12.hpp"
+
+#include "base/error.hpp"
+#include "gpu/com_windows.hpp"
+
+#include <d3d12.h>
+
+namespace sotto::gpu {
+namespace {
+
+constexpr GUID kDevice = {0x189819f1, 0x1db6, 0x4b57, {0xbe, 0x54, 0x18, 0x21, 0x33, 0x9b, 0x85, 0xf7}};
+constexpr GUID kQueue = {0x0ec870a6, 0x5d7e, 0x4c22, {0x8c, 0xfc, 0x5b, 0xaa, 0xe0, 0x76, 0x16, 0xed}};
+constexpr GUID kAnything = {0x00000000, 0x0000, 0x0000, {0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x46}};
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(SOTTO_ERROR_ARGUMENT, why);
+}
+
+template <typename T>
+Com<T> as(void* object, const GUID& kind, const char* must) {
+    Com<T> made;
+    if (FAILED(static_cast<IUnknown*>(object)->QueryInterface(kind, made.out_void()))) {
+        refuse(must);
+    }
+    return made;
+}
+
+// Two interfaces are of one object where this is the same.
+void* identity(IUnknown* object) {
+    Com<IUnknown> made;
+    return SUCCEEDED(object->QueryInterface(kAnything, made.out_void())) ? made.operator->() : nullptr;
+}
+
+} // namespace
+
+// What is no COM object at all can't be told from one: the host must hand over what it says.
+std::uint64_t luid_of(const sotto_gpu_d3d12& shown) {
+    const auto device = as<ID3D12Device>(shown.device, kDevice, "d3d12->device is no ID3D12Device");
+    const auto queue = as<ID3D12CommandQueue>(shown.queue, kQueue, "d3d12->queue is no ID3D12CommandQueue");
+    if (const auto kind = queue->GetDesc().Type; kind != D3D12_COMMAND_LIST_TYPE_DIRECT) {
+        refuse(
+            "d3d12->queue is of type " + std::to_string(static_cast<int>(kind)) +
+            "; it must be the queue of type DIRECT that the game draws with"
+        );
+    }
+    Com<ID3D12Device> made_by;
+    if (FAILED(queue->GetDevice(kDevice, made_by.out_void())) ||
+        identity(made_by.operator->()) != identity(device.operator->())) {
+        refuse("d3d12->queue is of another device than d3d12->device");
+    }
+    const auto number = number_of(device->GetAdapterLuid());
+    if (shown.luid != 0 && shown.luid != number) {
+        refuse(
+            "d3d12->luid is " + std::to_string(shown.luid) + ", and the device is on the card with " +
+            std::to_string(number)
+        );
+    }
+    return number;
+}
+
+} // namespace sotto::gpu
