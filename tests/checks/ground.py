@@ -30,6 +30,8 @@ SYSTEM = {
     "mono": "mono-runtime",
     "/usr/include/doctest/doctest.h": "doctest-dev",
     "glslc": "glslc",
+    "/usr/lib/wine/wine64": "wine64",
+    "Xvfb": "xvfb",
     "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json": "mesa-vulkan-drivers",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
@@ -62,7 +64,7 @@ def set_up() -> set[str]:
     make_venv()
     missing = {tool for tool in SYSTEM if not present(tool)} - OPTIONAL
     if missing:
-        packages = " ".join(sorted(SYSTEM[tool] for tool in missing))
+        packages = " ".join(sorted({SYSTEM[tool] for tool in missing}))
         print(
             f"Missing, and not to be installed from here: {packages}\n  sudo apt-get install {packages}",
             flush=True,
@@ -72,7 +74,7 @@ def set_up() -> set[str]:
 
 def install_system_packages() -> None:
     """With apt, where there is one and this user may use it."""
-    wanted = [package for tool, package in SYSTEM.items() if not present(tool)]
+    wanted = sorted({package for tool, package in SYSTEM.items() if not present(tool)})
     if not wanted or os.geteuid() != 0 or shutil.which("apt-get") is None:
         return
     print(f"installing {' '.join(wanted)}", flush=True)

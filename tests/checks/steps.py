@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .cross import WINE_NEEDS, check_windows
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, run
 
 RELEASE = BUILD / "release"
@@ -18,6 +19,7 @@ OUT = RELEASE / "out"
 TOOLS = PYTHON.parent
 OLD_TIER = "x86-64-v2"
 LLVMPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
+DOCTEST = "/usr/include/doctest/doctest.h"
 
 
 def tracked(*patterns: str) -> list[str]:
@@ -292,7 +294,7 @@ STEPS = [
         "build",
         "release build",
         build_release,
-        needs=["g++", "cmake", "ninja", "/usr/include/doctest/doctest.h"],
+        needs=["g++", "cmake", "ninja", DOCTEST],
     ),
     Step("symbols", "exported symbols", check_symbols, after=["build"]),
     Step("native", "C++ tests", check_native, after=["build"]),
@@ -312,6 +314,12 @@ STEPS = [
     Step("asan", "core and module under ASan and UBSan", check_asan, needs=["g++", "cmake", "ninja"]),
     Step("tsan", "core and module under TSan", check_tsan, needs=["g++", "cmake", "ninja"]),
     Step("tier", "module for old processors", check_tier, after=["build"]),
+    Step(
+        "windows",
+        "built for Windows, under Wine",
+        check_windows,
+        needs=["cmake", "ninja", DOCTEST, *WINE_NEEDS],
+    ),
 ]
 
 
