@@ -23,7 +23,7 @@ from ours import package
 STREAMS = 2
 CONTEXTS = {"house": (512, 1024, 2048), "110m": (512, 2048, 4096), "1b": (512, 1024, 2048)}
 # Tokens of a step: larger ones take longer than the scheduler lets them, and leave memory untouched.
-BATCHES = {"1b": 64}
+BATCHES = {"110m": 64, "1b": 64}
 KV = ("f16", "q8_0", "open")  # "open": neither named nor affordable at full size
 SPARE = 96  # tokens of the context that the warm-up leaves
 PCT, LEAST_MB = 3.0, 8.0  # a plan is within the larger of the two
