@@ -10,7 +10,7 @@ typedef struct {
 
 enum { kOk = 0, kUninitialized = 1, kBadArgument = 2, kTooSmall = 7, kLost = 15 };
 
-static int  began;
+static int began;
 static char cards[2];
 
 static int text(char* to, unsigned length, const char* what) {
@@ -53,8 +53,8 @@ int nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {
         return kLost;
     }
     memory->total = 8ULL << 30;
-    memory->used  = 3ULL << 30;
-    memory->free  = memory->total - memory->used;
+    memory->used = 3ULL << 30;
+    memory->free = memory->total - memory->used;
     return kOk;
 }
 #endif
