@@ -28,7 +28,8 @@ public:
 // Whether nlohmann's destructor may want it, to flatten an object: it cannot say that there is no memory.
 inline bool flattens(std::size_t size) {
     constexpr std::size_t kValue = 16; // bytes of a JSON value
-    constexpr std::size_t kMost = 24;  // on its way through the largest that there is here: a response
+    constexpr std::size_t kMost =
+        64; // on its way through the largest that there is here: who has how much memory
     return size % kValue == 0 && size <= kMost * kValue;
 }
 
