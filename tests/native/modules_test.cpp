@@ -182,8 +182,8 @@ TEST_CASE("what cannot be used is passed over with its reason, and an error name
 
 TEST_CASE("a module for devices is opened where one of their kind is meant, and for nobody else") {
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted.so");
-    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses.so", "sotto_refuses_vulkan-native.so");
+    folder.copy(SOTTO_SCRIPTED, "sotto_scripted" SUFFIX);
+    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses" SUFFIX, "sotto_refuses_vulkan-native" SUFFIX);
     sotto::set_log_level(SOTTO_LOG_INFO);
     const auto on_heap = std::make_unique<Sink>(); // TSan takes locks of the stack for others that lay there
     auto& sink = *on_heap;
@@ -202,7 +202,7 @@ TEST_CASE("a module for devices is opened where one of their kind is meant, and 
             CHECK(why.find("was passed over: this machine has no magic") != std::string::npos);
         }
     }
-    CHECK(sink.holds("passes over " + (folder.path() / "sotto_refuses_vulkan-native.so").string()));
+    CHECK(sink.holds("passes over " + (folder.path() / "sotto_refuses_vulkan-native" SUFFIX).string()));
     sotto::set_log_level(SOTTO_LOG_DEFAULT);
     CHECK(look(modules).passed_over.size() == 1);
 }
