@@ -6,11 +6,10 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -51,10 +50,8 @@ struct Sink {
 // A folder of modules, gone with the test.
 class Folder {
 public:
-    Folder() {
-        static int made = 0;
-        path_ = fs::temp_directory_path() /
-                ("sotto_modules_test_" + std::to_string(getpid()) + "_" + std::to_string(made++));
+    Folder() { // what Windows left of an earlier run may have its process number
+        path_ = fs::temp_directory_path() / ("sotto_modules_test_" + std::to_string(std::random_device{}()));
         fs::create_directory(path_);
     }
     ~Folder() {
