@@ -192,7 +192,7 @@ void Control::learn_places(ModelEntry& entry) noexcept {
     entry.first_streams = entry.most_streams = info.streams;
     entry.first_compute = entry.most_compute = info.compute;
     entry.each_place = std::max<std::uint64_t>(1, info.kv / info.streams);
-    entry.least = info.weights + entry.first_place();
+    entry.least = info.weights + info.compute + info.kv / info.streams;
     if (!entry.model->can_resize()) {
         return;
     }
