@@ -199,7 +199,7 @@ sotto_status Engine::wait(std::int32_t timeout_ms) noexcept {
         if (deadline <= system_clock().now()) {
             return SOTTO_EMPTY;
         }
-        wait_until(queue_.arrived(), seen, deadline, due == kNever ? kNever : due - now);
+        wait_until(queue_.arrived(), seen, deadline, due == kNever ? kNever : std::max(due, now) - now);
     }
 }
 
@@ -251,7 +251,7 @@ sotto_status Engine::take_private(Slot& slot, std::int64_t deadline, std::unique
             return SOTTO_EMPTY;
         }
         const auto due = slot.release.wake();
-        wait_until(slot.arrived, seen, deadline, due == kNever ? kNever : due - now);
+        wait_until(slot.arrived, seen, deadline, due == kNever ? kNever : std::max(due, now) - now);
     }
 }
 
