@@ -217,7 +217,7 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
     if (whom != nullptr && (countless || world_.ledger.free() + idle_bytes(whom) + parked < bytes)) {
         return lack_in_vain(*whom);
     }
-    if (parked > 0) {
+    if (parked > 0 && (!tidier_.is_busy() || tidier_.makes_room())) { // else there is no waiting for it
         return spill(whom == nullptr ? bytes : bytes - std::min(bytes, world_.ledger.free()));
     }
     if (job_ != nullptr) {

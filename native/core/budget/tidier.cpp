@@ -17,13 +17,14 @@ void Tidier::begin(ThreadClass thread_class, std::uint64_t room) {
         thread_.join(); // it is done
     }
     busy_ = true;
+    makes_room_ = room > 0;
     Failure failure;
     attempt(
         [&] { thread_ = std::thread([this, thread_class, room] { work(thread_class, room); }); },
         [&](sotto_status status, const char* why) { failure.set(status, why); }
     );
     if (failure) {
-        busy_ = false;
+        busy_ = makes_room_ = false;
         throw Error(failure.status, failure.why);
     }
 }
@@ -32,16 +33,16 @@ void Tidier::work(ThreadClass thread_class, std::uint64_t room) noexcept {
     attempt(
         [&] { hooks_.thread_started("tidy"); }, [](sotto_status, const char*) {}
     ); // it goes without a name
-    if (thread_class == ThreadClass::idle) {
+    const auto failed = [&](sotto_status, const char* why) { hooks_.log.debug(why); }; // another time, then
+    if (room > 0) {
+        attempt([&] { parking_.spill(room); }, failed);
+        makes_room_.store(false, std::memory_order_release);
+        told_.notify();
+    }
+    if (thread_class == ThreadClass::idle) { // which others may keep from the processors for seconds
         set_thread_class(thread_class);
     }
-    const auto body = [&] {
-        if (room > 0) {
-            parking_.spill(room);
-        }
-        parking_.tidy();
-    };
-    attempt(body, [&](sotto_status, const char* why) { hooks_.log.debug(why); }); // another time, then
+    attempt([&] { parking_.tidy(); }, failed);
     busy_.store(false, std::memory_order_release);
     told_.notify();
 }

@@ -22,8 +22,9 @@ public:
     ~Tidier();
 
     bool is_busy() const noexcept { return busy_.load(std::memory_order_acquire); }
-    // Tidies up, on a thread of that class; first of all it makes so many bytes of room. Not while it is
-    // busy. Throws where there is no thread to be had.
+    bool makes_room() const noexcept { return makes_room_.load(std::memory_order_acquire); }
+    // Makes so many bytes of room first, which a budget waits for; then tidies up, on a thread of that class.
+    // Not while it is busy. Throws where there is no thread to be had.
     void begin(ThreadClass thread_class, std::uint64_t room);
 
 private:
@@ -33,6 +34,7 @@ private:
     Parking& parking_;
     Signal& told_;
     std::atomic<bool> busy_{false};
+    std::atomic<bool> makes_room_{false};
     std::thread thread_; // of its own each time: threads that went idle may not come back
 };
 
