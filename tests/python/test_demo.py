@@ -84,6 +84,16 @@ def test_half_the_memory_is_enough_for_four(open_house: Open) -> None:
     assert len(lines) >= 8 and all(line["in_character"] for line in lines), lines
 
 
+@pytest.mark.real
+@pytest.mark.parametrize(("megabytes", "streams"), [(65, 8), (32, 8), (20, 7), (11, 1)])
+def test_as_many_speak_as_have_room_to_remember(megabytes: int, streams: int, open_house: Open) -> None:
+    engine = open_house(vram_budget_mb=megabytes)
+    arguments = argparse.Namespace(model="sotto/house", characters=12, vram_budget=megabytes)
+    asked = command._options(engine, arguments)
+    assert asked == {"parallel": streams}
+    assert engine.plan_model("sotto/house", options=asked)["rungs"][-1]["context"] >= 1024
+
+
 def half_of_four(engine: sotto.Engine) -> int:
     """Half of the megabytes that the house model takes with four streams."""
     (asked,) = engine.plan_model("sotto/house", options={"parallel": 4})["rungs"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ..engine import Engine
@@ -32,12 +34,13 @@ def fractions(what: str) -> Iterator[Told]:
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    name = Path(what).name if os.path.isfile(what) else what  # a whole path leaves a bar no room
     with _bars(*columns, transient=True, auto_refresh=False) as bars:
         tasks: dict[str, Any] = {}
 
         def told(part: str, done: float) -> None:
             if part not in tasks:
-                title = f"{_WORDS.get(part, part)} {what}".strip()
+                title = f"{_WORDS.get(part, part)} {name}".strip()
                 tasks[part] = bars.add_task(_plain(title), total=1.0)
             bars.update(tasks[part], completed=done)
             bars.refresh()

@@ -26,6 +26,7 @@ from .view import Headless, View
 TRACE = 4096  # slices that the engine keeps between two frames, where they are to be kept
 _SECONDS = 20.0
 _TOGETHER = 8  # characters that speak at once; where there are more, they wait for their turn
+_REMEMBERED = 1024  # tokens of a conversation, with which nobody forgets who they are
 _ALONE = 1.5  # seconds of the game alone, before somebody who wants to talk
 
 
@@ -161,13 +162,17 @@ def _evening(
 
 
 def _options(engine: Engine, arguments: argparse.Namespace) -> dict[str, int]:
-    """Everybody speaks at once; where the budget is too small for that, the engine says how many can."""
-    asked = {"parallel": min(arguments.characters, _TOGETHER)}
+    """Everybody speaks at once, or as many as there is room for with enough to remember."""
+    most = min(arguments.characters, _TOGETHER)
     if not arguments.vram_budget:
-        return asked
+        return {"parallel": most}
     path = locate(arguments.model)  # downloads it, if it must
-    plan = engine.plan_model(arguments.model, path=path, options=asked)
-    return asked if plan["rung"] in ("as asked", "small kv") else {}
+    for streams in range(most, 0, -1):
+        asked = {"parallel": streams}
+        plan = engine.plan_model(arguments.model, path=path, options=asked)
+        if plan["fits"] and plan["rungs"][-1]["context"] >= _REMEMBERED:
+            return asked
+    return {}  # the engine says how it fits, or what it would need
 
 
 def _talk(
