@@ -73,7 +73,8 @@ enum {
     SOTTO_ERROR_MODEL       = -8,  /**< The file is no model that a backend here can run. */
     SOTTO_ERROR_INFERENCE   = -9,  /**< The model began, and could not go on. */
     SOTTO_ERROR_CANCELLED   = -10, /**< The host cancelled it, or closed what it ran on. */
-    SOTTO_ERROR_BUSY        = -11  /**< As many as can be are live. Take some events, or wait. */
+    SOTTO_ERROR_BUSY        = -11, /**< As many as can be are live. Take some events, or wait. */
+    SOTTO_ERROR_DEVICE      = -12  /**< The graphics card was lost in the middle of it. Ask again. */
 };
 
 /**

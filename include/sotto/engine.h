@@ -62,8 +62,8 @@ typedef struct sotto_engine_desc {
     sotto_str  module_dir;  /**< Where backend modules are. Empty: beside this library. */
     /**
      * Where models run: "cpu"; "vulkan" (the best card of Vulkan's), "vulkan0" (that of this number), or
-     * "vulkan:" and the card's UUID. One that is not there fails loads, which say what there is. "auto",
-     * or empty: "cpu".
+     * "vulkan:" and the card's UUID; "cuda", "cuda0" or "cuda:" and a UUID likewise. One that is not there
+     * fails loads, which say what there is. "auto", or empty: "cpu".
      */
     sotto_str                  device;
     uint64_t                   vram_budget;  /**< Bytes for all models together. 0: no limit. See budget.h. */
@@ -166,8 +166,8 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_target_tps(sotto_engine* engi
  * opened yet: many frames, so do it while nothing moves.
  *
  * A context is made only where a backend is there that computes with CUDA; else the rung is
- * SOTTO_GPU_RUNG_CPU, which is no failure. A backend of the host's has to be added before. Models of such
- * a backend that are loaded already move to the card when they are next idle.
+ * SOTTO_GPU_RUNG_CPU, which is no failure. A backend of the host's has to be added before. Models that are
+ * loaded already and could be on the card move there when they are next idle.
  *
  * @param engine  The engine. It has no card yet, or was detached from it.
  * @param gpu     What is shared, copied. What it points at must live until the engine is detached.
@@ -189,6 +189,10 @@ sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_g
  * back, on the processor or on the next card, when they are asked for. Answers under way on the card end
  * with SOTTO_ERROR_CANCELLED, and can be asked for again. Where two engines share one queue, both must be
  * detached before that goes.
+ *
+ * A device that is lost while models compute on it is seen without this call, where the backend can tell:
+ * answers end with SOTTO_ERROR_DEVICE, models go on on the processor, and `device_lost` of
+ * sotto_engine_describe() says why.
  *
  * @param engine  The engine.
  * @return SOTTO_OK, SOTTO_EMPTY (it shares none) or SOTTO_ERROR_ARGUMENT.

@@ -193,7 +193,11 @@ typedef sotto_status(SOTTO_CALL* sotto_stream_unpark_fn)(
 typedef sotto_status(SOTTO_CALL* sotto_model_resize_fn)(
     void* self, void* model, uint32_t places, sotto_model_info* info, sotto_str* why
 );
-/** Takes a step. A status below zero fails every stream in it, but for SOTTO_ERROR_CANCELLED. */
+/**
+ * Takes a step. A status below zero fails every stream in it, but for SOTTO_ERROR_CANCELLED. From any
+ * function, SOTTO_ERROR_DEVICE says that what the model is on was lost, for good: its streams and the
+ * model are closed, and it is opened again on the device "cpu".
+ */
 typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
     void* self, void* model, const sotto_step* step, sotto_str* why
 );
@@ -204,9 +208,11 @@ enum {
     /**
      * CUDA, through the driver's current context. While a card is shared (sotto_engine_attach_gpu()),
      * that is current whenever a function below is called for a model that was opened in it, and the
-     * source's device is "cuda"; else that is "cpu", and the backend leaves CUDA alone. It makes no
-     * context of its own, and leaves the one it found. Streams and models are closed without it where
-     * the driver fails.
+     * source's device is "cuda": the card of that context. The backend makes no context of its own
+     * then, and leaves the one it found. Else the source's device is the engine's: one that names
+     * CUDA ("cuda", "cuda0", "cuda:" and a UUID) is a card in the driver's primary context, and for
+     * any other the backend leaves CUDA alone. Streams and models are closed without the context
+     * where the driver fails.
      */
     SOTTO_BACKEND_CUDA = 1
 };

@@ -1,4 +1,5 @@
 // sotto/engine.h, and nothing but: unpack, call, pack. Decisions belong in core/.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -27,25 +28,25 @@ std::string checked_device(std::string_view device) {
     if (device.empty() || device == "auto" || device == "cpu") {
         return "cpu";
     }
-    constexpr std::string_view kVulkan = "vulkan";
-    if (device.substr(0, kVulkan.size()) == kVulkan) {
-        const auto which = device.substr(kVulkan.size());
-        if (which.find_first_not_of("0123456789") == std::string_view::npos || which.front() == ':') {
+    for (const std::string_view kind : {"vulkan", "cuda"}) {
+        const auto which = device.substr(std::min(kind.size(), device.size()));
+        if (device.substr(0, kind.size()) == kind &&
+            (which.find_first_not_of("0123456789") == std::string_view::npos || which.front() == ':')) {
             return std::string(device);
         }
     }
-    for (const std::string_view known : {"cuda", "metal"}) {
-        if (device.substr(0, known.size()) == known) {
-            throw Error(
-                SOTTO_ERROR_UNSUPPORTED,
-                "desc->device is \"" + std::string(device) + "\"; this build runs on \"cpu\" and \"vulkan\""
-            );
-        }
+    if (device.substr(0, 5) == "metal") {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "desc->device is \"" + std::string(device) +
+                "\"; this build runs on \"cpu\", \"vulkan\" and \"cuda\""
+        );
     }
     throw Error(
         SOTTO_ERROR_ARGUMENT,
         "desc->device is \"" + std::string(device) +
-            "\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or \"vulkan:\" and a UUID"
+            "\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or \"vulkan:\" and a UUID, or the "
+            "same with \"cuda\""
     );
 }
 

@@ -1,14 +1,19 @@
 #include "core/card.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 #include "gpu/vulkan_card.hpp"
 
 namespace sotto {
 namespace {
 
 using Ordered = nlohmann::ordered_json;
+
+constexpr std::string_view kCuda = "_cuda"; // what the name of a backend ends with that is for CUDA alone
+constexpr std::string_view kVulkan = "_vulkan";
 
 // The names of those that compute with CUDA.
 std::vector<std::string> users_of_cuda(Modules& modules) {
@@ -24,23 +29,27 @@ std::vector<std::string> users_of_cuda(Modules& modules) {
     return names;
 }
 
-// Why none computes with Vulkan; empty: one does.
-std::string why_no_vulkan(Modules& modules) {
-    constexpr std::string_view kKind = "_vulkan";
+// Why none computes with devices of that kind, as people call it; what there is for it was passed over.
+std::string why_none(Modules& modules, std::string_view kind, const char* called) {
     std::vector<const Backend*> backends;
     std::vector<Modules::PassedOver> passed_over;
     modules.list(backends, passed_over);
-    for (const Backend* backend : backends) {
-        if (backend->name().ends_with(kKind)) {
-            return "";
-        }
-    }
-    std::string why = "no backend here computes with Vulkan";
+    std::string why = std::string("no backend here computes with ") + called;
     for (const auto& [path, reason] : passed_over) {
-        const auto file = std::filesystem::path(path).filename().string();
-        why += file.find(kKind) == std::string::npos ? "" : "; " + file + " was passed over: " + reason;
+        const auto file = utf8_of(native_path(path).filename());
+        why += file.find(kind) == std::string::npos ? "" : "; " + file + " was passed over: " + reason;
     }
     return why;
+}
+
+// Whether there is one for devices of that kind alone.
+bool has_kind(Modules& modules, std::string_view kind) {
+    std::vector<const Backend*> backends;
+    std::vector<Modules::PassedOver> passed_over;
+    modules.list(backends, passed_over);
+    return std::any_of(backends.begin(), backends.end(), [&](const Backend* backend) {
+        return backend->name().ends_with(kind);
+    });
 }
 
 Ordered told(const gpu::Adapter& card) {
@@ -89,8 +98,8 @@ sotto_gpu_rung Card::attach(const gpu::Renderer& renderer) {
     gpu::Terms terms;
     terms.driver = driver_;
     const auto users = users_of_cuda(modules_);
-    terms.no_cuda = users.empty() ? "no backend here computes with CUDA" : "";
-    terms.no_vulkan = why_no_vulkan(modules_);
+    terms.no_cuda = users.empty() ? why_none(modules_, kCuda, "CUDA") : "";
+    terms.no_vulkan = has_kind(modules_, kVulkan) ? "" : why_none(modules_, kVulkan, "Vulkan");
     auto sharing = std::make_shared<const gpu::Sharing>(renderer, terms);
     for (const auto& one : sharing->not_taken()) {
         log_.info(std::string("gpu: not ") + gpu::name_of(one.rung) + ": " + one.why);
@@ -99,8 +108,11 @@ sotto_gpu_rung Card::attach(const gpu::Renderer& renderer) {
     auto shown = told(*sharing, users);
     const std::lock_guard lock(mutex_);
     sharing_ = std::move(sharing);
+    users_ = users;
     shown_ = std::move(shown);
     leaving_ = false;
+    lost_.clear();
+    is_lost_ = false;
     return sharing_->rung();
 }
 
@@ -117,15 +129,44 @@ void Card::leave() {
     shown_ = nullptr;
 }
 
-std::shared_ptr<const gpu::CudaContext> Card::context() const {
+Card::Place Card::place() const {
     const std::lock_guard lock(mutex_);
-    return sharing_ == nullptr || leaving_ ? nullptr : sharing_->context();
+    if (sharing_ == nullptr || leaving_ || is_lost()) {
+        return {};
+    }
+    if (sharing_->context() == nullptr) {
+        return {nullptr, sharing_->uuid().empty() ? "" : "vulkan:" + sharing_->uuid()};
+    }
+    const bool own = std::any_of(users_.begin(), users_.end(), [](const std::string& name) {
+        return name.ends_with(kCuda);
+    });
+    return {sharing_->context(), own ? "cuda" : ""};
 }
 
-std::string Card::device() const {
+bool Card::draws(const Backend& backend) const {
     const std::lock_guard lock(mutex_);
-    const bool there = sharing_ != nullptr && !leaving_ && !sharing_->uuid().empty();
-    return there ? "vulkan:" + sharing_->uuid() : "";
+    const auto is = [&](const std::string& name) { return name == backend.name() + std::string(kCuda); };
+    return sharing_ != nullptr && !leaving_ && !is_lost() && sharing_->context() != nullptr &&
+           (backend.uses(SOTTO_BACKEND_CUDA) || std::any_of(users_.begin(), users_.end(), is));
+}
+
+void Card::lose(std::string why) {
+    const std::lock_guard lock(mutex_);
+    if (is_lost()) {
+        return;
+    }
+    log_.warn("gpu: a device was lost; models go on on the processor: " + why);
+    lost_ = std::move(why);
+    is_lost_ = true;
+    if (shown_.is_object()) {
+        shown_["not_taken"].push_back({{"rung", shown_["rung"]}, {"why", "it was lost: " + lost_}});
+        shown_["rung"] = gpu::name_of(SOTTO_GPU_RUNG_CPU);
+    }
+}
+
+std::string Card::lost() const {
+    const std::lock_guard lock(mutex_);
+    return lost_;
 }
 
 Ordered Card::describe() const {

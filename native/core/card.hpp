@@ -1,6 +1,7 @@
 // The card that an engine shares with a renderer, if it shares one.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -26,11 +27,21 @@ public:
     // No model is on the card any more.
     void leave();
 
-    // What models on the card live in; null where there is none. Any thread.
-    std::shared_ptr<const gpu::CudaContext> context() const;
-    // Which device models on the card are opened on where they need no context; empty: none of it. Any
-    // thread.
-    std::string device() const;
+    // A device that models were on was lost: from now on, until another card comes, they are opened on the
+    // processor. Any thread.
+    void lose(std::string why);
+    bool is_lost() const noexcept { return is_lost_.load(); }
+    // Why one was lost; empty: none was. Any thread.
+    std::string lost() const;
+    // Where models on the card are opened.
+    struct Place {
+        std::shared_ptr<const gpu::CudaContext> context; // null: in none
+        std::string device;                              // empty: backends that use CUDA know by themselves
+    };
+    // Nothing of it where there is no card. Any thread.
+    Place place() const;
+    // Whether models of that backend belong on the card, in a context of CUDA. Any thread.
+    bool draws(const Backend& backend) const;
     // As in sotto_engine_describe(). Any thread.
     nlohmann::ordered_json describe() const;
 
@@ -40,8 +51,11 @@ private:
     const Log& log_;
     mutable std::mutex mutex_; // guards what follows
     std::shared_ptr<const gpu::Sharing> sharing_;
-    nlohmann::ordered_json shown_; // so that nobody keeps `sharing_` for longer than it may live
+    std::vector<std::string> users_; // the names of backends that use CUDA, when it came
+    nlohmann::ordered_json shown_;   // so that nobody keeps `sharing_` for longer than it may live
     bool leaving_ = false;
+    std::string lost_;
+    std::atomic<bool> is_lost_{false}; // whether lost_ says anything
 };
 
 // A card, as sotto_gpu_query() describes it.

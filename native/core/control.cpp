@@ -87,7 +87,7 @@ bool Control::work() {
     take_paces();
     free_idle_leavers();
     sweep();
-    worked = take_off_card() || put_on_card() || worked;
+    worked = take_off_lost() || take_off_card() || put_on_card() || worked;
     stuck_ = false;
     attempt(
         [&] {

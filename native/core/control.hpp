@@ -116,7 +116,10 @@ private:
 
     bool take_off_card() noexcept;
     bool put_on_card() noexcept;
-    bool doze(ModelEntry& entry) noexcept;
+    bool must_leave(const ModelEntry& entry) const noexcept;
+    bool take_off(ModelEntry& entry, sotto_status status, const char* why) noexcept;
+    bool take_off_lost() noexcept;
+    bool doze(ModelEntry& entry, bool remembers) noexcept;
 
     bool rest(Stream& stream) noexcept;
     void give_place(ModelEntry& entry, Job& job, const std::shared_ptr<Session>& session) noexcept;

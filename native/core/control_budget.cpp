@@ -79,7 +79,7 @@ bool Control::must_hold(const ModelEntry& entry) const noexcept {
     case ModelEntry::State::asleep:
         return true;
     case ModelEntry::State::ready:
-        return entry.traits.streams == 0 || world_.ledger.over() > 0;
+        return entry.traits.streams == 0 || world_.ledger.over() > 0 || must_leave(entry);
     default:
         return false;
     }
@@ -232,7 +232,7 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
         if (has_places(*idle) && idle->model->can_resize() && idle->claims.kv.bytes() > 0) {
             return resize(*idle, spare_of(*idle) > 0 ? idle->traits.streams - spare_of(*idle) : 0);
         }
-        return doze(*idle);
+        return doze(*idle, true);
     }
     return whom == nullptr && squeeze(bytes, true);
 }

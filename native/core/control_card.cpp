@@ -22,10 +22,11 @@ void Control::come_to_card() noexcept {
 }
 
 // Frees a model that is idle, once the places are given up that it keeps; it comes back when it is asked for.
-bool Control::doze(ModelEntry& entry) noexcept {
+// `remembers`: what it remembers is kept.
+bool Control::doze(ModelEntry& entry, bool remembers) noexcept {
     if (!entry.resting.empty()) {
         while (!entry.resting.empty()) {
-            let_go(entry, 0, true);
+            let_go(entry, 0, remembers);
         }
         return true;
     }
@@ -33,6 +34,43 @@ bool Control::doze(ModelEntry& entry) noexcept {
     world_.registry.publish();
     hand_to_loader(entry);
     return true;
+}
+
+// Whether a model that is ready has to leave what it is on.
+bool Control::must_leave(const ModelEntry& entry) const noexcept {
+    return (world_.card.is_lost() && entry.on_device) || (leaves_card_.load() && entry.shares);
+}
+
+// Ends what is under way on a model, and frees it once it is idle. Whether any of that was begun.
+bool Control::take_off(ModelEntry& entry, sotto_status status, const char* why) noexcept {
+    const bool lost = status == SOTTO_ERROR_DEVICE; // what it would remember is anything
+    bool begun = false;
+    for (const auto& stream : streams_) {
+        if (&stream->entry == &entry && stream->state != Stream::State::over) {
+            fail(*stream, status, why);
+            begun = true;
+        }
+    }
+    for (auto& one : entry.closing) {
+        if (lost) {
+            one.session.reset();
+        }
+    }
+    return (is_idle(entry) && doze(entry, !lost)) || begun;
+}
+
+// Whether anything was begun that takes a model off a device that was lost.
+bool Control::take_off_lost() noexcept {
+    if (!world_.card.is_lost()) {
+        return false;
+    }
+    bool begun = false;
+    for (const auto& entry : world_.registry.entries()) {
+        if (!entry->with_loader && entry->on_device) {
+            begun = take_off(*entry, SOTTO_ERROR_DEVICE, "the graphics card was lost; ask again") || begun;
+        }
+    }
+    return begun;
 }
 
 // Whether anything was begun that takes a model off the card.
@@ -45,19 +83,11 @@ bool Control::take_off_card() noexcept {
     for (const auto& entry : world_.registry.entries()) {
         if (entry->with_loader) {
             left = false; // it may be on its way there
-            continue;
+        } else if (entry->shares) {
+            left = false;
+            begun =
+                take_off(*entry, SOTTO_ERROR_CANCELLED, "the graphics card was detached; ask again") || begun;
         }
-        if (entry->on_card == nullptr) {
-            continue;
-        }
-        left = false;
-        for (const auto& stream : streams_) {
-            if (&stream->entry == entry.get() && stream->state != Stream::State::over) {
-                fail(*stream, SOTTO_ERROR_CANCELLED, "the graphics card was detached; ask again");
-                begun = true;
-            }
-        }
-        begun = (is_idle(*entry) && doze(*entry)) || begun;
     }
     if (left) {
         leaves_card_ = false;
@@ -68,7 +98,12 @@ bool Control::take_off_card() noexcept {
 
 // Whether anything was begun that brings a model to the card, now that it is idle.
 bool Control::put_on_card() noexcept {
-    if (!comes_to_card_.exchange(false) || world_.card.context() == nullptr) {
+    if (!comes_to_card_.exchange(false)) {
+        return false;
+    }
+    const auto place = world_.card.place();
+    const bool vulkan = place.context == nullptr && !place.device.empty();
+    if (place.context == nullptr && !vulkan) {
         return false;
     }
     bool begun = false;
@@ -78,10 +113,11 @@ bool Control::put_on_card() noexcept {
             later = true; // it may have begun before there was a card
             continue;
         }
-        const bool could = entry->on_card == nullptr && entry->model != nullptr &&
-                           entry->model->backend().uses(SOTTO_BACKEND_CUDA);
+        const bool free = entry->asked.backend.empty(); // else it was asked for where it is
+        const bool could = !entry->shares && entry->model != nullptr &&
+                           (vulkan ? free : world_.card.draws(entry->model->backend()));
         later = later || (could && (!is_idle(*entry) || !entry->resting.empty()));
-        begun = (could && is_idle(*entry) && doze(*entry)) || begun;
+        begun = (could && is_idle(*entry) && doze(*entry, true)) || begun;
     }
     if (later) {
         comes_to_card_ = true;

@@ -160,6 +160,14 @@ bool Control::take_job_back() noexcept {
         hold_back();
     }
     job->entry->served_ns += job->ended - job->began;
+    if (auto& failure = job->failure; failure.status == SOTTO_ERROR_DEVICE) {
+        const auto lose = [&] {
+            job->entry->on_device = true; // whatever it is called
+            world_.card.lose(failure.why);
+            failure.why = "the graphics card was lost; ask again (" + failure.why + ")";
+        };
+        attempt(lose, [](sotto_status, const char*) {}); // the next step on it says so again
+    }
     note(*job);
     learn(*job);
     rest_after(*job);

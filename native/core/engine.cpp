@@ -337,10 +337,12 @@ std::string Engine::describe() {
         passed.push_back({{"path", one.path}, {"why", one.why}});
     }
     const auto frames = frames_.report();
+    const auto lost = card_.lost();
     const Ordered all = {
         {"version", SOTTO_VERSION},
         {"device", device_},
         {"gpu", card_.describe()},
+        {"device_lost", lost.empty() ? Ordered() : Ordered(lost)},
         {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},
         {"mode", name_of(settings_.mode)},
         {"target_tps", settings_.target_tps.load()},

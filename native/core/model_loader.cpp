@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kHouseId = "sotto/house";
 constexpr std::string_view kHouseFile = "house.gguf";
+constexpr const char* kProcessor = "cpu";
 
 std::string path_of(const Asked& asked) {
     if (!asked.path.empty()) {
@@ -111,11 +112,21 @@ void ModelLoader::run(ModelEntry& entry) noexcept {
             open(entry, *note);
         }
     };
-    attempt(body, [&](sotto_status status, const char* why) {
+    const auto failed = [&](sotto_status status, const char* why) {
         entry.claims = {};
         note->kind = LoaderNote::Kind::failed;
         note->failure.set(status, why);
-    });
+    };
+    const auto shape = entry.shape;
+    attempt(body, failed);
+    if (note->failure.status == SOTTO_ERROR_DEVICE) {
+        const auto on_the_processor = [&] {
+            card_.lose(note->failure.why);
+            entry.shape = shape;
+            body();
+        };
+        attempt(on_the_processor, failed);
+    }
     tell(std::move(note));
 }
 
@@ -125,6 +136,7 @@ void ModelLoader::free(ModelEntry& entry) noexcept {
         entry.model.reset();
     }
     entry.on_card.reset();
+    entry.shares = entry.on_device = false;
     entry.claims = {};
 }
 
@@ -151,11 +163,12 @@ void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
     if (!asked.options.empty()) {
         parse_object(asked.options, "options");
     }
-    auto device = card_.device();
-    device = device.empty() ? device_ : device;
+    const auto place = card_.place();
+    const bool on_shared = !place.device.empty() && place.context == nullptr;
+    const auto device = !place.device.empty() ? place.device : card_.is_lost() ? kProcessor : device_;
     const Backend& backend = modules_.find(asked.backend, device);
     const auto path = path_of(asked);
-    const auto context = backend.uses(SOTTO_BACKEND_CUDA) ? card_.context() : nullptr;
+    const auto context = backend.uses(SOTTO_BACKEND_CUDA) ? place.context : nullptr;
     const gpu::CudaScope scope(context.get());
     scope.check();
     Watch watch{this, &entry, context != nullptr ? "cuda" : device};
@@ -184,6 +197,8 @@ void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
     auto model = std::make_unique<Model>(backend, source_of(entry, path, watch));
     claim(entry, model->info());
     entry.on_card = context;
+    entry.shares = context != nullptr || (on_shared && is_for_devices(backend.name()));
+    entry.on_device = watch.device != kProcessor && (context != nullptr || is_for_devices(backend.name()));
     note.model = std::move(model);
     note.kind = LoaderNote::Kind::loaded;
 }

@@ -86,6 +86,8 @@ struct ModelEntry : MpscNode, ScheduledModel {
     Smaller smaller = Smaller::all;                  // what of that may change
     Claims claims;                                   // of the ledger
     std::shared_ptr<const gpu::CudaContext> on_card; // that the model lives in; null: in none
+    bool shares = false;                             // whether it is on the card that is shared
+    bool on_device = false;                          // whether it may be on any, and not on the processor
 
     std::string backend;            // once it was loaded: the name
     std::string description;        // likewise, JSON of the backend's

@@ -4,13 +4,7 @@
 #if !defined(_MSC_VER)
 #  define WIDL_EXPLICIT_AGGREGATE_RETURNS // MinGW's headers: methods that return structs as MSVC has them
 #endif
-#ifndef WIN32_LEAN_AND_MEAN
-#  define WIN32_LEAN_AND_MEAN
-#endif
-#ifndef NOMINMAX
-#  define NOMINMAX
-#endif
-#include <windows.h>
+#include "platform/windows.hpp"
 
 #include <cstdint>
 #include <utility>

@@ -1,5 +1,7 @@
 #include "gpu/d3d12.hpp"
 
+#include <cstdint>
+
 #include "base/error.hpp"
 #include "gpu/com_windows.hpp"
 
@@ -16,10 +18,32 @@ constexpr GUID kAnything = {0x00000000, 0x0000, 0x0000, {0xc0, 0x00, 0x00, 0x00,
     throw Error(SOTTO_ERROR_ARGUMENT, why);
 }
 
+// Whether memory is there that may be used in one of those ways.
+bool may(const void* place, DWORD ways) {
+    MEMORY_BASIC_INFORMATION about{};
+    return VirtualQuery(place, &about, sizeof(about)) != 0 && about.State == MEM_COMMIT &&
+           (about.Protect & PAGE_GUARD) == 0 && (about.Protect & ways) != 0;
+}
+
+// Whether something begins as objects of COM do: with the address of a table that begins with a function's.
+bool looks_like_object(const void* it) {
+    constexpr DWORD run = PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY;
+    constexpr DWORD read = (run & ~PAGE_EXECUTE) | PAGE_READONLY | PAGE_READWRITE | PAGE_WRITECOPY;
+    const auto holds_pointer = [](const void* place) {
+        return reinterpret_cast<std::uintptr_t>(place) % alignof(void*) == 0 && may(place, read);
+    };
+    if (!holds_pointer(it)) {
+        return false;
+    }
+    const auto* const table = *static_cast<const void* const* const*>(it);
+    return holds_pointer(table) && may(*table, run);
+}
+
 template <typename T>
 Com<T> as(void* object, const GUID& kind, const char* must) {
     Com<T> made;
-    if (FAILED(static_cast<IUnknown*>(object)->QueryInterface(kind, made.out_void()))) {
+    if (!looks_like_object(object) ||
+        FAILED(static_cast<IUnknown*>(object)->QueryInterface(kind, made.out_void()))) {
         refuse(must);
     }
     return made;
@@ -33,7 +57,6 @@ void* identity(IUnknown* object) {
 
 } // namespace
 
-// What is no COM object at all can't be told from one: the host must hand over what it says.
 std::uint64_t luid_of(const sotto_gpu_d3d12& shown) {
     const auto device = as<ID3D12Device>(shown.device, kDevice, "d3d12->device is no ID3D12Device");
     const auto queue = as<ID3D12CommandQueue>(shown.queue, kQueue, "d3d12->queue is no ID3D12CommandQueue");

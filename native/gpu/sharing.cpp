@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "gpu/d3d12.hpp"
 #include "gpu/vulkan_card.hpp"
+#include "gpu/vulkan_memory.hpp"
 
 namespace sotto::gpu {
 namespace {
@@ -171,7 +172,7 @@ private:
 
     void vulkan() {
         need(terms_.no_vulkan);
-        sharing_.uuid_ = card_ ? card_->uuid() : adapter().uuid;
+        sharing_.uuid_ = card_ ? card_->uuid() : luid_ != 0 ? vulkan_uuid(luid_) : adapter().uuid;
     }
 
     Sharing& sharing_;

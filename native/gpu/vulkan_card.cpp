@@ -21,16 +21,9 @@ vk::GetFunction getter_of(const sotto_gpu_vulkan& shown) {
         return reinterpret_cast<vk::GetFunction>(shown.get_instance_proc_addr);
     }
     std::string why;
-    void* loader = open_library(kLoader, why);
-    if (loader == nullptr) {
-        throw Error(
-            SOTTO_ERROR_UNSUPPORTED,
-            "there is no Vulkan loader: " + why + "; hand over vulkan->get_instance_proc_addr"
-        );
-    }
-    const auto get = reinterpret_cast<vk::GetFunction>(find_symbol(loader, "vkGetInstanceProcAddr"));
+    const auto get = vulkan_getter(why);
     if (get == nullptr) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, std::string(kLoader) + " has no vkGetInstanceProcAddr");
+        throw Error(SOTTO_ERROR_UNSUPPORTED, why + "; hand over vulkan->get_instance_proc_addr");
     }
     return get;
 }
@@ -46,6 +39,16 @@ void check(vk::Result result, const char* call) {
 }
 
 } // namespace
+
+vk::GetFunction vulkan_getter(std::string& why) {
+    void* loader = open_library(kLoader, why);
+    if (loader == nullptr) {
+        why = "there is no Vulkan loader: " + why;
+        return nullptr;
+    }
+    why = std::string(kLoader) + " has no vkGetInstanceProcAddr";
+    return reinterpret_cast<vk::GetFunction>(find_symbol(loader, "vkGetInstanceProcAddr"));
+}
 
 VulkanCard::VulkanCard(const sotto_gpu_vulkan& shown) : shown_(shown), get_(nullptr) {
     if (shown_.instance == nullptr || shown_.physical_device == nullptr) {

@@ -11,6 +11,9 @@
 
 namespace sotto::gpu {
 
+// The system's vkGetInstanceProcAddr; null, with `why`, where there is none. Its loader stays open.
+vk::GetFunction vulkan_getter(std::string& why);
+
 // What is asked of a renderer, before and after it has a device.
 class VulkanCard {
 public:

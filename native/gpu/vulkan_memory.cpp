@@ -6,18 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "gpu/cuda_driver.hpp"
 #include "gpu/vulkan_api.hpp"
-#include "platform/dynlib.hpp"
+#include "gpu/vulkan_card.hpp"
 
 namespace sotto::gpu {
 namespace {
-
-#ifdef _WIN32
-constexpr const char* kLoader = "vulkan-1.dll";
-#else
-constexpr const char* kLoader = "libvulkan.so.1";
-#endif
 
 // Further facts of Vulkan's specification; see vulkan_api.hpp.
 constexpr std::uint32_t kVersion11 = 1 << 22 | 1 << 12;
@@ -71,23 +66,21 @@ struct Found {
     void* handle = nullptr;
     std::int32_t type = 0;
     std::string uuid;
+    std::uint64_t luid = 0; // 0: it has none, as outside Windows
 };
 
 // Opened once, and kept, like its driver, for as long as the process lives.
 class Vulkan {
 public:
     Vulkan() {
-        std::string why;
-        void* loader = open_library(kLoader, why);
-        get_ = loader == nullptr
-                   ? nullptr
-                   : reinterpret_cast<vk::GetFunction>(find_symbol(loader, "vkGetInstanceProcAddr"));
+        get_ = vulkan_getter(why_);
         using Create = vk::Result (*)(const InstanceInfo*, const void*, void**);
         const auto create = get_ == nullptr ? nullptr : function<Create>("vkCreateInstance");
         const ApplicationInfo application;
         InstanceInfo wanted;
         wanted.application = &application;
         if (create == nullptr || create(&wanted, nullptr, &instance_) != vk::kSuccess) {
+            why_ = get_ == nullptr ? why_ : "there is no Vulkan driver";
             return;
         }
         const auto properties = function<vk::GetProperties2>("vkGetPhysicalDeviceProperties2");
@@ -96,12 +89,18 @@ public:
             vk::Properties2 told;
             told.next = &id;
             properties(handle, &told);
-            auto& card = cards_.emplace_back(Found{handle, 0, uuid_text(id.device_uuid)});
+            auto& card = cards_.emplace_back(Found{handle, 0, uuid_text(id.device_uuid), 0});
             std::memcpy(&card.type, told.properties + kTypeAt, sizeof card.type);
+            if (id.luid_valid != 0) {
+                std::memcpy(&card.luid, id.device_luid, sizeof card.luid);
+            }
         }
+        why_ = "no Vulkan device has that LUID";
     }
 
     const std::vector<Found>& cards() const noexcept { return cards_; }
+    // Why a card may not be among them.
+    const std::string& why() const noexcept { return why_; }
 
     bool says_budgets(const Found& card) const {
         const auto list = function<vk::EnumerateExtensions>("vkEnumerateDeviceExtensionProperties");
@@ -150,6 +149,7 @@ private:
 
     vk::GetFunction get_ = nullptr;
     void* instance_ = nullptr;
+    std::string why_;
     std::vector<Found> cards_;
 };
 
@@ -189,14 +189,29 @@ const Found* find(const std::vector<Found>& cards, std::string_view which) {
     return nullptr;
 }
 
+const Vulkan& opened() {
+    static const auto& vulkan = *new Vulkan;
+    return vulkan;
+}
+
 } // namespace
+
+std::string vulkan_uuid(std::uint64_t luid) {
+    const auto& cards = opened().cards();
+    const auto found =
+        std::find_if(cards.begin(), cards.end(), [&](const Found& card) { return card.luid == luid; });
+    if (found == cards.end()) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the renderer's card can't be found: " + opened().why());
+    }
+    return found->uuid;
+}
 
 std::optional<VulkanMemory> vulkan_memory(std::string_view device) {
     constexpr std::string_view kKind = "vulkan";
     if (device.substr(0, kKind.size()) != kKind) {
         return std::nullopt;
     }
-    static const auto& vulkan = *new Vulkan;
+    const auto& vulkan = opened();
     const Found* card = find(vulkan.cards(), device.substr(kKind.size()));
     if (card == nullptr || !vulkan.says_budgets(*card)) {
         return std::nullopt;

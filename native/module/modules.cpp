@@ -149,6 +149,10 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 
 } // namespace
 
+bool is_for_devices(std::string_view backend) {
+    return !kind_of(backend).empty();
+}
+
 Modules::Modules(std::filesystem::path folder, const Log& log)
     : folder_(folder.empty() ? library_folder() : std::move(folder)), log_(log) {
     module_log().enter(log_);
@@ -184,7 +188,8 @@ void Modules::open_those_for(std::string_view kind) {
             continue; // a better tier of it is in use
         }
         if (named.level > x86_64_level()) {
-            why = "this processor is x86-64-v" + std::to_string(x86_64_level());
+            const int level = x86_64_level();
+            why = "this processor is " + (level > 0 ? "x86-64-v" + std::to_string(level) : "no x86-64");
         } else if (const Backend* backend = opened_module(path, why)) {
             opened_.push_back(backend);
             log_.info("uses " + utf8_of(path));

@@ -49,4 +49,7 @@ private:
     std::set<std::string> open_; // kinds
 };
 
+// Whether a backend of that name is made for devices, as "llama_vulkan" is.
+bool is_for_devices(std::string_view backend);
+
 } // namespace sotto

@@ -57,6 +57,16 @@ def pointer(address: int) -> Any:
     return ffi.cast("void *", address)
 
 
+def address_of(pointer_: Any) -> int:
+    """Where a pointer points; 0 for NULL."""
+    return int(ffi.cast("uintptr_t", pointer_))
+
+
+def strings(array: Any, count: int) -> list[str]:
+    """So many texts that end in a NUL."""
+    return [bytes(ffi.string(array[at])).decode() for at in range(count)]
+
+
 def function_pointer(type_: str, address: int) -> Any:
     """The same of a function; 0 is NULL."""
     return ffi.cast(type_, address)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ._call import check, function_pointer, new, pointer, struct, text
 from ._handle import Handle
-from ._lib import lib
+from ._lib import lib, library_folder
 from ._values import choice, whole
 
 _MOST_U32, _MOST_U64 = 2**32 - 1, 2**64 - 1
@@ -103,6 +103,13 @@ def why_none() -> str:
     return asked if isinstance(asked, str) else ""
 
 
+def why_no_cuda() -> str:
+    """Why no model here can compute with CUDA, in words. Empty: there is a module for it."""
+    folder = library_folder()
+    there = any(folder.glob("*sotto_*_cuda-*"))
+    return "" if there else f"there is no module sotto_llama_cuda in {folder}"
+
+
 def _query(index: int) -> Gpu | str:
     info = struct("sotto_gpu_info")
     if check(lib.sotto_gpu_query(whole("device_index", index, _MOST_U32), info)) == lib.SOTTO_EMPTY:
@@ -161,12 +168,18 @@ class SharesGpu:
 
     @staticmethod
     def is_cig_d3d12_supported(device_index: int = 0) -> bool:
-        """Whether that card can be shared with a renderer on Direct3D 12. `sotto.gpu.gpus()` says why not."""
-        asked = _query(device_index)
+        """Whether models can share that card with a renderer on Direct3D 12. Always False without CUDA.
+
+        Why not: `sotto.gpu.why_no_cuda()`, else `sotto.gpu.gpus()`.
+        """
+        asked = "" if why_no_cuda() else _query(device_index)
         return isinstance(asked, Gpu) and asked.cig_d3d12
 
     @staticmethod
     def is_cig_vulkan_supported(device_index: int = 0) -> bool:
-        """Whether that card can be shared with a renderer on Vulkan. `sotto.gpu.gpus()` says why not."""
-        asked = _query(device_index)
+        """Whether models can share that card with a renderer on Vulkan. Always False without CUDA.
+
+        Why not: `sotto.gpu.why_no_cuda()`, else `sotto.gpu.gpus()`.
+        """
+        asked = "" if why_no_cuda() else _query(device_index)
         return isinstance(asked, Gpu) and asked.cig_vulkan

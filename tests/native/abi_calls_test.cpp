@@ -222,14 +222,14 @@ TEST_CASE("values that are none of their kind are refused") {
         CHECK(sotto_log_set_level(level) == SOTTO_ERROR_ARGUMENT);
     }
     auto device = plain_desc();
-    device.device = str("cuda:0");
+    device.device = str("metal");
     CHECK(sotto_engine_create(&device, &made) == SOTTO_ERROR_UNSUPPORTED);
     device.device = str("toaster");
     CHECK(sotto_engine_create(&device, &made) == SOTTO_ERROR_ARGUMENT);
     CHECK(
         last_error() ==
         "desc->device is \"toaster\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or "
-        "\"vulkan:\" and a UUID"
+        "\"vulkan:\" and a UUID, or the same with \"cuda\""
     );
 }
 

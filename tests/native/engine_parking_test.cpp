@@ -1,5 +1,4 @@
 // What is kept of those who gave up their places: in memory, in files, and where neither is to be had.
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -10,6 +9,7 @@
 
 #include "support/budget.hpp"
 #include "support/folder.hpp"
+#include "support/restoring.hpp"
 #include "support/session.hpp"
 #include "support/tapped_backend.hpp"
 
@@ -42,20 +42,6 @@ const std::vector<Harm>& harms() {
 std::string keeps_state(const std::string& more = "") {
     return R"(, "parkable": true, "fingerprint": "{\"model\": \"npc\"}", "state": ")" +
            std::string(kState, 's') + "\"" + more;
-}
-
-std::atomic<int> g_restored{0};
-
-// Counts what is restored.
-sotto_backend restoring() {
-    auto table = scripted();
-    table.state_restore =
-        [](void* self, void* model, sotto_str state, std::uint32_t* tokens, sotto_str* why) {
-            const auto status = scripted().state_restore(self, model, state, tokens, why);
-            g_restored += status == SOTTO_OK ? 1 : 0;
-            return status;
-        };
-    return table;
 }
 
 // Three characters and one place: whose turn it is not is kept.

@@ -1,5 +1,4 @@
 // Sessions that are pinned: they keep their places between their turns, as far as a model has some left.
-#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -9,6 +8,7 @@
 
 #include "support/budget.hpp"
 #include "support/folder.hpp"
+#include "support/restoring.hpp"
 #include "support/session.hpp"
 #include "support/tapped_backend.hpp"
 
@@ -27,20 +27,6 @@ std::string speech(int words) {
         text += " " + std::to_string(i);
     }
     return text;
-}
-
-std::atomic<int> g_restored{0};
-
-// Counts what is restored.
-sotto_backend restoring() {
-    auto table = scripted();
-    table.state_restore =
-        [](void* self, void* model, sotto_str state, std::uint32_t* tokens, sotto_str* why) {
-            const auto status = scripted().state_restore(self, model, state, tokens, why);
-            g_restored += status == SOTTO_OK ? 1 : 0;
-            return status;
-        };
-    return table;
 }
 
 // A model, and some who talk to it without an end.

@@ -29,7 +29,7 @@ TEST_CASE("a card may be handed over when an engine is made, or that refused") {
     CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(engine == nullptr);
     CHECK(last_error().find("gpu->least asks for vulkan, and cpu is what can be had; cig: no backend") == 0);
-    std::printf("refused: %s\n", last_error().c_str());
+    tell_rung("none", last_error());
 }
 
 TEST_CASE("what is not one whole renderer is refused in words") {

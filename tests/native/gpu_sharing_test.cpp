@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "support/card.hpp"
+#include "support/rung.hpp"
 
 using namespace test;
 using namespace sotto::gpu;
@@ -41,14 +42,14 @@ Terms terms(const char* driver = SOTTO_CUDA_DOUBLE) {
     return {driver, "", "no backend here computes with Vulkan"};
 }
 
-// What became of it, for people, and as "cuda; cig: why".
+// What became of it, as "cuda; cig: why".
 std::string told(const Sharing& sharing) {
-    std::string text = name_of(sharing.rung());
+    std::string why;
     for (const auto& one : sharing.not_taken()) {
-        text += std::string("; ") + name_of(one.rung) + ": " + one.why;
+        why += (why.empty() ? "" : "; ") + std::string(name_of(one.rung)) + ": " + one.why;
     }
-    std::printf("rung with %s: %s\n", sharing.with(), text.c_str());
-    return text;
+    tell_rung(name_of(sharing.rung()), why);
+    return name_of(sharing.rung()) + (why.empty() ? "" : "; " + why);
 }
 
 std::string taken(const Renderer& renderer, const Terms& on = terms()) {
@@ -61,7 +62,7 @@ std::string refusal(const Renderer& renderer, sotto_status status, const Terms& 
         return "";
     } catch (const sotto::Error& error) {
         CHECK(error.status() == status);
-        std::printf("refused: %s\n", error.what());
+        tell_rung("none", error.what());
         return error.what();
     }
 }
@@ -229,8 +230,12 @@ taken_while_failing(const CudaDouble& cuda, const Renderer& renderer, bool grant
         cuda.check_clean(depth);
         CHECK(VulkanDouble::it().queues == 0);
     }
-    std::printf(
-        "%ld calls fail once each: cig %d, cuda %d, cpu %d\n", places - 1, rungs[4], rungs[3], rungs[1]
+    const auto times = [&](sotto_gpu_rung rung) {
+        return std::string(name_of(rung)) + " " + std::to_string(rungs[static_cast<std::size_t>(rung)]);
+    };
+    tell_rung(
+        times(SOTTO_GPU_RUNG_CIG) + ", " + times(SOTTO_GPU_RUNG_CUDA) + ", " + times(SOTTO_GPU_RUNG_CPU),
+        std::to_string(places - 1) + " calls failed, once each"
     );
     CHECK(places > 20);
     return rungs;

@@ -22,6 +22,7 @@
 //   fail_load, fail_open, fail_unpark, fail_resize   the reason to fail with; fail_at, fail_step: the token
 //                  to fail at, the stream alone or the step whole. A resize that fails leaves no places;
 //                  fail_resize_at: only that one does of those that ask for some, from 0
+//   lose_at        the token to lose a device at that is no processor; lose_load: true, when it is opened
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -59,6 +60,7 @@ struct Model {
     std::uint32_t most = 0;    // places
     std::uint32_t resizes = 0; // that asked for some
     bool restored = false;     // a state, which the next stream that is unparked finds
+    bool on_device = false;    // which may be lost
     std::string description = R"({"architecture": "scripted"})";
     std::string stops;
     std::string result;
@@ -118,6 +120,10 @@ open_model(void*, const sotto_model_source* source, void** model, sotto_model_in
             return fail(SOTTO_ERROR_CANCELLED, "loading was cancelled", why);
         }
         pause(script, script.number("load_ms") / kParts, nullptr);
+    }
+    made->on_device = std::string_view(source->device.data, source->device.size) != "cpu";
+    if (made->on_device && script.flag("lose_load", false)) {
+        return fail(SOTTO_ERROR_DEVICE, "the script loses the device", why);
     }
     if (script.has("fail_load")) {
         return fail(SOTTO_ERROR_MODEL, script.text("fail_load"), why);
@@ -344,6 +350,9 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
             *why = {model.why.data(), model.why.size()};
             return SOTTO_ERROR_INFERENCE;
         }
+        if (speaks && model.on_device && script.has("lose_at") && script.count("lose_at") == stream.said) {
+            return fail(SOTTO_ERROR_DEVICE, "the script loses the device", why);
+        }
     }
     if (!pause(script, delay, step)) {
         return SOTTO_ERROR_CANCELLED;
@@ -359,9 +368,6 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
     }
     return SOTTO_OK;
 }
-
-constexpr std::string_view kName = "scripted";
-constexpr std::string_view kDescription = R"({"what": "test double"})";
 
 } // namespace
 

@@ -7,12 +7,20 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 #include <sotto/module.h>
 
 namespace scripted {
+
+#ifdef SOTTO_SCRIPTED_FOR_CUDA
+constexpr std::string_view kName = "scripted_cuda";
+#else
+constexpr std::string_view kName = "scripted";
+#endif
+constexpr std::string_view kDescription = R"({"what": "test double"})";
 
 using nlohmann::json;
 

@@ -27,6 +27,7 @@ if not SCRIPTED.is_dir():
 if importlib.util.find_spec("sotto") is None:
     sys.path.insert(0, str(ROOT / "python"))
     os.environ["PYTHONPATH"] = str(ROOT / "python")  # for the tests' own subprocesses
+sys.path.append(str(ROOT / "tests" / "gpu"))  # rung.py
 PACKAGE = Path(str(importlib.util.find_spec("sotto").origin)).parent  # type: ignore[union-attr]
 if not (PACKAGE / "_bin").is_dir():
     os.environ.setdefault("SOTTO_LIBRARY", str(BUILD / "libsotto.so"))

@@ -168,7 +168,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(
 
 def test_loading_shows_a_bar_on_a_terminal(tmp_path: Path, script: Callable[..., list[str]]) -> None:
     with Terminal("chat", *script(load_ms=500), XDG_STATE_HOME=str(tmp_path)) as terminal:
-        terminal.expect(r"loading .*model0.json.*%")
+        terminal.expect(r"loading model0.json .*%")
         terminal.expect(PROMPT)
 
 

@@ -26,7 +26,7 @@ def sotto() -> Sotto:
 def test_the_doctor_names_the_processor_and_the_backend(sotto: Sotto) -> None:
     report = json.loads(sotto("doctor", "--json").stdout)
     assert report["processor"]["cores"] >= 1
-    assert [backend["name"] for backend in report["backends"]] == ["llama"]
+    assert "llama" in [backend["name"] for backend in report["backends"]]
     assert report["house_model"]["bytes"] > 0
     said = sotto("doctor").stdout
     assert "llama" in said and "granted to an engine without a budget" in said

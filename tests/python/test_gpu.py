@@ -7,17 +7,22 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from rung import attach
 
 import sotto
 from conftest import BUILD, ENVIRONMENT
+from sotto._lib import library_folder
 from sotto.gpu import D3D12, Cuda, Vulkan
 from sotto.interop import cuda as interop
 
 DOUBLE = BUILD / "cuda_whole" / "libcuda.so.1"
 ON_CARD = BUILD / "scripted_on_card"  # the scripted backend, as one that computes with CUDA
+KINDS = BUILD / "scripted_kinds"  # the same as "scripted_cuda", beside the one for the processor
 RENDERER = D3D12(device=0x2900, queue=0x2800, luid=0x1000000D1)
 
 
@@ -70,10 +75,17 @@ def test_cards_are_described_with_what_they_cannot_and_why(double: Double) -> No
 @pytest.mark.parametrize("d3d12", [0, 1])
 @pytest.mark.parametrize("vulkan", [0, 1])
 def test_whether_a_card_can_be_shared_is_what_the_driver_says(
-    double: Double, d3d12: int, vulkan: int
+    double: Double, d3d12: int, vulkan: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     double.set("d3d12", d3d12)
     double.set("vulkan", vulkan)
+    before = double.get("calls")
+    assert not sotto.Engine.is_cig_d3d12_supported(1) and not sotto.Engine.is_cig_vulkan_supported(1)
+    assert double.get("calls") == before  # no driver is asked for what nothing here could use
+    assert sotto.gpu.why_no_cuda() == f"there is no module sotto_llama_cuda in {library_folder()}"
+    (tmp_path / "sotto_llama_cuda-native.so").touch()
+    monkeypatch.setattr(sotto.gpu, "library_folder", lambda: tmp_path)
+    assert sotto.gpu.why_no_cuda() == ""
     assert sotto.Engine.is_cig_d3d12_supported(1) is bool(d3d12)
     assert sotto.Engine.is_cig_vulkan_supported(1) is bool(vulkan)
     assert not sotto.Engine.is_cig_d3d12_supported() and not sotto.Engine.is_cig_vulkan_supported(9)
@@ -88,9 +100,8 @@ def test_where_there_is_no_card_it_says_why(double: Double) -> None:
 
 def test_an_engine_shares_a_card_and_lets_it_go(double: Double, on_card: sotto.Engine) -> None:
     assert on_card.describe()["gpu"] is None
-    assert on_card.attach_gpu(RENDERER) == "cig"
+    assert attach(on_card, RENDERER) == "cig"
     shown = on_card.describe()["gpu"]
-    print("rung:", shown["rung"])
     assert (shown["rung"], shown["with"], shown["card"]["name"]) == ("cig", "d3d12", "Double 1")
     assert shown["backends"] == ["scripted"]
     on_card.load_model("npc", options={})
@@ -99,16 +110,41 @@ def test_an_engine_shares_a_card_and_lets_it_go(double: Double, on_card: sotto.E
         assert on_card.detach_gpu() is True
         assert double.get("contexts") == 0
         assert mara.say("second") == "second"
-        assert on_card.attach_gpu(RENDERER) == "cig"
+        assert attach(on_card, RENDERER) == "cig"
         assert mara.say("third") == "third"
     assert on_card.detach_gpu() is True and on_card.detach_gpu() is False
+
+
+def backend_of(engine: sotto.Engine) -> str:
+    """Of its one model."""
+    return str(json.loads(engine.model_list())[0]["backend"])
+
+
+def test_models_move_to_the_build_for_cuda_and_back(
+    double: Double, open_engine: Callable[..., sotto.Engine]
+) -> None:
+    with open_engine(module_dir=KINDS) as engine:
+        engine.load_model("npc", options={})
+        with engine.session("mara", model="npc") as mara:
+            assert mara.say("first") == "first" and backend_of(engine) == "scripted"
+            assert attach(engine, RENDERER) == "cig"
+            assert engine.describe()["gpu"]["backends"] == ["scripted_cuda"]
+            end = time.monotonic() + 10
+            while backend_of(engine) != "scripted_cuda" and time.monotonic() < end:
+                assert mara.say("second") == "second"  # idle models go there, and come when they are asked
+            assert backend_of(engine) == "scripted_cuda"
+            assert engine.detach_gpu() and double.get("contexts") == 0
+            assert mara.say("third") == "third" and backend_of(engine) == "scripted"
+    with open_engine(device="cuda0", module_dir=KINDS) as engine:  # in the primary context
+        engine.load_model("npc", options={})
+        assert backend_of(engine) == "scripted_cuda" and double.get("contexts") == 0
 
 
 def test_what_is_not_close_enough_is_refused_with_the_reason(double: Double, on_card: sotto.Engine) -> None:
     with pytest.raises(sotto.SottoError, match=r"least asks for cig, and cuda is what.*attribute 135 is 0"):
         on_card.attach_gpu(D3D12(1, 2, luid=0x1000000D0), least="cig")
     assert on_card.describe()["gpu"] is None
-    assert on_card.attach_gpu(D3D12(1, 2, luid=7)) == "cpu"
+    assert attach(on_card, D3D12(1, 2, luid=7)) == "cpu"
     not_taken = on_card.describe()["gpu"]["not_taken"]
     assert [one["rung"] for one in not_taken] == ["cig", "cuda", "vulkan"]
     assert "no CUDA device has the LUID 0x7" in not_taken[0]["why"]
@@ -116,7 +152,7 @@ def test_what_is_not_close_enough_is_refused_with_the_reason(double: Double, on_
 
 def test_without_a_backend_for_it_no_driver_is_asked(double: Double, engine: sotto.Engine) -> None:
     before = double.get("calls")
-    assert engine.attach_gpu(RENDERER) == "cpu"
+    assert attach(engine, RENDERER) == "cpu"
     assert double.get("calls") == before
 
 
@@ -147,7 +183,7 @@ def test_a_context_of_cuda_python_is_taken(double: Double, on_card: sotto.Engine
     driver = pytest.importorskip("cuda.bindings.driver")
     address = double.context(1, True)
     assert interop.renderer(driver.CUcontext(address)) == Cuda(address)
-    assert on_card.attach_gpu(interop.renderer(driver.CUcontext(address))) == "cig"
+    assert attach(on_card, interop.renderer(driver.CUcontext(address))) == "cig"
     on_card.detach_gpu()
     double.library.sotto_double_context_gone(ctypes.c_void_p(address))
     with pytest.raises(ValueError, match="CUcontext of NULL"):

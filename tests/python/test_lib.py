@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,11 +59,14 @@ def test_library_of_another_version_is_refused(tmp_path: Path) -> None:
     assert "9.9.9" in said and sotto.__version__ in said
 
 
-def test_package_without_library_says_where_it_looked() -> None:
-    if (PACKAGE / "_bin").is_dir():
-        pytest.skip("this package has its library")
+def test_package_without_library_says_where_it_looked(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "sotto", ignore=shutil.ignore_patterns("_bin"))
     environment = {key: value for key, value in ENVIRONMENT.items() if key != "SOTTO_LIBRARY"}
     done = subprocess.run(
-        [sys.executable, "-c", "import sotto"], env=environment, capture_output=True, text=True
+        [sys.executable, "-c", "import sotto"],
+        env={**environment, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
-    assert str(PACKAGE / "_bin") in done.stderr and "SOTTO_LIBRARY" in done.stderr
+    assert str(tmp_path / "sotto" / "_bin") in done.stderr and "SOTTO_LIBRARY" in done.stderr

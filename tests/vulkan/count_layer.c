@@ -3,7 +3,8 @@
  *
  * It lies between an application and its driver, as the loader puts it there where VK_INSTANCE_LAYERS names
  * it. A test opens this library too, and asks.
- * It also says what it counted as drivers with VK_EXT_memory_budget do, for those below that lack it.
+ * It also says what it counted as drivers with VK_EXT_memory_budget do, for those below that lack it; and it
+ * loses devices when it is told to.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -17,10 +18,15 @@
 
 struct device {
     void* key; /* what the loader's handles of it begin with */
+    VkDevice handle;
     PFN_vkGetDeviceProcAddr get;
     PFN_vkAllocateMemory allocate;
     PFN_vkFreeMemory free;
     PFN_vkDestroyDevice destroy;
+    PFN_vkQueueSubmit submit;
+    PFN_vkDeviceWaitIdle finish;
+    PFN_vkWaitForFences wait;
+    PFN_vkGetFenceStatus status;
 };
 
 struct allocation {
@@ -35,6 +41,8 @@ static struct allocation* allocations;
 static uint64_t live_bytes, peak_bytes, live_count;
 static PFN_vkGetInstanceProcAddr next_get; /* one driver, so one */
 static VkInstance last_instance;
+static uint64_t submitted, lose_at; /* submissions; the one from which on devices are lost, or 0 */
+static int lose_in_wait, lost;
 static PFN_vkGetPhysicalDeviceMemoryProperties2 next_memory;
 static PFN_vkEnumerateDeviceExtensionProperties next_extensions;
 
@@ -72,6 +80,46 @@ EXPORT uint64_t sotto_count_allocations(void) {
     const uint64_t count = live_count;
     pthread_mutex_unlock(&mutex);
     return count;
+}
+
+/* From the submission after `more` others on, all devices are lost. `in_wait`: who waits is the first to see.
+ */
+EXPORT void sotto_count_lose(uint64_t more, int in_wait) {
+    pthread_mutex_lock(&mutex);
+    lose_at = submitted + more + 1;
+    lose_in_wait = in_wait;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* What is lost computes nothing any more. */
+static int is_lost(const struct device* device, int submits) {
+    pthread_mutex_lock(&mutex);
+    submitted += submits;
+    const int due = lose_at != 0 && submitted >= lose_at && !(lose_in_wait && submits);
+    lost = lost || due;
+    const int is = lost;
+    pthread_mutex_unlock(&mutex);
+    if (is) {
+        device->finish(device->handle);
+    }
+    return is;
+}
+
+static VkResult VKAPI_CALL
+queue_submit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+    const struct device* device = device_of(key_of(queue));
+    return is_lost(device, 1) ? VK_ERROR_DEVICE_LOST : device->submit(queue, count, submits, fence);
+}
+
+static VkResult VKAPI_CALL
+wait_for_fences(VkDevice handle, uint32_t count, const VkFence* fences, VkBool32 all, uint64_t timeout) {
+    const struct device* device = device_of(key_of(handle));
+    return is_lost(device, 0) ? VK_ERROR_DEVICE_LOST : device->wait(handle, count, fences, all, timeout);
+}
+
+static VkResult VKAPI_CALL fence_status(VkDevice handle, VkFence fence) {
+    const struct device* device = device_of(key_of(handle));
+    return is_lost(device, 0) ? VK_ERROR_DEVICE_LOST : device->status(handle, fence);
 }
 
 static VkResult VKAPI_CALL allocate_memory(
@@ -179,10 +227,15 @@ static VkResult VKAPI_CALL create_device(
     }
     *made = (struct device){
         key_of(*device),
+        *device,
         get,
         (PFN_vkAllocateMemory)get(*device, "vkAllocateMemory"),
         (PFN_vkFreeMemory)get(*device, "vkFreeMemory"),
         (PFN_vkDestroyDevice)get(*device, "vkDestroyDevice"),
+        (PFN_vkQueueSubmit)get(*device, "vkQueueSubmit"),
+        (PFN_vkDeviceWaitIdle)get(*device, "vkDeviceWaitIdle"),
+        (PFN_vkWaitForFences)get(*device, "vkWaitForFences"),
+        (PFN_vkGetFenceStatus)get(*device, "vkGetFenceStatus"),
     };
     pthread_mutex_unlock(&mutex);
     return result;
@@ -232,6 +285,9 @@ static PFN_vkVoidFunction ours(const char* name) {
         {"vkDestroyDevice", (PFN_vkVoidFunction)destroy_device},
         {"vkAllocateMemory", (PFN_vkVoidFunction)allocate_memory},
         {"vkFreeMemory", (PFN_vkVoidFunction)free_memory},
+        {"vkQueueSubmit", (PFN_vkVoidFunction)queue_submit},
+        {"vkWaitForFences", (PFN_vkVoidFunction)wait_for_fences},
+        {"vkGetFenceStatus", (PFN_vkVoidFunction)fence_status},
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; ++i) {
         if (strcmp(functions[i].name, name) == 0) {

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from renderer import Renderer
+from rung import attach
 
 import sotto
 import vulkan as vk
@@ -23,16 +24,10 @@ def renderer() -> Iterator[Renderer]:
         yield made
 
 
-def handed(one: Renderer) -> sotto.gpu.Vulkan:
-    """All of it."""
-    return vulkan.renderer(one.instance, one.physical_device, one.device, one.queue, queue_family=one.family)
-
-
 def test_models_run_on_the_renderers_card(renderer: Renderer) -> None:
     with sotto.Engine("auto", mode="prioritize_compute") as engine:
-        assert engine.attach_gpu(handed(renderer)) == "vulkan"
+        assert attach(engine, renderer.handed) == "vulkan"
         gpu = engine.describe()["gpu"]
-        print(f"the rung is {gpu['rung']}, on {gpu['device']}; not {gpu['not_taken']}")
         assert (gpu["rung"], gpu["with"]) == ("vulkan", "vulkan")
         assert [one["rung"] for one in gpu["not_taken"]] == ["cig", "cuda"]
         assert all(one["why"] for one in gpu["not_taken"])
@@ -50,13 +45,21 @@ def test_models_run_on_the_renderers_card(renderer: Renderer) -> None:
 def test_attached_and_detached_again_and_again(renderer: Renderer) -> None:
     with sotto.Engine() as engine:
         for _ in range(50):
-            assert engine.attach_gpu(handed(renderer), least="vulkan") == "vulkan"
+            assert attach(engine, renderer.handed, least="vulkan") == "vulkan"
             engine.detach_gpu()
 
 
 def test_closer_than_can_be_had(renderer: Renderer) -> None:
     with sotto.Engine() as engine, pytest.raises(sotto.SottoError, match="gpu->least asks for cig"):
-        engine.attach_gpu(handed(renderer), least="cig")
+        engine.attach_gpu(renderer.handed, least="cig")
+
+
+def test_what_a_device_must_be_made_with(renderer: Renderer) -> None:
+    needs = vulkan.needs(renderer.instance, renderer.physical_device)
+    assert needs == renderer.needs and (needs.extensions, needs.next) == ([], None)
+    assert "VK_NV_external_compute_queue" in needs.why
+    with pytest.raises(TypeError, match=r"physical_device is .*; it must be a VkPhysicalDevice"):
+        vulkan.needs(renderer.instance, renderer.device)
 
 
 def test_objects_of_another_kind(renderer: Renderer) -> None:

@@ -2,14 +2,17 @@
 
 >>> import vulkan as vk
 >>> from sotto.interop import vulkan
+>>> needs = vulkan.needs(instance, physical_device)  # its extensions and pNext, for VkDeviceCreateInfo
 >>> queue = vk.vkGetDeviceQueue(device, family, 0)
 >>> engine.attach_gpu(vulkan.renderer(instance, physical_device, device, queue, queue_family=family))
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from .._call import address_of, check, pointer, strings, struct, text
+from .._lib import lib
 from ..errors import ArgumentError
 from ..gpu import Vulkan
 
@@ -35,6 +38,26 @@ def renderer(
     given = {"instance": instance, "physical_device": physical_device, "device": device, "queue": queue}
     handles = {name: _address(ffi, name, value) for name, value in given.items()}
     return Vulkan(**handles, queue_family=queue_family, queue_index=queue_index)
+
+
+class Needs(NamedTuple):
+    """What a renderer's device must be made with, so that the card can be shared closely."""
+
+    extensions: list[str]  # to be enabled; none: it can't be shared so, see `why`
+    next: Any  # goes last in the chain of pNext, or is None
+    why: str  # empty: it can
+
+
+def needs(instance: object, physical_device: object) -> Needs:
+    """Asks before the device is made. Whoever leaves out what it says is shared less closely."""
+    ffi = _ffi()
+    given = {"instance": instance, "physical_device": physical_device}
+    handles = {name: pointer(_address(ffi, name, value)) for name, value in given.items()}
+    told = struct("sotto_gpu_vulkan_needs")
+    check(lib.sotto_gpu_query_vulkan(struct("sotto_gpu_vulkan", **handles), told))
+    names = strings(told.extensions, told.extension_count)
+    chained = address_of(told.next)
+    return Needs(names, ffi.cast("void *", chained) if chained else None, text(told.why))
 
 
 def _address(ffi: Any, name: str, value: object) -> int:

@@ -125,6 +125,12 @@ Result cuDeviceGetAttribute(int* value, int attribute, Device card) {
     case kCapabilityMinor:
         *value = 9;
         return kSuccess;
+    case kIntegrated:
+        *value = 0;
+        return kSuccess;
+    case kReservedMemory:
+        *value = 1024;
+        return kSuccess;
     case kCigD3d12:
         return cig("d3d12");
     case kCigVulkan:
@@ -236,6 +242,12 @@ Result cuCtxGetDevice(Device* card) {
     }
     *card = found->second.card;
     return kSuccess;
+}
+
+Result cuCtxGetId(Context context, unsigned long long* id) {
+    SOTTO_BEGIN("cuCtxGetId")
+    *id = reinterpret_cast<std::uintptr_t>(context); // none is given twice here
+    return d.contexts.find(context) != d.contexts.end() ? kSuccess : kInvalidContext;
 }
 
 Result cuCtxGetLimit(std::size_t* value, int limit) {

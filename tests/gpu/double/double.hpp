@@ -8,7 +8,7 @@
 //   luids               whether cards have LUIDs, as on Windows
 //   enabled             what limit 8 says of a CiG context
 //   per_queue           how many CiG contexts a queue may have at once
-//   lost                every call fails but the one that destroys a context
+//   lost                every call fails but those that leave a context or destroy it
 //   forgive             no call that was to fail fails any more
 //   reset               all as at first, but for contexts and streams
 extern "C" void sotto_double_set(const char* what, long value);

@@ -24,6 +24,10 @@ constexpr Result kLaunchFailed = 719;
 constexpr Result kNotSupported = 801;
 constexpr Result kUnsupportedLimit = 215;
 
+// Attributes of a card that the CUDA module asks for.
+constexpr int kIntegrated = 18;
+constexpr int kReservedMemory = 111; // of each block's, in bytes
+
 struct ContextMade {
     Device card = 0;
     bool cig = false;

@@ -147,7 +147,7 @@ TEST_CASE("a model that cannot guess is refused by name, and what it takes is co
     CHECK(refused(tiny(), tiny("tiny-recurrent.gguf")) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(refused(tiny("tiny-recurrent.gguf"), tiny()) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(refused(tiny(), tiny("there-is-none.gguf")) == SOTTO_ERROR_NOT_FOUND);
-    CHECK(refused(tiny(), __FILE__) == SOTTO_ERROR_MODEL);
+    CHECK(refused(tiny(), SOTTO_TEST_MODULE) == SOTTO_ERROR_MODEL);
     Model plain({.options = kPlain});
     Model drafted({.options = drafted_by(tiny())});
     CHECK(drafted.info.weights == 2 * plain.info.weights);

@@ -493,6 +493,7 @@ namespace Sotto.Interop
         public const int SOTTO_ERROR_INFERENCE = -9;
         public const int SOTTO_ERROR_CANCELLED = -10;
         public const int SOTTO_ERROR_BUSY = -11;
+        public const int SOTTO_ERROR_DEVICE = -12;
         public const int SOTTO_LOG_DEFAULT = 0;
         public const int SOTTO_LOG_ERROR = 1;
         public const int SOTTO_LOG_WARN = 2;

@@ -1,0 +1,185 @@
+// A card that goes, because its host takes it back or its device is lost: no character goes with it.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/on_card.hpp"
+#include "support/session.hpp"
+
+using namespace test;
+
+TEST_CASE("a card that is lost takes no character with it") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    game.have("npc", R"({"prompt_tokens": 1, "batchable": true})");
+    Session mara(game, "mara");
+    CHECK(mara.turn("first") == "first");
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    cuda.check_clean(); // the queue may go
+    CHECK(shown(game).is_null());
+    CHECK(state_of(game) == "asleep");
+    CHECK(mara.turn("second") == "second"); // on the processor
+    CHECK(card.backend.devices() == std::vector<std::string>{"cuda", "cpu"});
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // a new queue
+    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(mara.turn("third") == "third");
+    CHECK(card.backend.devices() == std::vector<std::string>{"cuda", "cpu", "cuda"});
+    CHECK(mara.lines().size() == 6);
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    cuda.check_clean();
+}
+
+TEST_CASE("answers under way on the card end, and are asked for again; those elsewhere go on") {
+    const CudaDouble cuda;
+    OnCard card(cuda);
+    Game game; // whose scripted backend is on the processor
+    REQUIRE(sotto_engine_add_backend(game.engine(), &card.table) == SOTTO_OK);
+    const Handed handed;
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str("there");
+    desc.backend = str("oncard");
+    desc.options = str(kEndless);
+    sotto_request loading = 0;
+    REQUIRE(sotto_engine_load_model(game.engine(), &desc, &loading) == SOTTO_OK);
+    game.finish(loading);
+    game.have("here", kEndless);
+    const auto there = game.ask("there", "hi");
+    const auto here = game.ask("here", "hi");
+    game.until_told(there, SOTTO_EVENT_TEXT);
+    game.until_told(here, SOTTO_EVENT_TEXT);
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    cuda.check_clean();
+    const auto end = done(game.finish(there));
+    CHECK(end.status == SOTTO_ERROR_CANCELLED);
+    CHECK(end.text == "the graphics card was detached; ask again");
+    game.until_told(here, SOTTO_EVENT_TEXT, count(game.of(here), SOTTO_EVENT_TEXT) + 3);
+    game.cancel(here);
+    const auto again = game.ask("there", "hi"); // wakes it
+    game.until_told(again, SOTTO_EVENT_TEXT);
+    CHECK(card.backend.devices().back() == "cpu");
+    game.cancel(again);
+    game.finish(again);
+}
+
+TEST_CASE("a device that is lost in the middle of an answer ends that, and no more") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    game.have("npc", R"({"prompt_tokens": 1})");
+    Session mara(game, "mara");
+    CHECK(mara.turn("first") == "first");
+    game.have("endless", kEndless);
+    const auto asked = game.ask("endless", "hi");
+    game.until_told(asked, SOTTO_EVENT_TEXT);
+    cuda.set("lost", 1);
+    const auto end = done(game.finish(asked));
+    CHECK(end.status == SOTTO_ERROR_INFERENCE);
+    CHECK(end.text.find(": CUDA_ERROR_LAUNCH_FAILED") != end.text.npos); // of whichever call came next
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CPU); // it is gone
+    CHECK(shown(game)["not_taken"][0]["why"] == "cuInit: CUDA_ERROR_LAUNCH_FAILED");
+    CHECK(mara.turn("second") == "second");
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    cuda.set("lost", 0);
+    cuda.check_clean();
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // it is back
+    CHECK(mara.turn("third") == "third");
+}
+
+TEST_CASE(
+    "a queue that is destroyed before its engine is detached costs answers, with the reason, and no character"
+) {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    game.have("npc", R"({"prompt_tokens": 1})");
+    Session mara(game, "mara");
+    CHECK(mara.turn("first") == "first");
+    constexpr int kCalls = 100; // more than follow
+    for (int i = 1; i <= kCalls; ++i) {
+        cuda.fail("cuCtxPushCurrent_v2", i, 709); // CUDA_ERROR_CONTEXT_IS_DESTROYED
+    }
+    for (int i = 0; i < 2; ++i) {
+        const auto end = done(game.finish(game.ask("npc", "hi")));
+        CHECK(end.status == SOTTO_ERROR_INFERENCE);
+        CHECK(end.text.find("cuCtxPushCurrent_v2: ") == 0);
+    }
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    CHECK(cuda.get("failures") < kCalls);
+    cuda.set("forgive", 1);
+    cuda.check_clean();
+    CHECK(mara.turn("second") == "second");
+    CHECK(mara.lines().size() == 4);
+}
+
+TEST_CASE("a device that is lost on any rung costs an answer, and models go on on the processor") {
+    const VulkanDouble doubled;
+    for (const bool vulkan : {false, true}) {
+        Stage stage(vulkan);
+        auto& [cuda, card, game, handed] = stage;
+        const auto rung = attach(game, handed);
+        CHECK(rung == (vulkan ? SOTTO_GPU_RUNG_VULKAN : SOTTO_GPU_RUNG_CIG));
+        CHECK(shown(game, "device_lost").is_null());
+        game.have("npc", R"({"prompt_tokens": 1, "parkable": true, "fingerprint": "f"})");
+        game.have("other", kEndless);
+        Session mara(game, "mara", R"(, "pinned": true)");
+        CHECK(mara.turn("first") == "first");
+        game.have("lost", R"({"prompt_tokens": 1, "loop": true, "tokens": ["a"], "lose_at": 3})");
+        const auto other = game.ask("other", "hi");
+        game.until_told(other, SOTTO_EVENT_TEXT);
+        const auto end = done(game.finish(game.ask("lost", "hi")));
+        CHECK(end.status == SOTTO_ERROR_DEVICE);
+        CHECK(end.text == "the graphics card was lost; ask again (the script loses the device)");
+        CHECK(done(game.finish(other)).text == "the graphics card was lost; ask again");
+        CHECK(shown(game, "device_lost") == "the script loses the device");
+        CHECK(shown(game)["rung"] == "cpu");
+        const auto why = shown(game)["not_taken"].back();
+        CHECK(why["rung"] == (vulkan ? "vulkan" : "cig"));
+        CHECK(why["why"] == "it was lost: the script loses the device");
+        CHECK(mara.turn("second") == "second"); // on the processor
+        CHECK(card.backend.devices().back() == "cpu");
+        CHECK(mara.lines().size() == 4);
+        const auto again = game.ask("lost", "hi");
+        game.until_told(again, SOTTO_EVENT_TEXT, 5);
+        game.cancel(again);
+        game.finish(again);
+        CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+        game.end();
+        cuda.check_clean();
+    }
+}
+
+TEST_CASE("a device that is lost while a model is loaded on it is no reason to be without one") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    game.have("npc", R"({"prompt_tokens": 1, "lose_load": true})");
+    CHECK(card.backend.devices() == std::vector<std::string>{"cuda", "cpu"});
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "hi");
+    CHECK(shown(game, "device_lost") == "the script loses the device");
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    cuda.check_clean();
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // another one, for all we know
+    CHECK(shown(game, "device_lost").is_null());
+}
+
+TEST_CASE("models on a Vulkan device of their own leave it with the card, and come with it") {
+    const VulkanDouble doubled;
+    Stage stage(true);
+    auto& [cuda, card, game, handed] = stage;
+    game.have("npc", R"({"prompt_tokens": 1})");
+    Session mara(game, "mara");
+    CHECK(mara.turn("first") == "first");
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_VULKAN);
+    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(mara.turn("second") == "second");
+    CHECK(card.backend.devices().back() == "vulkan:10111213-1415-1617-1819-1a1b1c1d1e1f");
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    CHECK(state_of(game) == "asleep"); // nothing of it is on the card any more
+    CHECK(mara.turn("third") == "third");
+    CHECK(card.backend.devices().back() == "cpu");
+    CHECK(mara.lines().size() == 6);
+}
