@@ -4,8 +4,11 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 find_program(SOTTO_CCACHE ccache)
 if(SOTTO_CCACHE)
-    set(CMAKE_C_COMPILER_LAUNCHER ${SOTTO_LAUNCHER} ${SOTTO_CCACHE}) # the toolchain file may set the former
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${SOTTO_LAUNCHER} ${SOTTO_CCACHE})
+    cmake_path(SET _root NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../..)
+    # What one checkout compiled is of use to another: paths in it go by where it is.
+    set(_cached ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${_root} CCACHE_NOHASHDIR=1 ${SOTTO_CCACHE})
+    set(CMAKE_C_COMPILER_LAUNCHER ${SOTTO_LAUNCHER} ${_cached}) # the toolchain file may set the former
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${SOTTO_LAUNCHER} ${_cached})
 endif()
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -8,7 +8,7 @@ function(sotto_exports target script)
         target_link_options(${target} PRIVATE -Wl,--version-script=${script} -Wl,-Bsymbolic)
         set_target_properties(${target} PROPERTIES LINK_DEPENDS ${script})
     endif()
-    if(SOTTO_SANITIZE STREQUAL "" AND NOT APPLE)
+    if(SOTTO_SANITIZE STREQUAL "" AND NOT APPLE AND (MINGW OR NOT WIN32))
         target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc) # a host may have others
     endif()
 endfunction()

@@ -16,9 +16,11 @@ function(sotto_vulkan_minor folder result)
     set(${result} ${minor} PARENT_SCOPE)
 endfunction()
 
-find_path(Vulkan_INCLUDE_DIR vulkan/vulkan.hpp HINTS $ENV{VULKAN_SDK}/include)
+if(NOT CMAKE_CROSSCOMPILING) # else they lie among headers that are not for there
+    find_path(Vulkan_INCLUDE_DIR vulkan/vulkan.hpp HINTS $ENV{VULKAN_SDK}/include)
+    find_path(SOTTO_SPIRV_INCLUDE_DIR spirv/unified1/spirv.hpp HINTS ${Vulkan_INCLUDE_DIR} $ENV{VULKAN_SDK}/include)
+endif()
 sotto_vulkan_minor("${Vulkan_INCLUDE_DIR}" _minor)
-find_path(SOTTO_SPIRV_INCLUDE_DIR spirv/unified1/spirv.hpp HINTS ${Vulkan_INCLUDE_DIR} $ENV{VULKAN_SDK}/include)
 if(_minor GREATER_EQUAL 4 AND SOTTO_SPIRV_INCLUDE_DIR)
     set(SOTTO_VULKAN_INCLUDE_DIRS ${Vulkan_INCLUDE_DIR} ${SOTTO_SPIRV_INCLUDE_DIR})
 else()

@@ -9,6 +9,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
         target_compile_options(sotto_warnings INTERFACE -Wno-maybe-uninitialized) # false alarms on std::regex
     endif()
 endif()
-if(SOTTO_TESTS)
+option(SOTTO_WERROR "Take warnings in our own code for errors" ${SOTTO_TESTS})
+if(SOTTO_WERROR)
     target_compile_options(sotto_warnings INTERFACE -Werror)
 endif()

@@ -1,7 +1,7 @@
 // How fast a model reads and writes through the C ABI, one request at a time: one JSON object on stdout.
 //
 //     sotto_bench_decode <model> <threads> <prompt tokens> <tokens> <depths, as in 0,512> <words> <times>
-//     [ignore_eos]
+//     [ignore_eos] [device=<name>]
 //
 // What llama-bench calls pp<prompt>@d<depth> and tg<tokens>@d<depth>. Prompts are random sentences of
 // <words>, a file of words each of which is a token; a depth is a prompt that the model remembers. A model
@@ -29,7 +29,8 @@ struct Wanted {
     std::vector<std::uint32_t> depths;
     const char* words;
     std::uint32_t times;
-    bool ignore_eos;
+    bool ignore_eos = false;
+    std::string device; // empty: the processor
 };
 
 std::uint32_t context_of(const Wanted& wanted) {
@@ -38,9 +39,10 @@ std::uint32_t context_of(const Wanted& wanted) {
     return wanted.prompt + deepest + wanted.tokens + kSpare;
 }
 
-sotto_engine_desc on_threads(const sotto_threads& threads) {
+sotto_engine_desc on(const std::string& device, const sotto_threads& threads) {
     auto desc = SOTTO_INIT(sotto_engine_desc);
     desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
+    desc.device = {device.data(), device.size()};
     desc.threads = &threads;
     return desc;
 }
@@ -54,7 +56,7 @@ sotto_threads threads_of(const Wanted& wanted) {
 class Bench {
 public:
     explicit Bench(const Wanted& wanted)
-        : wanted_(wanted), words_(wanted.words), engine_(on_threads(threads_of(wanted))) {
+        : wanted_(wanted), words_(wanted.words), engine_(on(wanted.device, threads_of(wanted))) {
         engine_.load(
             wanted.path,
             format(
@@ -151,11 +153,11 @@ std::vector<std::uint32_t> whole_numbers(const char* text) {
 } // namespace
 
 int main(int count, char** arguments) {
-    if (count < 8 || count > 9) {
+    if (count < 8 || count > 10) {
         die("usage: sotto_bench_decode <model> <threads> <prompt tokens> <tokens> <depths, as in 0,512> "
-            "<words> <times> [ignore_eos]");
+            "<words> <times> [ignore_eos] [device=<name>]");
     }
-    const Wanted wanted = {
+    Wanted wanted = {
         .path = arguments[1],
         .threads = whole(arguments[2]),
         .prompt = whole(arguments[3]),
@@ -163,8 +165,19 @@ int main(int count, char** arguments) {
         .depths = whole_numbers(arguments[5]),
         .words = arguments[6],
         .times = whole(arguments[7]),
-        .ignore_eos = count == 9,
+        .ignore_eos = false,
+        .device = {},
     };
+    for (int at = 8; at < count; ++at) {
+        const std::string word = arguments[at];
+        if (word == "ignore_eos") {
+            wanted.ignore_eos = true;
+        } else if (word.rfind("device=", 0) == 0) {
+            wanted.device = word.substr(7);
+        } else {
+            die("no option of this program: " + word);
+        }
+    }
     Bench bench(wanted);
     for (const auto depth : wanted.depths) {
         for (std::uint32_t time = 0; time < wanted.times; ++time) {

@@ -71,12 +71,15 @@ def said(command: list[Any], patient: bool) -> Any:
     return json.loads(printed)
 
 
-def run_ours(bench: Path, model: Measured, threads: int, tokens: int, words: Path, patient: bool) -> Speeds:
+def run_ours(
+    bench: Path, model: Measured, threads: int, tokens: int, words: Path, patient: bool, device: str = ""
+) -> Speeds:
     """One run of our own bench."""
     depths = ",".join(map(str, DEPTHS))
     speeds: Speeds = {}
     asked = [bench, model.path, threads, PROMPT, tokens, depths, words, model.times]
     asked += ["ignore_eos"] if model.ends else []
+    asked += [f"device={device}"] if device else []
     for row in said(asked, patient)["rows"]:
         if row["what"] == "read":
             model.prompts[row["depth"]] = row["tokens"]
@@ -102,7 +105,7 @@ def measure(model: Measured, arguments: argparse.Namespace, benches: dict[str, P
     with tempfile.TemporaryDirectory() as folder:
         words = model.write_words(Path(folder))
         runs: dict[str, Callable[[bool], Speeds]] = {
-            "ours": lambda patient: run_ours(ours, model, threads, tokens, words, patient),
+            "ours": lambda patient: run_ours(ours, model, threads, tokens, words, patient, arguments.device),
             **{
                 who: lambda patient, bench=bench: run_peer(bench, model, threads, tokens, patient)
                 for who, bench in benches.items()
@@ -200,6 +203,7 @@ def main() -> int:
     parser.add_argument("--build", type=Path, required=True, help="the folder of a release build with tests")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each side; all cores")
     parser.add_argument("--models", default="110m,1b,house", help="which; 110m,1b,house")
+    parser.add_argument("--device", default="", help="as cuda0: of us, and where it is CUDA of the peer")
     parser.add_argument("--rounds", type=int, default=4, help="more of them are more exact")
     parser.add_argument("--tokens", type=int, default=128, help="how many are written")
     parser.add_argument(
@@ -212,7 +216,10 @@ def main() -> int:
     if arguments.quick:
         arguments.models, arguments.rounds, arguments.patience = "110m,house", 1, 0
     models = [Measured(**vars(model(name)), times=TIMES[name]) for name in arguments.models.split(",")]
-    benches = peers(stock=not arguments.quick)
+    if arguments.device:  # as users get it, no peer computes on a card
+        benches = peers(stock=False, cuda=arguments.device.startswith("cuda"))
+    else:
+        benches = peers(stock=not arguments.quick)
     for one in models:
         measure(one, arguments, benches)
     figures = report(models, arguments)

@@ -13,9 +13,9 @@ PEER = ROOT / "tests" / "bench" / "peer"
 BUILD = ROOT / "build" / "bench"
 
 
-def peers(*, stock: bool) -> dict[str, Path]:
+def peers(*, stock: bool, cuda: bool = False) -> dict[str, Path]:
     """The llama-bench of each peer, built where it is not up to date: "same", and "stock" if wanted."""
-    found = {"same": same("llama-bench")}
+    found = {"same": same_on_cuda("llama-bench") if cuda else same("llama-bench")}
     if stock:
         found["stock"] = as_users_get_it("llama-bench")
     return found
@@ -25,6 +25,12 @@ def same(tool: str) -> Path:
     """A tool of llama.cpp with the flags and the parts that our module has."""
     build(PEER, BUILD / "same", tool)
     return BUILD / "same" / tool
+
+
+def same_on_cuda(tool: str) -> Path:
+    """The same, with the parts that our module for CUDA has. It is compiled for the card that is here."""
+    build(PEER, BUILD / "cuda", tool, "-DSOTTO_CUDA=ON", "-DSOTTO_CUDA_ARCHITECTURES=native")
+    return BUILD / "cuda" / tool
 
 
 def as_users_get_it(tool: str) -> Path:

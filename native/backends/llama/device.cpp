@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 
 namespace sotto::llama {
 namespace {
@@ -29,7 +30,7 @@ std::string listed(const std::vector<Device>& devices) {
 const Device* best(const std::vector<Device>& devices) {
     for (const char* type : {"discrete", "integrated", "virtual", "other"}) {
         for (const auto& device : devices) {
-            if (device.type == type) {
+            if (device.type == type && device.unfit.empty()) {
                 return &device;
             }
         }
@@ -39,7 +40,10 @@ const Device* best(const std::vector<Device>& devices) {
 
 // `which`: what follows the kind.
 const Device* find(const std::vector<Device>& devices, std::string_view which) {
-    if (which.front() == ':') {
+    constexpr std::size_t kNumber = 4; // ":" and digits, which are no UUID
+    if (which.front() == ':' && which.size() <= kNumber) {
+        which.remove_prefix(1);
+    } else if (which.front() == ':') {
         const auto wanted = digits(which.substr(1));
         const auto found = std::find_if(devices.begin(), devices.end(), [&](const Device& device) {
             return digits(device.uuid) == wanted;
@@ -54,6 +58,13 @@ const Device* find(const std::vector<Device>& devices, std::string_view which) {
     return nullptr;
 }
 
+const Device* fit(const Device* device) {
+    if (device != nullptr && !device->unfit.empty()) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "no model can be on " + device->name + ": " + device->unfit);
+    }
+    return device;
+}
+
 } // namespace
 
 const Device* choose_device(const std::vector<Device>& devices, std::string_view asked) {
@@ -62,7 +73,8 @@ const Device* choose_device(const std::vector<Device>& devices, std::string_view
         return nullptr;
     }
     if (asked.empty() || asked == "auto" || (asked == kind && !kind.empty())) {
-        return best(devices);
+        const auto* current = current_device(devices);
+        return fit(current != nullptr ? current : best(devices));
     }
     const auto text = "device is \"" + std::string(asked) + "\", and ";
     if (kind.empty() || asked.substr(0, kind.size()) != kind) {
@@ -73,7 +85,7 @@ const Device* choose_device(const std::vector<Device>& devices, std::string_view
     if (device == nullptr) {
         throw Error(SOTTO_ERROR_NOT_FOUND, text + "there are " + listed(devices));
     }
-    return device;
+    return fit(device);
 }
 
 ggml_backend_dev_t ggml_device(const std::vector<Device>& devices, const Device& device) {
@@ -86,6 +98,16 @@ ggml_backend_dev_t ggml_device(const std::vector<Device>& devices, const Device&
         }
     }
     return nullptr;
+}
+
+std::string uuid_text(const std::uint8_t bytes[16]) {
+    std::string text;
+    for (std::size_t i = 0; i < 16; ++i) {
+        char digits[3] = "";
+        std::snprintf(digits, sizeof digits, "%02x", bytes[i]);
+        text += (i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "") + std::string(digits);
+    }
+    return text;
 }
 
 bool is_on_device(ggml_backend_buffer_type_t type) {

@@ -46,6 +46,12 @@ void on_log(ggml_log_level level, const char* text, void*) {
 void on_abort(const char* message) {
     if (Call* call = Call::current()) {
         call->log(SOTTO_LOG_ERROR, message);
+        // Of a card's errors the calling thread hears, while no other one computes.
+        const bool on_card = std::string_view(message).find("CUDA error") != std::string_view::npos;
+        if (current_call != nullptr && on_card) {
+            const auto why = current_call->last_error(message);
+            throw Error(cuda_is_lost(why) ? SOTTO_ERROR_DEVICE : SOTTO_ERROR_MEMORY, why);
+        }
         if (current_call != nullptr && current_call->throws()) {
             throw Error(SOTTO_ERROR_MODEL, message);
         }
@@ -100,7 +106,8 @@ std::string Call::last_error(std::string_view otherwise) const {
 void Call::refuse(std::string_view otherwise) const {
     const auto reason = last_error(otherwise);
     const bool memory = reason.find("alloc") != std::string::npos;
-    throw Error(memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_MODEL, reason);
+    const auto other = memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_MODEL;
+    throw Error(tells_of_loss(reason) ? SOTTO_ERROR_DEVICE : other, reason);
 }
 
 void Call::log(sotto_log_level level, std::string_view line) noexcept {

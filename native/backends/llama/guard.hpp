@@ -25,7 +25,8 @@ public:
 
     // What llama.cpp last called an error on this thread, or `otherwise`.
     std::string last_error(std::string_view otherwise) const;
-    // Throws it: of SOTTO_ERROR_MEMORY where that is what was wanting, else of SOTTO_ERROR_MODEL.
+    // Throws it: of SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE where that is what was wanting, else of
+    // SOTTO_ERROR_MODEL.
     [[noreturn]] void refuse(std::string_view otherwise) const;
     // From now on what matters less than `level` is expected, and only detail. 0: errors too.
     void expect_below(sotto_log_level level) noexcept { expected_below_ = level; }

@@ -4,7 +4,11 @@
 #include "json_parts.hpp"
 #include "model.hpp"
 
+#include <chrono>
+#include <cstdlib>
 #include <deque>
+#include <mutex>
+#include <shared_mutex>
 
 namespace sotto::llama {
 namespace {
@@ -142,9 +146,26 @@ on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str
     });
 }
 
+// Held by whoever steps; and at last, for good, by a process that ends: what ggml keeps in static variables
+// is destroyed then. As long as the process lives.
+std::shared_timed_mutex& stepping() {
+    static auto& gate = *new std::shared_timed_mutex;
+    return gate;
+}
+
+void on_exit() {
+    constexpr std::chrono::seconds most(2); // it may end within a step
+    (void)stepping().try_lock_for(most);
+}
+
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
+    const std::shared_lock lock(stepping());
     auto& on = *static_cast<Model*>(model);
-    return guarded(on.why, why, [&] { return on.step(*step); });
+    const auto status = guarded(on.why, why, [&] { return on.step(*step); });
+    static const int after_ggml =
+        std::atexit(on_exit); // after ggml has all that, so it runs before that goes
+    (void)after_ggml;
+    return status;
 }
 
 Json describe(const Device& device) {
@@ -184,10 +205,11 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     check_size(*theirs);
     check_size(host);
     auto devices = find_devices();
-    take_over_llama_cpp();
+    take_over_llama_cpp(); // ggml meets its devices here, which it may do while no context is the thread's
     auto& made = make_backend(host, std::move(devices));
     auto backend = sotto_init<sotto_backend>();
     static const auto name = std::string("llama") + (*kDeviceKind == '\0' ? "" : "_") + kDeviceKind;
+    backend.uses = kDeviceUses;
     backend.name = str(name);
     backend.description = str(made.description);
     backend.self = &made;

@@ -4,9 +4,14 @@
 namespace sotto::llama {
 
 const char* const kDeviceKind = "";
+const sotto_backend_uses kDeviceUses = 0;
 
 std::vector<Device> find_devices() {
     return {};
+}
+
+const Device* current_device(const std::vector<Device>&) {
+    return nullptr;
 }
 
 } // namespace sotto::llama

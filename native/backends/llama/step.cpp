@@ -212,7 +212,10 @@ int Model::decode(const std::vector<Share>& shares) {
         if (const auto result = llama_decode(opened_.context.get(), batch); result != 0) {
             return result;
         }
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+        if (tells_of_loss(error)) {
+            throw;
+        }
         return -2;
     }
     ++decoded_;
@@ -284,6 +287,9 @@ void Model::take_over(Share& share) {
         choose(share);
         work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
     } catch (const std::exception& error) {
+        if (tells_of_loss(error)) {
+            throw;
+        }
         fail_stream(work, stream, SOTTO_ERROR_INFERENCE, error.what());
     }
 }

@@ -1,6 +1,8 @@
 // What llama.cpp allocates for a model, and whoever frees it.
 #pragma once
 
+#include "lost.hpp"
+
 #include <llama.h>
 #include <memory>
 #include <string>
@@ -8,8 +10,17 @@
 namespace sotto::llama {
 
 struct FreeLlama {
-    void operator()(llama_model* model) const noexcept { llama_model_free(model); }
-    void operator()(llama_context* context) const noexcept { llama_free(context); }
+    void operator()(llama_model* model) const noexcept {
+        if (!keeps_memory.load()) {
+            llama_model_free(model);
+        }
+    }
+    // ggml waits for a context's device before it frees it. On a lost one that ends the process, so it stays.
+    void operator()(llama_context* context) const noexcept {
+        if (!device_lost.load()) {
+            llama_free(context);
+        }
+    }
 };
 using Weights = std::unique_ptr<llama_model, FreeLlama>;
 using Context = std::unique_ptr<llama_context, FreeLlama>;

@@ -39,8 +39,9 @@ list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES SOTTO_ZIG SOTTO_ZIG_PROGRAMS)
 if(NOT SOTTO_ZIG_PROGRAMS)
     sotto_find_zig()
     set(SOTTO_ZIG_PROGRAMS ${CMAKE_BINARY_DIR}/zig-${SOTTO_ZIG_VERSION} CACHE INTERNAL "")
-    sotto_zig_program(cc "cc -target ${SOTTO_ZIG_TARGET}")
-    sotto_zig_program(cxx "c++ -target ${SOTTO_ZIG_TARGET}")
+    # Without -g0 it writes what debuggers want, asked or not: objects of twenty times the size.
+    sotto_zig_program(cc "cc -target ${SOTTO_ZIG_TARGET} -g0")
+    sotto_zig_program(cxx "c++ -target ${SOTTO_ZIG_TARGET} -g0")
     foreach(tool ar ranlib dlltool rc)
         sotto_zig_program(${tool} ${tool})
     endforeach()
@@ -57,5 +58,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER) # what is installed here is not for
 # What ccache cannot see from a shell script's name and date.
 set(
     SOTTO_LAUNCHER
-    env CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK=string:zig-${SOTTO_ZIG_VERSION}-${SOTTO_ZIG_TARGET}
+    env CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK=string:zig-${SOTTO_ZIG_VERSION}-${SOTTO_ZIG_TARGET}-g0
 )

@@ -5,6 +5,10 @@
 #include <filesystem>
 #include <system_error>
 
+#if defined(__linux__) && !defined(__ANDROID__)
+#  define SOTTO_COOKIES 1 // fopencookie() makes functions into a FILE*
+#endif
+
 namespace sotto::llama {
 namespace {
 
@@ -100,7 +104,7 @@ public:
     bool mappable() const noexcept override { return false; }
 
 private:
-#ifdef __linux__
+#if SOTTO_COOKIES
     static ssize_t on_read(void* self, char* out, std::size_t count) {
         auto& source = *static_cast<HostSource*>(self);
         const auto left = source.size_ - std::min(source.size_, source.position_);
@@ -126,17 +130,18 @@ private:
         *offset = to;
         return 0;
     }
+
+    std::uint64_t position_ = 0; // of the FILE*
 #endif
 
     sotto_file_access files_;
     std::string path_;
     void* opened_ = nullptr;
-    std::uint64_t position_ = 0; // of the FILE*
     File stream_;
 };
 
 std::FILE* HostSource::file() {
-#ifdef __linux__
+#if SOTTO_COOKIES
     cookie_io_functions_t functions{};
     functions.read = on_read;
     functions.seek = on_seek;

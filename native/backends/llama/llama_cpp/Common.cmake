@@ -33,7 +33,12 @@ list(FILTER LLAMA_CHAT_PARSERS_SOURCES INCLUDE REGEX "cpp$")
 # The list names its files by the folder of the file that holds it, or of the one that includes it.
 list(TRANSFORM LLAMA_CHAT_PARSERS_SOURCES REPLACE "^.*/parsers/" "${common}/parsers/")
 
-add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES})
+set(absent)
+if(WIN32)
+    set(absent absent.cpp)
+endif()
+
+add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES} ${absent})
 target_include_directories(sotto_llama_common SYSTEM PUBLIC ${common} ${SOTTO_LLAMA_CPP_DIR}/src)
 target_compile_options(sotto_llama_common PRIVATE -ffunction-sections -fdata-sections)
 target_link_libraries(sotto_llama_common PUBLIC llama vendor::nlohmann)

@@ -16,6 +16,7 @@ target_compile_options(sotto_llama_mtmd PRIVATE -ffunction-sections -fdata-secti
 set_source_files_properties(
     ${mtmd}/clip.cpp PROPERTIES COMPILE_DEFINITIONS ggml_backend_sched_graph_compute=sotto_compute_encoder
 )
+set_source_files_properties(${mtmd}/mtmd-audio.cpp PROPERTIES COMPILE_DEFINITIONS _USE_MATH_DEFINES) # M_PI, on Windows
 target_link_libraries(sotto_llama_mtmd PUBLIC ggml llama PRIVATE Threads::Threads)
 target_compile_features(sotto_llama_mtmd PUBLIC cxx_std_17)
 

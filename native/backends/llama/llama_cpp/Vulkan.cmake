@@ -1,6 +1,4 @@
-# ggml's Vulkan backend, and the registry that knows of it: sotto_ggml_vulkan, for the module of that name.
-#
-# llama.cpp is not configured for Vulkan, or all of it would be compiled once more: what differs is compiled here.
+# ggml's Vulkan backend, and the registry that knows of it, for the module sotto_llama_vulkan.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/VulkanHeaders.cmake)
 
@@ -14,25 +12,17 @@ set(Vulkan_LIBRARY none)
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/spirv/SPIRV-HeadersConfig.cmake "")
 set(SPIRV-Headers_DIR ${CMAKE_CURRENT_BINARY_DIR}/spirv)
 
-get_target_property(ggml_dir ggml SOURCE_DIR)
-get_directory_property(ggml_definitions DIRECTORY ${ggml_dir} COMPILE_DEFINITIONS)
-get_target_property(ggml_includes ggml INCLUDE_DIRECTORIES)
-
-function(ggml_add_backend_library backend) # ggml's own links it to ggml, and so to every module
-    add_library(${backend} STATIC EXCLUDE_FROM_ALL ${ARGN})
-    target_compile_definitions(${backend} PRIVATE ${ggml_definitions})
-    target_include_directories(${backend} PRIVATE ${ggml_dir})
-    target_link_libraries(${backend} PRIVATE ggml-base)
-    set_target_properties(${backend} PROPERTIES CXX_STANDARD 17)
-endfunction()
+include(Devices.cmake)
 add_subdirectory(${ggml_dir}/ggml-vulkan ggml-vulkan EXCLUDE_FROM_ALL)
 
-# Objects, so that they come before those of the registry that knows of the CPU alone.
-add_library(sotto_ggml_vulkan_registry OBJECT EXCLUDE_FROM_ALL ${ggml_dir}/ggml-backend-reg.cpp)
-target_compile_definitions(
-    sotto_ggml_vulkan_registry PRIVATE ${ggml_definitions} GGML_USE_CPU GGML_USE_VULKAN
-)
-target_include_directories(sotto_ggml_vulkan_registry PRIVATE ${ggml_dir} ${ggml_includes})
-target_link_libraries(sotto_ggml_vulkan_registry PRIVATE ggml-base)
-set_target_properties(sotto_ggml_vulkan_registry PROPERTIES CXX_STANDARD 17)
+sotto_ggml_registry(vulkan)
 set(SOTTO_VULKAN_INCLUDE_DIRS ${SOTTO_VULKAN_INCLUDE_DIRS} PARENT_SCOPE)
+
+# What those two ask of the environment, the module answers.
+set_source_files_properties(
+    ${ggml_dir}/ggml-vulkan/ggml-vulkan.cpp TARGET_DIRECTORY ggml-vulkan PROPERTIES
+    COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/../vulkan/environment.hpp"
+)
+target_compile_options(
+    sotto_ggml_vulkan_registry PRIVATE -include ${CMAKE_CURRENT_SOURCE_DIR}/../vulkan/environment.hpp
+)

@@ -3,7 +3,6 @@
 #include "vulkan/loader.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace sotto::llama {
 namespace {
@@ -72,16 +71,6 @@ const char* name_of(VkPhysicalDeviceType type) {
     }
 }
 
-std::string text_of(const std::uint8_t (&uuid)[VK_UUID_SIZE]) {
-    std::string text;
-    for (std::size_t i = 0; i < VK_UUID_SIZE; ++i) {
-        char digits[3] = "";
-        std::snprintf(digits, sizeof digits, "%02x", uuid[i]);
-        text += (i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "") + std::string(digits);
-    }
-    return text;
-}
-
 Device describe(const Instance& instance, VkPhysicalDevice handle) {
     VkPhysicalDeviceIDProperties id{};
     id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
@@ -98,7 +87,7 @@ Device describe(const Instance& instance, VkPhysicalDevice handle) {
     Device device;
     device.name = properties.properties.deviceName;
     device.type = name_of(properties.properties.deviceType);
-    device.uuid = text_of(id.deviceUUID);
+    device.uuid = uuid_text(id.deviceUUID);
     for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
         const auto& heap = memory.memoryHeaps[i];
         device.memory += (heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0 ? heap.size : 0;
@@ -109,6 +98,7 @@ Device describe(const Instance& instance, VkPhysicalDevice handle) {
 } // namespace
 
 const char* const kDeviceKind = "vulkan";
+const sotto_backend_uses kDeviceUses = 0;
 
 std::vector<Device> find_devices() {
     const Instance instance(vulkan_loader());
@@ -123,6 +113,10 @@ std::vector<Device> find_devices() {
     }
     show_ggml(std::move(numbers));
     return devices;
+}
+
+const Device* current_device(const std::vector<Device>&) {
+    return nullptr; // its devices are nobody's but their maker's
 }
 
 } // namespace sotto::llama

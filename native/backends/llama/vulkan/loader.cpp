@@ -3,6 +3,7 @@
 
 #include "fence.hpp"
 
+#include <cstdlib>
 #include <cstring>
 
 #ifdef _WIN32
@@ -124,12 +125,11 @@ void VKAPI_CALL vkCmdCopyBuffer(
     copy(commands, from, to, count, regions);
 }
 
-// Linked by --wrap, for all of the module.
-char* __real_getenv(const char* name);  // NOLINT: the linker's names
-char* __wrap_getenv(const char* name) { // NOLINT
+// What ggml calls in place of getenv(): environment.hpp.
+char* sotto_getenv(const char* name) {
     if (std::strcmp(name, "GGML_VK_VISIBLE_DEVICES") == 0) {
         return shown().data();
     }
-    return std::strcmp(name, "GGML_DISABLE_VULKAN") == 0 ? nullptr : __real_getenv(name);
+    return std::strcmp(name, "GGML_DISABLE_VULKAN") == 0 ? nullptr : std::getenv(name);
 }
 }

@@ -1,0 +1,31 @@
+# ggml's CUDA backend, and the registry that knows of it, for the module sotto_llama_cuda.
+
+include(Devices.cmake)
+
+# In a renderer's scheduling context there is neither virtual memory nor more than one card.
+set(GGML_CUDA_NO_VMM ON)
+set(GGML_CUDA_NCCL OFF)
+include(${SOTTO_LLAMA_CPP_DIR}/ggml/cmake/common.cmake) # has the list of its sources
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+foreach(config DEBUG RELEASE RELWITHDEBINFO MINSIZEREL)
+    set(CMAKE_CUDA_FLAGS_${config} "-O3 -DNDEBUG")
+endforeach()
+add_subdirectory(${ggml_dir}/ggml-cuda ggml-cuda EXCLUDE_FROM_ALL)
+
+# Its runtime is a part of the module, which opens the driver when it is first called; cuda/blas.cpp has what is
+# called of cuBLAS, and opens that.
+set(links ggml-base CUDA::cudart_static)
+set_target_properties(ggml-cuda PROPERTIES LINK_LIBRARIES "${links}" INTERFACE_LINK_LIBRARIES "${links}")
+target_include_directories(ggml-cuda SYSTEM PRIVATE ${SOTTO_CUBLAS_INCLUDE_DIR})
+target_compile_options(ggml-cuda PRIVATE -include ${CMAKE_CURRENT_SOURCE_DIR}/../cuda/blas.hpp)
+set_target_properties(ggml-cuda PROPERTIES CUDA_STANDARD 17)
+
+sotto_ggml_registry(cuda)
+
+# How much of a kernel's memory ggml is told of, which only its own headers say where to put.
+add_library(sotto_ggml_cuda_limits OBJECT EXCLUDE_FROM_ALL ../cuda/limits.cu)
+target_include_directories(
+    sotto_ggml_cuda_limits SYSTEM PRIVATE ${ggml_dir}/ggml-cuda ${ggml_dir} ${ggml_includes} ${SOTTO_CUBLAS_INCLUDE_DIR}
+)
+target_compile_definitions(sotto_ggml_cuda_limits PRIVATE ${ggml_definitions} GGML_CUDA_NO_VMM)
+target_link_libraries(sotto_ggml_cuda_limits PRIVATE ggml-base)
