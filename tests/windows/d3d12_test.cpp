@@ -1,4 +1,5 @@
 // What a renderer on Direct3D 12 hands over: taken for what it is, on a real device and queue.
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <dxgi1_4.h>
 
+#include "../native/support/rung.hpp"
 #include <sotto/sotto.h>
 
 namespace {
@@ -67,6 +69,7 @@ struct Engine {
         const auto status = sotto_engine_attach_gpu(engine, &gpu, &rung);
         if (status == SOTTO_OK) {
             CHECK(rung == SOTTO_GPU_RUNG_CPU); // Wine has no CUDA
+            test::tell_rung("cpu");
             return {status, ""};
         }
         const auto why = sotto_last_error();
@@ -114,6 +117,13 @@ TEST_CASE("what is no device, no queue, or a queue of another kind or device is 
         CHECK(holds(told.second, part));
     };
     refused(engine.attach(queue, queue), "d3d12->device is no ID3D12Device");
+    std::uintptr_t no_object[] = {8, 0};
+    std::uintptr_t no_function[] = {reinterpret_cast<std::uintptr_t>(no_object), 0};
+    auto* const nowhere = reinterpret_cast<void*>(std::uintptr_t{8});
+    for (void* wrong : {static_cast<void*>(no_object), static_cast<void*>(no_function), nowhere}) {
+        refused(engine.attach(wrong, queue), "d3d12->device is no ID3D12Device");
+        refused(engine.attach(card.device, wrong), "d3d12->queue is no ID3D12CommandQueue");
+    }
     refused(engine.attach(card.device, card.device), "d3d12->queue is no ID3D12CommandQueue");
     refused(
         engine.attach(card.device, card.queue(D3D12_COMMAND_LIST_TYPE_COPY)),

@@ -8,9 +8,10 @@
 
 #include <doctest/doctest.h>
 
-#include <sotto/sotto.h>
+#include "engine.hpp"
 
 namespace fs = std::filesystem;
+using namespace test;
 
 namespace {
 
@@ -18,11 +19,6 @@ const std::string kOdd = "Spaß mit 物語 и 🐉";
 
 fs::path path_of(const std::string& utf8) {
     return {std::u8string(utf8.begin(), utf8.end())};
-}
-
-std::string utf8(const fs::path& path) {
-    const auto text = path.u8string();
-    return {text.begin(), text.end()};
 }
 
 // A folder with such a name, gone with the test; libraries in it are open, so they stay.
@@ -49,49 +45,6 @@ private:
     fs::path path_;
 };
 
-sotto_str str(const std::string& text) {
-    return {text.data(), text.size()};
-}
-
-std::string text_of(sotto_str text) {
-    return {text.data, text.size};
-}
-
-class Engine {
-public:
-    explicit Engine(const sotto_engine_desc& desc) {
-        REQUIRE_MESSAGE(sotto_engine_create(&desc, &engine_) == SOTTO_OK, text_of(sotto_last_error()));
-    }
-    ~Engine() { sotto_engine_destroy(engine_); }
-    Engine(const Engine&) = delete;
-    Engine& operator=(const Engine&) = delete;
-    operator sotto_engine*() const { return engine_; }
-
-    // The status and text of a private request's last event.
-    std::pair<sotto_status, std::string> end_of(sotto_request request) const {
-        auto event = SOTTO_INIT(sotto_event);
-        while (event.kind != SOTTO_EVENT_DONE) {
-            constexpr int kPatience = 60'000;
-            REQUIRE(sotto_engine_wait_event(engine_, request, kPatience, &event) == SOTTO_OK);
-        }
-        return {event.status, text_of(event.text)};
-    }
-
-    std::pair<sotto_status, std::string> load(const fs::path& file) const {
-        auto model = SOTTO_INIT(sotto_model_desc);
-        const auto path = utf8(file);
-        model.id = {"npc", SOTTO_NUL};
-        model.path = str(path);
-        model.flags = SOTTO_REQUEST_PRIVATE;
-        sotto_request request = 0;
-        REQUIRE(sotto_engine_load_model(engine_, &model, &request) == SOTTO_OK);
-        return end_of(request);
-    }
-
-private:
-    sotto_engine* engine_ = nullptr;
-};
-
 } // namespace
 
 TEST_CASE("modules and models are found in folders of any name, and decisions are recorded there") {
@@ -105,7 +58,7 @@ TEST_CASE("modules and models are found in folders of any name, and decisions ar
     desc.record = str(record);
     {
         const Engine engine(desc);
-        CHECK(engine.load(folder / "Mära.json").first == SOTTO_OK);
+        CHECK(engine.load(folder / "Mära.json").status == SOTTO_OK);
     }
     CHECK(fs::file_size(folder / "Größe.jsonl") > 0);
 }
@@ -114,7 +67,7 @@ TEST_CASE("a file that is not there is named as the host named it") {
     const Engine engine(SOTTO_INIT(sotto_engine_desc));
     const Folder folder;
     const auto missing = folder / "Ø.gguf";
-    const auto [status, why] = engine.load(missing);
+    const auto [status, why, said] = engine.load(missing);
     CHECK(status < 0);
     CAPTURE(why);
     CHECK(
@@ -144,3 +97,33 @@ TEST_CASE("a library in such a folder finds its modules beside it") {
     CHECK(text_of(told).find(R"("name":"scripted")") != std::string::npos);
     destroy(engine);
 }
+
+#ifdef SOTTO_HOUSE
+TEST_CASE("a character speaks with a model in such a folder, and what it remembers is kept there") {
+    const Folder folder;
+    const auto model = folder / "Märchen.gguf";
+    fs::copy_file(SOTTO_HOUSE, model);
+    {
+        const Engine engine(SOTTO_INIT(sotto_engine_desc));
+        const auto loaded = engine.load(model);
+        REQUIRE_MESSAGE(loaded.status == SOTTO_OK, loaded.why);
+        const std::string sheet =
+            R"("model": "npc", "messages": [{"role": "system", "content": "Name: Mara\nRole: ferrywoman"})";
+        const auto answered = engine.ask(
+            SOTTO_OP_CHAT,
+            "{" + sheet + R"(, {"role": "user", "content": "Who are you?"}], "max_tokens": 24})"
+        );
+        CHECK_MESSAGE(answered.status == SOTTO_OK, answered.why);
+        CHECK(!answered.said.empty());
+        auto state = (folder / "Größe.state").generic_u8string();
+        const auto kept = engine.ask(
+            SOTTO_OP_SAVE,
+            "{" + sheet + R"(], "add_generation_prompt": false, "path": ")" +
+                std::string(state.begin(), state.end()) + "\"}"
+        );
+        CHECK_MESSAGE(kept.status == SOTTO_OK, kept.why);
+    }
+    CHECK(fs::file_size(folder / "Größe.state") > 0);
+    CHECK(fs::remove(model)); // nobody has it open
+}
+#endif
