@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, run
+from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, ctest, last_line, note_rungs, run
 
 WINE = "/usr/lib/wine/wine64"
 WINE_NEEDS = (WINE, "Xvfb", "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json")  # llvmpipe, for Direct3D 12
@@ -38,9 +39,7 @@ def build(folder: Path, system: str, targets: list[str], *options: str) -> None:
 
 def run_tests(folder: Path, names: list[str], env: dict[str, str]) -> str:
     """Runs some of a build's tests. Returns how many passed."""
-    command = ["ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error"]
-    printed = run([*command, "-R", f"^({'|'.join(names)})$"], env=env)
-    return next(line for line in printed.splitlines() if "tests passed" in line)
+    return ctest(folder, "-R", f"^({'|'.join(names)})$", **env)
 
 
 @contextmanager
@@ -51,27 +50,71 @@ def screen() -> Iterator[str]:
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, pass_fds=[writing], stdout=quiet, stderr=quiet, stdin=quiet) as server:
         os.close(writing)
-        with os.fdopen(reading) as told:
-            yield ":" + told.readline().strip()
-        server.terminate()
+        try:
+            with os.fdopen(reading) as told:
+                yield ":" + told.readline().strip()
+        finally:
+            server.terminate()
+
+
+def tier() -> str:
+    """The best processor tier of a release that this machine runs."""
+    described = Path("/proc/cpuinfo").read_text()
+    return "x86-64-v3" if " avx2 " in described else "x86-64-v2"
+
+
+def both_speak(printed: str) -> str:
+    """What the C sample printed, in short: both of its characters say something."""
+    spoken = printed.splitlines()
+    for name in ("Mara", "Tobin"):
+        if not any(f"{name}: " in line for line in spoken):
+            raise Failed(f"{name} said nothing:\n{printed}")
+    return f"{len(spoken)} pieces of speech"
+
+
+def share_d3d12(folder: Path, env: dict[str, str]) -> str:
+    """A Direct3D 12 device and queue handed over: tests, and the sample, whose character speaks."""
+    run_tests(folder, ["d3d12_test"], env)
+    sample = folder / "tests" / "windows" / "share_d3d12.exe"
+    said = run([WINE, sample, folder / "out" / "house.gguf"], env=env, timeout=120)
+    taken = re.search(r'"gpu":{"rung":"(\w+)"', said)
+    refused = re.search(r'{"rung":"cig","why":"([^"]+)"}', said)
+    if taken is None or refused is None:
+        raise Failed(f"no rung is told of, or CiG is not refused:\n{said}")
+    note_rungs(f"rung: samples/c/share_d3d12.cpp: {taken[1]}: not cig: {refused[1]}")
+    if len(last_line(said).split()) < 3:
+        raise Failed(f"the character said nothing:\n{said}")
+    return f"beside a Direct3D 12 queue one says {last_line(said)!r}"
 
 
 def check_windows() -> str:
-    """The library for Windows, with the scripted backend: what it exports, and what it does under Wine."""
-    folder = BUILD / "windows"
-    programs = ["paths_test", "sotto_delay_host", "frame_loop", "share_d3d12", "d3d12_test"]
-    build(folder, "x86_64-windows", ["sotto", "sotto_scripted", *programs, *TESTS], "-DSOTTO_LLAMA=OFF")
+    """The library and the llama.cpp modules for Windows: what they export, and what they do under Wine."""
+    folder, best = BUILD / "windows", tier()
+    modules = [f"sotto_llama-{best}", f"sotto_llama_vulkan-{best}"]
+    programs = ["paths_test", "sotto_delay_host", "frame_loop", "share_d3d12", "d3d12_test", "vulkan_test"]
+    options = (f"-DSOTTO_TIERS={best}", "-DSOTTO_LLAMA=ON", "-DSOTTO_VULKAN=ON")
+    build(folder, "x86_64-windows", ["sotto", "sotto_scripted", *modules, *programs, *TESTS], *options)
     run([PYTHON, "tests/abi/symbols.py", folder / "out"])
     env = {
         "WINEPREFIX": str(folder / "wine"),
         "WINEDEBUG": "-all",
+        "WINEDLLOVERRIDES": "winedbg.exe=d",  # which would wait for somebody where a test crashes
         "WINEPATH": "Z:" + str(folder / "out").replace("/", "\\"),
     }
+    with screen() as display:  # from the start: Wine's desktop keeps to what it found when it was made
+        return f"{', '.join(modules)}; {under_wine(folder, {**env, 'DISPLAY': display})}"
+
+
+def under_wine(folder: Path, env: dict[str, str]) -> str:
+    """What was built for Windows, run."""
+    programs = folder / "tests" / "windows"
     run([WINE, "cmd", "/c", "ver"], env=env, timeout=300)  # makes what Wine keeps; the tests have less time
     passed = run_tests(folder, [*TESTS, "paths_test"], env)
-    late = run([WINE, folder / "tests" / "windows" / "delay_host.exe"], env=env, timeout=60)
+    late = run([WINE, programs / "delay_host.exe"], env=env, timeout=60)
     if f'"{late}"' not in (ROOT / "include" / "sotto" / "base.h").read_text():
         raise Failed(f"the host that loads the library late read the version {late!r}")
-    with screen() as display:
-        run_tests(folder, ["d3d12_test"], {**env, "DISPLAY": display})
-    return f"{passed}; a Direct3D 12 device and queue are taken, and CiG is refused with the reason"
+    spoken = both_speak(run([WINE, programs / "frame_loop.exe", folder / "out" / "house.gguf"], env=env))
+    shared = share_d3d12(folder, env)
+    device = run([WINE, programs / "vulkan_test.exe"], env=env, timeout=300)
+    on_device = next(line for line in device.splitlines() if line.startswith("vulkan0 is "))
+    return f"{passed}; {spoken} in the C sample; {shared}; {on_device}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,9 @@ SYSTEM = {
     "/usr/lib/wine/wine64": "wine64",
     "Xvfb": "xvfb",
     "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json": "mesa-vulkan-drivers",
+    "qemu-aarch64": "qemu-user",
+    "qemu-x86_64": "qemu-user",
+    "/usr/aarch64-linux-gnu/lib/libc.so.6": "libc6-arm64-cross",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 
@@ -46,6 +50,9 @@ class Step:
     run: Callable[[], str | None]
     needs: Sequence[str] = field(default=())  # tools of SYSTEM
     after: Sequence[str] = field(default=())  # steps without which it makes no sense
+
+
+RUNGS: dict[str, bool] = {}  # lines of tests about the rungs they took; whether they were printed
 
 
 class Failed(Exception):
@@ -138,7 +145,27 @@ def run(
         log.write(f"$ {' '.join(words)}\n{done.stdout}\n")
     if done.returncode != 0:
         raise Failed(f"$ {' '.join(words)}   (exit status {done.returncode})\n{done.stdout}")
+    note_rungs(done.stdout)
     return done.stdout
+
+
+def note_rungs(printed: str) -> None:
+    """Keeps lines `rung: <test>: <rung>: <reason>`, which the step prints below its own; each once."""
+    for line in re.findall(r"\brung: .+", printed):
+        RUNGS.setdefault(line, False)
+
+
+def ctest(folder: Path, *options: str, **env: str) -> str:
+    """Runs a native build's tests. Returns how many passed."""
+    command = ["ctest", "--test-dir", folder, "-j", JOBS, "--output-on-failure", "--no-tests=error"]
+    printed = run([*command, *options], env=env)
+    note_rungs((folder / "Testing" / "Temporary" / "LastTest.log").read_text(errors="replace"))
+    return next(line for line in printed.splitlines() if "tests passed" in line)
+
+
+def last_line(text: str) -> str:
+    """The last line that is not empty."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def run_step(step: Step) -> bool:
@@ -150,4 +177,8 @@ def run_step(step: Step) -> bool:
         print(f"  FAILED   {step.name:12} {time.monotonic() - began:6.1f} s\n{error}\n", flush=True)
         return False
     print(f"  ok       {step.name:12} {time.monotonic() - began:6.1f} s  {said}", flush=True)
+    for line, printed in RUNGS.items():
+        if not printed:
+            print(f"           {line}", flush=True)
+            RUNGS[line] = True
     return True

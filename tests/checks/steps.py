@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .cross import WINE_NEEDS, check_windows
-from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, run
+from .cross import WINE_NEEDS, both_speak, check_windows
+from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, last_line, run
+from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
 
 RELEASE = BUILD / "release"
 OUT = RELEASE / "out"
 TOOLS = PYTHON.parent
-OLD_TIER = "x86-64-v2"
 LLVMPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 DOCTEST = "/usr/include/doctest/doctest.h"
 
@@ -26,11 +26,6 @@ def tracked(*patterns: str) -> list[str]:
     """Files git knows, or would if they were added."""
     listed = run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns])
     return [name for name in listed.splitlines() if (ROOT / name).exists()]
-
-
-def last_line(text: str) -> str:
-    """The last line that is not empty."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def check_format() -> str:
@@ -86,14 +81,6 @@ def check_symbols() -> str:
     return last_line(run([PYTHON, "tests/abi/symbols.py", OUT]))
 
 
-def ctest(folder: Path, *options: str, **env: str) -> str:
-    """Runs a native build's tests."""
-    printed = run(
-        ["ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", *options], env=env
-    )
-    return next(line for line in printed.splitlines() if "tests passed" in line)
-
-
 def check_native() -> str:
     """C++ tests of the core, of the ABI and of the llama.cpp module."""
     return ctest(RELEASE)
@@ -135,6 +122,14 @@ def check_vulkan() -> str:
     )
 
 
+def check_gpu() -> str:
+    """What tests/gpu/run.sh does on a card, rehearsed: sharing on the double, the rest on the processor."""
+    parts = ["--rehearse", "cpu", "--quick", "--parts", "answers,sharing,budget"]
+    said = run([PYTHON, "tests/gpu/run.py", *parts, "--build", RELEASE])
+    report = json.loads(said[said.index("{") :])
+    return f"{report['sharing']['said']}, on the double; {report['rehearsal']}"
+
+
 def draw_frame(env: dict[str, str]) -> str:
     """The C sample that draws while a character speaks, on a device that it hands over."""
     binary, picture = BUILD / "vulkan_frame", BUILD / "vulkan_frame.png"
@@ -168,11 +163,7 @@ def check_sample() -> str:
     source = "samples/c/frame_loop.c"
     flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude"]
     run(["cc", *flags, source, f"-L{OUT}", "-lsotto", f"-Wl,-rpath,{OUT}", "-o", binary])
-    spoken = run([binary, OUT / "house.gguf"], timeout=120).splitlines()
-    for name in ("Mara", "Tobin"):
-        if not any(f"{name}: " in line for line in spoken):
-            raise Failed(f"{name} said nothing:\n" + "\n".join(spoken))
-    return f"{len(spoken)} pieces of speech"
+    return both_speak(run([binary, OUT / "house.gguf"], timeout=120))
 
 
 def check_csharp() -> str:
@@ -189,7 +180,9 @@ def check_wheel() -> str:
     """A wheel is built, and works in an empty virtual environment elsewhere on disk."""
     wheels = BUILD / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
-    run([PYTHON, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, "."])
+    same = {"CC": "cc", "CXX": "c++"}  # compiled as in the step `build`, so that ccache has it already
+    command = [PYTHON, "-m", "pip", "wheel", "-q", "--no-deps", "-C", "cmake.define.SOTTO_WERROR=ON"]
+    run([*command, "-w", wheels, "."], env=same)
     (wheel,) = wheels.glob("*.whl")
     if "-py3-none-" not in wheel.name:
         raise Failed(f"{wheel.name} is not a py3-none wheel")
@@ -206,27 +199,16 @@ def check_python() -> str:
     """The Python tests, against the installed wheel."""
     run([installed(), "-m", "pip", "install", "-q", *test_requirements()])
     env = {"SOTTO_TEST_LIBRARY": str(OUT)}
-    return last_line(run([installed(), "-m", "pytest", "-q", ROOT / "tests" / "python"], env=env, cwd=BUILD))
+    tests = ["-m", "pytest", "-q", "-n", JOBS, "--dist", "loadfile", "-rP", ROOT / "tests" / "python"]
+    return last_line(run([installed(), *tests], env=env, cwd=BUILD))  # with what they print
 
 
 def test_requirements() -> Iterable[str]:
     """What the tests import, as pyproject.toml pins it."""
     from .ground import requirements
 
-    wanted = ("pytest", "jsonschema", "hypothesis", "pyte", "matplotlib", "cuda-bindings")
+    wanted = ("pytest", "pytest-xdist", "jsonschema", "hypothesis", "pyte", "matplotlib", "cuda-bindings")
     return [pin for pin in requirements("dev", "plot", "cuda") if pin.startswith(wanted)]
-
-
-def check_tier() -> str:
-    """The llama.cpp module for old processors."""
-    folder = BUILD / "tier"
-    configure(folder, f"-DSOTTO_TIERS={OLD_TIER}", "-DSOTTO_TESTS=OFF")
-    run(["cmake", "--build", folder, "-j", JOBS])
-    module = folder / "out" / f"sotto_llama-{OLD_TIER}.so"
-    wide = sum("%ymm" in line or "%zmm" in line for line in run(["objdump", "-d", module]).splitlines())
-    if wide:
-        raise Failed(f"{module.name} holds {wide} AVX instructions")
-    return f"{module.name}, no AVX instruction in it"
 
 
 def check_bench() -> str:
@@ -299,6 +281,7 @@ STEPS = [
     Step("symbols", "exported symbols", check_symbols, after=["build"]),
     Step("native", "C++ tests", check_native, after=["build"]),
     Step("sample", "the C sample", check_sample, after=["build"]),
+    Step("gpu", "what measures a card, rehearsed", check_gpu, after=["build"]),
     Step("csharp", "the C# binding, under Mono", check_csharp, needs=["mcs", "mono"], after=["build"]),
     Step("wheel", "wheel, in an empty environment", check_wheel, needs=["g++", "cmake", "ninja"]),
     Step("python", "Python tests", check_python, after=["build", "wheel"]),
@@ -313,12 +296,26 @@ STEPS = [
     ),
     Step("asan", "core and module under ASan and UBSan", check_asan, needs=["g++", "cmake", "ninja"]),
     Step("tsan", "core and module under TSan", check_tsan, needs=["g++", "cmake", "ninja"]),
-    Step("tier", "module for old processors", check_tier, after=["build"]),
+    Step(
+        "tier",
+        "tiers of the module, on an old processor",
+        check_tier,
+        needs=["g++", "cmake", "ninja", "qemu-x86_64"],
+        after=["build"],
+    ),
     Step(
         "windows",
         "built for Windows, under Wine",
         check_windows,
-        needs=["cmake", "ninja", DOCTEST, *WINE_NEEDS],
+        needs=["g++", "cmake", "ninja", "glslc", DOCTEST, *WINE_NEEDS],
+    ),
+    Step("glibc", "the library for older systems", check_glibc, needs=["cmake", "ninja", DOCTEST]),
+    Step(
+        "aarch64",
+        "built for 64-bit ARM, under QEMU",
+        check_aarch64,
+        needs=["cmake", "ninja", DOCTEST, "qemu-aarch64", ARM_LIBRARY],
+        after=["build"],
     ),
 ]
 

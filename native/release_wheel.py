@@ -1,0 +1,142 @@
+"""Builds the wheel for Linux that is released: x86-64 of the last fifteen years, glibc 2.28 or newer.
+
+    python native/release_wheel.py [FOLDER]
+    python native/release_wheel.py --look FILE...    (at wheels or libraries that are there already)
+
+It is compiled with zig for an old system (native/cmake/zig/x86_64-linux.cmake), in three tiers, of which the
+best is picked at start. Then each ELF file in it is looked at; a wheel that needs more than its name says is
+not kept. Wants the extra "dev" of pyproject.toml, and binutils.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TOOLCHAIN = ROOT / "native" / "cmake" / "zig" / "x86_64-linux.cmake"
+KEPT = ROOT / "build" / "released"  # what is compiled, so that only what changed is compiled again
+TIERS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+FLOOR = (2, 28)
+TAG = "py3-none-manylinux_{}_{}_x86_64".format(*FLOOR)
+SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
+
+
+def zig() -> Path:
+    """The compiler of the package ziglang."""
+    import ziglang
+
+    return Path(ziglang.__file__).with_name("zig")
+
+
+def build(folder: Path) -> Path:
+    """A wheel, which nobody has looked into yet."""
+    told = {
+        "wheel.tags": TAG,
+        "build-dir": KEPT,
+        "cmake.define.CMAKE_TOOLCHAIN_FILE": TOOLCHAIN,
+        "cmake.define.SOTTO_ZIG": zig(),
+        "cmake.define.SOTTO_TIERS": ";".join(TIERS),
+        "cmake.define.SOTTO_WERROR": "ON",
+    }
+    options = [f"--config-settings={name}={value}" for name, value in told.items()]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, *options, ROOT], check=True
+    )
+    (wheel,) = folder.glob(f"*-{TAG}.whl")
+    return wheel
+
+
+def elf_files(file: Path) -> Iterator[tuple[str, bytes]]:
+    """A library itself, or those in a wheel, whatever their names end on."""
+    if file.suffix != ".whl":
+        yield file.name, file.read_bytes()
+        return
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if content[:4] == b"\x7fELF":
+                yield Path(name).name, content
+
+
+def headers(content: bytes) -> str:
+    """What an ELF file needs, as objdump says it."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        return subprocess.run(["objdump", "-p", file.name], capture_output=True, text=True, check=True).stdout
+
+
+def problems(told: str) -> list[str]:
+    """What keeps a library of such headers from running on the oldest system that the wheel is for."""
+    needs = set(re.findall(r"^\s+NEEDED\s+(\S+)", told, re.M))
+    highest = highest_glibc(told)
+    found = [f"needs {name}, which not every system has" for name in sorted(needs - SYSTEM)]
+    if highest > FLOOR:
+        found.append(f"needs glibc {'.'.join(map(str, highest))}")
+    if highest == (0,):
+        found.append("names no version of glibc, so nothing is known of it")
+    return found
+
+
+def highest_glibc(told: str) -> tuple[int, ...]:
+    """Of the versions that are named."""
+    versions = re.findall(r"\bGLIBC_(\d+(?:\.\d+)+)", told)
+    return max((tuple(map(int, version.split("."))) for version in versions), default=(0,))
+
+
+def controls() -> list[str]:
+    """A look that lets these through is none."""
+    good = "  NEEDED               libc.so.6\n    0x0 0x00 02 GLIBC_2.28\n    0x0 0x00 03 GLIBC_2.2.5\n"
+    bad = [good + "    0x0 0x00 04 GLIBC_2.34\n", good + "  NEEDED               libstdc++.so.6\n", ""]
+    let_through = [f"release_wheel: lets {one!r} through" for one in bad if not problems(one)]
+    return let_through + [f"release_wheel: refuses {good!r}" for _ in problems(good)]
+
+
+def look_into(file: Path) -> tuple[list[str], dict[str, str]]:
+    """What is wrong with a wheel or library; the newest glibc that each library of it needs."""
+    wrong, seen = controls(), {}
+    for name, content in elf_files(file):
+        told = headers(content)
+        wrong += [f"{name} {what}" for what in problems(told)]
+        seen[name] = ".".join(map(str, highest_glibc(told)))
+    wanted = [f"sotto_llama-{tier}.so" for tier in TIERS] if file.suffix == ".whl" else []
+    return wrong + [f"there is no {name}" for name in ["libsotto.so", *wanted] if name not in seen], seen
+
+
+def look(files: list[Path]) -> int:
+    """Returns 0 if nothing is wrong."""
+    failed = 0
+    for file in files:
+        wrong, seen = look_into(file)
+        needed = ", ".join(f"{name} glibc {version}" for name, version in sorted(seen.items()))
+        print(f"{file.name}: " + ("; ".join(wrong) if wrong else f"needed are {needed}"))
+        failed += bool(wrong)
+    return 1 if failed else 0
+
+
+def main() -> int:
+    """Returns 0 if the wheel may be released."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("dist"), help="where the wheel is put")
+    parser.add_argument("--look", nargs="+", type=Path, metavar="FILE", help="build nothing, look at these")
+    arguments = parser.parse_args()
+    if arguments.look:
+        return look(arguments.look)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as aside:
+        wheel = build(Path(aside))
+        if look([wheel]) != 0:
+            return 1
+        print(f"{wheel.replace(arguments.folder / wheel.name)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
