@@ -39,6 +39,7 @@ if(WIN32)
 endif()
 
 add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES} ${absent})
+compile_together(sotto_llama_common ${LLAMA_CHAT_PARSERS_SOURCES})
 target_include_directories(sotto_llama_common SYSTEM PUBLIC ${common} ${SOTTO_LLAMA_CPP_DIR}/src)
 target_compile_options(sotto_llama_common PRIVATE -ffunction-sections -fdata-sections)
 target_link_libraries(sotto_llama_common PUBLIC llama vendor::nlohmann)

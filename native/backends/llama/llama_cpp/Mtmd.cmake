@@ -11,6 +11,7 @@ list(TRANSFORM sources PREPEND ${mtmd}/)
 
 add_library(sotto_llama_mtmd STATIC EXCLUDE_FROM_ALL ${sources} ${models})
 target_include_directories(sotto_llama_mtmd SYSTEM PUBLIC ${mtmd})
+compile_together(sotto_llama_mtmd ${models})
 target_compile_options(sotto_llama_mtmd PRIVATE -ffunction-sections -fdata-sections)
 # An encoder's graph is computed by projector.cpp, on a step's threads and up to its gate.
 set_source_files_properties(
