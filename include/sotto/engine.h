@@ -165,9 +165,12 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_target_tps(sotto_engine* engi
  * Shares a card with a renderer, from now on. Waits for the driver, and for the modules where none was
  * opened yet: many frames, so do it while nothing moves.
  *
- * A context is made only where a backend is there that computes with CUDA; else the rung is
- * SOTTO_GPU_RUNG_CPU, which is no failure. A backend of the host's has to be added before. Models that are
- * loaded already and could be on the card move there when they are next idle.
+ * A context is made only where a backend is there that computes with CUDA, and SOTTO_GPU_RUNG_VULKAN is
+ * taken only where one computes with Vulkan; else the rung is SOTTO_GPU_RUNG_CPU, which is no failure. A
+ * backend of the host's has to be added before. Models that are loaded already and could be on the card,
+ * as far as the backend that they were asked for with allows, move there when they are next idle. One that
+ * its backend can't open on that card is opened beside it, on the engine's own device: `refused` of
+ * sotto_engine_describe() says why.
  *
  * @param engine  The engine. It has no card yet, or was detached from it.
  * @param gpu     What is shared, copied. What it points at must live until the engine is detached.
@@ -182,8 +185,9 @@ SOTTO_API sotto_status SOTTO_CALL
 sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_rung* rung);
 
 /**
- * Ends the sharing of a card: before its queue or device goes, or when the device was lost. Waits for the
- * step under way there, and until all that is on the card is given back.
+ * Ends the sharing of a card: before its queue or device goes, or when the device was lost. Waits for what
+ * is under way there, a step or a model that is being loaded, and until all that is on the card is given
+ * back; for nothing that is elsewhere.
  *
  * Characters stay: sessions remember what was said, and models that were on the card fall asleep, and come
  * back, on the processor or on the next card, when they are asked for. Answers under way on the card end
@@ -208,9 +212,11 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_detach_gpu(sotto_engine* engine);
  *
  * Where a card is shared, `gpu` is an object (else null) with `rung` ("cig", "cuda", "vulkan", "cpu"),
  * `with` ("d3d12", "vulkan", "cuda"), `card` (its `name`, `uuid`, `luid`, `vram`, `capability`, or null),
- * `driver` (the CUDA that it speaks, or null), `shared_memory` (bytes that a kernel may have; 0: no limit of
- * CiG's), `priority` (of streams, or null), `not_taken`, a list of the rungs above with `rung` and `why`,
- * and `backends`, the names of those that compute there. Empty: all models run on the processor.
+ * `device` (as backends are told, on the rung "vulkan", else null), `driver` (the CUDA that it speaks, or
+ * null), `shared_memory` (bytes that a kernel may have; 0: no limit of CiG's), `priority` (of streams, or
+ * null), `not_taken`, a list of the rungs above with `rung` and `why`, `backends`, the names of those that
+ * may compute there (empty: all models run beside the card), and `refused`, an object of models that their
+ * backend could not open there, with the reasons.
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.

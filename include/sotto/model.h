@@ -68,7 +68,8 @@ typedef struct sotto_model_desc {
  *
  * The request ends with SOTTO_OK once the model answers, at once if it did already; else with
  * SOTTO_ERROR_NOT_FOUND, SOTTO_ERROR_MODEL, SOTTO_ERROR_BUDGET, SOTTO_ERROR_UNSUPPORTED,
- * SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_MEMORY or SOTTO_ERROR_CANCELLED.
+ * SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_MEMORY or SOTTO_ERROR_CANCELLED. Where a device or a shared card
+ * can't have it, the next place is tried: the engine's own device, then the processor.
  *
  * @param engine   The engine to load into.
  * @param desc     Which model, copied.

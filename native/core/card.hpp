@@ -1,11 +1,14 @@
-// The card that an engine shares with a renderer, if it shares one.
+// The devices that an engine's models may be on: its own, and the card that it shares with a renderer.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/log.hpp"
 #include "gpu/sharing.hpp"
@@ -14,10 +17,23 @@
 
 namespace sotto {
 
+// A device by number. None is given twice, so that what is known of a device that went is not held against
+// the next. 0: the processor.
+using DeviceNumber = std::uint64_t;
+
+// Where a model is opened, and by whom.
+struct Seat {
+    const Backend* backend = nullptr;
+    std::string device;                              // as the backend is told
+    std::shared_ptr<const gpu::CudaContext> context; // that is current for it; null: none
+    DeviceNumber number = 0;
+    bool shared = false; // whether that is the card
+};
+
 class Card {
 public:
-    // `driver`: the CUDA driver's file; empty: the system's.
-    Card(Modules& modules, std::filesystem::path driver, const Log& log);
+    // `device`: the engine's own. `driver`: the CUDA driver's file; empty: the system's.
+    Card(Modules& modules, std::string device, std::filesystem::path driver, const Log& log);
 
     // Takes the closest rung that can be had. Opens the modules. Throws as gpu::Sharing does, and
     // Error(SOTTO_ERROR_STATE) where there is a card. One thread at a time, as for the next two.
@@ -27,35 +43,47 @@ public:
     // No model is on the card any more.
     void leave();
 
+    // What follows: any thread.
+
+    // Where a model is opened that was asked for with a backend's name, or none: on the card, else on the
+    // engine's own device, and on the processor once a device was lost. `number` has the number of that from
+    // before the moment that begin_to_leave() returns, or not at all. Throws Error(SOTTO_ERROR_UNSUPPORTED).
+    Seat seat(std::string_view backend, DeviceNumber refused, std::atomic<DeviceNumber>& number);
+    // Whether that would be the card. `refused`: which can't have it.
+    bool would_take(std::string_view backend, DeviceNumber refused) const;
+    // That a model could not be opened on the card, and why. It is shown.
+    void refused(DeviceNumber number, const std::string& model, const std::string& why);
     // A device that models were on was lost: from now on, until another card comes, they are opened on the
-    // processor. Any thread.
-    void lose(std::string why);
-    bool is_lost() const noexcept { return is_lost_.load(); }
-    // Why one was lost; empty: none was. Any thread.
+    // processor. 0: the engine's own.
+    void lose(DeviceNumber number, std::string why);
+    // The card's, until it has left; 0: there is none.
+    DeviceNumber shared() const noexcept { return shared_.load(); }
+    // The engine's own device's, unless that was lost.
+    DeviceNumber own() const noexcept { return own_.load(); }
+    bool is_lost(DeviceNumber number) const noexcept {
+        return number != 0 && number != own_.load() && number != usable_.load();
+    }
+    // Why one was lost; empty: none was.
     std::string lost() const;
-    // Where models on the card are opened.
-    struct Place {
-        std::shared_ptr<const gpu::CudaContext> context; // null: in none
-        std::string device;                              // empty: backends that use CUDA know by themselves
-    };
-    // Nothing of it where there is no card. Any thread.
-    Place place() const;
-    // Whether models of that backend belong on the card, in a context of CUDA. Any thread.
-    bool draws(const Backend& backend) const;
-    // As in sotto_engine_describe(). Any thread.
+    // As in sotto_engine_describe().
     nlohmann::ordered_json describe() const;
 
 private:
+    std::optional<Seat> shared_seat(std::string_view backend, DeviceNumber refused) const; // with mutex_ held
+
     Modules& modules_;
+    const std::string device_;
     const std::filesystem::path driver_;
     const Log& log_;
-    mutable std::mutex mutex_; // guards what follows
+    mutable std::mutex mutex_; // guards what follows; the atomics are written with it held
     std::shared_ptr<const gpu::Sharing> sharing_;
-    std::vector<std::string> users_; // the names of backends that use CUDA, when it came
-    nlohmann::ordered_json shown_;   // so that nobody keeps `sharing_` for longer than it may live
+    nlohmann::ordered_json shown_; // so that nobody keeps `sharing_` for longer than it may live
     bool leaving_ = false;
     std::string lost_;
-    std::atomic<bool> is_lost_{false}; // whether lost_ says anything
+    DeviceNumber numbers_ = 1; // given so far
+    std::atomic<DeviceNumber> own_{1};
+    std::atomic<DeviceNumber> shared_{0};
+    std::atomic<DeviceNumber> usable_{0}; // as shared_, unless it was lost
 };
 
 // A card, as sotto_gpu_query() describes it.

@@ -37,6 +37,13 @@ private:
     void* stream_;
 };
 
+// A device that is lost costs more than the one stream, whichever call said so.
+void note_loss(Job& job, sotto_status status, const char* why) noexcept {
+    if (status == SOTTO_ERROR_DEVICE && !job.failure) {
+        job.failure.set(status, why);
+    }
+}
+
 // What the shares gave becomes text here, on a thread that never takes a core from the game.
 void hear(Job& job) noexcept {
     for (std::size_t i = 0; i < job.work.size(); ++i) {
@@ -56,6 +63,7 @@ void hear(Job& job) noexcept {
             }
         };
         attempt(body, [&](sotto_status status, const char* why) { failure.set(status, why); });
+        note_loss(job, failure.status, failure.why.c_str());
     }
 }
 
@@ -215,7 +223,10 @@ Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned
             }
         }
     };
-    attempt(body, [&](sotto_status, const char* why) { hooks_.log.debug(why); });
+    attempt(body, [&](sotto_status status, const char* why) {
+        hooks_.log.debug(why);
+        note_loss(job, status, why);
+    });
     return kept;
 }
 
@@ -246,9 +257,10 @@ void Compute::recall(Job& job) noexcept {
         const auto blob = parking_.read(*job.recalls);
         model.restore(state_payload(*blob, model.info().fingerprint));
     };
-    attempt(body, [&](sotto_status, const char* why) {
+    attempt(body, [&](sotto_status status, const char* why) {
         hooks_.log.warn(why);
-        job.useless = true;
+        job.useless = status != SOTTO_ERROR_DEVICE;
+        note_loss(job, status, why);
     });
 }
 
@@ -257,6 +269,9 @@ void Compute::run(Job& job) noexcept {
     const auto body = [&] {
         close(job);
         scope.check();
+        if (job.failure) {
+            return;
+        }
         if (job.resizes) {
             return resize(job);
         }
@@ -265,6 +280,9 @@ void Compute::run(Job& job) noexcept {
         }
         if (job.recalls != nullptr) {
             recall(job);
+        }
+        if (job.failure) {
+            return;
         }
         if (job.unparks) {
             job.unparked = job.entry->model->unpark(job.streams.front()->handle);

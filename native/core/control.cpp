@@ -45,7 +45,7 @@ Control::Control(const World& world)
       ),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
       compute_(world.hooks, world.clock, world.frames, world.parking, signal_),
-      loader_(world.hooks, world.settings, world.device, world.modules, world.card, world.ledger, signal_),
+      loader_(world.hooks, world.settings, world.card, world.ledger, signal_),
       tidier_(world.hooks, world.parking, signal_), thread_([this] { run(); }) {}
 
 Control::~Control() {

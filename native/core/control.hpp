@@ -35,10 +35,8 @@ public:
     struct World {
         const Hooks& hooks;
         const Settings& settings;
-        const std::string& device;
         const Frames& frames;
         Clock& clock;
-        Modules& modules;
         Card& card;
         RequestTable& table;
         EventQueue& queue;
@@ -56,6 +54,8 @@ public:
 
     // Hands over a note. Never waits.
     void post(Note& note) noexcept;
+    // Gives up what is being loaded, as the engine is about to be destroyed.
+    void give_up_loading() noexcept { loader_.give_up(); }
     // Says that something it looks at has changed.
     void wake() noexcept { signal_.notify(); }
     // Takes every model off the card, and waits for that. No other thread may be in here.
@@ -116,6 +116,7 @@ private:
 
     bool take_off_card() noexcept;
     bool put_on_card() noexcept;
+    bool is_on_card(DeviceNumber device) const noexcept;
     bool must_leave(const ModelEntry& entry) const noexcept;
     bool take_off(ModelEntry& entry, sotto_status status, const char* why) noexcept;
     bool take_off_lost() noexcept;

@@ -24,6 +24,11 @@ std::uint32_t spare_of(const ModelEntry& entry) noexcept {
     return entry.resting.empty() ? 0 : entry.traits.streams - std::min(entry.traits.streams, kept);
 }
 
+// Bytes that a model will have given back once it sleeps.
+std::uint64_t given_back(const ModelEntry& entry) noexcept {
+    return entry.with_loader ? entry.leaves : entry.bytes();
+}
+
 // Bytes that must be free before it can answer; 0: it has what it needs, or nobody asks.
 std::uint64_t lack_of(const ModelEntry& entry) noexcept {
     const bool needs_place =
@@ -87,10 +92,13 @@ bool Control::must_hold(const ModelEntry& entry) const noexcept {
 
 // Throws where the request will not wait.
 void Control::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
-    const bool there = entry.state == ModelEntry::State::ready;
-    const auto needed = there ? entry.first_place() : entry.least;
+    const bool leaves = entry.state == ModelEntry::State::dozing || must_leave(entry);
+    const bool stays = entry.state == ModelEntry::State::ready && !leaves;
+    const bool returns = entry.state == ModelEntry::State::loading && entry.lacks == 0; // it takes its room
+    const auto needed = returns ? 0 : stays ? entry.first_place() : entry.least;
     const auto& ledger = world_.ledger;
-    const auto room = ledger.free() == UINT64_MAX ? UINT64_MAX : ledger.free() + idle_bytes(&entry);
+    const auto others = idle_bytes(&entry) + (leaves ? given_back(entry) : 0);
+    const auto room = ledger.free() == UINT64_MAX ? UINT64_MAX : ledger.free() + others;
     if (on_budget == OnBudget::fail && (ledger.over() > 0 || room < needed)) {
         throw Error(SOTTO_ERROR_BUDGET, lack_told(entry));
     }

@@ -1,5 +1,6 @@
 // What becomes of models when a card comes or goes: they fall asleep where they are, and come back where they
 // belong when they are asked for. Sessions remember meanwhile.
+#include "base/attempt.hpp"
 #include "core/control.hpp"
 
 namespace sotto {
@@ -31,14 +32,21 @@ bool Control::doze(ModelEntry& entry, bool remembers) noexcept {
         return true;
     }
     entry.state = ModelEntry::State::dozing;
+    entry.leaves = entry.bytes();
     world_.registry.publish();
     hand_to_loader(entry);
     return true;
 }
 
+// Whether that is the card that is shared.
+bool Control::is_on_card(DeviceNumber device) const noexcept {
+    return device != 0 && device == world_.card.shared();
+}
+
 // Whether a model that is ready has to leave what it is on.
 bool Control::must_leave(const ModelEntry& entry) const noexcept {
-    return (world_.card.is_lost() && entry.on_device) || (leaves_card_.load() && entry.shares);
+    const auto device = entry.device.load();
+    return world_.card.is_lost(device) || (leaves_card_.load() && is_on_card(device));
 }
 
 // Ends what is under way on a model, and frees it once it is idle. Whether any of that was begun.
@@ -61,12 +69,9 @@ bool Control::take_off(ModelEntry& entry, sotto_status status, const char* why) 
 
 // Whether anything was begun that takes a model off a device that was lost.
 bool Control::take_off_lost() noexcept {
-    if (!world_.card.is_lost()) {
-        return false;
-    }
     bool begun = false;
     for (const auto& entry : world_.registry.entries()) {
-        if (!entry->with_loader && entry->on_device) {
+        if (!entry->with_loader && world_.card.is_lost(entry->device.load())) {
             begun = take_off(*entry, SOTTO_ERROR_DEVICE, "the graphics card was lost; ask again") || begun;
         }
     }
@@ -81,10 +86,11 @@ bool Control::take_off_card() noexcept {
     bool begun = false;
     bool left = true;
     for (const auto& entry : world_.registry.entries()) {
-        if (entry->with_loader) {
-            left = false; // it may be on its way there
-        } else if (entry->shares) {
-            left = false;
+        if (!is_on_card(entry->device.load())) {
+            continue; // nor will it be: see Card::seat()
+        }
+        left = false;
+        if (!entry->with_loader) {
             begun =
                 take_off(*entry, SOTTO_ERROR_CANCELLED, "the graphics card was detached; ask again") || begun;
         }
@@ -101,11 +107,6 @@ bool Control::put_on_card() noexcept {
     if (!comes_to_card_.exchange(false)) {
         return false;
     }
-    const auto place = world_.card.place();
-    const bool vulkan = place.context == nullptr && !place.device.empty();
-    if (place.context == nullptr && !vulkan) {
-        return false;
-    }
     bool begun = false;
     bool later = false;
     for (const auto& entry : world_.registry.entries()) {
@@ -113,11 +114,15 @@ bool Control::put_on_card() noexcept {
             later = true; // it may have begun before there was a card
             continue;
         }
-        const bool free = entry->asked.backend.empty(); // else it was asked for where it is
-        const bool could = !entry->shares && entry->model != nullptr &&
-                           (vulkan ? free : world_.card.draws(entry->model->backend()));
-        later = later || (could && (!is_idle(*entry) || !entry->resting.empty()));
-        begun = (could && is_idle(*entry) && doze(*entry, true)) || begun;
+        if (entry->model == nullptr || is_on_card(entry->device.load())) {
+            continue;
+        }
+        bool could = false;
+        const auto ask = [&] { could = world_.card.would_take(entry->asked.backend, entry->refused); };
+        attempt(ask, [&](sotto_status, const char*) { later = true; });
+        const bool free = is_idle(*entry) && entry->held.empty(); // else who asked first goes first
+        later = later || (could && (!free || !entry->resting.empty()));
+        begun = (could && free && doze(*entry, true)) || begun;
     }
     if (later) {
         comes_to_card_ = true;

@@ -162,8 +162,11 @@ bool Control::take_job_back() noexcept {
     job->entry->served_ns += job->ended - job->began;
     if (auto& failure = job->failure; failure.status == SOTTO_ERROR_DEVICE) {
         const auto lose = [&] {
-            job->entry->on_device = true; // whatever it is called
-            world_.card.lose(failure.why);
+            auto& entry = *job->entry;
+            if (entry.device.load() == 0) {
+                entry.device = world_.card.own(); // whatever its backend is called
+            }
+            world_.card.lose(entry.device.load(), failure.why);
             failure.why = "the graphics card was lost; ask again (" + failure.why + ")";
         };
         attempt(lose, [](sotto_status, const char*) {}); // the next step on it says so again

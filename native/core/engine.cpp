@@ -95,23 +95,21 @@ Engine::Engine(EngineOptions options)
                                                 hooks_.log
                                             ),
       modules_(std::move(options.module_dir), hooks_.log),
-      card_(modules_, std::move(options.cuda_driver), hooks_.log), control_(
-                                                                       {hooks_,
-                                                                        with(settings_, options),
-                                                                        device_,
-                                                                        frames_,
-                                                                        *clock_,
-                                                                        modules_,
-                                                                        card_,
-                                                                        table_,
-                                                                        queue_,
-                                                                        registry_,
-                                                                        trace_,
-                                                                        meter_,
-                                                                        begun(recorder_, options),
-                                                                        ledger_,
-                                                                        parking_}
-                                                                   ) {
+      card_(modules_, device_, std::move(options.cuda_driver), hooks_.log), control_(
+                                                                                {hooks_,
+                                                                                 with(settings_, options),
+                                                                                 frames_,
+                                                                                 *clock_,
+                                                                                 card_,
+                                                                                 table_,
+                                                                                 queue_,
+                                                                                 registry_,
+                                                                                 trace_,
+                                                                                 meter_,
+                                                                                 begun(recorder_, options),
+                                                                                 ledger_,
+                                                                                 parking_}
+                                                                            ) {
     set_vram_budget(options.vram_budget);
     if (options.max_requests != 0) {
         table_.set_most(options.max_requests);
@@ -306,6 +304,7 @@ sotto_stats Engine::stats() noexcept {
 
 void Engine::close() noexcept {
     closed_ = true;
+    control_.give_up_loading(); // whoever detaches may wait for that
     queue_.arrived().notify();
     table_.wake_all();
 }

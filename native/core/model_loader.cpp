@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::string_view kHouseId = "sotto/house";
 constexpr std::string_view kHouseFile = "house.gguf";
-constexpr const char* kProcessor = "cpu";
 
 std::string path_of(const Asked& asked) {
     if (!asked.path.empty()) {
@@ -28,6 +27,12 @@ std::string path_of(const Asked& asked) {
     return asked.id;
 }
 
+// Whether what failed so on one device may go well on another.
+bool may_do_elsewhere(sotto_status status) noexcept {
+    return status != SOTTO_ERROR_CANCELLED && status != SOTTO_ERROR_BUDGET &&
+           status != SOTTO_ERROR_NOT_FOUND && status != SOTTO_ERROR_ARGUMENT;
+}
+
 sotto_str str(const std::string& text) noexcept {
     return {text.data(), text.size()};
 }
@@ -35,19 +40,13 @@ sotto_str str(const std::string& text) noexcept {
 } // namespace
 
 ModelLoader::ModelLoader(
-    const Hooks& hooks,
-    const Settings& settings,
-    std::string device,
-    Modules& modules,
-    Card& card,
-    Ledger& ledger,
-    Signal& told
+    const Hooks& hooks, const Settings& settings, Card& card, Ledger& ledger, Signal& told
 )
-    : hooks_(hooks), device_(std::move(device)), settings_(settings), modules_(modules), card_(card),
-      ledger_(ledger), told_(told), thread_([this] { work(); }) {}
+    : hooks_(hooks), settings_(settings), card_(card), ledger_(ledger), told_(told),
+      thread_([this] { work(); }) {}
 
 ModelLoader::~ModelLoader() {
-    stopping_ = true;
+    stopping_ = over_ = true;
     wake_.notify();
     thread_.join();
     while (take()) {
@@ -55,7 +54,7 @@ ModelLoader::~ModelLoader() {
 }
 
 void ModelLoader::take_on(ModelEntry& entry) noexcept {
-    tasks_.push(&entry);
+    (entry.model != nullptr ? frees_ : loads_).push(&entry);
     wake_.notify();
 }
 
@@ -68,9 +67,13 @@ void ModelLoader::work() {
     hooks_.thread_started("loader");
     for (;;) {
         const auto seen = wake_.value();
-        if (ModelEntry* entry = tasks_.pop()) {
-            run_aside(*entry);
-        } else if (stopping_.load()) {
+        if (ModelEntry* leaves = frees_.pop()) {
+            run(*leaves);
+        } else if (aside_.joinable() && loaded_.exchange(false)) {
+            aside_.join();
+        } else if (ModelEntry* entry = aside_.joinable() ? nullptr : loads_.pop()) {
+            begin(*entry);
+        } else if (over_.load() && !aside_.joinable()) {
             return;
         } else {
             wake_.wait(seen, -1);
@@ -78,25 +81,21 @@ void ModelLoader::work() {
     }
 }
 
-// Where the game comes first, on a thread of the idle class: to load is to compute for seconds. A thread of
-// its own for each, as there is no way back.
-void ModelLoader::run_aside(ModelEntry& entry) noexcept {
-    if (entry.model != nullptr || settings_.mode.load() == SOTTO_MODE_PRIORITIZE_COMPUTE) {
-        run(entry);
-        return;
-    }
-    std::thread aside;
+// Loads on a thread of its own, so that what is to be freed meanwhile does not wait: of the idle class where
+// the game comes first, as to load is to compute for seconds, and there is no way back from that class.
+void ModelLoader::begin(ModelEntry& entry) noexcept {
     const auto start = [&] {
-        aside = std::thread([&] {
+        aside_ = std::thread([&] {
             hooks_.thread_started("load");
-            set_thread_class(ThreadClass::idle);
+            if (settings_.mode.load() != SOTTO_MODE_PRIORITIZE_COMPUTE) {
+                set_thread_class(ThreadClass::idle);
+            }
             run(entry);
+            loaded_ = true;
+            wake_.notify();
         });
     };
     attempt(start, [&](sotto_status, const char*) { run(entry); }); // there is no thread to be had
-    if (aside.joinable()) {
-        aside.join();
-    }
 }
 
 void ModelLoader::run(ModelEntry& entry) noexcept {
@@ -109,25 +108,52 @@ void ModelLoader::run(ModelEntry& entry) noexcept {
             note->kind = LoaderNote::Kind::freed;
         } else {
             const Zone zone(hooks_, "sotto load model");
-            open(entry, *note);
+            find_place(entry, *note);
         }
     };
-    const auto failed = [&](sotto_status status, const char* why) {
+    attempt(body, [&](sotto_status status, const char* why) {
         entry.claims = {};
         note->kind = LoaderNote::Kind::failed;
         note->failure.set(status, why);
-    };
-    const auto shape = entry.shape;
-    attempt(body, failed);
-    if (note->failure.status == SOTTO_ERROR_DEVICE) {
-        const auto on_the_processor = [&] {
-            card_.lose(note->failure.why);
-            entry.shape = shape;
-            body();
-        };
-        attempt(on_the_processor, failed);
+    });
+    if (note->kind != LoaderNote::Kind::loaded) {
+        entry.device = 0; // it is on none
     }
     tell(std::move(note));
+}
+
+// Opens it where it belongs; where that can't have it, in the next place.
+void ModelLoader::find_place(ModelEntry& entry, LoaderNote& note) {
+    const auto& asked = entry.asked;
+    if (!asked.options.empty()) {
+        parse_object(asked.options, "options");
+    }
+    const auto shape = entry.shape;
+    Failure refused;
+    for (;;) {
+        const auto seat = card_.seat(asked.backend, entry.refused, entry.device);
+        Failure failure;
+        attempt(
+            [&] { open(entry, seat, note); },
+            [&](sotto_status status, const char* why) { failure.set(status, why); }
+        );
+        if (!failure) {
+            break;
+        }
+        if (failure.status == SOTTO_ERROR_DEVICE && seat.number != 0) {
+            card_.lose(seat.number, failure.why);
+        } else if (seat.shared && may_do_elsewhere(failure.status)) {
+            entry.refused = seat.number;
+            refused = failure;
+        } else {
+            throw Error(failure.status, failure.why);
+        }
+        entry.claims = {};
+        entry.shape = shape;
+    }
+    if (refused) {
+        card_.refused(entry.refused, asked.id, refused.why);
+    }
 }
 
 void ModelLoader::free(ModelEntry& entry) noexcept {
@@ -136,18 +162,18 @@ void ModelLoader::free(ModelEntry& entry) noexcept {
         entry.model.reset();
     }
     entry.on_card.reset();
-    entry.shares = entry.on_device = false;
     entry.claims = {};
 }
 
-sotto_model_source
-ModelLoader::source_of(const ModelEntry& entry, const std::string& path, Watch& watch) const {
+sotto_model_source ModelLoader::source_of(
+    const ModelEntry& entry, const std::string& path, const Seat& seat, Watch& watch
+) const {
     return {
         .struct_size = sizeof(sotto_model_source),
         .flags = entry.shape.flags,
         .path = str(path),
         .options = str(entry.asked.options),
-        .device = str(watch.device),
+        .device = str(seat.device),
         .files = hooks_.files ? &*hooks_.files : nullptr,
         .progress = on_progress,
         .context = &watch,
@@ -158,25 +184,17 @@ ModelLoader::source_of(const ModelEntry& entry, const std::string& path, Watch& 
     };
 }
 
-void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
+void ModelLoader::open(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
     const auto& asked = entry.asked;
-    if (!asked.options.empty()) {
-        parse_object(asked.options, "options");
-    }
-    const auto place = card_.place();
-    const bool on_shared = !place.device.empty() && place.context == nullptr;
-    const auto device = !place.device.empty() ? place.device : card_.is_lost() ? kProcessor : device_;
-    const Backend& backend = modules_.find(asked.backend, device);
     const auto path = path_of(asked);
-    const auto context = backend.uses(SOTTO_BACKEND_CUDA) ? place.context : nullptr;
-    const gpu::CudaScope scope(context.get());
+    const gpu::CudaScope scope(seat.context.get());
     scope.check();
-    Watch watch{this, &entry, context != nullptr ? "cuda" : device};
+    Watch watch{this, &entry};
     const bool plans = asked.what == Asked::What::plan;
     if (plans || ledger_.ceiling() != 0) {
         entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY; // mapped files would be in nobody's account
         const auto room = plans && asked.budget != 0 ? asked.budget : ledger_.free();
-        note.fit = find_fit(entry, backend, source_of(entry, path, watch), room);
+        note.fit = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
         if (plans || !note.fit.fits) {
             note.kind = plans ? LoaderNote::Kind::planned : LoaderNote::Kind::lacks;
             return;
@@ -194,11 +212,9 @@ void ModelLoader::open(ModelEntry& entry, LoaderNote& note) {
     if (gives_up(entry)) {
         throw Error(SOTTO_ERROR_CANCELLED, "loading was cancelled");
     }
-    auto model = std::make_unique<Model>(backend, source_of(entry, path, watch));
+    auto model = std::make_unique<Model>(*seat.backend, source_of(entry, path, seat, watch));
     claim(entry, model->info());
-    entry.on_card = context;
-    entry.shares = context != nullptr || (on_shared && is_for_devices(backend.name()));
-    entry.on_device = watch.device != kProcessor && (context != nullptr || is_for_devices(backend.name()));
+    entry.on_card = seat.context;
     note.model = std::move(model);
     note.kind = LoaderNote::Kind::loaded;
 }

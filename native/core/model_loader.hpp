@@ -1,4 +1,4 @@
-// The thread that loads models and frees them, so that nothing else waits for files.
+// The threads that load models and free them, so that nothing else waits for files.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,6 @@
 #include "core/card.hpp"
 #include "core/registry.hpp"
 #include "core/settings.hpp"
-#include "module/modules.hpp"
 #include "platform/signal.hpp"
 
 namespace sotto {
@@ -18,15 +17,7 @@ namespace sotto {
 class ModelLoader {
 public:
     // `told` is told after each note.
-    ModelLoader(
-        const Hooks& hooks,
-        const Settings& settings,
-        std::string device,
-        Modules& modules,
-        Card& card,
-        Ledger& ledger,
-        Signal& told
-    );
+    ModelLoader(const Hooks& hooks, const Settings& settings, Card& card, Ledger& ledger, Signal& told);
     // Gives up what is being loaded; frees what is to be freed.
     ~ModelLoader();
 
@@ -34,6 +25,9 @@ public:
     // out what it would take. Until a note comes that is not of kind progress, the entry's model is the
     // loader's.
     void take_on(ModelEntry& entry) noexcept;
+
+    // What is being loaded is given up from now on, also what comes. Any thread.
+    void give_up() noexcept { stopping_ = true; }
 
     // The oldest note, or null. The control thread's.
     std::unique_ptr<LoaderNote> take() noexcept { return std::unique_ptr<LoaderNote>(notes_.pop()); }
@@ -43,37 +37,40 @@ private:
     struct Watch {
         ModelLoader* loader;
         ModelEntry* entry;
-        std::string device;
         float told = -1;
     };
 
     static std::int32_t SOTTO_CALL on_progress(void* context, float progress);
 
     void work();
-    void run_aside(ModelEntry& entry) noexcept;
+    void begin(ModelEntry& entry) noexcept;
     void run(ModelEntry& entry) noexcept;
-    void open(ModelEntry& entry, LoaderNote& note);
+    void find_place(ModelEntry& entry, LoaderNote& note);
+    void open(ModelEntry& entry, const Seat& seat, LoaderNote& note);
     void free(ModelEntry& entry) noexcept;
     // What there is room for. `room`: bytes.
     Fit find_fit(
         const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
     ) const;
     void claim(ModelEntry& entry, const ModelInfo& info);
-    sotto_model_source source_of(const ModelEntry& entry, const std::string& path, Watch& watch) const;
+    sotto_model_source
+    source_of(const ModelEntry& entry, const std::string& path, const Seat& seat, Watch& watch) const;
     void tell(std::unique_ptr<LoaderNote> note) noexcept;
     bool gives_up(const ModelEntry& entry) const noexcept { return stopping_.load() || entry.give_up.load(); }
 
     const Hooks& hooks_;
-    const std::string device_;
     const Settings& settings_;
-    Modules& modules_;
     Card& card_;
     Ledger& ledger_;
     Signal& told_;
-    MpscQueue<ModelEntry> tasks_; // see take_on()
+    MpscQueue<ModelEntry> frees_; // see take_on()
+    MpscQueue<ModelEntry> loads_;
     MpscQueue<LoaderNote> notes_;
     Signal wake_;
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> over_{false};
+    std::atomic<bool> loaded_{false}; // aside_ has done what it was begun for
+    std::thread aside_;               // loads; begun and joined by thread_
     std::thread thread_;
 };
 

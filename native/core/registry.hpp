@@ -13,9 +13,9 @@
 #include "core/budget/fit.hpp"
 #include "core/budget/ledger.hpp"
 #include "core/budget/parking.hpp"
+#include "core/card.hpp"
 #include "core/request_table.hpp"
 #include "core/schedule/scheduled.hpp"
-#include "gpu/cuda_context.hpp"
 #include "module/backend.hpp"
 
 namespace sotto {
@@ -71,13 +71,14 @@ struct ModelEntry : MpscNode, ScheduledModel {
 
     const Asked asked; // how it was asked for
     State state = State::loading;
-    std::unique_ptr<Model> model;     // once ready; made and freed by the loader
-    std::vector<Slot*> waiting;       // requests to be told when it is loaded, planned, or gone
-    std::vector<Slot*> held;          // requests that it will answer once it has room
-    std::vector<Closing> closing;     // streams that the compute thread shall close next
-    std::vector<Resting> resting;     // the one unused longest first; each counts as an open stream
-    bool with_loader = false;         // whether the loader has it
-    std::atomic<bool> give_up{false}; // read by the loader: stop loading
+    std::unique_ptr<Model> model;        // once ready; made and freed by the loader
+    std::vector<Slot*> waiting;          // requests to be told when it is loaded, planned, or gone
+    std::vector<Slot*> held;             // requests that it will answer once it has room
+    std::vector<Closing> closing;        // streams that the compute thread shall close next
+    std::vector<Resting> resting;        // the one unused longest first; each counts as an open stream
+    bool with_loader = false;            // whether the loader has it
+    std::atomic<bool> give_up{false};    // read by the loader: stop loading
+    std::atomic<DeviceNumber> device{0}; // that it is on, or is being loaded on; written by the loader
     // What the loader will tell when it is done; made beforehand, so that it can without memory.
     std::unique_ptr<LoaderNote> verdict = std::make_unique<LoaderNote>();
 
@@ -86,8 +87,7 @@ struct ModelEntry : MpscNode, ScheduledModel {
     Smaller smaller = Smaller::all;                  // what of that may change
     Claims claims;                                   // of the ledger
     std::shared_ptr<const gpu::CudaContext> on_card; // that the model lives in; null: in none
-    bool shares = false;                             // whether it is on the card that is shared
-    bool on_device = false;                          // whether it may be on any, and not on the processor
+    DeviceNumber refused = 0;                        // the last card that could not have it
 
     std::string backend;            // once it was loaded: the name
     std::string description;        // likewise, JSON of the backend's
@@ -103,6 +103,7 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::int64_t used_at = 0; // when it was asked for last
     bool may_shrink = false;  // somebody who waits for it would have it smaller
     std::uint64_t lacks = 0;  // bytes that must be free before it goes on; 0: none
+    std::uint64_t leaves = 0; // bytes that it gives back, while it dozes off
     Fit fit;                  // what was tried for it last
 
     std::uint64_t bytes() const noexcept {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "gpu/luid.hpp"
 #include "platform/dynlib.hpp"
 
 namespace sotto::gpu {
@@ -63,16 +64,6 @@ std::string find_all(void* library, cuda::Api& api) {
     find(library, "cuDeviceGetLuid", api.device_luid);
     find(library, "cuCtxCreate_v4", api.create_with);
     return missing;
-}
-
-std::string hex(std::uint64_t value) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    std::string text;
-    do {
-        text.insert(text.begin(), kDigits[value & 15]);
-        value >>= 4;
-    } while (value != 0);
-    return "0x" + text;
 }
 
 // The one of which `is` holds; else says what was looked for, and what there is.
@@ -211,10 +202,10 @@ std::vector<Adapter> Driver::adapters() const {
 
 Adapter with_luid(const Driver& driver, std::uint64_t luid) {
     const auto tell = [](const Adapter& one) {
-        return one.luid != 0 ? "LUID " + hex(one.luid) : std::string("no LUID");
+        return one.luid != 0 ? "LUID " + luid_text(one.luid) : std::string("no LUID");
     };
     const auto is = [&](const Adapter& one) { return one.luid == luid; };
-    return pick(driver, is, "the LUID " + hex(luid), tell);
+    return pick(driver, is, "the LUID " + luid_text(luid), tell);
 }
 
 Adapter with_uuid(const Driver& driver, const std::string& uuid) {

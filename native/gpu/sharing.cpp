@@ -41,8 +41,8 @@ private:
         }
     }
 
-    std::recursive_mutex
-        mutex_; // guards all_, also while one is made; of() gives back what it can't hand out
+    // Guards all_, also while one is made; of() gives back what it can't hand out.
+    std::recursive_mutex mutex_;
     std::map<void*, One> all_;
 };
 
@@ -111,15 +111,19 @@ private:
 
     // The card, as the CUDA driver knows it.
     const Adapter& adapter() {
+        need(no_card_);
+        open_driver();
+        if (!sharing_.adapter_) {
+            sharing_.adapter_ = card_ ? with_uuid(*driver_, card_->uuid()) : with_luid(*driver_, luid_);
+        }
+        return *sharing_.adapter_;
+    }
+
+    void open_driver() {
         if (driver_ == nullptr) {
             driver_ = Driver::open(terms_.driver);
             sharing_.driver_ = driver_->version();
         }
-        if (!sharing_.adapter_) {
-            need(no_card_);
-            sharing_.adapter_ = card_ ? with_uuid(*driver_, card_->uuid()) : with_luid(*driver_, luid_);
-        }
-        return *sharing_.adapter_;
     }
 
     void cig() {
@@ -159,8 +163,7 @@ private:
         if (sharing_.context_ != nullptr) {
             return;
         }
-        driver_ = driver_ != nullptr ? driver_ : Driver::open(terms_.driver);
-        sharing_.driver_ = driver_->version();
+        open_driver();
         auto* hosts = static_cast<cuda::Context>(std::get<sotto_gpu_cuda>(renderer_.with).context);
         try {
             sharing_.context_ = std::make_shared<const CudaContext>(driver_, hosts);
@@ -172,7 +175,14 @@ private:
 
     void vulkan() {
         need(terms_.no_vulkan);
-        sharing_.uuid_ = card_ ? card_->uuid() : luid_ != 0 ? vulkan_uuid(luid_) : adapter().uuid;
+        need(no_card_);
+        if (std::holds_alternative<sotto_gpu_cuda>(renderer_.with)) {
+            hosts_context(); // which knows its card
+            sharing_.context_.reset();
+            sharing_.uuid_ = sharing_.adapter_->uuid;
+        } else {
+            sharing_.uuid_ = card_ ? card_->uuid() : vulkan_uuid(luid_);
+        }
     }
 
     Sharing& sharing_;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "gpu/cuda_driver.hpp"
+#include "gpu/luid.hpp"
 #include "gpu/vulkan_api.hpp"
 #include "gpu/vulkan_card.hpp"
 
@@ -95,11 +96,10 @@ public:
                 std::memcpy(&card.luid, id.device_luid, sizeof card.luid);
             }
         }
-        why_ = "no Vulkan device has that LUID";
     }
 
     const std::vector<Found>& cards() const noexcept { return cards_; }
-    // Why a card may not be among them.
+    // Why there are none; empty: the driver lists none.
     const std::string& why() const noexcept { return why_; }
 
     bool says_budgets(const Found& card) const {
@@ -201,7 +201,15 @@ std::string vulkan_uuid(std::uint64_t luid) {
     const auto found =
         std::find_if(cards.begin(), cards.end(), [&](const Found& card) { return card.luid == luid; });
     if (found == cards.end()) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the renderer's card can't be found: " + opened().why());
+        std::string why = opened().why();
+        if (why.empty()) {
+            why = "no Vulkan device has the LUID " + luid_text(luid) + (cards.empty() ? "" : "; there is ");
+            for (const auto& card : cards) {
+                why += (&card == &cards.front() ? "UUID " : ", UUID ") + card.uuid +
+                       (card.luid != 0 ? " (LUID " + luid_text(card.luid) + ")" : " (no LUID)");
+            }
+        }
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the renderer's card can't be found: " + why);
     }
     return found->uuid;
 }

@@ -71,6 +71,12 @@ std::string kind_of_device(std::string_view device) {
     );
 }
 
+// What is looked for: a backend's own kind, else the device's.
+std::string kind_meant(std::string_view backend, std::string_view device) {
+    const auto own = kind_of(backend);
+    return own.empty() ? kind_of_device(device) : own;
+}
+
 Named read_name(const std::filesystem::path& path) {
     const auto stem = utf8_of(path.stem());
     const auto dash = stem.find('-');
@@ -200,21 +206,33 @@ void Modules::open_those_for(std::string_view kind) {
     }
 }
 
-const Backend& Modules::find(std::string_view name, std::string_view device) {
-    const std::lock_guard lock(mutex_);
+const Backend* Modules::look(std::string_view name, std::string_view kind) {
     for (const auto& backend : own_) {
         if (name.empty() || backend->name() == name) {
-            return *backend;
+            return backend.get();
         }
     }
-    const auto own_kind = kind_of(name);
-    const auto kind = own_kind.empty() ? kind_of_device(device) : own_kind;
-    const auto whole = std::string(name) + (own_kind.empty() && !kind.empty() ? "_" + kind : "");
+    const bool plain = kind_of(name).empty();
+    const auto whole = std::string(name) + (plain && !kind.empty() ? "_" + std::string(kind) : "");
     open_those_for(kind);
     for (const Backend* backend : opened_) {
         if (kind_of(backend->name()) == kind && (name.empty() || backend->name() == whole)) {
-            return *backend;
+            return backend;
         }
+    }
+    return nullptr;
+}
+
+const Backend* Modules::look_for(std::string_view name, std::string_view device) {
+    const std::lock_guard lock(mutex_);
+    return look(name, kind_meant(name, device));
+}
+
+const Backend& Modules::find(std::string_view name, std::string_view device) {
+    const std::lock_guard lock(mutex_);
+    const auto kind = kind_meant(name, device);
+    if (const Backend* found = look(name, kind)) {
+        return *found;
     }
     std::string why =
         name.empty() ? "there is no backend" : "there is no backend \"" + std::string(name) + "\"";

@@ -33,12 +33,16 @@ public:
     // nobody did yet. Throws Error(SOTTO_ERROR_UNSUPPORTED).
     const Backend& find(std::string_view name, std::string_view device = "cpu");
 
+    // The same, or null.
+    const Backend* look_for(std::string_view name, std::string_view device);
+
     // Every backend, and every module passed over. Opens the modules if nobody did yet.
     void list(std::vector<const Backend*>& backends, std::vector<PassedOver>& passed_over);
 
 private:
     // With mutex_ held. Those for devices of that kind alone, as they bring in drivers; "": those for none.
     void open_those_for(std::string_view kind);
+    const Backend* look(std::string_view name, std::string_view kind); // with mutex_ held
 
     const std::filesystem::path folder_;
     const Log& log_;

@@ -202,6 +202,24 @@ TEST_CASE("a context of the host's is used as it is, and stays") {
     cuda.check_clean();
 }
 
+TEST_CASE("a host's context is followed to its card, whatever computes there") {
+    const CudaDouble cuda;
+    cuda.set("luids", 0); // as on Linux
+    const Terms on = {SOTTO_CUDA_DOUBLE, "no backend here computes with CUDA", ""};
+    void* context = cuda.context(1, false);
+    {
+        const Sharing sharing(on_cuda(context), on);
+        CHECK(has(told(sharing), "vulkan; cig: no backend here"));
+        CHECK(sharing.uuid() == "10111213-1415-1617-1819-1a1b1c1d1e1f"); // card 1's, and not the first's
+        CHECK(sharing.context() == nullptr);
+    }
+    cuda.gone(context);
+    const auto dead = taken(on_cuda(context), on);
+    CHECK_MESSAGE(has(dead, "vulkan: cuda->context can't be used"), dead);
+    CHECK(dead.find("cpu") == 0);
+    cuda.check_clean();
+}
+
 // Lets one call after the other fail, once each, while a card is shared and given back. What was taken, by
 // rung.
 std::vector<int>

@@ -22,7 +22,10 @@
 //   fail_load, fail_open, fail_unpark, fail_resize   the reason to fail with; fail_at, fail_step: the token
 //                  to fail at, the stream alone or the step whole. A resize that fails leaves no places;
 //                  fail_resize_at: only that one does of those that ask for some, from 0
-//   lose_at        the token to lose a device at that is no processor; lose_load: true, when it is opened
+//   refuses        a device, and those of its kind, that the model can't be opened on
+//   lose_at        the token to lose a device at that is no processor; lose_load, lose_save, lose_restore:
+//   true,
+//                  when it is opened, a state saved or restored
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -68,29 +71,9 @@ struct Model {
     std::string why;
 };
 
-std::string last_text(const json& body) {
-    if (body.contains("prompt")) {
-        return body["prompt"];
-    }
-    const auto& content = body["messages"].back()["content"];
-    return content.is_string() ? content.get<std::string>() : content.back()["text"].get<std::string>();
-}
-
-std::vector<std::string> words(const std::string& text) {
-    std::istringstream in(text);
-    std::vector<std::string> found;
-    for (std::string word; in >> word;) {
-        found.push_back(found.empty() ? word : " " + word);
-    }
-    return found;
-}
-
-std::string from_hex(const std::string& digits) {
-    std::string bytes;
-    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-        bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-    }
-    return bytes;
+// Whether the script says that the device is lost there.
+bool loses(const Model& model, const char* where) {
+    return model.on_device && model.script.flag(where, false);
 }
 
 // Sleeps, asking the gate every millisecond if the script may be aborted. False: told to end.
@@ -122,8 +105,12 @@ open_model(void*, const sotto_model_source* source, void** model, sotto_model_in
         pause(script, script.number("load_ms") / kParts, nullptr);
     }
     made->on_device = std::string_view(source->device.data, source->device.size) != "cpu";
-    if (made->on_device && script.flag("lose_load", false)) {
-        return fail(SOTTO_ERROR_DEVICE, "the script loses the device", why);
+    const std::string device(source->device.data, source->device.size);
+    if (script.has("refuses") && device.rfind(script.text("refuses"), 0) == 0) {
+        return fail(SOTTO_ERROR_UNSUPPORTED, "the script is not for " + device, why);
+    }
+    if (loses(*made, "lose_load")) {
+        return fail(SOTTO_ERROR_DEVICE, kLost, why);
     }
     if (script.has("fail_load")) {
         return fail(SOTTO_ERROR_MODEL, script.text("fail_load"), why);
@@ -313,9 +300,13 @@ void speak(const Script& script, Stream& stream, sotto_work& work) {
 sotto_status SOTTO_CALL save_state(
     void*, void* handle, void*, sotto_write_fn write, void* context, std::uint32_t* tokens, sotto_str* why
 ) {
-    const auto& script = static_cast<Model*>(handle)->script;
+    const auto& model = *static_cast<Model*>(handle);
+    const auto& script = model.script;
     const auto state = script.values.value("state", std::string("remembered"));
     *tokens = script.count("prompt_tokens", 1);
+    if (loses(model, "lose_save")) {
+        return fail(SOTTO_ERROR_DEVICE, kLost, why);
+    }
     return write(context, state.data(), state.size()) == 0 ? SOTTO_OK
                                                            : fail(SOTTO_ERROR_MEMORY, "no room", why);
 }
@@ -327,6 +318,9 @@ restore_state(void*, void* handle, sotto_str state, std::uint32_t* tokens, sotto
     *tokens = script.count("prompt_tokens", 1);
     if (const auto status = check_place(model, why); status < 0) {
         return status;
+    }
+    if (loses(model, "lose_restore")) {
+        return fail(SOTTO_ERROR_DEVICE, kLost, why);
     }
     const auto expected = script.values.value("state", std::string("remembered"));
     model.restored = std::string_view(state.data, state.size) == expected;
@@ -351,7 +345,7 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
             return SOTTO_ERROR_INFERENCE;
         }
         if (speaks && model.on_device && script.has("lose_at") && script.count("lose_at") == stream.said) {
-            return fail(SOTTO_ERROR_DEVICE, "the script loses the device", why);
+            return fail(SOTTO_ERROR_DEVICE, kLost, why);
         }
     }
     if (!pause(script, delay, step)) {

@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <sotto/module.h>
@@ -20,6 +22,7 @@ constexpr std::string_view kName = "scripted_cuda";
 #else
 constexpr std::string_view kName = "scripted";
 #endif
+constexpr const char* kLost = "the script loses the device";
 constexpr std::string_view kDescription = R"({"what": "test double"})";
 
 using nlohmann::json;
@@ -144,6 +147,31 @@ inline void describe(const Script& script, const Shape& shape, sotto_model_info*
     info->gives = gives_of(script, shape);
     info->stream_least = script.count("stream_least");
     tell_memory(script, shape, info);
+}
+
+inline std::string last_text(const json& body) {
+    if (body.contains("prompt")) {
+        return body["prompt"];
+    }
+    const auto& content = body["messages"].back()["content"];
+    return content.is_string() ? content.get<std::string>() : content.back()["text"].get<std::string>();
+}
+
+inline std::vector<std::string> words(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> found;
+    for (std::string word; in >> word;) {
+        found.push_back(found.empty() ? word : " " + word);
+    }
+    return found;
+}
+
+inline std::string from_hex(const std::string& digits) {
+    std::string bytes;
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+        bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+    }
+    return bytes;
 }
 
 } // namespace scripted

@@ -1,0 +1,253 @@
+// Where models are opened while a card is shared: on it, beside it, and how often.
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/budget.hpp"
+#include "support/on_card.hpp"
+#include "support/session.hpp"
+
+using namespace test;
+
+namespace {
+
+using Devices = std::vector<std::string>;
+
+constexpr const char* kRefuses = R"({"prompt_tokens": 1, "refuses": "cuda"})";
+constexpr const char* kThere = "vulkan:10111213-1415-1617-1819-1a1b1c1d1e1f"; // the double's card
+
+void have(Game& game, const char* id, const char* backend, const char* script = R"({"prompt_tokens": 1})") {
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str(id);
+    desc.backend = str(backend);
+    desc.options = str(script);
+    sotto_request loading = 0;
+    REQUIRE(sotto_engine_load_model(game.engine(), &desc, &loading) == SOTTO_OK);
+    const auto end = done(game.finish(loading));
+    REQUIRE_MESSAGE(end.status == SOTTO_OK, end.text);
+}
+
+// A backend of the host's for no kind of device, beside that of a stage.
+struct Plain {
+    explicit Plain(const Game& game, Point at = Point::load) : held(at), table(held.backend.table()) {
+        table.name = str("plain");
+        REQUIRE(sotto_engine_add_backend(game.engine(), &table) == SOTTO_OK);
+    }
+
+    Held held;
+    sotto_backend table;
+};
+
+std::string answer(Game& game, const char* model) {
+    const auto history = game.finish(game.ask(model, "hi"));
+    CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+    return said(history);
+}
+
+} // namespace
+
+TEST_CASE("a model that its backend can't open on the card is opened beside it, and stays there") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    game.have("npc", kRefuses);
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(answer(game, "npc") == "hi");
+    CHECK(card.backend.devices() == Devices{"cpu", "cuda", "cpu"});
+    CHECK(shown(game)["rung"] == "cig"); // others may well be there
+    CHECK(shown(game)["refused"] == Json({{"npc", "the script is not for cuda"}}));
+    game.have("other", R"({"prompt_tokens": 1})");
+    for (int i = 0; i < 3; ++i) {
+        CHECK(answer(game, "npc") == "hi");
+        CHECK(answer(game, "other") == "hi");
+    }
+    CHECK(card.backend.devices() == Devices{"cpu", "cuda", "cpu", "cuda"});
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+    CHECK(answer(game, "npc") == "hi");
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // another, for all we know
+    CHECK(shown(game)["refused"].empty());
+    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(answer(game, "npc") == "hi");
+    CHECK(card.backend.devices() == Devices{"cpu", "cuda", "cpu", "cuda", "cuda", "cpu"});
+    game.end();
+    cuda.check_clean();
+}
+
+TEST_CASE("what is wrong with a model itself is told as ever, and blames no card") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    const auto end = done(game.finish(game.load("npc", R"({"fail_load": "it is damaged"})")));
+    CHECK(end.status == SOTTO_ERROR_MODEL);
+    CHECK(end.text.find("it is damaged") != std::string::npos);
+    CHECK(shown(game)["refused"].empty());
+}
+
+TEST_CASE("a backend that can't be on the card is told of the engine's own device") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    const Plain plain(game);
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    have(game, "npc", "plain");
+    CHECK(plain.held.backend.devices() == Devices{"cpu"});
+    CHECK(answer(game, "npc") == "hi");
+    CHECK(shown(game)["refused"].empty());
+}
+
+TEST_CASE("models that can't be on the card are never moved to and fro, whoever speaks") {
+    const VulkanDouble doubled;
+    const CudaDouble cuda;
+    OnCard card(cuda, true);
+    TappedBackend first; // which is for no kind of device, and comes before all others
+    Game game(first.table());
+    REQUIRE(sotto_engine_add_backend(game.engine(), &card.table) == SOTTO_OK);
+    const Handed handed(true);
+    game.have("speaks", kEndless);
+    game.have("waits", R"({"prompt_tokens": 1})");
+    const auto speaking = game.ask("speaks", "hi");
+    game.until_told(speaking, SOTTO_EVENT_TEXT);
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_VULKAN);
+    for (int i = 0; i < 3; ++i) {
+        CHECK(answer(game, "waits") == "hi");
+    }
+    game.cancel(speaking);
+    game.finish(speaking);
+    game.until_told(game.ask("speaks", "hi"), SOTTO_EVENT_TEXT);
+    CHECK(first.devices() == Devices{"cpu", "cpu"}); // where they were
+    CHECK(card.backend.devices().empty());
+}
+
+TEST_CASE("a model of a backend that was asked for by name comes and goes with the card as others do") {
+    const VulkanDouble doubled;
+    Stage stage(true);
+    auto& [cuda, card, game, handed] = stage;
+    have(game, "npc", "oncard_vulkan");
+    for (int i = 0; i < 2; ++i) {
+        CHECK(attach(game, handed) == SOTTO_GPU_RUNG_VULKAN);
+        CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+        CHECK(answer(game, "npc") == "hi");
+        CHECK(card.backend.devices().back() == kThere);
+        CHECK(shown(game)["backends"] == Json::array({"oncard_vulkan"}));
+        CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+        CHECK(answer(game, "npc") == "hi");
+        CHECK(card.backend.devices().back() == "cpu");
+    }
+    CHECK(card.backend.devices().size() == 5);
+}
+
+TEST_CASE("who detaches waits for nothing that is elsewhere") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    Plain plain(game);
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    game.have("npc", R"({"prompt_tokens": 1})");
+    plain.held.gate.shut();
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = str("elsewhere");
+    desc.backend = str("plain");
+    desc.options = str("{}");
+    sotto_request loading = 0;
+    REQUIRE(sotto_engine_load_model(game.engine(), &desc, &loading) == SOTTO_OK);
+    REQUIRE(plain.held.gate.holds());
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); // the load stands still
+    cuda.check_clean();
+    CHECK(count(game.of(loading), SOTTO_EVENT_DONE) == 0);
+    plain.held.gate.open();
+    CHECK(done(game.finish(loading)).status == SOTTO_OK);
+    CHECK(answer(game, "npc") == "hi");
+}
+
+TEST_CASE("a device that is lost is not held against another that came meanwhile") {
+    const CudaDouble cuda;
+    OnCard card(cuda);
+    Held own(Point::load); // for devices, and on the engine's own
+    auto table = own.backend.table();
+    table.name = str("own_vulkan");
+    auto desc = plain_desc();
+    desc.device = str("vulkan0");
+    Game game(desc, card.table);
+    REQUIRE(sotto_engine_add_backend(game.engine(), &table) == SOTTO_OK);
+    const Handed handed;
+    own.gate.shut();
+    auto model = SOTTO_INIT(sotto_model_desc);
+    model.id = str("own");
+    model.backend = str("own_vulkan");
+    model.options = str(R"({"prompt_tokens": 1, "lose_load": true})");
+    sotto_request loading = 0;
+    REQUIRE(sotto_engine_load_model(game.engine(), &model, &loading) == SOTTO_OK);
+    REQUIRE(own.gate.holds());
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    own.gate.open();
+    CHECK(done(game.finish(loading)).status == SOTTO_OK);
+    CHECK(own.backend.devices() == Devices{"vulkan0", "cpu"});
+    have(game, "npc", "oncard");
+    CHECK(shown(game)["rung"] == "cig");
+    CHECK(shown(game, "device_lost") == "the script loses the device");
+    CHECK(answer(game, "npc") == "hi");
+    CHECK(card.backend.devices() == Devices{"cuda"});
+}
+
+TEST_CASE("a device that is lost while a state is saved or restored is seen with that") {
+    for (const char* where : {"lose_save", "lose_restore"}) {
+        CAPTURE(where);
+        Stage stage;
+        auto& [cuda, card, game, handed] = stage;
+        CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+        game.have(
+            "npc",
+            R"({"prompt_tokens": 1, "parkable": true, "fingerprint": "f", "streams": 1, )" + quoted(where) +
+                ": true}"
+        );
+        Session mara(game, "mara");
+        Session otto(game, "otto");
+        CHECK(mara.turn("first") == "first");
+        game.finish(otto.say("second")); // which needs the place
+        game.finish(mara.say("third"));
+        CHECK(game.until([&] { return shown(game, "device_lost") == "the script loses the device"; }));
+        CHECK(mara.turn("fourth") == "fourth");
+        CHECK(otto.turn("fifth") == "fifth");
+        CHECK(card.backend.devices() == Devices{"cuda", "cpu"});
+        game.end();
+        cuda.check_clean();
+    }
+}
+
+TEST_CASE("a request that will not wait is let in while its model moves, as that takes no more room") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    Gate leaving;
+    card.backend.tap = [&](Point point, const sotto_step*) {
+        if (point == Point::unload) {
+            leaving.pass();
+        }
+    };
+    CHECK(sotto_engine_set_vram_budget(game.engine(), 36 * kMegabyte) == SOTTO_OK);
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    game.have("npc", script({.streams = 2}));
+    leaving.shut();
+    std::jthread detaches([&] { CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); });
+    REQUIRE(leaving.holds());
+    const auto asked = game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
+    game.finish(game.submit(about("nobody"), {}, SOTTO_OP_READ_SESSION)); // which was looked at after it
+    CHECK(count(game.of(asked), SOTTO_EVENT_DONE) == 0);
+    leaving.open();
+    detaches.join();
+    CHECK(said(game.finish(asked)) == "hi");
+}
+
+TEST_CASE("an engine that is destroyed while somebody detaches gives up what is being loaded there") {
+    Stage stage;
+    auto& [cuda, card, game, handed] = stage;
+    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    const auto loading = game.load("npc", R"({"load_ms": 15000})");
+    game.until_told(loading, SOTTO_EVENT_PROGRESS);
+    const auto began = std::chrono::steady_clock::now();
+    std::jthread detaches([engine = game.engine()] { sotto_engine_detach_gpu(engine); });
+    game.end();
+    detaches.join();
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(10)); // a tenth of it is a part
+    cuda.check_clean();
+}
