@@ -137,14 +137,8 @@ const Backend* opened_module(const std::filesystem::path& path, std::string& why
 }
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
-    std::vector<std::filesystem::path> files;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-        const auto& path = entry.path();
-        if (path.extension() == library_suffix() && utf8_of(path.filename()).rfind(kPrefix, 0) == 0) {
-            files.push_back(path);
-        }
-    }
+    auto files = libraries_in(folder);
+    std::erase_if(files, [](const auto& path) { return utf8_of(path.filename()).rfind(kPrefix, 0) != 0; });
     std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
         const auto left = read_name(a);
         const auto right = read_name(b);

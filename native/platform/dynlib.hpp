@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace sotto {
 
@@ -15,6 +16,9 @@ void* find_symbol(void* library, const char* name) noexcept;
 
 // The folder that holds the library this code is in.
 std::filesystem::path library_folder();
+
+// The files of loadable libraries in a folder; of one that isn't there: none.
+std::vector<std::filesystem::path> libraries_in(const std::filesystem::path& folder);
 
 // What files of loadable libraries end on, with the dot.
 const char* library_suffix() noexcept;

@@ -71,6 +71,17 @@ std::filesystem::path library_folder() {
     return std::filesystem::path(name).parent_path();
 }
 
+std::vector<std::filesystem::path> libraries_in(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+        if (entry.path().extension() == library_suffix()) {
+            found.push_back(entry.path());
+        }
+    }
+    return found;
+}
+
 const char* library_suffix() noexcept {
     return ".dll";
 }
