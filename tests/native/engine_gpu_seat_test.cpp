@@ -228,7 +228,7 @@ TEST_CASE("a request that will not wait is let in while its model moves, as that
     CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
     game.have("npc", script({.streams = 2}));
     leaving.shut();
-    std::jthread detaches([&] { CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); });
+    std::thread detaches([&] { CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); });
     REQUIRE(leaving.holds());
     const auto asked = game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
     game.finish(game.submit(about("nobody"), {}, SOTTO_OP_READ_SESSION)); // which was looked at after it
@@ -245,7 +245,7 @@ TEST_CASE("an engine that is destroyed while somebody detaches gives up what is 
     const auto loading = game.load("npc", R"({"load_ms": 15000})");
     game.until_told(loading, SOTTO_EVENT_PROGRESS);
     const auto began = std::chrono::steady_clock::now();
-    std::jthread detaches([engine = game.engine()] { sotto_engine_detach_gpu(engine); });
+    std::thread detaches([engine = game.engine()] { sotto_engine_detach_gpu(engine); });
     game.end();
     detaches.join();
     CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(10)); // a tenth of it is a part
