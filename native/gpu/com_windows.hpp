@@ -23,6 +23,7 @@ public:
         return *this;
     }
 
+    T* get() const noexcept { return object_; }
     T* operator->() const noexcept { return object_; }
     explicit operator bool() const noexcept { return object_ != nullptr; }
     // Where a function puts one.

@@ -52,7 +52,7 @@ Com<T> as(void* object, const GUID& kind, const char* must) {
 // Two interfaces are of one object where this is the same.
 void* identity(IUnknown* object) {
     Com<IUnknown> made;
-    return SUCCEEDED(object->QueryInterface(kAnything, made.out_void())) ? made.operator->() : nullptr;
+    return SUCCEEDED(object->QueryInterface(kAnything, made.out_void())) ? made.get() : nullptr;
 }
 
 } // namespace
@@ -68,7 +68,7 @@ std::uint64_t luid_of(const sotto_gpu_d3d12& shown) {
     }
     Com<ID3D12Device> made_by;
     if (FAILED(queue->GetDevice(kDevice, made_by.out_void())) ||
-        identity(made_by.operator->()) != identity(device.operator->())) {
+        identity(made_by.get()) != identity(device.get())) {
         refuse("d3d12->queue is of another device than d3d12->device");
     }
     const auto number = number_of(device->GetAdapterLuid());
