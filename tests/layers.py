@@ -37,6 +37,12 @@ HASH = re.compile(r"native/(core/state_blob|backends/)")  # who may include xxHa
 ZSTD = re.compile(r"native/core/budget/packing")  # who may include zstd
 SWALLOWS = {"api", "backends"}  # who may say catch (...)
 SWALLOWING_FILES: dict[str, str] = {}  # who else, and why
+# Objects that are destroyed as the process ends, while threads may still look at them.
+ENDS = re.compile(
+    r"^(const|static|static const|    +static|    +static const) "
+    r"(std::(string|vector|map|set|deque|unordered_\w+)\b[^&*(]*|[A-Z]\w+ )\w+( =|;|\(.*\);|\{.*\};)$",
+    re.M,
+)
 STRUCTS = re.compile(r"\bsotto_(\w+_desc|event)\b")  # of calls; they end at api/
 FFI = {"cffi", "_cffi_backend", "_cdef"}
 FFI_FILES = {"_lib", "_call", "_cdef"}
@@ -73,6 +79,8 @@ def native(path: PurePosixPath, text: str) -> Iterator[str]:
             yield f"{layer} may not include {name}, of the system or of others"
     if "catch (...)" in text and layer not in SWALLOWS and str(path) not in SWALLOWING_FILES:
         yield "catch (...) belongs in api/boundary.hpp"
+    if path.suffix == ".cpp" and (found := ENDS.search(text)):
+        yield f"{found[0].strip()} is destroyed while engines may still run; keep it with *new"
     if layer == "core" and (struct := STRUCTS.search(text)):
         yield f"{struct[0]} ends at api/"
 

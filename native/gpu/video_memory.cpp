@@ -66,7 +66,7 @@ std::vector<VideoMemory> VideoMemoryProbe::look() const {
 }
 
 std::vector<VideoMemory> video_memory() {
-    static const VideoMemoryProbe probe(library_name());
+    static const auto& probe = *new VideoMemoryProbe(library_name());
     return probe.look();
 }
 

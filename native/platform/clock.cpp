@@ -18,7 +18,7 @@ void Clock::wait(Signal& signal, std::uint32_t seen, std::int64_t deadline) noex
 }
 
 Clock& system_clock() noexcept {
-    static Clock clock;
+    static auto& clock = *new Clock; // for ever: threads of an engine that nobody destroys look at it
     return clock;
 }
 

@@ -10,7 +10,7 @@
 namespace sotto::llama {
 namespace {
 
-const std::vector<std::string> kNothing;
+const auto& kNothing = *new std::vector<std::string>;
 constexpr const char* kMediaMarker = "media_marker";
 
 common_json to_common(const Json& value) {

@@ -151,9 +151,8 @@ private:
     }
 
     void type_name(const Schema& name, const std::string& place) {
-        static const std::set<std::string> known = {
-            "null", "boolean", "number", "integer", "string", "array", "object"
-        };
+        static const auto& known =
+            *new std::set<std::string>{"null", "boolean", "number", "integer", "string", "array", "object"};
         if (!name.is_string() || !known.contains(name.get<std::string>())) {
             refuse_schema(
                 place,

@@ -12,7 +12,7 @@ constexpr int kDeepest = 32;
 constexpr std::size_t kMostCompared = 50'000;
 
 const std::map<std::string, std::vector<const char*>>& keywords_by_type() {
-    static const std::map<std::string, std::vector<const char*>> all = {
+    static const auto& all = *new std::map<std::string, std::vector<const char*>>{
         {"null", {}},
         {"boolean", {}},
         {"number", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},

@@ -24,8 +24,8 @@ struct Decimal {
 
 // Digits behind the point that follow those of a bound.
 constexpr int kMoreDigits = 6;
-const std::string kAnyDigits = "[0-9]{0," + std::to_string(kMoreDigits) + "}";
-const std::string kAboveZero = "\"0\"{0," + std::to_string(kMoreDigits) + "} [1-9] " + kAnyDigits;
+const auto& kAnyDigits = *new std::string("[0-9]{0," + std::to_string(kMoreDigits) + "}");
+const auto& kAboveZero = *new std::string("\"0\"{0," + std::to_string(kMoreDigits) + "} [1-9] " + kAnyDigits);
 
 std::string digits(char from, char to) {
     return from == to ? "\"" + std::string(1, from) + "\""

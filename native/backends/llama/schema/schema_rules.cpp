@@ -83,7 +83,7 @@ std::string one_of(const common_trie& trie, std::size_t at) {
 
 // What we put in place of llama.cpp's rules of the same name.
 const std::map<std::string, std::string>& stricter_rules() {
-    static const std::map<std::string, std::string> rules = {
+    static const auto& rules = *new std::map<std::string, std::string>{
         // No escape of half a character, nor bytes that are none.
         {"char",
          "plain-char | [\\\\] ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-Ce-fE-F] [0-9a-fA-F]{3} | [dD] [0-7] "
@@ -117,12 +117,12 @@ Rules rules_of(const std::string& grammar) {
 
 // llama.cpp's own rules of JSON.
 const std::map<std::string, std::string>& stock_rules() {
-    static const auto rules = [] {
+    static const auto& rules = *[] {
         const auto grammar = json_schema_to_grammar(
             common_json::parse(R"({"anyOf": [{"type": "object"}, {"type": "string", "format": "date"}]})")
         );
         const auto all = rules_of(grammar);
-        return std::map<std::string, std::string>(all.begin(), all.end());
+        return new std::map<std::string, std::string>(all.begin(), all.end());
     }();
     return rules;
 }
