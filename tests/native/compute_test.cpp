@@ -8,6 +8,7 @@
 
 #include "support/game.hpp"
 #include "support/reply.hpp"
+#include "support/tapped_backend.hpp"
 
 using sotto::Compute;
 using sotto::Job;
@@ -25,7 +26,12 @@ std::int32_t SOTTO_CALL go_on(void* /*context*/, float /*progress*/) {
 // A compute thread, one model, and one stream of it that has been let in.
 class World {
 public:
-    explicit World(const std::string& script, std::uint32_t max_tokens = 100) : backend_(test::scripted()) {
+    explicit World(
+        const std::string& script,
+        std::uint32_t max_tokens = 100,
+        const sotto_backend& backend = test::scripted()
+    )
+        : backend_(backend) {
         sotto_model_source source{};
         source.struct_size = sizeof source;
         source.path = test::str("a path");
@@ -154,12 +160,15 @@ TEST_CASE("nothing follows a failure, of a share or of the whole step") {
 }
 
 TEST_CASE("a job that is held back does not begin") {
-    World world(R"({"tokens": ["a", "b", "c"], "prompt_tokens": 1, "token_ms": 50})");
+    test::Held held;
+    World world(R"({"tokens": ["a", "b", "c"], "prompt_tokens": 1})", 100, held.backend.table());
+    held.gate.shut();
     const auto first = world.step();
     const auto next = world.step();
     world.compute.start(*first);
     world.compute.follow_with(*next);
     CHECK(world.compute.hold_back(*next));
+    held.gate.open();
     world.wait(*first);
     CHECK_FALSE(first->followed);
     CHECK_FALSE(next->done.load());

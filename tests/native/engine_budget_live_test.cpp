@@ -4,7 +4,6 @@
 #include <random>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -47,11 +46,17 @@ std::vector<sotto_request> ask_many(Tight& tight, int count) {
     return all;
 }
 
-// Until the first so many of them speak.
-void until_speaking(Tight& tight, const std::vector<sotto_request>& all, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-        tight.game.until_told(all[i], SOTTO_EVENT_TEXT);
-    }
+// An engine that is short of memory, and can stand still while so many speak.
+struct PausedTight : Paused, Tight {
+    explicit PausedTight(std::uint64_t megabytes) : Tight(megabytes, backend.table()) {}
+};
+
+// Asks as many, and stands still once so many of them speak.
+std::vector<sotto_request> ask_until(PausedTight& tight, int count, std::uint32_t speaking) {
+    tight.pause_at(speaking);
+    auto all = ask_many(tight, count);
+    REQUIRE(tight.holds());
+    return all;
 }
 
 void all_speak(Tight& tight, const std::vector<sotto_request>& all) {
@@ -181,39 +186,14 @@ TEST_CASE("a model comes back smaller only for who says that it may") {
     CHECK(said(tight.game.finish(tight.game.ask("npc", "it is there now"))) == "it is there now");
 }
 
-TEST_CASE("what a request says of the budget is checked, by name") {
-    Game game;
-    game.have("npc");
-    const std::vector<std::pair<std::string, std::string>> all = {
-        {"\"never\"", "\"never\""},
-        {"\"\"", "\"\""},
-        {"3", "3"},
-        {"true", "true"},
-        {"[\"wait\"]", "a JSON array"}
-    };
-    for (const auto& [value, shown] : all) {
-        CAPTURE(value);
-        const auto& refused =
-            done(game.finish(game.ask("npc", "hi", {.more = R"(, "on_budget": )" + value})));
-        CHECK(refused.status == SOTTO_ERROR_ARGUMENT);
-        CHECK(refused.text.find("on_budget is ") == 0);
-        CHECK(refused.text.find(R"("wait", "fail" or "shrink")") != std::string::npos);
-    }
-    for (const char* value : {"\"wait\"", "\"fail\"", "\"shrink\"", "null"}) {
-        const auto more = R"(, "on_budget": )" + std::string(value);
-        CHECK(said(game.finish(game.ask("npc", "hi", {.more = more}))) == "hi");
-    }
-}
-
 TEST_CASE("lowered under live streams, all of them say the same, some of them later") {
     for (const std::uint64_t budget : {32, 22, 41}) {
         CAPTURE(budget);
-        TappedBackend backend;
-        Tight tight(52, backend.table());
+        PausedTight tight(52);
         tight.game.have("npc", script(speaker()));
-        const auto all = ask_many(tight, 6);
-        until_speaking(tight, all, 4);
+        const auto all = ask_until(tight, 6, 4);
         tight.set(budget);
+        tight.go_on();
         tight.settle();
         CHECK(tight.used() <= static_cast<double>(budget));
         CHECK(tight.model("npc")["streams"] == (budget - 12) / 10);
@@ -223,7 +203,7 @@ TEST_CASE("lowered under live streams, all of them say the same, some of them la
             CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
             CHECK(said(history) == kSpeech);
         }
-        CHECK(backend.count(Point::park) > 0);
+        CHECK(tight.backend.count(Point::park) > 0);
         CHECK(tight.memory()["parked"]["count"] == 0);
     }
 }
@@ -231,12 +211,14 @@ TEST_CASE("lowered under live streams, all of them say the same, some of them la
 TEST_CASE("lowered below the least, they go on one by one, and then nothing is left of the model") {
     for (const std::uint64_t budget : {11, 1}) {
         CAPTURE(budget);
-        Tight tight(52);
+        PausedTight tight(52);
         tight.game.have("npc", script(speaker()));
-        const auto all = ask_many(tight, 4);
-        until_speaking(tight, all, 4);
+        const auto all = ask_until(tight, 4, 4);
         tight.set(budget);
-        CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 1; }));
+        tight.pause_at(1);
+        REQUIRE(tight.holds());
+        CHECK(tight.model("npc")["streams"] == 1);
+        tight.go_on();
         for (const auto request : all) {
             const auto& history = tight.game.finish(request);
             CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
@@ -250,51 +232,52 @@ TEST_CASE("lowered below the least, they go on one by one, and then nothing is l
 }
 
 TEST_CASE("raised again, places come back to those who wait for them") {
-    Tight tight(52);
+    PausedTight tight(52);
     tight.game.have("npc", script(speaker()));
-    const auto all = ask_many(tight, 4);
-    until_speaking(tight, all, 4);
+    const auto all = ask_until(tight, 4, 4);
     tight.set(22);
-    tight.settle();
+    tight.pause_at(1);
+    REQUIRE(tight.holds());
     CHECK(tight.game.until([&] { return tight.stats().parked == 3; }));
     tight.set(0);
+    tight.go_on();
     CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 4; }));
     all_speak(tight, all);
 }
 
 TEST_CASE("a model that began with fewer places has the others once there is room") {
-    Tight tight(32);
+    PausedTight tight(32);
     auto takes = speaker();
     takes.gives = R"(["places", "streams"])";
     tight.game.have("npc", script(takes));
     CHECK(tight.model("npc")["streams"] == 2);
-    const auto all = ask_many(tight, 4);
-    until_speaking(tight, all, 2);
+    const auto all = ask_until(tight, 4, 2);
     tight.set(52);
+    tight.go_on();
     CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 4; }));
     all_speak(tight, all);
 }
 
 TEST_CASE("a model that sleeps wakes with as many places as there is room for, and gets the others back") {
-    Tight tight(52);
+    PausedTight tight(52);
     tight.game.have("npc", script(speaker()));
     tight.game.have("other", rigid(52));
     tight.game.finish(tight.game.unload("other"));
     tight.set(22);
-    const auto all = ask_many(tight, 2);
-    until_speaking(tight, all, 1);
+    const auto all = ask_until(tight, 2, 1);
     CHECK(tight.model("npc")["streams"] == 1);
     tight.set(0);
+    tight.go_on();
     CHECK(tight.game.until([&] { return tight.model("npc")["streams"] == 4; }));
     all_speak(tight, all);
 }
 
 TEST_CASE("where places cannot be had again, whoever had one hears why, and the next one is answered") {
-    Tight tight(52);
+    PausedTight tight(52);
     tight.game.have("npc", script(speaker(R"(, "fail_resize": "not today", "fail_resize_at": 0)")));
-    const auto all = ask_many(tight, 4);
-    until_speaking(tight, all, 4);
+    const auto all = ask_until(tight, 4, 4);
     tight.set(32);
+    tight.go_on();
     tight.settle();
     tight.set(0);
     for (const auto request : all) {
@@ -308,12 +291,12 @@ TEST_CASE("where places cannot be had again, whoever had one hears why, and the 
 }
 
 TEST_CASE("where places are never to be had again, requests end, and so does the model") {
-    Tight tight(52);
+    PausedTight tight(52);
     tight.game.have("npc", script(speaker(R"(, "fail_resize": "never again")")));
     tight.game.have("other", rigid(0));
-    const auto all = ask_many(tight, 4);
-    until_speaking(tight, all, 4);
+    const auto all = ask_until(tight, 4, 4);
     tight.set(32);
+    tight.go_on();
     tight.settle();
     tight.set(0);
     CHECK(said(tight.game.finish(tight.game.ask("other", "we go on"))) == "we go on");

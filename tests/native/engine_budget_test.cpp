@@ -1,6 +1,7 @@
 // How models are fitted into a budget, and what is told of it.
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -299,4 +300,28 @@ TEST_CASE("a plan of what is no model says why, and one that nobody wants any mo
     sotto_request nothing = 1;
     CHECK(sotto_engine_plan_model(tight.game.engine(), nullptr, 0, &nothing) == SOTTO_ERROR_ARGUMENT);
     CHECK(nothing == 0);
+}
+
+TEST_CASE("what a request says of the budget is checked, by name") {
+    Game game;
+    game.have("npc");
+    const std::vector<std::pair<std::string, std::string>> all = {
+        {"\"never\"", "\"never\""},
+        {"\"\"", "\"\""},
+        {"3", "3"},
+        {"true", "true"},
+        {"[\"wait\"]", "a JSON array"}
+    };
+    for (const auto& [value, shown] : all) {
+        CAPTURE(value);
+        const auto& refused =
+            done(game.finish(game.ask("npc", "hi", {.more = R"(, "on_budget": )" + value})));
+        CHECK(refused.status == SOTTO_ERROR_ARGUMENT);
+        CHECK(refused.text.find("on_budget is ") == 0);
+        CHECK(refused.text.find(R"("wait", "fail" or "shrink")") != std::string::npos);
+    }
+    for (const char* value : {"\"wait\"", "\"fail\"", "\"shrink\"", "null"}) {
+        const auto more = R"(, "on_budget": )" + std::string(value);
+        CHECK(said(game.finish(game.ask("npc", "hi", {.more = more}))) == "hi");
+    }
 }

@@ -82,9 +82,18 @@ TEST_CASE("a step under way is told to end when nobody wants it any more") {
         Cancelled held(Point::step);
         Game game(held.backend.table());
         game.have("npc", script);
+        const bool speaks = script == kEndless;
+        if (!speaks) {
+            held.gate.shut();
+        }
         const auto request = game.ask("npc", "hi");
-        REQUIRE(held.gate.reached(3));
+        if (speaks) {
+            game.until_told(request, SOTTO_EVENT_TEXT, 3);
+            held.gate.shut();
+        }
+        REQUIRE(held.gate.holds());
         held.wait_for_abort = true;
+        held.gate.open();
         held.cancel_now(game, request);
         REQUIRE(game.until([&] { return held.backend.count(Point::close) == 1; }));
         held.wait_for_abort = false;
@@ -131,9 +140,10 @@ TEST_CASE("a step that stands still on many threads is taken again on fewer, and
         }
     };
     Game game(backend.table());
-    game.have("npc", R"({"tokens": ["a", "b", "c", "d", "e", "f", "g", "h"], "token_ms": 1})");
-    CHECK(said(game.finish(game.ask("npc", "hi"))) == "abcdefgh");
-    CHECK(many == 5);
+    game.have("npc", R"({"tokens": ["a", "b", "c"], "loop": true, "token_ms": 1})");
+    const auto request = game.ask("npc", "hi", {.more = R"(, "max_tokens": 30)"});
+    CHECK(said(game.finish(request)) == "abcabcabcabcabcabcabcabcabcabc");
+    CHECK(many >= 5); // a busy machine may have one thread tried before
     CHECK(backend.steps().back().threads == 1);
 }
 
@@ -141,7 +151,7 @@ TEST_CASE("loading is cancelled at once, and the model does not come") {
     Cancelled held(Point::load);
     Game game(held.backend.table());
     held.gate.shut();
-    const auto loading = game.load("npc", "{}");
+    const auto loading = game.load("npc", R"({"load_ms": 1000})");
     REQUIRE(held.gate.reached());
     held.cancel_now(game, loading);
     held.gate.open();

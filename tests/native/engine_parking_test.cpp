@@ -72,11 +72,24 @@ public:
     std::vector<Session> all;
 };
 
+// A backend that also stands still where somebody is to go on in another place.
+struct PausedUnparking : Paused {
+    PausedUnparking() {
+        backend.tap = [this, stand = backend.tap](Point point, const sotto_step* step) {
+            stand(point, step);
+            if (point == Point::unpark) {
+                unparking.pass();
+            }
+        };
+    }
+
+    Gate unparking;
+};
+
 // Four who speak in four places, of which three are taken away.
 class Crowd {
 public:
-    explicit Crowd(const Folder& folder)
-        : held_(Point::unpark), tight(52, held_.backend.table(), {folder.text(), kRoom}) {
+    explicit Crowd(const Folder& folder) : tight(52, paused_.backend.table(), {folder.text(), kRoom}) {
         tight.game.have(
             "npc",
             script({.gives = R"(["places"])", .more = keeps_state(R"(, "token_ms": 2, "lost_tokens": 9)")})
@@ -84,23 +97,23 @@ public:
         for (int i = 0; i < 50; ++i) {
             speech_ += (i == 0 ? "" : " ") + std::to_string(i);
         }
+        paused_.pause_at(4);
         for (int i = 0; i < 4; ++i) {
             all_.push_back(tight.game.ask("npc", speech_));
         }
-        for (const auto request : all_) {
-            tight.game.until_told(request, SOTTO_EVENT_TEXT);
-        }
-        held_.gate.shut();
+        REQUIRE(paused_.holds());
         tight.set(22);
-        REQUIRE(held_.gate.holds()); // all of them are parked, and nobody has gone on yet
+        paused_.unparking.shut();
+        paused_.go_on();
+        REQUIRE(paused_.unparking.holds()); // all of them are parked, and nobody has gone on yet
     }
-    ~Crowd() { held_.gate.open(); }
+    ~Crowd() { paused_.unparking.open(); }
     Crowd(const Crowd&) = delete;
     Crowd& operator=(const Crowd&) = delete;
 
     // Lets them all come to their end, and say all that they had to say.
     void go_on() {
-        held_.gate.open();
+        paused_.unparking.open();
         for (const auto request : all_) {
             const auto& history = tight.game.finish(request);
             CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
@@ -110,7 +123,7 @@ public:
     }
 
 private:
-    Held held_;
+    PausedUnparking paused_;
     std::string speech_;
     std::vector<sotto_request> all_;
 

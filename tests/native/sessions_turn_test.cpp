@@ -17,7 +17,7 @@ const std::string kModel = R"(, "model": "npc")";
 // What the model was given last.
 Lines given(const TappedBackend& backend) {
     Lines all;
-    const auto body = Json::parse(backend.body());
+    const auto body = Json::parse(backend.bodies().back());
     for (const auto& message : body["messages"]) {
         all.push_back(message.value("role", "") + ": " + message.value("content", ""));
     }
@@ -49,9 +49,10 @@ TEST_CASE("what else a request says reaches the model as it was, in its order") 
         R"({"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"}}}}})";
     mara.turn("one", R"(, "temperature": 0.7, "max_tokens": 3, )" + schema);
     CHECK(
-        backend.body() == R"({"messages":[{"role":"user","content":"one"}],"model":"npc","temperature":0.7,)"
-                          R"("max_tokens":3,)" +
-                              schema + "}"
+        backend.bodies().back() ==
+        R"({"messages":[{"role":"user","content":"one"}],"model":"npc","temperature":0.7,)"
+        R"("max_tokens":3,)" +
+            schema + "}"
     );
 }
 

@@ -24,7 +24,7 @@ public:
     void wait(sotto::Signal& signal, std::uint32_t seen, std::int64_t deadline) noexcept override {
         {
             const std::lock_guard lock(mutex_);
-            if (deadline <= now()) {
+            if (deadline <= now() || signal.value() != seen) {
                 return;
             }
             sleeper_ = &signal;
@@ -52,6 +52,16 @@ public:
         std::unique_lock lock(mutex_);
         return slept_.wait_for(lock, std::chrono::seconds(20), [&] {
             return fresh_ && sleeper_ != nullptr && deadline_ == deadline;
+        });
+    }
+
+    // Whether the engine soon has nothing to do before its next moment. While a job is under way there is
+    // none.
+    bool rests() {
+        advance(0);
+        std::unique_lock lock(mutex_);
+        return slept_.wait_for(lock, std::chrono::seconds(20), [&] {
+            return fresh_ && sleeper_ != nullptr && deadline_ != sotto::kNever;
         });
     }
 

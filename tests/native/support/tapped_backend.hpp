@@ -83,10 +83,10 @@ public:
         return devices_;
     }
 
-    // What the last stream was opened with.
-    std::string body() const {
+    // What each stream was opened with.
+    std::vector<std::string> bodies() const {
         const std::lock_guard lock(mutex_);
-        return body_;
+        return bodies_;
     }
 
     TappedBackend() : inner_(scripted()) {}
@@ -161,7 +161,7 @@ private:
         {
             const std::lock_guard lock(of(self).mutex_);
             of(self).opened_.push_back(desc->flags);
-            of(self).body_ = text_of(desc->body);
+            of(self).bodies_.push_back(text_of(desc->body));
         }
         of(self).at(Point::open);
         return of(self).inner_.stream_open(nullptr, model, desc, stream, info, why);
@@ -199,8 +199,49 @@ private:
     int counts_[9] = {};
     std::vector<Step> steps_;
     std::vector<sotto_stream_flags> opened_;
-    std::string body_;
+    std::vector<std::string> bodies_;
     std::vector<std::string> devices_;
+};
+
+// A backend that stands still in a step of as many streams as a test says, so that they are all at it
+// meanwhile.
+class Paused {
+public:
+    Paused() {
+        backend.tap = [this](Point point, const sotto_step* step) {
+            std::unique_lock lock(mutex_);
+            if (point != Point::step || step->count != streams_) {
+                return;
+            }
+            streams_ = 0;
+            stands_ = true;
+            changed_.notify_all();
+            changed_.wait_for(lock, std::chrono::milliseconds(2 * kPatience), [&] { return !stands_; });
+        };
+    }
+
+    // The next step of so many streams is to stand still; one that does goes on. 0: none is.
+    void pause_at(std::uint32_t streams) {
+        const std::lock_guard lock(mutex_);
+        streams_ = streams;
+        stands_ = false;
+        changed_.notify_all();
+    }
+    void go_on() { pause_at(0); }
+
+    // Whether one stands still, now or soon.
+    bool holds() {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [&] { return stands_; });
+    }
+
+    TappedBackend backend;
+
+private:
+    std::mutex mutex_; // guards what follows
+    std::condition_variable changed_;
+    std::uint32_t streams_ = 0;
+    bool stands_ = false;
 };
 
 // A backend that stands still at a point while the gate is shut.
