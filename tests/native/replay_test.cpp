@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "support/game.hpp"
+#include "support/tapped_backend.hpp"
 #include "text/json_reader.hpp"
 
 using namespace test;
@@ -79,11 +80,21 @@ sotto_engine_desc recorded(std::string_view path) {
     return desc;
 }
 
-// Some talk beside a game that misses frames.
+void miss_a_frame(const Game& game) {
+    auto begin = SOTTO_INIT(sotto_frame_begin_desc);
+    begin.period_ns = 100'000;
+    sotto_engine_frame_begin(game.engine(), &begin);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    sotto_engine_frame_end(game.engine(), nullptr);
+}
+
+// Some talk beside a game that misses frames: enough of them before the first answer that models get less.
 void talk(const File& file) {
     const auto path = file.path();
-    Game game(recorded(path));
+    Held held(Point::open);
+    Game game(recorded(path), held.backend.table());
     game.have("a", R"({"streams": 2, "parkable": true, "prompt_tokens": 90, "token_ms": 5})");
+    held.gate.shut();
     std::vector<sotto_request> asked;
     for (int i = 0; i < 6; ++i) {
         asked.push_back(game.ask(
@@ -92,19 +103,17 @@ void talk(const File& file) {
             {.tps = i % 2 == 0 ? 200.0F : 0, .priority = static_cast<sotto_priority>(i % 3) - 1}
         ));
     }
-    sotto_stats stats = SOTTO_INIT(sotto_stats);
-    CHECK(game.until([&] { // models have been given less
-        auto begin = SOTTO_INIT(sotto_frame_begin_desc);
-        begin.period_ns = 100'000;
-        sotto_engine_frame_begin(game.engine(), &begin);
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-        sotto_engine_frame_end(game.engine(), nullptr);
-        sotto_engine_stats(game.engine(), &stats);
-        return stats.share < 1;
-    }));
-    for (const auto request : asked) {
-        game.finish(request);
+    REQUIRE(held.gate.holds());
+    for (int i = 0; i < 6; ++i) {
+        miss_a_frame(game);
     }
+    held.gate.open();
+    REQUIRE(game.until([&] {
+        miss_a_frame(game);
+        return std::all_of(asked.begin(), asked.end(), [&](sotto_request request) {
+            return test::count(game.of(request), SOTTO_EVENT_DONE) == 1;
+        });
+    }));
 }
 
 std::size_t count(const Lines& lines, const char* is) {
