@@ -19,7 +19,7 @@ function(sotto_fuzz name)
   else()
     target_sources(${target} PRIVATE ${folder}/replay.cpp)
     add_test(NAME ${target} COMMAND ${target} --mutate 2000 ${folder}/corpus/${name})
-    set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 300)
+    set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 900)
   endif()
 endfunction()
 

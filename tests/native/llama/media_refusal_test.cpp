@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../support/folder.hpp"
+
 using namespace under_test;
 
 TEST_CASE("images that are none are refused by their place") {
@@ -72,8 +74,7 @@ TEST_CASE("models read what they can") {
 }
 
 TEST_CASE("projectors that are none, or not for this model, are refused, also where they are measured") {
-    const auto folder = std::filesystem::temp_directory_path() / "sotto_llama_media_test";
-    std::filesystem::create_directories(folder);
+    const test::Folder folder;
     const auto why_not = [](const std::string& path) {
         const Source source = {.options = R"({"projector": ")" + path + "\"}"};
         Model model(source);
@@ -86,7 +87,7 @@ TEST_CASE("projectors that are none, or not for this model, are refused, also wh
         const auto at = bytes.find(from);
         REQUIRE(at != std::string::npos);
         bytes.replace(at, from.size(), to);
-        const auto path = (folder / "changed.gguf").string();
+        const auto path = (folder.path() / "changed.gguf").string();
         std::ofstream(path, std::ios::binary) << bytes;
         return path;
     };
@@ -110,7 +111,6 @@ TEST_CASE("projectors that are none, or not for this model, are refused, also wh
         changed(std::string("\3\0\0\0\0\0\0\0mlp", 11), std::string("\3\0\0\0\0\0\0\0mlq", 11)),
         "unknown projector type: mlq"
     );
-    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a projector is not read through a host's files") {

@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../support/folder.hpp"
+
 using namespace under_test;
+using test::Folder;
 namespace fs = std::filesystem;
 
 namespace {
@@ -55,16 +58,11 @@ std::string said(Model& model) {
     return Stream(model, chat("who is the king")).run(16).text;
 }
 
-fs::path scratch() {
-    const auto folder = fs::temp_directory_path() / "sotto_llama_test";
-    fs::create_directories(folder);
-    return folder;
-}
-
 } // namespace
 
 TEST_CASE("what is no model is refused with a reason") {
-    const auto folder = scratch();
+    const Folder scratch;
+    const auto& folder = scratch.path();
     std::ofstream(folder / "text") << "this is a text, and long enough to hold a header of a GGUF file";
     std::ofstream(folder / "empty");
     const auto refused = [](const fs::path& path, sotto_status status, const char* reason) {
@@ -83,8 +81,9 @@ TEST_CASE("what is no model is refused with a reason") {
 }
 
 TEST_CASE("a file that is cut short anywhere is refused") {
+    const Folder scratch;
     const auto whole = read_file(tiny());
-    const auto path = scratch() / "cut.gguf";
+    const auto path = scratch.path() / "cut.gguf";
     for (std::size_t size = 1; size < whole.size(); size += size < 200 ? 7 : whole.size() / 60) {
         std::ofstream(path, std::ios::binary).write(whole.data(), static_cast<std::streamsize>(size));
         CAPTURE(size);
@@ -95,12 +94,13 @@ TEST_CASE("a file that is cut short anywhere is refused") {
 }
 
 TEST_CASE("an architecture that there is not is refused by name") {
+    const Folder scratch;
     auto content = read_file(tiny());
     for (auto at = content.find("llama"); at != std::string::npos; at = content.find("llama", at + 1)) {
         content.replace(at, 5, "drama");
     }
     content.replace(content.rfind("tokenizer.ggml.model"), 0, "");
-    const auto path = scratch() / "drama.gguf";
+    const auto path = scratch.path() / "drama.gguf";
     std::ofstream(path, std::ios::binary) << content;
     Model model({.path = path.string()});
     CHECK(model.status == SOTTO_ERROR_MODEL);
@@ -108,12 +108,13 @@ TEST_CASE("an architecture that there is not is refused by name") {
 }
 
 TEST_CASE("paths of all names open") {
+    const Folder scratch;
     Model plain;
     const auto expected = said(plain);
     for (const char* name :
          {"with spaces in it.gguf", "Gölem-模型-модель.gguf", "quote'\"s.gguf", "no_suffix"}) {
         CAPTURE(name);
-        const auto path = scratch() / name;
+        const auto path = scratch.path() / name;
         fs::copy_file(tiny(), path, fs::copy_options::overwrite_existing);
         Model model({.path = path.string()});
         CHECK(said(model) == expected);
