@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -92,6 +93,19 @@ def figures(engine: sotto.Engine, are: Callable[[sotto.Stats], bool]) -> sotto.S
         assert time.monotonic() < end, found
         time.sleep(0.01)
     return found
+
+
+def threads() -> int:
+    """How many this process has."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def until_threads(count: int) -> None:
+    """Waits until it has so many: one that was joined is still listed for a moment."""
+    end = time.monotonic() + 10
+    while threads() != count:
+        assert time.monotonic() < end, threads()
+        time.sleep(0.001)
 
 
 class Ticks:

@@ -232,13 +232,13 @@ def test_a_file_that_may_not_be_read(
 
 
 def test_a_crash_is_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    def child(body: str) -> check.Verdict:
+    def child(body: str, timeout: float = 30) -> check.Verdict:
         monkeypatch.setattr(check.sys, "executable", "/bin/sh")
         command = ["/bin/sh", "-c", body]
         real = subprocess.run
         monkeypatch.setattr(check.subprocess, "run", lambda _, **options: real(command, **options))
         try:
-            return check.examine(str(HOUSE), 0.5)
+            return check.examine(str(HOUSE), timeout)
         finally:
             monkeypatch.undo()
 
@@ -246,7 +246,7 @@ def test_a_crash_is_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (crashed.verdict, crashed.why) == ("crashed", "SIGSEGV; GGML_ASSERT(n > 0) failed")
     assert signal.SIGABRT.name in child("kill -ABRT $$").why
     assert child("exit 3").why == "exit status 3"
-    assert child("sleep 5").verdict == "timeout"
+    assert child("sleep 5", 0.5).verdict == "timeout"
 
 
 # info

@@ -13,6 +13,7 @@ import pytest
 import sotto
 import sotto.aio
 from conftest import SCRIPTED
+from ledger import until
 from talk import chat, content, load_endless, spoken
 
 SHEET = {"role": "system", "content": "You keep the inn."}
@@ -315,7 +316,8 @@ def test_who_is_pinned_is_never_parked_and_says_the_same(house: sotto.Engine) ->
         for earlier, later in pairwise(said):
             for (prompt, _, _), (_, cached, _) in zip(earlier, later, strict=True):
                 assert cached >= prompt - 2
-        assert house.memory()["parked"]["count"] == len(ids) - pinned
+        kept = len(ids) - pinned
+        until(house, lambda told, kept=kept: told["parked"]["count"] == kept)
         texts.append([text for question in said for _, _, text in question])
         for one in ids:
             sotto.Session(house, one).close()

@@ -63,12 +63,12 @@ def test_who_speaks_and_who_waits_is_told(engine: sotto.Engine) -> None:
 
 def test_the_games_frames_are_told(engine: sotto.Engine) -> None:
     for number in range(40):
-        engine.frame_begin(period=0.01)
-        engine.frame_end(busy=0.02 if number < 4 else 0.004)
+        engine.frame_begin(period=0.7)  # far from what a busy machine makes of the time between them
+        engine.frame_end(busy=0.9 if number < 4 else 0.004)
     found = figures(engine, lambda now: now.frames == 40)
     assert found.frames_missed == 4
     assert found.frame_p50_ms == pytest.approx(4, abs=0.1)
-    assert found.frame_p99_ms == pytest.approx(20, abs=0.1)
+    assert found.frame_p99_ms == pytest.approx(900, abs=1)
 
 
 def test_the_mode_is_the_one_that_is_set(npc: sotto.Engine) -> None:

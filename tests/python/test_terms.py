@@ -59,12 +59,17 @@ def test_bad_terms_are_refused_before_anything_is_asked(
 
 def order(engine: sotto.Engine, *all_terms: dict[str, Any]) -> list[int]:
     """In what order requests end that wait for one stream's room: their numbers, as submitted."""
-    engine.load_model("npc", options={"tokens": ["a", "b", "c", "d"], "streams": 1, "token_ms": 30})
-    engine.submit("chat", chat(), user=99, priority="foreground")  # has the stream
+    load_endless(engine)
+    first = engine.submit("chat", chat(model="endless"), user=99, priority="foreground")  # has the stream
     while not any(event.kind == "text" for event in engine.events()):
         assert engine.wait(10)
     for number, terms in enumerate(all_terms):
-        engine.submit("chat", chat(), user=number, **terms)
+        engine.submit("chat", chat(model="endless", max_tokens=4), user=number, **terms)
+    accepted = 0
+    while accepted < len(all_terms):
+        assert engine.wait(10)
+        accepted += sum(event.kind == "accepted" for event in engine.events())
+    engine.cancel(first)
     ended: list[int] = []
     while len(ended) < 1 + len(all_terms):
         assert engine.wait(10)

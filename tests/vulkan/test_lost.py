@@ -30,7 +30,7 @@ with sotto.Engine(device, mode="prioritize_compute") as engine:
             told["before"] = mara.say("Who are you?", {"max_tokens": 8})
             layer.sotto_count_lose(ctypes.c_uint64(more), in_wait)
             try:
-                mara.say("And what do you sell?", {"max_tokens": 60})
+                mara.say("And what do you sell?", {"max_tokens": 60, "temperature": 0, "ignore_eos": True})
             except sotto.SottoError as error:
                 told["why"] = str(error)
             told["after"] = mara.say("What do you sell?", {"max_tokens": 8})
