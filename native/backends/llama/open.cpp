@@ -3,6 +3,7 @@
 #include "guard.hpp"
 #include "json_parts.hpp"
 #include "model.hpp"
+#include "process_end.hpp"
 
 #include <utility>
 
@@ -19,9 +20,8 @@ struct Progress {
     bool cancelled = false;
 
     bool tell(float done) {
-        if (source.progress != nullptr && source.progress(source.context, done) != 0) {
-            cancelled = true;
-        }
+        const bool unwanted = source.progress != nullptr && source.progress(source.context, done) != 0;
+        cancelled = cancelled || unwanted || process_ends();
         return !cancelled;
     }
     void check(float done) {

@@ -2,6 +2,7 @@
 #include "step.hpp"
 
 #include "guard.hpp"
+#include "process_end.hpp"
 
 #include <algorithm>
 
@@ -52,7 +53,7 @@ bool Model::on_gate(void* self) {
         return model.cancelled_;
     }
     const auto asked = model.now();
-    model.cancelled_ = model.stepping_->gate(model.stepping_->context) != 0;
+    model.cancelled_ = model.stepping_->gate(model.stepping_->context) != 0 || process_ends();
     model.waited_ += model.now() - asked;
     if (model.cancelled_) {
         Call::current()->expect_below(0); // llama.cpp calls a step that it broke off an error
