@@ -45,10 +45,19 @@ sotto_status living(std::string& kept, sotto_str* why, Body&& body) noexcept {
     return status;
 }
 
+// The same of a model, which may be on a card that is lost meanwhile.
 template <typename Body>
-sotto_status on_model(void* model, sotto_str* why, Body&& body) noexcept {
+sotto_status on_model(void* model, Call::Abort abort, sotto_str* why, Body&& body) noexcept {
     auto& on = *static_cast<Model*>(model);
-    return living(on.why, why, [&] { return body(on); });
+    return living(on.why, why, [&] {
+        const Call call(on.host(), abort, on.loss());
+        try {
+            return body(on);
+        } catch (const std::exception& error) {
+            throw_if_lost(error);
+            throw;
+        }
+    });
 }
 
 sotto_status SOTTO_CALL
@@ -94,7 +103,7 @@ void SOTTO_CALL on_close(void*, void* model) {
 sotto_status SOTTO_CALL on_stream_open(
     void*, void* model, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
 ) {
-    return on_model(model, why, [&](Model& on) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *stream = nullptr;
         auto told = sotto_init<sotto_stream_info>();
         try {
@@ -113,7 +122,7 @@ void SOTTO_CALL on_stream_close(void*, void* model, void* stream) {
 
 sotto_status SOTTO_CALL
 on_parse(void*, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* why) {
-    return on_model(model, why, [&](Model& on) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *deltas = on.parse(*static_cast<Stream*>(stream), view(text), last != 0);
         return SOTTO_OK;
     });
@@ -122,14 +131,14 @@ on_parse(void*, void* model, void* stream, sotto_str text, int32_t last, sotto_s
 sotto_status SOTTO_CALL on_save(
     void*, void* model, void* stream, sotto_write_fn write, void* context, uint32_t* tokens, sotto_str* why
 ) {
-    return on_model(model, why, [&](Model& on) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *tokens = on.save(*static_cast<Stream*>(stream), write, context);
         return SOTTO_OK;
     });
 }
 
 sotto_status SOTTO_CALL on_restore(void*, void* model, sotto_str state, uint32_t* tokens, sotto_str* why) {
-    return on_model(model, why, [&](Model& on) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *tokens = on.restore(view(state));
         return SOTTO_OK;
     });
@@ -140,7 +149,7 @@ void SOTTO_CALL on_park(void*, void* model, void* stream) {
 }
 
 sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* remaining, sotto_str* why) {
-    return on_model(model, why, [&](Model& on) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *remaining = on.unpark(*static_cast<Stream*>(stream));
         return SOTTO_OK;
     });
@@ -149,7 +158,7 @@ sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* re
 // Says what the model takes, also where it could not be what was asked for.
 sotto_status SOTTO_CALL
 on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str* why) {
-    return on_model(model, why, [&](Model& on) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         check_size(*info);
         const auto tell = [&] {
             auto told = on.info();
@@ -168,7 +177,7 @@ on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str
 }
 
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
-    return on_model(model, why, [&](Model& on) { return on.step(*step); });
+    return on_model(model, Call::Abort::Dies, why, [&](Model& on) { return on.step(*step); });
 }
 
 Json describe(const Device& device) {
@@ -208,7 +217,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     check_size(*theirs);
     check_size(host);
     auto devices = find_devices();
-    take_over_llama_cpp(); // ggml meets its devices here, which it may do while no context is the thread's
+    keep_current(take_over_llama_cpp); // ggml meets its devices here, and makes one of them the thread's
     static const bool told = (end_with_process(), true);
     (void)told;
     auto& made = make_backend(host, std::move(devices));
