@@ -4,6 +4,7 @@
 #include "cuda/runtime.hpp"
 #include "device.hpp"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <doctest/doctest.h>

@@ -95,7 +95,9 @@ void SOTTO_CALL on_close(void*, void* model) {
     const Inside inside;
     std::unique_ptr<Model> owned(static_cast<Model*>(model));
     if (!inside) {
+        static auto& mutex = *new std::mutex; // guards kept
         static auto& kept = *new std::deque<std::unique_ptr<Model>>;
+        const std::lock_guard lock(mutex);
         kept.push_back(std::move(owned));
     }
 }
