@@ -106,8 +106,8 @@ def look_into(file: Path) -> tuple[list[str], dict[str, str]]:
         told = headers(content)
         wrong += [f"{name} {what}" for what in problems(told)]
         seen[name] = ".".join(map(str, highest_glibc(told)))
-    wanted = [f"sotto_llama-{tier}.so" for tier in TIERS] if file.suffix == ".whl" else []
-    return wrong + [f"there is no {name}" for name in ["libsotto.so", *wanted] if name not in seen], seen
+    whole = ["libsotto.so", *(f"sotto_llama-{tier}.so" for tier in TIERS)] if file.suffix == ".whl" else []
+    return wrong + [f"there is no {name}" for name in whole if name not in seen], seen
 
 
 def look(files: list[Path]) -> int:

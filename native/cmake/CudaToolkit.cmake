@@ -8,7 +8,7 @@
 include(${CMAKE_CURRENT_LIST_DIR}/PipSource.cmake)
 
 set(SOTTO_CUDA_ARCHITECTURES
-    "75-virtual;80-virtual;86-real;89-real;90-virtual;120a-real" CACHE STRING
+    "75-virtual;80-virtual;86-real;89-real;90-virtual;120a-real;121a-real" CACHE STRING
     "What the CUDA module is compiled for, as CMAKE_CUDA_ARCHITECTURES"
 )
 
@@ -75,12 +75,6 @@ if(NOT SOTTO_CUBLAS_INCLUDE_DIR)
     )
     set(SOTTO_CUBLAS_INCLUDE_DIR ${_cublas}/nvidia/cu13/include CACHE PATH "The folder of cublas_v2.h" FORCE)
 endif()
-find_path(
-    SOTTO_CUBLAS_DIR libcublas.so.13
-    HINTS ${SOTTO_CUBLAS_INCLUDE_DIR}/../lib ${SOTTO_CUBLAS_INCLUDE_DIR}/../lib64 /usr/local/cuda/lib64
-    DOC "The folder of cuBLAS, which is opened at run time"
-)
-
 set(CMAKE_CUDA_COMPILER ${SOTTO_NVCC})
 set(CMAKE_CUDA_ARCHITECTURES ${SOTTO_CUDA_ARCHITECTURES})
 set(CMAKE_CUDA_RUNTIME_LIBRARY None) # it is linked by name
@@ -90,3 +84,14 @@ if(SOTTO_CCACHE)
 endif()
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
+if(CUDAToolkit_VERSION VERSION_LESS 13)
+    message(
+        FATAL_ERROR "${SOTTO_NVCC} is of CUDA ${CUDAToolkit_VERSION}, and the module wants 13 or newer: "
+        "name one with -DSOTTO_NVCC=..., or take this one off the path, and it is fetched"
+    )
+endif()
+find_path(
+    SOTTO_CUBLAS_DIR libcublas.so.${CUDAToolkit_VERSION_MAJOR}
+    HINTS ${SOTTO_CUBLAS_INCLUDE_DIR}/../lib ${SOTTO_CUBLAS_INCLUDE_DIR}/../lib64 /usr/local/cuda/lib64
+    DOC "The folder of cuBLAS, which is opened at run time"
+)

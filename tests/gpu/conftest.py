@@ -63,7 +63,7 @@ def card(driver: Driver) -> Iterator[Card]:
     """The first card, with a context of the host's."""
     made = driver.context()
     if REAL:
-        yield Card(driver, Nvml(), BUILD, "sotto/house", {}, made)
+        yield Card(driver, Nvml(driver.uuid()), BUILD, "sotto/house", {}, made)
     else:
         yield Card(driver, None, BUILD / "scripted_on_card", "npc", {}, made)
     assert driver.current() == 0

@@ -2,7 +2,9 @@
 // it is called with, and the double of the driver.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "cuda/runtime.hpp"
+#include "device.hpp"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <doctest/doctest.h>
@@ -76,10 +78,11 @@ private:
 
 extern "C" { // NOLINTBEGIN: the linker's names, and the runtime's
 cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t*, unsigned);
-cudaError_t __wrap_cudaFuncSetAttribute(const void*, cudaFuncAttribute, int);
 cudaError_t __wrap___cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
 cudaError_t __wrap_cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t);
 cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**);
+cudaError_t __wrap_cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t, cudaGraph_t*);
 char* __wrap_getenv(const char*);
 cudaError_t __wrap_cudaEventDestroy(cudaEvent_t);
 cudaError_t __wrap_cudaFree(void*);
@@ -111,7 +114,13 @@ cudaError_t cudaGetLastError() {
     --unheard;
     return cudaErrorLaunchFailure;
 }
-cudaError_t __real_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
+cudaError_t __real_cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+    return cudaSuccess;
+}
+cudaError_t __real_cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) {
+    return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
     raised.push_back({kernel, bytes});
     return static_cast<cudaError_t>(failing);
 }
@@ -131,10 +140,6 @@ char* __real_getenv(const char* name) {
     static std::string told;
     told = name;
     return told.data();
-}
-cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* kernel) {
-    *handle = kernel == kKernel ? kHandle : nullptr;
-    return kernel == kKernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     *least = 0;
@@ -167,37 +172,106 @@ TEST_CASE("a block has as much memory as its context allows, and all of it elsew
     CHECK(sotto_block_memory() == 0);
 }
 
-TEST_CASE("a kernel's limit is raised once in each context that launches it") {
+TEST_CASE("a kernel's limit is raised in each context to what is launched there") {
     const Driver driver;
-    constexpr int kBytes = 60'000;
+    constexpr int kMuch = 60'000;
+    constexpr int kCig = 49152 - 1024;
     const auto launch = [](std::size_t memory) {
         return __wrap___cudaLaunchKernel(kHandle, {}, {}, nullptr, memory, nullptr);
     };
-    const Current first(driver, false);
-    CHECK(launch(kBytes) == cudaSuccess); // nothing was raised yet
-    CHECK(raised.empty());
-    constexpr auto kLimit = cudaFuncAttributeMaxDynamicSharedMemorySize;
-    CHECK(__wrap_cudaFuncSetAttribute(kKernel, kLimit, kBytes) == cudaSuccess);
-    CHECK(raised == std::vector<Raised>{{kKernel, kBytes}});
     {
-        const Current second(driver, true);
+        const Current cig(driver, true); // what is first doesn't bind the next
         CHECK(launch(0) == cudaSuccess);
-        CHECK(raised.size() == 1); // it wants none of it
-        CHECK(launch(kBytes) == cudaSuccess);
-        CHECK(launch(kBytes) == cudaSuccess);
+        CHECK(launch(4096) == cudaSuccess);
+        CHECK(raised.empty()); // which each kernel has
+        CHECK(launch(kCig) == cudaSuccess);
+        CHECK(raised == std::vector<Raised>{{kHandle, kCig}});
+    }
+    {
+        const Current plain(driver, false);
+        CHECK(launch(kMuch) == cudaSuccess);
+        CHECK(launch(kMuch) == cudaSuccess);
+        CHECK(launch(kCig) == cudaSuccess);
         CHECK(raised.size() == 2);
-        CHECK(raised.back() == Raised{kHandle, kBytes});
+        CHECK(raised.back() == Raised{kHandle, kMuch});
+        CHECK(launch(kMuch + 1) == cudaSuccess);
+        CHECK(raised.back() == Raised{kHandle, kMuch + 1});
         cudaLaunchConfig_t config{};
-        config.dynamicSmemBytes = kBytes;
+        config.dynamicSmemBytes = kMuch;
         CHECK(__wrap_cudaLaunchKernelExC(&config, kKernel, nullptr) == cudaSuccess);
-        CHECK(__wrap_cudaLaunchCooperativeKernel(kKernel, {}, {}, nullptr, kBytes, nullptr) == cudaSuccess);
-        CHECK(raised.size() == 3); // by its other name
+        CHECK(__wrap_cudaLaunchCooperativeKernel(kKernel, {}, {}, nullptr, kMuch, nullptr) == cudaSuccess);
+        CHECK(raised.size() == 4); // by its other name
     }
     const Current third(driver, false);
     failing = cudaErrorInvalidValue;
     const auto before = launches;
-    CHECK(launch(kBytes) == cudaErrorInvalidValue);
+    CHECK(launch(kMuch) == cudaErrorInvalidValue);
     CHECK(launches == before);
+}
+
+TEST_CASE("a context is lost when it can't be waited for, and only models there are") {
+    using namespace sotto::llama;
+    const Driver driver;
+    const auto fail = [&](int result) {
+        driver.call<void(const char*, long, int)>("sotto_double_fail")("cuCtxSynchronize", 1, result);
+    };
+    const Current current(driver, false);
+    const Device device;
+    const auto loss = loss_of(device);
+    const auto other = loss_of(device);
+    CHECK_FALSE(loss.asked());
+    for (const int passing : {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_INVALID_CONTEXT}) {
+        fail(passing); // what somebody else does there, or there is none
+        CHECK_FALSE(loss.asked());
+    }
+    fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(loss.asked());
+    CHECK(loss.keeps_contexts());
+    CHECK_FALSE(other.seen());
+    CHECK_FALSE(other.keeps_contexts());
+    CHECK_FALSE(loss_of(device).seen());
+}
+
+TEST_CASE(
+    "an error in the middle of a graph leaves contexts for good, for ggml would wait before it frees them"
+) {
+    using namespace sotto::llama;
+    const Driver driver;
+    const Current current(driver, false);
+    const Device device;
+    const auto loss = loss_of(device);
+    CHECK(__wrap_cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+    CHECK(__wrap_cudaStreamEndCapture(nullptr, nullptr) == cudaSuccess);
+    CHECK_FALSE(loss.asked());
+    CHECK_FALSE(loss.keeps_contexts());
+    CHECK(__wrap_cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+    CHECK(loss.asked());
+    const auto next = loss_of(device);
+    CHECK_FALSE(next.asked());
+    CHECK(next.keeps_contexts());
+    CHECK_FALSE(Loss().keeps_contexts());
+}
+
+TEST_CASE("what llama.cpp makes current at first is not left so") {
+    const Driver driver;
+    static const Driver* used = &driver;
+    const auto current = [&] {
+        void* context = nullptr;
+        driver.call<int(void**)>("cuCtxGetCurrent")(&context);
+        return context;
+    };
+    static void* another = nullptr;
+    another = driver.call<void*(int, int)>("sotto_double_context")(1, 0);
+    const auto meet = [] { used->call<int(void*)>("cuCtxSetCurrent")(another); };
+    sotto::llama::keep_current(meet);
+    CHECK(current() == nullptr);
+    {
+        const Current hosts(driver, false);
+        const auto* before = current();
+        sotto::llama::keep_current(meet);
+        CHECK(current() == before);
+    }
+    driver.call<void(void*)>("sotto_double_context_gone")(another);
 }
 
 TEST_CASE("what was on a card that is lost is given back without a word") {

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vulkan"))
+from machine_card import Missing
 from renderer import Renderer  # needs the path above
 
 import vulkan as vk  # needs a Vulkan loader
@@ -167,11 +168,19 @@ def slices(trace: list[Any]) -> dict[str, Any]:
     }
 
 
+def drawing_on(vendor: int) -> Drawing:
+    """On the first card of that vendor's. Raises Missing."""
+    try:
+        return Drawing(vendor)
+    except (vk.VkError, StopIteration) as error:  # server cards come without
+        raise Missing(f"no Vulkan driver has such a card ({error!r})") from error
+
+
 def frames_in_modes(
     sotto: ModuleType, vendor: int, model: Any, seconds: float, least: str = "any"
 ) -> dict[str, Any]:
     """The renderer alone, and beside speaking characters in each mode, on the card that it hands over."""
-    with Drawing(vendor) as drawing:
+    with drawing_on(vendor) as drawing:
         report: dict[str, Any] = {"clears": drawing.calibrate(), "needs": drawing.needs.why}
         report["alone"] = told(played(drawing, None, seconds))
         for mode in MODES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import uuid
 from dataclasses import dataclass
 
 DRIVER, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
@@ -11,6 +12,9 @@ CIG_D3D12, CIG_VULKAN = 135, 138  # attributes of a card
 
 class Missing(Exception):
     """This machine has no card to run on; the message says what is not there."""
+
+
+LEAST_CUDA = 13000  # as cuDriverGetVersion has it
 
 
 class Memory(ctypes.Structure):
@@ -48,6 +52,22 @@ class Driver:
             raise Missing("the CUDA driver has no card")
         self.count = count.value
 
+    def check_version(self) -> None:
+        """Raises Missing where it is too old for the module."""
+        version = ctypes.c_int()
+        self.call("cuDriverGetVersion", ctypes.byref(version))
+        if version.value < LEAST_CUDA:
+            spoken, wanted = (f"{one // 1000}.{one % 1000 // 10}" for one in (version.value, LEAST_CUDA))
+            raise Missing(
+                f"the CUDA driver speaks CUDA {spoken}, and {wanted} is wanted; install a newer one"
+            )
+
+    def uuid(self, card: int = 0) -> str:
+        """Of a card, as NVIDIA's tools have it."""
+        told = (ctypes.c_ubyte * 16)()
+        self.call("cuDeviceGetUuid_v2", told, card)
+        return f"GPU-{uuid.UUID(bytes=bytes(told))}"
+
     def call(self, name: str, *arguments: object) -> None:
         """One of its functions."""
         result = getattr(self.library, name)(*arguments)
@@ -79,16 +99,15 @@ class Driver:
 
 
 class Nvml:
-    """The management library: what of a card's memory is in use, by whomever."""
+    """The management library: what of a card's memory is in use, by whomever. It counts cards otherwise."""
 
-    def __init__(self, library: str = NVML) -> None:
+    def __init__(self, card: str, library: str = NVML) -> None:
         self.library = opened(library, "NVIDIA's graphics driver")
         self.call("nvmlInit_v2")
-        self.handle, name, uuid = ctypes.c_void_p(), *(ctypes.create_string_buffer(96) for _ in range(2))
-        self.call("nvmlDeviceGetHandleByIndex_v2", 0, ctypes.byref(self.handle))
+        self.handle, name = ctypes.c_void_p(), ctypes.create_string_buffer(96)
+        self.call("nvmlDeviceGetHandleByUUID", card.encode(), ctypes.byref(self.handle))
         self.call("nvmlDeviceGetName", self.handle, name, 96)
-        self.call("nvmlDeviceGetUUID", self.handle, uuid, 96)
-        self.card = Card(name.value.decode(), uuid.value.decode(), self.memory().total)
+        self.card = Card(name.value.decode(), card, self.memory().total)
 
     def call(self, name: str, *arguments: object) -> None:
         """One of its functions."""

@@ -22,6 +22,7 @@ def test_what_is_told_of_a_card_is_what_the_driver_says(card: Card) -> None:
     gpus = sotto.gpu.gpus()
     assert len(gpus) == card.driver.count
     for at, gpu in enumerate(gpus):
+        assert card.driver.uuid(at) == f"GPU-{gpu.uuid}"
         attributes = (card.driver.attribute(CIG_D3D12, at), card.driver.attribute(CIG_VULKAN, at))
         print(f"{gpu.name}: attributes 135 and 138 are {attributes}")
         assert (gpu.cig_d3d12, gpu.cig_vulkan) == (attributes[0] == 1, attributes[1] == 1)

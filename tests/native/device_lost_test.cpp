@@ -1,4 +1,5 @@
-// Which errors say that a graphics card was lost. No test comes before the first: what is lost stays so.
+// Which errors say that a graphics card was lost, and to whom.
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -28,21 +29,55 @@ TEST_CASE("a lost device is told from other errors, and what comes after it is a
     const Category vulkan("vk::Result");
     const Category other("other");
     const std::runtime_error plain("a plain one");
-    CHECK_FALSE(tells_of_loss(plain));
-    CHECK_FALSE(tells_of_loss(std::system_error(-4, other)));
-    CHECK_FALSE(tells_of_loss(std::system_error(-2, vulkan))); // VK_ERROR_OUT_OF_DEVICE_MEMORY
-    CHECK_FALSE(tells_of_loss(std::string_view("unable to allocate Vulkan0 buffer")));
-    CHECK_FALSE(cuda_is_lost("CUDA error: out of memory"));
-    CHECK_FALSE(device_lost.load());
-    CHECK(tells_of_loss(std::system_error(-4, vulkan)));
-    CHECK(device_lost.load());
-    CHECK(tells_of_loss(plain));
-    CHECK_FALSE(keeps_memory.load()); // Vulkan takes its memory back
-    device_lost = false;
-    CHECK(tells_of_loss(std::string_view("error loading model: vk::Queue::submit: ErrorDeviceLost")));
-    CHECK(device_lost.load());
-    device_lost = false;
-    CHECK(cuda_is_lost("CUDA error: an illegal memory access was encountered"));
-    CHECK(device_lost.load());
-    CHECK(keeps_memory.load());
+    const Loss loss(std::make_shared<Fate>());
+    CHECK_FALSE(loss.told_by(plain));
+    CHECK_FALSE(loss.told_by(std::system_error(-4, other)));
+    CHECK_FALSE(loss.told_by(std::system_error(-2, vulkan))); // VK_ERROR_OUT_OF_DEVICE_MEMORY
+    CHECK_FALSE(loss.told_by(std::string_view("unable to allocate Vulkan0 buffer")));
+    CHECK_FALSE(loss.asked()); // nobody can be
+    CHECK_FALSE(loss.keeps_contexts());
+    CHECK(loss.told_by(std::system_error(-4, vulkan)));
+    CHECK(loss.seen());
+    CHECK(loss.told_by(plain));
+    CHECK(loss.keeps_contexts());
+    const Loss logged(std::make_shared<Fate>());
+    CHECK(logged.told_by(std::string_view("error loading model: vk::Queue::submit: ErrorDeviceLost")));
+    CHECK(logged.seen());
+}
+
+TEST_CASE("a model on the processor loses nothing, nor does the next card's know of the last one's") {
+    const Category vulkan("vk::Result");
+    const auto first = std::make_shared<Fate>();
+    const Loss lost(first);
+    const Loss same(first);
+    const Loss next(std::make_shared<Fate>());
+    const Loss processor;
+    CHECK(lost.told_by(std::system_error(-4, vulkan)));
+    CHECK(same.seen());
+    CHECK_FALSE(next.seen());
+    CHECK_FALSE(next.told_by(std::runtime_error("a plain one")));
+    CHECK_FALSE(processor.told_by(std::system_error(-4, vulkan)));
+    CHECK_FALSE(processor.asked());
+    CHECK_FALSE(processor.keeps_contexts());
+}
+
+TEST_CASE("a driver that is asked says whether it was a loss; of others contexts may stay") {
+    const auto fate = std::make_shared<Fate>();
+    fate->ask = []() noexcept { return false; };
+    fate->keeps = []() noexcept { return true; };
+    const Loss loss(fate);
+    CHECK_FALSE(loss.asked());
+    CHECK_FALSE(loss.seen());
+    CHECK(loss.keeps_contexts());
+    fate->ask = []() noexcept { return true; };
+    CHECK(loss.asked());
+    CHECK(loss.seen());
+}
+
+TEST_CASE("CUDA's want of memory, in the words that it has for it") {
+    CHECK(wants_memory("CUDA error: out of memory"));
+    CHECK(wants_memory("CUDA error: the resource allocation failed"));
+    CHECK(wants_memory("CUDA error: the library was not initialized"));
+    CHECK_FALSE(wants_memory("CUDA error: an illegal memory access was encountered"));
+    CHECK_FALSE(wants_memory("CUDA error: invalid argument"));
 }

@@ -109,7 +109,27 @@ std::uint64_t work_of(const llama_model* model, const Options& options) {
     return heads * cells_of(options) * options.at_once * sizeof(ggml_fp16_t);
 }
 
+// Waits for what a context has begun. False: that failed.
+bool comes_to_rest(llama_context* context, const Loss& loss) noexcept {
+    static const sotto_backend_host nobody = {};
+    const auto* around = Call::current();
+    const Call call(around != nullptr ? around->host() : nobody, Call::Abort::Throws, loss);
+    try {
+        llama_synchronize(context);
+        return true;
+    } catch (const std::exception& error) {
+        (void)loss.told_by(error);
+        return false;
+    }
+}
+
 } // namespace
+
+void FreeContext::operator()(llama_context* context) const noexcept {
+    if (!loss.on_card() || (!loss.keeps_contexts() && comes_to_rest(context, loss))) {
+        llama_free(context);
+    }
+}
 
 void choose_form(const llama_model* model, Options& options) {
     const bool fits = fits_q8_0(model);
@@ -143,7 +163,7 @@ Context make_context(Call& call, llama_model* model, const Options& options, std
     wanted.type_k = kv_type(options.kv_type);
     wanted.type_v = kv_type(options.kv_type);
     call.expect_below(SOTTO_LOG_ERROR); // it warns of sizes, which the options chose
-    Context context(llama_init_from_model(model, wanted));
+    Context context(llama_init_from_model(model, wanted), FreeContext{options.loss});
     if (!context) {
         call.refuse("llama.cpp cannot make a context");
     }

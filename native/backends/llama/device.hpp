@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fence.hpp"
+#include "lost.hpp"
 
 #include <cstdint>
 #include <ggml-backend.h>
@@ -29,6 +30,12 @@ std::vector<Device> find_devices();
 
 // The one on which the calling thread computes already, in a context that the host made. Null: on none.
 const Device* current_device(const std::vector<Device>& devices);
+
+// What is known of whether one was lost, to a model that is about to be put on it.
+Loss loss_of(const Device& device);
+
+// Runs `body`, after which the calling thread computes where it did before.
+void keep_current(void (*body)());
 
 // Which of them `asked` means: "" or "auto" (the current one, or a graphics card before what only passes for
 // one), "cpu", "vulkan", "vulkan0" or "vulkan:" and a UUID. Null: the processor. Throws Error.

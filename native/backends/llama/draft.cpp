@@ -62,9 +62,11 @@ bool Draft::hear(llama_seq_id sequence, std::span<const llama_token> tokens) {
     int result = -2;
     try {
         result = llama_decode(context_.get(), batch);
-    } catch (const std::exception&) { // then there is nothing to guess
+    } catch (const std::exception& error) { // then there is nothing to guess
+        throw_if_lost(error);
     }
     if (result != 0) {
+        throw_if_lost();
         llama_memory_seq_rm(
             llama_get_memory(context_.get()), sequence, static_cast<llama_pos>(heard.size()), -1
         );

@@ -1,7 +1,6 @@
 // What stands between us and a caller in C: exceptions end here, structs are read by their size.
 #pragma once
 
-#include "lost.hpp"
 #include "one_line.hpp"
 
 #include <sotto/module.h>
@@ -62,8 +61,7 @@ sotto_status guarded(std::string& kept, sotto_str* why, Body&& body) noexcept {
     } catch (const std::bad_alloc&) {
         return fail(SOTTO_ERROR_MEMORY, "out of host memory", kept, why);
     } catch (const std::exception& error) {
-        const bool lost = tells_of_loss(error);
-        return fail(lost ? SOTTO_ERROR_DEVICE : SOTTO_ERROR_INTERNAL, error.what(), kept, why);
+        return fail(SOTTO_ERROR_INTERNAL, error.what(), kept, why);
     } catch (...) {
         return fail(SOTTO_ERROR_INTERNAL, "something that is no std::exception was thrown", kept, why);
     }

@@ -49,8 +49,7 @@ void on_abort(const char* message) {
         // Of a card's errors the calling thread hears, while no other one computes.
         const bool on_card = std::string_view(message).find("CUDA error") != std::string_view::npos;
         if (current_call != nullptr && on_card) {
-            const auto why = current_call->last_error(message);
-            throw Error(cuda_is_lost(why) ? SOTTO_ERROR_DEVICE : SOTTO_ERROR_MEMORY, why);
+            current_call->fail_on_card(message);
         }
         if (current_call != nullptr && current_call->throws()) {
             throw Error(SOTTO_ERROR_MODEL, message);
@@ -78,7 +77,11 @@ void take_over_llama_cpp() {
     });
 }
 
-Call::Call(const sotto_backend_host& host, Abort abort) : host_(host), abort_(abort), outer_(current_call) {
+Call::Call(const sotto_backend_host& host, Abort abort)
+    : Call(host, abort, current_call != nullptr ? current_call->loss_ : Loss()) {}
+
+Call::Call(const sotto_backend_host& host, Abort abort, Loss loss)
+    : host_(host), abort_(abort), outer_(current_call), loss_(std::move(loss)) {
     current_call = this;
     if (abort == Abort::Dies) {
         computing_call.store(this);
@@ -107,16 +110,52 @@ void Call::refuse(std::string_view otherwise) const {
     const auto reason = last_error(otherwise);
     const bool memory = reason.find("alloc") != std::string::npos;
     const auto other = memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_MODEL;
-    throw Error(tells_of_loss(reason) ? SOTTO_ERROR_DEVICE : other, reason);
+    const bool lost = loss_.told_by(reason) || loss_.asked();
+    throw Error(lost ? SOTTO_ERROR_DEVICE : thrown_ != SOTTO_OK ? thrown_ : other, reason);
+}
+
+void Call::fail_on_card(std::string_view otherwise) {
+    const auto why = card_error_.empty() ? std::string(otherwise) : card_error_;
+    const auto other = wants_memory(why) ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INTERNAL;
+    const auto status = loss_.asked() ? SOTTO_ERROR_DEVICE : other;
+    for (auto* call = this; call != nullptr; call = call->outer_) {
+        call->thrown_ = status;
+    }
+    throw Error(status, why);
+}
+
+void throw_if_lost(const std::exception& error) {
+    const auto* call = Call::current();
+    if (call != nullptr && (call->loss().told_by(error) || call->loss().told_by(call->last_error("")))) {
+        throw Error(SOTTO_ERROR_DEVICE, error.what());
+    }
+}
+
+void throw_if_lost() {
+    const auto* call = Call::current();
+    if (call != nullptr && (call->loss().asked() || call->loss().told_by(call->last_error("")))) {
+        throw Error(SOTTO_ERROR_DEVICE, call->last_error("the graphics card was lost"));
+    }
+}
+
+void Call::keep(std::string_view error) noexcept {
+    constexpr std::string_view kOfCard = "CUDA error: ";
+    try {
+        if (last_error_
+                .empty()) { // the first names the cause; those after it say only what could not be done
+            last_error_ = without_speaker(error);
+        }
+        if (error.substr(0, kOfCard.size()) == kOfCard) {
+            card_error_ = error;
+        }
+    } catch (const std::bad_alloc&) {
+        card_error_.clear();
+    }
 }
 
 void Call::log(sotto_log_level level, std::string_view line) noexcept {
-    if (level == SOTTO_LOG_ERROR && this == current_call && last_error_.empty()) {
-        try { // the first error names the cause; those after it say only what could not be done then
-            last_error_ = without_speaker(line);
-        } catch (const std::bad_alloc&) {
-            last_error_.clear();
-        }
+    if (level == SOTTO_LOG_ERROR && this == current_call) {
+        keep(line);
     }
     if (level > expected_below_) {
         level = std::max<sotto_log_level>(level, SOTTO_LOG_TRACE);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fence.hpp"
+#include "lost.hpp"
 
 namespace sotto::llama {
 
@@ -18,31 +19,46 @@ public:
         Dies    // workers may wait at a barrier for this thread: only the log hears of it
     };
 
+    // `loss`: of what the model is on that it is about. Not given: of the call around it, if there is one.
     Call(const sotto_backend_host& host, Abort abort);
+    Call(const sotto_backend_host& host, Abort abort, Loss loss);
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
     // What llama.cpp last called an error on this thread, or `otherwise`.
     std::string last_error(std::string_view otherwise) const;
-    // Throws it: of SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE where that is what was wanting, else of
-    // SOTTO_ERROR_MODEL.
+    // Throws it: of SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE where that is what was wanting, of what
+    // fail_on_card() threw where llama.cpp kept that to itself, else of SOTTO_ERROR_MODEL.
     [[noreturn]] void refuse(std::string_view otherwise) const;
+    // Throws what is to be thrown where ggml's CUDA code would end the process.
+    [[noreturn]] void fail_on_card(std::string_view otherwise);
     // From now on what matters less than `level` is expected, and only detail. 0: errors too.
     void expect_below(sotto_log_level level) noexcept { expected_below_ = level; }
 
     void log(sotto_log_level level, std::string_view line) noexcept;
     bool throws() const noexcept { return abort_ == Abort::Throws; }
     const sotto_backend_host& host() const noexcept { return host_; }
+    const Loss& loss() const noexcept { return loss_; }
 
     static Call* current() noexcept;
 
 private:
+    void keep(std::string_view error) noexcept;
+
     const sotto_backend_host& host_;
     Abort abort_;
     sotto_log_level expected_below_ = SOTTO_LOG_TRACE;
     std::string last_error_;
+    std::string card_error_;         // what CUDA said last
+    sotto_status thrown_ = SOTTO_OK; // by fail_on_card()
     Call* outer_;
+    Loss loss_;
 };
+
+// In a catch clause, and where llama.cpp failed and threw nothing: throws Error(SOTTO_ERROR_DEVICE) if what
+// the call under way is about was lost.
+void throw_if_lost(const std::exception& error);
+void throw_if_lost();
 
 } // namespace sotto::llama

@@ -3,46 +3,72 @@
 
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace sotto::llama {
 
-// Whether one was. ggml has its devices for as long as the process lives, so it stays so.
-inline std::atomic<bool> device_lost{false};
+// What models on a card share, as far as they are lost together.
+struct Fate {
+    std::atomic<bool> lost{false};
+    bool (*ask)() noexcept = nullptr;   // its driver, whether it is; null: that says so only by errors
+    bool (*keeps)() noexcept = nullptr; // whether no context on such a card may be freed; null: each may
+};
 
-// Whether not even memory on it can be given back: ggml's CUDA code ends the process over that.
-inline std::atomic<bool> keeps_memory{false};
+// Whether what a model is on was lost. Made of nothing: it is on the processor, which never is.
+class Loss {
+public:
+    Loss() = default;
+    explicit Loss(std::shared_ptr<Fate> fate) : fate_(std::move(fate)) {}
 
-// Whether that is what `error` says, as those of Vulkan's C++ binding do, or it comes after that was said.
-inline bool tells_of_loss(const std::exception& error) noexcept {
-    constexpr int kErrorDeviceLost = -4;
-    const auto* told = dynamic_cast<const std::system_error*>(&error);
-    const bool lost = told != nullptr && told->code().value() == kErrorDeviceLost &&
-                      std::string_view(told->code().category().name()) == "vk::Result";
-    if (lost) {
-        device_lost = true;
+    bool on_card() const noexcept { return fate_ != nullptr; }
+    bool seen() const noexcept { return on_card() && fate_->lost.load(); }
+    bool keeps_contexts() const noexcept {
+        return seen() || (on_card() && fate_->keeps != nullptr && fate_->keeps());
     }
-    return device_lost.load();
-}
+    // Asks, after something failed.
+    bool asked() const noexcept { return note(on_card() && fate_->ask != nullptr && fate_->ask()); }
 
-// The same of what ggml and llama.cpp log of such an error.
-inline bool tells_of_loss(std::string_view logged) noexcept {
-    const bool lost = logged.find("ErrorDeviceLost") != std::string_view::npos ||
-                      logged.find("device lost on ") != std::string_view::npos;
-    if (lost) {
-        device_lost = true;
+    // Whether that is what `error` says, as those of Vulkan's C++ binding do, or it comes after that was
+    // said.
+    bool told_by(const std::exception& error) const noexcept {
+        constexpr int kErrorDeviceLost = -4;
+        const auto* told = dynamic_cast<const std::system_error*>(&error);
+        return note(
+            told != nullptr && told->code().value() == kErrorDeviceLost &&
+            std::string_view(told->code().category().name()) == "vk::Result"
+        );
     }
-    return lost;
-}
+    // The same of what ggml and llama.cpp log of such an error.
+    bool told_by(std::string_view logged) const noexcept {
+        return note(
+            logged.find("ErrorDeviceLost") != std::string_view::npos ||
+            logged.find("device lost on ") != std::string_view::npos
+        );
+    }
 
-// The same of the error that ggml's CUDA code would end the process over. False: there was no memory.
-inline bool cuda_is_lost(std::string_view why) noexcept {
-    const bool lost = why.find("out of memory") == std::string_view::npos;
-    if (lost) {
-        device_lost = keeps_memory = true; // CUDA computes nothing more in that context
+private:
+    bool note(bool lost) const noexcept {
+        if (on_card() && lost) {
+            fate_->lost = true;
+        }
+        return seen();
     }
-    return lost;
+
+    std::shared_ptr<Fate> fate_;
+};
+
+// Whether CUDA or cuBLAS say with `why` that there was no memory.
+inline bool wants_memory(std::string_view why) noexcept {
+    for (const char* says :
+         {"out of memory", "the resource allocation failed", "the library was not initialized"}) {
+        if (why.find(says) != std::string_view::npos) {
+            return true;
+        }
+    }
+    return false;
 }
 
 } // namespace sotto::llama

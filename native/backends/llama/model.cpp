@@ -33,7 +33,7 @@ Model::Model(Backend& backend, Opened opened)
 }
 
 Model::~Model() {
-    Call call(host(), Call::Abort::Dies);
+    Call call(host(), Call::Abort::Dies, loss());
     opened_.context.reset(); // before the pools that they may still point at
     opened_.draft.reset();
     backend_.pools.model_closed();
@@ -75,7 +75,6 @@ sotto_model_info info_of(const Opened& opened) {
 }
 
 Stream* Model::open_stream(const sotto_stream_desc& desc, sotto_stream_info& info) {
-    Call call(host(), Call::Abort::Throws);
     const auto body = Json::parse(view(desc.body), nullptr, false);
     if (!body.is_object()) {
         throw Error(SOTTO_ERROR_ARGUMENT, "the request is no JSON object");
@@ -101,7 +100,6 @@ Stream* Model::open_stream(const sotto_stream_desc& desc, sotto_stream_info& inf
 }
 
 sotto_str Model::parse(Stream& stream, std::string_view text, bool last) {
-    Call call(host(), Call::Abort::Throws);
     stream.deltas = stream.how.parser ? stream.how.parser->deltas(text, last) : "[]";
     return str(stream.deltas);
 }

@@ -48,6 +48,7 @@ void make_places(Call& call, Opened& opened, std::uint32_t places);
 Memory memory_of(const Opened& opened);
 sotto_model_info info_of(const Opened& opened);
 
+// All but its end within a Call of its loss.
 class Model {
 public:
     Model(Backend& backend, Opened opened);
@@ -72,6 +73,7 @@ public:
     sotto_status step(const sotto_step& step);
 
     const sotto_backend_host& host() const noexcept { return backend_.host; }
+    const Loss& loss() const noexcept { return opened_.options.loss; }
     sotto_model_info info() const { return info_of(opened_); }
     std::string why; // of the last failure on the compute thread
 

@@ -3,12 +3,12 @@
 #include "isa/isa_tier.hpp"
 #include "json_parts.hpp"
 #include "model.hpp"
+#include "process_end.hpp"
 
 #include <chrono>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
-#include <shared_mutex>
+#include <thread>
 
 namespace sotto::llama {
 namespace {
@@ -30,9 +30,39 @@ void check_size(const T& theirs) {
     }
 }
 
+// Runs `body` as guarded() does, while the process lives. What the first call of a kind makes of ggml's
+// static variables goes only when calls have ended.
+template <typename Body>
+sotto_status living(std::string& kept, sotto_str* why, Body&& body) noexcept {
+    const Inside inside;
+    if (!inside) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // engines ask again at once
+        return fail(SOTTO_ERROR_CANCELLED, "the process ends", kept, why);
+    }
+    const auto status = guarded(kept, why, body);
+    static const bool told = (end_with_process(), true);
+    (void)told;
+    return status;
+}
+
+// The same of a model, which may be on a card that is lost meanwhile.
+template <typename Body>
+sotto_status on_model(void* model, Call::Abort abort, sotto_str* why, Body&& body) noexcept {
+    auto& on = *static_cast<Model*>(model);
+    return living(on.why, why, [&] {
+        const Call call(on.host(), abort, on.loss());
+        try {
+            return body(on);
+        } catch (const std::exception& error) {
+            throw_if_lost(error);
+            throw;
+        }
+    });
+}
+
 sotto_status SOTTO_CALL
 on_open(void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
-    return guarded(thread_why(), why, [&] {
+    return living(thread_why(), why, [&] {
         *model = nullptr;
         check_size(*source);
         check_size(*info);
@@ -46,7 +76,7 @@ on_open(void* self, const sotto_model_source* source, void** model, sotto_model_
 
 sotto_status SOTTO_CALL
 on_measure(void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* why) {
-    return guarded(thread_why(), why, [&] {
+    return living(thread_why(), why, [&] {
         check_size(*source);
         check_size(*info);
         auto& backend = backend_of(self);
@@ -60,15 +90,22 @@ on_measure(void* self, const sotto_model_source* source, sotto_model_info* info,
     });
 }
 
+// A process that ends gives nothing back: what that takes may be gone.
 void SOTTO_CALL on_close(void*, void* model) {
-    delete static_cast<Model*>(model);
+    const Inside inside;
+    std::unique_ptr<Model> owned(static_cast<Model*>(model));
+    if (!inside) {
+        static auto& mutex = *new std::mutex; // guards kept
+        static auto& kept = *new std::deque<std::unique_ptr<Model>>;
+        const std::lock_guard lock(mutex);
+        kept.push_back(std::move(owned));
+    }
 }
 
 sotto_status SOTTO_CALL on_stream_open(
     void*, void* model, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
 ) {
-    auto& on = *static_cast<Model*>(model);
-    return guarded(on.why, why, [&] {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *stream = nullptr;
         auto told = sotto_init<sotto_stream_info>();
         try {
@@ -87,8 +124,7 @@ void SOTTO_CALL on_stream_close(void*, void* model, void* stream) {
 
 sotto_status SOTTO_CALL
 on_parse(void*, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* why) {
-    auto& on = *static_cast<Model*>(model);
-    return guarded(on.why, why, [&] {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *deltas = on.parse(*static_cast<Stream*>(stream), view(text), last != 0);
         return SOTTO_OK;
     });
@@ -97,16 +133,14 @@ on_parse(void*, void* model, void* stream, sotto_str text, int32_t last, sotto_s
 sotto_status SOTTO_CALL on_save(
     void*, void* model, void* stream, sotto_write_fn write, void* context, uint32_t* tokens, sotto_str* why
 ) {
-    auto& on = *static_cast<Model*>(model);
-    return guarded(on.why, why, [&] {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *tokens = on.save(*static_cast<Stream*>(stream), write, context);
         return SOTTO_OK;
     });
 }
 
 sotto_status SOTTO_CALL on_restore(void*, void* model, sotto_str state, uint32_t* tokens, sotto_str* why) {
-    auto& on = *static_cast<Model*>(model);
-    return guarded(on.why, why, [&] {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *tokens = on.restore(view(state));
         return SOTTO_OK;
     });
@@ -117,8 +151,7 @@ void SOTTO_CALL on_park(void*, void* model, void* stream) {
 }
 
 sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* remaining, sotto_str* why) {
-    auto& on = *static_cast<Model*>(model);
-    return guarded(on.why, why, [&] {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *remaining = on.unpark(*static_cast<Stream*>(stream));
         return SOTTO_OK;
     });
@@ -127,8 +160,7 @@ sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* re
 // Says what the model takes, also where it could not be what was asked for.
 sotto_status SOTTO_CALL
 on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str* why) {
-    auto& on = *static_cast<Model*>(model);
-    return guarded(on.why, why, [&] {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         check_size(*info);
         const auto tell = [&] {
             auto told = on.info();
@@ -146,26 +178,8 @@ on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str
     });
 }
 
-// Held by whoever steps; and at last, for good, by a process that ends: what ggml keeps in static variables
-// is destroyed then. As long as the process lives.
-std::shared_timed_mutex& stepping() {
-    static auto& gate = *new std::shared_timed_mutex;
-    return gate;
-}
-
-void on_exit() {
-    constexpr std::chrono::seconds most(2); // it may end within a step
-    (void)stepping().try_lock_for(most);
-}
-
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
-    const std::shared_lock lock(stepping());
-    auto& on = *static_cast<Model*>(model);
-    const auto status = guarded(on.why, why, [&] { return on.step(*step); });
-    static const int after_ggml =
-        std::atexit(on_exit); // after ggml has all that, so it runs before that goes
-    (void)after_ggml;
-    return status;
+    return on_model(model, Call::Abort::Dies, why, [&](Model& on) { return on.step(*step); });
 }
 
 Json describe(const Device& device) {
@@ -205,7 +219,9 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     check_size(*theirs);
     check_size(host);
     auto devices = find_devices();
-    take_over_llama_cpp(); // ggml meets its devices here, which it may do while no context is the thread's
+    keep_current(take_over_llama_cpp); // ggml meets its devices here, and makes one of them the thread's
+    static const bool told = (end_with_process(), true);
+    (void)told;
     auto& made = make_backend(host, std::move(devices));
     auto backend = sotto_init<sotto_backend>();
     static const auto name = std::string("llama") + (*kDeviceKind == '\0' ? "" : "_") + kDeviceKind;

@@ -3,6 +3,7 @@
 #include "guard.hpp"
 #include "json_parts.hpp"
 #include "model.hpp"
+#include "process_end.hpp"
 
 #include <utility>
 
@@ -19,9 +20,8 @@ struct Progress {
     bool cancelled = false;
 
     bool tell(float done) {
-        if (source.progress != nullptr && source.progress(source.context, done) != 0) {
-            cancelled = true;
-        }
+        const bool unwanted = source.progress != nullptr && source.progress(source.context, done) != 0;
+        cancelled = cancelled || unwanted || process_ends();
         return !cancelled;
     }
     void check(float done) {
@@ -207,6 +207,30 @@ std::string describe(const llama_model* model, const GgufFacts& facts, const Opt
     return text_of(description);
 }
 
+// Weights, contexts, and what goes with them.
+void open_parts(
+    Call& call,
+    const Load& how,
+    const sotto_model_source& source,
+    const GgufFacts& facts,
+    Progress& progress,
+    Opened& opened
+) {
+    opened.weights = load(call, how, progress, 0, kWeightsShare);
+    auto* model = opened.weights.get();
+    check_speculation(model, opened.options);
+    check_generates(model);
+    choose_form(model, opened.options);
+    opened.lasting = weights_of(model, opened.options);
+    (opened.options.device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
+    if (!opened.options.draft.empty()) {
+        for_draft([&] { open_draft(call, how.backend, source, opened, how.purpose, progress); });
+    }
+    make_places(call, opened, opened.options.places);
+    progress.check(kContextsShare);
+    open_projector(call, source, opened, how.purpose, progress);
+}
+
 } // namespace
 
 Opened open_model(const Backend& backend, const sotto_model_source& source, Purpose purpose) {
@@ -218,23 +242,17 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     Opened opened;
     opened.options = read_options(source, facts.trained_context);
     opened.options.device = device;
+    opened.options.loss = device != nullptr ? loss_of(*device) : Loss();
 
-    Call call(backend.host, Call::Abort::Throws);
+    Call call(backend.host, Call::Abort::Throws, opened.options.loss);
     const Load how = {backend, opened.options, *file, maps(opened.options, *file, facts, purpose), purpose};
-    opened.weights = load(call, how, progress, 0, kWeightsShare);
-    auto* model = opened.weights.get();
-    check_speculation(model, opened.options);
-    check_generates(model);
-    choose_form(model, opened.options);
-    opened.lasting = weights_of(model, opened.options);
-    (device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
-    if (!opened.options.draft.empty()) {
-        for_draft([&] { open_draft(call, backend, source, opened, purpose, progress); });
+    try {
+        open_parts(call, how, source, facts, progress, opened);
+    } catch (const std::exception& error) {
+        throw_if_lost(error);
+        throw;
     }
-    make_places(call, opened, opened.options.places);
-    progress.check(kContextsShare);
-    open_projector(call, source, opened, purpose, progress);
-    opened.description = describe(model, facts, opened.options);
+    opened.description = describe(opened.weights.get(), facts, opened.options);
     if (purpose == Purpose::Run) {
         opened.fingerprint = fingerprint(*file, opened.options);
     }
@@ -248,6 +266,9 @@ void make_places(Call& call, Opened& opened, std::uint32_t places) {
     opened.context.reset();
     if (opened.draft) {
         opened.draft->forget();
+    }
+    if (opened.options.loss.seen()) {
+        throw Error(SOTTO_ERROR_DEVICE, call.last_error("the graphics card was lost"));
     }
     if (places == 0) {
         return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fence.hpp"
+#include "lost.hpp"
 
 #include <cstdint>
 #include <string>
@@ -13,6 +14,8 @@ struct Device;
 struct Options {
     // Where to compute; null: on the processor.
     const Device* device = nullptr;
+    // Of that device. Not asked for.
+    Loss loss;
     // Of the model's layers, the last one that chooses tokens included, so many are on the device. Default:
     // all.
     std::uint32_t gpu_layers = 1 << 16;

@@ -112,7 +112,6 @@ void Model::park(Stream& stream) noexcept {
 }
 
 std::uint32_t Model::unpark(Stream& stream) {
-    Call call(host(), Call::Abort::Throws);
     if (stream.parked()) {
         take_place(stream);
     }
@@ -120,7 +119,6 @@ std::uint32_t Model::unpark(Stream& stream) {
 }
 
 void Model::resize(std::uint32_t places) {
-    Call call(host(), Call::Abort::Throws);
     const auto taken =
         std::ranges::count_if(sequences_, [](const Sequence& at) { return at.stream != nullptr; });
     if (taken > 0) {
@@ -138,7 +136,7 @@ void Model::resize(std::uint32_t places) {
     sequences_.clear();
     pool_ = nullptr; // and new contexts know of no threads
     threads_ = 0;
-    make_places(call, opened_, places);
+    make_places(*Call::current(), opened_, places);
     sequences_.resize(places);
     watch();
 }

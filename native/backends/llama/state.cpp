@@ -64,7 +64,6 @@ private:
 } // namespace
 
 std::uint32_t Model::save(Stream& stream, sotto_write_fn write, void* context) {
-    Call call(host(), Call::Abort::Throws);
     if (!stream.how.stretches.empty()) {
         throw Error(SOTTO_ERROR_UNSUPPORTED, "messages with images or sound are not saved; leave them out");
     }
@@ -113,7 +112,6 @@ bool Model::holds(std::uint64_t state, std::size_t count) noexcept {
 }
 
 std::uint32_t Model::restore(std::string_view state) {
-    Call call(host(), Call::Abort::Throws);
     const auto hash = XXH3_64bits(state.data(), state.size());
     const auto number = take<std::uint32_t>(state);
     const auto count = number & ~kOwn;

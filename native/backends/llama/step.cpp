@@ -2,6 +2,7 @@
 #include "step.hpp"
 
 #include "guard.hpp"
+#include "process_end.hpp"
 
 #include <algorithm>
 
@@ -52,7 +53,7 @@ bool Model::on_gate(void* self) {
         return model.cancelled_;
     }
     const auto asked = model.now();
-    model.cancelled_ = model.stepping_->gate(model.stepping_->context) != 0;
+    model.cancelled_ = model.stepping_->gate(model.stepping_->context) != 0 || process_ends();
     model.waited_ += model.now() - asked;
     if (model.cancelled_) {
         Call::current()->expect_below(0); // llama.cpp calls a step that it broke off an error
@@ -61,7 +62,6 @@ bool Model::on_gate(void* self) {
 }
 
 sotto_status Model::step(const sotto_step& step) {
-    Call call(host(), Call::Abort::Dies);
     auto shares = shares_of(step);
     use_threads(step);
     stepping_ = &step;
@@ -210,12 +210,13 @@ int Model::decode(const std::vector<Share>& shares) {
     };
     try {
         if (const auto result = llama_decode(opened_.context.get(), batch); result != 0) {
+            if (!cancelled_) {
+                throw_if_lost();
+            }
             return result;
         }
     } catch (const std::exception& error) {
-        if (tells_of_loss(error)) {
-            throw;
-        }
+        throw_if_lost(error);
         return -2;
     }
     ++decoded_;
@@ -258,7 +259,8 @@ sotto_status Model::run_alone(std::vector<Share>& shares) {
         std::vector<Share> alone = {share};
         try {
             run(alone);
-        } catch (const Error&) {
+        } catch (const Error& error) {
+            throw_if_lost(error);
             break;
         }
     }
@@ -287,9 +289,7 @@ void Model::take_over(Share& share) {
         choose(share);
         work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
     } catch (const std::exception& error) {
-        if (tells_of_loss(error)) {
-            throw;
-        }
+        throw_if_lost(error);
         fail_stream(work, stream, SOTTO_ERROR_INFERENCE, error.what());
     }
 }
@@ -305,7 +305,8 @@ void Model::choose(const Share& share) {
         auto token = LLAMA_TOKEN_NULL;
         try {
             token = stream.how.sampler->choose(opened_.context.get(), share.output + i);
-        } catch (const std::exception&) {
+        } catch (const std::exception& error) {
+            throw_if_lost(error);
             if (i == 0) {
                 throw;
             }

@@ -9,21 +9,17 @@
 
 namespace sotto::llama {
 
-struct FreeLlama {
-    void operator()(llama_model* model) const noexcept {
-        if (!keeps_memory.load()) {
-            llama_model_free(model);
-        }
-    }
-    // ggml waits for a context's device before it frees it. On a lost one that ends the process, so it stays.
-    void operator()(llama_context* context) const noexcept {
-        if (!device_lost.load()) {
-            llama_free(context);
-        }
-    }
+struct FreeModel {
+    void operator()(llama_model* model) const noexcept { llama_model_free(model); }
 };
-using Weights = std::unique_ptr<llama_model, FreeLlama>;
-using Context = std::unique_ptr<llama_context, FreeLlama>;
+using Weights = std::unique_ptr<llama_model, FreeModel>;
+
+// ggml waits for a context's device before it frees it. On a lost one that ends the process, so it stays.
+struct FreeContext {
+    void operator()(llama_context* context) const noexcept;
+    Loss loss = {}; // of what it is on
+};
+using Context = std::unique_ptr<llama_context, FreeContext>;
 
 // What a model's file says under `key`; empty: nothing.
 inline std::string meta(const llama_model* model, const std::string& key) {

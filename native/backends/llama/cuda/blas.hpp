@@ -4,105 +4,110 @@
 
 #include <cublas_v2.h>
 
-struct SottoBlas {
-    // Three that C++ has two of, and the table the exported one.
-    using GemmEx = cublasStatus_t(
-        cublasHandle_t,
-        cublasOperation_t,
-        cublasOperation_t,
-        int,
-        int,
-        int,
-        const void*,
-        const void*,
-        cudaDataType,
-        int,
-        const void*,
-        cudaDataType,
-        int,
-        const void*,
-        void*,
-        cudaDataType,
-        int,
-        cublasComputeType_t,
-        cublasGemmAlgo_t
-    );
-    using GemmBatchedEx = cublasStatus_t(
-        cublasHandle_t,
-        cublasOperation_t,
-        cublasOperation_t,
-        int,
-        int,
-        int,
-        const void*,
-        const void* const*,
-        cudaDataType,
-        int,
-        const void* const*,
-        cudaDataType,
-        int,
-        const void*,
-        void* const*,
-        cudaDataType,
-        int,
-        int,
-        cublasComputeType_t,
-        cublasGemmAlgo_t
-    );
-    using GemmStridedBatchedEx = cublasStatus_t(
-        cublasHandle_t,
-        cublasOperation_t,
-        cublasOperation_t,
-        int,
-        int,
-        int,
-        const void*,
-        const void*,
-        cudaDataType,
-        int,
-        long long,
-        const void*,
-        cudaDataType,
-        int,
-        long long,
-        const void*,
-        void*,
-        cudaDataType,
-        int,
-        long long,
-        int,
-        cublasComputeType_t,
-        cublasGemmAlgo_t
-    );
+// Three that C++ has two of; these are the exported ones.
+using SottoGemmEx = cublasStatus_t(
+    cublasHandle_t,
+    cublasOperation_t,
+    cublasOperation_t,
+    int,
+    int,
+    int,
+    const void*,
+    const void*,
+    cudaDataType,
+    int,
+    const void*,
+    cudaDataType,
+    int,
+    const void*,
+    void*,
+    cudaDataType,
+    int,
+    cublasComputeType_t,
+    cublasGemmAlgo_t
+);
+using SottoGemmBatchedEx = cublasStatus_t(
+    cublasHandle_t,
+    cublasOperation_t,
+    cublasOperation_t,
+    int,
+    int,
+    int,
+    const void*,
+    const void* const*,
+    cudaDataType,
+    int,
+    const void* const*,
+    cudaDataType,
+    int,
+    const void*,
+    void* const*,
+    cudaDataType,
+    int,
+    int,
+    cublasComputeType_t,
+    cublasGemmAlgo_t
+);
+using SottoGemmStridedBatchedEx = cublasStatus_t(
+    cublasHandle_t,
+    cublasOperation_t,
+    cublasOperation_t,
+    int,
+    int,
+    int,
+    const void*,
+    const void*,
+    cudaDataType,
+    int,
+    long long,
+    const void*,
+    cudaDataType,
+    int,
+    long long,
+    const void*,
+    void*,
+    cudaDataType,
+    int,
+    long long,
+    int,
+    cublasComputeType_t,
+    cublasGemmAlgo_t
+);
 
-    decltype(&::cublasCreate_v2) create = nullptr;
-    decltype(&::cublasDestroy_v2) destroy = nullptr;
-    decltype(static_cast<GemmBatchedEx*>(&::cublasGemmBatchedEx)) gemm_batched_ex = nullptr;
-    decltype(static_cast<GemmEx*>(&::cublasGemmEx)) gemm_ex = nullptr;
-    decltype(static_cast<GemmStridedBatchedEx*>(&::cublasGemmStridedBatchedEx)) gemm_strided_batched_ex =
-        nullptr;
-    decltype(&::cublasGetStatusString) get_status_string = nullptr;
-    decltype(&::cublasSetMathMode) set_math_mode = nullptr;
-    decltype(&::cublasSetStream_v2) set_stream = nullptr;
-    decltype(&::cublasSetWorkspace_v2) set_workspace = nullptr;
-    decltype(&::cublasSgemm_v2) sgemm = nullptr;
-    decltype(&::cublasSgemmBatched) sgemm_batched = nullptr;
-    decltype(&::cublasSgemmStridedBatched) sgemm_strided_batched = nullptr;
-    decltype(&::cublasStrsmBatched) strsm_batched = nullptr;
+// All that ggml calls, and of which type each is.
+#define SOTTO_BLAS(X)                                                                                        \
+    X(cublasCreate_v2, decltype(&::cublasCreate_v2))                                                         \
+    X(cublasDestroy_v2, decltype(&::cublasDestroy_v2))                                                       \
+    X(cublasGemmBatchedEx, SottoGemmBatchedEx*)                                                              \
+    X(cublasGemmEx, SottoGemmEx*)                                                                            \
+    X(cublasGemmStridedBatchedEx, SottoGemmStridedBatchedEx*)                                                \
+    X(cublasGetStatusString, decltype(&::cublasGetStatusString))                                             \
+    X(cublasSetMathMode, decltype(&::cublasSetMathMode))                                                     \
+    X(cublasSetStream_v2, decltype(&::cublasSetStream_v2))                                                   \
+    X(cublasSetWorkspace_v2, decltype(&::cublasSetWorkspace_v2))                                             \
+    X(cublasSgemm_v2, decltype(&::cublasSgemm_v2))                                                           \
+    X(cublasSgemmBatched, decltype(&::cublasSgemmBatched))                                                   \
+    X(cublasSgemmStridedBatched, decltype(&::cublasSgemmStridedBatched))                                     \
+    X(cublasStrsmBatched, decltype(&::cublasStrsmBatched))
+
+struct SottoBlas {
+#define SOTTO_DECLARE(name, type) type name = nullptr;
+    SOTTO_BLAS(SOTTO_DECLARE)
+#undef SOTTO_DECLARE
 };
 
 extern SottoBlas sotto_blas;
 
-#define cublasCreate_v2 sotto_blas.create
-#define cublasDestroy_v2 sotto_blas.destroy
-#define cublasGemmBatchedEx sotto_blas.gemm_batched_ex
-#define cublasGemmEx sotto_blas.gemm_ex
-#define cublasGemmStridedBatchedEx sotto_blas.gemm_strided_batched_ex
-#define cublasGetStatusString sotto_blas.get_status_string
-#define cublasSetMathMode sotto_blas.set_math_mode
-#define cublasSetStream_v2 sotto_blas.set_stream
-#define cublasSetWorkspace_v2 sotto_blas.set_workspace
-#define cublasSgemm_v2 sotto_blas.sgemm
-#define cublasSgemmBatched sotto_blas.sgemm_batched
-#define cublasSgemmStridedBatched sotto_blas.sgemm_strided_batched
-#define cublasStrsmBatched sotto_blas.strsm_batched
+#define cublasCreate_v2 sotto_blas.cublasCreate_v2
+#define cublasDestroy_v2 sotto_blas.cublasDestroy_v2
+#define cublasGemmBatchedEx sotto_blas.cublasGemmBatchedEx
+#define cublasGemmEx sotto_blas.cublasGemmEx
+#define cublasGemmStridedBatchedEx sotto_blas.cublasGemmStridedBatchedEx
+#define cublasGetStatusString sotto_blas.cublasGetStatusString
+#define cublasSetMathMode sotto_blas.cublasSetMathMode
+#define cublasSetStream_v2 sotto_blas.cublasSetStream_v2
+#define cublasSetWorkspace_v2 sotto_blas.cublasSetWorkspace_v2
+#define cublasSgemm_v2 sotto_blas.cublasSgemm_v2
+#define cublasSgemmBatched sotto_blas.cublasSgemmBatched
+#define cublasSgemmStridedBatched sotto_blas.cublasSgemmStridedBatched
+#define cublasStrsmBatched sotto_blas.cublasStrsmBatched

@@ -1,5 +1,6 @@
 // Of the module for CUDA: which devices there are.
 #include "cuda/libraries.hpp"
+#include "cuda/runtime.hpp"
 #include "device.hpp"
 
 #include <array>
@@ -42,10 +43,10 @@ Device describe(const CudaDriver& driver, int index) {
     device.type = attribute(driver, handle, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0 ? "integrated" : "discrete";
     device.uuid = uuid_text(reinterpret_cast<const std::uint8_t*>(uuid.bytes));
     device.memory = memory;
-    if (major * 10 + minor < SOTTO_CUDA_LEAST) {
+    if (const int least = sotto_least_capability(); major * 10 + minor < least) {
         device.unfit = "its compute capability is " + std::to_string(major) + "." + std::to_string(minor) +
-                       ", and this build of the llama backend begins with " +
-                       std::to_string(SOTTO_CUDA_LEAST / 10) + "." + std::to_string(SOTTO_CUDA_LEAST % 10);
+                       ", and this build of the llama backend begins with " + std::to_string(least / 10) +
+                       "." + std::to_string(least % 10);
     }
     return device;
 }

@@ -12,14 +12,18 @@
 
 SottoBlas sotto_blas;
 
+#define SOTTO_TEXT(number) #number
+#define SOTTO_TEXT_OF(macro) SOTTO_TEXT(macro)
+#define SOTTO_MAJOR SOTTO_TEXT_OF(CUBLAS_VER_MAJOR)
+
 namespace sotto::llama {
 namespace {
 
-constexpr int kLeastDriver = CUDART_VERSION / 1000 * 1000; // of the same major version of CUDA
+constexpr int kLeastDriver = CUDART_VERSION / 10 * 10; // an older one refuses PTX of this toolkit's
 
 #ifdef _WIN32
 constexpr const char* kDriver = "nvcuda.dll";
-constexpr const char* kBlas = "cublas64_13.dll";
+constexpr const char* kBlas = "cublas64_" SOTTO_MAJOR ".dll";
 
 void* open(const char* name, std::string& why) {
     auto* library = LoadLibraryExA(name, nullptr, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
@@ -38,7 +42,7 @@ std::string beside(const char*) {
 }
 #else
 constexpr const char* kDriver = "libcuda.so.1";
-constexpr const char* kBlas = "libcublas.so.13";
+constexpr const char* kBlas = "libcublas.so." SOTTO_MAJOR;
 
 void* open(const char* name, std::string& why) {
     void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -88,6 +92,10 @@ struct Found {
     std::string why;
 };
 
+std::string version_text(int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 Found find_driver() {
     Found found;
     void* library = open(kDriver, found.why);
@@ -107,21 +115,21 @@ Found find_driver() {
     finder.find("cuDeviceTotalMem_v2", driver.memory);
     finder.find("cuDeviceGetAttribute", driver.attribute);
     finder.find("cuCtxGetCurrent", driver.current);
+    finder.find("cuCtxSetCurrent", driver.set_current);
+    finder.find("cuCtxSynchronize", driver.synchronize);
     finder.find("cuCtxGetDevice", driver.device_of_current);
     finder.find("cuCtxGetId", driver.id);
     finder.find("cuCtxGetLimit", driver.limit);
     int version = 0;
     if (finder.missing.empty() && driver.version(&version) == CUDA_SUCCESS && version < kLeastDriver) {
-        found.why = "the CUDA driver speaks CUDA " + std::to_string(version / 1000) + "." +
-                    std::to_string(version % 1000 / 10) + ", and this module needs one of CUDA " +
-                    std::to_string(kLeastDriver / 1000) + "; install a newer driver";
+        found.why = "the CUDA driver speaks CUDA " + version_text(version) +
+                    ", and this module needs one of CUDA " + version_text(kLeastDriver) +
+                    "; install a newer driver";
     } else if (!finder.missing.empty()) {
         found.why = std::string("the CUDA driver lacks ") + finder.missing + "; install a newer driver";
     }
     return found;
 }
-
-decltype(SottoBlas::destroy) destroy_blas = nullptr;
 
 std::string find_blas() {
     std::string why;
@@ -134,24 +142,14 @@ std::string find_blas() {
         return std::string("cuBLAS is missing (") + why + "); put it beside this module";
     }
     Finder finder(library);
-    finder.find("cublasCreate_v2", sotto_blas.create);
-    finder.find("cublasDestroy_v2", destroy_blas);
-    sotto_blas.destroy =
-        [](cublasHandle_t handle) { // fails where the card was lost, and ggml would abort then
-            destroy_blas(handle);
-            return CUBLAS_STATUS_SUCCESS;
-        };
-    finder.find("cublasGemmBatchedEx", sotto_blas.gemm_batched_ex);
-    finder.find("cublasGemmEx", sotto_blas.gemm_ex);
-    finder.find("cublasGemmStridedBatchedEx", sotto_blas.gemm_strided_batched_ex);
-    finder.find("cublasGetStatusString", sotto_blas.get_status_string);
-    finder.find("cublasSetMathMode", sotto_blas.set_math_mode);
-    finder.find("cublasSetStream_v2", sotto_blas.set_stream);
-    finder.find("cublasSetWorkspace_v2", sotto_blas.set_workspace);
-    finder.find("cublasSgemm_v2", sotto_blas.sgemm);
-    finder.find("cublasSgemmBatched", sotto_blas.sgemm_batched);
-    finder.find("cublasSgemmStridedBatched", sotto_blas.sgemm_strided_batched);
-    finder.find("cublasStrsmBatched", sotto_blas.strsm_batched);
+#define SOTTO_FIND(name, type) finder.find(#name, name);
+    SOTTO_BLAS(SOTTO_FIND)
+#undef SOTTO_FIND
+    static const auto destroy = cublasDestroy_v2;
+    cublasDestroy_v2 = [](cublasHandle_t handle) { // fails where the card was lost, and ggml would abort then
+        destroy(handle);
+        return CUBLAS_STATUS_SUCCESS;
+    };
     return finder.missing.empty() ? "" : std::string(kBlas) + " lacks " + finder.missing;
 }
 

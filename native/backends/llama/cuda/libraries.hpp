@@ -17,6 +17,8 @@ struct CudaDriver {
     decltype(&cuDeviceTotalMem) memory = nullptr;
     decltype(&cuDeviceGetAttribute) attribute = nullptr;
     decltype(&cuCtxGetCurrent) current = nullptr;
+    decltype(&cuCtxSetCurrent) set_current = nullptr;
+    decltype(&cuCtxSynchronize) synchronize = nullptr;
     decltype(&cuCtxGetDevice) device_of_current = nullptr;
     decltype(&cuCtxGetId) id = nullptr;
     decltype(&cuCtxGetLimit) limit = nullptr;

@@ -1,3 +1,5 @@
+// What is known only where kernels are compiled.
+//
 // ggml asks once how much memory a kernel's block may have, of the card. In a renderer's scheduling context
 // it is less, and ggml then chooses other kernels. Linked by --wrap, for all of ggml's files but its main
 // one.
@@ -5,6 +7,12 @@
 
 #include <algorithm>
 #include <common.cuh>
+#include <iterator>
+
+int sotto_least_capability() {
+    constexpr int compiled_for[] = {__CUDA_ARCH_LIST__};
+    return *std::min_element(std::begin(compiled_for), std::end(compiled_for)) / 10;
+}
 
 extern "C" const ggml_cuda_device_info& __real__Z14ggml_cuda_infov();
 

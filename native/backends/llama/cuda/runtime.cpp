@@ -2,8 +2,10 @@
 #include "cuda/runtime.hpp"
 
 #include "cuda/libraries.hpp"
-#include "fence.hpp"
+#include "device.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime_api.h>
@@ -31,30 +33,20 @@ Id current_context() {
 // one context.
 class Raised {
 public:
-    void note(const void* kernel, int bytes) {
-        const std::lock_guard lock(mutex_);
-        bytes_[kernel] = bytes;
-        cudaKernel_t handle = nullptr;
-        if (cudaGetKernel(&handle, kernel) == cudaSuccess) { // which is what it is launched by
-            bytes_[handle] = bytes;
-        }
-    }
-
-    // How many bytes it is to have, if the current context doesn't know yet; else 0.
-    int missing(const void* kernel) {
-        const std::lock_guard lock(mutex_);
-        const auto found = bytes_.find(kernel);
-        if (found == bytes_.end()) {
+    // How many bytes it is to have in the current context for a launch with so many; 0: it has them.
+    int missing(const void* kernel, std::size_t memory) {
+        constexpr std::size_t kAlways = 32 << 10; // CUDA's limit, less what kernels have beside it
+        if (memory <= kAlways) {
             return 0;
         }
+        const std::lock_guard lock(mutex_);
         auto& known = known_[{current_context(), kernel}];
-        return std::exchange(known, found->second) == found->second ? 0 : found->second;
+        return std::exchange(known, std::max(known, memory)) < memory ? static_cast<int>(memory) : 0;
     }
 
 private:
     std::mutex mutex_; // guards what follows
-    std::map<const void*, int> bytes_;
-    std::map<std::pair<Id, const void*>, int> known_;
+    std::map<std::pair<Id, const void*>, std::size_t> known_;
 };
 
 Raised& raised() {
@@ -62,7 +54,47 @@ Raised& raised() {
     return all;
 }
 
+// Whether this thread is in the middle of making a graph of ggml's, and whether one was ever left there by an
+// error. ggml counts those, and waits until there are none before it frees any of its contexts.
+thread_local bool captures = false;
+std::atomic<bool> left_a_capture{false};
+
+bool context_is_lost() noexcept {
+    if (captures) { // then all that follows on its stream would be part of the graph
+        captures = false;
+        left_a_capture = true;
+        return true;
+    }
+    const auto result = cuda_driver().synchronize();
+    const bool somebody_captures =
+        result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    const bool none_is_current = result == CUDA_ERROR_INVALID_CONTEXT;
+    return result != CUDA_SUCCESS && !somebody_captures && !none_is_current;
+}
+
+bool keeps_contexts() noexcept {
+    return left_a_capture.load();
+}
+
 } // namespace
+
+// What was lost is a context, and the next may be well.
+Loss loss_of(const Device&) {
+    auto fate = std::make_shared<Fate>();
+    fate->ask = context_is_lost;
+    fate->keeps = keeps_contexts;
+    return Loss(std::move(fate));
+}
+
+void keep_current(void (*body)()) {
+    const auto& driver = cuda_driver();
+    CUcontext before = nullptr;
+    const bool known = driver.current(&before) == CUDA_SUCCESS;
+    body();
+    if (known) {
+        driver.set_current(before);
+    }
+}
 } // namespace sotto::llama
 
 std::size_t sotto_block_memory() {
@@ -97,7 +129,6 @@ extern "C" {
 using namespace sotto::llama;
 
 cudaError_t __real_cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
-cudaError_t __real_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t __real___cudaLaunchKernel(
     cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t memory, cudaStream_t stream
 );
@@ -107,6 +138,8 @@ cudaError_t __real_cudaLaunchCooperativeKernel(
     const void* kernel, dim3 grid, dim3 block, void** arguments, size_t memory, cudaStream_t stream
 );
 char* __real_getenv(const char* name);
+cudaError_t __real_cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t __real_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t __real_cudaEventDestroy(cudaEvent_t event);
 cudaError_t __real_cudaFree(void* bytes);
 cudaError_t __real_cudaFreeHost(void* bytes);
@@ -122,19 +155,10 @@ cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flag
     return result == cudaSuccess ? cudaStreamCreateWithPriority(stream, flags, least) : result;
 }
 
-cudaError_t __wrap_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
-    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-        raised().note(kernel, value);
-        raised().missing(kernel); // it is about to be known
-    }
-    return __real_cudaFuncSetAttribute(kernel, attribute, value);
-}
-
 static cudaError_t raise(const void* kernel, size_t memory) {
-    const int bytes = memory == 0 ? 0 : raised().missing(kernel);
-    return bytes == 0
-               ? cudaSuccess
-               : __real_cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    const int bytes = raised().missing(kernel, memory);
+    return bytes == 0 ? cudaSuccess
+                      : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
 
 cudaError_t __wrap___cudaLaunchKernel(
@@ -158,6 +182,17 @@ cudaError_t __wrap_cudaLaunchCooperativeKernel(
     return result == cudaSuccess
                ? __real_cudaLaunchCooperativeKernel(kernel, grid, block, arguments, memory, stream)
                : result;
+}
+
+cudaError_t __wrap_cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+    captures = true;
+    return __real_cudaStreamBeginCapture(stream, mode);
+}
+
+cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+    const auto result = __real_cudaStreamEndCapture(stream, graph);
+    captures = result != cudaSuccess;
+    return result;
 }
 
 // Of a card that was lost, everything is gone already: to give it back fails, and ggml would end the process.

@@ -12,8 +12,8 @@ foreach(config DEBUG RELEASE RELWITHDEBINFO MINSIZEREL)
 endforeach()
 add_subdirectory(${ggml_dir}/ggml-cuda ggml-cuda EXCLUDE_FROM_ALL)
 
-# Its runtime is a part of the module, which opens the driver when it is first called; cuda/blas.cpp has what is
-# called of cuBLAS, and opens that.
+# Its runtime is a part of the module, which opens the driver when it is first called; cuda/libraries.cpp finds
+# what is called of cuBLAS, and opens that.
 set(links ggml-base CUDA::cudart_static)
 set_target_properties(ggml-cuda PROPERTIES LINK_LIBRARIES "${links}" INTERFACE_LINK_LIBRARIES "${links}")
 target_include_directories(ggml-cuda SYSTEM PRIVATE ${SOTTO_CUBLAS_INCLUDE_DIR})
@@ -22,7 +22,8 @@ set_target_properties(ggml-cuda PROPERTIES CUDA_STANDARD 17)
 
 sotto_ggml_registry(cuda)
 
-# How much of a kernel's memory ggml is told of, which only its own headers say where to put.
+# How much of a kernel's memory ggml is told of, which only its own headers say where to put, and what its kernels
+# are compiled for.
 add_library(sotto_ggml_cuda_limits OBJECT EXCLUDE_FROM_ALL ../cuda/limits.cu)
 target_include_directories(
     sotto_ggml_cuda_limits SYSTEM PRIVATE ${ggml_dir}/ggml-cuda ${ggml_dir} ${ggml_includes} ${SOTTO_CUBLAS_INCLUDE_DIR}

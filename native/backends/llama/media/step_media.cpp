@@ -34,6 +34,7 @@ void Model::run_media(Share& share, bool alone) {
         work_through(share);
         return;
     } catch (const std::exception& error) {
+        throw_if_lost(error);
         take_back({share});
         if (!cancelled_) {
             fail_stream(*share.work, *share.stream, SOTTO_ERROR_INFERENCE, error.what());
@@ -59,6 +60,7 @@ void Model::work_through(Share& share) {
     for (auto at = stream.held; at < goal;) {
         const auto count = std::min<std::size_t>(goal - at, opened_.options.batch);
         if (const auto result = decode_media(stream, stretch, at, count); result != 0) {
+            throw_if_lost();
             throw Error(SOTTO_ERROR_INFERENCE, reason_of(result));
         }
         at += count;

@@ -139,10 +139,12 @@ llama_token Sampler::sampled(llama_context* context, std::int32_t output) {
         common_sampler_accept(sampler, token, true);
         return token;
     } catch (const Error& error) { // also a check inside llama.cpp that failed
+        throw_if_lost(error);
         throw Error(SOTTO_ERROR_INFERENCE, error.what());
     } catch (const std::bad_alloc&) {
         throw;
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+        throw_if_lost(error);
         throw Error(SOTTO_ERROR_INFERENCE, "the grammar allows none of the model's tokens here");
     }
 }

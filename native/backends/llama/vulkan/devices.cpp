@@ -119,4 +119,14 @@ const Device* current_device(const std::vector<Device>&) {
     return nullptr; // its devices are nobody's but their maker's
 }
 
+void keep_current(void (*body)()) {
+    body();
+}
+
+// ggml has its devices for as long as the process lives, so one that was lost stays so.
+Loss loss_of(const Device&) {
+    static const auto& fate = *new auto(std::make_shared<Fate>());
+    return Loss(fate);
+}
+
 } // namespace sotto::llama
