@@ -93,6 +93,7 @@ private:
     void gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
 
     bool keep_budget();
+    bool gives_up_all(const ModelEntry& entry) const noexcept;
     bool must_hold(const ModelEntry& entry) const noexcept;
     void hold(Slot& slot, ModelEntry& entry, OnBudget on_budget);
     std::string lack_told(const ModelEntry& entry) const;

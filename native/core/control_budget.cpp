@@ -75,6 +75,11 @@ ModelEntry* Control::idle_longest(const ModelEntry* but) const noexcept {
     return found;
 }
 
+// Whether a job under way leaves it no place. Whoever was let in meanwhile would wait for one for ever.
+bool Control::gives_up_all(const ModelEntry& entry) const noexcept {
+    return job_ != nullptr && job_->entry == &entry && job_->resizes && job_->places == 0;
+}
+
 // Whether a request has to wait until its model has room.
 bool Control::must_hold(const ModelEntry& entry) const noexcept {
     switch (entry.state) {
@@ -84,7 +89,8 @@ bool Control::must_hold(const ModelEntry& entry) const noexcept {
     case ModelEntry::State::asleep:
         return true;
     case ModelEntry::State::ready:
-        return entry.traits.streams == 0 || world_.ledger.over() > 0 || must_leave(entry);
+        return entry.traits.streams == 0 || gives_up_all(entry) || world_.ledger.over() > 0 ||
+               must_leave(entry);
     default:
         return false;
     }
