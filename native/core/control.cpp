@@ -177,12 +177,11 @@ void Control::cancelled(Slot& slot) noexcept {
             return;
         }
         if (std::erase(entry->waiting, &slot) > 0) {
+            const bool unwanted = entry->waiting.empty() && entry->is_new();
+            entry->give_up = entry->give_up.load() || unwanted; // before the host hears of it
             teller_.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
-            if (entry->waiting.empty() && entry->is_new()) {
-                entry->give_up = true;
-                if (!entry->with_loader) { // it waited for room
-                    leave(*entry, "loading was cancelled");
-                }
+            if (unwanted && !entry->with_loader) { // it waited for room
+                leave(*entry, "loading was cancelled");
             }
             return;
         }
