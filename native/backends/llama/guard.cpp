@@ -141,8 +141,7 @@ void throw_if_lost() {
 void Call::keep(std::string_view error) noexcept {
     constexpr std::string_view kOfCard = "CUDA error: ";
     try {
-        if (last_error_
-                .empty()) { // the first names the cause; those after it say only what could not be done
+        if (last_error_.empty()) { // the first names the cause; the others say what could not be done
             last_error_ = without_speaker(error);
         }
         if (error.substr(0, kOfCard.size()) == kOfCard) {

@@ -13,8 +13,7 @@ std::atomic<int> inside{0};
 std::atomic<bool> ends{false};
 
 void on_exit() {
-    constexpr auto most =
-        std::chrono::seconds(2); // what is inside may be the very thread that ends the process
+    constexpr auto most = std::chrono::seconds(2); // inside may be the very thread that ends the process
     constexpr auto look = std::chrono::milliseconds(1);
     ends = true;
     const auto until = std::chrono::steady_clock::now() + most;
