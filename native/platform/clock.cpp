@@ -1,6 +1,8 @@
 #include "platform/clock.hpp"
 
 #include <chrono>
+#include <cstddef>
+#include <new>
 
 namespace sotto {
 
@@ -18,7 +20,9 @@ void Clock::wait(Signal& signal, std::uint32_t seen, std::int64_t deadline) noex
 }
 
 Clock& system_clock() noexcept {
-    static auto& clock = *new Clock; // for ever: threads of an engine that nobody destroys look at it
+    // For ever, as threads of an engine that nobody destroys look at it; and without memory.
+    alignas(Clock) static std::byte room[sizeof(Clock)];
+    static auto& clock = *new (room) Clock;
     return clock;
 }
 
