@@ -1,6 +1,7 @@
 #include "core/frame.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace sotto {
 namespace {
@@ -77,10 +78,13 @@ bool Frames::Reader::next(const Frames& frames, Frame& frame) noexcept {
         std::max(read_, written - std::min(written, kKept / 2)); // older ones may be overwritten meanwhile
     while (read_ < written) {
         const auto& kept = frames.kept_[read_ % kKept];
-        const bool whole = kept.count.load(std::memory_order_seq_cst) == read_ + 1;
+        const auto count = kept.count.load(std::memory_order_seq_cst);
+        if (count == kWriting || count <= read_) {
+            return false; // it is counted, and not yet there
+        }
         frame = {kept.begin.load(), kept.end.load(), kept.period.load(), kept.missed.load()};
         ++read_;
-        if (whole && kept.count.load(std::memory_order_seq_cst) == read_) {
+        if (count == read_ && kept.count.load(std::memory_order_seq_cst) == read_) {
             return true;
         }
     }
@@ -109,7 +113,7 @@ std::uint32_t Frames::busy_cores(std::int64_t now) const noexcept {
 bool Frames::in_work(std::int64_t now) const noexcept {
     constexpr std::int64_t kLongest = 250'000'000; // then it forgot to say that it was done
     const auto since = working_.load(std::memory_order_acquire);
-    return since != 0 && now >= since && now - since < kLongest;
+    return since != 0 && std::abs(now - since) < kLongest; // it may have begun since `now` was read
 }
 
 std::int64_t Frames::work_ends() const noexcept {

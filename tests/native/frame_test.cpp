@@ -2,6 +2,7 @@
 #include "core/frame.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -107,6 +108,7 @@ TEST_CASE("a frame without an end does not shut the gate for ever") {
     Frames frames;
     frames.begin(kSecond, 1, kPeriod);
     CHECK(frames.in_work(kSecond + 100 * kMillisecond));
+    CHECK(frames.in_work(kSecond - 1000)); // by whoever read the clock just before
     CHECK_FALSE(frames.in_work(3 * kSecond));
     CHECK(frames.busy_cores(kSecond) == 1);
     CHECK_FALSE(frames.are_told(3 * kSecond));
@@ -147,4 +149,34 @@ TEST_CASE("a reader that comes too late misses the oldest, and never reads what 
     for (auto& game : games) {
         game.join();
     }
+}
+
+TEST_CASE("a reader that keeps up misses none, also of those that are written as it looks") {
+    constexpr std::size_t kAll = 20'000;
+    constexpr std::size_t kAhead = 64; // less than are kept
+    Frames frames;
+    std::atomic<std::size_t> seen{0};
+    std::thread game([&] {
+        for (std::size_t i = 0; i < kAll; ++i) {
+            while (i >= seen.load() + kAhead) {
+                std::this_thread::yield();
+            }
+            frames.begin(kSecond + static_cast<std::int64_t>(i) * 1000, 1, kPeriod);
+            frames.end(kSecond + static_cast<std::int64_t>(i) * 1000 + 500, 0, 0);
+        }
+    });
+    Frames::Reader reader;
+    Frame frame;
+    std::int64_t next = kSecond;
+    const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (seen.load() < kAll && std::chrono::steady_clock::now() < enough) {
+        if (reader.next(frames, frame)) {
+            CHECK(frame.begin == next);
+            next = frame.begin + 1000;
+            ++seen;
+        }
+    }
+    CHECK(seen.load() == kAll);
+    seen = kAll; // the game ends, whatever was missed
+    game.join();
 }
