@@ -172,7 +172,7 @@ void Control::cancelled(Slot& slot) noexcept {
         if (entry->state == ModelEntry::State::leaving) {
             continue; // what is leaving leaves
         }
-        if (std::erase(entry->held, &slot) > 0) {
+        if (std::erase_if(entry->held, [&](const auto& held) { return held.slot == &slot; }) > 0) {
             teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
             return;
         }

@@ -101,7 +101,9 @@ private:
     bool go_on(ModelEntry& entry);
     bool grow(ModelEntry& entry);
     bool give_way(std::uint64_t bytes, ModelEntry* whom);
+    bool is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept;
     bool lack_in_vain(ModelEntry& whom);
+    bool refuse_impatient(ModelEntry& entry);
     bool squeeze(std::uint64_t bytes, bool all);
     bool spill(std::uint64_t bytes);
     void tidy();

@@ -108,7 +108,7 @@ void Control::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
     if (on_budget == OnBudget::fail && (ledger.over() > 0 || room < needed)) {
         throw Error(SOTTO_ERROR_BUDGET, lack_told(entry));
     }
-    entry.held.push_back(&slot);
+    entry.held.push_back({&slot, on_budget != OnBudget::fail});
     entry.may_shrink = entry.may_shrink || on_budget == OnBudget::shrink;
 }
 
@@ -132,6 +132,10 @@ bool Control::keep_budget() {
     }
     if (const auto over = ledger.over(); over > 0) {
         return give_way(over, nullptr) || begun;
+    }
+    for (const auto& entry : world_.registry.entries()) {
+        const auto lack = lack_of(*entry);
+        begun = (lack > 0 && is_out_of_reach(lack, *entry) && refuse_impatient(*entry)) || begun;
     }
     for (const auto& entry : world_.registry.entries()) {
         if (const auto lack = lack_of(*entry); lack > 0) {
@@ -161,10 +165,10 @@ bool Control::admit(ModelEntry& entry) {
     if (entry.state != ModelEntry::State::ready || entry.held.empty() || must_hold(entry)) {
         return false;
     }
-    for (Slot* slot : std::exchange(entry.held, {})) {
+    for (const auto& held : std::exchange(entry.held, {})) {
         attempt(
-            [&] { answer(*slot); },
-            [&](sotto_status status, const char* why) { teller_.done(*slot, status, why); }
+            [&] { answer(*held.slot); },
+            [&](sotto_status status, const char* why) { teller_.done(*held.slot, status, why); }
         );
     }
     return true;
@@ -220,17 +224,23 @@ bool Control::is_settling() const noexcept {
            });
 }
 
+// Whether not even all that is idle makes so much room.
+bool Control::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept {
+    const auto& ledger = world_.ledger;
+    return !is_settling() &&
+           (bytes == UINT64_MAX || ledger.free() + idle_bytes(&whom) + ledger.used(Use::staging) < bytes);
+}
+
 // Frees memory: of what is over the budget, or so that `whom` has `bytes` of room. Returns whether anything
 // was begun.
 bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
     if (is_settling()) {
         return false; // let us see what that gives
     }
-    const auto parked = world_.ledger.used(Use::staging); // nothing where that is in another memory
-    const bool countless = bytes == UINT64_MAX;
-    if (whom != nullptr && (countless || world_.ledger.free() + idle_bytes(whom) + parked < bytes)) {
+    if (whom != nullptr && is_out_of_reach(bytes, *whom)) {
         return lack_in_vain(*whom);
     }
+    const auto parked = world_.ledger.used(Use::staging); // nothing where that is in another memory
     if (parked > 0 && (!tidier_.is_busy() || tidier_.makes_room())) { // else there is no waiting for it
         return spill(whom == nullptr ? bytes : bytes - std::min(bytes, world_.ledger.free()));
     }
@@ -276,6 +286,22 @@ bool Control::lack_in_vain(ModelEntry& whom) {
         return false;
     }
     refuse(whom, SOTTO_ERROR_BUDGET, lack_told(whom));
+    return true;
+}
+
+// There was room for a model when they asked, or nobody knew better.
+bool Control::refuse_impatient(ModelEntry& entry) {
+    const auto waits = [](const HeldRequest& held) { return held.waits; };
+    if (std::all_of(entry.held.begin(), entry.held.end(), waits)) {
+        return false;
+    }
+    const auto why = lack_told(entry);
+    std::erase_if(entry.held, [&](const HeldRequest& held) {
+        if (!held.waits) {
+            teller_.done(*held.slot, SOTTO_ERROR_BUDGET, why);
+        }
+        return !held.waits;
+    });
     return true;
 }
 

@@ -83,8 +83,8 @@ void Control::unload(Slot& slot) {
 void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
     entry.state = ModelEntry::State::leaving;
     entry.give_up = true;
-    for (Slot* slot : std::exchange(entry.held, {})) {
-        teller_.done(*slot, SOTTO_ERROR_CANCELLED, why);
+    for (const auto& held : std::exchange(entry.held, {})) {
+        teller_.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
     }
     world_.registry.publish();
     for (const auto& stream : streams_) {
@@ -266,10 +266,11 @@ void Control::refuse(ModelEntry& entry, sotto_status status, std::string_view wh
         gone(entry, status, why);
         return;
     }
-    for (auto* slots : {&entry.waiting, &entry.held}) {
-        for (Slot* slot : std::exchange(*slots, {})) {
-            teller_.done(*slot, status, why);
-        }
+    for (Slot* slot : std::exchange(entry.waiting, {})) {
+        teller_.done(*slot, status, why);
+    }
+    for (const auto& held : std::exchange(entry.held, {})) {
+        teller_.done(*held.slot, status, why);
     }
     if (entry.state == ModelEntry::State::loading) {
         entry.state = ModelEntry::State::asleep;

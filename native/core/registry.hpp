@@ -43,6 +43,12 @@ struct Closing {
     Parking::Kept kept;               // out
 };
 
+// A request that its model answers once it has room.
+struct HeldRequest {
+    Slot* slot = nullptr;
+    bool waits = true; // also for those that are busy
+};
+
 // The place of a pinned session between its turns.
 struct Resting {
     std::shared_ptr<Session> session;
@@ -71,9 +77,9 @@ struct ModelEntry : MpscNode, ScheduledModel {
 
     const Asked asked; // how it was asked for
     State state = State::loading;
-    std::unique_ptr<Model> model;        // once ready; made and freed by the loader
-    std::vector<Slot*> waiting;          // requests to be told when it is loaded, planned, or gone
-    std::vector<Slot*> held;             // requests that it will answer once it has room
+    std::unique_ptr<Model> model; // once ready; made and freed by the loader
+    std::vector<Slot*> waiting;   // requests to be told when it is loaded, planned, or gone
+    std::vector<HeldRequest> held;
     std::vector<Closing> closing;        // streams that the compute thread shall close next
     std::vector<Resting> resting;        // the one unused longest first; each counts as an open stream
     bool with_loader = false;            // whether the loader has it

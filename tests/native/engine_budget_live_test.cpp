@@ -33,11 +33,6 @@ Takes speaker(const std::string& more = "") {
     };
 }
 
-// A model with nothing to give up but itself.
-std::string rigid(std::uint64_t weights, const std::string& more = "") {
-    return script({.weights = weights, .place = 0, .compute = 0, .gives = "[]", .more = more});
-}
-
 std::vector<sotto_request> ask_many(Tight& tight, int count) {
     std::vector<sotto_request> all;
     for (int i = 0; i < count; ++i) {
@@ -134,56 +129,6 @@ TEST_CASE("a model that is busy is never put to sleep") {
     tight.game.cancel(busy);
     tight.settle(); // it gives way once it is idle
     CHECK(tight.model("npc")["state"] == "asleep");
-}
-
-TEST_CASE("who finds no room waits for others to be done, or is told at once, as asked") {
-    Held held;
-    Tight tight(60, held.backend.table());
-    tight.game.have("npc", rigid(40));
-    tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
-    const auto speaker = tight.game.ask("busy", "hi");
-    tight.game.until_told(speaker, SOTTO_EVENT_TEXT);
-    const auto waits = tight.game.ask("npc", "at last", {.more = R"(, "on_budget": "wait")"});
-    const auto waits_too = tight.game.ask("npc", "me too");
-    const auto& fails =
-        done(tight.game.finish(tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"})));
-    CHECK(fails.status == SOTTO_ERROR_BUDGET);
-    CHECK_MESSAGE(says_why(fails.text), fails.text);
-    tight.game.until_told(speaker, SOTTO_EVENT_TEXT, count(tight.game.of(speaker), SOTTO_EVENT_TEXT) + 3);
-    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
-    CHECK(tight.model("npc")["state"] == "loading");
-    tight.game.cancel(speaker);
-    CHECK(said(tight.game.finish(waits)) == "at last");
-    CHECK(said(tight.game.finish(waits_too)) == "me too");
-}
-
-TEST_CASE("nobody waits for what could never be") {
-    Tight tight(60);
-    tight.game.have("npc", rigid(40));
-    tight.set(30);
-    tight.settle();
-    for (const char* how : {"wait", "fail"}) {
-        const auto more = R"(, "on_budget": ")" + std::string(how) + "\"";
-        const auto& refused = done(tight.game.finish(tight.game.ask("npc", "hi", {.more = more})));
-        CHECK(refused.status == SOTTO_ERROR_BUDGET);
-        CHECK_MESSAGE(says_why(refused.text), refused.text);
-    }
-    tight.set(40);
-    CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == "hi");
-}
-
-TEST_CASE("a model comes back smaller only for who says that it may") {
-    Tight tight(60);
-    tight.game.have("npc", script({.gives = R"(["kv"])"}));
-    tight.set(35);
-    tight.settle();
-    CHECK(done(tight.game.finish(tight.game.ask("npc", "hi"))).status == SOTTO_ERROR_BUDGET);
-    const auto& shrunk =
-        tight.game.finish(tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "shrink")"}));
-    CHECK_MESSAGE(done(shrunk).status == SOTTO_OK, done(shrunk).text);
-    CHECK(said(shrunk) == "hi");
-    CHECK(tight.model("npc")["kv"] == 20 * kMegabyte);
-    CHECK(said(tight.game.finish(tight.game.ask("npc", "it is there now"))) == "it is there now");
 }
 
 TEST_CASE("lowered under live streams, all of them say the same, some of them later") {
@@ -305,19 +250,6 @@ TEST_CASE("where places are never to be had again, requests end, and so does the
         CHECK(done(tight.game.finish(request)).status < 0);
     }
     CHECK(tight.used() == 0);
-}
-
-TEST_CASE("who waits for room can be cancelled") {
-    Tight tight(60);
-    tight.game.have("npc", rigid(40));
-    tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
-    tight.game.until_told(tight.game.ask("busy", "hi"), SOTTO_EVENT_TEXT);
-    const auto waits = tight.game.ask("npc", "hi");
-    sotto_engine_wait(tight.game.engine(), 20);
-    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
-    tight.game.cancel(waits);
-    CHECK(done(tight.game.finish(waits)).status == SOTTO_ERROR_CANCELLED);
-    tight.game.ask("npc", "hi"); // the engine goes, with one of them waiting
 }
 
 TEST_CASE("a model that sleeps can be unloaded, and loaded, like any other") {

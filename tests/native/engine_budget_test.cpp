@@ -325,23 +325,3 @@ TEST_CASE("what a request says of the budget is checked, by name") {
         CHECK(said(game.finish(game.ask("npc", "hi", {.more = more}))) == "hi");
     }
 }
-
-TEST_CASE("who asks while an idle model gives up its places has one again once there is room") {
-    static Gate resizing;
-    auto table = scripted();
-    table.resize = [](void* self, void* model, std::uint32_t places, sotto_model_info* info, sotto_str* why) {
-        resizing.pass();
-        return scripted().resize(self, model, places, info, why);
-    };
-    Tight tight(52, table);
-    const auto parks = R"(, "parkable": true, "fingerprint": "{\"model\": \"it\"}")";
-    tight.game.have("npc", script({.gives = R"(["places"])", .more = parks}));
-    resizing.shut();
-    tight.set(22);
-    REQUIRE(resizing.holds());
-    tight.set(52);
-    const auto request = tight.game.ask("npc", "hi");
-    tight.settle(); // it was heard
-    resizing.open();
-    CHECK(said(tight.game.finish(request)) == "hi");
-}

@@ -26,6 +26,10 @@ std::string script(const Takes& takes) {
            field("context", takes.context) + takes.more + "}";
 }
 
+std::string rigid(std::uint64_t weights, const std::string& more) {
+    return script({.weights = weights, .place = 0, .compute = 0, .gives = "[]", .more = more});
+}
+
 bool says_why(const std::string& refusal) {
     const auto says = [&](const char* what) { return std::regex_search(refusal, std::regex(what)); };
     return says("needs? (at least )?[0-9]+ MB") && says("budget of [0-9]+ MB") &&

@@ -29,6 +29,8 @@ struct Takes {
     std::string more = {};    // further fields of its script, each with a comma before it
 };
 std::string script(const Takes& takes);
+// A model with nothing to give up but itself.
+std::string rigid(std::uint64_t weights, const std::string& more = "");
 
 // Whether a refusal names what is needed, what there is, and a way out.
 bool says_why(const std::string& refusal);

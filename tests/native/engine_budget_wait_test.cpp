@@ -1,0 +1,113 @@
+// Who asks while there is no room: waits, is told so, takes less, or goes.
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "support/budget.hpp"
+#include "support/tapped_backend.hpp"
+
+using namespace test;
+
+TEST_CASE("who finds no room waits for others to be done, or is told at once, as asked") {
+    Tight tight(60);
+    tight.game.have("npc", rigid(40));
+    tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
+    const auto speaker = tight.game.ask("busy", "hi");
+    tight.game.until_told(speaker, SOTTO_EVENT_TEXT);
+    const auto waits = tight.game.ask("npc", "at last", {.more = R"(, "on_budget": "wait")"});
+    const auto waits_too = tight.game.ask("npc", "me too");
+    const auto& fails =
+        done(tight.game.finish(tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"})));
+    CHECK(fails.status == SOTTO_ERROR_BUDGET);
+    CHECK_MESSAGE(says_why(fails.text), fails.text);
+    tight.game.until_told(speaker, SOTTO_EVENT_TEXT, count(tight.game.of(speaker), SOTTO_EVENT_TEXT) + 3);
+    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
+    CHECK(tight.model("npc")["state"] == "loading");
+    tight.game.cancel(speaker);
+    CHECK(said(tight.game.finish(waits)) == "at last");
+    CHECK(said(tight.game.finish(waits_too)) == "me too");
+}
+
+TEST_CASE("who asks while nobody knows yet whether there is room is told as soon as there is none") {
+    Held measuring(Point::measure);
+    Tight tight(60, measuring.backend.table());
+    tight.game.have("npc", rigid(40));
+    tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
+    const auto speaker = tight.game.ask("busy", "hi");
+    tight.game.until_told(speaker, SOTTO_EVENT_TEXT);
+    measuring.gate.shut();
+    const auto waits = tight.game.ask("npc", "at last");
+    REQUIRE(measuring.gate.holds());
+    const auto fails = tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
+    REQUIRE(tight.game.until([&] { return tight.stats().waiting == 2; }));
+    measuring.gate.open();
+    const auto& refused = done(tight.game.finish(fails));
+    CHECK(refused.status == SOTTO_ERROR_BUDGET);
+    CHECK_MESSAGE(says_why(refused.text), refused.text);
+    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
+    tight.game.cancel(speaker);
+    CHECK(said(tight.game.finish(waits)) == "at last");
+}
+
+TEST_CASE("nobody waits for what could never be") {
+    Tight tight(60);
+    tight.game.have("npc", rigid(40));
+    tight.set(30);
+    tight.settle();
+    for (const char* how : {"wait", "fail"}) {
+        const auto more = R"(, "on_budget": ")" + std::string(how) + "\"";
+        const auto& refused = done(tight.game.finish(tight.game.ask("npc", "hi", {.more = more})));
+        CHECK(refused.status == SOTTO_ERROR_BUDGET);
+        CHECK_MESSAGE(says_why(refused.text), refused.text);
+    }
+    tight.set(40);
+    CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == "hi");
+}
+
+TEST_CASE("a model comes back smaller only for who says that it may") {
+    Tight tight(60);
+    tight.game.have("npc", script({.gives = R"(["kv"])"}));
+    tight.set(35);
+    tight.settle();
+    CHECK(done(tight.game.finish(tight.game.ask("npc", "hi"))).status == SOTTO_ERROR_BUDGET);
+    const auto& shrunk =
+        tight.game.finish(tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "shrink")"}));
+    CHECK_MESSAGE(done(shrunk).status == SOTTO_OK, done(shrunk).text);
+    CHECK(said(shrunk) == "hi");
+    CHECK(tight.model("npc")["kv"] == 20 * kMegabyte);
+    CHECK(said(tight.game.finish(tight.game.ask("npc", "it is there now"))) == "it is there now");
+}
+
+TEST_CASE("who waits for room can be cancelled") {
+    Tight tight(60);
+    tight.game.have("npc", rigid(40));
+    tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
+    tight.game.until_told(tight.game.ask("busy", "hi"), SOTTO_EVENT_TEXT);
+    const auto waits = tight.game.ask("npc", "hi");
+    sotto_engine_wait(tight.game.engine(), 20);
+    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
+    tight.game.cancel(waits);
+    CHECK(done(tight.game.finish(waits)).status == SOTTO_ERROR_CANCELLED);
+    tight.game.ask("npc", "hi"); // the engine goes, with one of them waiting
+}
+
+TEST_CASE("who asks while an idle model gives up its places has one again once there is room") {
+    static Gate resizing;
+    auto table = scripted();
+    table.resize = [](void* self, void* model, std::uint32_t places, sotto_model_info* info, sotto_str* why) {
+        resizing.pass();
+        return scripted().resize(self, model, places, info, why);
+    };
+    Tight tight(52, table);
+    const auto parks = R"(, "parkable": true, "fingerprint": "{\"model\": \"it\"}")";
+    tight.game.have("npc", script({.gives = R"(["places"])", .more = parks}));
+    resizing.shut();
+    tight.set(22);
+    REQUIRE(resizing.holds());
+    tight.set(52);
+    const auto request = tight.game.ask("npc", "hi");
+    tight.settle(); // it was heard
+    resizing.open();
+    CHECK(said(tight.game.finish(request)) == "hi");
+}
