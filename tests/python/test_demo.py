@@ -206,7 +206,7 @@ def test_what_a_run_decided_comes_out_the_same(demo: Demo, tmp_path: Path) -> No
     done = demo("--seconds", "3", "--characters", "8", "--json", "--record", str(path), *FAST)
     assert done.returncode == 0, done.stderr
     replayed = sotto.replay(path)
-    assert replayed.same == replayed.decisions > 20
+    assert replayed.same == replayed.decisions > 0  # hundreds, where nobody else computes
     assert replayed.streams >= 8 and replayed.models == 1
 
 
