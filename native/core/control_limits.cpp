@@ -83,13 +83,19 @@ bool Control::is_gated(std::uint32_t threads) const noexcept {
 }
 
 // Threads wait for each other inside a step: where somebody else has the core of one, it takes hundreds of
-// times as long. It is better given up and taken again on fewer.
+// times as long. It is better given up and taken again on fewer. Of the first ones nobody knows how long they
+// should take; a model that is so large loses that time once.
 std::int64_t Control::patience_of(const Job& job) const noexcept {
     constexpr std::int64_t kTimes = 4;
     constexpr std::int64_t kAtLeast = 20'000'000;
-    const bool counts =
-        job.threads > 1 && job.predicted > 0 && !world_.settings.is(SOTTO_ENGINE_DETERMINISTIC);
-    return counts ? std::max(kTimes * job.predicted, job.predicted + kAtLeast) : 0;
+    constexpr std::int64_t kUnknown = 250'000'000;
+    if (job.threads <= 1 || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
+        return 0; // all it takes
+    }
+    if (job.predicted <= 0) {
+        return job.entry->gave_up ? 0 : kUnknown;
+    }
+    return std::max(kTimes * job.predicted, job.predicted + kAtLeast);
 }
 
 // What a step took tells what the next ones will, and on how many threads they go best.

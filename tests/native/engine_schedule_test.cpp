@@ -1,9 +1,13 @@
 // Who is served first, and how an engine keeps answers apart.
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "platform/thread.hpp"
 #include "support/game.hpp"
 #include "support/tapped_backend.hpp"
 
@@ -175,6 +179,29 @@ TEST_CASE("a model whose steps take long has no more of the time than another") 
     CHECK(
         said(game.of(fast)).size() > 2 * said(game.of(slow)).size()
     ); // two hundred times, but for what sleeping adds
+}
+
+TEST_CASE("a first step that stands still on several threads is taken again on fewer") {
+    TappedBackend backend;
+    std::atomic<int> given_up{0};
+    backend.tap = [&](Point point, const sotto_step* step) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatience);
+        while (point == Point::step && step->threads > 1 && std::chrono::steady_clock::now() < end) {
+            if (step->gate(step->context) != 0) {
+                ++given_up;
+                return;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    };
+    auto desc = plain_desc();
+    auto threads = SOTTO_INIT(sotto_threads);
+    threads.compute_threads = 2;
+    desc.threads = &threads;
+    Game game(desc, backend.table());
+    game.have("npc", R"({"tokens": ["a", "b", "c"]})");
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "abc");
+    CHECK(given_up.load() == (sotto::usable_cores() > 1 ? 1 : 0));
 }
 
 TEST_CASE("a deterministic engine computes each answer by itself, in pieces that are always the same") {

@@ -8,6 +8,7 @@ namespace sotto {
 
 void ScheduledModel::learn(const Step& step) noexcept {
     if (step.gave_up) {
+        gave_up = true;
         thread_count.gave_up(step.ended);
         return;
     }

@@ -28,6 +28,7 @@ struct ScheduledModel {
     std::int64_t served_ns = 0;        // of compute
     CostModel costs;                   // what its steps take
     ThreadCount thread_count;          // on how many threads
+    bool gave_up = false;              // a step, ever
 
     // What a step took tells what the next ones will, and on how many threads they go best.
     struct Step {
