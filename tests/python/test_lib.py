@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import sotto
 from conftest import ENVIRONMENT, PACKAGE
 from sotto import _cdef
@@ -53,8 +51,7 @@ def test_library_of_another_version_is_refused(tmp_path: Path) -> None:
         "#include <stddef.h>\nstruct s { const char* d; size_t n; };\n"
         'struct s sotto_version(void) { struct s v = {"9.9.9", 5}; return v; }\n'
     )
-    if subprocess.run(["cc", "-shared", "-fPIC", "-o", str(other), str(source)]).returncode != 0:
-        pytest.skip("no C compiler")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(other), str(source)], check=True)
     said = _import_with(other)
     assert "9.9.9" in said and sotto.__version__ in said
 
