@@ -105,6 +105,16 @@ TEST_CASE("a step that was given up is taken on fewer threads, for ever longer")
     CHECK(given_up < 10);
 }
 
+TEST_CASE("what was given up once is tried again soon, however late that is") {
+    ThreadCount count;
+    std::int64_t now = 1000 * kSecond;
+    count.set_range(2, 2, now);
+    count.gave_up(now);
+    CHECK(count.settled() == 1);
+    run(count, now, 2, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
+    CHECK(count.settled() == 2);
+}
+
 TEST_CASE("a new range begins anew, the same one does not") {
     ThreadCount count;
     std::int64_t now = kSecond;

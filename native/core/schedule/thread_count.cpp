@@ -87,6 +87,7 @@ void ThreadCount::gave_up(std::int64_t now) noexcept {
     if (trial_ == 0) {
         count_ = std::max(count_ - 1, 1U);
         upwards_ = false; // put_off() turns it
+        began_ = now;     // no trial took any time
     }
     interval_ = std::max(interval_, kGivenUp);
     put_off(now);
