@@ -130,12 +130,14 @@ bool Control::keep_budget() {
     for (const auto& entry : world_.registry.entries()) {
         begun = admit(*entry) || begun;
     }
-    if (const auto over = ledger.over(); over > 0) {
-        return give_way(over, nullptr) || begun;
-    }
+    const auto over = ledger.over();
     for (const auto& entry : world_.registry.entries()) {
         const auto lack = lack_of(*entry);
-        begun = (lack > 0 && is_out_of_reach(lack, *entry) && refuse_impatient(*entry)) || begun;
+        const bool in_vain = over > 0 || (lack > 0 && is_out_of_reach(lack, *entry));
+        begun = (in_vain && refuse_impatient(*entry)) || begun;
+    }
+    if (over > 0) {
+        return give_way(over, nullptr) || begun;
     }
     for (const auto& entry : world_.registry.entries()) {
         if (const auto lack = lack_of(*entry); lack > 0) {
@@ -224,7 +226,7 @@ bool Control::is_settling() const noexcept {
            });
 }
 
-// Whether not even all that is idle makes so much room.
+// Whether not even all that is idle makes so much room. While something is being given back, nobody can tell.
 bool Control::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept {
     const auto& ledger = world_.ledger;
     return !is_settling() &&

@@ -1,6 +1,5 @@
 // Who asks while there is no room: waits, is told so, takes less, or goes.
 #include <string>
-#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -39,6 +38,11 @@ TEST_CASE("who asks while nobody knows yet whether there is room is told as soon
     measuring.gate.shut();
     const auto waits = tight.game.ask("npc", "at last");
     REQUIRE(measuring.gate.holds());
+    const auto lowered = tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
+    REQUIRE(tight.game.until([&] { return tight.stats().waiting == 2; }));
+    tight.set(30); // under the one who speaks
+    CHECK(done(tight.game.finish(lowered)).status == SOTTO_ERROR_BUDGET);
+    tight.set(60);
     const auto fails = tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
     REQUIRE(tight.game.until([&] { return tight.stats().waiting == 2; }));
     measuring.gate.open();
