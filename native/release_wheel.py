@@ -4,8 +4,8 @@
     python native/release_wheel.py --look FILE...    (at wheels or libraries that are there already)
 
 It is compiled with zig for an old system (native/cmake/zig/x86_64-linux.cmake), in three tiers, of which the
-best is picked at start. Then each ELF file in it is looked at; a wheel that needs more than its name says is
-not kept. Wants the extra "dev" of pyproject.toml, and binutils.
+best is picked at start. Then each ELF file in it is looked at; a wheel that needs more than its name says, or
+whose libraries are not hardened, is not kept. Wants the extra "dev" of pyproject.toml, and binutils.
 """
 
 from __future__ import annotations
@@ -110,11 +110,21 @@ def look_into(file: Path) -> tuple[list[str], dict[str, str]]:
     return wrong + [f"there is no {name}" for name in whole if name not in seen], seen
 
 
+def hardening(file: Path) -> list[str]:
+    """What a wheel's libraries lack of what tests/abi/hardening.py asks for."""
+    if file.suffix != ".whl":
+        return []
+    command = [sys.executable, ROOT / "tests" / "abi" / "hardening.py", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).splitlines() if done.returncode != 0 else []
+
+
 def look(files: list[Path]) -> int:
     """Returns 0 if nothing is wrong."""
     failed = 0
     for file in files:
         wrong, seen = look_into(file)
+        wrong += hardening(file)
         needed = ", ".join(f"{name} glibc {version}" for name, version in sorted(seen.items()))
         print(f"{file.name}: " + ("; ".join(wrong) if wrong else f"needed are {needed}"))
         failed += bool(wrong)

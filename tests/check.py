@@ -17,6 +17,7 @@ def main() -> int:
     """Runs the chosen steps. Returns 0 if none failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="STEP", help="these steps, and what they build on")
+    parser.add_argument("--full", action="store_true", help="also what is slow and rarely breaks")
     parser.add_argument("--list", action="store_true", help="name the steps")
     arguments = parser.parse_args()
     if arguments.list:
@@ -28,6 +29,7 @@ def main() -> int:
         parser.error(f"no such step: {', '.join(sorted(unknown))}; --list names them")
 
     os.chdir(ground.ROOT)
+    os.environ["SOTTO_FULL"] = "1" if arguments.full else "0"  # tests read how much they are to try
     began = time.monotonic()
     missing = ground.set_up()
     chosen = steps.choose(arguments.only)

@@ -12,27 +12,29 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {  # what of ours a native layer may include, beside itself
     "base": set(),
     "platform": {"base"},
-    "text": {"base"},
+    "text": {"base", "json"},
     "gpu": {"base", "platform"},
     "store": {"base", "platform"},
     "guard": {"base", "text"},
-    "module": {"base", "platform"},
+    "json": set(),
+    "module": {"base", "platform", "text"},
     "core": {"base", "platform", "text", "gpu", "store", "guard", "module"},
-    "api": {"base", "core", "text"},
-    "backends": set(),
+    "api": {"base", "core", "platform", "text"},
+    "backends": {"json"},
 }
 ALL = {"base.h", "host.h", "engine.h", "request.h", "model.h", "frame.h", "trace.h", "stats.h", "budget.h"}
-ALL |= {"gpu.h", "module.h", "module_model.h", "sotto.h"}
+MODULE = {"module.h", "module_model.h", "module_stream.h"}
+ALL |= {"gpu.h", "sotto.h"} | MODULE
 PUBLIC = {  # what of include/sotto; where nothing is said, base.h
     "base": {"base.h", "host.h"},
     "gpu": {"base.h", "gpu.h"},
-    "module": {"base.h", "host.h", "module.h", "module_model.h"},
-    "core": ALL - {"module.h", "module_model.h", "sotto.h"},
+    "module": {"base.h", "host.h"} | MODULE,
+    "core": ALL - MODULE - {"sotto.h"},
     "api": ALL,
-    "backends": {"base.h", "host.h", "module.h", "module_model.h"},
+    "backends": {"base.h", "host.h"} | MODULE,
 }
 SYSTEM = {"platform", "gpu", "backends"}  # who may include the system's headers
-JSON = re.compile(r"native/(text/|core/codec|backends/)")  # who may include nlohmann's
+JSON = re.compile(r"native/(json/|text/|core/codec|backends/)")  # who may include nlohmann's
 HASH = re.compile(r"native/(core/state_blob|backends/)")  # who may include xxHash
 ZSTD = re.compile(r"native/core/budget/packing")  # who may include zstd
 SWALLOWS = {"api", "backends"}  # who may say catch (...)
@@ -41,6 +43,12 @@ SWALLOWING_FILES: dict[str, str] = {}  # who else, and why
 ENDS = re.compile(
     r"^(const|static|static const|    +static|    +static const) "
     r"(std::(string|vector|map|set|deque|unordered_\w+)\b[^&*(]*|[A-Z]\w+ )\w+( =|;|\(.*\);|\{.*\};)$",
+    re.M,
+)
+# Objects that are destroyed before the destructors of static objects, which may call us; see api/lent.hpp.
+THREAD_ENDS = re.compile(
+    r"^ *(static )?thread_local std::"
+    r"(string|vector|map|set|deque|list|unordered_\w+|unique_ptr|shared_ptr|optional)\b.*$",
     re.M,
 )
 STRUCTS = re.compile(r"\bsotto_(\w+_desc|event)\b")  # of calls; they end at api/
@@ -81,6 +89,8 @@ def native(path: PurePosixPath, text: str) -> Iterator[str]:
         yield "catch (...) belongs in api/boundary.hpp"
     if path.suffix == ".cpp" and (found := ENDS.search(text)):
         yield f"{found[0].strip()} is destroyed while engines may still run; keep it with *new"
+    if found := THREAD_ENDS.search(text):
+        yield f"{found[0].strip()} is destroyed before static objects; keep it in api/lent.hpp"
     if layer == "core" and (struct := STRUCTS.search(text)):
         yield f"{struct[0]} ends at api/"
 

@@ -13,6 +13,21 @@
  *     if (sotto_engine_create(&desc, &engine) < 0) { ... sotto_last_error() ... }
  *     ...
  *     sotto_engine_destroy(engine);
+ *
+ * Engines of one process are islands: none sees, delays or changes what another does, except by the
+ * cores, the memory and the card that they compete for. Process-wide by design, and nothing else:
+ * the level of sotto_log_set_level(); the numbering of requests and models' devices; the files of
+ * modules, opened once, while each engine has a backend of its own out of them; what llama.cpp logs
+ * on its worker threads, which goes to every engine that computes at the time; the driver of a
+ * graphics card and llama.cpp's devices on it, so that a card that is lost is lost to all engines;
+ * the CUDA context of a renderer's queue, which the engines that were given that queue share; the
+ * handler of SIGBUS that guards mapped model files, each of which is one engine's.
+ *
+ * A process may fork(). A child process has none of the threads of its parent's engines: each call on
+ * one of those fails there with SOTTO_ERROR_ARGUMENT and a text that says so, and
+ * sotto_engine_destroy() returns at once and frees nothing. An engine that the child creates works,
+ * whatever the parent was doing, but not on a graphics card that the parent has used. Don't fork
+ * inside a hook.
  */
 #ifndef SOTTO_ENGINE_H
 #define SOTTO_ENGINE_H
@@ -77,13 +92,15 @@ typedef struct sotto_engine_desc {
     sotto_engine_flags         flags;        /**< How it works. */
     uint32_t                   max_requests; /**< Requests that may be live at once. 0: 65,536. */
     /**
-     * A file in which to write down, line by line, what is asked for, what the game reports, and what
-     * is decided: see sotto_replay(). It holds what was said. Empty: none.
+     * A file to record requests and decisions in, for sotto_replay(). It holds what was said. Empty: none.
+     * The engine creates it, for its user alone; one that exists is SOTTO_ERROR_ARGUMENT, and is kept.
+     * A thread writes it, and it is whole once the engine is destroyed. Where the disk is too slow for it
+     * (8 MiB wait, or some do 0.7 s after the engine has ended), it stops, and the log says so once.
      */
     sotto_str record;
     /**
-     * A folder for what parked characters remember, where memory is short. Its files go with the engine.
-     * Empty: the system's folder for temporary files.
+     * A folder for what parked characters remember, where memory is short: one file without a name, gone
+     * with the process, however that ends. Empty: the system's folder for temporary files.
      */
     sotto_str park_dir;
     /**
@@ -110,10 +127,14 @@ typedef struct sotto_engine_desc {
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** engine);
 
 /**
- * Ends an engine. Waits for the step under way, then frees everything.
+ * Ends an engine, and frees everything. Waits for the step under way, for about 100 ms at most.
  *
  * What still runs is cancelled, its events are dropped, and threads that wait in a call on this
- * engine return SOTTO_ERROR_CANCELLED. NULL, and an engine destroyed before, are harmless.
+ * engine return SOTTO_ERROR_CANCELLED. NULL, and an engine destroyed before, are harmless. Where the
+ * system keeps a thread of the idle class from running, the engine is left to that thread, which frees
+ * its memory as soon as it runs; no hook is called after this has returned. An engine that has a backend of
+ * the host's, shares a graphics card, records, or reads by `files` at present is waited for. A disk that
+ * does not answer is waited for about a second, whatever was written to it.
  *
  * @param engine  The engine to end.
  *
@@ -187,7 +208,11 @@ sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_g
 /**
  * Ends the sharing of a card: before its queue or device goes, or when the device was lost. Waits for what
  * is under way there, a step or a model that is being loaded, and until all that is on the card is given
- * back; for nothing that is elsewhere.
+ * back; for nothing that is elsewhere. A step ends at its next gate, within about 100 ms where its thread
+ * gets a core. The thread is put into the normal class for that; Linux refuses this to a process that has
+ * neither CAP_SYS_NICE nor an RLIMIT_NICE of 20, and a step in the idle class then takes as long as other
+ * threads keep every core busy: seconds, without a bound. Mode SOTTO_MODE_PRIORITIZE_COMPUTE has no such
+ * steps.
  *
  * Characters stay: sessions remember what was said, and models that were on the card fall asleep, and come
  * back, on the processor or on the next card, when they are asked for. Answers under way on the card end

@@ -66,11 +66,11 @@ typedef sotto_status(SOTTO_CALL* sotto_file_open_fn)(void* self, sotto_str path,
 typedef sotto_status(SOTTO_CALL* sotto_file_read_fn)(
     void* self, void* file, uint64_t offset, void* buffer, uint64_t bytes
 );
-/** Ends what open began. */
+/** Ends what open began. Destroying an engine waits for a function of these that is under way. */
 typedef void(SOTTO_CALL* sotto_file_close_fn)(void* self, void* file);
 
 /**
- * Reads model files out of the host's own archives. Without one: the file system.
+ * Reads models and saved states out of the host's own archives. Without one: the file system.
  *
  * @since 0.1
  */

@@ -9,11 +9,18 @@
  *
  * Threads: `open`, `measure` and `close` of models run on the loader thread; everything that
  * takes a stream, and `step`, on the compute thread. Two calls for one model never overlap,
- * but `open` of one model may run while another one steps.
+ * but `open` of one model may run while another one steps, and `prepare` and `prepared_close`
+ * run on other threads whatever else runs for the model, except `open` and `close`.
  *
  * A function that fails returns a status below zero and points `why` at one line of English
- * that stays until the next call for the same model (for `open` and `measure`: on the same
- * thread). Nothing may throw or unwind through these functions, and none may call the engine.
+ * that stays until the next call for the same model (for `open`, `measure` and `prepare`: on the
+ * same thread). Nothing may throw or unwind through these functions, and none may call the engine.
+ *
+ * Engines: a module's file is opened once per process, and its entry function is called once per
+ * engine, which gets a `self` of its own. Calls with different `self` run at the same time, on the
+ * threads of their engines; what a module keeps beside its `self` must bear that. A table that a
+ * host hands to two engines gets the calls of both at the same time, with the same `self`, for
+ * different models: the engines share nothing else, and no call for one waits for the other.
  *
  * This header holds for a minor version; the others for a major one.
  */
@@ -21,14 +28,12 @@
 #define SOTTO_MODULE_H
 
 #include "module_model.h"
-#include "request.h"
+#include "module_stream.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Asked between pieces of a step. May wait. Not 0: end the step, with SOTTO_ERROR_CANCELLED. */
-typedef int32_t(SOTTO_CALL* sotto_gate_fn)(void* context);
 /** Takes a log line. */
 typedef void(SOTTO_CALL* sotto_message_fn)(void* context, sotto_log_level level, sotto_str message);
 
@@ -44,96 +49,6 @@ typedef struct sotto_backend_host {
     void*            context;     /**< First argument of the function above. */
 } sotto_backend_host;
 
-/** How a stream is to be answered; any of them together. */
-typedef uint32_t sotto_stream_flags;
-enum {
-    SOTTO_STREAM_ALONE = 1 /**< By its request alone: nothing that the model remembers is used. */
-};
-
-/**
- * What a stream is to answer.
- *
- * @since 0.1
- */
-typedef struct sotto_stream_desc {
-    uint32_t  struct_size; /**< sizeof(sotto_stream_desc). */
-    sotto_op  op;          /**< What is asked for. */
-    sotto_str body;        /**< The request's JSON, checked: fields of ours are of their types and ranges. */
-    uint32_t  index;       /**< Which of the request's answers this is, from 0. */
-    sotto_stream_flags flags; /**< How it is to be answered. */
-} sotto_stream_desc;
-
-/**
- * What a stream begins with. Filled by the backend.
- *
- * @since 0.1
- */
-typedef struct sotto_stream_info {
-    uint32_t  struct_size;   /**< In: sizeof(sotto_stream_info). */
-    uint32_t  prompt_tokens; /**< Tokens of the whole prompt. */
-    uint32_t  cached_tokens; /**< How many of them need no work, because the model remembers them. */
-    uint32_t  dropped;       /**< How many messages were left out of the prompt, so that it fits. */
-    sotto_str stops;         /**< JSON array of texts that end an answer of this model, or empty. */
-    /**
-     * The response as JSON, of an operation that needs no step: there is no stream then. Stays
-     * until the next call for the same model.
-     */
-    sotto_str result;
-    int32_t   parsed;   /**< Not 0: what is generated goes through `stream_parse`. */
-    uint32_t  reserved; /**< Must be 0. */
-} sotto_stream_info;
-
-/** Why a stream yields no more tokens. */
-typedef int32_t sotto_finish;
-enum {
-    SOTTO_FINISH_NONE   = 0, /**< It goes on. */
-    SOTTO_FINISH_STOP   = 1, /**< The model came to an end. */
-    SOTTO_FINISH_LENGTH = 2  /**< The stream holds no more tokens. */
-};
-
-/**
- * One stream's share of a step.
- *
- * @since 0.1
- */
-typedef struct sotto_work {
-    uint32_t     struct_size; /**< sizeof(sotto_work). */
-    uint32_t     tokens;      /**< In: prompt tokens to work through, at most. */
-    void*        stream;      /**< In: whose. */
-    sotto_str    text;        /**< Out: the token. Stays until the stream steps again or is closed. */
-    uint32_t     evaluated;   /**< Out: prompt tokens worked through. */
-    uint32_t     remaining;   /**< Out: prompt tokens left. 0: this step or the next yields a token. */
-    uint32_t     generated;   /**< Out: tokens yielded, 0 or 1. The end of an answer is none. */
-    sotto_finish finish;      /**< Out: whether that was all. */
-    sotto_status status;      /**< Out: below 0 if this stream failed. Others go on. */
-    uint32_t     reserved;    /**< Must be 0. */
-    sotto_str    why;         /**< Out: why it failed. */
-    /** Out: the token's log probabilities, if wanted, a JSON object as in OpenAI's `logprobs.content`. */
-    sotto_str logprobs;
-} sotto_work;
-
-/** How a thread is scheduled. */
-typedef int32_t sotto_thread_class;
-enum {
-    SOTTO_THREAD_NORMAL = 0, /**< Like any other. */
-    SOTTO_THREAD_IDLE   = 1  /**< Only when nothing else wants the core. */
-};
-
-/**
- * One step of bounded cost for streams of one model.
- *
- * @since 0.1
- */
-typedef struct sotto_step {
-    uint32_t           struct_size;  /**< sizeof(sotto_step). */
-    uint32_t           count;        /**< How many shares. 1 unless the model is batchable. */
-    sotto_work* const* work;         /**< The shares. */
-    uint32_t           threads;      /**< How many threads may compute, the calling one included. */
-    sotto_thread_class thread_class; /**< Of the calling thread. Helpers must be of the same class. */
-    sotto_gate_fn      gate;         /**< To be asked between pieces. Never NULL. */
-    void*              context;      /**< First argument of the function above. */
-} sotto_step;
-
 /** Opens a model. Out: the model, and what it is and takes. */
 typedef sotto_status(SOTTO_CALL* sotto_backend_open_fn)(
     void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why
@@ -144,7 +59,25 @@ typedef sotto_status(SOTTO_CALL* sotto_backend_measure_fn)(
 );
 /** Frees a model, whose streams are closed. */
 typedef void(SOTTO_CALL* sotto_backend_close_fn)(void* self, void* model);
-/** Opens a stream: reads the request, makes its prompt. Computes nothing yet. */
+/**
+ * Prepares a request for `stream_open`: reads it, renders and tokenizes its prompt. Several calls may run at
+ * once. `cancelled` is called with `context` between pieces of the work; not 0: end, with
+ * SOTTO_ERROR_CANCELLED. Out: `prepared`; where no stream is needed, also the whole response as
+ * `info->result`, which stays until `prepared` is closed.
+ */
+typedef sotto_status(SOTTO_CALL* sotto_prepare_fn)(
+    void*                    self,
+    void*                    model,
+    const sotto_stream_desc* desc,
+    sotto_gate_fn            cancelled,
+    void*                    context,
+    void**                   prepared,
+    sotto_stream_info*       info,
+    sotto_str*               why
+);
+/** Frees a prepared request that `stream_open` never got. */
+typedef void(SOTTO_CALL* sotto_prepared_close_fn)(void* self, void* model, void* prepared);
+/** Opens a stream: reads the request, makes its prompt, if it is not prepared. Computes nothing yet. */
 typedef sotto_status(SOTTO_CALL* sotto_stream_open_fn)(
     void*                    self,
     void*                    model,
@@ -202,6 +135,12 @@ typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
     void* self, void* model, const sotto_step* step, sotto_str* why
 );
 
+/**
+ * Frees what is behind `self`: the engine that it was made for ends, all models are closed, and no call with
+ * this `self` follows. What the engine lent is gone afterwards. On the thread that destroys the engine.
+ */
+typedef void(SOTTO_CALL* sotto_backend_release_fn)(void* self);
+
 /** What a backend computes with, beside the processor; any of them together. */
 typedef uint32_t sotto_backend_uses;
 enum {
@@ -225,29 +164,34 @@ enum {
  * @since 0.1
  */
 typedef struct sotto_backend {
-    uint32_t                 struct_size;   /**< sizeof(sotto_backend). */
-    sotto_backend_uses       uses;          /**< What it computes with. 0: the processor alone. */
-    sotto_str                name;          /**< "llama", ... Lives as long as the backend. */
-    sotto_str                description;   /**< JSON object for people: version, tier, ... Or empty. */
-    void*                    self;          /**< First argument of every function below. */
-    sotto_backend_open_fn    open;          /**< Required. */
-    sotto_backend_measure_fn measure;       /**< Optional. */
-    sotto_backend_close_fn   close;         /**< Required. */
-    sotto_stream_open_fn     stream_open;   /**< Required. */
-    sotto_stream_close_fn    stream_close;  /**< Required. */
-    sotto_step_fn            step;          /**< Required. */
-    sotto_stream_parse_fn    stream_parse;  /**< Required of a backend whose streams are `parsed`. */
-    sotto_state_save_fn      state_save;    /**< Required of a backend with fingerprints. */
-    sotto_state_restore_fn   state_restore; /**< Required of a backend with fingerprints. */
-    sotto_stream_park_fn     stream_park;   /**< Optional: streams keep their places to the end. */
-    sotto_stream_unpark_fn   stream_unpark; /**< Required where there is `stream_park`. */
-    sotto_model_resize_fn    resize;        /**< Optional: a model's places stay. */
+    uint32_t                 struct_size;    /**< sizeof(sotto_backend). */
+    sotto_backend_uses       uses;           /**< What it computes with. 0: the processor alone. */
+    sotto_str                name;           /**< "llama", ... Lives as long as the backend. */
+    sotto_str                description;    /**< JSON object for people: version, tier, ... Or empty. */
+    void*                    self;           /**< First argument of every function below. */
+    sotto_backend_open_fn    open;           /**< Required. */
+    sotto_backend_measure_fn measure;        /**< Optional. */
+    sotto_backend_close_fn   close;          /**< Required. */
+    sotto_stream_open_fn     stream_open;    /**< Required. */
+    sotto_stream_close_fn    stream_close;   /**< Required. */
+    sotto_step_fn            step;           /**< Required. */
+    sotto_stream_parse_fn    stream_parse;   /**< Required of a backend whose streams are `parsed`. */
+    sotto_state_save_fn      state_save;     /**< Required of a backend with fingerprints. */
+    sotto_state_restore_fn   state_restore;  /**< Required of a backend with fingerprints. */
+    sotto_stream_park_fn     stream_park;    /**< Optional: streams keep their places to the end. */
+    sotto_stream_unpark_fn   stream_unpark;  /**< Required where there is `stream_park`. */
+    sotto_model_resize_fn    resize;         /**< Optional: a model's places stay. */
+    sotto_prepare_fn         prepare;        /**< Required of a preparable model. */
+    sotto_prepared_close_fn  prepared_close; /**< Likewise. */
+    sotto_backend_release_fn release;        /**< Optional: `self` lives as long as the process. */
 } sotto_backend;
 
 /**
  * The one symbol a module exports, marked SOTTO_EXPORT; a new major gets a new name, so an old
- * module is never called. In: `backend->struct_size`. SOTTO_ERROR_UNSUPPORTED, with `why`: not on
- * this machine. A module is never unloaded while the process lives.
+ * module is never called. In: `backend->struct_size`. Fills a table for one engine, and is called
+ * for each, never twice at the same time. SOTTO_ERROR_UNSUPPORTED, with `why`: not on this machine.
+ * SOTTO_ERROR_MEMORY: not now; it is called again at the engine's next load. A module is never
+ * unloaded while the process lives.
  */
 typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
     const sotto_backend_host* host, sotto_backend* backend, sotto_str* why
@@ -257,7 +201,8 @@ typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
 /**
  * Gives an engine a backend that the host brings. Never waits.
  *
- * It comes before the modules when a model names no backend.
+ * It comes before the modules when a model names no backend. One backend can be given to several
+ * engines, whose calls then come at the same time; `release` is called once for each of them.
  *
  * @param engine   The engine.
  * @param backend  The backend, copied. What it points at must outlive the engine.

@@ -16,11 +16,12 @@ extern "C" {
 /** What a model can do beyond answering one stream; any of them together. */
 typedef uint32_t sotto_capabilities;
 enum {
-    SOTTO_CAPABILITY_BATCHABLE     = 1, /**< One step may work for several streams. */
-    SOTTO_CAPABILITY_ABORTABLE     = 2, /**< A step asks its gate often, and ends soon when told to. */
-    SOTTO_CAPABILITY_CONSTRAINABLE = 4, /**< It holds answers to schemas, grammars and tools. */
-    SOTTO_CAPABILITY_LOGPROBS      = 8, /**< It tells log probabilities. */
-    SOTTO_CAPABILITY_PARKABLE      = 16 /**< Streams can give up their places, see `stream_park`. */
+    SOTTO_CAPABILITY_BATCHABLE     = 1,  /**< One step may work for several streams. */
+    SOTTO_CAPABILITY_ABORTABLE     = 2,  /**< A step asks its gate often, and ends soon when told to. */
+    SOTTO_CAPABILITY_CONSTRAINABLE = 4,  /**< It holds answers to schemas, grammars and tools. */
+    SOTTO_CAPABILITY_LOGPROBS      = 8,  /**< It tells log probabilities. */
+    SOTTO_CAPABILITY_PARKABLE      = 16, /**< Streams can give up their places, see `stream_park`. */
+    SOTTO_CAPABILITY_PREPARABLE    = 32  /**< Requests are prepared beside steps, see `prepare`. */
 };
 
 /** Hears how far an `open` got, 0 to 1. Not 0: give up, with SOTTO_ERROR_CANCELLED. */

@@ -26,47 +26,48 @@
  *     dry_allowed_length, dry_penalty_last_n, dry_sequence_breakers, samplers (their order),
  *     min_keep, logit_bias, ignore_eos (until a form is at its end), logprobs, top_logprobs, n_probs
  *     response_format | json_schema | grammar (GBNF) | tools, tool_choice, parallel_tool_calls
+ *     (an answer in JSON is closed before max_tokens or the context is used up)
  *     reasoning_format ("none": thoughts stay in the text), reasoning_effort,
  *     reasoning_budget_tokens, reasoning_budget_message, chat_template_kwargs
  *     continue_final_message (go on with the assistant's last words), add_generation_prompt
- *     context_overflow: "truncate" (leave out the oldest turns; a chat's default), "shift" (also
- *     forget the middle while answering; n_keep tokens stay) or "error"
+ *     context_overflow: "truncate" (a chat's default: leave out the oldest turns, in pieces of up to half the
+ *     context, so that later prompts begin alike and stay cached), "shift" (also forget the middle while
+ *     answering; n_keep tokens stay) or "error";  cache_prompt: false to work through what is remembered
  *     on_budget: where the model has no memory at present, "wait" (until others leave some; it fails
  *     where that would not do), "fail" (at once) or "shrink" (as wait; it may come back smaller)
- *     cache_prompt: false to work through a prompt that the model still remembers
  *     SOTTO_OP_TEXT: prompt (text or tokens), suffix, echo
- *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt
+ *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt;  SOTTO_OP_DETOKENIZE: tokens, special
  *     SOTTO_OP_TOKENIZE: content, add_special, parse_special, with_pieces
- *     SOTTO_OP_DETOKENIZE: tokens, special
  *     SOTTO_OP_SAVE: path, and messages or prompt;  SOTTO_OP_RESTORE: path
  *
- * A message's content may hold parts: text, image_url (a data URL; nothing is fetched) and
- * input_audio (base64), where the model reads them.
+ * A message's content may hold parts: text, image_url (a data URL; nothing is fetched) and input_audio
+ * (base64), where the model reads them. At most: 64 MiB a body, 65,536 messages, 256 fields and 64 KiB
+ * in chat_template_kwargs, 4,096 fields and 128 levels in a tool call's arguments.
  *
- * Sessions. A conversation that the engine keeps, so that a request says only what is new. Its id is
- * the host's to choose, 1 to 128 bytes. A CHAT, TEMPLATE or SAVE with `session` goes on with it: its
- * messages (it may have none) follow the session's, and so does the session's model where it names
- * none. Once a chat's answer is whole, and before its SOTTO_EVENT_DONE, its messages and the answer
- * (without thoughts) are added; one that is cancelled or fails leaves the session as it was. With
- * continue_final_message, the last message becomes longer instead. A session answers one chat at a
- * time, others end with SOTTO_ERROR_BUSY, and `n` is 1: fork it for more. What the model remembers of
- * it is not worked through again: where sessions outnumber a model's places, it is parked between its
- * turns (sotto_engine_desc.park_dir). Where that is lost, it is worked through from the text, unasked.
+ * Sessions. A conversation that the engine keeps, so that a request says only what is new. Its id is the
+ * host's to choose, 1 to 128 bytes. A CHAT, TEMPLATE or SAVE with `session` goes on with it: its messages (it
+ * may have none) follow the session's, and so does the session's model where it names none. Once a chat's
+ * answer is whole, and before its SOTTO_EVENT_DONE, its messages and the answer (without thoughts) are added;
+ * one that is cancelled or fails leaves the session as it was. With continue_final_message, the last message
+ * becomes longer instead. A session answers one chat at a time, others end with SOTTO_ERROR_BUSY, and `n` is
+ * 1: fork it for more. What the model remembers of it is not worked through again: where sessions outnumber a
+ * model's places, it is parked between its turns (sotto_engine_desc.park_dir). Where that is lost, it is
+ * worked through from the text, unasked.
  *
- * A session that is `pinned` keeps its place between its turns, and nobody takes it while it speaks. A
- * model leaves one place to the others: to pin as many sessions as it has places ends with
- * SOTTO_ERROR_BUDGET. Where the budget is lowered, pinned ones are parked last, and come back first; what is
- * parked of them is the last to leave memory. A fork is not pinned.
+ * A session that is `pinned` keeps its place between its turns, and nobody takes it while it speaks. A model
+ * leaves one place to the others: to pin as many sessions as it has places ends with SOTTO_ERROR_BUDGET.
+ * Where the budget is lowered, pinned ones are parked last, and come back first; what is parked of them is
+ * the last to leave memory. A fork is not pinned.
  *
- *     SOTTO_OP_OPEN_SESSION: session, model, messages, pinned; from (a session to fork: this one begins
- *     as its copy, and goes its own way), keep (only the first so many messages of that one)
+ *     SOTTO_OP_OPEN_SESSION: session, model, messages, pinned; from (a session to fork: this one begins as
+ *     its copy), keep (only the first so many messages of that one)
  *     SOTTO_OP_CLOSE_SESSION: session;  SOTTO_OP_CHANGE_SESSION: session, pinned
  *     SOTTO_OP_READ_SESSION: session, or nothing: a list of all
  *
- * These need no model, are told by their SOTTO_EVENT_DONE alone, and are done in the order that they
- * were asked for, so a chat may follow the opening at once. Sessions are kept until they are closed,
- * or the engine destroyed; at most 65,536 at once, more end with SOTTO_ERROR_BUSY. One that nobody
- * speaks in costs the bytes of its messages, which forks share.
+ * These need no model, are told by their SOTTO_EVENT_DONE alone, and are done in the order that they were
+ * asked for, so a chat may follow the opening at once. Sessions are kept until they are closed, or the engine
+ * destroyed; at most 65,536 at once, more end with SOTTO_ERROR_BUSY. One that nobody speaks in costs the
+ * bytes of its messages, which forks share.
  */
 #ifndef SOTTO_REQUEST_H
 #define SOTTO_REQUEST_H
@@ -90,9 +91,9 @@ enum {
     SOTTO_OP_DETOKENIZE = 5, /**< The text of `tokens`. */
     SOTTO_OP_TEMPLATE   = 6, /**< The prompt that a chat completion's `messages` make. */
     /**
-     * Works through the prompt of a chat (`messages`) or text (`prompt`) completion, answers
-     * nothing, and saves what the model then remembers to the file `path`. A cancel that comes
-     * while it is being written leaves the file.
+     * Works through the prompt of a chat (`messages`) or text (`prompt`) completion, answers nothing, and
+     * saves what the model then remembers to `path`: whole or not at all, for this user alone, in place of
+     * nothing but a regular file. A cancel that comes while it is being written leaves the file.
      */
     SOTTO_OP_SAVE = 7,
     /** Has the model remember the state in the file `path`, for the next prompt that begins so. */
@@ -115,8 +116,11 @@ enum {
 };
 
 /**
- * Who is served first. A foreground request gets the next slice, and if need be the place of one
- * that matters less, which goes on later where it was. One that waits long rises.
+ * Who is served first. A foreground request gets the next slice, and if need be the slot of one of
+ * lower priority, which goes on later where it was. While higher priorities keep the models busy, each
+ * lower one with requests still gets at least 5 % of the generated tokens, from when a stream of the model
+ * ends, in a slot that it keeps for 64 tokens, or a second and 8 tokens; where higher ones compute little,
+ * after ten seconds. Within a priority, who was not served for ten seconds goes first.
  */
 typedef int32_t sotto_priority;
 enum {

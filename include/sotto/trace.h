@@ -76,9 +76,9 @@ sotto_engine_read_trace(sotto_engine* engine, sotto_slice* slices, uint32_t capa
  * @param path  The recording.
  * @param json  Out: an object with `decisions`, how many of them came out the `same`, the
  *              `first_difference` (null, or its line with what was recorded and what came out),
- *              `streams`, `models`, `frames`, `seconds`, `file` and the library's `version` then.
- *              The empty string on failure.
- * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT (it is no recording; the line is named),
+ *              `streams`, `models`, `frames`, `seconds`, `file`, the library's `version` then, and
+ *              `cut`: the last line is not whole, and was left out. The empty string on failure.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT (not a regular file, or not a recording; the line is named),
  *         SOTTO_ERROR_NOT_FOUND or SOTTO_ERROR_MEMORY.
  *
  * @owner  The calling thread, until its next call that hands out JSON.

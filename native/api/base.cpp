@@ -1,28 +1,13 @@
 // sotto/base.h and the log level of sotto/host.h.
 #include "api/boundary.hpp"
+#include "api/lent.hpp"
 #include "base/log.hpp"
 #include "text/utf8_stream.hpp"
 
 namespace sotto::api {
-namespace {
-
-// Fixed, so that "out of memory" can be said without memory.
-constexpr std::size_t kLongest = 1024;
-thread_local char g_message[kLongest];
-thread_local std::size_t g_length = 0;
-
-thread_local std::string g_json;
-
-} // namespace
 
 sotto_status fail(sotto_status status, const char* message) noexcept {
-    const std::size_t length = std::strlen(message);
-    g_length = std::min(length, kLongest);
-    while (g_length < length && g_length > 0 &&
-           (static_cast<unsigned char>(message[g_length]) & 0xC0) == 0x80) {
-        --g_length; // not in the middle of a character
-    }
-    std::memcpy(g_message, message, g_length);
+    keep_message(message);
     return status;
 }
 
@@ -37,9 +22,10 @@ std::string_view utf8(sotto_str text, const char* name) {
     return bytes;
 }
 
-sotto_str lend(std::string json) noexcept {
-    g_json = std::move(json);
-    return str(g_json);
+sotto_str lend(std::string json) {
+    auto& kept = lent().json;
+    kept = std::move(json);
+    return str(kept);
 }
 
 } // namespace sotto::api
@@ -51,7 +37,7 @@ sotto_str sotto_version(void) {
 }
 
 sotto_str sotto_last_error(void) {
-    return {g_message, g_length};
+    return kept_message();
 }
 
 sotto_status sotto_log_set_level(sotto_log_level level) {

@@ -26,10 +26,8 @@ sotto_status guarded(Body&& body) noexcept {
         return body();
     } catch (const Error& error) {
         return fail(error.status(), error.what());
-    } catch (const std::bad_alloc&) {
-        return fail(SOTTO_ERROR_MEMORY, "out of host memory");
     } catch (const std::exception& error) {
-        return fail(SOTTO_ERROR_INTERNAL, error.what());
+        return fail(status_of(error), reason_of(error));
     } catch (...) {
         return fail(SOTTO_ERROR_INTERNAL, "something that is no std::exception was thrown");
     }
@@ -87,6 +85,14 @@ inline std::string_view view(sotto_str text, const char* name) {
     if (text.data == nullptr && text.size != 0) {
         throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " has a length but no bytes");
     }
+    constexpr std::size_t kMaxText = std::size_t{1} << 32;
+    if (text.size > kMaxText && text.size != SOTTO_NUL) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid " + std::string(name) + "->size '" + std::to_string(text.size) + "': expected at most " +
+                std::to_string(kMaxText) + " bytes; pass SOTTO_NUL for a text that ends with a NUL"
+        );
+    }
     return text.size == SOTTO_NUL ? std::string_view(text.data) : std::string_view(text.data, text.size);
 }
 
@@ -100,7 +106,7 @@ inline sotto_str str(std::string_view text) noexcept {
     return {text.data(), text.size()};
 }
 
-// Keeps `json` for the calling thread and hands it out.
-sotto_str lend(std::string json) noexcept;
+// Keeps `json` for the calling thread and returns it. Throws std::bad_alloc.
+sotto_str lend(std::string json);
 
 } // namespace sotto::api

@@ -108,7 +108,7 @@ sotto::Hooks read_hooks(const sotto_engine_desc& desc) {
     if (desc.log != nullptr) {
         const auto log = read(desc.log, "desc->log");
         require(log.write, "desc->log->write");
-        hooks.log = sotto::Log(log);
+        hooks.log = sotto::Log(log, &hooks.outlives->gate);
     }
     if (desc.files != nullptr) {
         hooks.files = read(desc.files, "desc->files");

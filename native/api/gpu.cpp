@@ -2,7 +2,7 @@
 #include "api/gpu.hpp"
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
-#include "core/card.hpp"
+#include "api/lent.hpp"
 
 using namespace sotto::api;
 using sotto::Error;
@@ -13,14 +13,6 @@ void require(const void* handle, const char* name) {
     if (handle == nullptr) {
         throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is NULL");
     }
-}
-
-// What texts handed out point at. Not in the functions themselves: what a DLL shows can hold nothing of a
-// thread's.
-template <typename T>
-T& kept_by_thread() {
-    thread_local T kept;
-    return kept;
 }
 
 } // namespace
@@ -68,7 +60,7 @@ gpu::Renderer read_gpu(const sotto_gpu_desc& asked) {
 sotto_status sotto_gpu_query(uint32_t index, sotto_gpu_info* info) {
     return guarded([&] {
         const auto room = caller_size(info, "info");
-        auto& kept = kept_by_thread<sotto::CardInfo>();
+        auto& kept = lent().card;
         write(info, sotto_gpu_info{}, room);
         kept = sotto::query_card(index);
         sotto_gpu_info out{};
@@ -94,7 +86,7 @@ sotto_status sotto_gpu_query(uint32_t index, sotto_gpu_info* info) {
 sotto_status sotto_gpu_query_vulkan(const sotto_gpu_vulkan* vulkan, sotto_gpu_vulkan_needs* needs) {
     return guarded([&] {
         const auto room = caller_size(needs, "needs");
-        auto& kept = kept_by_thread<sotto::VulkanNeeds>();
+        auto& kept = lent().needs;
         write(needs, sotto_gpu_vulkan_needs{}, room);
         kept = sotto::query_vulkan(read(vulkan, "vulkan"));
         sotto_gpu_vulkan_needs out{};

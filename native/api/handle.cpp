@@ -5,17 +5,9 @@
 #include <cstdint>
 
 #include "base/error.hpp"
+#include "platform/process.hpp"
 
 namespace sotto::api {
-namespace {
-
-constexpr std::size_t kMost = 64;
-constexpr unsigned kIndexBits = 8;
-
-// state: generation | open | pins. A name holds the generation, and counts while that is open.
-constexpr std::uint64_t kPins = 0xFFFF'FFFF;
-constexpr std::uint64_t kOpen = 1ULL << 32;
-constexpr unsigned kGenerationShift = 33;
 
 struct Place {
     std::atomic<std::uint64_t> state{0};
@@ -23,22 +15,51 @@ struct Place {
     Engine* engine = nullptr;
 };
 
-std::array<Place, kMost> g_places;
+namespace {
+
+constexpr std::size_t kMost = 64;
+constexpr unsigned kIndexBits = 8;
+constexpr unsigned kProcessShift = 40; // no generation is as large
+
+// state: generation | open | pins. A name holds the generation, and counts while that is open.
+constexpr std::uint64_t kPins = 0xFFFF'FFFF;
+constexpr std::uint64_t kOpen = 1ULL << 32;
+constexpr unsigned kGenerationShift = 33;
+
+// A child process begins without engines: those of its parent have no threads there, and stay as they are.
+PerProcess<std::array<Place, kMost>> g_places;
 
 std::uint64_t generation_of(std::uint64_t state) noexcept {
     return state >> kGenerationShift;
 }
 
+struct Name {
+    std::size_t index;
+    std::uint64_t generation;
+    std::uint64_t process;
+};
+
 // Never an address: bits that no user-space pointer of today has, and never NULL.
 sotto_engine* name_of(std::size_t index, std::uint64_t generation) noexcept {
-    return reinterpret_cast<sotto_engine*>(generation << kIndexBits | (index + 1));
+    const auto process = static_cast<std::uint64_t>(process_generation());
+    return reinterpret_cast<sotto_engine*>(process << kProcessShift | generation << kIndexBits | (index + 1));
 }
 
-bool read_name(sotto_engine* handle, std::size_t& index, std::uint64_t& generation) noexcept {
+Name read_name(sotto_engine* handle) noexcept {
     const auto name = reinterpret_cast<std::uintptr_t>(handle);
-    index = (name & ((1U << kIndexBits) - 1)) - 1;
-    generation = name >> kIndexBits;
-    return index < kMost;
+    constexpr auto kGenerations = (1ULL << (kProcessShift - kIndexBits)) - 1;
+    return {(name & ((1U << kIndexBits) - 1)) - 1, name >> kIndexBits & kGenerations, name >> kProcessShift};
+}
+
+bool is_of_parent(const Name& name) noexcept {
+    return name.index < kMost && name.process < process_generation();
+}
+
+// Its place, where there can be one in this process.
+Place* place_of(const Name& name) noexcept {
+    const bool here = name.index < kMost && name.process == process_generation();
+    auto* const places = here ? g_places.made() : nullptr;
+    return places != nullptr ? &(*places)[name.index] : nullptr;
 }
 
 void unpin(Place& place) noexcept {
@@ -60,8 +81,9 @@ bool pin(Place& place, std::uint64_t generation) noexcept {
 } // namespace
 
 sotto_engine* open_handle(std::unique_ptr<Engine> engine) {
+    auto& places = g_places.get();
     for (std::size_t i = 0; i < kMost; ++i) {
-        auto& place = g_places[i];
+        auto& place = places[i];
         if (!place.taken.exchange(true, std::memory_order_acq_rel)) {
             place.engine = engine.release();
             const auto before =
@@ -73,15 +95,15 @@ sotto_engine* open_handle(std::unique_ptr<Engine> engine) {
 }
 
 void close_handle(sotto_engine* handle) noexcept {
-    std::size_t index = 0;
-    std::uint64_t generation = 0;
-    if (!read_name(handle, index, generation)) {
+    const auto name = read_name(handle);
+    auto* const found = place_of(name);
+    if (found == nullptr) {
         return;
     }
-    auto& place = g_places[index];
+    auto& place = *found;
     auto state = place.state.load(std::memory_order_acquire);
     do {
-        if ((state & kOpen) == 0 || generation_of(state) != generation) {
+        if ((state & kOpen) == 0 || generation_of(state) != name.generation) {
             return;
         }
     } while (!place.state.compare_exchange_weak(state, state & ~kOpen, std::memory_order_acq_rel));
@@ -89,24 +111,32 @@ void close_handle(sotto_engine* handle) noexcept {
     for (state = place.state.load(); (state & kPins) != 0; state = place.state.load()) {
         place.state.wait(state);
     }
-    delete place.engine;
-    place.engine = nullptr;
+    Engine::end(std::unique_ptr<Engine>(std::exchange(place.engine, nullptr)));
     place.taken.store(false, std::memory_order_release);
 }
 
-Pin::Pin(sotto_engine* handle) : index_(0), engine_(nullptr) {
+Pin::Pin(sotto_engine* handle) : place_(nullptr), engine_(nullptr) {
     if (handle == nullptr) {
         throw Error(SOTTO_ERROR_ARGUMENT, "engine is NULL");
     }
-    std::uint64_t generation = 0;
-    if (!read_name(handle, index_, generation) || !pin(g_places[index_], generation)) {
+    const auto name = read_name(handle);
+    if (is_of_parent(name)) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid engine handle: it belongs to the process before fork(), whose threads are not in this "
+            "one; create an engine here"
+        );
+    }
+    auto* const place = place_of(name);
+    if (place == nullptr || !pin(*place, name.generation)) {
         throw Error(SOTTO_ERROR_ARGUMENT, "engine is not one, or was destroyed");
     }
-    engine_ = g_places[index_].engine;
+    place_ = place;
+    engine_ = place->engine;
 }
 
 Pin::~Pin() {
-    unpin(g_places[index_]);
+    unpin(*place_);
 }
 
 } // namespace sotto::api

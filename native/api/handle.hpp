@@ -9,17 +9,20 @@
 
 namespace sotto::api {
 
+struct Place;
+
 // Gives an engine a name. Throws Error(SOTTO_ERROR_BUSY) when all names are taken.
 sotto_engine* open_handle(std::unique_ptr<Engine> engine);
 
 // Ends the engine of that name: no call finds it any more, those under way return soon and are
-// waited for. Does nothing for a name that names none.
+// waited for. Does nothing for a name that names none, also of a parent process.
 void close_handle(sotto_engine* handle) noexcept;
 
 // Keeps an engine alive for the length of a call.
 class Pin {
 public:
-    // Throws Error(SOTTO_ERROR_ARGUMENT) for NULL and for a name that names none.
+    // Throws Error(SOTTO_ERROR_ARGUMENT) for NULL, for a name that names none, and for one of a process
+    // that this one was forked from.
     explicit Pin(sotto_engine* handle);
     ~Pin();
     Pin(const Pin&) = delete;
@@ -28,7 +31,7 @@ public:
     Engine* operator->() const noexcept { return engine_; }
 
 private:
-    std::size_t index_;
+    Place* place_;
     Engine* engine_;
 };
 

@@ -1,6 +1,7 @@
 // sotto/request.h, sotto/model.h and sotto/budget.h.
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
+#include "api/lent.hpp"
 
 using namespace sotto::api;
 using sotto::Asked;
@@ -29,6 +30,19 @@ void check_op(sotto_op op) {
             SOTTO_ERROR_UNSUPPORTED, "desc->op is " + std::to_string(op) + "; this library does not know it"
         );
     }
+}
+
+// Before it is copied.
+std::string_view checked_body(std::string_view body) {
+    constexpr std::size_t kMost = std::size_t{64} << 20;
+    if (body.size() > kMost) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid desc->body '" + std::to_string(body.size()) + " bytes': expected at most " +
+                std::to_string(kMost) + " bytes; shorten the messages, or make their images smaller"
+        );
+    }
+    return body;
 }
 
 sotto_priority checked_priority(sotto_priority priority) {
@@ -86,9 +100,6 @@ void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) no
     write(event, told, room);
 }
 
-// What the last event of a private request points into.
-thread_local std::unique_ptr<sotto::Event> g_event;
-
 } // namespace
 
 sotto_status
@@ -101,7 +112,7 @@ sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_
         check_op(asked.op);
         Asked wish;
         wish.op = asked.op;
-        wish.body = view(asked.body, "desc->body");
+        wish.body = checked_body(view(asked.body, "desc->body"));
         wish.user = asked.user;
         wish.flags = checked_flags(asked.flags, kKnownFlags, "desc->flags");
         wish.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
@@ -140,11 +151,12 @@ sotto_engine_wait_event(sotto_engine* engine, sotto_request request, int32_t tim
     return guarded([&] {
         const Pin pinned(engine);
         const auto room = caller_size(event, "event");
+        auto& kept = lent().event; // before an event is taken, which would be lost without memory
         std::unique_ptr<sotto::Event> happened;
         const auto status = pinned->wait_event(request, timeout_ms, happened);
         if (status == SOTTO_OK) {
             pack(*happened, event, room);
-            g_event = std::move(happened);
+            kept = std::move(happened);
         }
         return status;
     });

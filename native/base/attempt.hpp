@@ -15,10 +15,8 @@ void attempt(Body&& body, Failed&& failed) noexcept {
         body();
     } catch (const Error& error) {
         failed(error.status(), error.what());
-    } catch (const std::bad_alloc&) {
-        failed(SOTTO_ERROR_MEMORY, "out of host memory");
     } catch (const std::exception& error) {
-        failed(SOTTO_ERROR_INTERNAL, error.what());
+        failed(status_of(error), reason_of(error));
     }
 }
 

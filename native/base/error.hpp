@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include <sotto/base.h>
 
@@ -18,6 +19,27 @@ public:
 private:
     sotto_status status_;
 };
+
+// Whether the system refused memory or, as std::thread reports it, a thread.
+inline bool is_out_of_resources(const std::exception& error) noexcept {
+    if (const auto* refused = dynamic_cast<const std::system_error*>(&error)) {
+        return refused->code() == std::errc::resource_unavailable_try_again ||
+               refused->code() == std::errc::not_enough_memory;
+    }
+    return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+}
+
+// The status and the text of a failure that is no Error.
+inline sotto_status status_of(const std::exception& error) noexcept {
+    return is_out_of_resources(error) ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INTERNAL;
+}
+inline const char* reason_of(const std::exception& error) noexcept {
+    const bool thread = dynamic_cast<const std::system_error*>(&error) != nullptr;
+    return !is_out_of_resources(error) ? error.what()
+           : thread
+               ? "the system has no memory or no thread left; end others, or raise the limits of the process"
+               : "out of host memory";
+}
 
 // A failure that was caught, to be told by another thread.
 struct Failure {

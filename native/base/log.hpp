@@ -6,6 +6,8 @@
 
 #include <sotto/host.h>
 
+#include "base/hook_gate.hpp"
+
 namespace sotto {
 
 // Sets how much is logged; SOTTO_LOG_DEFAULT returns to what the environment said at start.
@@ -15,7 +17,8 @@ sotto_log_level log_level() noexcept;
 class Log {
 public:
     Log() = default;
-    explicit Log(const sotto_log_sink& sink) : sink_(sink) {}
+    // `gate`: whether the sink may still be called; null: always.
+    explicit Log(const sotto_log_sink& sink, const HookGate* gate = nullptr) : sink_(sink), gate_(gate) {}
 
     void write(sotto_log_level level, std::string_view message) const noexcept;
     void error(std::string_view message) const noexcept { write(SOTTO_LOG_ERROR, message); }
@@ -25,6 +28,7 @@ public:
 
 private:
     sotto_log_sink sink_{}; // without a function: stderr
+    const HookGate* gate_ = nullptr;
 };
 
 } // namespace sotto

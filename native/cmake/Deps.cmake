@@ -24,6 +24,11 @@ sotto_pip_source(
 )
 add_library(sotto_zstd STATIC ${SOTTO_ZSTD_DIR}/zstd.c)
 target_include_directories(sotto_zstd SYSTEM PUBLIC ${SOTTO_ZSTD_DIR})
+if(SOTTO_SANITIZE STREQUAL "address") # else it poisons memory that it is lent, and gives it back so
+    target_compile_definitions(sotto_zstd PRIVATE ZSTD_ASAN_DONT_POISON_WORKSPACE)
+endif()
 
 add_library(sotto_json INTERFACE)
 target_include_directories(sotto_json SYSTEM INTERFACE ${SOTTO_LLAMA_CPP_DIR}/vendor)
+set(SOTTO_JSON_HEADER ${CMAKE_CURRENT_LIST_DIR}/../json/destroy_memory.hpp) # which says why
+target_compile_options(sotto_json INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${SOTTO_JSON_HEADER}>")

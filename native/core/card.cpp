@@ -48,9 +48,9 @@ std::vector<std::string> those_for(const Known& known, std::string_view kind) {
 // Why none computes with devices of that kind, as people call it; what there is for it was passed over.
 std::string why_none(const Known& known, std::string_view kind, const char* called) {
     std::string why = std::string("no backend here computes with ") + called;
-    for (const auto& [path, reason] : known.passed_over) {
-        const auto file = utf8_of(native_path(path).filename());
-        why += file.find(kind) == std::string::npos ? "" : "; " + file + " was passed over: " + reason;
+    for (const auto& one : known.passed_over) {
+        const auto file = utf8_of(native_path(one.path).filename());
+        why += file.find(kind) == std::string::npos ? "" : "; " + file + " was passed over: " + one.why;
     }
     return why;
 }

@@ -1,6 +1,7 @@
 // The OpenAI schema: what a request asks for, and how its answer is told.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -43,8 +44,9 @@ struct Prompted {
 };
 
 // Reads and checks a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or
-// Error(SOTTO_ERROR_UNSUPPORTED) that names the field by its path.
-Prompted read_request(sotto_op op, std::string_view body);
+// Error(SOTTO_ERROR_UNSUPPORTED) that names the field by its path. Once `cancelled`, which may be null, is
+// set, throws Error(SOTTO_ERROR_CANCELLED) soon.
+Prompted read_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
 
 // Whether an operation is answered without a step.
 bool is_at_once(sotto_op op) noexcept;
@@ -63,7 +65,8 @@ struct SessionAsked {
 };
 
 // Reads and checks its body. Throws like read_request().
-SessionAsked read_session_request(sotto_op op, std::string_view body);
+SessionAsked
+read_session_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
 
 // Whether an answer can go on with that message.
 bool can_be_continued(std::string_view message);

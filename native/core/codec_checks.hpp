@@ -18,7 +18,7 @@ Fields object_at(const Json& list, std::size_t i, const std::string& path);
 // The model that a body names; one that needs none may name none.
 std::string read_model(const Fields& body, bool needed);
 // What `body`, whose text that is, says of a session, and with which messages it goes on.
-InSession read_in_session(const Fields& body, std::string_view text);
+InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled);
 void check_message_list(const Fields& body, bool may_be_empty);
 // `in_session`: the messages were read, and others came before them.
 void check_messages(const Fields& body, bool in_session);

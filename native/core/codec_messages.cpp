@@ -12,6 +12,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant", "tool"};
 constexpr const char* kRolesInWords = "system, developer, user, assistant or tool";
 constexpr const char* kContent = "a string or an array of parts";
+constexpr std::size_t kMostMessages = 65'536;
+constexpr std::size_t kMostArguments = 4096;
 constexpr std::size_t kMostTools = 128;
 constexpr std::size_t kLongestName = 64;
 
@@ -76,6 +78,30 @@ void check_content(const Fields& message) {
     }
 }
 
+// Backends read them into objects that are searched field by field.
+void check_arguments(const Fields& function, const Json& arguments) {
+    constexpr int kDeepest = 128;
+    std::size_t fields = 0;
+    bool shallow = true;
+    const auto look = [&](int depth, Json::parse_event_t event, const Json&) {
+        fields += event == Json::parse_event_t::key ? 1 : 0;
+        shallow = shallow && depth <= kDeepest;
+        return shallow && fields <= kMostArguments;
+    };
+    const auto read = Json::parse(arguments.get_ref<const std::string&>(), look, false);
+    if (fields > kMostArguments || !shallow) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid " + function.path("arguments") + " '" + excerpt(arguments) + "': expected at most " +
+                std::to_string(kMostArguments) + " fields, nested at most " + std::to_string(kDeepest) +
+                " levels deep; leave out what the model need not see"
+        );
+    }
+    if (!read.is_object()) {
+        function.refuse("arguments", arguments, "a JSON object, written as a string");
+    }
+}
+
 void check_calls(const Fields& message, const Json& calls) {
     if (!calls.is_array() || calls.empty()) {
         message.refuse("tool_calls", calls, "an array with at least one call");
@@ -87,10 +113,7 @@ void check_calls(const Fields& message, const Json& calls) {
         }
         const auto function = require_object(call, "function");
         require_string(function, "name");
-        const Json& arguments = require_string(function, "arguments");
-        if (!Json::parse(arguments.get_ref<const std::string&>(), nullptr, false).is_object()) {
-            function.refuse("arguments", arguments, "a JSON object, written as a string");
-        }
+        check_arguments(function, require_string(function, "arguments"));
     }
 }
 
@@ -193,6 +216,13 @@ void check_message_list(const Fields& body, bool may_be_empty) {
     if (!messages.is_array() || (messages.empty() && !may_be_empty)) {
         const char* what = may_be_empty ? "an array of messages" : "an array with at least one message";
         body.refuse("messages", messages, what);
+    }
+    if (messages.size() > kMostMessages) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid messages '" + std::to_string(messages.size()) + " messages': expected at most " +
+                std::to_string(kMostMessages) + "; leave out the oldest, or let a session keep them"
+        );
     }
     for (std::size_t i = 0; i < messages.size(); ++i) {
         check_message(object_at(messages, i, "messages"));

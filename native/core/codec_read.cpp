@@ -202,12 +202,12 @@ bool is_at_once(sotto_op op) noexcept {
            op == SOTTO_OP_RESTORE;
 }
 
-Prompted read_request(sotto_op op, std::string_view text) {
-    const Json object = parse_object(text, "the request");
+Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
+    const Json object = parse_object(text, "the request", cancelled);
     const Fields body(object, "");
     Prompted asked;
     if (may_be_in_session(op)) {
-        asked.session = read_in_session(body, text);
+        asked.session = read_in_session(body, text, cancelled);
     } else if (const Json* session = body.find("session"); session != nullptr && is_completion(op)) {
         body.refuse("session", *session, "left out; chats go on with one, texts do not");
     }

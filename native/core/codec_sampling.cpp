@@ -231,6 +231,19 @@ void check_thinking(const Fields& body) {
     if (!more->is_object()) {
         body.refuse("chat_template_kwargs", *more, "a JSON object");
     }
+    constexpr std::size_t kMostFields = 256;
+    constexpr std::size_t kMostBytes =
+        64 * 1024; // backends read them into objects that are searched field by field
+    const auto bytes = to_text(*more).size();
+    if (more->size() > kMostFields || bytes > kMostBytes) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid chat_template_kwargs '" + std::to_string(more->size()) + " fields, " +
+                std::to_string(bytes) + " bytes': expected at most " + std::to_string(kMostFields) +
+                " fields and " + std::to_string(kMostBytes) +
+                " bytes; leave out what the template does not use"
+        );
+    }
     Fields(*more, "chat_template_kwargs").boolean("enable_thinking");
 }
 

@@ -4,11 +4,10 @@
 
 #include "core/codec.hpp"
 #include "core/codec_checks.hpp"
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
-
-using Ordered = nlohmann::ordered_json; // a schema's order is the order that answers have
 
 constexpr std::size_t kLongestId = 128;
 
@@ -47,7 +46,7 @@ bool is_about_sessions(sotto_op op) noexcept {
     return op >= SOTTO_OP_OPEN_SESSION && op <= SOTTO_OP_CHANGE_SESSION;
 }
 
-InSession read_in_session(const Fields& body, std::string_view text) {
+InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled) {
     InSession found;
     found.id = read_id(body, "session");
     if (found.id.empty()) {
@@ -55,7 +54,7 @@ InSession read_in_session(const Fields& body, std::string_view text) {
     }
     check_message_list(body, true);
     found.continues = body.boolean("continue_final_message").value_or(false);
-    auto whole = Ordered::parse(text);
+    auto whole = parse_ordered(text, cancelled);
     found.messages = messages_of(whole);
     whole.erase("messages");
     whole.erase("session");
@@ -63,8 +62,8 @@ InSession read_in_session(const Fields& body, std::string_view text) {
     return found;
 }
 
-SessionAsked read_session_request(sotto_op op, std::string_view text) {
-    const Json object = parse_object(text, "the request");
+SessionAsked read_session_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
+    const Json object = parse_object(text, "the request", cancelled);
     const Fields body(object, "");
     SessionAsked asked;
     if (op != SOTTO_OP_READ_SESSION) {
@@ -90,7 +89,7 @@ SessionAsked read_session_request(sotto_op op, std::string_view text) {
     }
     asked.keep = keep ? static_cast<std::size_t>(*keep) : SIZE_MAX;
     check_message_list(body, true);
-    asked.messages = messages_of(Ordered::parse(text));
+    asked.messages = messages_of(parse_ordered(text, cancelled));
     return asked;
 }
 
@@ -102,7 +101,7 @@ bool can_be_continued(std::string_view message) {
 }
 
 std::string continued(std::string_view message, const Said& said) {
-    auto whole = Ordered::parse(message);
+    auto whole = parse_ordered(message);
     auto more = Ordered::parse(Writer::message(said));
     whole["content"] = whole["content"].get<std::string>() + said.text;
     if (const auto calls = more.find("tool_calls"); calls != more.end()) {

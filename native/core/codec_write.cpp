@@ -2,6 +2,7 @@
 #include "core/codec.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 namespace sotto {
@@ -76,6 +77,22 @@ Ordered chat_logprobs(const std::vector<std::string>& entries) {
     return {{"content", std::move(content)}};
 }
 
+// A token as the older schema has it: its text, or its bytes where they are no whole characters.
+std::string token_text(const Ordered& token) {
+    auto text = token.value("token", "");
+    const auto bytes = token.value("bytes", std::vector<std::uint8_t>());
+    if (bytes.empty() || text == std::string(bytes.begin(), bytes.end())) {
+        return text;
+    }
+    text = "bytes:";
+    for (const auto byte : bytes) {
+        char escape[8];
+        std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(byte));
+        text += escape;
+    }
+    return text;
+}
+
 // As the older schema of text completions has it: a list for each thing told.
 Ordered text_logprobs(const std::vector<std::string>& entries) {
     Ordered told = {
@@ -83,11 +100,13 @@ Ordered text_logprobs(const std::vector<std::string>& entries) {
     };
     for (const auto& entry : entries) {
         const auto token = Ordered::parse(entry);
-        told["tokens"].push_back(token.value("token", ""));
+        told["tokens"].push_back(token_text(token));
         told["token_logprobs"].push_back(token.value("logprob", 0.0));
         auto likeliest = Ordered::object();
         for (const auto& other : token.value("top_logprobs", Ordered::array())) {
-            likeliest[other.value("token", "")] = other.value("logprob", 0.0);
+            likeliest.emplace(
+                token_text(other), other.value("logprob", 0.0)
+            ); // the likelier of two that read the same
         }
         told["top_logprobs"].push_back(std::move(likeliest));
     }

@@ -1,8 +1,13 @@
 #include "core/compute.hpp"
 
+#include <utility>
+
 #include "base/attempt.hpp"
 #include "core/state_blob.hpp"
 #include "core/state_file.hpp"
+#include "core/step_checks.hpp"
+#include "module/contract.hpp"
+#include "text/json_reader.hpp"
 
 namespace sotto {
 namespace {
@@ -18,12 +23,14 @@ std::int32_t SOTTO_CALL gate(void* context) {
     return at.compute.pass(at.job);
 }
 
-void open(Job& job, const Hooks& hooks) {
+void open(Job& job) {
     if (job.op == SOTTO_OP_RESTORE) {
-        job.opened.result = restore_state(*job.entry->model, *job.path, hooks);
+        job.opened.result = restore_state(*job.entry->model, *job.path, *job.state);
         return;
     }
-    job.opened = job.entry->model->open_stream(job.op, *job.body, job.index, job.flags);
+    job.opened = job.entry->model->open_stream(
+        job.op, *job.body, job.index, job.flags, std::exchange(job.prepared, nullptr)
+    );
 }
 
 // Reads what a stream generated, by its backend.
@@ -44,41 +51,45 @@ void note_loss(Job& job, sotto_status status, const char* why) noexcept {
     }
 }
 
+// Throws Error(SOTTO_ERROR_INFERENCE) where JSON of the backend is none.
+void hear(const sotto_work& work, Model& model, Answer& answer) {
+    const auto logprobs = view_of(work.logprobs);
+    if (!logprobs.empty() && !Json::parse(logprobs, nullptr, false).is_object()) {
+        refuse_backend(model.backend(), SOTTO_ERROR_INFERENCE, "sotto_work.logprobs is not a JSON object");
+    }
+    BackendReader reader(model, work.stream);
+    try {
+        answer.hear(work, reader);
+    } catch (const Json::exception&) {
+        refuse_backend(
+            model.backend(), SOTTO_ERROR_INFERENCE, "stream_parse did not give a JSON array of deltas"
+        );
+    }
+}
+
 // What the shares gave becomes text here, on a thread that never takes a core from the game.
-void hear(Job& job) noexcept {
+// `before`: what remained of each share before the step.
+void hear(Job& job, const std::vector<std::uint32_t>& before) noexcept {
     for (std::size_t i = 0; i < job.work.size(); ++i) {
         const auto& work = job.work[i];
         auto& failure = job.failures[i];
         const auto body = [&] {
+            auto& model = *job.entry->model;
+            auto& stream = *job.streams[i];
+            check_work(model.backend(), work, before[i]);
             if (work.status < 0) {
                 throw Error(work.status, reason_of(work.why));
             }
-            auto& model = *job.entry->model;
-            BackendReader reader(model, work.stream);
-            auto& stream = *job.streams[i];
-            stream.answer.hear(work, reader);
+            check_progress(stream, work, job);
+            hear(work, model, stream.answer);
             job.heard[i] = stream.answer.take();
             if (stream.reply->op == SOTTO_OP_SAVE && stream.answer.ended() && !job.abort.load()) {
-                stream.saved = save_state(model, work.stream, stream.reply->prompted.path);
+                stream.saved = save_state(model, work.stream, stream.saved_tokens);
             }
         };
         attempt(body, [&](sotto_status status, const char* why) { failure.set(status, why); });
         note_loss(job, failure.status, failure.why.c_str());
     }
-}
-
-// Whether each of its streams gave a token, and has more to give.
-bool goes_on(const Job& job) noexcept {
-    if (job.failure || job.work.empty() || job.abort.load()) {
-        return false;
-    }
-    for (std::size_t i = 0; i < job.work.size(); ++i) {
-        const auto& work = job.work[i];
-        if (job.failures[i] || work.generated == 0 || work.remaining != 0 || job.heard[i].last) {
-            return false;
-        }
-    }
-    return true;
 }
 
 } // namespace
@@ -91,6 +102,9 @@ Compute::Compute(
 Compute::~Compute() {
     stopping_ = true;
     for (auto& worker : workers_) {
+        if (const auto number = worker.number.load(); number != 0) {
+            raise_thread_class(number); // it is waited for
+        }
         worker.wake.notify();
         if (worker.thread.joinable()) {
             worker.thread.join();
@@ -101,7 +115,9 @@ Compute::~Compute() {
 void Compute::prepare(ThreadClass thread_class) {
     auto& worker = workers_[static_cast<std::size_t>(thread_class)];
     if (!worker.thread.joinable()) {
-        worker.thread = std::thread([this, &worker, thread_class] { work(worker, thread_class); });
+        hooks_.outlives->has_idle_threads =
+            hooks_.outlives->has_idle_threads || thread_class == ThreadClass::idle;
+        worker.thread = start_thread([this, &worker, thread_class] { work(worker, thread_class); });
     }
 }
 
@@ -119,6 +135,25 @@ bool Compute::hold_back(Job& job) noexcept {
     return worker_of(job).follower.exchange(nullptr, std::memory_order_acquire) != nullptr;
 }
 
+bool Compute::take_back(Job& job) noexcept {
+    Job* expected = &job;
+    return worker_of(job).job.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+}
+
+void Compute::give_up(Job& job) noexcept {
+    job.given_up = true;
+    gate_.notify();
+}
+
+bool Compute::raise(const Job& job) noexcept {
+    auto& worker = worker_of(job);
+    const auto number = worker.number.load();
+    if (number != 0 && raise_thread_class(number)) {
+        worker.raised = true;
+    }
+    return number != 0;
+}
+
 void Compute::work(Worker& worker, ThreadClass thread_class) {
     const bool idle = thread_class == ThreadClass::idle;
     hooks_.thread_started(idle ? "idle" : "compute");
@@ -126,6 +161,7 @@ void Compute::work(Worker& worker, ThreadClass thread_class) {
         no_idle_class_ = true;
         hooks_.log.warn("the system has no idle class for this thread; models compete with the game");
     }
+    worker.number = thread_number();
     if (!set_thread_affinity(hooks_.threads.affinity)) {
         hooks_.log.warn("threads->affinity names no core that this process may use; it is ignored");
     }
@@ -141,6 +177,8 @@ void Compute::work(Worker& worker, ThreadClass thread_class) {
                 finished_.notify();
                 job = next;
             }
+        } else if (worker.raised.exchange(false)) {
+            set_thread_class(thread_class);
         } else if (!stopping_.load()) {
             worker.wake.wait(seen, -1);
         }
@@ -159,9 +197,11 @@ std::int32_t Compute::pass(Job& job) noexcept {
     constexpr std::int64_t kLook = 200'000;        // the work takes longer than usual
     constexpr std::uint32_t kEvery = 8;            // to ask for the time is not free
     const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) || job.gave_up ? 1 : 0; };
-    if (job.patience != 0 && ++job.asked % kEvery == 0) {
+    if (const auto asked = job.asked.fetch_add(1, std::memory_order_relaxed) + 1;
+        job.patience != 0 && asked % kEvery == 0) {
         job.gave_up = clock_.now() - job.began - job.gated_ns > job.patience;
     }
+    job.gave_up = job.gave_up || job.given_up.load(std::memory_order_relaxed);
     if (!job.gated || ends() != 0) {
         return ends();
     }
@@ -186,9 +226,12 @@ std::int32_t Compute::pass(Job& job) noexcept {
 
 void Compute::step(Job& job) {
     std::vector<sotto_work*> shares;
+    std::vector<std::uint32_t> before;
     shares.reserve(job.work.size());
+    before.reserve(job.work.size());
     for (auto& work : job.work) {
         shares.push_back(&work);
+        before.push_back(work.remaining); // the streams themselves are the control thread's
     }
     AtGate at{*this, job};
     const sotto_step step = {
@@ -200,8 +243,8 @@ void Compute::step(Job& job) {
         .gate = gate,
         .context = &at,
     };
-    job.entry->model->step(step); // cancelled: the shares say that nothing was done, and that is all
-    hear(job);
+    check_step(job, job.entry->model->step(step), before); // cancelled: the shares say that nothing was done
+    hear(job, before);
 }
 
 // What the model remembers of a stream, to be remembered again later. Null: it works through its text then.
@@ -212,7 +255,7 @@ Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned
     const auto body = [&] {
         if (!model.info().fingerprint.empty()) {
             std::uint32_t tokens = 0;
-            auto blob = state_blob(model.info().fingerprint, model.save(stream, tokens));
+            auto blob = save_state(model, stream, tokens);
             constexpr std::size_t kLength = 16; // bytes that may say how long it is
             const auto head = kStateHeader + model.info().fingerprint.size() + kLength;
             kept = parking_.put(
@@ -254,8 +297,8 @@ void Compute::resize(Job& job) {
 void Compute::recall(Job& job) noexcept {
     auto& model = *job.entry->model;
     const auto body = [&] {
-        const auto blob = parking_.read(*job.recalls);
-        model.restore(state_payload(*blob, model.info().fingerprint));
+        const auto blob = parking_.read(*job.fetched);
+        model.restore(state_payload(blob->view(), model.info().fingerprint));
     };
     attempt(body, [&](sotto_status status, const char* why) {
         hooks_.log.warn(why);
@@ -286,9 +329,10 @@ void Compute::run(Job& job) noexcept {
         }
         if (job.unparks) {
             job.unparked = job.entry->model->unpark(job.streams.front()->handle);
+            job.streams.front()->progress = {}; // more may be left than before
         } else if (job.opens) {
             const Zone zone(hooks_, "sotto open stream");
-            open(job, hooks_);
+            open(job);
         } else if (!job.work.empty()) {
             const Zone zone(hooks_, "sotto step");
             step(job);

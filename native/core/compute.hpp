@@ -33,9 +33,10 @@ struct Job {
 
     // Giving a stream its place again:
     bool unparks = false;
-    Parking::Kept recalls;      // what is to be remembered again before it is given one, or opened; or null
-    std::uint32_t unparked = 0; // out: tokens left to work through
-    bool useless = false;       // out: that could not be remembered, and never will be
+    Parking::Kept recalls; // what is to be remembered again before it is given one, or opened; or null
+    std::shared_ptr<Parking::Fetch> fetched; // of that
+    std::uint32_t unparked = 0;              // out: tokens left to work through
+    bool useless = false;                    // out: that could not be remembered, and never will be
 
     // Or opening one:
     bool opens = false;
@@ -43,7 +44,9 @@ struct Job {
     sotto_op op = 0;
     const std::string* body = nullptr;
     std::uint32_t index = 0;           // of the answer
+    void* prepared = nullptr;          // what the backend made of the body; or null
     const std::string* path = nullptr; // of a state to restore, instead of a stream to open
+    const PageBuffer* state = nullptr; // that one
     StreamInfo opened;                 // out
 
     // Or a step:
@@ -69,7 +72,6 @@ struct Job {
     std::uint32_t waited = 0;      // out: how many of those there are
     std::int64_t gated_ns = 0;     // out: all of them together
     bool gave_up = false;          // out
-    std::uint32_t asked = 0;       // how often it came to its gate
     float phase = -1;              // out: of the game's frame, when it began
     std::int64_t began = 0;        // out
     std::int64_t ended = 0;        // out
@@ -77,6 +79,12 @@ struct Job {
     bool followed = false;         // out: the job that was to follow is under way
     std::atomic<bool> done{false}; // out, last of all
     std::atomic<bool> abort{false};
+    bool raised = false;                 // its thread was asked for the normal class
+    std::atomic<bool> given_up{false};   // the control thread does not wait for it any longer
+    std::int64_t issued = 0;             // when it was handed over
+    std::int64_t checked = 0;            // when the control thread looked after it
+    std::uint32_t seen = 0;              // gates that it had come to then
+    std::atomic<std::uint32_t> asked{0}; // gates that it came to
 
     bool steps() const noexcept { return !opens && !unparks && !resizes && !work.empty(); }
 };
@@ -88,8 +96,11 @@ public:
     // Waits for the job under way; set its `abort` first.
     ~Compute();
 
-    // Starts the thread of that class, if it was not yet.
+    // Starts the thread of that class, if it was not yet. Throws Error(SOTTO_ERROR_MEMORY) where it can't.
     void prepare(ThreadClass thread_class);
+    bool is_prepared(ThreadClass thread_class) const noexcept {
+        return workers_[static_cast<std::size_t>(thread_class)].thread.joinable();
+    }
     // Whether threads of that class yield to the game's, as far as is known.
     bool yields(ThreadClass thread_class) const noexcept {
         return thread_class == ThreadClass::idle && !no_idle_class_.load(std::memory_order_relaxed);
@@ -103,17 +114,26 @@ public:
     void follow_with(Job& job) noexcept;
     // Whether that job has not begun, and will not.
     bool hold_back(Job& job) noexcept;
+    // Takes a job back that its thread has not begun. False: it has.
+    bool take_back(Job& job) noexcept;
+    // Tells a step to end soon, to be taken again.
+    void give_up(Job& job) noexcept;
+    // Puts the thread of a job from the idle class into the normal one until the thread has no job left,
+    // where the system lets it. False: the thread has not come so far yet.
+    bool raise(const Job& job) noexcept;
     // Tells a job to end soon.
     void abort(Job& job) noexcept;
     // The gate of the job under way. Not 0: it is to end.
     std::int32_t pass(Job& job) noexcept;
 
 private:
-    // Threads that went idle may not come back without privileges, so there is one of each class.
+    // One for each thread class: Linux lets no unprivileged thread leave the idle class again.
     struct Worker {
         std::thread thread;
         std::atomic<Job*> job{nullptr};
         std::atomic<Job*> follower{nullptr};
+        std::atomic<std::uint64_t> number{0}; // in the system; 0: it has not begun
+        std::atomic<bool> raised{false};      // from the idle class
         Signal wake;
     };
 

@@ -1,11 +1,13 @@
 // The control thread's loop, and what it does with requests. Models are in control_models.cpp, memory in
-// control_budget.cpp, the places of pinned sessions in control_places.cpp, jobs in control_jobs.cpp.
+// control_budget.cpp, the places of pinned sessions in control_places.cpp, jobs in control_jobs.cpp, files in
+// control_files.cpp, what is read and prepared elsewhere in control_preparing.cpp.
 #include "core/control.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/attempt.hpp"
+#include "platform/thread.hpp"
 
 namespace sotto {
 namespace {
@@ -44,14 +46,17 @@ Control::Control(const World& world)
           }
       ),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
-      compute_(world.hooks, world.clock, world.frames, world.parking, signal_),
+      compute_(world.hooks, world.clock, world.frames, world.parking, signal_), probe_(world.hooks, signal_),
+      preparing_(world.hooks, signal_),
       loader_(world.hooks, world.settings, world.card, world.ledger, signal_),
-      tidier_(world.hooks, world.parking, signal_), thread_([this] { run(); }) {}
+      tidier_(world.hooks, world.parking, signal_), files_(world.hooks),
+      thread_(start_thread([this] { run(); })) {}
 
 Control::~Control() {
     stopping_ = true;
     wake();
     thread_.join();
+    world_.parking.tell(nullptr);
 }
 
 void Control::post(Note& note) noexcept {
@@ -61,12 +66,17 @@ void Control::post(Note& note) noexcept {
 
 void Control::run() {
     world_.hooks.thread_started("control");
+    files_.tell(&signal_);
+    world_.parking.tell(&signal_);
+    if (world_.hooks.files) {
+        files_.call_host();
+    }
     for (;;) {
         const auto seen = signal_.value();
         if (work()) {
             continue;
         }
-        if (leaving_ && world_.registry.entries().empty() && job_ == nullptr) {
+        if (leaving_ && world_.registry.entries().empty() && job_ == nullptr && incoming_.empty()) {
             return;
         }
         world_.clock.wait(signal_, seen, next_wake());
@@ -79,24 +89,33 @@ bool Control::work() {
     }
     bool worked = take_notes();
     worked = take_loader_notes() || worked;
+    worked = take_incoming() || worked;
+    worked = take_prepared() || worked;
     if (worked) {
         hold_back(); // something else may be due before
     }
     worked = take_job_back() || worked;
+    worked = take_files() || worked;
+    idle_.probe_is(probe_.has_run(), !probe_.is_under_way(), world_.clock.now());
+    worked = start_preparing() || worked;
     take_frames();
     take_paces();
     free_idle_leavers();
     sweep();
+    raise_job();
     worked = take_off_lost() || take_off_card() || put_on_card() || worked;
-    stuck_ = false;
+    const bool was_stuck = std::exchange(stuck_, false);
     attempt(
         [&] {
+            worked = rescue_job() || worked;
             worked = keep_budget() || worked;
             worked = start_job() || worked;
             tidy();
         },
         [&](sotto_status, const char* why) {
-            world_.hooks.log.error(why);
+            if (!was_stuck) { // it is said once, however often that is
+                world_.hooks.log.error(why);
+            }
             stuck_ = true; // nothing was begun; a later turn tries again
         }
     );
@@ -114,15 +133,17 @@ std::int64_t Control::next_wake() {
         return world_.clock.now() + kRetry;
     }
     if (job_ != nullptr) {
-        return kNever;
+        return rescue_due();
     }
     const auto now = world_.clock.now();
-    const bool rests =
-        !streams_.empty() && now < rest_until_; // something may be due that has no moment of its own
+    if (const auto probed = idle_.wake(now); probed != kNever && !streams_.empty() && !comes_first()) {
+        return probed;
+    }
     scheduler_.look();
-    const auto due = rests ? rest_until_ : scheduler_.wake(now);
+    // After a rest something may be due that has no moment of its own. The rest may be over by now.
+    const auto due = rests_ ? rest_until_ : scheduler_.wake(now);
     const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
-    return listens ? std::min(due, now + kListenEvery) : due;
+    return std::min({due, fetch_due(), listens ? now + kListenEvery : kNever});
 }
 
 bool Control::take_notes() {
@@ -151,6 +172,8 @@ void Control::submitted(Slot& slot) {
     if (leaving_) {
         throw Error(SOTTO_ERROR_CANCELLED, "the engine is being destroyed");
     }
+    slot.stream = nullptr;
+    slot.has_several = false;
     switch (slot.asked.what) {
     case Asked::What::answer:
         return answer(slot);
@@ -167,6 +190,16 @@ void Control::cancelled(Slot& slot) noexcept {
     if (Stream* stream = find_stream(slot)) {
         fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return;
+    }
+    if (cancel_file(slot)) {
+        teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+        return;
+    }
+    for (const auto& incoming : incoming_) {
+        if (incoming->slot == &slot) {
+            drop_incoming(*incoming, "the request was cancelled");
+            return;
+        }
     }
     for (const auto& entry : world_.registry.entries()) {
         if (entry->state == ModelEntry::State::leaving) {
@@ -188,14 +221,8 @@ void Control::cancelled(Slot& slot) noexcept {
     }
 }
 
-void Control::answer(Slot& slot) {
-    if (is_about_sessions(slot.asked.op)) {
-        auto response = sessions_.answer(slot.asked.op, slot.asked.body);
-        let_go_of_unpinned();
-        teller_.answered(slot, std::move(response));
-        return;
-    }
-    auto prompted = read_request(slot.asked.op, slot.asked.body);
+// Throws before anything is kept of the slot, or not at all.
+void Control::answer(Slot& slot, Prompted prompted) {
     ModelEntry* entry = world_.registry.find(sessions_.model_of(prompted));
     if (entry != nullptr && must_hold(*entry)) {
         hold(slot, *entry, prompted.on_budget);
@@ -207,6 +234,10 @@ void Control::answer(Slot& slot) {
         throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + prompted.model + why);
     }
     check_can(entry->model->info(), prompted);
+    const bool restores = slot.asked.op == SOTTO_OP_RESTORE;
+    if (restores && slot.asked.state == nullptr) {
+        return read_state(slot, prompted.path, entry->model->info());
+    }
     entry->used_at = world_.clock.now();
     slot.done->lanes = std::make_unique<Lanes>(
         prompted.answers, slot.target_tps.load(std::memory_order_relaxed), world_.settings.target_tps
@@ -215,11 +246,19 @@ void Control::answer(Slot& slot) {
     std::vector<std::unique_ptr<Stream>> streams;
     for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
         streams.push_back(std::make_unique<Stream>(reply, i, *entry, ++arrived_, world_.clock.now()));
+        auto& stream = *streams.back();
+        // Answers to one request begin together, so that each time they are in batches that round alike.
+        const bool alone = reply->prompted.answers == 1 || stream.terms.large;
+        stream.unprepared = alone && entry->model->can_prepare() && reply->op != SOTTO_OP_RESTORE;
     }
+    prepares_ = true;
     if (const auto needed = streams_.size() + streams.size(); needed > streams_.capacity()) {
         streams_.reserve(2 * needed);
     }
-    teller_.accepted(slot);
+    over_.reserve(streams_.capacity()); // so that ending a stream cannot fail
+    if (!restores) {                    // that was, before its file was read
+        teller_.accepted(slot);
+    }
     struct Undo { // where there is no memory to schedule them all
         Scheduler& scheduler;
         const std::vector<std::unique_ptr<Stream>>& streams;
@@ -235,7 +274,11 @@ void Control::answer(Slot& slot) {
         scheduler_.add(*stream);
         world_.recorder.request(*stream, reply->op, reply->body);
     }
-    for (auto& stream : streams) { // nothing throws any more
+    entry->streams += streams.size(); // nothing throws any more
+    slot.stream = streams.size() == 1 ? streams.front().get() : nullptr;
+    slot.has_several = streams.size() > 1;
+    for (auto& stream : streams) {
+        stream->place = streams_.size();
         streams_.push_back(std::move(stream));
     }
     if (const auto& session = streams_.back()->session; session != nullptr) {
@@ -247,7 +290,30 @@ void Control::answer(Slot& slot) {
     }
 }
 
+// Frees streams that are over, once no job has them.
+void Control::sweep() noexcept {
+    std::erase_if(over_, [&](Stream* stream) {
+        const bool goes = !stream->busy;
+        if (goes) {
+            --stream->entry.streams;
+            std::erase(fetching_, stream);
+            auto& place = streams_[stream->place];
+            std::swap(place, streams_.back());
+            place->place = std::exchange(stream->place, 0);
+            streams_.pop_back();
+        }
+        return goes;
+    });
+}
+
+sotto_stream_flags Control::stream_flags() const noexcept {
+    return world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? SOTTO_STREAM_ALONE : 0;
+}
+
 Stream* Control::find_stream(const Slot& slot) noexcept {
+    if (!slot.has_several) {
+        return slot.stream;
+    }
     const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& stream) {
         return !stream->reply->over && &stream->reply->slot == &slot;
     });

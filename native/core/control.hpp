@@ -15,8 +15,11 @@
 #include "core/compute.hpp"
 #include "core/event_queue.hpp"
 #include "core/frame.hpp"
+#include "core/idle_class.hpp"
+#include "core/incoming.hpp"
 #include "core/meter.hpp"
 #include "core/model_loader.hpp"
+#include "core/preparing.hpp"
 #include "core/registry.hpp"
 #include "core/request_table.hpp"
 #include "core/schedule/recorder.hpp"
@@ -24,6 +27,7 @@
 #include "core/schedule/share.hpp"
 #include "core/sessions.hpp"
 #include "core/settings.hpp"
+#include "core/state_file.hpp"
 #include "core/teller.hpp"
 #include "core/trace.hpp"
 
@@ -74,6 +78,7 @@ private:
     void submitted(Slot& slot);
     void cancelled(Slot& slot) noexcept;
     void answer(Slot& slot);
+    void answer(Slot& slot, Prompted prompted);
     void load(Slot& slot);
     void unload(Slot& slot);
     void plan(Slot& slot);
@@ -82,6 +87,19 @@ private:
     void leave_all() noexcept;
     void hand_to_loader(ModelEntry& entry) noexcept;
     void free_idle_leavers() noexcept;
+
+    void begin_task(PreparingTask& task);
+    void proceed(Incoming& incoming);
+    bool take_incoming() noexcept;
+    static void read_here(PreparingTask& reading) noexcept;
+    void finish_incoming(Incoming& incoming) noexcept;
+    void drop_incoming(Incoming& incoming, std::string_view why) noexcept;
+    bool start_preparing() noexcept;
+    void prepare(Stream& stream);
+    bool take_prepared() noexcept;
+    void prepared(Stream& stream) noexcept;
+    void discard_prepared(Stream& stream) noexcept;
+    sotto_stream_flags stream_flags() const noexcept;
 
     bool take_loader_notes() noexcept;
     void tell_progress(ModelEntry& entry, float progress) noexcept;
@@ -134,6 +152,16 @@ private:
     void trim_resting(ModelEntry& entry) noexcept;
     void expect(const ModelEntry& entry, const Session& session, bool is_kept) noexcept;
 
+    void read_state(Slot& slot, const std::string& path, const ModelInfo& info);
+    void write_state(Stream& stream);
+    bool take_files() noexcept;
+    void file_done(Slot& slot, StateTask& task) noexcept;
+    bool cancel_file(const Slot& slot) noexcept;
+    void leave_files(std::string_view why) noexcept;
+    bool awaits_fetch(const Slice& slice);
+    bool may_fetch(const Stream& stream) noexcept;
+    std::int64_t fetch_due() const noexcept;
+
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;
     void unparked(const Job& job, Stream& stream) noexcept;
@@ -146,6 +174,8 @@ private:
     void answered(Stream& stream, std::string response) noexcept;
     bool start_job();
     bool start_closing();
+    ThreadClass prepared_class();
+    bool has_thread_for(const Slice& slice) noexcept;
     std::unique_ptr<Job> job_of(ModelEntry& entry);
     std::unique_ptr<Job> job_of(const Slice& slice);
     void begin(std::unique_ptr<Job> job) noexcept;
@@ -160,6 +190,11 @@ private:
     sotto_mode mode() const noexcept { return world_.settings.mode.load(); }
     bool comes_first() const noexcept { return mode() == SOTTO_MODE_PRIORITIZE_COMPUTE; }
     ThreadClass thread_class() const noexcept;
+    bool settle_class();
+    bool rescue_job();
+    void raise_job() noexcept;
+    std::int64_t rescue_due() const noexcept;
+    void learn_class(const Job& job) noexcept;
     Limits limits() const noexcept;
     std::uint32_t threads_for(ModelEntry& entry) noexcept;
     double share() const noexcept;
@@ -173,6 +208,12 @@ private:
     void retire(Stream& stream) noexcept;
     void sweep() noexcept;
 
+    // A request that waits for a file.
+    struct FileRequest {
+        Slot* slot = nullptr;
+        std::shared_ptr<StateTask> task;
+    };
+
     const World world_;
     Signal signal_;
     MpscQueue<Note> notes_;
@@ -180,11 +221,15 @@ private:
     Sessions sessions_;
     Scheduler scheduler_;
     std::vector<std::unique_ptr<Stream>> streams_;
-    std::uint64_t arrived_ = 0; // of them, ever
-    std::uint64_t models_ = 0;  // that were ready, ever
+    std::vector<Stream*> fetching_;       // of them, those that recall what is on disk
+    std::vector<Stream*> being_prepared_; // of them, by preparing threads
+    std::vector<Stream*> over_;           // of them, those that go as soon as their job is done
+    std::uint64_t arrived_ = 0;           // of them, ever
+    std::uint64_t models_ = 0;            // that were ready, ever
     Frames::Reader frames_;
     Share share_;
     std::int64_t rest_until_ = 0; // no step begins before
+    bool rests_ = false;          // for that reason none began, when one was last to
     std::int64_t shown_ = 0;      // when figures were shown last
     bool changed_ = false;        // since then
     std::atomic<bool> retuned_{false};
@@ -192,15 +237,24 @@ private:
     std::atomic<bool> comes_to_card_{false};
     Signal left_card_;
 
+    std::vector<std::unique_ptr<Incoming>> incoming_; // in the order that they came
+    bool prepares_ = false;                           // there may be a request to be prepared
+
     std::unique_ptr<Job> job_;  // under way, or null
     std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams
 
     std::atomic<bool> stopping_{false};
     bool leaving_ = false; // stopping_ was seen
     bool stuck_ = false;   // there was no memory to begin a job
+    IdleClass idle_;
+    bool avoids_idle_ = false; // for now
     Compute compute_;
+    IdleProbe probe_;
+    PreparingThreads preparing_;
     ModelLoader loader_;
     Tidier tidier_;
+    std::vector<FileRequest> file_requests_;
+    FileWorker files_; // of states that are saved and restored; parking has its own
     std::thread thread_;
 };
 

@@ -39,10 +39,7 @@ std::uint64_t lack_of(const ModelEntry& entry) noexcept {
 } // namespace
 
 bool Control::is_in_use(const ModelEntry& entry) const noexcept {
-    return entry.open_streams > entry.resting.size() ||
-           std::any_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
-               return &stream->entry == &entry;
-           });
+    return entry.open_streams > entry.resting.size() || entry.streams > 0;
 }
 
 bool Control::is_idle(const ModelEntry& entry) const noexcept {
@@ -205,20 +202,14 @@ std::uint32_t Control::places_for(const ModelEntry& entry) const noexcept {
 bool Control::grow(ModelEntry& entry) {
     const bool full = has_places(entry) && entry.traits.streams < entry.most_streams &&
                       entry.open_streams >= entry.traits.streams;
-    const bool wanted = full && std::any_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
-                            return &stream->entry == &entry && stream->is_outside() && !stream->terms.at_once;
-                        });
-    const auto places = wanted ? places_for(entry) : 0;
+    const auto places = full && scheduler_.waits_for_room(entry) ? places_for(entry) : 0;
     return places > entry.traits.streams && resize(entry, places);
 }
 
 // Whether something is about to be given back, so that who is idle cannot be told yet.
 bool Control::is_settling() const noexcept {
     const auto& entries = world_.registry.entries();
-    const bool streams = std::any_of(streams_.begin(), streams_.end(), [](const auto& stream) {
-        return stream->state == Stream::State::over;
-    });
-    return streams || (job_ != nullptr && !job_->steps()) ||
+    return !over_.empty() || (job_ != nullptr && !job_->steps()) ||
            std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
                const bool goes =
                    entry->state == ModelEntry::State::dozing || entry->state == ModelEntry::State::leaving;
@@ -369,6 +360,7 @@ void Control::resized(Job& job) noexcept {
     auto& entry = *job.entry;
     const auto& info = entry.model->info();
     entry.traits.streams = info.streams;
+    prepares_ = true;
     trim_resting(entry);
     entry.claims.kv.correct(info.kv);
     entry.claims.compute.correct(info.compute);

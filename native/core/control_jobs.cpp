@@ -23,13 +23,20 @@ bool Control::start_job() {
     if (start_closing()) {
         return true;
     }
-    if (streams_.empty() || world_.clock.now() < rest_until_) {
+    rests_ = !streams_.empty() && world_.clock.now() < rest_until_;
+    if (streams_.empty() || rests_) {
+        return false;
+    }
+    if (!settle_class()) {
         return false;
     }
     scheduler_.look();
     const auto slice = scheduler_.next(world_.clock.now(), limits());
     if (slice.kind == Slice::Kind::none) {
         return false;
+    }
+    if (awaits_fetch(slice) || !has_thread_for(slice)) {
+        return true;
     }
     begin(job_of(slice));
     look_ahead();
@@ -52,8 +59,7 @@ bool Control::start_closing() {
 std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     auto job = std::make_unique<Job>();
     job->entry = &entry;
-    job->thread_class = thread_class(); // once: the mode may change at any time
-    compute_.prepare(job->thread_class);
+    job->thread_class = prepared_class(); // once: the mode may change at any time
     job->threads = threads_for(entry);
     job->gated = is_gated(job->threads);
     job->mode = mode();
@@ -89,13 +95,15 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
         job->body = &stream.reply->body;
         job->index = stream.index;
         job->path = &stream.reply->prompted.path;
-        job->flags = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? SOTTO_STREAM_ALONE : 0;
+        job->flags = stream_flags();
+        job->state = stream.reply->state.get();
         job->recalls = job->unparks ? stream.kept : kept_of(stream);
         entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.size());
         entry.resting.reserve(entry.most_streams); // so that retire() cannot fail
         job->closing.reserve(1);                   // nothing throws from here on
         if (job->opens) {
             give_place(entry, *job, stream.session);
+            job->prepared = std::exchange(job->streams.front()->prepared.handle, nullptr);
         }
         if (slice.parks != nullptr) {
             job->parks = &stream_of(*slice.parks);
@@ -103,6 +111,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
             --entry.open_streams;
         }
         ++entry.open_streams;
+        job->fetched = std::move(stream_of(*slice.shares.front().stream).fetch);
     }
     return job;
 }
@@ -112,6 +121,7 @@ void Control::begin(std::unique_ptr<Job> job) noexcept {
     for (Stream* stream : job_->streams) {
         stream->busy = true;
     }
+    job_->issued = world_.clock.now();
     compute_.start(*job_);
 }
 
@@ -138,6 +148,9 @@ void Control::look_ahead() noexcept {
         }
         next_ = job_of(slice);
         next_->thread_class = job_->thread_class;
+        for (auto& work : next_->work) {
+            work.remaining = 0; // or it does not follow
+        }
         compute_.follow_with(*next_);
     };
     attempt(body, [](sotto_status, const char*) {}); // it is only later by the way through here
@@ -156,6 +169,7 @@ bool Control::take_job_back() noexcept {
     const auto job = std::move(job_);
     if (job->followed) {
         job_ = std::move(next_);
+        job_->issued = world_.clock.now();
     } else {
         hold_back();
     }
@@ -171,8 +185,12 @@ bool Control::take_job_back() noexcept {
         };
         attempt(lose, [](sotto_status, const char*) {}); // the next step on it says so again
     }
+    if (job->prepared != nullptr) { // it did not come to that
+        job->entry->model->close_prepared(std::exchange(job->prepared, nullptr));
+    }
     note(*job);
     learn(*job);
+    learn_class(*job);
     rest_after(*job);
     closed(*job);
     if (job->resizes) {
@@ -233,19 +251,6 @@ void Control::keep(Stream& stream) noexcept {
     }
 }
 
-// What could not be remembered is not tried again.
-void Control::forget_useless(const Job& job, const Stream& stream) noexcept {
-    if (job.useless && stream.session != nullptr && stream.session->kept == job.recalls) {
-        stream.session->kept.reset();
-    }
-}
-
-// What its session keeps of a stream that is to be opened.
-Parking::Kept Control::kept_of(const Stream& stream) const noexcept {
-    const auto& session = stream.reply->turn.session();
-    return session != nullptr && session->kept_by == stream.entry.asked.id ? session->kept : nullptr;
-}
-
 void Control::parked(Stream& stream) noexcept {
     stream.busy = false;
     stream.session = stream.state == Stream::State::over ? nullptr : stream.session; // it has no place
@@ -272,6 +277,7 @@ void Control::unparked(const Job& job, Stream& stream) noexcept {
 
 void Control::opened(Job& job, Stream& stream) noexcept {
     stream.handle = job.opened.stream;
+    prepares_ = true;
     if (stream.handle == nullptr) {
         --stream.entry.open_streams;
     }
@@ -298,7 +304,7 @@ void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard
     }
     if (stream.reply->op == SOTTO_OP_SAVE) {
         if (heard.last) {
-            answered(stream, std::move(stream.saved));
+            write_state(stream);
         }
         return;
     }
@@ -342,11 +348,16 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
 
 // The host has heard the last of it.
 void Control::conclude(Stream& stream) noexcept {
+    stream.busy = stream.busy && !std::exchange(stream.awaits_fetch, false);
     if (stream.state == Stream::State::parked && !stream.busy) {
         ++stream.entry.open_streams; // until it is closed
         stream.session.reset();      // it has no place
     }
     stream.state = Stream::State::over;
+    stream.reply->slot.stream = nullptr;
+    over_.push_back(&stream); // there is room for it
+    prepares_ = true;
+    discard_prepared(stream);
     scheduler_.remove(stream);
     retire(stream);
 }
@@ -354,6 +365,9 @@ void Control::conclude(Stream& stream) noexcept {
 // Gives back what a stream that is over still holds. Is that in a job, the job is told to end, once
 // nobody wants it any more.
 void Control::retire(Stream& stream) noexcept {
+    if (stream.preparing != nullptr) {
+        return;
+    }
     if (!stream.busy) {
         if (stream.handle != nullptr && !rest(stream)) {
             const bool pinned = stream.keeps != nullptr && stream.keeps->pinned;
@@ -371,12 +385,6 @@ void Control::retire(Stream& stream) noexcept {
             }
         }
     }
-}
-
-void Control::sweep() noexcept {
-    std::erase_if(streams_, [](const auto& stream) {
-        return stream->state == Stream::State::over && !stream->busy;
-    });
 }
 
 } // namespace sotto

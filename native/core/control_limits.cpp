@@ -1,13 +1,16 @@
 // How much the models may take from the game, what that comes to, and what is learned from what it came to.
 #include <algorithm>
 
+#include "base/attempt.hpp"
 #include "core/control.hpp"
 #include "platform/thread.hpp"
 
 namespace sotto {
 
 ThreadClass Control::thread_class() const noexcept {
-    return comes_first() ? ThreadClass::normal : ThreadClass::idle;
+    const bool leaves = leaving_ || leaves_card_.load(); // somebody waits for what is closed
+    const bool normal = comes_first() || avoids_idle_ || leaves;
+    return normal ? ThreadClass::normal : ThreadClass::idle;
 }
 
 // Slices are short where they stand in the game's way. Threads that yield to the game's do not: then they are
@@ -39,7 +42,10 @@ std::uint32_t Control::threads_for(ModelEntry& entry) noexcept {
     const auto busy = comes_first() ? 0 : world_.frames.busy_cores(now);
     const auto free = cores > busy ? cores - busy : 0;
     const bool yields = comes_first() || compute_.yields(thread_class());
-    const auto most = asked != 0 ? asked : yields ? cores : std::max(free, 1U);
+    const auto all = asked != 0 ? asked : yields ? cores : std::max(free, 1U);
+    const bool alone =
+        !comes_first() && !idle_.runs_everywhere(); // threads would wait for one that cannot run
+    const auto most = alone ? 1 : all;
     if (world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return asked != 0 ? asked : cores;
     }
@@ -125,11 +131,13 @@ void Control::learn(const Job& job) noexcept {
 
 // Between steps models rest, so that they have no more than their share.
 void Control::rest_after(const Job& job) noexcept {
-    const double part = share();
+    constexpr double kMaxRest = 100'000'000; // where nobody else lets models run, they do not stand still
+    const auto took = job.ended - job.began;
+    const auto least = avoids_idle_ ? static_cast<double>(took) / (static_cast<double>(took) + kMaxRest) : 0;
+    const double part = std::max(share(), least);
     if (part >= 1 || !job.steps()) {
         return;
     }
-    const auto took = job.ended - job.began;
     const auto rest = rest_of(part, took);
     rest_until_ = job.ended + rest;
     world_.recorder.rest(part, took, rest);
@@ -166,6 +174,37 @@ void Control::take_paces() noexcept {
             reply.lanes.own_tps.store(reply.slot.target_tps.load(std::memory_order_relaxed));
         }
     }
+}
+
+// The class that is wanted, or the other where the system has no thread left for that, for what cannot fail.
+// Throws where neither has one.
+ThreadClass Control::prepared_class() {
+    const auto wanted = thread_class();
+    const auto other = wanted == ThreadClass::idle ? ThreadClass::normal : ThreadClass::idle;
+    try {
+        compute_.prepare(wanted);
+        return wanted;
+    } catch (const Error&) {
+        if (!compute_.is_prepared(other)) {
+            throw;
+        }
+        return other;
+    }
+}
+
+// Fails what a slice is about where no thread can be started for it.
+bool Control::has_thread_for(const Slice& slice) noexcept {
+    bool has = true;
+    attempt(
+        [&] { compute_.prepare(thread_class()); },
+        [&](sotto_status status, const char* why) {
+            has = false;
+            for (const auto& share : slice.shares) {
+                fail(static_cast<Stream&>(*share.stream), status, why);
+            }
+        }
+    );
+    return has;
 }
 
 } // namespace sotto

@@ -99,6 +99,9 @@ void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
 
 void Control::leave_all() noexcept {
     constexpr std::string_view kWhy = "the engine is being destroyed";
+    for (const auto& incoming : incoming_) {
+        drop_incoming(*incoming, kWhy);
+    }
     for (const auto& entry : world_.registry.entries()) {
         if (entry->state == ModelEntry::State::leaving) {
             continue;
@@ -108,6 +111,7 @@ void Control::leave_all() noexcept {
         }
         leave(*entry, kWhy);
     }
+    leave_files(kWhy);
 }
 
 void Control::hand_to_loader(ModelEntry& entry) noexcept {
@@ -119,8 +123,8 @@ void Control::free_idle_leavers() noexcept {
     const auto& entries = world_.registry.entries();
     for (std::size_t i = 0; i < entries.size();) {
         auto& entry = *entries[i];
-        const bool idle =
-            entry.open_streams == 0 && (job_ == nullptr || job_->entry != &entry) && !entry.with_loader;
+        const bool idle = entry.open_streams == 0 && (job_ == nullptr || job_->entry != &entry) &&
+                          entry.preparing == 0 && !entry.with_loader;
         if (entry.state != ModelEntry::State::leaving || !idle) {
             ++i;
         } else if (entry.model != nullptr) {
@@ -197,6 +201,9 @@ void Control::learn_places(ModelEntry& entry) noexcept {
         return;
     }
     for (const auto& rung : entry.fit.rungs) {
+        if (rung.info.bytes() > kMaxBytes) {
+            continue; // measured, and beyond counting
+        }
         entry.most_streams = std::max(entry.most_streams, rung.info.streams);
         entry.most_compute = std::max(entry.most_compute, rung.info.compute);
     }
@@ -230,6 +237,7 @@ void Control::loaded(ModelEntry& entry) noexcept {
         return;
     }
     entry.state = ModelEntry::State::ready;
+    prepares_ = true;
     world_.registry.publish();
     for (Slot* slot : std::exchange(entry.waiting, {})) {
         teller_.done(*slot, SOTTO_OK, "");

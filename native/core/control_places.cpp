@@ -109,6 +109,7 @@ void Control::expect(const ModelEntry& entry, const Session& session, bool is_ke
         if (&stream->entry == &entry && stream->session.get() == &session &&
             stream->state == Stream::State::waiting) {
             stream->expected = is_kept;
+            scheduler_.changed(*stream);
         }
     }
 }

@@ -67,18 +67,12 @@ void Control::note(const Job& job) noexcept {
 void Control::show() noexcept {
     sotto_stats stats{};
     const auto now = world_.clock.now();
-    auto earliest = now;
-    for (const auto& stream : streams_) {
-        const auto state = stream->state;
-        stats.waiting += state == Stream::State::waiting ? 1 : 0;
-        stats.prompting += state == Stream::State::prompting ? 1 : 0;
-        stats.speaking += state == Stream::State::speaking ? 1 : 0;
-        stats.parked += state == Stream::State::parked ? 1 : 0;
-        if (state == Stream::State::waiting) {
-            earliest = std::min(earliest, stream->served_at);
-        }
-    }
-    stats.longest_ms = static_cast<float>(now - earliest) / 1e6F;
+    const auto counts = scheduler_.counts(now);
+    stats.waiting = counts.waiting;
+    stats.prompting = counts.prompting;
+    stats.speaking = counts.speaking;
+    stats.parked = counts.parked;
+    stats.longest_ms = static_cast<float>(now - counts.oldest) / 1e6F;
     stats.share = static_cast<float>(share());
     for (const auto& entry : world_.registry.entries()) {
         stats.threads = std::max(stats.threads, entry->thread_count.settled());

@@ -59,7 +59,9 @@ Ledger::Told told_of(const Hooks& hooks, std::string device) {
         };
         const auto kind = kKinds[static_cast<std::size_t>(use)];
         const auto str = [](const std::string& text) { return sotto_str{text.data(), text.size()}; };
-        hooks.memory->changed(hooks.memory->self, kind, str(device), str(whose), bytes);
+        if (const HookGate::Use call(&hooks.outlives->gate); call) {
+            hooks.memory->changed(hooks.memory->self, kind, str(device), str(whose), bytes);
+        }
     };
 }
 
@@ -87,13 +89,11 @@ Recorder& begun(Recorder& recorder, const EngineOptions& options) {
 
 Engine::Engine(EngineOptions options)
     : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
-      trace_(options.trace), recorder_(hooks_.log), ledger_(told_of(hooks_, device_)),
-      host_ledger_(told_of(hooks_, kHost)), parking_(
-                                                device_ == kHost ? ledger_ : host_ledger_,
-                                                std::move(options.park_dir),
-                                                options.park_memory,
-                                                hooks_.log
-                                            ),
+      trace_(options.trace), recorder_(hooks_), ledger_(told_of(hooks_, device_)),
+      host_ledger_(told_of(hooks_, kHost)),
+      parking_(
+          device_ == kHost ? ledger_ : host_ledger_, std::move(options.park_dir), options.park_memory, hooks_
+      ),
       modules_(std::move(options.module_dir), hooks_.log),
       card_(modules_, device_, std::move(options.cuda_driver), hooks_.log), control_(
                                                                                 {hooks_,

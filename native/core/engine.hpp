@@ -27,6 +27,9 @@ namespace sotto {
 class Engine {
 public:
     explicit Engine(EngineOptions options);
+    // Ends an engine that was closed, and which nobody else uses. What does not end within about 100 ms is
+    // left behind where that is safe, and ends by itself.
+    static void end(std::unique_ptr<Engine> engine) noexcept;
 
     // Throws Error(SOTTO_ERROR_BUSY) when as many requests as can be are live.
     sotto_request submit(Asked asked);
@@ -63,6 +66,7 @@ public:
     void close() noexcept;
 
 private:
+    bool may_be_left() const noexcept;
     void retuned() noexcept;
     sotto_status take_private(Slot& slot, std::int64_t deadline, std::unique_ptr<Event>& event);
 

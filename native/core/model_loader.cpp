@@ -20,7 +20,7 @@ std::string path_of(const Asked& asked) {
     if (!asked.path.empty()) {
         return asked.path;
     }
-    if (asked.id == kHouseId) {
+    if (asked.id == kHouseId && !library_folder().empty()) {
         const auto path = (library_folder() / kHouseFile).u8string();
         return {path.begin(), path.end()};
     }
@@ -43,7 +43,7 @@ ModelLoader::ModelLoader(
     const Hooks& hooks, const Settings& settings, Card& card, Ledger& ledger, Signal& told
 )
     : hooks_(hooks), settings_(settings), card_(card), ledger_(ledger), told_(told),
-      thread_([this] { work(); }) {}
+      thread_(start_thread([this] { work(); })) {}
 
 ModelLoader::~ModelLoader() {
     stopping_ = over_ = true;
@@ -85,9 +85,10 @@ void ModelLoader::work() {
 // the game comes first, as to load is to compute for seconds, and there is no way back from that class.
 void ModelLoader::begin(ModelEntry& entry) noexcept {
     const auto start = [&] {
-        aside_ = std::thread([&] {
+        aside_ = start_thread([&] {
             hooks_.thread_started("load");
             if (settings_.mode.load() != SOTTO_MODE_PRIORITIZE_COMPUTE) {
+                hooks_.outlives->has_idle_threads = true;
                 set_thread_class(ThreadClass::idle);
             }
             run(entry);
@@ -102,7 +103,12 @@ void ModelLoader::run(ModelEntry& entry) noexcept {
     auto note = std::move(entry.verdict);
     note->entry = &entry;
     note->fit = {};
+    // A load reads by the host's functions for as long as it takes, and gives up between two reads.
+    const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);
     const auto body = [&] {
+        if (!use) {
+            throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
+        }
         if (entry.model != nullptr) {
             free(entry);
             note->kind = LoaderNote::Kind::freed;

@@ -80,11 +80,13 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::unique_ptr<Model> model; // once ready; made and freed by the loader
     std::vector<Slot*> waiting;   // requests to be told when it is loaded, planned, or gone
     std::vector<HeldRequest> held;
+    std::size_t streams = 0;             // answers that it gives or is to give
     std::vector<Closing> closing;        // streams that the compute thread shall close next
     std::vector<Resting> resting;        // the one unused longest first; each counts as an open stream
     bool with_loader = false;            // whether the loader has it
     std::atomic<bool> give_up{false};    // read by the loader: stop loading
     std::atomic<DeviceNumber> device{0}; // that it is on, or is being loaded on; written by the loader
+    std::uint32_t preparing = 0;         // requests that preparing threads are at
     // What the loader will tell when it is done; made beforehand, so that it can without memory.
     std::unique_ptr<LoaderNote> verdict = std::make_unique<LoaderNote>();
 
@@ -94,6 +96,8 @@ struct ModelEntry : MpscNode, ScheduledModel {
     Claims claims;                                   // of the ledger
     std::shared_ptr<const gpu::CudaContext> on_card; // that the model lives in; null: in none
     DeviceNumber refused = 0;                        // the last card that could not have it
+
+    std::uint32_t idle_steps = 0; // in a row, that did nothing; the compute thread's
 
     std::string backend;            // once it was loaded: the name
     std::string description;        // likewise, JSON of the backend's

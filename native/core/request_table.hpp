@@ -11,10 +11,12 @@
 
 #include "base/mpsc_queue.hpp"
 #include "core/release.hpp"
+#include "platform/pages.hpp"
 
 namespace sotto {
 
 struct Slot;
+class Stream;
 
 // What a host asked for, in our own types.
 struct Asked {
@@ -32,7 +34,8 @@ struct Asked {
     sotto_request_flags flags = 0;
     float target_tps = 0;
     sotto_priority priority = SOTTO_PRIORITY_NORMAL;
-    std::int64_t deadline_ns = 0; // 0: none
+    std::int64_t deadline_ns = 0;            // 0: none
+    std::shared_ptr<const PageBuffer> state; // to restore, once it was read from its file
 };
 
 // A note for the control thread about one slot.
@@ -51,6 +54,10 @@ struct Slot {
     std::atomic<sotto_request> id{0};
     std::atomic<std::uint32_t> next_free{0};
     std::uint32_t index = 0;
+
+    // The control thread's, once submitted:
+    Stream* stream = nullptr; // that answers it, or null
+    bool has_several = false; // streams answer it
 
     Asked asked;                 // read by the control thread alone once submitted
     std::unique_ptr<Event> done; // made beforehand, so that a request can end without memory

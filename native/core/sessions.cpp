@@ -117,8 +117,7 @@ void Turn::forget() noexcept {
     session_.reset();
 }
 
-std::string Sessions::answer(sotto_op op, std::string_view body) {
-    const auto asked = read_session_request(op, body);
+std::string Sessions::answer(sotto_op op, const SessionAsked& asked) {
     if (op == SOTTO_OP_OPEN_SESSION) {
         return open(asked);
     }

@@ -72,7 +72,10 @@ public:
         : most_(most), places_(std::move(places)) {}
 
     // Does what a request about sessions asks for. Returns its response; throws before anything is changed.
-    std::string answer(sotto_op op, std::string_view body);
+    std::string answer(sotto_op op, const SessionAsked& asked);
+    std::string answer(sotto_op op, std::string_view body) {
+        return answer(op, read_session_request(op, body));
+    }
 
     // A request begins. If it is in a session, `prompted` gets the session's model where it names none, and
     // `body` becomes what the backend is to see: with all the messages.

@@ -9,19 +9,23 @@ namespace sotto {
 void Hooks::thread_started(const std::string& role) const {
     const auto name = thread_name + "-" + role;
     set_thread_name(name);
-    if (threads.started != nullptr) {
+    const HookGate::Use use(&outlives->gate);
+    if (threads.started != nullptr && use) {
         threads.started(threads.self, {name.data(), name.size()});
     }
 }
 
 Zone::Zone(const Hooks& hooks, const char* name) : hooks_(hooks) {
-    if (hooks_.profiler) {
+    const HookGate::Use use(&hooks_.outlives->gate);
+    if (hooks_.profiler && use) {
         hooks_.profiler->zone_begin(hooks_.profiler->self, {name, std::strlen(name)});
+        begun_ = true;
     }
 }
 
 Zone::~Zone() {
-    if (hooks_.profiler) {
+    const HookGate::Use use(&hooks_.outlives->gate);
+    if (begun_ && use) {
         hooks_.profiler->zone_end(hooks_.profiler->self);
     }
 }

@@ -4,16 +4,24 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include <sotto/engine.h>
 
+#include "base/hook_gate.hpp"
 #include "base/log.hpp"
 #include "gpu/sharing.hpp"
 #include "platform/clock.hpp"
 
 namespace sotto {
+
+// What threads of an engine that was destroyed without them may still look at.
+struct Outlives {
+    HookGate gate;
+    std::atomic<bool> has_idle_threads{false}; // ever
+};
 
 // The host's hooks, their structs copied. Absent: the engine does without.
 struct Hooks {
@@ -23,6 +31,7 @@ struct Hooks {
     std::optional<sotto_profiler> profiler;
     sotto_threads threads{};
     std::string thread_name = "sotto";
+    std::shared_ptr<Outlives> outlives = std::make_shared<Outlives>();
 
     // Names the calling thread, and lets the host look at it.
     void thread_started(const std::string& role) const;
@@ -38,6 +47,7 @@ public:
 
 private:
     const Hooks& hooks_;
+    bool begun_ = false;
 };
 
 struct EngineOptions {

@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kMagic("SOTTO\0ST", 8);
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kLongestFingerprint = 64 * 1024;
+constexpr std::size_t kFingerprintAt = 12; // its size
+constexpr std::size_t kPayloadAt = 16;     // likewise
 constexpr std::size_t kChecksumAt = 24;
 constexpr std::size_t kLongestShown = 200;
 
@@ -64,20 +66,33 @@ std::string difference(std::string_view theirs, std::string_view wanted) {
 
 } // namespace
 
-std::string state_blob(std::string_view fingerprint, std::string_view payload) {
-    std::string blob;
-    blob.reserve(kStateHeader + fingerprint.size() + payload.size());
-    blob += kMagic;
-    put(blob, kVersion);
-    put(blob, static_cast<std::uint32_t>(fingerprint.size()));
-    put(blob, static_cast<std::uint64_t>(payload.size()));
-    put(blob, std::uint64_t{0});
-    blob += fingerprint;
-    blob += payload;
-    std::string sum;
-    put(sum, checksum(blob));
-    blob.replace(kChecksumAt, sum.size(), sum);
+PageBuffer begin_state(std::string_view fingerprint) {
+    std::string header(kMagic);
+    put(header, kVersion);
+    put(header, static_cast<std::uint32_t>(fingerprint.size()));
+    put(header, std::uint64_t{0}); // of the payload: not known yet
+    put(header, std::uint64_t{0}); // nor is the checksum
+    PageBuffer blob;
+    blob.append(header.append(fingerprint));
     return blob;
+}
+
+void seal_state(PageBuffer& blob) {
+    const std::uint64_t before = kStateHeader + get<std::uint32_t>(blob.view(), kFingerprintAt);
+    const auto set = [&](std::size_t at, std::uint64_t value) {
+        std::string number;
+        put(number, value);
+        number.copy(blob.data() + at, number.size());
+    };
+    set(kPayloadAt, blob.size() - before);
+    set(kChecksumAt, checksum(blob.view()));
+}
+
+std::string state_blob(std::string_view fingerprint, std::string_view payload) {
+    auto blob = begin_state(fingerprint);
+    blob.append(payload);
+    seal_state(blob);
+    return std::string(blob.view());
 }
 
 std::uint64_t state_size(std::string_view header) {
@@ -90,8 +105,8 @@ std::uint64_t state_size(std::string_view header) {
             std::to_string(kVersion)
         );
     }
-    const auto fingerprint = get<std::uint32_t>(header, 12);
-    const auto payload = get<std::uint64_t>(header, 16);
+    const auto fingerprint = get<std::uint32_t>(header, kFingerprintAt);
+    const auto payload = get<std::uint64_t>(header, kPayloadAt);
     if (fingerprint > kLongestFingerprint || payload > UINT64_MAX / 2) {
         refuse("is damaged: it says that it is larger than can be");
     }
@@ -108,7 +123,7 @@ std::string_view state_payload(std::string_view blob, std::string_view wanted) {
     if (checksum(blob) != get<std::uint64_t>(blob, kChecksumAt)) {
         refuse("is damaged: its checksum is another");
     }
-    const auto length = get<std::uint32_t>(blob, 12);
+    const auto length = get<std::uint32_t>(blob, kFingerprintAt);
     const auto fingerprint = blob.substr(kStateHeader, length);
     if (fingerprint != wanted) {
         refuse(difference(fingerprint, wanted));

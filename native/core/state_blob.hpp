@@ -14,11 +14,16 @@
 #include <string>
 #include <string_view>
 
+#include "platform/pages.hpp"
+
 namespace sotto {
 
 constexpr std::size_t kStateHeader = 32;
 
-// `payload` with all that stands before it.
+// What stands before a payload. Once that is appended, seal_state() makes a blob of both.
+PageBuffer begin_state(std::string_view fingerprint);
+void seal_state(PageBuffer& blob);
+// The same at once, for what is small.
 std::string state_blob(std::string_view fingerprint, std::string_view payload);
 
 // How long a blob is, by its first kStateHeader bytes. Throws Error(SOTTO_ERROR_MODEL) where they are none.

@@ -1,12 +1,13 @@
 #include "core/state_file.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <memory>
+#include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "base/attempt.hpp"
 #include "base/error.hpp"
-#include "base/path.hpp"
 #include "core/state_blob.hpp"
+#include "platform/file.hpp"
 #include "text/json_reader.hpp"
 
 namespace sotto {
@@ -15,34 +16,6 @@ namespace {
 // A state is never much larger than the memory that it comes out of.
 constexpr std::uint64_t kMostBesides = 64 * 1024 * 1024;
 constexpr std::uint64_t kMostWithoutMemory = 4ULL * 1024 * 1024 * 1024;
-
-// Another file first, so that what was there stays until all of it is written.
-void write_file(const std::string& path, std::string_view bytes) {
-    const auto whole = native_path(path);
-    auto partial = whole;
-    partial += ".partial";
-    std::error_code failed;
-    bool begun = false;
-    {
-        std::ofstream file(partial, std::ios::binary);
-        begun = file.is_open();
-        file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-        file.close();
-        failed = file ? std::error_code() : std::make_error_code(std::errc::io_error);
-    }
-    if (!failed) {
-        std::filesystem::rename(partial, whole, failed);
-    }
-    if (failed) {
-        std::error_code ignored;
-        if (begun) { // else it is none of ours
-            std::filesystem::remove(partial, ignored);
-        }
-        throw Error(
-            SOTTO_ERROR_STATE, "path is \"" + path + "\", which cannot be written: is there room, and leave?"
-        );
-    }
-}
 
 class Reader {
 public:
@@ -54,36 +27,33 @@ protected:
     std::uint64_t size_ = 0;
 };
 
-[[noreturn]] void not_found(const std::string& path) {
-    throw Error(SOTTO_ERROR_NOT_FOUND, "path is \"" + path + "\", and there is no such file");
-}
-
 class SystemReader : public Reader {
 public:
-    explicit SystemReader(const std::string& path) : path_(path), file_(native_path(path), std::ios::binary) {
-        std::error_code failed;
-        size_ = std::filesystem::file_size(native_path(path), failed);
-        if (!file_ || failed) {
-            not_found(path);
-        }
+    explicit SystemReader(const std::string& path) : path_(path), file_(open_file({"path", path})) {
+        size_ = file_.size();
     }
     void read(std::uint64_t offset, char* out, std::size_t count) override {
-        file_.seekg(static_cast<std::streamoff>(offset));
-        if (!file_.read(out, static_cast<std::streamsize>(count))) {
+        if (file_.read(offset, out, count)) {
             throw Error(SOTTO_ERROR_MODEL, "path is \"" + path_ + "\", which cannot be read to its end");
         }
     }
 
 private:
     std::string path_;
-    std::ifstream file_;
+    File file_;
 };
 
 class HostReader : public Reader {
 public:
-    HostReader(const sotto_file_access& files, const std::string& path) : files_(files), path_(path) {
+    HostReader(
+        const sotto_file_access& files, const std::shared_ptr<Outlives>& outlives, const std::string& path
+    )
+        : outlives_(outlives), use_(&outlives_->gate), files_(files), path_(path) {
+        if (!use_) {
+            throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
+        }
         if (files_.open(files_.self, {path.data(), path.size()}, &file_, &size_) < 0) {
-            not_found(path);
+            throw Error(SOTTO_ERROR_NOT_FOUND, "path is \"" + path + "\", and there is no such file");
         }
     }
     ~HostReader() override { files_.close(files_.self, file_); }
@@ -98,32 +68,38 @@ public:
     }
 
 private:
+    const std::shared_ptr<Outlives> outlives_;
+    const HookGate::Use use_; // for as long as the file is open
     const sotto_file_access& files_;
     std::string path_;
     void* file_ = nullptr;
 };
 
-std::unique_ptr<Reader> open(const std::string& path, const Hooks& hooks) {
-    if (hooks.files) {
-        return std::make_unique<HostReader>(*hooks.files, path);
+std::unique_ptr<Reader> open(
+    const std::string& path,
+    const std::optional<sotto_file_access>& files,
+    const std::shared_ptr<Outlives>& outlives
+) {
+    if (files) {
+        return std::make_unique<HostReader>(*files, outlives, path);
     }
     return std::make_unique<SystemReader>(path);
 }
 
 // Believes nothing that the file says before it is read.
-std::string read_blob(Reader& reader, std::uint64_t most) {
-    std::string blob(std::min<std::uint64_t>(reader.size(), kStateHeader), '\0');
+PageBuffer read_blob(Reader& reader, std::uint64_t max_size) {
+    PageBuffer blob(static_cast<std::size_t>(std::min<std::uint64_t>(reader.size(), kStateHeader)));
     reader.read(0, blob.data(), blob.size());
-    const auto size = state_size(blob);
-    if (size > most) {
+    const auto size = state_size(blob.view());
+    if (size > max_size) {
         throw Error(
             SOTTO_ERROR_MODEL,
             "the state has " + std::to_string(size) + " bytes, more than the model's memory can hold"
         );
     }
     const auto end = std::min(size, reader.size());
-    blob.resize(end);
-    reader.read(kStateHeader, blob.data() + kStateHeader, end - kStateHeader);
+    blob.resize(static_cast<std::size_t>(end));
+    reader.read(kStateHeader, blob.data() + kStateHeader, blob.size() - kStateHeader);
     if (reader.size() > size) {
         throw Error(SOTTO_ERROR_MODEL, "the state is damaged: there is more after its end");
     }
@@ -137,19 +113,35 @@ std::string told(const std::string& path, std::uint64_t tokens, std::uint64_t by
 
 } // namespace
 
-std::string save_state(Model& model, void* stream, const std::string& path) {
-    std::uint32_t tokens = 0;
-    const auto blob = state_blob(model.info().fingerprint, model.save(stream, tokens));
-    write_file(path, blob);
-    return told(path, tokens, blob.size());
+PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens) {
+    auto state = begin_state(model.info().fingerprint);
+    tokens = model.save(stream, state);
+    seal_state(state);
+    state.fit();
+    return state;
 }
 
-std::string restore_state(Model& model, const std::string& path, const Hooks& hooks) {
-    const auto kv = model.info().kv;
-    const auto reader = open(path, hooks);
-    const auto blob = read_blob(*reader, kv > 0 ? kv + kMostBesides : kMostWithoutMemory);
-    const auto tokens = model.restore(state_payload(blob, model.info().fingerprint));
-    return told(path, tokens, blob.size());
+std::string restore_state(Model& model, const std::string& path, const PageBuffer& state) {
+    const auto tokens = model.restore(state_payload(state.view(), model.info().fingerprint));
+    return told(path, tokens, state.size());
+}
+
+std::uint64_t max_state_size(const ModelInfo& info) noexcept {
+    return info.kv > 0 ? info.kv + kMostBesides : kMostWithoutMemory;
+}
+
+void StateTask::run() noexcept {
+    attempt([&] { work(); }, [&](sotto_status status, const char* why) { failure_.set(status, why); });
+}
+
+void StateWrite::work() {
+    replace_file({"path", path_}, state_.view());
+    response_ = told(path_, tokens_, state_.size());
+}
+
+void StateRead::work() {
+    const auto reader = open(path_, files_, outlives_);
+    state_ = read_blob(*reader, max_size_);
 }
 
 } // namespace sotto

@@ -4,6 +4,9 @@
 #include <ctime>
 #include <utility>
 
+#include "module/contract.hpp"
+#include "text/json_reader.hpp"
+
 namespace sotto {
 namespace {
 
@@ -20,6 +23,7 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
         .deadline = asked.deadline_ns == 0 ? kNever : asked.deadline_ns,
         .at_once = is_at_once(reply.op),
         .pinned = reply.turn.session() != nullptr && reply.turn.session()->pinned,
+        .large = reply.body.size() > kLargeBody,
         .saves = reply.op == SOTTO_OP_SAVE,
     };
 }
@@ -28,7 +32,8 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
 
 Reply::Reply(Slot& slot, Prompted asked, Turn taken)
     : slot(slot), lanes(*slot.done->lanes), op(slot.asked.op), body(std::move(slot.asked.body)),
-      prompted(std::move(asked)), chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
+      prompted(std::move(asked)), state(std::move(slot.asked.state)),
+      chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
       writer(op, slot.id.load(), prompted.model, std::time(nullptr)), said(prompted.answers),
       left(prompted.answers), turn(std::move(taken)) {}
 
@@ -44,7 +49,15 @@ Stream::Stream(
       session(reply->turn.session()) {}
 
 void Stream::opened(const StreamInfo& info, std::int64_t now) {
-    answer.opened(info.stops, info.parsed);
+    try {
+        answer.opened(info.stops, info.parsed);
+    } catch (const Json::exception&) {
+        refuse_backend(
+            entry.model->backend(),
+            SOTTO_ERROR_INFERENCE,
+            "sotto_stream_info.stops is not a JSON array of texts"
+        );
+    }
     counts_.prompt = info.prompt_tokens;
     counts_.cached = std::min(info.cached_tokens, info.prompt_tokens);
     counts_.dropped = info.dropped;

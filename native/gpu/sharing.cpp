@@ -8,6 +8,7 @@
 #include "gpu/d3d12.hpp"
 #include "gpu/vulkan_card.hpp"
 #include "gpu/vulkan_memory.hpp"
+#include "platform/process.hpp"
 
 namespace sotto::gpu {
 namespace {
@@ -47,8 +48,8 @@ private:
 };
 
 Lent& lent() {
-    static auto* all = new Lent; // engines may end as late as they like
-    return *all;
+    static PerProcess<Lent> all; // engines may end as late as they like
+    return all.get();
 }
 
 const char* named(const Renderer& renderer) noexcept {

@@ -4,6 +4,7 @@
 
 #include "base/path.hpp"
 #include "platform/dynlib.hpp"
+#include "platform/process.hpp"
 
 namespace sotto::gpu {
 namespace {
@@ -66,8 +67,11 @@ std::vector<VideoMemory> VideoMemoryProbe::look() const {
 }
 
 std::vector<VideoMemory> video_memory() {
-    static const auto& probe = *new VideoMemoryProbe(library_name());
-    return probe.look();
+    struct Probe : VideoMemoryProbe {
+        Probe() : VideoMemoryProbe(library_name()) {}
+    };
+    static PerProcess<Probe> probe;
+    return probe.get().look();
 }
 
 } // namespace sotto::gpu

@@ -11,6 +11,7 @@
 #include "gpu/luid.hpp"
 #include "gpu/vulkan_api.hpp"
 #include "gpu/vulkan_card.hpp"
+#include "platform/process.hpp"
 
 namespace sotto::gpu {
 namespace {
@@ -190,8 +191,8 @@ const Found* find(const std::vector<Found>& cards, std::string_view which) {
 }
 
 const Vulkan& opened() {
-    static const auto& vulkan = *new Vulkan;
-    return vulkan;
+    static PerProcess<Vulkan> vulkan; // a driver's instance is of no use in a child process
+    return vulkan.get();
 }
 
 } // namespace

@@ -1,6 +1,10 @@
 #include "module/backend.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
+#include "module/contract.hpp"
+#include "text/utf8_stream.hpp"
 
 namespace sotto {
 namespace {
@@ -10,14 +14,16 @@ std::string text_of(sotto_str text) {
 }
 
 // Throws what a backend's function reported.
-void check(sotto_status status, sotto_str why) {
+void check(const Backend& backend, const char* function, sotto_status status, sotto_str why) {
+    check_status(backend, status, function);
     if (status < 0) {
         throw Error(status, reason_of(why));
     }
 }
 
 // What the backend says, less what its table has no functions for.
-ModelInfo read(const sotto_backend& table, const sotto_model_info& info) {
+ModelInfo read(const Backend& backend, const sotto_model_info& info, bool loaded) {
+    const auto& table = backend.table();
     const bool saves = table.state_save != nullptr && table.state_restore != nullptr;
     const bool parks = table.stream_park != nullptr;
     ModelInfo read;
@@ -38,9 +44,13 @@ ModelInfo read(const sotto_backend& table, const sotto_model_info& info) {
     if (!parks) {
         read.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PARKABLE);
     }
+    if (table.prepare == nullptr || table.prepared_close == nullptr) {
+        read.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PREPARABLE);
+    }
     if (table.resize == nullptr || !saves || !read.can(SOTTO_CAPABILITY_PARKABLE)) {
         read.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_PLACES);
     }
+    check_info(backend, read, loaded);
     return read;
 }
 
@@ -53,7 +63,7 @@ sotto_model_info empty_info() {
 } // namespace
 
 std::string reason_of(sotto_str why) {
-    return view_of(why).empty() ? "the backend gave no reason" : text_of(why);
+    return view_of(why).empty() ? "the backend gave no reason" : well_formed_utf8(view_of(why));
 }
 
 std::string_view view_of(sotto_str text) noexcept {
@@ -71,6 +81,9 @@ Backend::Backend(const sotto_backend& table)
         }
     };
     require(!name_.empty(), "name");
+    if (!is_utf8(name_)) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid backend->name: expected UTF-8");
+    }
     if (constexpr sotto_backend_uses kKnown = SOTTO_BACKEND_CUDA; (table.uses & ~kKnown) != 0) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
@@ -85,6 +98,13 @@ Backend::Backend(const sotto_backend& table)
     require(table.stream_park == nullptr || table.stream_unpark != nullptr, "stream_unpark");
 }
 
+bool Backend::release() const noexcept {
+    if (table_.release != nullptr) {
+        table_.release(table_.self);
+    }
+    return table_.release != nullptr;
+}
+
 ModelInfo measure(const Backend& backend, const sotto_model_source& source) {
     const auto& table = backend.table();
     if (table.measure == nullptr) {
@@ -92,21 +112,21 @@ ModelInfo measure(const Backend& backend, const sotto_model_source& source) {
     }
     auto info = empty_info();
     sotto_str why{};
-    check(table.measure(table.self, &source, &info, &why), why);
-    return read(table, info);
+    check(backend, "measure", table.measure(table.self, &source, &info, &why), why);
+    return read(backend, info, false);
 }
 
 Model::Model(const Backend& backend, const sotto_model_source& source) : backend_(backend) {
     const auto& table = backend.table();
     auto info = empty_info();
     sotto_str why{};
-    check(table.open(table.self, &source, &handle_, &info, &why), why);
+    check(backend, "open", table.open(table.self, &source, &handle_, &info, &why), why);
     try {
-        info_ = read(table, info);
+        info_ = read(backend, info, true);
         if (info_.fingerprint.empty()) { // what parked streams remember would be lost each time
             info_.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_PLACES);
         }
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception&) {
         table.close(table.self, handle_);
         throw;
     }
@@ -117,20 +137,74 @@ Model::~Model() {
     table.close(table.self, handle_);
 }
 
-StreamInfo
-Model::open_stream(sotto_op op, std::string_view body, std::uint32_t index, sotto_stream_flags flags) {
-    const auto& table = backend_.table();
+namespace {
+
+sotto_stream_desc
+desc_of(sotto_op op, std::string_view body, std::uint32_t index, sotto_stream_flags flags) noexcept {
     sotto_stream_desc desc{};
     desc.struct_size = sizeof desc;
     desc.op = op;
     desc.body = {body.data(), body.size()};
     desc.index = index;
     desc.flags = flags;
+    return desc;
+}
+
+} // namespace
+
+Prepared Model::prepare(
+    sotto_op op,
+    std::string_view body,
+    std::uint32_t index,
+    sotto_stream_flags flags,
+    std::atomic<bool>& cancelled
+) {
+    const auto& table = backend_.table();
+    const auto desc = desc_of(op, body, index, flags);
+    const auto is_cancelled = [](void* context) -> std::int32_t {
+        return static_cast<std::atomic<bool>*>(context)->load() ? 1 : 0;
+    };
+    sotto_stream_info info{};
+    info.struct_size = sizeof info;
+    Prepared made;
+    sotto_str why{};
+    const auto status =
+        table.prepare(table.self, handle_, &desc, is_cancelled, &cancelled, &made.handle, &info, &why);
+    check(backend_, "prepare", status, why);
+    if (made.handle != nullptr && info.result.size == 0) {
+        return made;
+    }
+    struct Close { // the result was the last of it
+        Model& model;
+        void* prepared;
+        ~Close() {
+            if (prepared != nullptr) {
+                model.close_prepared(prepared);
+            }
+        }
+    } const close{*this, std::exchange(made.handle, nullptr)};
+    made.result = text_of(info.result);
+    check_text(backend_, made.result, "sotto_stream_info.result");
+    return made;
+}
+
+void Model::close_prepared(void* prepared) noexcept {
+    const auto& table = backend_.table();
+    table.prepared_close(table.self, handle_, prepared);
+}
+
+StreamInfo Model::open_stream(
+    sotto_op op, std::string_view body, std::uint32_t index, sotto_stream_flags flags, void* prepared
+) {
+    const auto& table = backend_.table();
+    auto desc = desc_of(op, body, index, flags);
+    desc.prepared = prepared;
     sotto_stream_info info{};
     info.struct_size = sizeof info;
     StreamInfo opened;
     sotto_str why{};
-    check(table.stream_open(table.self, handle_, &desc, &opened.stream, &info, &why), why);
+    const auto status = table.stream_open(table.self, handle_, &desc, &opened.stream, &info, &why);
+    check(backend_, "stream_open", status, why);
     try {
         opened.prompt_tokens = info.prompt_tokens;
         opened.cached_tokens = info.cached_tokens;
@@ -138,7 +212,8 @@ Model::open_stream(sotto_op op, std::string_view body, std::uint32_t index, sott
         opened.stops = text_of(info.stops);
         opened.result = opened.stream == nullptr ? text_of(info.result) : "";
         opened.parsed = info.parsed != 0 && table.stream_parse != nullptr;
-    } catch (const std::bad_alloc&) {
+        check_text(backend_, opened.result, "sotto_stream_info.result");
+    } catch (const std::exception&) {
         if (opened.stream != nullptr) {
             close_stream(opened.stream);
         }
@@ -152,31 +227,34 @@ std::string Model::parse(void* stream, std::string_view text, bool last) {
     sotto_str deltas{};
     sotto_str why{};
     const sotto_str all = {text.data(), text.size()};
-    check(table.stream_parse(table.self, handle_, stream, all, last ? 1 : 0, &deltas, &why), why);
+    const auto status = table.stream_parse(table.self, handle_, stream, all, last ? 1 : 0, &deltas, &why);
+    check(backend_, "stream_parse", status, why);
     return text_of(deltas);
 }
 
-std::string Model::save(void* stream, std::uint32_t& tokens) {
+std::uint32_t Model::save(void* stream, PageBuffer& state) {
     const auto& table = backend_.table();
-    std::string state;
     const auto write = [](void* context, const void* bytes, std::size_t count) -> std::int32_t {
         try {
-            static_cast<std::string*>(context)->append(static_cast<const char*>(bytes), count);
+            static_cast<PageBuffer*>(context)->append({static_cast<const char*>(bytes), count});
             return 0;
-        } catch (const std::exception&) { // no memory, or a length that no string has
+        } catch (const std::bad_alloc&) {
             return 1;
         }
     };
+    std::uint32_t tokens = 0;
     sotto_str why{};
-    check(table.state_save(table.self, handle_, stream, write, &state, &tokens, &why), why);
-    return state;
+    const auto status = table.state_save(table.self, handle_, stream, write, &state, &tokens, &why);
+    check(backend_, "state_save", status, why);
+    return tokens;
 }
 
 std::uint32_t Model::restore(std::string_view state) {
     const auto& table = backend_.table();
     std::uint32_t tokens = 0;
     sotto_str why{};
-    check(table.state_restore(table.self, handle_, {state.data(), state.size()}, &tokens, &why), why);
+    const auto status = table.state_restore(table.self, handle_, {state.data(), state.size()}, &tokens, &why);
+    check(backend_, "state_restore", status, why);
     return tokens;
 }
 
@@ -190,12 +268,23 @@ void Model::resize(std::uint32_t places) {
     info.host = info_.host;
     sotto_str why{};
     const auto status = table.resize(table.self, handle_, places, &info, &why);
-    info_.streams = info.streams;
-    info_.weights = info.weights;
-    info_.kv = info.kv;
-    info_.compute = info.compute;
-    info_.host = info.host;
-    check(status, why);
+    auto now = info_;
+    now.streams = info.streams;
+    now.weights = info.weights;
+    now.kv = info.kv;
+    now.compute = info.compute;
+    now.host = info.host;
+    check_info(backend_, now, true); // figures that are not true are not taken over
+    info_ = std::move(now);
+    check(backend_, "resize", status, why);
+    if (info_.streams > places) {
+        info_.streams = places;
+        refuse_backend(
+            backend_,
+            SOTTO_ERROR_MODEL,
+            "resize to " + std::to_string(places) + " streams left " + std::to_string(info.streams)
+        );
+    }
 }
 
 void Model::park(void* stream) noexcept {
@@ -207,7 +296,7 @@ std::uint32_t Model::unpark(void* stream) {
     const auto& table = backend_.table();
     std::uint32_t remaining = 0;
     sotto_str why{};
-    check(table.stream_unpark(table.self, handle_, stream, &remaining, &why), why);
+    check(backend_, "stream_unpark", table.stream_unpark(table.self, handle_, stream, &remaining, &why), why);
     return remaining;
 }
 
@@ -223,7 +312,7 @@ sotto_status Model::step(const sotto_step& step) {
     if (status == SOTTO_ERROR_CANCELLED) {
         return status;
     }
-    check(status, why);
+    check(backend_, "step", status, why);
     return SOTTO_OK;
 }
 

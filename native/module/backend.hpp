@@ -1,21 +1,27 @@
 // The C++ face of sotto/module.h: backends and the models they opened.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <sotto/module.h>
 
+#include "platform/pages.hpp"
+
 namespace sotto {
+
+// More bytes than any machine has; sums of two such figures can still be counted.
+inline constexpr std::uint64_t kMaxBytes = INT64_MAX;
 
 // What a backend said. It may be the host's, whose strings may end in a NUL instead of having a size.
 std::string_view view_of(sotto_str text) noexcept;
 
-// Why a backend failed, in words.
+// Why a backend failed, in words. Ill-formed UTF-8 is replaced.
 std::string reason_of(sotto_str why);
 
-// A table of functions, checked. Lives as long as the process or, of a host's backend, its engine.
+// A table of functions, checked. One engine's; its `self` may be another's too, where a host gave it to both.
 class Backend {
 public:
     // Throws Error(SOTTO_ERROR_ARGUMENT) where the table lacks what it must have, and
@@ -26,6 +32,8 @@ public:
     const std::string& description() const noexcept { return description_; }
     const sotto_backend& table() const noexcept { return table_; }
     bool uses(sotto_backend_uses what) const noexcept { return (table_.uses & what) != 0; }
+    // Tells it that the engine goes. False: it wants to hear nothing of that.
+    bool release() const noexcept;
 
 private:
     sotto_backend table_;
@@ -74,6 +82,12 @@ struct StreamInfo {
     bool parsed = false;
 };
 
+// What a backend made of a request before its stream is opened.
+struct Prepared {
+    void* handle = nullptr; // none: `result` is the whole response
+    std::string result;
+};
+
 // An open model; closes itself. Every failure is an Error with the backend's status and reason.
 class Model {
 public:
@@ -85,19 +99,37 @@ public:
     const ModelInfo& info() const noexcept { return info_; }
     const Backend& backend() const noexcept { return backend_; }
 
-    StreamInfo
-    open_stream(sotto_op op, std::string_view body, std::uint32_t index, sotto_stream_flags flags = 0);
+    // Takes `prepared` over, also where it throws.
+    StreamInfo open_stream(
+        sotto_op op,
+        std::string_view body,
+        std::uint32_t index,
+        sotto_stream_flags flags = 0,
+        void* prepared = nullptr
+    );
+    // Whether requests can be prepared, on any thread, while the model does something else. Once `cancelled`
+    // is set, that ends soon, with SOTTO_ERROR_CANCELLED.
+    bool can_prepare() const noexcept { return info_.can(SOTTO_CAPABILITY_PREPARABLE); }
+    Prepared prepare(
+        sotto_op op,
+        std::string_view body,
+        std::uint32_t index,
+        sotto_stream_flags flags,
+        std::atomic<bool>& cancelled
+    );
+    void close_prepared(void* prepared) noexcept;
     void close_stream(void* stream) noexcept;
     // Whether streams can give up their places, and get them back. Returns what must be worked through again.
     bool can_park() const noexcept { return info_.can(SOTTO_CAPABILITY_PARKABLE); }
     void park(void* stream) noexcept;
     std::uint32_t unpark(void* stream);
-    // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED.
+    // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED. Does not check the shares.
     sotto_status step(const sotto_step& step);
     // What `text`, all that the stream generated so far, adds to what was read before: deltas as JSON.
     std::string parse(void* stream, std::string_view text, bool last);
-    // What the model remembers of a stream, and of how many tokens. Only where there is a fingerprint.
-    std::string save(void* stream, std::uint32_t& tokens);
+    // Appends what the model remembers of a stream to `state`. Returns of how many tokens that is. Only where
+    // there is a fingerprint.
+    std::uint32_t save(void* stream, PageBuffer& state);
     // Remembers it again. Returns how many tokens that is.
     std::uint32_t restore(std::string_view state);
     // Whether it can have fewer places than it was opened with, 0 too, and get them back.

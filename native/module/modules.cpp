@@ -1,53 +1,23 @@
 #include "module/modules.hpp"
 
 #include <algorithm>
-#include <map>
-#include <optional>
+#include <atomic>
+#include <system_error>
 #include <utility>
 
+#include "base/attempt.hpp"
 #include "base/error.hpp"
 #include "base/path.hpp"
 #include "platform/cpu.hpp"
 #include "platform/dynlib.hpp"
+#include "platform/process.hpp"
+#include "text/utf8_stream.hpp"
 
 namespace sotto {
 namespace {
 
 constexpr std::string_view kPrefix = "sotto_";
 constexpr std::string_view kKinds[] = {"cuda", "metal", "vulkan"}; // of devices that modules are made for
-
-// Modules outlive engines, so their lines go to whichever engine was created last and still lives.
-class ModuleLog {
-public:
-    void enter(const Log& log) {
-        const std::lock_guard lock(mutex_);
-        logs_.push_back(&log);
-    }
-
-    void leave(const Log& log) {
-        const std::lock_guard lock(mutex_);
-        logs_.erase(std::find(logs_.begin(), logs_.end(), &log));
-    }
-
-    void write(sotto_log_level level, std::string_view message) {
-        const std::lock_guard lock(mutex_);
-        (logs_.empty() ? fallback_ : *logs_.back()).write(level, message);
-    }
-
-private:
-    std::mutex mutex_; // guards logs_, and keeps them alive while one is written to
-    std::vector<const Log*> logs_;
-    const Log fallback_;
-};
-
-ModuleLog& module_log() {
-    static auto* log = new ModuleLog; // never destroyed: modules may write until the process ends
-    return *log;
-}
-
-void SOTTO_CALL log_line(void* /*context*/, sotto_log_level level, sotto_str message) {
-    module_log().write(level, view_of(message));
-}
 
 // What a file's name says: sotto_BACKEND-TIER.so, or sotto_BACKEND_KIND-TIER.so of devices of that kind.
 struct Named {
@@ -92,52 +62,26 @@ Named read_name(const std::filesystem::path& path) {
     return named;
 }
 
-std::unique_ptr<Backend> open_module(const std::filesystem::path& path, std::string& why) {
-    void* library = open_library(path, why);
-    if (library == nullptr) {
-        return nullptr;
-    }
-    const auto enter = reinterpret_cast<sotto_module_v1_fn>(find_symbol(library, SOTTO_MODULE_SYMBOL));
-    if (enter == nullptr) {
-        why = "it exports no " SOTTO_MODULE_SYMBOL;
-        return nullptr;
-    }
-    // Filtered when a line arrives: the level may change at any time.
-    static const sotto_backend_host host = {sizeof(sotto_backend_host), SOTTO_LOG_TRACE, log_line, nullptr};
-    sotto_backend table{};
-    table.struct_size = sizeof table;
-    sotto_str reason{};
-    if (const auto status = enter(&host, &table, &reason); status < 0) {
-        why = reason_of(reason);
-        return nullptr;
-    }
-    try {
-        return std::make_unique<Backend>(table);
-    } catch (const Error& error) {
-        why = error.what();
-        return nullptr;
-    }
+// The modules' files that this process has opened. What could not be opened is not remembered: there may be
+// memory, or a file descriptor, another time.
+struct Libraries {
+    std::mutex mutex; // guards what follows, and is held while an entry function runs
+    std::map<std::filesystem::path, void*> opened;
+};
+
+Libraries& libraries() {
+    static PerProcess<Libraries> all; // a thread that a child process lacks may hold the lock of its parent's
+    return all.get();
 }
 
-// Opens each module once in the life of the process.
-const Backend* opened_module(const std::filesystem::path& path, std::string& why) {
-    struct Opened {
-        std::unique_ptr<Backend> backend;
-        std::string why;
-    };
-    static auto* mutex = new std::mutex;
-    static auto* all = new std::map<std::filesystem::path, Opened>;
-    const std::lock_guard lock(*mutex);
-    auto [found, fresh] = all->try_emplace(path);
-    if (fresh) {
-        found->second.backend = open_module(path, found->second.why);
-    }
-    why = found->second.why;
-    return found->second.backend.get();
+// Whether there may be an end to why something failed.
+bool is_passing(const std::error_code& failed) {
+    return failed == std::errc::too_many_files_open || failed == std::errc::too_many_files_open_in_system ||
+           failed == std::errc::not_enough_memory || failed == std::errc::resource_unavailable_try_again;
 }
 
-std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
-    auto files = libraries_in(folder);
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, std::error_code& failed) {
+    auto files = libraries_in(folder, failed);
     std::erase_if(files, [](const auto& path) { return utf8_of(path.filename()).rfind(kPrefix, 0) != 0; });
     std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
         const auto left = read_name(a);
@@ -147,19 +91,76 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
     return files;
 }
 
+std::filesystem::path whole_path(const std::filesystem::path& folder) {
+    std::error_code failed;
+    auto whole = std::filesystem::absolute(folder, failed);
+    return failed ? folder : whole;
+}
+
 } // namespace
 
 bool is_for_devices(std::string_view backend) {
     return !kind_of(backend).empty();
 }
 
-Modules::Modules(std::filesystem::path folder, const Log& log)
-    : folder_(folder.empty() ? library_folder() : std::move(folder)), log_(log) {
-    module_log().enter(log_);
-}
+// What an engine lends a backend, whose lines go to the engine's log.
+struct Modules::Lent {
+    explicit Lent(const Log& log) : log_(&log) {}
+
+    // Filtered when a line arrives: the level may change at any time.
+    const sotto_backend_host host = {sizeof(sotto_backend_host), SOTTO_LOG_TRACE, write, this};
+
+    // The engine goes. A backend without `release` may go on to speak: it is lent this as long as the process
+    // lives.
+    static void leave(std::unique_ptr<Lent> lent) noexcept {
+        {
+            const std::lock_guard lock(lent->mutex_);
+            lent->log_ = nullptr;
+        }
+        Lent* last = lent.release();
+        last->before_ = kept_.load();
+        while (!kept_.compare_exchange_weak(last->before_, last)) {
+        }
+    }
+
+private:
+    static void SOTTO_CALL write(void* context, sotto_log_level level, sotto_str message) {
+        auto& self = *static_cast<Lent*>(context);
+        const std::lock_guard lock(self.mutex_);
+        if (self.log_ == nullptr) {
+            return;
+        }
+        const auto line = view_of(message);
+        if (is_utf8(line)) {
+            self.log_->write(level, line);
+            return;
+        }
+        attempt(
+            [&] { self.log_->write(level, well_formed_utf8(line)); },
+            [&](sotto_status, const char* why) { self.log_->write(level, why); }
+        );
+    }
+
+    std::mutex mutex_; // guards log_, and keeps it alive while it is written to
+    const Log* log_;
+    Lent* before_ = nullptr;
+    static std::atomic<Lent*> kept_; // the last one, so that leak detectors find them all
+};
+
+std::atomic<Modules::Lent*> Modules::Lent::kept_{nullptr};
+
+Modules::Modules(const std::filesystem::path& folder, const Log& log)
+    : folder_(folder.empty() ? library_folder() : whole_path(folder)), log_(log) {}
 
 Modules::~Modules() {
-    module_log().leave(log_);
+    for (const auto& backend : own_) {
+        backend->release();
+    }
+    for (auto& one : opened_) {
+        if (!one.backend->release()) {
+            Lent::leave(std::move(one.lent));
+        }
+    }
 }
 
 void Modules::add(const sotto_backend& table) {
@@ -173,30 +174,96 @@ void Modules::add(const sotto_backend& table) {
     own_.push_back(std::move(backend));
 }
 
+// Whether it could be opened; `failed`: why not.
+bool Modules::open(const std::filesystem::path& path, PassedOver& failed) {
+    auto& all = libraries();
+    const std::lock_guard lock(all.mutex);
+    auto& library = all.opened[path];
+    if (library == nullptr) {
+        std::error_code reason;
+        library = open_library(path, failed.why, reason);
+        failed.lasts = false;
+        failed.lacks = is_passing(reason);
+    }
+    if (library == nullptr) {
+        return false;
+    }
+    failed.lasts = true;
+    const auto enter = reinterpret_cast<sotto_module_v1_fn>(find_symbol(library, SOTTO_MODULE_SYMBOL));
+    if (enter == nullptr) {
+        failed.why = "it exports no " SOTTO_MODULE_SYMBOL;
+        return false;
+    }
+    opened_.reserve(opened_.size() + 1); // what was entered is released, come what may
+    auto lent = std::make_unique<Lent>(log_);
+    sotto_backend table{};
+    table.struct_size = sizeof table;
+    sotto_str reason{};
+    if (const auto status = enter(&lent->host, &table, &reason); status < 0) {
+        failed.why = reason_of(reason);
+        failed.lacks = status == SOTTO_ERROR_MEMORY;
+        failed.lasts = !failed.lacks;
+        return false;
+    }
+    try {
+        auto backend = std::make_unique<Backend>(table);
+        opened_.push_back({std::move(lent), std::move(backend)});
+        return true;
+    } catch (const Error& error) {
+        failed.why = error.what();
+    } catch (const std::bad_alloc&) {
+        failed.why = "out of host memory";
+        failed.lacks = true;
+        failed.lasts = false;
+    }
+    if (table.release != nullptr) {
+        table.release(table.self);
+    }
+    return false;
+}
+
+bool Modules::is_passed_over(const std::string& path) const noexcept {
+    const auto found = passed_over_.find(path);
+    return found != passed_over_.end() && found->second.lasts;
+}
+
+bool Modules::has_opened(std::string_view backend) const noexcept {
+    return std::any_of(opened_.begin(), opened_.end(), [&](const auto& other) {
+        return other.backend->name() == backend;
+    });
+}
+
 void Modules::open_those_for(std::string_view kind) {
-    if (!open_.emplace(kind).second) {
+    if (settled_.find(kind) != settled_.end()) {
         return;
     }
-    for (const auto& path : files_in(folder_)) {
+    std::error_code unread;
+    const auto files = files_in(folder_, unread);
+    unread_ = unread ? unread.message() : "";
+    lacks_ = is_passing(unread);
+    bool settled = !unread;
+    for (const auto& path : files) {
         const auto named = read_name(path);
-        if (named.kind != kind) {
+        // Of one backend the best tier is used.
+        if (named.kind != kind || has_opened(named.backend) || is_passed_over(utf8_of(path))) {
             continue;
         }
-        const auto same = [&](const Backend* other) { return other->name() == named.backend; };
-        std::string why;
-        if (std::any_of(opened_.begin(), opened_.end(), same)) {
-            continue; // a better tier of it is in use
-        }
+        PassedOver failed{utf8_of(path), {}};
         if (named.level > x86_64_level()) {
             const int level = x86_64_level();
-            why = "this processor is " + (level > 0 ? "x86-64-v" + std::to_string(level) : "no x86-64");
-        } else if (const Backend* backend = opened_module(path, why)) {
-            opened_.push_back(backend);
-            log_.info("uses " + utf8_of(path));
+            failed.why =
+                "this processor is " + (level > 0 ? "x86-64-v" + std::to_string(level) : "no x86-64");
+        } else if (open(path, failed)) {
+            passed_over_.erase(failed.path);
+            log_.info("uses " + failed.path);
             continue;
         }
-        log_.info("passes over " + utf8_of(path) + ": " + why);
-        passed_over_.push_back({utf8_of(path), why});
+        log_.info("passes over " + failed.path + ": " + failed.why);
+        settled = settled && failed.lasts;
+        passed_over_.insert_or_assign(failed.path, failed);
+    }
+    if (settled) {
+        settled_.emplace(kind);
     }
 }
 
@@ -209,12 +276,18 @@ const Backend* Modules::look(std::string_view name, std::string_view kind) {
     const bool plain = kind_of(name).empty();
     const auto whole = std::string(name) + (plain && !kind.empty() ? "_" + std::string(kind) : "");
     open_those_for(kind);
-    for (const Backend* backend : opened_) {
-        if (kind_of(backend->name()) == kind && (name.empty() || backend->name() == whole)) {
-            return backend;
+    for (const auto& one : opened_) {
+        const auto& called = one.backend->name();
+        if (kind_of(called) == kind && (name.empty() || called == whole)) {
+            return one.backend.get();
         }
     }
     return nullptr;
+}
+
+bool Modules::has_hosts() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return !own_.empty();
 }
 
 const Backend* Modules::look_for(std::string_view name, std::string_view device) {
@@ -232,10 +305,13 @@ const Backend& Modules::find(std::string_view name, std::string_view device) {
         name.empty() ? "there is no backend" : "there is no backend \"" + std::string(name) + "\"";
     why += kind.empty() ? "" : " for the device \"" + std::string(device) + "\"";
     why += " in " + utf8_of(folder_);
-    for (const auto& passed : passed_over_) {
-        why += "; " + utf8_of(native_path(passed.path).filename()) + " was passed over: " + passed.why;
+    why += unread_.empty() ? "" : ", which cannot be read: " + unread_;
+    bool lacks = lacks_;
+    for (const auto& [path, passed] : passed_over_) {
+        why += "; " + utf8_of(native_path(path).filename()) + " was passed over: " + passed.why;
+        lacks = lacks || passed.lacks;
     }
-    throw Error(SOTTO_ERROR_UNSUPPORTED, why);
+    throw Error(lacks ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_UNSUPPORTED, why);
 }
 
 void Modules::list(std::vector<const Backend*>& backends, std::vector<PassedOver>& passed_over) {
@@ -245,8 +321,12 @@ void Modules::list(std::vector<const Backend*>& backends, std::vector<PassedOver
     for (const auto& backend : own_) {
         backends.push_back(backend.get());
     }
-    backends.insert(backends.end(), opened_.begin(), opened_.end());
-    passed_over = passed_over_;
+    for (const auto& one : opened_) {
+        backends.push_back(one.backend.get());
+    }
+    for (const auto& [path, passed] : passed_over_) {
+        passed_over.push_back(passed);
+    }
 }
 
 } // namespace sotto

@@ -1,39 +1,76 @@
 #include "platform/dynlib.hpp"
 
+#include <cerrno>
 #include <memory>
 
 #include <dirent.h>
 #include <dlfcn.h>
 
 namespace sotto {
+namespace {
 
-void* open_library(const std::filesystem::path& path, std::string& why) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+// A program's own name says nothing of where it lies.
+std::filesystem::path path_of_this() {
+    Dl_info info{};
+    std::filesystem::path path;
+    if (dladdr(reinterpret_cast<void*>(&library_folder), &info) != 0 && info.dli_fname != nullptr) {
+        path = info.dli_fname;
+    }
+    std::error_code failed;
+    return path.has_parent_path() ? path : std::filesystem::read_symlink("/proc/self/exe", failed);
+}
+
+std::filesystem::path folder_of_this() {
+    std::error_code failed;
+    const auto path = std::filesystem::absolute(path_of_this(), failed);
+    return failed ? std::filesystem::path() : path.parent_path();
+}
+
+// While the library is loaded: what it was called may be relative to a folder that is not current for long.
+[[maybe_unused]] const bool g_found = (library_folder(), true);
+
+} // namespace
+
+// Nobody closes it. RTLD_NODELETE is left out: where memory runs out late in dlopen(), glibc 2.35 and later
+// keep such a library, with its constructors not run, and the next dlopen() returns that.
+void* open_library(const std::filesystem::path& path, std::string& why, std::error_code& failed) {
+    errno = 0;
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
+        failed = {errno, std::generic_category()};
         const char* error = dlerror();
         why = error != nullptr ? error : "dlopen gave no reason";
     }
     return library;
 }
 
+void* open_library(const std::filesystem::path& path, std::string& why) {
+    std::error_code failed;
+    return open_library(path, why, failed);
+}
+
 void* find_symbol(void* library, const char* name) noexcept {
     return dlsym(library, name);
 }
 
-std::filesystem::path library_folder() {
-    Dl_info info{};
-    if (dladdr(reinterpret_cast<void*>(&library_folder), &info) == 0 || info.dli_fname == nullptr) {
-        return {};
-    }
-    std::error_code ignored;
-    const auto whole = std::filesystem::absolute(info.dli_fname, ignored);
-    return whole.parent_path();
+const std::filesystem::path& library_folder() {
+    static const auto& folder = *new std::filesystem::path(folder_of_this()); // for threads that outlive it
+    return folder;
+}
+
+// It is linked with -z nodelete.
+bool keep_loaded() noexcept {
+    return true;
 }
 
 // By hand, as libstdc++ ends the process where a directory_iterator gets no memory.
-std::vector<std::filesystem::path> libraries_in(const std::filesystem::path& folder) {
+std::vector<std::filesystem::path>
+libraries_in(const std::filesystem::path& folder, std::error_code& failed) {
     constexpr auto kClose = [](DIR* open) { closedir(open); };
     const std::unique_ptr<DIR, decltype(kClose)> open(opendir(folder.c_str()));
+    if (open == nullptr && errno != ENOENT && errno != ENOTDIR) {
+        failed = {errno, std::generic_category()};
+    }
     std::vector<std::filesystem::path> found;
     while (const dirent* entry = open != nullptr ? readdir(open.get()) : nullptr) {
         const std::filesystem::path name(entry->d_name);

@@ -21,6 +21,20 @@ std::string words_for(DWORD error) {
     return (text.empty() ? "Windows refuses" : text) + " (error " + std::to_string(error) + ")";
 }
 
+// Windows knows libraries by whole paths, whatever they were asked for by.
+std::filesystem::path folder_of_this() {
+    constexpr DWORD kHow =
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+    HMODULE library = nullptr;
+    if (!GetModuleHandleExW(kHow, reinterpret_cast<LPCWSTR>(&library_folder), &library)) {
+        return {};
+    }
+    constexpr std::size_t kLongest = 32'768; // of any path
+    std::wstring name(kLongest, L'\0');
+    name.resize(GetModuleFileNameW(library, name.data(), DWORD(name.size())));
+    return std::filesystem::path(name).parent_path();
+}
+
 // Nobody asks the player about a library that lacks another.
 class NoDialogs {
 public:
@@ -37,47 +51,54 @@ private:
 
 // A bare name is one of the system's libraries. What another needs is looked for beside it and in the
 // system's folders, never in the current one.
-void* open_library(const std::filesystem::path& path, std::string& why) {
+void* open_library(const std::filesystem::path& path, std::string& why, std::error_code& failed) {
     const NoDialogs quiet;
     HMODULE library = nullptr;
     if (path.has_parent_path()) {
-        std::error_code failed;
-        const auto whole = std::filesystem::absolute(path, failed).make_preferred();
+        std::error_code ignored;
+        const auto whole = std::filesystem::absolute(path, ignored).make_preferred();
         constexpr DWORD kWhere = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
         library = LoadLibraryExW(whole.c_str(), nullptr, kWhere);
     } else {
         library = LoadLibraryExW(path.c_str(), nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32);
     }
     if (library == nullptr) {
-        why = utf8_of(path) + ": " + words_for(GetLastError());
+        failed = {static_cast<int>(GetLastError()), std::system_category()};
+        why = utf8_of(path) + ": " + words_for(static_cast<DWORD>(failed.value()));
     }
     return library;
+}
+
+void* open_library(const std::filesystem::path& path, std::string& why) {
+    std::error_code failed;
+    return open_library(path, why, failed);
 }
 
 void* find_symbol(void* library, const char* name) noexcept {
     return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
 }
 
-std::filesystem::path library_folder() {
-    constexpr DWORD kHow =
-        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
-    HMODULE library = nullptr;
-    if (!GetModuleHandleExW(kHow, reinterpret_cast<LPCWSTR>(&library_folder), &library)) {
-        return {};
-    }
-    constexpr std::size_t kLongest = 32'768; // of any path
-    std::wstring name(kLongest, L'\0');
-    name.resize(GetModuleFileNameW(library, name.data(), DWORD(name.size())));
-    return std::filesystem::path(name).parent_path();
+const std::filesystem::path& library_folder() {
+    static const auto& folder = *new std::filesystem::path(folder_of_this()); // for threads that outlive it
+    return folder;
 }
 
-std::vector<std::filesystem::path> libraries_in(const std::filesystem::path& folder) {
-    std::error_code ignored;
+bool keep_loaded() noexcept {
+    constexpr DWORD kHow = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
+    HMODULE library = nullptr;
+    return GetModuleHandleExW(kHow, reinterpret_cast<LPCWSTR>(&keep_loaded), &library) != 0;
+}
+
+std::vector<std::filesystem::path>
+libraries_in(const std::filesystem::path& folder, std::error_code& failed) {
     std::vector<std::filesystem::path> found;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
         if (entry.path().extension() == library_suffix()) {
             found.push_back(entry.path());
         }
+    }
+    if (failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory) {
+        failed.clear();
     }
     return found;
 }

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string>
 
+#include "platform/cgroup.hpp"
+
 namespace sotto {
 namespace {
 
@@ -27,44 +29,15 @@ std::string content_of(const std::string& path) {
     return text.str();
 }
 
-// A figure of the process' control group (version 2), or of one that it is in; nothing: it has no limit.
-std::optional<std::uint64_t> figure_of(const std::string& path) {
-    std::ifstream file(path);
-    std::uint64_t value = 0;
-    return file >> value ? std::optional(value) : std::nullopt;
-}
-
-// The tightest limit on the way up, and what is left of it.
-void within_group(SystemMemory& memory) {
-    const auto groups = content_of("/proc/self/cgroup");
-    const auto at = groups.find("\n0::");
-    if (at == std::string::npos) {
-        return;
-    }
-    auto path = groups.substr(at + 4, groups.find('\n', at + 4) - at - 4);
-    for (;;) {
-        const auto folder = "/sys/fs/cgroup" + path;
-        const auto most = figure_of(folder + "/memory.max");
-        const auto taken = figure_of(folder + "/memory.current");
-        if (most && *most < memory.total) {
-            memory.total = *most;
-        }
-        if (most && taken) {
-            memory.available = std::min(memory.available, *most - std::min(*most, *taken));
-        }
-        const auto slash = path.rfind('/');
-        if (path.empty() || path == "/" || slash == std::string::npos) {
-            return;
-        }
-        path.resize(slash);
-    }
-}
-
 } // namespace
 
 std::optional<SystemMemory> system_memory() {
-    const auto machine = content_of("/proc/meminfo");
-    const auto process = content_of("/proc/self/status");
+    return system_memory_under({});
+}
+
+std::optional<SystemMemory> system_memory_under(const std::string& root) {
+    const auto machine = content_of(root + "/proc/meminfo");
+    const auto process = content_of(root + "/proc/self/status");
     SystemMemory memory;
     memory.total = kilobytes(machine, "MemTotal");
     memory.available = kilobytes(machine, "MemAvailable");
@@ -73,7 +46,10 @@ std::optional<SystemMemory> system_memory() {
     if (memory.total == 0) {
         return std::nullopt;
     }
-    within_group(memory);
+    const auto limits = cgroup_limits(root);
+    memory.total = std::min(memory.total, limits.memory.value_or(memory.total));
+    memory.available =
+        std::min({memory.available, memory.total, limits.memory_available.value_or(memory.total)});
     return memory;
 }
 

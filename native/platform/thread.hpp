@@ -3,10 +3,29 @@
 
 #include <cstdint>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
 
 namespace sotto {
 
 enum class ThreadClass : std::int32_t { normal = 0, idle = 1 };
+
+// Starts a thread. Throws Error(SOTTO_ERROR_MEMORY) where the system has none left for this process.
+template <typename Body>
+std::thread start_thread(Body&& body) {
+    try {
+        return std::thread(std::forward<Body>(body));
+    } catch (const std::system_error& error) {
+        throw Error(
+            SOTTO_ERROR_MEMORY,
+            "no thread could be started: " + error.code().message() +
+                "; end other threads, or raise the limit on threads of this user or container"
+        );
+    }
+}
 
 // Names the calling thread for debuggers; long names are cut.
 void set_thread_name(const std::string& name) noexcept;
@@ -15,8 +34,22 @@ void set_thread_name(const std::string& name) noexcept;
 // Without privileges there is no way back from idle.
 bool set_thread_class(ThreadClass thread_class) noexcept;
 
+// The calling thread's number in the system, for raise_thread_class().
+std::uint64_t thread_number() noexcept;
+
+// Puts a thread of this process, which still runs, from the idle class into the normal one. False if the
+// system would not: Linux asks for CAP_SYS_NICE, or an RLIMIT_NICE of 20.
+bool raise_thread_class(std::uint64_t number) noexcept;
+
+// Has the calling thread yield to those of the normal class, but not starve beside them as in the idle class.
+// False if the system would not. Without privileges there is no way back.
+bool lower_thread_priority() noexcept;
+
 // Keeps the calling thread, and threads it will start, to the cores whose bits are set. 0: leaves it.
 bool set_thread_affinity(std::uint64_t cores) noexcept;
+
+// The cores that the calling thread may run on, of the first 64.
+std::uint64_t thread_affinity() noexcept;
 
 // How many cores this process may use, at least 1.
 unsigned usable_cores() noexcept;

@@ -1,9 +1,48 @@
 #include "platform/thread.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "platform/cgroup.hpp"
+
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace sotto {
+namespace {
+
+// Cores that the CPU quota of the process' control group is worth, rounded down, at least 1.
+unsigned quota_under(const std::string& root) {
+    return static_cast<unsigned>(std::clamp(cgroup_limits(root).cores.value_or(UINT16_MAX), 1.0, 65535.0));
+}
+
+// Of the system's, read once.
+unsigned quota() noexcept {
+    static std::atomic<unsigned> known{0};
+    if (known.load(std::memory_order_relaxed) == 0) {
+        try {
+            known = quota_under({});
+        } catch (const std::bad_alloc&) {
+            return UINT16_MAX; // read again another time
+        }
+    }
+    return known.load(std::memory_order_relaxed);
+}
+
+unsigned cores_of_affinity() noexcept {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return 1;
+    }
+    return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
+}
+
+} // namespace
 
 void set_thread_name(const std::string& name) noexcept {
     constexpr std::size_t kLongest = 15; // the kernel's limit
@@ -16,6 +55,20 @@ bool set_thread_class(ThreadClass thread_class) noexcept {
     const sched_param none{};
     const int policy = thread_class == ThreadClass::idle ? SCHED_IDLE : SCHED_OTHER;
     return pthread_setschedparam(pthread_self(), policy, &none) == 0;
+}
+
+std::uint64_t thread_number() noexcept {
+    return static_cast<std::uint64_t>(gettid());
+}
+
+bool raise_thread_class(std::uint64_t number) noexcept {
+    const sched_param none{};
+    return sched_setscheduler(static_cast<pid_t>(number), SCHED_OTHER, &none) == 0; // Linux: of one thread
+}
+
+bool lower_thread_priority() noexcept {
+    constexpr int kNice = 10;                        // about a tenth of a core beside a busy thread
+    return setpriority(PRIO_PROCESS, 0, kNice) == 0; // Linux has a priority for each thread
 }
 
 bool set_thread_affinity(std::uint64_t cores) noexcept {
@@ -32,14 +85,26 @@ bool set_thread_affinity(std::uint64_t cores) noexcept {
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-unsigned usable_cores() noexcept {
+std::uint64_t thread_affinity() noexcept {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return 1;
+    std::uint64_t cores = 0;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) {
+        for (int core = 0; core < 64; ++core) {
+            cores |= std::uint64_t{CPU_ISSET(core, &set) != 0} << core;
+        }
     }
-    const int count = CPU_COUNT(&set);
-    return count > 0 ? static_cast<unsigned>(count) : 1;
+    return cores;
+}
+
+// Counts the CPU quota of a container, rounded down: threads beyond the quota are stopped for the rest of
+// each period, the game's too.
+unsigned usable_cores() noexcept {
+    return std::min(cores_of_affinity(), quota());
+}
+
+unsigned usable_cores_under(const std::string& root) {
+    return std::min(cores_of_affinity(), quota_under(root));
 }
 
 } // namespace sotto

@@ -46,12 +46,34 @@ bool set_thread_class(ThreadClass thread_class) noexcept {
     return SetThreadPriority(GetCurrentThread(), idle ? THREAD_PRIORITY_IDLE : THREAD_PRIORITY_NORMAL) != 0;
 }
 
+std::uint64_t thread_number() noexcept {
+    return GetCurrentThreadId();
+}
+
+bool raise_thread_class(std::uint64_t number) noexcept {
+    const HANDLE thread = OpenThread(THREAD_SET_INFORMATION, FALSE, static_cast<DWORD>(number));
+    if (thread == nullptr) {
+        return false;
+    }
+    const bool raised = SetThreadPriority(thread, THREAD_PRIORITY_NORMAL) != 0;
+    CloseHandle(thread);
+    return raised;
+}
+
+bool lower_thread_priority() noexcept {
+    return SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_BELOW_NORMAL) != 0;
+}
+
 bool set_thread_affinity(std::uint64_t cores) noexcept {
     if (cores == 0) {
         return true;
     }
     const auto ours = static_cast<DWORD_PTR>(cores) & cores_of_process(); // it takes no others
     return ours != 0 && SetThreadAffinityMask(GetCurrentThread(), ours) != 0;
+}
+
+std::uint64_t thread_affinity() noexcept {
+    return cores_of_process();
 }
 
 unsigned usable_cores() noexcept {

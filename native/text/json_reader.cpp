@@ -44,7 +44,7 @@ std::string reason(std::string_view what) {
 
 } // namespace
 
-Json parse_object(std::string_view text, std::string_view name) {
+Json parse_object(std::string_view text, std::string_view name, const std::atomic<bool>* cancelled) {
     constexpr int kDeepest = 128; // whoever works on the value may recurse
     const auto shallow = [&](int depth, Json::parse_event_t, const Json&) {
         if (depth > kDeepest) {
@@ -52,6 +52,9 @@ Json parse_object(std::string_view text, std::string_view name) {
                 SOTTO_ERROR_ARGUMENT,
                 std::string(name) + " is nested deeper than " + std::to_string(kDeepest) + " levels"
             );
+        }
+        if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+            throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
         }
         return true;
     };

@@ -1,6 +1,7 @@
 // Reads JSON that a host wrote, and names what is wrong with it by its path.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,8 +13,9 @@ namespace sotto {
 
 using Json = nlohmann::json;
 
-// Parses one JSON object. Throws Error(SOTTO_ERROR_ARGUMENT) that begins with `name`.
-Json parse_object(std::string_view text, std::string_view name);
+// Parses one JSON object. Throws Error(SOTTO_ERROR_ARGUMENT) that begins with `name`, and
+// Error(SOTTO_ERROR_CANCELLED) soon after `cancelled`, which may be null, is set.
+Json parse_object(std::string_view text, std::string_view name, const std::atomic<bool>* cancelled = nullptr);
 
 // `value` as JSON text. Ill-formed UTF-8 in it is replaced, never an error.
 std::string to_text(const Json& value);

@@ -83,6 +83,14 @@ void Utf8Stream::finish(std::string& out) {
     }
 }
 
+std::string well_formed_utf8(std::string_view text) {
+    Utf8Stream stream;
+    std::string out;
+    stream.feed(text, out);
+    stream.finish(out);
+    return out;
+}
+
 bool is_utf8(std::string_view text) noexcept {
     while (!text.empty()) {
         const auto next = first_character(text);

@@ -23,4 +23,7 @@ private:
 // Whether `text` is well-formed UTF-8.
 bool is_utf8(std::string_view text) noexcept;
 
+// `text` with U+FFFD in place of each ill-formed part.
+std::string well_formed_utf8(std::string_view text);
+
 } // namespace sotto

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._call import struct
+from ._json import dump
 from ._lib import lib
-from ._values import string, whole
+from ._values import string, truth, whole
 
 Json = str | Mapping[str, Any]  # a JSON object, as text or not yet
 StrPath = str | os.PathLike[str]
@@ -53,10 +54,10 @@ def model_desc(
     )
 
 
-def engine_flags(deterministic: bool, gates: bool) -> int:
+def engine_flags(deterministic: object, gates: object) -> int:
     """How an engine works."""
-    given: int = lib.SOTTO_ENGINE_DETERMINISTIC if deterministic else 0
-    return given | lib.SOTTO_ENGINE_GATES if gates else given
+    given: int = lib.SOTTO_ENGINE_DETERMINISTIC if truth("deterministic", deterministic) else 0
+    return given | lib.SOTTO_ENGINE_GATES if truth("gates", gates) else given
 
 
 def megabytes(name: str, value: object) -> int:
@@ -69,12 +70,15 @@ def path_text(name: str, path: StrPath | None) -> str:
     return "" if path is None else string(name, os.path.expanduser(os.fspath(path)))
 
 
+def model_name(name: str, value: StrPath) -> str:
+    """A model's id, which may be its file's path."""
+    return string(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
 def json_text(name: str, value: Json) -> str:
     """A JSON object as text."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} is a {type(value).__name__}; it must be a str of JSON")
-    import json
-
-    return json.dumps(value)
+    return dump(name, value)

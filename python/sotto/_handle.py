@@ -13,10 +13,20 @@ from ._values import number
 from .errors import CANCELLED, STATE, InferenceError, SottoError
 from .event import Event, read_event
 
+_SETTLE_MS = 10_000  # how long something that was interrupted is waited for
 SLICE_MS = 100  # longest wait inside the library: between two, Python looks for Ctrl-C
 
 
-class Handle:
+class Unique:
+    """Refuses to be copied or pickled: it stands for something inside the library."""
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        kind = type(self)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        raise TypeError(f"a {name} cannot be copied or pickled; share the object itself")
+
+
+class Handle(Unique):
     """Owns an engine. Whoever still needs it holds one; the last to let go destroys it.
 
     The library takes calls on an engine that is destroyed meanwhile, so nothing here is locked.
@@ -59,11 +69,11 @@ def _destroy(pointer: Any, pid: int) -> None:
         lib.sotto_engine_destroy(pointer)
 
 
-class Request:
+class Request(Unique):
     """One private request: its events one by one, until it is over or dropped."""
 
     def __init__(
-        self, handle: Handle, error: type[SottoError], submit: Callable[..., int], *args: Any
+        self, handle: Handle, error: type[SottoError], submit: Callable[..., int] | None, *args: Any
     ) -> None:
         self._handle = handle
         self._error = error
@@ -71,8 +81,9 @@ class Request:
         self._id = new("sotto_request *")
         self._accepted = False
         handle.require()
-        with self:
-            handle.call(submit, *args, self._id, error=error)
+        if submit is not None:
+            with self:
+                handle.call(submit, *args, self._id, error=error)
 
     def __enter__(self) -> Request:
         return self
@@ -107,6 +118,40 @@ class Request:
                 if event.kind == "progress" and progress is not None:
                     progress(event.progress)
             return event
+
+    def settle(self) -> bool:
+        """Waits for the end, a while at most, whatever was heard before. Returns whether it ended well."""
+        pointer, name, event = self._handle.pointer, self._id[0], self._event
+        for _ in range(_SETTLE_MS // SLICE_MS):
+            if event.kind == lib.SOTTO_EVENT_DONE:
+                return bool(event.status >= 0)
+            if not name or lib.sotto_engine_wait_event(pointer, name, SLICE_MS, event) < 0:
+                return False
+        lib.sotto_engine_drop(pointer, name)
+        return False
+
+
+class Opening(Request):
+    """A request to open a session, which can be undone: what it opened is closed again."""
+
+    def __init__(self, handle: Handle, close: Callable[[], Request]) -> None:
+        super().__init__(handle, InferenceError, None)
+        self._close = close
+
+    def submit(self, desc: Any) -> None:
+        """Submits it."""
+        self._handle.call(lib.sotto_engine_submit, desc, self._id, error=self._error)
+
+    def drop(self) -> None:
+        """Does nothing: `undo()` wants to hear how it ends."""
+
+    def undo(self) -> None:
+        """Cancels it if it is not over, and closes the session if it was opened."""
+        if self._handle.closed:
+            return
+        lib.sotto_engine_cancel(self._handle.pointer, self._id[0])
+        if self.settle():
+            self._close().settle()
 
 
 def raise_failure(event: Event, error: type[SottoError] = InferenceError, *, refused: bool) -> None:

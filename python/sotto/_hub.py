@@ -11,25 +11,23 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ._resume import bring
-from .engine import Progress
-from .errors import ArgumentError, ModelLoadError, SottoError
+from ._asking import Progress
+from .errors import NOT_FOUND, ArgumentError, ModelLoadError, SottoError
 
 Transferred = Callable[[int, int], None]  # hears how many bytes are here, of how many
 
 HOUSE = "sotto/house"
-NOT_FOUND = -7
 PREFERENCE = (
     *("Q4_K_M", "Q4_K_S", "Q4_0", "Q5_K_M", "Q5_K_S", "Q5_0", "Q8_0", "Q6_K", "IQ4_NL", "IQ4_XS", "Q3_K_M"),
     *("Q3_K_L", "Q3_K_S", "Q2_K", "F16", "BF16", "F32"),
 )
+_NAMED = 30  # files in a message
 _NAME = r"[A-Za-z0-9][\w.-]*"
 _ID = re.compile(rf"(?P<repo>{_NAME}/{_NAME})(?::(?P<quant>[\w.-]+)|/(?P<file>.+\.gguf))?")
 _SPLIT = re.compile(r"-\d{5}-of-(\d{5})\.gguf$", re.IGNORECASE)
 _NOT_WEIGHTS = re.compile(r"(^|/)(mmproj|imatrix)|imatrix\.gguf$", re.IGNORECASE)
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def locate(model_id: str, progress: Progress | None = None) -> str | None:
@@ -115,7 +113,8 @@ def choose(repo: str, files: Iterable[str], quant: str | None) -> str:
     if not weights:
         raise ModelLoadError(f"{repo} holds no GGUF file", NOT_FOUND)
     lacks = f"no GGUF file of {quant}" if quant else "several GGUF files, and none of a usual quantisation"
-    raise ModelLoadError(f"{repo} holds {lacks}; name one of {', '.join(weights)}", NOT_FOUND)
+    more = ", ..." if len(weights) > _NAMED else ""
+    raise ModelLoadError(f"{repo} holds {lacks}; name one of {', '.join(weights[:_NAMED])}{more}", NOT_FOUND)
 
 
 def is_model(file: str) -> bool:
@@ -147,11 +146,10 @@ def _here(wanted: Wanted) -> str | None:
 
 
 def _cached_files(repo: str) -> Path | None:
-    from huggingface_hub import constants
+    from ._cache import home
 
-    home = Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
-    ref = home / "refs" / "main"
-    return home / "snapshots" / ref.read_text().strip() if ref.is_file() else None
+    ref = home(repo) / "refs" / "main"
+    return home(repo) / "snapshots" / ref.read_text().strip() if ref.is_file() else None
 
 
 def _files_in(folder: Path) -> list[str]:
@@ -159,55 +157,31 @@ def _files_in(folder: Path) -> list[str]:
 
 
 def _download(wanted: Wanted, transferred: Transferred | None) -> str:
-    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub import constants
 
-    endpoint = os.environ.get("HF_ENDPOINT") or None
-    repo, revision = wanted.repo, wanted.revision
-    if wanted.file:
-        file = _whole(repo, wanted.file)
-    else:
-        listed = HfApi(endpoint=endpoint).list_repo_files(repo, revision=revision)
-        file = choose(repo, listed, wanted.quant)
-    bar = None if transferred is None else _bar(transferred)
-    bring(repo, file, revision, endpoint, bar)
-    path = hf_hub_download(repo, file, revision=revision, endpoint=endpoint, tqdm_class=bar)
-    _check_hash(Path(path))
-    return path
+    from ._cache import bring
+    from ._web import Hub, is_plain
 
+    if constants.HF_HUB_OFFLINE:
+        raise ModelLoadError(
+            "offline mode is on; unset HF_HUB_OFFLINE, or load a file that is here", NOT_FOUND
+        )
+    got = (0, 0)  # bytes, and of how many
 
-def _check_hash(path: Path) -> None:
-    """The cache names a large file by its SHA-256, where it can; nobody else compares the two."""
-    import hashlib
+    def told(have: int, size: int) -> None:
+        nonlocal got
+        got = (have, size)
+        alive()
 
-    blob = path.resolve()
-    if not _SHA256.fullmatch(blob.name):
-        return
-    digest = hashlib.sha256()
-    with blob.open("rb") as content:
-        while piece := content.read(1 << 20):
-            digest.update(piece)
-    if digest.hexdigest() != blob.name:
-        path.unlink()
-        blob.unlink(missing_ok=True)
-        raise ModelLoadError(f"{path.name} arrived damaged: its SHA-256 is {digest.hexdigest()}", NOT_FOUND)
+    def alive() -> None:
+        if transferred is not None:
+            transferred(*got)
+
+    endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
+    hub = Hub(endpoint, wanted.repo, wanted.revision, alive)
+    file = wanted.file or choose(wanted.repo, filter(is_plain, hub.files()), wanted.quant)
+    return str(bring(hub, wanted.repo, _whole(wanted.repo, file), wanted.revision, told))
 
 
 def _parts(progress: Progress) -> Transferred:
-    return lambda got, whole: progress("download", min(1.0, got / whole))
-
-
-def _bar(transferred: Transferred) -> Any:
-    """A progress bar's class, as huggingface_hub wants one, that draws nothing and tells `transferred`."""
-    from tqdm import tqdm
-
-    class Bar(tqdm):  # type: ignore[misc]
-        def __init__(self, *args: Any, name: str | None = None, **kwargs: Any) -> None:
-            super().__init__(*args, **{**kwargs, "disable": True})
-            self.whole, self.got = kwargs.get("total") or 0, kwargs.get("initial") or 0
-
-        def update(self, n: float | None = 1) -> None:
-            self.got += n or 0
-            if self.whole:
-                transferred(int(self.got), int(self.whole))
-
-    return Bar
+    return lambda got, whole: progress("download", min(1.0, got / whole) if whole else 0.0)

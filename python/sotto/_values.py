@@ -23,7 +23,7 @@ def whole(name: str, value: object, most: int) -> int:
 
 def number(name: str, value: object) -> float:
     """0 or a positive number that a C float holds."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+    if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} is {reprlib.repr(value)}; it must be a number")
     try:
         found = float(value)

@@ -7,15 +7,17 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import engine as blocking
-from ._call import new
+from ._aio import Request as _Request
+from ._aio import closed, pump
+from ._asking import Progress, naming
 from ._desc import Json, StrPath, megabytes, model_desc
-from ._handle import batches, raise_failure
+from ._handle import Unique
 from ._lib import lib
+from ._typing import Unpack
 from ._values import string
-from .engine import Progress
 from .errors import CANCELLED, NOT_FOUND, InferenceError, ModelLoadError, SottoError
 from .event import Event
 from .gpu import Renderer
@@ -24,11 +26,8 @@ from .session import Said, fork_body, messages_of, open_body, pin_body, sizes_of
 from .stats import Stats
 from .terms import Terms
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
-
-class Engine:
+class Engine(Unique):
     """`sotto.Engine` for asyncio. Belongs to the loop that runs when it is created.
 
     Cancelling a task cancels what it waits for. Everything is to be called on the loop's thread.
@@ -75,9 +74,12 @@ class Engine:
         self._asked: dict[int, _Request] = {}
         deliver = weakref.WeakMethod(self._deliver)  # an engine that is dropped ends, and its pump with it
         self._pump = threading.Thread(
-            target=_pump, args=(self._handle.pointer, self._loop, deliver), name="sotto-aio", daemon=True
+            target=pump, args=(self._handle.pointer, self._loop, deliver), name="sotto-aio", daemon=True
         )
         self._pump.start()
+
+    def __repr__(self) -> str:
+        return repr(self._engine).replace("sotto.Engine", "sotto.aio.Engine", 1)
 
     async def __aenter__(self) -> Engine:
         return self
@@ -89,7 +91,7 @@ class Engine:
         """Cancels what runs, unloads every model, frees everything. A second call does nothing."""
         await asyncio.to_thread(self._end)
         for request in list(self._asked.values()):
-            request.hear(_closed(request.number))
+            request.hear(closed(request.number))
 
     def _end(self) -> None:
         self._handle.close()
@@ -99,7 +101,7 @@ class Engine:
 
     async def load_model(
         self,
-        model_id: str,
+        model_id: StrPath,
         *,
         path: StrPath | None = None,
         backend: str | None = None,
@@ -108,15 +110,16 @@ class Engine:
     ) -> None:
         """Loads a model, as `sotto.Engine.load_model()` does. `progress` is called on the loop's thread."""
         self._handle.require()
-        model_id, where = await self._find(model_id, path, progress)
+        name, where = await self._find(model_id, path, progress)
         number = next(self._numbers)
-        desc = model_desc(model_id, where, backend, options, user=number)
-        loading = self._request(number, ModelLoadError, lib.sotto_engine_load_model, desc)
-        await loading.finish(None if progress is None else lambda done: progress("load", done))
+        desc = model_desc(name, where, backend, options, user=number)
+        with naming(name, where):
+            loading = self._request(number, ModelLoadError, lib.sotto_engine_load_model, desc)
+            await loading.finish(None if progress is None else lambda done: progress("load", done))
 
     async def plan_model(
         self,
-        model_id: str,
+        model_id: StrPath,
         *,
         budget_mb: int = 0,
         path: StrPath | None = None,
@@ -126,12 +129,13 @@ class Engine:
         """Finds out what a model would take, without loading it, as `sotto.Engine.plan_model()` does."""
         self._handle.require()
         number, budget = next(self._numbers), megabytes("budget_mb", budget_mb)
-        model_id, where = await asyncio.to_thread(self._engine._here, model_id, path)
-        desc = model_desc(model_id, where, backend, options, user=number)
-        plan = self._request(number, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
-        return read_plan((await plan.finish()).json)
+        name, where = await asyncio.to_thread(self._engine._here, model_id, path)
+        desc = model_desc(name, where, backend, options, user=number)
+        with naming(name, where):
+            plan = self._request(number, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
+            return read_plan((await plan.finish()).json)
 
-    async def unload_model(self, model_id: str) -> None:
+    async def unload_model(self, model_id: StrPath) -> None:
         """Frees a model. Requests that still run on it fail."""
         await asyncio.to_thread(self._engine.unload_model, model_id)
 
@@ -139,7 +143,7 @@ class Engine:
         """The models that answer: a JSON array of OpenAI model objects."""
         return self._engine.model_list()
 
-    def model_is_loaded(self, model_id: str) -> bool:
+    def model_is_loaded(self, model_id: StrPath) -> bool:
         """Whether a model answers."""
         return self._engine.model_is_loaded(model_id)
 
@@ -170,9 +174,7 @@ class Engine:
         pinned: bool = False,
     ) -> Session:
         """Begins a conversation that the engine keeps, as `sotto.Engine.session()` does."""
-        body = open_body(session_id, messages, model, pinned)
-        await self._ask("open_session", body, {}).finish()
-        return Session(self, body["session"])
+        return Session(self, await self._open(open_body(session_id, messages, model, pinned)))
 
     async def sessions(self) -> dict[str, int]:
         """The ids of the sessions that are open, and how many messages each holds."""
@@ -219,6 +221,16 @@ class Engine:
         desc = self._engine._request_desc(op, request, flags, on, user=number, name="request_json")
         return self._request(number, InferenceError, lib.sotto_engine_submit, desc)
 
+    async def _open(self, body: Mapping[str, Any]) -> str:
+        """Opens a session and returns its id. Closes the session again if the task is cancelled."""
+        opening = self._ask("open_session", body, {})
+        try:
+            await opening.end()
+        except asyncio.CancelledError:
+            opening.undo(lambda: self._ask("close_session", {"session": body["session"]}, {}))
+            raise
+        return str(body["session"])
+
     def _request(
         self, number: int, error: type[SottoError], submit: Callable[..., int], *args: Any
     ) -> _Request:
@@ -232,7 +244,9 @@ class Engine:
     def _forget(self, request: _Request) -> bool:
         return self._asked.pop(request.number, None) is not None
 
-    async def _find(self, model_id: str, path: StrPath | None, progress: Progress | None) -> tuple[str, str]:
+    async def _find(
+        self, model_id: StrPath, path: StrPath | None, progress: Progress | None
+    ) -> tuple[str, str]:
         cancelled = False
 
         def hear(what: str, done: float) -> None:
@@ -253,7 +267,7 @@ class Engine:
                 request.hear(event)
 
 
-class TokenStream:
+class TokenStream(Unique):
     """Iterates over an answer's OpenAI chunks, each a JSON string. Closing or dropping it cancels it."""
 
     def __init__(self, request: _Request) -> None:
@@ -289,7 +303,7 @@ class TokenStream:
         self._end()
 
 
-class Session:
+class Session(Unique):
     """`sotto.Session` for asyncio.
 
     >>> async with await engine.session("mara", "You are Mara.", model="sotto/house") as mara:
@@ -320,9 +334,7 @@ class Session:
 
     async def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
         """Another session that begins as a copy of this one, or of its first `keep` messages."""
-        body = fork_body(self.id, session_id, keep)
-        await self._engine._ask("open_session", body, {}).finish()
-        return Session(self._engine, body["session"])
+        return Session(self._engine, await self._engine._open(fork_body(self.id, session_id, keep)))
 
     async def pin(self, pinned: bool = True) -> None:
         """Has it keep its place in the model between its turns, as `sotto.Session.pin()` does."""
@@ -336,64 +348,9 @@ class Session:
         """Forgets it. A second call does nothing."""
         if self._engine._handle.closed:
             return
+        closing = self._engine._ask("close_session", {"session": self.id}, {})
         try:
-            await self._engine._ask("close_session", {"session": self.id}, {}).finish()
+            await closing.end()  # where the task is cancelled, the session is closed all the same
         except SottoError as error:
             if error.status != NOT_FOUND:
                 raise
-
-
-class _Request:
-    """One request's events, on their way to whoever awaits them."""
-
-    def __init__(self, number: int, engine: Engine, error: type[SottoError]) -> None:
-        self.number = number
-        self.name = new("sotto_request *")
-        self._engine = engine  # kept alive by whoever awaits
-        self._error = error
-        self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._accepted = False
-
-    def hear(self, event: Event) -> None:
-        self._events.put_nowait(event)
-        if event.kind == "done":
-            self._engine._forget(self)
-
-    async def next(self) -> Event:
-        event = await self._events.get()
-        raise_failure(event, self._error, refused=not self._accepted)
-        self._accepted = True
-        return event
-
-    async def finish(self, progress: Callable[[float], None] | None = None) -> Event:
-        try:
-            while (event := await self.next()).kind != "done":
-                if event.kind == "progress" and progress is not None:
-                    progress(event.progress)
-            return event
-        finally:
-            self.drop()
-
-    def set_target_tps(self, tps: float) -> bool:
-        return self._engine._engine.set_request_tps(self.name[0], tps)
-
-    def drop(self) -> None:
-        """Cancels it, if it is not over."""
-        if self._engine._forget(self):
-            lib.sotto_engine_cancel(self._engine._handle.pointer, self.name[0])
-
-
-def _pump(pointer: Any, loop: asyncio.AbstractEventLoop, deliver: weakref.WeakMethod[Any]) -> None:
-    for batch in batches(pointer):
-        method = deliver()
-        if method is None:
-            return
-        try:
-            loop.call_soon_threadsafe(method, batch)
-        except RuntimeError:  # the loop is closed
-            return
-        del method
-
-
-def _closed(number: int) -> Event:
-    return Event("done", 0, number, "the engine was closed meanwhile", "", CANCELLED, 0, 0.0, 0)

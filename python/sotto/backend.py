@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 
+from ._json import load
 from ._values import string
 from .errors import ArgumentError
 
@@ -24,22 +26,28 @@ class Backend:
         return json.dumps({"name": string("name", name), "backend_type": "in_memory"})
 
 
+class UnknownBackend(ArgumentError):
+    """A model's id names a backend that the engine lacks."""
+
+
 class BackendNames:
     """The names of an engine's backends. `local::some/model` is `some/model` on the backend `local`."""
 
     def __init__(self, configurations: Iterable[str] | None) -> None:
         self.names = ["local"] if configurations is None else []
-        if isinstance(configurations, str):
+        if isinstance(configurations, str) or not isinstance(configurations, (Iterable, type(None))):
             raise TypeError(f"backends is {configurations!r}; it must be a list of such strings")
         for number, configuration in enumerate(configurations or ()):
             self.names.append(self._read(f"backends[{number}]", configuration))
 
-    def _read(self, where: str, configuration: str) -> str:
+    def _read(self, where: str, configuration: object) -> str:
         import json
 
+        if not isinstance(configuration, str):
+            raise TypeError(f"{where} is {reprlib.repr(configuration)}; it must be a str of JSON")
         try:
             found = json.loads(configuration)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ArgumentError(f"{where} is not JSON: {error}") from None
         if not isinstance(found, dict):
             raise ArgumentError(f"{where} is {configuration}; it must be a JSON object")
@@ -60,7 +68,7 @@ class BackendNames:
             return model_id
         if backend not in self.names:
             known = ", ".join(f'"{one}"' for one in self.names) or "none"
-            raise ArgumentError(f'{name} is "{model_id}"; there is no backend "{backend}", only {known}')
+            raise UnknownBackend(f'{name} is "{model_id}"; there is no backend "{backend}", only {known}')
         return rest
 
     def request(self, text: str) -> str:
@@ -69,10 +77,7 @@ class BackendNames:
             return text
         import json
 
-        try:
-            asked = json.loads(text)
-        except ValueError:
-            return text  # the library says what is wrong with it
+        asked = load(text)  # None: the library says what is wrong with it
         if not isinstance(asked, dict) or not isinstance(model := asked.get("model"), str):
             return text
         known = self.model("model", model)

@@ -3,31 +3,56 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130  # exit statuses
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command. Returns its exit status."""
+    try:
+        from .commands import standard
+
+        standard.prepare()
+        try:
+            return standard.leave(_run(argv))
+        except SystemExit as leaving:  # of the parser
+            raise SystemExit(standard.leave(int(leaving.code or 0))) from None
+        except BrokenPipeError:  # whoever read our output has gone, as `head` does
+            return standard.leave(FAILURE)
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename is not None else "reading or writing failed: "
+            return standard.leave(fail(f"{where}{error.strerror or error}", FAILURE))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    from .commands import standard
     from .errors import ArgumentError, SottoError
 
     arguments = parser().parse_args(argv)
+    standard.interruptible()
     try:
-        status = int(arguments.run(arguments))
-        sys.stdout.flush()
-        return status
+        return int(arguments.run(arguments))
     except ArgumentError as error:
         return fail(str(error), USAGE)
     except SottoError as error:
         return fail(str(error), FAILURE)
-    except BrokenPipeError:  # whoever read our output has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
-    except KeyboardInterrupt:
-        return INTERRUPTED
+
+
+class _Parser(argparse.ArgumentParser):
+    """Prints as everything here does: where help cannot be written, that is an error."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        from .commands import screen
+
+        if file is sys.stderr or file is None:
+            screen.complain(message, end="")
+        else:
+            screen.say(message, end="")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     from .commands import bench, chat, doctor, models, plan, replay
     from .demo import command as demo
 
-    whole = argparse.ArgumentParser(prog="sotto", description="Characters that speak beside a game.")
+    whole = _Parser(prog="sotto", description="Characters that speak beside a game.")
     whole.add_argument("--version", action="version", version=f"sotto {__version__}")
     commands = whole.add_subparsers(dest="command", required=True)
     for name, module, what in (
@@ -56,7 +81,9 @@ def parser() -> argparse.ArgumentParser:
 
 def fail(why: str, status: int) -> int:
     """Says what went wrong."""
-    print(f"sotto: {why}", file=sys.stderr)
+    from .commands import screen
+
+    screen.complain(f"sotto: {why}")
     return status
 
 

@@ -3,45 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from . import log
-from ._call import encode, new, struct, text, utf8
-from ._desc import (
-    MOST_U32,
-    MOST_U64,
-    OPS,
-    Json,
-    StrPath,
-    engine_flags,
-    json_text,
-    megabytes,
-    model_desc,
-    path_text,
-)
+from ._asking import Asks, Progress, naming
+from ._call import new, struct, utf8
+from ._desc import MOST_U32, MOST_U64, Json, StrPath, engine_flags, megabytes, model_desc, path_text
 from ._handle import SLICE_MS, Handle, Request
 from ._lib import lib
-from ._values import choice, number, string, whole
-from .backend import BackendNames
-from .errors import InferenceError, ModelLoadError
+from ._typing import Unpack
+from ._values import choice, number, string, truth, whole
+from .backend import BackendNames, UnknownBackend
+from .errors import ModelLoadError, SottoError
 from .event import Event, read_event
-from .gpu import SharesGpu
+from .gpu import SharesGpu, require_device
 from .memory import Memory, Plan, read_memory, read_plan
 from .mode import MODES
 from .session import Said, Session, open_body, sizes_of
 from .stats import Stats, read_stats
 from .stream import TokenStream
-from .terms import Terms, terms
+from .terms import Terms
 from .trace import Slice, read_trace
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
-Progress = Callable[[str, float], None]  # hears what is going on, and how far it got, from 0 to 1
-
-
-class Engine(SharesGpu):
+class Engine(Asks, SharesGpu):
     """Runs models inside this process, beside a game. Use it as a context manager, or `close()` it.
 
     Any thread may call anything. Calls that wait let other threads run. Those that ask for an answer take
@@ -50,8 +36,9 @@ class Engine(SharesGpu):
     `deterministic`: an answer depends on its request alone, not on what else is asked for meanwhile; slower.
     `gates`: steps also wait inside while the game works on a frame and leaves no core free, not only where
     their threads cannot be made to yield to the game's. `max_requests` may be live at once; 0: 65,536.
-    `record`: a file in which to write down what is asked for, what the game reports and what is decided; it
-    holds what was said. `sotto.replay()` takes the decisions again.
+    `record`: a file to record requests, reports of the game and decisions in; it holds what was said, and is
+    readable by its user alone. The engine creates it: one that exists raises `ArgumentError`, so that a
+    restart keeps the recording of a crash. `sotto.replay()` takes the decisions again.
 
     `vram_budget_mb`: see `set_vram_budget_mb()`. Where it is short, some streams are parked for a while: what
     they remember is kept in `park_memory_mb` of memory (0: 64), and what is more in files, which go with the
@@ -98,6 +85,8 @@ class Engine(SharesGpu):
             park_dir=path_text("park_dir", park_dir),
             park_memory=megabytes("park_memory_mb", park_memory_mb),
         )
+        require_device(device, module_dir)
+        self._device = device
         log.settle()
         self._handle = Handle(desc)
         self._taking = threading.Lock()  # one thread at a time may take the queue's events
@@ -109,6 +98,13 @@ class Engine(SharesGpu):
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        try:
+            stats, models = self.stats(), ", ".join(self._models()) or "none"
+        except SottoError as error:
+            return f"<sotto.Engine: {error}>"
+        return f"<sotto.Engine on {self._device}, {stats.mode}, {stats.live} live requests, models: {models}>"
+
     def close(self) -> None:
         """Cancels what runs, unloads every model, frees everything. A second call does nothing."""
         self._handle.close()
@@ -117,7 +113,7 @@ class Engine(SharesGpu):
 
     def load_model(
         self,
-        model_id: str,
+        model_id: StrPath,
         *,
         path: StrPath | None = None,
         backend: str | None = None,
@@ -131,14 +127,15 @@ class Engine(SharesGpu):
         any name. `progress` hears of "download" and "load".
         """
         self._handle.require()
-        model_id, where = self._find(model_id, path, progress)
-        desc = model_desc(model_id, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
-        loading = Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc)
-        loading.finish(None if progress is None else lambda done: progress("load", done))
+        name, where = self._find(model_id, path, progress)
+        desc = model_desc(name, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
+        with naming(name, where):
+            loading = Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc)
+            loading.finish(None if progress is None else lambda done: progress("load", done))
 
     def plan_model(
         self,
-        model_id: str,
+        model_id: StrPath,
         *,
         budget_mb: int = 0,
         path: StrPath | None = None,
@@ -151,11 +148,13 @@ class Engine(SharesGpu):
         """
         self._handle.require()
         budget = megabytes("budget_mb", budget_mb)
-        desc = model_desc(*self._here(model_id, path), backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
-        plan = Request(self._handle, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
-        return read_plan(plan.finish().json)
+        name, where = self._here(model_id, path)
+        desc = model_desc(name, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
+        with naming(name, where):
+            plan = Request(self._handle, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
+            return read_plan(plan.finish().json)
 
-    def unload_model(self, model_id: str) -> None:
+    def unload_model(self, model_id: StrPath) -> None:
         """Frees a model, and waits for that. Requests that still run on it fail."""
         name = utf8("model_id", self._model_id(model_id))
         unload, private = lib.sotto_engine_unload_model, lib.SOTTO_REQUEST_PRIVATE
@@ -165,12 +164,14 @@ class Engine(SharesGpu):
         """The models that answer: a JSON array of OpenAI model objects."""
         return self._json(lib.sotto_engine_list_models)
 
-    def model_is_loaded(self, model_id: str) -> bool:
-        """Whether a model answers."""
-        import json
-
-        model_id = self._model_id(model_id)
-        return any(model["id"] == model_id for model in json.loads(self.model_list()))
+    def model_is_loaded(self, model_id: StrPath) -> bool:
+        """Returns whether a model answers. An id of a backend that the engine lacks has none."""
+        self._handle.require()
+        try:
+            name = self._model_id(model_id)
+        except UnknownBackend:
+            return False
+        return name in self._models()
 
     # Answers, waited for
 
@@ -239,8 +240,7 @@ class Engine(SharesGpu):
         where a request names none; else that of the first request. `pinned`: see `Session.pin()`.
         """
         body = open_body(session_id, messages, model, pinned)
-        self._ask("open_session", body, {}).finish()
-        return Session(self, body["session"])
+        return self._open(body, lambda name: Session(self, name))
 
     def sessions(self) -> dict[str, int]:
         """The ids of the sessions that are open, and how many messages each holds."""
@@ -255,8 +255,8 @@ class Engine(SharesGpu):
 
         `user` comes back in each event; `chunks` has them carry OpenAI chunks in `json`.
         """
-        flags = lib.SOTTO_REQUEST_CHUNKS if chunks else 0
-        desc = self._request_desc(op, request, flags, terms, user=user)
+        flags = lib.SOTTO_REQUEST_CHUNKS if truth("chunks", chunks) else 0
+        desc = self._request_desc(op, request, flags, terms, user=user, whole_response=False)
         out = new("sotto_request *")
         self._handle.call(lib.sotto_engine_submit, desc, out)
         return int(out[0])
@@ -333,53 +333,20 @@ class Engine(SharesGpu):
 
     def describe(self) -> dict[str, Any]:
         """Versions, device, processor, backends, and which modules were passed over and why."""
+        told = self._json(lib.sotto_engine_describe)
         import json
 
-        found: dict[str, Any] = json.loads(self._json(lib.sotto_engine_describe))
+        found: dict[str, Any] = json.loads(told)
         return found
 
     # Inside
 
-    def _ask(self, op: str, request: Json, on: Terms, flags: int = 0) -> Request:
-        flags |= lib.SOTTO_REQUEST_PRIVATE
-        desc = self._request_desc(op, request, flags, on, name="request_json")
-        return Request(self._handle, InferenceError, lib.sotto_engine_submit, desc)
+    def _models(self) -> list[str]:
+        """Returns the ids of the models that answer."""
+        told = self.model_list()
+        import json
 
-    def _request_desc(
-        self,
-        op: str,
-        request: Json,
-        flags: int,
-        on: Terms,
-        *,
-        user: int = 0,
-        name: str = "request",
-    ) -> Any:
-        return struct(
-            "sotto_request_desc",
-            op=choice("op", op, OPS),
-            body=encode(name, self._names.request(json_text(name, request))),
-            user=whole("user", user, MOST_U64),
-            flags=flags,
-            **terms(**on),
-        )
-
-    def _find(self, model_id: str, path: StrPath | None, progress: Progress | None) -> tuple[str, str]:
-        """A model's id and its file's path. Downloads the file if it must."""
-        from ._hub import locate
-
-        model_id = self._model_id(model_id)
-        return model_id, path_text("path", path) if path is not None else locate(model_id, progress) or ""
-
-    def _here(self, model_id: str, path: StrPath | None) -> tuple[str, str]:
-        """The same, of a model that is here. Downloads nothing."""
-        from ._hub import find
-
-        model_id = self._model_id(model_id)
-        return model_id, path_text("path", path) if path is not None else find(model_id) or ""
-
-    def _model_id(self, model_id: str) -> str:
-        return string("model_id", self._names.model("model_id", string("model_id", model_id)))
+        return [model["id"] for model in json.loads(told)]
 
     def _take(self) -> Event | None:
         if not self._taking.acquire(blocking=False):
@@ -389,8 +356,3 @@ class Engine(SharesGpu):
             return read_event(self._told) if status == lib.SOTTO_OK else None
         finally:
             self._taking.release()
-
-    def _json(self, function: Callable[..., int]) -> str:
-        out = new("sotto_str *")
-        self._handle.call(function, out)
-        return text(out[0])

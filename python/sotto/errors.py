@@ -17,15 +17,17 @@ AtelicoError = SottoError  # the name under which the reference interface knows 
 
 
 class ModelLoadError(SottoError):
-    """A model could not be found, loaded or unloaded."""
+    """A model could not be found, loaded or unloaded. The message names it and its file."""
+
+    reason = ""  # the message without those names, where they were put before it
 
 
 class InferenceError(SottoError):
     """A model could not answer, or could not go on."""
 
 
-class ArgumentError(ValueError):
-    """What was asked for makes no sense, or is not supported. Caught as `ValueError`."""
+class ArgumentError(SottoError, ValueError):
+    """An argument is out of range, or asks for what is not supported. Also a `ValueError`."""
 
     def __init__(self, message: str, status: int = -1) -> None:
         super().__init__(message)

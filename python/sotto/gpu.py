@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ._call import check, function_pointer, new, pointer, struct, text
+from ._desc import StrPath, path_text
 from ._handle import Handle
 from ._lib import lib, library_folder
 from ._values import choice, whole
+from .errors import ArgumentError
 
 _MOST_U32, _MOST_U64 = 2**32 - 1, 2**64 - 1
 RUNGS: Mapping[str, int] = {
@@ -108,6 +110,25 @@ def why_no_cuda() -> str:
     folder = library_folder()
     there = any(folder.glob("*sotto_*_cuda-*"))
     return "" if there else f"there is no module sotto_llama_cuda in {folder}"
+
+
+def require_device(device: str, module_dir: StrPath | None) -> None:
+    """Raises if no backend module can compute on an engine's device, or CUDA's driver knows no card."""
+    kind = next((kind for kind in ("cuda", "vulkan") if device.startswith(kind)), None)
+    if kind is None:
+        return
+    from pathlib import Path
+
+    folder = library_folder() if module_dir is None else Path(path_text("module_dir", module_dir))
+    found = {name: any(folder.glob(f"*sotto_*_{name}[-.]*")) for name in ("cuda", "vulkan")}
+    why = f"{folder} holds no module sotto_llama_{kind}"
+    if found[kind]:
+        why = why_none() if kind == "cuda" else ""
+    if why:
+        others = (name for name in found if found[name] and name != kind)
+        there = ", ".join(f"'{name}'" for name in ("auto", "cpu", *others))
+        wrong = f"invalid device '{device}': expected {there}; {why}"
+        raise ArgumentError(wrong, lib.SOTTO_ERROR_UNSUPPORTED)
 
 
 def _query(index: int) -> Gpu | str:

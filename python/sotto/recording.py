@@ -18,7 +18,8 @@ class Replay(NamedTuple):
     did not: its `line` in the recording, `what` it was, and what was `recorded` and `replayed`.
 
     The recording is of `streams` answers by `models` models, beside `frames` frames of a game, from its first
-    decision to its last in `seconds`; `version` of Sotto wrote it.
+    decision to its last in `seconds`; `version` of Sotto wrote it. `cut`: its last line is not whole, as
+    after a crash, and was left out.
     """
 
     file: str
@@ -30,12 +31,14 @@ class Replay(NamedTuple):
     models: int
     frames: int
     seconds: float
+    cut: bool
 
 
 def replay(path: str | os.PathLike[str]) -> Replay:
     """Takes the decisions of a recording again, see `Engine(record=)`. Needs no model, and hardly any time.
 
-    Raises `ArgumentError` that names the line where it is no recording, `SottoError` where there is no file.
+    Raises `ArgumentError` that names the line if it is not a recording, or if it is not a regular file,
+    `SottoError` if there is no file.
     """
     import json
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from . import engine as blocking  # which imports this module; for annotations
+from ._handle import Unique
+from ._typing import Unpack
 from ._values import string, truth, whole
 from .errors import NOT_FOUND, SottoError
 from .stream import TokenStream
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from .engine import Engine
-    from .terms import Terms
+from .terms import Terms
 
 Message = Mapping[str, Any]  # in the OpenAI schema
 Said = str | Message | Iterable[Message] | None  # what is said: a text, a message, several; None: nothing
@@ -22,7 +20,7 @@ Said = str | Message | Iterable[Message] | None  # what is said: a text, a messa
 _MOST_KEPT = (1 << 31) - 1
 
 
-class Session:
+class Session(Unique):
     """A conversation that its engine keeps under an id. `Engine.session()` opens one, `fork()` another.
 
     A turn is remembered once its answer is whole: one that is cut off or fails leaves the session as it was.
@@ -34,7 +32,7 @@ class Session:
     ...     print(mara.say("And what does it cost?"))
     """
 
-    def __init__(self, engine: Engine, session_id: str) -> None:
+    def __init__(self, engine: blocking.Engine, session_id: str) -> None:
         self._engine = engine
         self.id = string("session_id", session_id)
 
@@ -60,8 +58,7 @@ class Session:
     def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
         """Another session that begins as a copy of this one, or of its first `keep` messages."""
         body = fork_body(self.id, session_id, keep)
-        self._engine._ask("open_session", body, {}).finish()
-        return Session(self._engine, body["session"])
+        return self._engine._open(body, lambda name: Session(self._engine, name))
 
     def pin(self, pinned: bool = True) -> None:
         """Has it keep its place in the model between its turns, whoever else speaks; or no longer.
@@ -79,11 +76,16 @@ class Session:
         """Forgets it. A second call does nothing."""
         if self._engine._handle.closed:
             return
+        closing = self._engine._ask("close_session", {"session": self.id}, {})
         try:
-            self._engine._ask("close_session", {"session": self.id}, {}).finish()
+            while closing.next().kind != "done":
+                pass
         except SottoError as error:
             if error.status != NOT_FOUND:
                 raise
+        except BaseException:
+            closing.settle()  # it goes on
+            raise
 
     def _body(self, said: Said, request: Mapping[str, Any] | None) -> dict[str, Any]:
         return turn_body(self.id, said, request)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import weakref
 
-from ._handle import Request
+from ._handle import Request, Unique
 
 
-class TokenStream:
+class TokenStream(Unique):
     """Iterates over an answer's OpenAI chunks, each a JSON string.
 
     An iteration waits for the next chunk and lets other threads run meanwhile. Closing the stream, or

@@ -35,10 +35,14 @@ class Terms(TypedDict, total=False):
     deadline: float
 
 
-def terms(target_tps: float = 0, priority: str = "normal", deadline: float = 0) -> dict[str, Any]:
-    """The same, as a `sotto_request_desc` has them."""
+def terms(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns `given` as fields of a `sotto_request_desc`. Raises `TypeError` for a name that is unknown."""
+    for name in given:
+        if name not in Terms.__annotations__:
+            known = ", ".join(Terms.__annotations__)
+            raise TypeError(f"invalid argument '{name}': expected {known}; fields of the request go into it")
     return {
-        "target_tps": number("target_tps", target_tps),
-        "priority": choice("priority", priority, PRIORITIES),
-        "deadline_ns": min(int(number("deadline", deadline) * 1e9), _LATEST_NS),
+        "target_tps": number("target_tps", given.get("target_tps", 0)),
+        "priority": choice("priority", given.get("priority", "normal"), PRIORITIES),
+        "deadline_ns": min(int(number("deadline", given.get("deadline", 0)) * 1e9), _LATEST_NS),
     }

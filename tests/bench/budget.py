@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import budget_live as live
+from budget_anonymous import anonymous
 from budget_operations import Operations, Wanted
 from budget_plan import plans
 from machine import processor, undisturbed
@@ -39,6 +40,7 @@ LIMITS: dict[str, tuple[str, Any]] = {
     "parked_not_answered": ("<=", 0),
     "parked_over_cap_mb": ("<=", 0.0),
     "plans_outside": ("<=", 0),
+    "anonymous_over_ledger_mb": ("<=", 12.0),
 }
 QUICK_LIMITS = {  # of which a moment on a busy machine says something
     **LIMITS,
@@ -121,6 +123,11 @@ class Runs:
         quick = self.arguments.quick
         return plans(self.arguments.build, ["house"] if quick else ["house", "110m", "1b"], 1 if quick else 3)
 
+    def anonymous(self) -> dict[str, Any]:
+        """Beside the ledger."""
+        asked = self.arguments
+        return anonymous(asked.build, asked.parkings, asked.seed)
+
 
 def limited(figures: dict[str, Any]) -> dict[str, Any]:
     """The figures that have limits."""
@@ -155,6 +162,7 @@ def main() -> int:
     parser.add_argument("--operations", type=int, default=2000, help="random ones (2000)")
     parser.add_argument("--times", type=int, default=20, help="that a budget is lowered (20)")
     parser.add_argument("--characters", type=int, default=1000, help="that are parked (1000)")
+    parser.add_argument("--parkings", type=int, default=10_000, help="before memory is compared (10000)")
     parser.add_argument(
         "--patience", type=float, default=60, help="seconds to wait for a machine at rest, per timing (60)"
     )
@@ -163,11 +171,19 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.operations, arguments.times, arguments.characters = 200, 5, 60
-        arguments.patience = 0
+        arguments.patience, arguments.parkings = 0, 400
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(arguments, package(arguments.build), Path(folder))
-        for measure in (runs.operations, runs.lowering, runs.same_text, runs.unpark, runs.parked, runs.plans):
+        for measure in (
+            runs.operations,
+            runs.lowering,
+            runs.same_text,
+            runs.unpark,
+            runs.parked,
+            runs.plans,
+            runs.anonymous,
+        ):
             figures |= runs.once(measure)
             print(f"{measure.__name__} done", file=sys.stderr, flush=True)
     figures["failed_streams"] += figures.pop("lowering_failed_streams")

@@ -6,9 +6,12 @@
 //
 // The first says how many iterations make a frame's work of so many milliseconds. The second plays that game;
 // with a model, characters speak meanwhile: closed loop, each prompt another one.
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sotto/sotto.h>
@@ -46,6 +49,27 @@ public:
 
     ClosedLoop& loop() { return loop_; }
 
+    // All of them ask.
+    void start() {
+        before_ = counts().generated;
+        began_ = moved_ = Clock::now();
+        loop_.start();
+        watcher_ = std::jthread([this](const std::stop_token& stops) {
+            while (!stops.stop_requested()) { // more often than frames, which others make longer
+                watch();
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            }
+        });
+    }
+
+    // The longest time in which no token of a prompt or an answer was computed, from when they were asked.
+    double longest_standstill_ms() {
+        watcher_ = {};
+        return milliseconds(longest_);
+    }
+    // Until the first of them spoke; below 0: none did.
+    double first_token_ms() const { return spoke_ ? milliseconds(first_) : -1; }
+
     // What was computed, a line a slice.
     void show_slices(std::uint32_t most) {
         std::vector<sotto_slice> slices(most);
@@ -75,6 +99,30 @@ public:
     }
 
 private:
+    static double milliseconds(Clock::duration time) {
+        return std::chrono::duration<double, std::milli>(time).count();
+    }
+
+    sotto_stats counts() {
+        auto stats = SOTTO_INIT(sotto_stats);
+        check(sotto_engine_stats(engine_.get(), &stats));
+        return stats;
+    }
+
+    void watch() {
+        const auto stats = counts();
+        const auto now = Clock::now();
+        longest_ = std::max(longest_, now - moved_);
+        if (const auto done = stats.prompt + stats.generated; done != done_) {
+            done_ = done;
+            moved_ = now;
+        }
+        if (!spoke_ && stats.generated > before_) {
+            spoke_ = true;
+            first_ = now - began_;
+        }
+    }
+
     static sotto_engine_desc desc(const Arguments& arguments) {
         auto desc = SOTTO_INIT(sotto_engine_desc);
         desc.mode = mode_of(arguments.text("mode"));
@@ -100,6 +148,14 @@ private:
     Engine engine_;
     ClosedLoop loop_;
     sotto_frame_begin_desc frame_ = SOTTO_INIT(sotto_frame_begin_desc);
+    Clock::time_point began_;
+    Clock::time_point moved_; // when some token was computed
+    Clock::duration longest_{};
+    Clock::duration first_{};
+    std::uint64_t done_ = 0;
+    std::uint64_t before_ = 0; // tokens that were spoken
+    bool spoke_ = false;
+    std::jthread watcher_; // the last member: it uses the others
 };
 
 } // namespace
@@ -122,7 +178,7 @@ int main(int count, char** given) {
     }
     const Words words(arguments.text("words"));
     Characters characters(arguments, words, threads);
-    characters.loop().start();
+    characters.start();
     play(work, warmup, characters.beside());
     const auto tokens = characters.loop().tokens();
     const auto answers = characters.loop().answers();
@@ -131,5 +187,12 @@ int main(int count, char** given) {
         characters.show_slices(most);
     }
     const auto& loop = characters.loop();
-    std::printf("%s\n", told(played, loop.tokens() - tokens, loop.answers() - answers).c_str());
+    auto shown = told(played, loop.tokens() - tokens, loop.answers() - answers);
+    shown.pop_back();
+    std::printf(
+        "%s, \"longest_standstill_ms\": %.1f, \"first_token_ms\": %.1f}\n",
+        shown.c_str(),
+        characters.longest_standstill_ms(),
+        characters.first_token_ms()
+    );
 }

@@ -5,6 +5,9 @@ four streams that ask for 128 tokens again and again, each time after another pr
 every cell once, in random order, and writes it down: runs can be cut short and gone on with. Each cell is
 held against the game alone in the same shard. A cell during which others used the processors is made again.
 
+Last, the job-system game runs beside characters and a third process that keeps every core busy: how long no
+token of any of them is computed.
+
     frames.py --build build/check/release --out frames.jsonl --shards 17 --seconds 20
     frames.py --report --out frames.jsonl --json
 """
@@ -15,6 +18,7 @@ import argparse
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -47,6 +51,8 @@ TALK = Talk(streams=4, prompt=512, tokens=128)
 WARM_UPS = {"1b": 10.0, "house": 1.0}  # seconds of a game until all streams speak
 WARM_UP = 3.0
 QUICK_SECONDS = 2.0
+CROWDED = "job_system"
+CROWDED_MODES = ("balance", "prioritize_graphics")
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ class Runs:
         self.bench = build / "bench" / "sotto_bench_frames"
         self.clients = build / "bench" / "sotto_bench_clients"
         self.seconds = seconds
-        self.models: dict[str, Model] = {one.model: model(one.model) for one in wanted if one.model}
+        names = {one.model for one in wanted if one.model} | {"house"}
+        self.models: dict[str, Model] = {name: model(name) for name in names}
         self.words = {name: one.write_words(folder) for name, one in self.models.items()}
         loads = {one.load for one in wanted}
         self.server = peers.as_users_get_it("llama-server") if loads & set(SERVERS) else None
@@ -108,6 +115,22 @@ class Runs:
             result = dict(said([self.bench, *game]))
         result["tokens"] = clients.tokens(result["began_ns"], result["ended_ns"])
         return result
+
+
+def crowded(runs: Runs, model_name: str, out: Path) -> None:
+    """Adds how long characters stand still beside the job-system game and a process at full load."""
+    iterations = runs.calibrate(CROWDED)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(CORES)]
+    try:
+        for mode in CROWDED_MODES:
+            result = runs.run(Cell(CROWDED, model_name, mode), iterations)
+            del result["frames_us"]  # nobody's frames are held against that
+            with out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"shard": -1, "crowded": True, "load": mode, **result}) + "\n")
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -173,6 +196,8 @@ def measure(arguments: argparse.Namespace, out: Path, folder: Path) -> None:
     runs = Runs(arguments.build, folder, wanted, arguments.seconds)
     for number in range(arguments.shards):
         Shard(number, out, runs, arguments.others).run(wanted, arguments.patience)
+    if not arguments.loads:
+        crowded(runs, "house", out)
 
 
 def main() -> int:
@@ -212,9 +237,11 @@ def main() -> int:
         out = arguments.out or Path(folder) / "frames.jsonl"
         if not arguments.report:
             measure(arguments, out, Path(folder))
-        all_rows = [row for row in rows_of(out) if "frames_us" in row]
+        written = rows_of(out)
+    all_rows = [row for row in written if "frames_us" in row]
     rows = [row for row in all_rows if row["others_pct"] <= arguments.others]
     figures = frames_report.report(rows, arguments.models.split(",")[0], quick=arguments.quick)
+    frames_report.add_standstill(figures, [row for row in written if row.get("crowded")])
     figures["disturbed"] = len(all_rows) - len(rows)  # cells that do not count
     figures["setting"] = {
         "games": {name: {"threads": threads, "work_ms": ms} for name, (threads, ms) in GAMES.items()},

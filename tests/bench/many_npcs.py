@@ -3,14 +3,16 @@
 How fast eight streams write together beside llama-batched-bench (the same build, depth and batch, with
 flash attention or without, whichever it is faster with); what eight that ask again and again are served
 beside a llama-server as its users get it; how soon characters begin whose prompts begin alike; whether 64
-streams on 8 slots are served alike, and how long one waits whom the player speaks with. Ratios are medians
-over turns, whose runs followed one another. With --out, what was run stays in that file and is not run again.
+streams on 8 slots are served alike, and how long one waits whom the player speaks with; what a turn costs in
+a session that has outgrown its context. Ratios are medians over turns, whose runs followed one another. With
+--out, what was run stays in that file and is not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -36,16 +38,27 @@ SECONDS = {"1b": 60.0}  # that they are asked for
 WARM_UP = 4.0
 SHARED, OWN = 400, 40  # tokens of a prompt that all characters have, and of each one's own
 CROWD, CROWD_TALK = 64, (32, 16)  # streams on 8 slots; tokens of their prompts and answers
+SESSION = {"context": 2048, "sheet": 90, "own": 16, "tokens": 12}  # words of the sheet and of each turn
+EARLY = slice(25, 50)  # turns before the context is full
+CUT = 0.15  # of the context: a turn that works through more of its prompt left out turns before it
 LIMITS = {  # at least, or at most
     "aggregate_vs_batched_bench": (">=", 1.0),
     "aggregate_vs_llama_server": (">=", 1.05),
     "shared_prefix_ttft_ratio": ("<=", 0.25),
     "fairness_max_min": ("<=", 1.5),
     "foreground_wait_slices": ("<=", 1.0),
+    "long_session_worked": ("<=", 0.05),
+    "long_session_cuts": ("<=", 0.05),
+    "long_session_ttft_ratio": ("<=", 1.5),
+    "long_session_sheet": (">=", 1.0),
 }
 QUICK_LIMITS = {  # of which a moment says something, on any machine
     "shared_prefix_ttft_ratio": ("<=", 0.5),
     "foreground_wait_slices": ("<=", 3.0),
+    "long_session_worked": ("<=", 0.05),
+    "long_session_cuts": ("<=", 0.05),
+    "long_session_ttft_ratio": ("<=", 4.0),
+    "long_session_sheet": (">=", 1.0),
 }
 
 
@@ -165,6 +178,33 @@ class Runs:
             "foreground_first_ms": round(statistics.median(urgent["first_ms"]), 2),
         }
 
+    def long_session(self) -> dict[str, Any]:
+        """What turns cost once the context is full: from the first that leaves out others."""
+        sizes = {**SESSION, "turns": self.arguments.session_turns}
+        told = self.once("long_session", 0, lambda: self.ours("long_session", **sizes))
+        worked, first = told["worked"], told["first_ms"]
+        cuts = [turn for turn in range(1, len(worked)) if worked[turn] > CUT * SESSION["context"]]
+        if not cuts:
+            sys.exit("the session never outgrew its context; --session-turns gives it more")
+        full = range(cuts[0], len(worked))
+        others = [first[turn] for turn in full if turn not in cuts]
+        return {
+            "turns": len(worked),
+            "full_after": cuts[0],
+            "worked": round(statistics.mean(worked[turn] for turn in full) / SESSION["context"], 4),
+            "cuts": round(len(cuts) / len(full), 4),
+            "early_ms": round(p95(first[EARLY]), 2),
+            "late_ms": round(p95(others), 2),
+            "cut_ms": round(statistics.median(first[turn] for turn in cuts), 2),
+            "ttft_ratio": round(p95(others) / p95(first[EARLY]), 3),
+            "sheet": round(min(told["cached"][1:]) / SESSION["sheet"], 3),
+        }
+
+
+def p95(values: list[float]) -> float:
+    """The value that 95 of 100 are at or below."""
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
+
 
 def measure(runs: Runs, *, crowd: bool, beside_peers: bool) -> dict[str, Any]:
     """All figures of a model."""
@@ -178,6 +218,8 @@ def measure(runs: Runs, *, crowd: bool, beside_peers: bool) -> dict[str, Any]:
     told["shared_prefix"] = runs.prefix()
     if crowd:
         told["crowd"] = runs.crowd()
+    if runs.model.name in ("house", "110m"):
+        told["long_session"] = runs.long_session()
     return {**told, "others_pct": max(runs.others_pct)}
 
 
@@ -195,6 +237,10 @@ def report(models: list[dict[str, Any]], quick: bool) -> dict[str, Any]:
         "shared_prefix_all_at_once_ratio": worst("shared_prefix", "at_once_ratio", max),
         "fairness_max_min": worst("crowd", "fairness_max_min", max),
         "foreground_wait_slices": worst("crowd", "foreground_wait_slices", max),
+        "long_session_worked": worst("long_session", "worked", max),
+        "long_session_cuts": worst("long_session", "cuts", max),
+        "long_session_ttft_ratio": worst("long_session", "ttft_ratio", max),
+        "long_session_sheet": worst("long_session", "sheet", min),
     }
     limits = QUICK_LIMITS if quick else LIMITS
     broken = [
@@ -226,6 +272,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="of each closed loop (20; 60 for 1b)")
     parser.add_argument("--crowd-seconds", type=float, default=40, help="that 64 streams ask (40)")
     parser.add_argument("--times", type=int, default=20, help="that one comes to the fore (20)")
+    parser.add_argument("--session-turns", type=int, default=1000, help="of the long session (1000)")
     parser.add_argument(
         "--patience", type=float, default=120, help="seconds to wait for a machine at rest, per run (120)"
     )
@@ -234,7 +281,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.models, arguments.turns, arguments.patience = "house", 3, 0
-        arguments.crowd_seconds, arguments.times = 5, 3
+        arguments.crowd_seconds, arguments.times, arguments.session_turns = 5, 3, 200
     told = []
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate(arguments.models.split(",")):

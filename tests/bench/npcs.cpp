@@ -4,9 +4,11 @@
 //     sotto_bench_npcs what=closed_loop model= words= streams= parallel= prompt= tokens= seconds= warmup=
 //     sotto_bench_npcs what=prefix model= words= streams= shared= own= rounds=
 //     sotto_bench_npcs what=foreground model= words= streams= parallel= times=
+//     sotto_bench_npcs what=long_session model= words= context= sheet= own= tokens= turns=
 //
 // How fast `streams` write together, each `depth` tokens in; what streams are served that ask again and
-// again; how soon characters begin whose prompts begin alike; how long one waits whom the player speaks with.
+// again; how soon characters begin whose prompts begin alike; how long one waits whom the player speaks with;
+// what each turn of a session costs that outgrows its context.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -24,7 +26,7 @@ using namespace bench;
 namespace {
 
 constexpr const char* kUsage =
-    "sotto_bench_npcs what=batch|closed_loop|prefix|foreground model=... words=... "
+    "sotto_bench_npcs what=batch|closed_loop|prefix|foreground|long_session model=... words=... "
     "and what the top of npcs.cpp says of each";
 constexpr std::chrono::milliseconds kOften{1};
 constexpr std::uint32_t kSpare = 16; // tokens that a context has too many
@@ -284,12 +286,53 @@ void foreground(const Arguments& arguments) {
     std::printf("{\"steps\": %s, \"first_ms\": %s}\n", array(steps, 0).c_str(), array(first_ms, 2).c_str());
 }
 
+// Of each turn: prompt tokens that were worked through, those that were cached, and when it began to speak.
+void long_session(const Arguments& arguments) {
+    const auto tokens = arguments.count("tokens");
+    Engine engine(for_compute());
+    load(engine, arguments, 1, arguments.count("context"));
+    const Words words(arguments.text("words"));
+    auto desc = SOTTO_INIT(sotto_request_desc);
+    desc.flags = SOTTO_REQUEST_PRIVATE;
+    desc.op = SOTTO_OP_OPEN_SESSION;
+    engine.wait(engine.submit(
+        desc,
+        R"({"session": "s", "model": "m", "messages": [{"role": "system", "content": ")" +
+            words.sentence(arguments.count("sheet"), 0) + R"("}]})"
+    ));
+    desc.op = SOTTO_OP_CHAT;
+    std::vector<double> worked;
+    std::vector<double> cached;
+    std::vector<double> first_ms;
+    for (std::uint32_t turn = 0; turn < arguments.count("turns"); ++turn) {
+        const auto said = words.sentence(arguments.count("own"), kind_of(1, turn));
+        const auto body =
+            format(R"({"session": "s", "temperature": 0, "ignore_eos": true, "max_tokens": %u, )", tokens) +
+            R"("messages": [{"role": "user", "content": ")" + said + R"("}]})";
+        const auto submitted = Clock::now();
+        const auto told = engine.wait(engine.submit(desc, body));
+        worked.push_back(number_in(told.json, "prompt_n"));
+        cached.push_back(number_in(told.json, "cache_n"));
+        first_ms.push_back(milliseconds(submitted, told.first));
+    }
+    std::printf(
+        "{\"worked\": %s, \"cached\": %s, \"first_ms\": %s}\n",
+        array(worked, 0).c_str(),
+        array(cached, 0).c_str(),
+        array(first_ms, 2).c_str()
+    );
+}
+
 } // namespace
 
 int main(int count, char** given) {
     const Arguments arguments(count, given, kUsage);
     const std::map<std::string, void (*)(const Arguments&)> all = {
-        {"batch", batch}, {"closed_loop", closed_loop}, {"prefix", prefix}, {"foreground", foreground}
+        {"batch", batch},
+        {"closed_loop", closed_loop},
+        {"prefix", prefix},
+        {"foreground", foreground},
+        {"long_session", long_session}
     };
     const auto found = all.find(arguments.text("what"));
     if (found == all.end()) {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .cross import TESTS, build, run_tests
+from .cross import TESTS, build, look_at, run_tests
 from .ground import BUILD, JOBS, PYTHON, Failed, run
 
 ARM_LIBRARY = "/usr/aarch64-linux-gnu/lib/libc.so.6"
@@ -43,7 +43,7 @@ def check_aarch64() -> str:
     """The library and its modules for 64-bit ARM: what they export, and what they do."""
     folder = BUILD / "aarch64"
     build(folder, "aarch64-linux", ["sotto", "sotto_scripted", "sotto_llama-native", "say", *TESTS])
-    run([PYTHON, "tests/abi/symbols.py", folder / "out"])
+    look_at(folder / "out")
     passed = run_tests(folder, TESTS, {})
     _, words = say(folder / "tests" / "say", folder / "out" / "house.gguf", ON_ARM)
     return f"{passed}; {same_words(words, 'on ARM')}"
@@ -53,7 +53,7 @@ def check_glibc() -> str:
     """The library compiled for an old glibc; `native/release_wheel.py` looks into a whole wheel so."""
     folder = BUILD / "glibc"
     build(folder, "x86_64-linux", ["sotto"], "-DSOTTO_LLAMA=OFF")
-    run([PYTHON, "tests/abi/symbols.py", folder / "out"])
+    look_at(folder / "out")
     return run([PYTHON, "native/release_wheel.py", "--look", folder / "out" / "libsotto.so"]).strip()
 
 

@@ -7,11 +7,12 @@ import os
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .cross import WINE_NEEDS, both_speak, check_windows
+from .cross import WINE_NEEDS, both_speak, check_windows, look_at
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, last_line, run
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
 
@@ -77,8 +78,8 @@ def build_release() -> str:
 
 
 def check_symbols() -> str:
-    """The library exports what the headers declare, a module its one entry, and nothing else."""
-    return last_line(run([PYTHON, "tests/abi/symbols.py", OUT]))
+    """Exported names are those of the headers; binaries are hardened; licence texts are the sources' own."""
+    return "; ".join([look_at(OUT), last_line(run([PYTHON, "native/licences.py", "--check"]))])
 
 
 def check_native() -> str:
@@ -92,9 +93,12 @@ def check_sanitized(kind: str, **env: str) -> str:
     # The runtimes take what lies before a loaded library's thread-locals for a header that older glibc had
     # there, where their address is as if: one in 256 is, and then memory at random says how large they are.
     options = {name: f"{value}:intercept_tls_get_addr=0" for name, value in env.items()}
-    configure(folder, "-DSOTTO_LLAMA=ON", "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}")
+    full = os.environ.get("SOTTO_FULL") == "1"
+    long_tests = f"-DSOTTO_LONG_TESTS={'ON' if full else 'OFF'}"
+    configure(folder, "-DSOTTO_LLAMA=ON", "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}", long_tests)
     run(["cmake", "--build", folder, "-j", JOBS])
-    return ctest(folder, "-LE", "long", **options)  # 5 minutes with ASan, for code that has one thread
+    quick = [] if full else ["-LE", "long"]
+    return ctest(folder, *quick, **options)
 
 
 def check_asan() -> str:
@@ -104,7 +108,8 @@ def check_asan() -> str:
 
 def check_tsan() -> str:
     """ThreadSanitizer."""
-    return check_sanitized("thread", TSAN_OPTIONS="halt_on_error=1")
+    known = ROOT / "tests" / "native" / "tsan.supp"
+    return check_sanitized("thread", TSAN_OPTIONS=f"halt_on_error=1:suppressions={known}")
 
 
 def check_vulkan() -> str:
@@ -120,9 +125,7 @@ def check_vulkan() -> str:
         line.lstrip(".") for line in printed.splitlines() if " is llvmpipe" in line or "likeliest" in line
     ]
     drawn = draw_frame(env)
-    return "; ".join(
-        [last_line(run([PYTHON, "tests/abi/symbols.py", OUT])), *told, drawn, last_line(printed)]
-    )
+    return "; ".join([look_at(OUT), *told, drawn, last_line(printed)])
 
 
 def check_gpu() -> str:
@@ -189,13 +192,17 @@ def check_wheel() -> str:
     (wheel,) = wheels.glob("*.whl")
     if "-py3-none-" not in wheel.name:
         raise Failed(f"{wheel.name} is not a py3-none wheel")
+    texts = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("THIRD_PARTY.md")]
+    if not texts:
+        raise Failed(f"{wheel.name} lacks the licence texts of THIRD_PARTY.md")
+    hardened = run([PYTHON, "tests/abi/hardening.py", wheel])
     run([sys.executable, "-m", "venv", "--clear", BUILD / "elsewhere"])
     run([installed(), "-m", "pip", "install", "-q", wheel])
     with tempfile.TemporaryDirectory() as empty:
         found = json.loads(run([installed().parent / "sotto", "doctor", "--json"], cwd=Path(empty)))
         if [backend["name"] for backend in found["backends"]] != ["llama"]:
             raise Failed(f"the doctor found {found['backends']}, passed over {found['modules_passed_over']}")
-    return f"{wheel.name}, {wheel.stat().st_size / 2**20:.1f} MB"
+    return f"{wheel.name}, {wheel.stat().st_size / 2**20:.1f} MB; {last_line(hardened)}"
 
 
 def check_python() -> str:
@@ -281,7 +288,7 @@ STEPS = [
         build_release,
         needs=["g++", "cmake", "ninja", DOCTEST],
     ),
-    Step("symbols", "exported symbols", check_symbols, after=["build"]),
+    Step("symbols", "exported symbols, hardening, licence texts", check_symbols, after=["build"]),
     Step("native", "C++ tests", check_native, after=["build"]),
     Step("sample", "the C sample", check_sample, after=["build"]),
     Step("gpu", "what measures a card, rehearsed", check_gpu, after=["build"]),

@@ -32,6 +32,8 @@ static partial class Program
         Run("a card", () => Gpu(scripted));
         Run("disposal", () => Disposal(scripted));
         Run("hooks", Hooks);
+        Run("exceptions are written down", Serialization);
+        Run("domains", () => Domains(scripted));
         if (Directory.GetFiles(args[1], "sotto_llama*").Length > 0)
             Run("the house model", HouseModel);
         Run("finalizer", Finalizer); // last: it leaves an engine behind
@@ -228,9 +230,9 @@ static partial class Program
                 sing(SottoPriority.Normal, now + 30000000000),
                 sing(SottoPriority.Foreground, 0),
             };
-            var ended = Drain(engine, asked[0]).FindAll(e => e.IsDone).ConvertAll(e => e.Request);
-            ended.RemoveAt(0);
-            Expect(ended.Count == 4 && ended[0] == asked[3] && ended[1] == asked[2] && ended[2] == asked[1],
+            var ended = Drain(engine, asked[1]).FindAll(e => e.IsDone).ConvertAll(e => e.Request);
+            ended = ended.FindAll(request => Array.IndexOf(asked, request) > 0); // the first has its own share
+            Expect(ended.Count == 3 && ended[0] == asked[3] && ended[1] == asked[2] && ended[2] == asked[1],
                 $"{string.Join(" ", asked)} end as {string.Join(" ", ended)}");
             Throws(Native.SOTTO_ERROR_ARGUMENT, "a priority that is none", () => sing((SottoPriority)7, 0));
         }

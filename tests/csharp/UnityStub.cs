@@ -6,3 +6,18 @@ namespace UnityEngine
         public static void LogWarning(object message) => System.Console.Error.WriteLine(message);
     }
 }
+
+#if UNITY_EDITOR
+namespace UnityEditor
+{
+    public static class AssemblyReloadEvents
+    {
+        public static event System.Action beforeAssemblyReload { add { } remove { } }
+    }
+
+    public static class EditorApplication
+    {
+        public static event System.Action quitting { add { } remove { } }
+    }
+}
+#endif

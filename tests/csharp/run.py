@@ -50,7 +50,11 @@ def main(libraries: Path) -> int:
         program, lines = Path(folder, "Program.exe"), Path(folder, "layout.txt")
         unity = ["-target:library", "-define:UNITY_5_3_OR_NEWER"]
         compile_to(Path(folder, "Unity.dll"), [HERE / "UnityStub.cs"], *unity)
-        compile_to(program, [HERE / name for name in ("Program.cs", "Sessions.cs", "Budget.cs", "Gpu.cs")])
+        compile_to(Path(folder, "Editor.dll"), [HERE / "UnityStub.cs"], *unity, "-define:UNITY_EDITOR")
+        compile_to(
+            program,
+            [HERE / name for name in ("Program.cs", "Sessions.cs", "Budget.cs", "Gpu.cs", "Domains.cs")],
+        )
         lines.write_text(layout())
         env = {**os.environ, "LD_LIBRARY_PATH": str(libraries), "LC_ALL": "C.UTF-8"}
         command = ["mono", str(program), str(lines), str(libraries)]

@@ -5,6 +5,8 @@
 # build/fuzz/tests/request_fuzz tests/fuzz/corpus/request. With any other compiler they replay their corpus, and
 # mutations of it, as ordinary tests.
 
+set(SOTTO_TIMED_FUZZ recording state template) # they read what strangers make, for a minute each
+
 # sotto_fuzz(<name> <source of the library>...) is <name>_fuzz.cpp, its corpus in corpus/<name>.
 function(sotto_fuzz name)
   set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
@@ -18,20 +20,27 @@ function(sotto_fuzz name)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined)
   else()
     target_sources(${target} PRIVATE ${folder}/replay.cpp)
-    add_test(NAME ${target} COMMAND ${target} --mutate 2000 ${folder}/corpus/${name})
-    set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 900)
+    set(how --mutate 2000)
+    if(name IN_LIST SOTTO_TIMED_FUZZ)
+      set(how --seconds 60)
+    endif()
+    add_test(NAME ${target} COMMAND ${target} ${how} ${folder}/corpus/${name})
+    set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 1200)
   endif()
 endfunction()
 
 sotto_fuzz(
   request
   core/codec_messages.cpp core/codec_read.cpp core/codec_sampling.cpp core/codec_session.cpp core/codec_write.cpp
-  text/json_reader.cpp text/utf8_stream.cpp
+  text/json_reader.cpp text/ordered_json.cpp text/utf8_stream.cpp
 )
-sotto_fuzz(state core/state_blob.cpp text/json_reader.cpp text/utf8_stream.cpp)
+set(pages platform/pages.cpp platform/pages_${_system}.cpp)
+sotto_fuzz(state core/state_blob.cpp ${pages} text/json_reader.cpp text/utf8_stream.cpp)
 sotto_fuzz(
   answer
-  core/answer.cpp module/backend.cpp text/json_reader.cpp text/stop_matcher.cpp text/utf8_stream.cpp
+  core/answer.cpp module/backend.cpp module/contract.cpp ${pages} text/json_reader.cpp text/stop_matcher.cpp text/utf8_stream.cpp
 )
 sotto_fuzz(utf8 text/utf8_stream.cpp)
 sotto_fuzz(stop text/stop_matcher.cpp)
+sotto_fuzz(recording)
+target_link_libraries(recording_fuzz PRIVATE sotto_core)

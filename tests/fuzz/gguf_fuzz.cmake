@@ -4,6 +4,7 @@ sotto_fuzz(
   gguf
   backends/llama/file/gguf_check.cpp backends/llama/file/gguf_reader.cpp backends/llama/file/gguf_rules.cpp
   backends/llama/one_line.cpp backends/llama/file/projector_rules.cpp
+  backends/llama/file/tensor_rules.cpp
 )
 target_include_directories(gguf_fuzz PRIVATE ${CMAKE_SOURCE_DIR}/backends/llama)
 target_link_libraries(gguf_fuzz PRIVATE ggml-base)

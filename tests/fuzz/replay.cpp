@@ -1,5 +1,8 @@
 // A fuzzer's main for any compiler: replays the files and folders it is given, and, after --mutate <n>, each
-// of them n times with some bytes changed. The same each time.
+// of them n times with some bytes changed. The same each time. After --seconds <n>, changed ones in turn for
+// so long instead; for ten minutes where SOTTO_FULL is 1.
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -53,10 +56,16 @@ void feed(const Bytes& bytes) {
 
 int main(int argc, char** argv) {
     int mutations = 0;
+    std::chrono::seconds limit(0);
     std::vector<fs::path> files;
     for (int i = 1; i < argc; ++i) {
         if (std::string_view(argv[i]) == "--mutate" && i + 1 < argc) {
             mutations = std::atoi(argv[++i]);
+        } else if (std::string_view(argv[i]) == "--seconds" && i + 1 < argc) {
+            const char* full = std::getenv("SOTTO_FULL");
+            const auto seconds = std::atoi(argv[++i]);
+            limit = std::chrono::seconds(full != nullptr && *full == '1' ? 600 : seconds);
+            mutations = 1;
         } else if (fs::is_directory(argv[i])) {
             for (const auto& entry : fs::recursive_directory_iterator(argv[i])) {
                 files.push_back(entry.path());
@@ -65,16 +74,26 @@ int main(int argc, char** argv) {
             files.emplace_back(argv[i]);
         }
     }
+    std::sort(files.begin(), files.end());
     std::mt19937_64 random(1);
-    for (const auto& file : files) {
-        const auto whole = read(file);
-        feed(whole);
-        for (int i = 0; i < mutations; ++i) {
-            auto bytes = whole;
-            mutate(bytes, random);
-            feed(bytes);
+    const auto end = std::chrono::steady_clock::now() + limit;
+    int changed = 0;
+    for (int round = 0; round == 0 || (!files.empty() && std::chrono::steady_clock::now() < end); ++round) {
+        for (const auto& file : files) {
+            const auto whole = read(file);
+            if (round == 0) {
+                feed(whole);
+            }
+            for (int i = 0; i < mutations; ++i, ++changed) {
+                auto bytes = whole;
+                mutate(bytes, random);
+                feed(bytes);
+            }
+            if (round > 0 && std::chrono::steady_clock::now() >= end) {
+                break;
+            }
         }
     }
-    std::cout << files.size() << " files, each as it is and " << mutations << " times changed\n";
+    std::cout << files.size() << " files as they are, and " << changed << " changed ones\n";
     return files.empty() ? 1 : 0;
 }

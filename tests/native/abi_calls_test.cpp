@@ -358,3 +358,19 @@ TEST_CASE("an engine describes itself, and the text stays until the thread's nex
     CHECK(all["modules_passed_over"].empty());
     CHECK(all["cpu"]["cores"] >= 1);
 }
+
+TEST_CASE("a length that no text has is an argument error that names the parameter") {
+    Game game;
+    const char text[] = "{}";
+    for (const std::size_t size :
+         {SIZE_MAX - 1, SIZE_MAX / 2, SIZE_MAX / 2 + 1, (std::size_t{1} << 32) + 1}) {
+        auto ask = SOTTO_INIT(sotto_request_desc);
+        ask.op = SOTTO_OP_CHAT;
+        ask.body = {text, size};
+        sotto_request request = 0;
+        CHECK(sotto_engine_submit(game.engine(), &ask, &request) == SOTTO_ERROR_ARGUMENT);
+        CHECK(last_error().find("invalid desc->body->size '" + std::to_string(size)) == 0);
+        CHECK(sotto_engine_unload_model(game.engine(), {text, size}, 0, &request) == SOTTO_ERROR_ARGUMENT);
+        CHECK(last_error().find("invalid id->size") == 0);
+    }
+}

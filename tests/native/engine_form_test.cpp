@@ -217,7 +217,7 @@ TEST_CASE("a backend whose deltas are no such thing fails the request, and the e
     for (const char* deltas :
          {R"([[{"tool_calls": [{"index": "x"}]}], []])", R"([[{"tool_calls": [3]}], []])"}) {
         game.have("odd", R"({"tokens": ["1", "2"], "deltas": )" + std::string(deltas) + "}");
-        CHECK(done(game.finish(game.ask("odd", "hi"))).status == SOTTO_ERROR_INTERNAL);
+        CHECK(done(game.finish(game.ask("odd", "hi"))).status == SOTTO_ERROR_INFERENCE);
         game.finish(game.unload("odd"));
     }
     game.have("npc");

@@ -7,12 +7,19 @@
 #include <doctest/doctest.h>
 
 #include "support/budget.hpp"
+#include "support/busy.hpp"
 #include "support/on_card.hpp"
 #include "support/session.hpp"
 
 using namespace test;
 
 namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr double kSoonMs = 2000;
+#else
+constexpr double kSoonMs = 500;
+#endif
 
 using Devices = std::vector<std::string>;
 
@@ -158,6 +165,35 @@ TEST_CASE("who detaches waits for nothing that is elsewhere") {
     plain.held.gate.open();
     CHECK(done(game.finish(loading)).status == SOTTO_OK);
     CHECK(answer(game, "npc") == "hi");
+}
+
+TEST_CASE("who detaches from a card waits for a step on it, while other threads take every core") {
+    std::vector<double> took;
+    for (int i = 0; i < 5; ++i) {
+        const CudaDouble cuda;
+        OnCard card(cuda);
+        auto desc = plain_desc();
+        desc.mode = SOTTO_MODE_BALANCE;
+        Game game(desc, card.table);
+        const Handed handed;
+        CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+        game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 20})");
+        const auto speaking = game.ask("npc", "hi");
+        game.until_told(speaking, SOTTO_EVENT_TEXT);
+        const BusyCores busy;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50 * i));
+        const auto begin = std::chrono::steady_clock::now();
+        CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
+        const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+        took.push_back(time.count());
+        MESSAGE("detached within ", took.back(), " ms");
+        CHECK(card.inside > 0);
+        CHECK(done(game.finish(speaking)).status == SOTTO_ERROR_CANCELLED);
+        cuda.check_clean();
+    }
+    if (may_leave_idle_class()) { // else the step waits for a core: see sotto_engine_detach_gpu()
+        CHECK(median(took) < kSoonMs);
+    }
 }
 
 TEST_CASE("a device that is lost is not held against another that came meanwhile") {

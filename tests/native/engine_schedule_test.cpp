@@ -228,3 +228,36 @@ TEST_CASE("a deterministic engine computes each answer by itself, in pieces that
         }
     }
 }
+
+TEST_CASE("a background request is answered beside characters of the foreground that never stop asking") {
+    constexpr int kAsking = 6;
+    constexpr std::size_t kMaxAnswers = 300; // of the foreground meanwhile; ten seconds of them are 1,000
+    Held held;
+    Game game(held.backend.table());
+    game.have(
+        "npc",
+        R"({"tokens": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], "streams": 2, "token_ms": 2, "parkable": true})"
+    );
+    const auto ask = [&] {
+        return game.ask("npc", "hi", {.user = 1, .priority = SOTTO_PRIORITY_FOREGROUND});
+    };
+    std::vector<sotto_request> asking;
+    for (int i = 0; i < kAsking; ++i) {
+        asking.push_back(ask());
+    }
+    const auto gossip = game.ask("npc", "hi", {.priority = SOTTO_PRIORITY_BACKGROUND});
+    std::size_t answers = 0;
+    CHECK(game.until([&] {
+        for (auto& request : asking) {
+            if (count(game.of(request), SOTTO_EVENT_DONE) > 0) {
+                ++answers;
+                request = ask();
+            }
+        }
+        return count(game.of(gossip), SOTTO_EVENT_DONE) > 0 || answers > kMaxAnswers;
+    }));
+    CHECK(said(game.finish(gossip)) == "abcdefghij");
+    CHECK(answers <= kMaxAnswers);
+    CHECK(held.backend.count(Point::park) == 0);
+    MESSAGE("answered after ", answers, " answers of the foreground");
+}

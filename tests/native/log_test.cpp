@@ -111,3 +111,21 @@ TEST_CASE("a level that is none harms nothing") { // a backend may say anything
     CHECK(text.find("sotto: error: far below\n") != std::string::npos);
     sotto::set_log_level(SOTTO_LOG_DEFAULT);
 }
+
+TEST_CASE("what a line quotes does not steer a terminal") {
+    sotto::set_log_level(SOTTO_LOG_WARN);
+    const auto text = stderr_of([] {
+        Log().warn(
+            "\x1b]0;owned\x07 \xC2\x9B"
+            "31m \xE2\x80\xAEtxt\xE2\x81\xA6\xD8\x9C\r\n\x7F\x08 end"
+        );
+        Log().warn("Zo\xC3\xAB \xE7\x8B\xBC \xF0\x9F\x90\xBA\ttab \xE2\x80\xA6");
+        Log().warn(std::string(100000, 'x'));
+    });
+    CHECK(text.starts_with("sotto: warn: ?]0;owned? ?31m ?txt?????? end\n"));
+    CHECK(
+        text.find("sotto: warn: Zo\xC3\xAB \xE7\x8B\xBC \xF0\x9F\x90\xBA\ttab \xE2\x80\xA6\n") !=
+        std::string::npos
+    );
+    sotto::set_log_level(SOTTO_LOG_DEFAULT);
+}

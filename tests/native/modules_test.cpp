@@ -233,20 +233,86 @@ TEST_CASE("the host's backend comes first, and a name is taken once") {
     CHECK_THROWS_WITH_AS(modules.add(lame), "backend->step is missing", sotto::Error);
 }
 
-TEST_CASE("engines share a module that is open, and threads may look at once") {
+TEST_CASE("each engine has a backend of its own out of a module, and threads may look at once") {
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted" SUFFIX);
-    Sink sink;
+    folder.copy(SOTTO_ODD_FOLDER "/odd_counts" SUFFIX, "sotto_counts" SUFFIX);
+    const auto on_heap = std::make_unique<Sink>(); // TSan takes locks of the stack for others that lay there
+    auto& sink = *on_heap;
     const auto log = sink.log();
     Modules first(folder.path(), log);
     Modules second(folder.path(), log);
     std::vector<const sotto::Backend*> found(8);
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < found.size(); ++i) {
-        threads.emplace_back([&, i] { found[i] = &(i % 2 == 0 ? first : second).find("scripted"); });
+        threads.emplace_back([&, i] { found[i] = &(i % 2 == 0 ? first : second).find("counts"); });
     }
     for (auto& thread : threads) {
         thread.join();
     }
-    CHECK(std::all_of(found.begin(), found.end(), [&](const auto* one) { return one == found[0]; }));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        CHECK(found[i] == found[i % 2]);
+    }
+    CHECK(found[0]->table().self != found[1]->table().self);
+    CHECK(sink.lines == std::vector<std::string>{"1 live", "2 live"});
+}
+
+TEST_CASE("what a module made for an engine is released with it, and its lines go to that engine's log") {
+    Folder folder;
+    folder.copy(SOTTO_ODD_FOLDER "/odd_counts" SUFFIX, "sotto_counts" SUFFIX);
+    for (int i = 0; i < 500; ++i) {
+        Sink mine;
+        Sink other;
+        const auto log = mine.log();
+        const auto other_log = other.log();
+        {
+            Modules modules(folder.path(), log);
+            CHECK(modules.find("counts").name() == "counts");
+            Modules second(folder.path(), other_log);
+            CHECK(second.find("counts").name() == "counts");
+        }
+        REQUIRE(mine.lines == std::vector<std::string>{"1 live", "0 live"});
+        REQUIRE(other.lines == std::vector<std::string>{"2 live", "1 live"});
+    }
+}
+
+TEST_CASE("a host's backend is released once by each engine that it was given to") {
+    Sink sink;
+    const auto log = sink.log();
+    Folder folder;
+    int released = 0;
+    auto mine = named("mine");
+    mine.self = &released;
+    mine.release = [](void* self) { ++*static_cast<int*>(self); };
+    {
+        Modules first(folder.path(), log);
+        Modules second(folder.path(), log);
+        first.add(mine);
+        second.add(mine);
+        CHECK_THROWS_AS(second.add(mine), sotto::Error); // the name is taken: it stays the host's
+        CHECK(released == 0);
+    }
+    CHECK(released == 2);
+}
+
+TEST_CASE("a module that failed for want of memory is tried again, and one that refuses is not") {
+    Folder folder;
+    folder.copy(SOTTO_ODD_FOLDER "/odd_full" SUFFIX, "sotto_counts" SUFFIX);
+    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses" SUFFIX, "sotto_refuses" SUFFIX);
+    Sink sink;
+    const auto log = sink.log();
+    Modules modules(folder.path(), log);
+    try {
+        modules.find("counts");
+        FAIL("there is no memory");
+    } catch (const sotto::Error& error) {
+        CHECK(error.status() == SOTTO_ERROR_MEMORY);
+        CHECK(std::string(error.what()).find("there is no memory just now") != std::string::npos);
+    }
+    CHECK(modules.find("counts").name() == "counts");
+    CHECK(
+        look(modules).passed_over ==
+        std::vector<std::string>{"sotto_refuses" SUFFIX ": this machine has no magic"}
+    );
+    const auto looks = std::count(sink.lines.begin(), sink.lines.end(), "this module looks around");
+    CHECK(looks == 1);
 }

@@ -29,6 +29,56 @@ extern "C" SOTTO_EXPORT
     backend->name = str("lacks");
     return SOTTO_OK;
 }
+#elif defined(SOTTO_ODD_COUNTS) || defined(SOTTO_ODD_FULL)
+// Says how many of its backends live, each of an engine's own; or has no memory when it is entered first.
+#  include <atomic>
+#  include <string>
+
+namespace {
+
+std::atomic<int> live{0};
+
+struct Own {
+    explicit Own(const sotto_backend_host& lent) : host(lent) { say(++live); }
+    ~Own() { say(--live); }
+
+    void say(int count) const {
+        const auto line = std::to_string(count) + " live";
+        host.log(host.context, SOTTO_LOG_WARN, str(line));
+    }
+
+    const sotto_backend_host& host;
+};
+
+} // namespace
+
+extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
+sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_str* why) {
+#  ifdef SOTTO_ODD_FULL
+    static int entered = 0;
+    if (++entered == 1) {
+        *why = str("there is no memory just now");
+        return SOTTO_ERROR_MEMORY;
+    }
+#  endif
+    static_cast<void>(why);
+    backend->name = str("counts");
+    backend->self = new Own(*host);
+    backend->open = [](void*, const sotto_model_source*, void**, sotto_model_info*, sotto_str*) {
+        return static_cast<sotto_status>(SOTTO_ERROR_MODEL);
+    };
+    backend->close = [](void*, void*) {};
+    backend->stream_open =
+        [](void*, void*, const sotto_stream_desc*, void**, sotto_stream_info*, sotto_str*) {
+            return static_cast<sotto_status>(SOTTO_ERROR_MODEL);
+        };
+    backend->stream_close = [](void*, void*, void*) {};
+    backend->step = [](void*, void*, const sotto_step*, sotto_str*) {
+        return static_cast<sotto_status>(SOTTO_ERROR_MODEL);
+    };
+    backend->release = [](void* self) { delete static_cast<Own*>(self); };
+    return SOTTO_OK;
+}
 #else
 extern "C" SOTTO_EXPORT int sotto_module_of_another_kind() {
     return 1;

@@ -31,7 +31,7 @@ TEST_CASE("of states that begin alike one is kept whole, and of others what is d
     std::vector<Parking::Kept> kept;
     for (int number = 0; number < 5; ++number) {
         whole.push_back(std::to_string(number) + shared + noise(kLarge / 100));
-        kept.push_back(place.parking->put("npc", whole.back(), 1));
+        kept.push_back(place.park(whole.back(), 1));
     }
     CHECK(place.parking->figures().memory > 5 * kLarge); // for now
     CHECK(!place.parking->is_untidy());                  // there is room
@@ -41,7 +41,7 @@ TEST_CASE("of states that begin alike one is kept whole, and of others what is d
     CHECK(figures.count == 5);
     CHECK(figures.memory > kLarge);
     CHECK(figures.memory < kLarge / 10 * 11);
-    const auto other = place.parking->put("ogre", whole.front(), 1); // another model's is none of its own
+    const auto other = place.park(whole.front(), 1, "ogre"); // another model's is none of its own
     place.parking->pack();
     CHECK(place.parking->figures().memory > 2 * kLarge);
     kept.front().reset(); // the others need it still, but nobody comes back to it
@@ -62,15 +62,15 @@ TEST_CASE("what states have in common is kept once, for as long as one of them n
     const auto common = noise(1, 20'000);
     const auto mara = common + noise(2, 1000);
     const auto tobin = common + noise(3, 1000);
-    auto first = place.parking->put("npc", mara, 0);
-    auto second = place.parking->put("npc", tobin, 0);
+    auto first = place.park(mara, 0);
+    auto second = place.park(tobin, 0);
     place.parking->pack();
     CHECK(place.parking->figures().memory < mara.size() + 2000);
     CHECK(place.ledger.used() == place.parking->figures().memory);
     CHECK(place.read(first) == mara);
     CHECK(place.read(second) == tobin);
-    const auto other = place.parking->put("another model", mara, 0); // nothing of it fits that one
-    const auto apart = place.parking->put("npc", mara);
+    const auto other = place.park(mara, 0, "another model"); // nothing of it fits that one
+    const auto apart = place.park(mara);
     place.parking->pack();
     CHECK(place.parking->figures().memory > 3 * mara.size());
     first.reset();
@@ -88,15 +88,11 @@ TEST_CASE("what states have in common is kept once, for as long as one of them n
 TEST_CASE("where what states have in common is gone, so are they") {
     Place place(std::uint64_t{1} << 20, {}, 0);
     const auto common = noise(1, 20'000);
-    const auto first = place.parking->put("npc", common + noise(2, 100), 0);
-    const auto second = place.parking->put("npc", common + noise(3, 100), 0);
+    const auto first = place.park(common + noise(2, 100), 0);
+    const auto second = place.park(common + noise(3, 100), 0);
     place.parking->pack();
     place.parking->spill();
-    for (const auto& file : place.folder.files()) {
-        if (fs::file_size(file) > common.size()) {
-            fs::remove(file);
-        }
-    }
+    place.cut_file(4096); // the whole one is larger
     CHECK(place.failure(first) == "what was parked is gone");
     CHECK(place.failure(second) == "what was parked is gone");
 }
@@ -109,7 +105,7 @@ TEST_CASE("what takes its time is done when more is taken than is left, and leav
     std::vector<std::string> states;
     const auto put = [&](const std::string& bytes) {
         states.push_back(bytes);
-        all.push_back(place.parking->put("npc", bytes, 0));
+        all.push_back(place.park(bytes, 0));
     };
     for (unsigned i = 0; i < 5; ++i) {
         put(common.substr(0, kLarge - 100) + noise(10 + i, 100));
@@ -135,8 +131,12 @@ TEST_CASE("what takes its time is done when more is taken than is left, and leav
         CHECK(place.read(all[i]) == states[i]);
     }
     all.clear();
-    CHECK(place.parking->is_untidy()); // there are files of theirs
+    CHECK(place.parking->is_untidy()); // there is room in the file that was theirs
     place.parking->tidy();
+    for (int i = 0; i < 1000 && place.cut_file() > 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    CHECK(place.cut_file() == 0);
     CHECK(place.folder.files().empty());
     CHECK(place.ledger.used() == 0);
 }
@@ -190,7 +190,7 @@ TEST_CASE("states are packed, moved and let go of on one thread while others com
     std::mt19937 random(7);
     for (unsigned i = 0; i < 400; ++i) {
         auto bytes = common.substr(0, kLarge - 200) + noise(100 + i, 200);
-        all.emplace_back(place.parking->put("npc", bytes, 0), bytes);
+        all.emplace_back(place.park(bytes, 0), bytes);
         REQUIRE(all.back().first != nullptr);
         all.back().first->pin(i % 7 == 0);
         const auto at = random() % all.size();

@@ -1,6 +1,7 @@
 // Recordings of what engines decided, and taking those decisions again.
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/game.hpp"
@@ -230,8 +233,8 @@ TEST_CASE("what is no recording is refused by its line") {
     CHECK(refused(file).find("line 1.is is \"model\"") != std::string::npos);
     file.write(line(engine) + line(stream));
     CHECK(refused(file).find("line 2.model is 1; it must be one that came before") != std::string::npos);
-    file.write(line(engine) + line(model) + stream.substr(0, 40)); // it broke off
-    CHECK(refused(file).find("line 3 is not JSON") != std::string::npos);
+    file.write(line(engine) + line(stream.substr(0, 40)) + line(model)); // not at the end
+    CHECK(refused(file).find("line 2 is not JSON") != std::string::npos);
     file.write(line(engine) + line(model) + line(R"({"is": "gone", "stream": 4})"));
     CHECK(refused(file).find("line 3.stream is 4") != std::string::npos);
     file.write(
@@ -246,12 +249,121 @@ TEST_CASE("what is no recording is refused by its line") {
     CHECK(replayed(file)["decisions"] == 0);
 }
 
+TEST_CASE("a recording whose last line is cut is replayed up to its last whole line") {
+    const File file;
+    talk(file);
+    std::ifstream written(file.path(), std::ios::binary);
+    const std::string whole{std::istreambuf_iterator<char>(written), {}};
+    REQUIRE(whole.back() == '\n');
+    CHECK(replayed(file)["cut"] == false);
+    const auto decisions = replayed(file)["decisions"].get<int>();
+    const auto last = whole.rfind('\n', whole.size() - 2) + 1;
+    for (const auto size : {last + 1, last + (whole.size() - last) / 2, whole.size() - 2}) {
+        CAPTURE(size);
+        file.write(whole.substr(0, size));
+        const auto report = replayed(file);
+        CHECK(report["cut"] == true);
+        CHECK(report["decisions"].get<int>() >= decisions - 1);
+        CHECK(report["same"] == report["decisions"]);
+    }
+    file.write(whole.substr(0, whole.size() - 1)); // of which the end alone is missing
+    CHECK(replayed(file)["decisions"] == decisions);
+}
+
+TEST_CASE("numbers of a recording that no engine would write are refused by name") {
+    const File file;
+    const std::string before =
+        R"({"is": "engine", "version": "0.1.0"})"
+        "\n"
+        R"({"is": "model", "model": 1, "streams": 4, "step_tokens": 512, "step_least": 0, "batches": true, "parks": true})"
+        "\n"
+        R"({"is": "stream", "stream": 1, "model": 1, "priority": 0, "deadline": 9223372036854775807, "at_once": false, "pinned": false, "saves": false})"
+        "\n";
+    const std::string next = R"({"is": "next", "at": 1000, "time": 1000000, "apart": false, "slice": null})";
+    const auto refusal = [&](const std::string& line) {
+        file.write(before + line + "\n" + next + "\n");
+        return refused(file);
+    };
+    const auto names = [](const std::string& why, const std::string& what) {
+        CAPTURE(why);
+        CHECK(why.find("line 4." + what) != std::string::npos);
+    };
+    names(refusal(R"({"is": "facts", "stream": 1, "state": 2, "prompt": 10, "remaining": 0})"), "remaining");
+    names(refusal(R"({"is": "facts", "stream": 1, "state": 2})"), "state");
+    names(refusal(R"({"is": "facts", "stream": 1, "first": 9223372035974775807})"), "first");
+    names(refusal(R"({"is": "facts", "stream": 1, "served_at": -9223372036854775807})"), "served_at");
+    names(refusal(R"({"is": "facts", "stream": 1, "pace_next": 9223372036854775807})"), "pace_next");
+    names(refusal(R"({"is": "facts", "stream": 1, "pace_rate": -1})"), "pace_rate");
+    names(
+        refusal(R"({"is": "facts", "model": 1, "open_streams": 1, "served_ns": 9223372036854775807})"),
+        "served_ns"
+    );
+    names(refusal(R"({"is": "next", "at": 9223372036854775807, "time": 1, "apart": false})"), "at");
+    names(refusal(R"({"is": "ahead", "at": -9223372036854775807, "goes_on": false})"), "at");
+    names(refusal(R"({"is": "rest", "share": 0, "took": 1, "rest": 1})"), "share");
+    names(refusal(R"({"is": "rest", "share": 0.5, "took": 9223372036854775807, "rest": 1})"), "took");
+    names(refusal(R"({"is": "frame", "missed": true, "least": 7, "share": 1})"), "least");
+    file.write(
+        before +
+        R"({"is": "facts", "stream": 1, "state": 3, "generated": 100, "told": 100, "pace_rate": 1e-9})" +
+        "\n" + next + "\n"
+    );
+    CHECK(replayed(file)["decisions"] == 1);
+}
+
+TEST_CASE("what is no regular file is refused as a recording before it is opened") {
+    const File file;
+    REQUIRE(mkfifo(file.path().c_str(), 0600) == 0);
+    CHECK(refused(file).find("a regular file, but it is a FIFO") != std::string::npos);
+    sotto_str json{};
+    CHECK(sotto_replay(str("/dev/zero"), &json) == SOTTO_ERROR_ARGUMENT);
+    CHECK(sotto_replay(str("/tmp"), &json) == SOTTO_ERROR_ARGUMENT);
+}
+
+TEST_CASE("a recording never takes the place of anything, and is readable by its user alone") {
+    const File file;
+    const auto refused = [&] {
+        const auto path = file.path();
+        const auto desc = recorded(path);
+        sotto_engine* engine = nullptr;
+        CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
+        CHECK(engine == nullptr);
+        return last_error();
+    };
+    SUBCASE("the recording of a crash") {
+        talk(file);
+        CHECK(
+            (std::filesystem::status(file.path()).permissions() & std::filesystem::perms::all) ==
+            std::filesystem::perms(0600)
+        );
+        const auto before = file.lines();
+        CHECK(refused().find("expected a path where no file is yet; use another name") != std::string::npos);
+        CHECK(file.lines() == before);
+    }
+    SUBCASE("one that another engine is writing") {
+        const auto path = file.path();
+        Game game(recorded(path));
+        refused();
+        game.have("a");
+        CHECK(done(game.finish(game.ask("a", "hi"))).status == SOTTO_OK);
+    }
+    SUBCASE("another file") {
+        file.write("dear diary");
+        refused();
+        CHECK(std::filesystem::file_size(file.path()) == 10);
+    }
+    SUBCASE("a link to nothing") {
+        std::filesystem::create_symlink("/there/is/none", file.path());
+        refused();
+    }
+}
+
 TEST_CASE("a recording that is not there is not found; NULL is refused") {
     sotto_str json{};
     CHECK(sotto_replay(str("/there/is/none"), &json) == SOTTO_ERROR_NOT_FOUND);
     CHECK(last_error().find("/there/is/none") != std::string::npos);
     CHECK(sotto_replay(str("/there/is/none"), nullptr) == SOTTO_ERROR_ARGUMENT);
-    CHECK(sotto_replay({}, &json) == SOTTO_ERROR_NOT_FOUND);
+    CHECK(sotto_replay({}, &json) == SOTTO_ERROR_ARGUMENT);
 }
 
 TEST_CASE("an engine whose recording cannot be written is not made") {
@@ -259,11 +371,27 @@ TEST_CASE("an engine whose recording cannot be written is not made") {
     sotto_engine* engine = nullptr;
     CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
     CHECK(engine == nullptr);
-    CHECK(last_error().find("record is \"/there/is/none\", which cannot be written") != std::string::npos);
+    CHECK(
+        last_error().find("invalid record '/there/is/none': expected a file that can be written") !=
+        std::string::npos
+    );
 }
 
 TEST_CASE("a recording that finds no more room ends, and the engine goes on") {
-    Game game(recorded("/dev/full"));
-    game.have("a");
-    CHECK(done(game.finish(game.ask("a", "hi"))).status == SOTTO_OK);
+    struct rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const auto old = std::signal(SIGXFSZ, SIG_IGN);
+    const File file;
+    const auto path = file.path();
+    {
+        Game game(recorded(path));
+        game.have("a");
+        const struct rlimit full = {std::filesystem::file_size(path), before.rlim_max};
+        REQUIRE(setrlimit(RLIMIT_FSIZE, &full) == 0);
+        for (int i = 0; i < 3; ++i) {
+            CHECK(done(game.finish(game.ask("a", "hi"))).status == SOTTO_OK);
+        }
+    }
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    std::signal(SIGXFSZ, old);
 }

@@ -19,13 +19,14 @@
 //   stops          array of texts that end an answer of the model
 //   load_ms, open_ms, token_ms, prompt_token_ms    delays; real time
 //   block_at, block_ms     the step that yields token block_at takes block_ms more
+//   prepare_ms     requests are prepared on other threads, which takes that long; real time
+//   fail_prepare   the reason to fail with there
 //   fail_load, fail_open, fail_unpark, fail_resize   the reason to fail with; fail_at, fail_step: the token
 //                  to fail at, the stream alone or the step whole. A resize that fails leaves no places;
 //                  fail_resize_at: only that one does of those that ask for some, from 0
 //   refuses        a device, and those of its kind, that the model can't be opened on
 //   lose_at        the token to lose a device at that is no processor; lose_load, lose_save, lose_restore:
-//   true,
-//                  when it is opened, a state saved or restored
+//                  true, when it is opened, a state saved or restored
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -38,7 +39,7 @@
 #include <nlohmann/json.hpp>
 #include <sotto/module.h>
 
-#include "scripted_script.hpp"
+#include "scripted_request.hpp"
 
 namespace {
 
@@ -74,20 +75,6 @@ struct Model {
 // Whether the script says that the device is lost there.
 bool loses(const Model& model, const char* where) {
     return model.on_device && model.script.flag(where, false);
-}
-
-// Sleeps, asking the gate every millisecond if the script may be aborted. False: told to end.
-bool pause(const Script& script, double ms, const sotto_step* step) {
-    using namespace std::chrono;
-    const auto end = steady_clock::now() + duration_cast<nanoseconds>(duration<double, std::milli>(ms));
-    const bool abortable = step != nullptr && script.flag("abortable", true);
-    for (auto now = steady_clock::now(); now < end; now = steady_clock::now()) {
-        if (abortable && step->gate(step->context) != 0) {
-            return false;
-        }
-        std::this_thread::sleep_for(std::min<nanoseconds>(end - now, abortable ? 1ms : 3600s));
-    }
-    return true;
 }
 
 sotto_status SOTTO_CALL
@@ -139,22 +126,6 @@ void SOTTO_CALL close_model(void*, void* model) {
     delete static_cast<Model*>(model);
 }
 
-// The tokens of a text are its words' lengths.
-sotto_status
-answer_at_once(Model& model, const sotto_stream_desc& desc, sotto_stream_info* info, sotto_str* why) {
-    if (desc.op != SOTTO_OP_TOKENIZE) {
-        return fail(SOTTO_ERROR_UNSUPPORTED, "the script has no such operation", why);
-    }
-    const auto body = json::parse(std::string_view(desc.body.data, desc.body.size));
-    auto tokens = json::array();
-    for (const auto& word : words(body["content"])) {
-        tokens.push_back(word.size());
-    }
-    model.result = json{{"tokens", tokens}}.dump();
-    info->result = {model.result.data(), model.result.size()};
-    return SOTTO_OK;
-}
-
 std::size_t placed(const Model& model) {
     const auto& all = model.streams;
     return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const Stream* stream) {
@@ -169,23 +140,56 @@ sotto_status check_place(const Model& model, sotto_str* why) {
                : fail(SOTTO_ERROR_STATE, "all of the script's places are taken", why);
 }
 
+sotto_status SOTTO_CALL prepare_stream(
+    void*,
+    void* model,
+    const sotto_stream_desc* desc,
+    sotto_gate_fn cancelled,
+    void* context,
+    void** prepared,
+    sotto_stream_info* info,
+    sotto_str* why
+) {
+    auto request = std::make_unique<Request>();
+    const auto& script = static_cast<const Model*>(model)->script;
+    if (const auto status = prepare(script, *desc, cancelled, context, *request, why); status < 0) {
+        return status;
+    }
+    info->result = {request->response.data(), request->response.size()};
+    *prepared = request.release();
+    return SOTTO_OK;
+}
+
+void SOTTO_CALL close_prepared(void*, void*, void* prepared) {
+    delete static_cast<Request*>(prepared);
+}
+
 sotto_status SOTTO_CALL open_stream(
     void*, void* handle, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
 ) {
+    std::unique_ptr<Request> request(static_cast<Request*>(desc->prepared));
     auto& model = *static_cast<Model*>(handle);
     const auto& script = model.script;
     pause(script, script.number("open_ms"), nullptr);
     if (script.has("fail_open")) {
         return fail(SOTTO_ERROR_INFERENCE, script.text("fail_open"), why);
     }
-    if (desc->op != SOTTO_OP_CHAT && desc->op != SOTTO_OP_TEXT && desc->op != SOTTO_OP_SAVE) {
-        return answer_at_once(model, *desc, info, why);
+    if (request == nullptr) {
+        request = std::make_unique<Request>();
+        if (const auto status = read_request(*desc, *request, why); status < 0) {
+            return status;
+        }
+    }
+    if (!request->response.empty()) {
+        model.result = std::move(request->response);
+        info->result = {model.result.data(), model.result.size()};
+        return SOTTO_OK;
     }
     if (const auto status = check_place(model, why); status < 0) {
         return status;
     }
     auto made = std::make_unique<Stream>();
-    const auto heard = words(last_text(json::parse(std::string_view(desc->body.data, desc->body.size))));
+    const auto heard = words(request->said);
     if (script.has("hex")) {
         for (const auto& one : script.values["hex"]) {
             made->tokens.push_back(from_hex(one));
@@ -385,5 +389,7 @@ sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->stream_park = park_stream;
     backend->stream_unpark = unpark_stream;
     backend->resize = resize_model;
+    backend->prepare = prepare_stream;
+    backend->prepared_close = close_prepared;
     return SOTTO_OK;
 }

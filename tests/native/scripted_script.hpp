@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -142,11 +144,26 @@ inline void describe(const Script& script, const Shape& shape, sotto_model_info*
     info->capabilities |= script.flag("constrainable", false) ? SOTTO_CAPABILITY_CONSTRAINABLE : 0;
     info->capabilities |= script.flag("logprobs", false) ? SOTTO_CAPABILITY_LOGPROBS : 0;
     info->capabilities |= script.flag("parkable", false) ? SOTTO_CAPABILITY_PARKABLE : 0;
+    info->capabilities |= script.has("prepare_ms") ? SOTTO_CAPABILITY_PREPARABLE : 0;
     info->context = shape.context;
     info->step_tokens = script.count("step_tokens");
     info->gives = gives_of(script, shape);
     info->stream_least = script.count("stream_least");
     tell_memory(script, shape, info);
+}
+
+// Sleeps, asking the gate every millisecond if the script may be aborted. False: told to end.
+inline bool pause(const Script& script, double ms, const sotto_step* step) {
+    using namespace std::chrono;
+    const auto end = steady_clock::now() + duration_cast<nanoseconds>(duration<double, std::milli>(ms));
+    const bool abortable = step != nullptr && script.flag("abortable", true);
+    for (auto now = steady_clock::now(); now < end; now = steady_clock::now()) {
+        if (abortable && step->gate(step->context) != 0) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::min<nanoseconds>(end - now, abortable ? 1ms : 3600s));
+    }
+    return true;
 }
 
 inline std::string last_text(const json& body) {

@@ -95,7 +95,7 @@ TEST_CASE("a step that was given up is taken on fewer threads, for ever longer")
         now += 10 * kMillisecond;
         if (count.now() == 2) {
             ++given_up;
-            count.gave_up(now);
+            count.gave_up(0, now);
             CHECK(count.now() == 1);
         } else {
             count.stepped(1, 10 * kMillisecond, 10 * kMillisecond, now);
@@ -109,10 +109,22 @@ TEST_CASE("what was given up once is tried again soon, however late that is") {
     ThreadCount count;
     std::int64_t now = 1000 * kSecond;
     count.set_range(2, 2, now);
-    count.gave_up(now);
+    count.gave_up(0, now);
     CHECK(count.settled() == 1);
     run(count, now, 2, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 2);
+}
+
+TEST_CASE("where a step stood still for long the same number is not tried for half a minute") {
+    ThreadCount count;
+    std::int64_t now = 1000 * kSecond;
+    count.set_range(2, 2, now);
+    count.gave_up(2 * kSecond, now);
+    for (const auto end = now + 29 * kSecond; now < end;) {
+        now += 10 * kMillisecond;
+        REQUIRE(count.now() == 1);
+        count.stepped(1, 10 * kMillisecond, 10 * kMillisecond, now);
+    }
 }
 
 TEST_CASE("a new range begins anew, the same one does not") {

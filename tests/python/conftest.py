@@ -10,6 +10,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     built = cache.exists() and "SOTTO_LLAMA:BOOL=ON" in cache.read_text()
     missing = pytest.fail if built or library_folder() == PACKAGE / "_bin" else pytest.skip
     missing(f"no llama module in {library_folder()}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def beside() -> Iterator[None]:
+    """With SOTTO_TEST_BESIDE set, an engine that speaks during all tests, which changes no text."""
+    if not os.environ.get("SOTTO_TEST_BESIDE"):
+        yield
+        return
+    with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
+        engine.load_model("sotto/house")
+        body = {"model": "sotto/house", "messages": [{"role": "user", "content": "Tell me all."}]}
+        endless = {**body, "max_tokens": 1_000_000, "ignore_eos": True, "context_overflow": "shift"}
+        engine.set_target_tps(20)
+        stream = engine.llm_chat_completion_stream(endless)
+        speaks = threading.Thread(target=lambda: any(False for _ in stream), daemon=True)
+        speaks.start()
+        yield
+        stream.close()
 
 
 @pytest.fixture

@@ -22,6 +22,10 @@ class FakeHub:
     damaged    whether files arrive with their first byte changed
     status     what to answer everything with
     pause      seconds between the pieces of a file
+    headers    what files' answers say otherwise; None leaves a header out
+    flood      bytes that follow each file's own
+    answers    what to answer to a path: a status, a body and headers
+    tokens     what was handed over with each request, None for nothing
     """
 
     def __init__(self) -> None:
@@ -33,6 +37,10 @@ class FakeHub:
         self.damaged = False
         self.status = 0
         self.pause = 0.0
+        self.headers: dict[str, str | None] = {}
+        self.flood = 0
+        self.answers: dict[str, tuple[int, bytes, dict[str, str]]] = {}
+        self.tokens: list[str | None] = []
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
 
@@ -71,6 +79,9 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
         def answer(self) -> None:
             path = unquote(urlsplit(self.path).path)
             hub.asked.append(f"{self.command} {path}")
+            hub.tokens.append(self.headers.get("Authorization"))
+            if answer := hub.answers.get(path):
+                return self.send(answer[0], answer[1], **answer[2])
             if hub.status:
                 return self.send(hub.status, b"out of order")
             if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/[^/]+", path):
@@ -101,12 +112,16 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
                 headers["Content-Range"] = f"bytes {begin}-{len(data) - 1}/{len(data)}"
             if hub.damaged:
                 data = bytes([data[0] ^ 1]) + data[1:]
+            headers |= hub.headers
+            if self.command == "GET":
+                data += b"!" * hub.flood
             self.send(206 if begin else 200, data[begin:], surplus=hub.surplus, **headers)
 
         def send(self, status: int, data: bytes, *, surplus: int = 0, **headers: Any) -> None:
             self.send_response(status)
             for key, value in {"Content-Length": len(data) + surplus, **headers}.items():
-                self.send_header(key, str(value))
+                if value is not None:
+                    self.send_header(key, str(value))
             self.end_headers()
             if self.command == "HEAD":
                 return

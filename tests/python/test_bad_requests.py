@@ -155,10 +155,13 @@ def test_nul_in_text_is_text(npc: sotto.Engine) -> None:
     assert json.loads(npc.llm_chat_completion(chat("a\0b c")))["choices"][0]["message"]["content"] == "a\0b c"
 
 
-def test_numbers_that_json_has_not(npc: sotto.Engine) -> None:
+def test_numbers_that_json_has_not_are_named_by_their_field(npc: sotto.Engine) -> None:
     for value in (float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="is not JSON"):
+        expected = f"invalid request_json.temperature '{value}': expected a finite number"
+        with pytest.raises(ValueError, match=expected):
             npc.llm_chat_completion(json.loads(chat()) | {"temperature": value})
+        with pytest.raises(sotto.ArgumentError, match=r"invalid options.tokens\[1\] "):
+            npc.load_model("other", options={"tokens": ["a", value]})
 
 
 def test_deeply_nested_json_is_refused_or_read(npc: sotto.Engine) -> None:

@@ -6,6 +6,7 @@ import gc
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -84,10 +85,13 @@ def test_devices() -> None:
     with pytest.raises(sotto.AtelicoError, match='device is "metal"; this build runs on "cpu"') as caught:
         sotto.Engine("metal")
     assert caught.value.status == -2
-    for device in ("cuda", "cuda:1", "vulkan0"):  # which cards there are is seen when a model is loaded
-        refused = pytest.raises(sotto.AtelicoError, match=f'no backend for the device "{device}"')
-        with sotto.Engine(device, module_dir=SCRIPTED) as engine, refused:
-            engine.load_model("npc", options={})
+    for device in ("cuda", "cuda:1", "vulkan0"):
+        expected = (
+            f"invalid device '{device}': expected 'auto', 'cpu'; {SCRIPTED} holds no module sotto_llama_"
+        )
+        with pytest.raises(sotto.AtelicoError, match=re.escape(expected)) as caught:
+            sotto.Engine(device, module_dir=SCRIPTED)
+        assert caught.value.status == -2 and isinstance(caught.value, ValueError)
 
 
 @pytest.mark.row("A-042", "A-043", "A-046", "A-047")

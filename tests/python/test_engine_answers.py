@@ -77,7 +77,7 @@ def test_the_references_request_shape(npc: sotto.Engine) -> None:
     [
         {"wings": 2},
         {"seed": 7, "stop": ["x"], "n": 1, "tools": [], "logprobs": False, "user": "me"},
-        {"stream": True, "stream_options": {"include_usage": True}},
+        {"stream": False},
         {"response_format": {"type": "text"}, "stop": None, "max_completion_tokens": 9},
     ],
 )

@@ -30,10 +30,9 @@ def test_store_error_waits_until_there_is_a_store() -> None:
 
 
 @pytest.mark.row("A-239")
-def test_bad_requests_are_value_errors_alone() -> None:
-    assert issubclass(sotto.ArgumentError, ValueError)
-    assert not issubclass(sotto.ArgumentError, sotto.SottoError)
-    assert sotto.ArgumentError("n is 2", -2).status == -2
+def test_bad_requests_are_value_errors_and_sotto_errors() -> None:
+    assert issubclass(sotto.ArgumentError, ValueError) and issubclass(sotto.ArgumentError, sotto.SottoError)
+    assert sotto.ArgumentError("n is 2", -2).status == -2 and sotto.ArgumentError("n is 2").status == -1
 
 
 @pytest.mark.parametrize("kind", [sotto.SottoError, sotto.ModelLoadError, sotto.ArgumentError])

@@ -20,6 +20,7 @@ import pytest
 from conftest import ENVIRONMENT, ROOT
 from fakehub import COMMIT, FakeHub
 from sotto._lib import library_folder
+from sotto.commands import confined
 from sotto.commands.models import check, sheet
 from sotto.commands.models.gguf import architecture
 from sotto.commands.models.memory import Kind, measure
@@ -226,27 +227,22 @@ def test_a_file_that_may_not_be_read(
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(check, "open", refuse, raising=False)
-    asked = argparse.Namespace(files=["secret.gguf"], timeout=1.0, json=False)
+    asked = argparse.Namespace(files=[str(HOUSE)], timeout=1.0, memory=None, json=False)
     assert check.run(asked) == 2
-    assert capsys.readouterr().out == "secret.gguf: unreadable: Permission denied\n"
+    assert capsys.readouterr().out == f"{HOUSE}: unreadable: Permission denied\n"
 
 
 def test_a_crash_is_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     def child(body: str, timeout: float = 30) -> check.Verdict:
-        monkeypatch.setattr(check.sys, "executable", "/bin/sh")
-        command = ["/bin/sh", "-c", body]
-        real = subprocess.run
-        monkeypatch.setattr(check.subprocess, "run", lambda _, **options: real(command, **options))
-        try:
-            return check.examine(str(HOUSE), timeout)
-        finally:
-            monkeypatch.undo()
+        monkeypatch.setattr(confined, "_command", lambda _: ["/bin/sh", "-c", body])
+        return check.examine(str(HOUSE), timeout)
 
     crashed = child("echo 'GGML_ASSERT(n > 0) failed' >&2; kill -SEGV $$")
     assert (crashed.verdict, crashed.why) == ("crashed", "SIGSEGV; GGML_ASSERT(n > 0) failed")
     assert signal.SIGABRT.name in child("kill -ABRT $$").why
     assert child("exit 3").why == "exit status 3"
-    assert child("sleep 5", 0.5).verdict == "timeout"
+    slow = child("exec sleep 60", 0.5)
+    assert (slow.verdict, slow.why) == ("timeout", "it takes longer than 0.5 seconds; see --timeout")
 
 
 # info

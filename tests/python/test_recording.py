@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_the_command_says_what_differs(
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(sotto.SottoError, match="no file can be read"):
+    with pytest.raises(sotto.SottoError, match="expected a file that can be read"):
         sotto.replay(tmp_path / "none")
     path = tmp_path / "notes.txt"
     path.write_text("dear diary")
@@ -77,5 +78,32 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_an_engine_does_not_open_where_its_recording_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(sotto.ArgumentError, match=r"record is .* cannot be written"):
+    with pytest.raises(
+        sotto.ArgumentError, match=r"invalid record '.*': expected a file that can be written"
+    ):
         sotto.Engine(record=tmp_path / "nowhere" / "run.jsonl")
+
+
+def test_a_restart_keeps_the_recording_of_a_crash(open_engine: Open, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with open_engine(record=path) as engine:
+        engine.load_model("npc", options={})
+        engine.llm_chat_completion({"model": "npc", "messages": [{"role": "user", "content": "hi"}]})
+    whole = path.read_bytes()
+    with pytest.raises(sotto.ArgumentError, match="expected a path where no file is yet; use another name"):
+        sotto.Engine(record=path)
+    assert path.read_bytes() == whole and path.stat().st_mode & 0o777 == 0o600
+    path.write_bytes(whole[:-7])
+    done = sotto.replay(path)
+    assert done.cut and done.same == done.decisions
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "device"])
+def test_replay_of_what_is_no_file_returns_at_once(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = {"fifo": tmp_path / "pipe", "folder": tmp_path, "device": Path("/dev/zero")}[kind]
+    if kind == "fifo":
+        os.mkfifo(path)
+    assert cli.main(["replay", str(path)]) == 2
+    assert "expected a regular file" in capsys.readouterr().err

@@ -42,7 +42,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"deadline": None}, TypeError, "deadline is None; it must be a number"),
     ({"target_tps": math.nan}, ValueError, "target_tps is nan; it must be 0 or a positive number"),
     ({"target_tps": -1}, ValueError, "target_tps is -1; it must be 0 or a positive number"),
-    ({"speed": 1}, TypeError, "terms() got an unexpected keyword argument 'speed'"),
+    ({"speed": 1}, TypeError, "invalid argument 'speed': expected target_tps, priority, deadline"),
 ]
 
 

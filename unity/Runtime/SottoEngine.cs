@@ -279,12 +279,13 @@ namespace Sotto
         /// <summary>Cancels what runs and frees everything. A second call does nothing.</summary>
         public void Dispose()
         {
-            Native.sotto_engine_destroy(_engine); // NULL, or one that is gone, is fine
+            LiveEngines.Destroy((IntPtr)_engine); // NULL, or one that is gone, is fine
             _engine = null;
             GC.SuppressFinalize(this);
         }
 
-        // Destroying joins worker threads, which no finalizer should wait for: say so, and leak.
+        // Destroying joins worker threads, which no finalizer should wait for: says so, and leaves the engine to
+        // LiveEngines, which destroys it when the domain is unloaded.
         ~SottoEngine()
         {
             if (_engine != null)
@@ -321,6 +322,7 @@ namespace Sotto
         {
             sotto_engine* engine;
             Check(Native.sotto_engine_create(desc, &engine));
+            LiveEngines.Add((IntPtr)engine);
             return engine;
         }
 

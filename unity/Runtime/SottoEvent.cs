@@ -1,5 +1,6 @@
 // What an engine tells: events, failures, and the names of what there is to choose from.
 using System;
+using System.Runtime.Serialization;
 using Sotto.Interop;
 
 namespace Sotto
@@ -132,11 +133,22 @@ namespace Sotto
     }
 
     /// <summary>A call into the library failed, or a request that was waited for.</summary>
+    [Serializable]
     public sealed class SottoException : Exception
     {
         /// <summary>One of the <c>Native.SOTTO_ERROR_*</c> values.</summary>
         public int Status { get; }
 
         public SottoException(int status, string message) : base(message) => Status = status;
+
+        SottoException(SerializationInfo info, StreamingContext context) : base(info, context) =>
+            Status = info.GetInt32(nameof(Status));
+
+        /// <summary>Writes the exception down, for another application domain or process.</summary>
+        public override void GetObjectData(SerializationInfo info, StreamingContext context)
+        {
+            base.GetObjectData(info, context);
+            info.AddValue(nameof(Status), Status);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sched.h>
+#include <time.h>
 
 namespace sotto::llama {
 
@@ -29,5 +30,11 @@ void run_on(const std::vector<int>& cores) noexcept {
 
 // They are: a new thread is of the class of the one that makes it.
 void put_into_class(ggml_threadpool* /*pool*/, int /*threads*/, sotto_thread_class /*thread_class*/) {}
+
+std::chrono::nanoseconds thread_cpu_time() noexcept {
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
 
 } // namespace sotto::llama

@@ -78,4 +78,16 @@ void put_into_class(ggml_threadpool* pool, int threads, sotto_thread_class threa
     ggml_graph_compute(graph, &plan);
 }
 
+std::chrono::nanoseconds thread_cpu_time() noexcept {
+    FILETIME created{};
+    FILETIME ended{};
+    FILETIME kernel{};
+    FILETIME user{};
+    GetThreadTimes(GetCurrentThread(), &created, &ended, &kernel, &user);
+    const auto ticks = [](const FILETIME& time) { // of 100 ns
+        return std::int64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime;
+    };
+    return std::chrono::nanoseconds(100 * (ticks(kernel) + ticks(user)));
+}
+
 } // namespace sotto::llama

@@ -37,9 +37,22 @@ inline sotto_str str(std::string_view text) noexcept {
     return {text.data(), text.size()};
 }
 
-// Keeps `message` in `kept`, whose bytes `why` then shows. One line, whatever was thrown.
-inline sotto_status
-fail(sotto_status status, const char* message, std::string& kept, sotto_str* why) noexcept {
+// A text with a limit on its size and without a destructor, so that it can be thread_local.
+struct FixedText {
+    char bytes[320]; // little, as memory for all thread-locals is (see guard.cpp)
+    std::size_t size;
+
+    void operator=(std::string_view text) noexcept {
+        size = std::min(text.size(), sizeof bytes);
+        std::memcpy(bytes, text.data(), size);
+    }
+    void clear() noexcept { size = 0; }
+    operator std::string_view() const noexcept { return {bytes, size}; }
+};
+
+// Copies `message`, in one line, to `kept`, whose bytes `why` then shows.
+template <typename Kept>
+sotto_status fail(sotto_status status, const char* message, Kept& kept, sotto_str* why) noexcept {
     try {
         kept = one_line(message);
     } catch (...) {
@@ -51,16 +64,30 @@ fail(sotto_status status, const char* message, std::string& kept, sotto_str* why
     return status;
 }
 
+// Whether memory ran out. llama.cpp turns the exception into a text of another in some places.
+inline bool is_out_of_memory(const std::exception& error) noexcept {
+    return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+           std::string_view(error.what()).find("bad_alloc") != std::string_view::npos;
+}
+
+// In a catch clause that gives an exception another meaning, or none.
+inline void throw_if_out_of_memory(const std::exception& error) {
+    if (is_out_of_memory(error)) {
+        throw std::bad_alloc();
+    }
+}
+
 // Runs `body` and turns whatever it throws into a status and a text.
-template <typename Body>
-sotto_status guarded(std::string& kept, sotto_str* why, Body&& body) noexcept {
+template <typename Kept, typename Body>
+sotto_status guarded(Kept& kept, sotto_str* why, Body&& body) noexcept {
     try {
         return body();
     } catch (const Error& error) {
         return fail(error.status(), error.what(), kept, why);
-    } catch (const std::bad_alloc&) {
-        return fail(SOTTO_ERROR_MEMORY, "out of host memory", kept, why);
     } catch (const std::exception& error) {
+        if (is_out_of_memory(error)) {
+            return fail(SOTTO_ERROR_MEMORY, "out of host memory", kept, why);
+        }
         return fail(SOTTO_ERROR_INTERNAL, error.what(), kept, why);
     } catch (...) {
         return fail(SOTTO_ERROR_INTERNAL, "something that is no std::exception was thrown", kept, why);

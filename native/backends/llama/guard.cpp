@@ -2,17 +2,57 @@
 // where that is safe.
 #include "guard.hpp"
 
-#include <atomic>
+#include "forked.hpp"
+
+#include <ggml-backend.h>
 #include <ggml.h>
 #include <llama.h>
 #include <mutex>
 
 namespace sotto::llama {
+
+// The calls that compute, of all engines of the process. ggml's worker threads make no calls themselves and
+// don't say whose they are: what one of them logs goes to every engine that computes at the time.
+class Computing {
+public:
+    void enter(Call& call) noexcept {
+        const std::lock_guard lock(mutex_);
+        call.next_ = first_;
+        first_ = &call;
+    }
+
+    void leave(const Call& call) noexcept {
+        const std::lock_guard lock(mutex_);
+        for (Call** at = &first_; *at != nullptr; at = &(*at)->next_) {
+            if (*at == &call) {
+                *at = call.next_;
+                return;
+            }
+        }
+    }
+
+    void say(sotto_log_level level, std::string_view line) noexcept {
+        const std::lock_guard lock(mutex_);
+        for (const Call* call = first_; call != nullptr; call = call->next_) {
+            call->say(level, line);
+        }
+    }
+
+private:
+    std::mutex mutex_; // guards what follows, and keeps calls alive while they are written to
+    Call* first_ = nullptr;
+};
+
 namespace {
 
+constinit Computing computing;
+
+// One thread-local of this model puts all of the module's into static TLS, which is there when the module is.
+// Where memory for dynamic TLS runs out, glibc ends the process.
+#if defined(__GLIBC__)
+[[gnu::tls_model("initial-exec")]]
+#endif
 thread_local Call* current_call = nullptr;
-// The call that computes, for ggml's worker threads, which make no calls themselves.
-std::atomic<Call*> computing_call = nullptr;
 
 sotto_log_level level_of(ggml_log_level level, sotto_log_level previous) {
     switch (level) {
@@ -30,30 +70,35 @@ sotto_log_level level_of(ggml_log_level level, sotto_log_level previous) {
 void on_log(ggml_log_level level, const char* text, void*) {
     thread_local sotto_log_level previous = SOTTO_LOG_TRACE;
     previous = level_of(level, previous);
-    Call* call = Call::current();
-    if (call == nullptr || text == nullptr) {
+    if (text == nullptr) {
         return;
     }
     std::string_view line(text);
     while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) {
         line.remove_suffix(1);
     }
-    if (line.size() > 1) { // not the dots of a progress bar
-        call->log(previous, line);
+    if (line.size() <= 1) { // the dots of a progress bar
+        return;
+    }
+    if (current_call != nullptr) {
+        current_call->log(previous, line);
+    } else {
+        computing.say(previous, line);
     }
 }
 
 void on_abort(const char* message) {
-    if (Call* call = Call::current()) {
-        call->log(SOTTO_LOG_ERROR, message);
-        // Of a card's errors the calling thread hears, while no other one computes.
-        const bool on_card = std::string_view(message).find("CUDA error") != std::string_view::npos;
-        if (current_call != nullptr && on_card) {
-            current_call->fail_on_card(message);
-        }
-        if (current_call != nullptr && current_call->throws()) {
-            throw Error(SOTTO_ERROR_MODEL, message);
-        }
+    if (current_call == nullptr) {
+        computing.say(SOTTO_LOG_ERROR, message);
+        return;
+    }
+    current_call->log(SOTTO_LOG_ERROR, message);
+    // Of a card's errors the calling thread hears, while no other one computes.
+    if (std::string_view(message).find("CUDA error") != std::string_view::npos) {
+        current_call->fail_on_card(message);
+    }
+    if (current_call->throws()) {
+        throw Error(SOTTO_ERROR_MODEL, message);
     }
 }
 
@@ -71,6 +116,7 @@ std::string_view without_speaker(std::string_view line) {
 void take_over_llama_cpp() {
     static std::once_flag once;
     std::call_once(once, [] {
+        survive_forks();
         llama_log_set(on_log, nullptr);
         ggml_set_abort_callback(on_abort);
         llama_backend_init();
@@ -82,24 +128,37 @@ Call::Call(const sotto_backend_host& host, Abort abort)
 
 Call::Call(const sotto_backend_host& host, Abort abort, Loss loss)
     : host_(host), abort_(abort), outer_(current_call), loss_(std::move(loss)) {
+    const bool begins = computes() && (outer_ == nullptr || !outer_->computes());
     current_call = this;
-    if (abort == Abort::Dies) {
-        computing_call.store(this);
+    if (begins) {
+        computing.enter(*this);
     }
 }
 
 Call::~Call() {
-    Call* self = this;
-    Call* computing = outer_; // the call that goes on to compute, if any
-    while (computing != nullptr && computing->throws()) {
-        computing = computing->outer_;
+    if (computes()) { // an inner one is not among them
+        computing.leave(*this);
     }
-    computing_call.compare_exchange_strong(self, computing);
     current_call = outer_;
 }
 
+void throw_if_cancelled() {
+    if (current_call != nullptr && current_call->is_cancelled()) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
+    }
+}
+
 Call* Call::current() noexcept {
-    return current_call != nullptr ? current_call : computing_call.load();
+    return current_call;
+}
+
+// Whether it, or one around it, does.
+bool Call::computes() const noexcept {
+    return !throws() || (outer_ != nullptr && outer_->computes());
+}
+
+void forget_computing_calls() noexcept {
+    new (&computing) Computing;
 }
 
 std::string Call::last_error(std::string_view otherwise) const {
@@ -159,6 +218,10 @@ void Call::log(sotto_log_level level, std::string_view line) noexcept {
     if (level > expected_below_) {
         level = std::max<sotto_log_level>(level, SOTTO_LOG_TRACE);
     }
+    say(level, line);
+}
+
+void Call::say(sotto_log_level level, std::string_view line) const noexcept {
     if (host_.log != nullptr && level <= host_.log_level) {
         try {
             host_.log(host_.context, level, str(one_line(line)));
@@ -169,3 +232,18 @@ void Call::log(sotto_log_level level, std::string_view line) noexcept {
 }
 
 } // namespace sotto::llama
+
+// What llama.cpp calls in place of ggml_backend_sched_graph_compute_async(). Around it, where it prepares a
+// batch and its inputs, no worker waits for this thread, and what it asserts there may unwind.
+extern "C" ggml_status sotto_compute_graph(ggml_backend_sched_t schedule, ggml_cgraph* graph) {
+    using namespace sotto::llama;
+    auto* around = Call::current();
+    if (around == nullptr) {
+        return ggml_backend_sched_graph_compute_async(schedule, graph);
+    }
+    Call call(around->host(), Call::Abort::Dies);
+    call.expect_below(around->expected_below());
+    const auto status = ggml_backend_sched_graph_compute_async(schedule, graph);
+    around->expect_below(call.expected_below()); // of a gate that was closed
+    return status;
+}

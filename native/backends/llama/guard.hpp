@@ -35,16 +35,29 @@ public:
     [[noreturn]] void fail_on_card(std::string_view otherwise);
     // From now on what matters less than `level` is expected, and only detail. 0: errors too.
     void expect_below(sotto_log_level level) noexcept { expected_below_ = level; }
+    sotto_log_level expected_below() const noexcept { return expected_below_; }
 
     void log(sotto_log_level level, std::string_view line) noexcept;
     bool throws() const noexcept { return abort_ == Abort::Throws; }
     const sotto_backend_host& host() const noexcept { return host_; }
     const Loss& loss() const noexcept { return loss_; }
 
+    // Has throw_if_cancelled() ask `cancelled` from now on.
+    void ask(sotto_gate_fn cancelled, void* context) noexcept {
+        cancelled_ = cancelled;
+        cancelled_context_ = context;
+    }
+    bool is_cancelled() const { return cancelled_ != nullptr && cancelled_(cancelled_context_) != 0; }
+
+    // The innermost of the calling thread, or null.
     static Call* current() noexcept;
 
 private:
+    friend class Computing;
+
+    bool computes() const noexcept;
     void keep(std::string_view error) noexcept;
+    void say(sotto_log_level level, std::string_view line) const noexcept;
 
     const sotto_backend_host& host_;
     Abort abort_;
@@ -53,8 +66,16 @@ private:
     std::string card_error_;         // what CUDA said last
     sotto_status thrown_ = SOTTO_OK; // by fail_on_card()
     Call* outer_;
+    Call* next_ = nullptr; // of those that compute; see guard.cpp
     Loss loss_;
+    sotto_gate_fn cancelled_ = nullptr; // null: it goes on to its end
+    void* cancelled_context_ = nullptr;
 };
+
+// In a child process, which lacks the threads of those calls.
+void forget_computing_calls() noexcept;
+// Throws Error(SOTTO_ERROR_CANCELLED) if nobody wants the result of the call under way on this thread.
+void throw_if_cancelled();
 
 // In a catch clause, and where llama.cpp failed and threw nothing: throws Error(SOTTO_ERROR_DEVICE) if what
 // the call under way is about was lost.

@@ -3,19 +3,15 @@
 //
 // Huge pages, which llama.cpp does not ask for: it reads all weights for every token, and looking up where
 // small pages lie takes a good part of that time. And what is freed is the system's again at once: malloc
-// keeps for itself what is smaller than 32 MiB, and whoever grants a game its memory would look for it.
+// keeps for itself what is smaller than 32 MiB, with holes that nothing else fits into, and whoever grants a
+// game its memory would look for it.
 #include <cstddef>
-#include <cstdint>
 #include <sys/mman.h>
 
 namespace {
 
-void advise(void* memory, std::size_t size, int advice) {
-    constexpr std::uintptr_t kPage = 4096;
-    const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + kPage - 1) / kPage * kPage;
-    const auto end = (reinterpret_cast<std::uintptr_t>(memory) + size) / kPage * kPage;
-    madvise(reinterpret_cast<void*>(begin), end - begin, advice); // a wish: it does without as well
-}
+constexpr std::size_t kMinMapped = 1 << 18; // both functions are told the same size
+constexpr std::size_t kMinHuge = 4 << 20;
 
 } // namespace
 
@@ -25,20 +21,24 @@ void* ggml_aligned_malloc(std::size_t size);
 void ggml_aligned_free(void* memory, std::size_t size);
 
 void* sotto_aligned_malloc(std::size_t size) {
-    constexpr std::size_t kLeast = 4 << 20;
-    void* memory = ggml_aligned_malloc(size);
-    if (memory != nullptr && size >= kLeast) {
-        advise(memory, size, MADV_HUGEPAGE);
+    if (size < kMinMapped) {
+        return ggml_aligned_malloc(size);
+    }
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return nullptr;
+    }
+    if (size >= kMinHuge) {
+        madvise(memory, size, MADV_HUGEPAGE); // a wish: it does without as well
     }
     return memory;
 }
 
 void sotto_aligned_free(void* memory, std::size_t size) {
-    constexpr std::size_t kLeast = 1 << 18;
-    if (memory != nullptr && size >= kLeast) {
-        advise(memory, size, MADV_DONTNEED);
-        advise(memory, size, MADV_NOHUGEPAGE); // what malloc cuts from it is small
+    if (size < kMinMapped) {
+        ggml_aligned_free(memory, size);
+    } else if (memory != nullptr) {
+        munmap(memory, size);
     }
-    ggml_aligned_free(memory, size);
 }
 }

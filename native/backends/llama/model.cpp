@@ -2,9 +2,12 @@
 #include "model.hpp"
 
 #include "guard.hpp"
+#include "jinja/limits.hpp"
+#include "json_parse.hpp"
 #include "json_parts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sotto::llama {
 namespace {
@@ -19,10 +22,13 @@ std::string with_capabilities(const std::string& description, const Preparer& pr
 
 Model::Model(Backend& backend, Opened opened)
     : backend_(backend), opened_(std::move(opened)),
-      preparer_(opened_.weights.get(), opened_.options, opened_.projector.get()), sequences_(opened_.places),
-      batch_tokens_(opened_.options.batch), batch_positions_(opened_.options.batch),
-      batch_ones_(opened_.options.batch, 1), sequence_ids_(opened_.options.parallel),
-      batch_sequences_(opened_.options.batch), batch_outputs_(opened_.options.batch) {
+      preparer_(
+          opened_.weights.get(), opened_.options, opened_.projector.get(), std::exchange(opened_.poll, {})
+      ),
+      sequences_(opened_.places), batch_tokens_(opened_.options.batch),
+      batch_positions_(opened_.options.batch), batch_ones_(opened_.options.batch, 1),
+      sequence_ids_(opened_.options.parallel), batch_sequences_(opened_.options.batch),
+      batch_outputs_(opened_.options.batch) {
     sequences_.reserve(opened_.options.parallel); // so that resize() cannot fail there
     for (std::size_t i = 0; i < sequence_ids_.size(); ++i) {
         sequence_ids_[i] = static_cast<llama_seq_id>(i);
@@ -52,7 +58,7 @@ void Model::watch() {
 sotto_model_info info_of(const Opened& opened) {
     auto info = sotto_init<sotto_model_info>();
     info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_CONSTRAINABLE |
-                        SOTTO_CAPABILITY_LOGPROBS | SOTTO_CAPABILITY_PARKABLE;
+                        SOTTO_CAPABILITY_LOGPROBS | SOTTO_CAPABILITY_PARKABLE | SOTTO_CAPABILITY_PREPARABLE;
     const bool on_device = opened.options.device != nullptr;
     info.capabilities |= on_device ? 0 : SOTTO_CAPABILITY_ABORTABLE; // what a device has begun it ends
     info.streams = opened.places;
@@ -74,20 +80,35 @@ sotto_model_info info_of(const Opened& opened) {
     return info;
 }
 
-Stream* Model::open_stream(const sotto_stream_desc& desc, sotto_stream_info& info) {
-    const auto body = Json::parse(view(desc.body), nullptr, false);
+std::unique_ptr<Prepared> Model::prepare(const sotto_stream_desc& desc) const {
+    const auto body = parse_json(view(desc.body));
     if (!body.is_object()) {
         throw Error(SOTTO_ERROR_ARGUMENT, "the request is no JSON object");
     }
-    result_ = preparer_.answer_at_once(desc.op, body);
-    info.result = str(result_);
-    if (!result_.empty()) {
+    const RequestRenders renders(throw_if_cancelled);
+    auto prepared = std::make_unique<Prepared>();
+    prepared->result = preparer_.answer_at_once(desc.op, body);
+    if (!prepared->result.empty()) {
+        return prepared;
+    }
+    *prepared = preparer_.prepare(desc, body);
+    prepared->alone = (desc.flags & SOTTO_STREAM_ALONE) != 0;
+    prepared->reuse = prepared->reuse && !prepared->alone;
+    return prepared;
+}
+
+Stream* Model::open_stream(
+    const sotto_stream_desc& desc, std::unique_ptr<Prepared> prepared, sotto_stream_info& info
+) {
+    if (prepared == nullptr) {
+        prepared = prepare(desc);
+    }
+    if (!prepared->result.empty()) {
+        result_ = std::move(prepared->result);
+        info.result = str(result_);
         return nullptr;
     }
-    auto prepared = preparer_.prepare(desc, body);
-    prepared.alone = (desc.flags & SOTTO_STREAM_ALONE) != 0;
-    prepared.reuse = prepared.reuse && !prepared.alone;
-    auto stream = std::make_unique<Stream>(std::move(prepared));
+    auto stream = std::make_unique<Stream>(std::move(*prepared));
     stops_ = stream->how.stops.empty() ? "" : text_of(stream->how.stops);
     take_place(*stream);
 

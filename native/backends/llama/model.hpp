@@ -6,6 +6,7 @@
 #include "context.hpp"
 #include "draft.hpp"
 #include "file/gguf_check.hpp"
+#include "file/mapped_file.hpp"
 #include "media/projector.hpp"
 #include "options.hpp"
 #include "state_form.hpp"
@@ -13,6 +14,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -27,6 +29,7 @@ std::size_t common_prefix(std::span<const llama_token> a, std::span<const llama_
 
 // What open and measure have in common.
 struct Opened {
+    MappedFile file; // what is mapped of the model's file and of its draft model's
     Weights weights;
     Context context;                      // none: it has no places
     std::unique_ptr<Projector> projector; // none: the model reads text alone
@@ -35,7 +38,8 @@ struct Opened {
     std::uint32_t places = 0; // for streams at once, up to `parallel` of the options
     Memory lasting;           // what it takes without any
     std::string description;
-    std::string fingerprint; // of what a state must be to be restored
+    std::string fingerprint;    // of what a state must be to be restored
+    std::function<void()> poll; // throws where opening is cancelled; empty once the model is open
 };
 enum class Purpose {
     Run,
@@ -56,7 +60,11 @@ public:
     Model(const Model&) = delete;
     Model& operator=(const Model&) = delete;
 
-    Stream* open_stream(const sotto_stream_desc& desc, sotto_stream_info& info);
+    // Makes a request ready, or answers it. Any thread.
+    std::unique_ptr<Prepared> prepare(const sotto_stream_desc& desc) const;
+    // Prepares the request, if that is not done.
+    Stream*
+    open_stream(const sotto_stream_desc& desc, std::unique_ptr<Prepared> prepared, sotto_stream_info& info);
     void close_stream(Stream* stream) noexcept;
     // Takes a stream's sequence from it, and gives it one again. Says how many tokens are to be worked
     // through.
@@ -73,6 +81,8 @@ public:
     sotto_status step(const sotto_step& step);
 
     const sotto_backend_host& host() const noexcept { return backend_.host; }
+    // Throws Error(SOTTO_ERROR_MODEL) where a mapped file was cut: what was computed since is worthless.
+    void check_file() const { opened_.file.check(); }
     const Loss& loss() const noexcept { return opened_.options.loss; }
     sotto_model_info info() const { return info_of(opened_); }
     std::string why; // of the last failure on the compute thread
@@ -119,6 +129,7 @@ private:
     void take_back(const std::vector<Share>& shares);
     void take_over(Share& share);
     void choose(const Share& share);
+    void forget_damaged_state();
     static bool on_gate(void* self);
 
     Backend& backend_;
@@ -133,6 +144,7 @@ private:
 
     const sotto_step* stepping_ = nullptr;
     bool cancelled_ = false;
+    bool damaged_ = false;                        // a state that was restored, as this step shows
     std::chrono::steady_clock::time_point begun_; // of this step's work
     std::chrono::nanoseconds waited_{};           // at gates since then
     Speculation lookups_;

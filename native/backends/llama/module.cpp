@@ -1,27 +1,30 @@
 // The module's one symbol, and the functions behind it.
+#include "forked.hpp"
 #include "guard.hpp"
 #include "isa/isa_tier.hpp"
 #include "json_parts.hpp"
 #include "model.hpp"
+#include "opening.hpp"
 #include "process_end.hpp"
 
-#include <chrono>
+#include <cstddef>
 #include <deque>
 #include <mutex>
-#include <thread>
 
 namespace sotto::llama {
 namespace {
 
-// Of calls that have no model yet.
-std::string& thread_why() {
-    thread_local std::string why;
+// Why a call failed that has no model yet.
+FixedText& thread_why() {
+    thread_local FixedText why;
     return why;
 }
 
 Backend& backend_of(void* self) {
     return *static_cast<Backend*>(self);
 }
+
+constexpr const char* kExiting = "the process is exiting; models answer no more";
 
 template <typename T>
 void check_size(const T& theirs) {
@@ -32,12 +35,11 @@ void check_size(const T& theirs) {
 
 // Runs `body` as guarded() does, while the process lives. What the first call of a kind makes of ggml's
 // static variables goes only when calls have ended.
-template <typename Body>
-sotto_status living(std::string& kept, sotto_str* why, Body&& body) noexcept {
+template <typename Kept, typename Body>
+sotto_status living(Kept& kept, sotto_str* why, Body&& body) noexcept {
     const Inside inside;
     if (!inside) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // engines ask again at once
-        return fail(SOTTO_ERROR_CANCELLED, "the process ends", kept, why);
+        return fail(SOTTO_ERROR_STATE, kExiting, kept, why);
     }
     const auto status = guarded(kept, why, body);
     static const bool told = (end_with_process(), true);
@@ -52,7 +54,10 @@ sotto_status on_model(void* model, Call::Abort abort, sotto_str* why, Body&& bod
     return living(on.why, why, [&] {
         const Call call(on.host(), abort, on.loss());
         try {
-            return body(on);
+            on.check_file();
+            const auto status = body(on);
+            on.check_file();
+            return status;
         } catch (const std::exception& error) {
             throw_if_lost(error);
             throw;
@@ -80,39 +85,90 @@ on_measure(void* self, const sotto_model_source* source, sotto_model_info* info,
         check_size(*source);
         check_size(*info);
         auto& backend = backend_of(self);
-        thread_local std::string description; // until the next call on this thread, like `why`
-        auto measured = open_model(backend, *source, Purpose::Measure);
-        description.swap(measured.description);
-        auto told = info_of(measured);
-        told.description = str(description);
+        auto told = info_of(open_model(backend, *source, Purpose::Measure));
+        told.description = {nullptr, 0}; // it would have to outlive this call
         write(info, told);
         return SOTTO_OK;
     });
 }
 
 // A process that ends gives nothing back: what that takes may be gone.
-void SOTTO_CALL on_close(void*, void* model) {
+template <typename T>
+void free_unless_it_ends(T* object) {
     const Inside inside;
-    std::unique_ptr<Model> owned(static_cast<Model*>(model));
+    std::unique_ptr<T> owned(object);
     if (!inside) {
         static auto& mutex = *new std::mutex; // guards kept
-        static auto& kept = *new std::deque<std::unique_ptr<Model>>;
+        static auto& kept = *new std::deque<std::unique_ptr<T>>;
         const std::lock_guard lock(mutex);
         kept.push_back(std::move(owned));
     }
 }
 
+void SOTTO_CALL on_close(void*, void* model) {
+    free_unless_it_ends(static_cast<Model*>(model));
+}
+
+void SOTTO_CALL on_release(void* self) {
+    free_unless_it_ends(static_cast<Backend*>(self));
+}
+
+// Runs `body`, which reads a request.
+template <typename Body>
+void reading(Body&& body) {
+    try {
+        body();
+    } catch (const Json::exception& error) { // a field of another type than the engine promised
+        throw Error(SOTTO_ERROR_ARGUMENT, error.what());
+    }
+}
+
+// On a thread of its own, while others are in the functions below.
+sotto_status SOTTO_CALL on_prepare(
+    void*,
+    void* model,
+    const sotto_stream_desc* desc,
+    sotto_gate_fn cancelled,
+    void* context,
+    void** prepared,
+    sotto_stream_info* info,
+    sotto_str* why
+) {
+    const auto& on = *static_cast<const Model*>(model);
+    return living(thread_why(), why, [&] {
+        Call call(on.host(), Call::Abort::Throws, on.loss());
+        call.ask(cancelled, context);
+        auto told = sotto_init<sotto_stream_info>();
+        reading([&] {
+            auto made = on.prepare(*desc);
+            told.result = str(made->result);
+            *prepared = made.release();
+        });
+        write(info, told);
+        return SOTTO_OK;
+    });
+}
+
+void SOTTO_CALL on_prepared_close(void*, void*, void* prepared) {
+    delete static_cast<Prepared*>(prepared);
+}
+
+// An engine of an earlier header has no field for it.
+std::unique_ptr<Prepared> prepared_of(const sotto_stream_desc& desc) {
+    constexpr auto kEnd = offsetof(sotto_stream_desc, prepared) + sizeof desc.prepared;
+    return std::unique_ptr<Prepared>(
+        desc.struct_size < kEnd ? nullptr : static_cast<Prepared*>(desc.prepared)
+    );
+}
+
 sotto_status SOTTO_CALL on_stream_open(
     void*, void* model, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
 ) {
+    auto prepared = prepared_of(*desc);
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         *stream = nullptr;
         auto told = sotto_init<sotto_stream_info>();
-        try {
-            *stream = on.open_stream(*desc, told);
-        } catch (const Json::exception& error) { // a field of another type than the engine promised
-            throw Error(SOTTO_ERROR_ARGUMENT, error.what());
-        }
+        reading([&] { *stream = on.open_stream(*desc, std::move(prepared), told); });
         write(info, told);
         return SOTTO_OK;
     });
@@ -179,7 +235,11 @@ on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str
 }
 
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
-    return on_model(model, Call::Abort::Dies, why, [&](Model& on) { return on.step(*step); });
+    const auto status = on_model(model, Call::Abort::Throws, why, [&](Model& on) { return on.step(*step); });
+    if (status == SOTTO_ERROR_CANCELLED && process_ends()) { // the engine did not ask for it
+        return fail(SOTTO_ERROR_STATE, kExiting, static_cast<Model*>(model)->why, why);
+    }
+    return status;
 }
 
 Json describe(const Device& device) {
@@ -204,31 +264,35 @@ std::string describe(const std::vector<Device>& devices) {
     return text_of(description);
 }
 
-// Backends are never destroyed, as modules are never unloaded, nor at exit, when an engine may still run.
-// An engine has one.
-Backend& make_backend(const sotto_backend_host& host, std::vector<Device> devices) {
-    static std::mutex mutex; // guards backends
-    static auto& backends = *new std::deque<Backend>;
-    std::lock_guard lock(mutex);
-    auto& backend = backends.emplace_back(host, std::move(devices));
-    backend.description = describe(backend.devices);
-    return backend;
+// Those that ggml knows by their numbers, so that they are found once, as it finds its own.
+const std::vector<Device>& devices() {
+    static const auto& found = *new std::vector<Device>(find_devices());
+    return found;
 }
 
+// A backend of the engine's own.
 sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     check_size(*theirs);
     check_size(host);
-    auto devices = find_devices();
+    if (*kDeviceKind != '\0' && was_forked()) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "this process was forked from one that uses the card, whose driver does not bear that; fork "
+            "before the first engine is there, or use the device cpu"
+        );
+    }
+    const auto& found = devices();
     keep_current(take_over_llama_cpp); // ggml meets its devices here, and makes one of them the thread's
     static const bool told = (end_with_process(), true);
     (void)told;
-    auto& made = make_backend(host, std::move(devices));
+    auto made = std::make_unique<Backend>(host, found);
+    made->description = describe(made->devices);
     auto backend = sotto_init<sotto_backend>();
     static const auto name = std::string("llama") + (*kDeviceKind == '\0' ? "" : "_") + kDeviceKind;
     backend.uses = kDeviceUses;
     backend.name = str(name);
-    backend.description = str(made.description);
-    backend.self = &made;
+    backend.description = str(made->description);
+    backend.self = made.get();
     backend.open = on_open;
     backend.measure = on_measure;
     backend.close = on_close;
@@ -241,7 +305,11 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     backend.stream_park = on_park;
     backend.stream_unpark = on_unpark;
     backend.resize = on_resize;
+    backend.prepare = on_prepare;
+    backend.prepared_close = on_prepared_close;
+    backend.release = on_release;
     write(theirs, backend);
+    static_cast<void>(made.release()); // on_release() frees it
     return SOTTO_OK;
 }
 
@@ -251,6 +319,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
 extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
 sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_str* why) {
     using namespace sotto::llama;
+    end_opening();
     return guarded(thread_why(), why, [&] {
         if (const char* missing = missing_isa_feature()) { // before anything that may use it
             const auto tier = std::string(kIsaTier.name);

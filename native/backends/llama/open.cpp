@@ -48,6 +48,7 @@ struct Load {
     const Backend& backend;
     const Options& options;
     Source& file;
+    MappedFile& mapping;
     bool mapped = false;
     Purpose purpose = Purpose::Run;
 };
@@ -73,8 +74,10 @@ Weights load(Call& call, const Load& how, Progress& progress, float begin, float
         return within.progress.tell(within.begin + done * (within.end - within.begin));
     };
     wanted.progress_callback_user_data = &part;
+    const MappedFile::Loading loading(how.mapping);
     Weights weights(llama_model_load_from_file_ptr(how.file.file(), wanted));
     progress.check(end);
+    how.mapping.check();
     if (!weights) {
         call.refuse("llama.cpp cannot load the model");
     }
@@ -159,7 +162,8 @@ void open_draft(
     theirs.path = str(opened.options.draft);
     const auto file = open_source(theirs);
     const auto facts = check_gguf(*file);
-    const Load how = {backend, opened.options, *file, maps(opened.options, *file, facts, purpose), purpose};
+    const bool mapped = maps(opened.options, *file, facts, purpose);
+    const Load how = {backend, opened.options, *file, opened.file, mapped, purpose};
     auto weights = load(call, how, progress, kWeightsShare, kDraftShare);
     check_same_tokens(opened.weights.get(), weights.get());
     if (!keeps_all(weights.get())) {
@@ -245,7 +249,8 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     opened.options.loss = device != nullptr ? loss_of(*device) : Loss();
 
     Call call(backend.host, Call::Abort::Throws, opened.options.loss);
-    const Load how = {backend, opened.options, *file, maps(opened.options, *file, facts, purpose), purpose};
+    const bool mapped = maps(opened.options, *file, facts, purpose);
+    const Load how = {backend, opened.options, *file, opened.file, mapped, purpose};
     try {
         open_parts(call, how, source, facts, progress, opened);
     } catch (const std::exception& error) {
@@ -256,7 +261,9 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     if (purpose == Purpose::Run) {
         opened.fingerprint = fingerprint(*file, opened.options);
     }
+    opened.file.check();
     progress.check(1);
+    opened.poll = [&source] { Progress{source}.check(1); };
     return opened;
 }
 

@@ -70,6 +70,7 @@ void Model::take_place(Stream& stream) {
     stream.sequence = found.sequence;
     const bool saved = place.state != 0 && place.state == stream.saved;
     stream.exact = saved ? stream.exact : place.exact;
+    stream.restored = place.restored || place.state != 0; // what is cut off stays in its buffers
     place = {};
     place.stream = &stream;
     stream.hold(cut_memory(stream, stream.floor(found.common)));
@@ -89,6 +90,7 @@ void Model::leave(Stream& stream, bool comes_back) noexcept {
     place.stream = nullptr;
     place.parked = comes_back ? &stream : nullptr;
     place.exact = stream.exact;
+    place.restored = stream.restored;
     place.last_used = ++clock_;
     try {
         place.tokens = comes_back ? stream.tokens : std::move(stream.tokens);

@@ -46,4 +46,8 @@ void end_with_process() {
     std::atexit(on_exit);
 }
 
+void forget_who_is_inside() noexcept {
+    inside = 0;
+}
+
 } // namespace sotto::llama

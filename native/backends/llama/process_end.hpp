@@ -25,4 +25,7 @@ bool process_ends() noexcept;
 // Called when the process ends, before what was made until now is destroyed: closes for good.
 void end_with_process();
 
+// In a child process, which lacks the threads that were inside.
+void forget_who_is_inside() noexcept;
+
 } // namespace sotto::llama

@@ -6,28 +6,30 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 namespace sotto::llama {
 
-// The values that were asked for last, of so many bytes together. One thread at a time. A `T` says in
-// bytes() about how many it takes.
+// The values that were asked for last, of so many bytes together. Any thread. A `T` says in bytes() about how
+// many it takes.
 template <typename T>
 class Recent {
 public:
     explicit Recent(std::size_t most) : most_(most) {}
 
-    // What make() returned for `key` the first time. Nothing is kept of what it throws.
+    // What make() returned for `key` the first time. Nothing is kept of what it throws. Others do not wait
+    // meanwhile: two threads may make the same.
     template <typename Make>
     std::shared_ptr<const T> get(const std::string& key, Make&& make) {
-        if (const auto found = entries_.find(key); found != entries_.end()) {
-            found->second.used = ++clock_;
-            return found->second.value;
+        if (auto found = find(key)) {
+            return found;
         }
         auto value = std::make_shared<const T>(std::forward<Make>(make)());
         const auto bytes = key.size() + value->bytes();
-        if (bytes <= most_) {
+        const std::lock_guard lock(mutex_);
+        if (bytes <= most_ && !entries_.contains(key)) {
             make_room(bytes);
             entries_.emplace(key, Entry{value, bytes, ++clock_});
             bytes_ += bytes;
@@ -42,6 +44,16 @@ private:
         std::uint64_t used; // by clock_
     };
 
+    std::shared_ptr<const T> find(const std::string& key) {
+        const std::lock_guard lock(mutex_);
+        const auto found = entries_.find(key);
+        if (found == entries_.end()) {
+            return nullptr;
+        }
+        found->second.used = ++clock_;
+        return found->second.value;
+    }
+
     void make_room(std::size_t bytes) {
         while (bytes_ + bytes > most_) {
             const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](auto& a, auto& b) {
@@ -52,8 +64,9 @@ private:
         }
     }
 
+    const std::size_t most_;
+    std::mutex mutex_; // guards what follows
     std::map<std::string, Entry> entries_;
-    std::size_t most_;
     std::size_t bytes_ = 0;
     std::uint64_t clock_ = 0;
 };

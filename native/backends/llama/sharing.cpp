@@ -84,6 +84,7 @@ void Model::copy_beginning(const Sequence& source, Stream& stream, std::size_t c
         }
         const auto read = llama_state_seq_set_data(context, bytes.get(), written, stream.sequence);
         stream.hold(cut_memory(stream, read == 0 ? 0 : count));
+        stream.restored = source.stream != nullptr ? source.stream->restored : source.restored;
     } catch (const std::exception& error) { // then all of it is worked through
         throw_if_lost(error);
         stream.hold(cut_memory(stream, 0));

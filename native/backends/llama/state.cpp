@@ -5,6 +5,7 @@
 // are of: llama.cpp would believe anything. A stream knows its own state again by a hash of all of them.
 #include "guard.hpp"
 #include "model.hpp"
+#include "pages.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -78,8 +79,8 @@ std::uint32_t Model::save(Stream& stream, sotto_write_fn write, void* context) {
     }
     auto* from = opened_.context.get();
     const auto size = llama_state_seq_get_size(from, stream.sequence);
-    const auto bytes = std::make_unique_for_overwrite<std::uint8_t[]>(size);
-    const Bytes state(bytes.get(), llama_state_seq_get_data(from, bytes.get(), size, stream.sequence));
+    const Pages bytes(size);
+    const Bytes state(bytes.data(), llama_state_seq_get_data(from, bytes.data(), size, stream.sequence));
     if (state.empty()) {
         throw Error(SOTTO_ERROR_INFERENCE, "llama.cpp cannot save what the model remembers");
     }
@@ -140,7 +141,8 @@ std::uint32_t Model::restore(std::string_view state) {
     place = {};
     auto* memory = llama_get_memory(opened_.context.get());
     llama_memory_seq_rm(memory, sequence, -1, -1);
-    const auto whole = form_.whole_of(pieces);
+    const Pages whole(form_.whole_size(pieces));
+    form_.write_whole(pieces, whole.data());
     const auto read = llama_state_seq_set_data(opened_.context.get(), whole.data(), whole.size(), sequence);
     if (read != whole.size()) {
         llama_memory_seq_rm(memory, sequence, -1, -1);

@@ -2,6 +2,7 @@
 #include "state_form.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace sotto::llama {
 namespace {
@@ -51,28 +52,27 @@ Bytes StateForm::own_of(Bytes part, std::size_t sequence) const {
     return part.subspan(before, part.size() - before - after);
 }
 
-std::vector<std::uint8_t> StateForm::whole_of(const StatePieces& pieces) const {
-    std::vector<std::uint8_t> whole;
-    whole.reserve(
-        kBeginning + pieces.head.size() + pieces.tail.size() +
-        2 * kNumber * static_cast<std::size_t>(sequences_)
-    );
-    put(whole, pieces.beginning, false);
-    put(whole, pieces.head, head_counts_);
-    put(whole, pieces.tail, tail_counts_);
-    return whole;
+std::size_t StateForm::whole_size(const StatePieces& pieces) const noexcept {
+    const auto numbers = kNumber * sequences_;
+    return pieces.beginning.size() + pieces.head.size() + (head_counts_ ? numbers : 0) + pieces.tail.size() +
+           (tail_counts_ ? numbers : 0);
 }
 
-// It finds the cells whichever of the numbers tells of them.
-void StateForm::put(std::vector<std::uint8_t>& whole, Bytes part, bool counts) const {
+void StateForm::write_whole(const StatePieces& pieces, std::uint8_t* out) const noexcept {
+    out = put(out, pieces.beginning, false);
+    out = put(out, pieces.head, head_counts_);
+    put(out, pieces.tail, tail_counts_);
+}
+
+// It finds the cells whichever of the numbers tells of them. Returns where the next part begins.
+std::uint8_t* StateForm::put(std::uint8_t* out, Bytes part, bool counts) const noexcept {
     if (counts) {
-        const auto* number = reinterpret_cast<const std::uint8_t*>(&sequences_);
-        whole.insert(whole.end(), number, number + kNumber);
+        std::memcpy(out, &sequences_, kNumber);
+        out += kNumber;
     }
-    whole.insert(whole.end(), part.begin(), part.end());
-    if (counts) {
-        whole.insert(whole.end(), kNumber * (sequences_ - 1), 0);
-    }
+    out = std::copy(part.begin(), part.end(), out);
+    const std::size_t others = counts ? kNumber * (sequences_ - 1) : 0;
+    return std::fill_n(out, others, std::uint8_t{0});
 }
 
 } // namespace sotto::llama

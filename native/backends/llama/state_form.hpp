@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <llama.h>
 #include <span>
-#include <vector>
 
 namespace sotto::llama {
 
@@ -34,12 +33,13 @@ public:
 
     // Of a sequence's state as llama.cpp wrote it. Throws Error where it is not as it is known to be.
     StatePieces pieces_of(llama_context* context, Bytes state, llama_seq_id sequence) const;
-    // As llama.cpp reads it.
-    std::vector<std::uint8_t> whole_of(const StatePieces& pieces) const;
+    // As llama.cpp reads it: so many bytes.
+    std::size_t whole_size(const StatePieces& pieces) const noexcept;
+    void write_whole(const StatePieces& pieces, std::uint8_t* out) const noexcept;
 
 private:
     Bytes own_of(Bytes part, std::size_t sequence) const;
-    void put(std::vector<std::uint8_t>& whole, Bytes part, bool counts) const;
+    std::uint8_t* put(std::uint8_t* out, Bytes part, bool counts) const noexcept;
 
     std::uint32_t sequences_ = 1;
     bool head_counts_ = false; // it has a number for each sequence

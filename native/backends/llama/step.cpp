@@ -36,8 +36,20 @@ void fail_stream(sotto_work& work, Stream& stream, sotto_status status, const ch
     work.status = fail(status, why, stream.why, &work.why);
 }
 
+void fail_stream(sotto_work& work, Stream& stream, const std::exception& error) {
+    const bool memory = is_out_of_memory(error);
+    const auto status = memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INFERENCE;
+    fail_stream(work, stream, status, memory ? "out of host memory" : error.what());
+}
+
+// What llama_decode() returns, as it names its own failures.
+constexpr int kNoMemory = -2;
+constexpr int kFailed = -3;
+
 const char* reason_of(int result) {
     switch (result) {
+    case kNoMemory:
+        return "out of host memory";
     case 1:
         return "the model's memory has no place for more tokens";
     case -1:
@@ -88,8 +100,15 @@ sotto_status Model::step(const sotto_step& step) {
     if (media.stretch != nullptr && !cancelled_) {
         run_media(media, shares.empty());
     }
+    const bool damaged = damaged_;
+    if (damaged) {
+        forget_damaged_state();
+    }
     for (auto* const* work = step.work; work != step.work + step.count; ++work) {
         auto& stream = *static_cast<Stream*>((*work)->stream);
+        if (damaged && stream.in_prompt()) {
+            (*work)->remaining = static_cast<std::uint32_t>(stream.pending());
+        }
         if ((*work)->status == SOTTO_OK && !stream.ahead.empty()) {
             tell_next(**work, stream);
         }
@@ -217,7 +236,7 @@ int Model::decode(const std::vector<Share>& shares) {
         }
     } catch (const std::exception& error) {
         throw_if_lost(error);
-        return -2;
+        return is_out_of_memory(error) ? kNoMemory : kFailed;
     }
     ++decoded_;
     if (speculates() && shares.size() == 1) {
@@ -244,7 +263,8 @@ sotto_status Model::run(std::vector<Share>& shares) {
         throw Error(SOTTO_ERROR_CANCELLED, "the step was cancelled");
     }
     for (auto& share : shares) {
-        fail_stream(*share.work, *share.stream, SOTTO_ERROR_INFERENCE, reason_of(result));
+        const auto status = result == kNoMemory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INFERENCE;
+        fail_stream(*share.work, *share.stream, status, reason_of(result));
     }
     return shares.size() > 1 ? SOTTO_ERROR_INFERENCE : SOTTO_OK;
 }
@@ -287,10 +307,38 @@ void Model::take_over(Share& share) {
     try {
         Call call(host(), Call::Abort::Throws); // nothing computes
         choose(share);
+        stream.restored = false;
         work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
+    } catch (const NoNumbers& error) {
+        if (stream.restored) {
+            damaged_ = true; // the other streams of the step come first
+        } else {
+            fail_stream(work, stream, error.status(), error.what());
+        }
     } catch (const std::exception& error) {
         throw_if_lost(error);
-        fail_stream(work, stream, SOTTO_ERROR_INFERENCE, error.what());
+        fail_stream(work, stream, error);
+    }
+}
+
+// A state that was restored holds NaNs. All of the memory is emptied: what is only cut off stays in its
+// buffers, where llama.cpp still looks at it. Every stream works through its text again.
+void Model::forget_damaged_state() {
+    Call::current()->log(
+        SOTTO_LOG_ERROR,
+        "a state that was restored is damaged: it holds no numbers; it is forgotten, and its text is worked "
+        "through again"
+    );
+    damaged_ = false;
+    llama_memory_clear(llama_get_memory(opened_.context.get()), true);
+    for (auto& at : sequences_) {
+        auto* stream = at.stream;
+        at = {};
+        at.stream = stream;
+        if (stream != nullptr) {
+            stream->restored = false;
+            stream->hold(0);
+        }
     }
 }
 

@@ -21,6 +21,8 @@ struct Model::Share {
 // Tells that nothing happened to `stream`.
 void tell(sotto_work& work, const Stream& stream);
 void fail_stream(sotto_work& work, Stream& stream, sotto_status status, const char* why);
+// Of SOTTO_ERROR_MEMORY where memory ran out, else of SOTTO_ERROR_INFERENCE.
+void fail_stream(sotto_work& work, Stream& stream, const std::exception& error);
 // Why llama.cpp's decoding came to `result`.
 const char* reason_of(int result);
 

@@ -25,6 +25,7 @@ enum class Overflow {
 
 // A request, made ready for the model.
 struct Prepared {
+    std::string result; // the whole response, where no stream is needed; else empty
     std::vector<llama_token> prompt;
     std::vector<Stretch> stretches; // of the prompt that are no text, in their order
     std::unique_ptr<Sampler> sampler;
@@ -85,12 +86,13 @@ struct Stream {
     Stream* leader = nullptr;            // works through a beginning that both have
     std::size_t led = 0;                 // tokens that this beginning has
     bool seeks = false;                  // what others hold may be of use
-    std::uint64_t moved = 0;             // the batch that moves what it remembers, of Model::decoded_
-    std::uint64_t saved = 0;             // hash of the state that was last saved of it; 0: none was
-    std::deque<Chosen> ahead;            // chosen, and not told yet
-    Chosen told;                         // by the last step
-    Luck luck;                           // of guesses about it
-    Luck draft_luck;                     // of another model's
+    bool restored = false;    // some of what the memory holds came from a state, and is not proven yet
+    std::uint64_t moved = 0;  // the batch that moves what it remembers, of Model::decoded_
+    std::uint64_t saved = 0;  // hash of the state that was last saved of it; 0: none was
+    std::deque<Chosen> ahead; // chosen, and not told yet
+    Chosen told;              // by the last step
+    Luck luck;                // of guesses about it
+    Luck draft_luck;          // of another model's
     sotto_finish finish = SOTTO_FINISH_NONE;
     std::string deltas; // of the last text that was read
     std::string why;
@@ -103,6 +105,7 @@ struct Sequence {
     Stream* stream = nullptr;
     const Stream* parked = nullptr; // whose tokens they are, if it may come back for them
     std::uint64_t state = 0;        // hash of the saved state that it holds; 0: of none
+    bool restored = false;          // as a stream's
     std::uint64_t last_used = 0;
 };
 

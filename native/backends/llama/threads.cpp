@@ -3,7 +3,40 @@
 
 #include "cores.hpp"
 
+#include <atomic>
+#include <string>
+#include <system_error>
+#include <thread>
+
 namespace sotto::llama {
+
+void require_threads(std::uint32_t count) {
+    std::vector<std::thread> threads;
+    threads.reserve(count);
+    std::atomic<bool> over{false};
+    std::error_code failed;
+    try {
+        while (threads.size() < count) {
+            threads.emplace_back([&] { over.wait(false); });
+        }
+    } catch (const std::system_error& error) {
+        failed = error.code();
+    } catch (const std::bad_alloc&) {
+        failed = std::make_error_code(std::errc::not_enough_memory);
+    }
+    over = true;
+    over.notify_all();
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    if (failed) {
+        throw Error(
+            SOTTO_ERROR_MEMORY,
+            "no thread could be started: " + failed.message() +
+                "; end other threads, or raise the limit on threads of " + "this user or container"
+        );
+    }
+}
 
 ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t threads) {
     std::lock_guard lock(mutex_);
@@ -30,6 +63,7 @@ ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t 
         for (const int core : home.cores) {
             wanted.cpumask[core] = apart;
         }
+        require_threads(threads - 1); // the calling thread is one
         pool.reset(ggml_threadpool_new(&wanted));
         put_into_class(pool.get(), wanted.n_threads, thread_class);
     }

@@ -12,6 +12,10 @@
 
 namespace sotto::llama {
 
+// Throws Error(SOTTO_ERROR_MEMORY) where so many threads cannot be started: before code that ends the process
+// then, or leaves behind those that it had begun.
+void require_threads(std::uint32_t count);
+
 // Pools by class and size, made when first asked for, shared by all models of one engine, whose
 // compute thread runs one graph at a time.
 class ThreadPools {

@@ -30,6 +30,7 @@ Ledger::Claim& Ledger::Claim::operator=(Claim&& other) noexcept {
 
 void Ledger::Claim::settle(std::uint64_t bytes) {
     const std::lock_guard lock(ledger_->mutex_);
+    ledger_->check_countable(whose_, bytes, bytes_);
     if (bytes > bytes_ && bytes - bytes_ > ledger_->free()) {
         throw Error(
             SOTTO_ERROR_BUDGET,
@@ -44,6 +45,7 @@ void Ledger::Claim::settle(std::uint64_t bytes) {
 
 void Ledger::Claim::correct(std::uint64_t bytes) noexcept {
     const std::lock_guard lock(ledger_->mutex_);
+    bytes = std::min(bytes, kMaxSum - (ledger_->used() - bytes_));
     ledger_->add(use_, whose_, static_cast<std::int64_t>(bytes - bytes_));
     bytes_ = bytes;
 }
@@ -70,9 +72,21 @@ std::uint64_t Ledger::over() const noexcept {
     return most == 0 || taken <= most ? 0 : taken - most;
 }
 
+// Sums of what backends report stay within what can be counted, with and without a ceiling.
+void Ledger::check_countable(const std::string& whose, std::uint64_t bytes, std::uint64_t had) const {
+    if (bytes > kMaxSum - (used() - had)) {
+        throw Error(
+            SOTTO_ERROR_BUDGET,
+            whose + " needs " + std::to_string(bytes) + " bytes; expected at most " +
+                std::to_string(kMaxSum - (used() - had)) + ". Check the backend that reports it"
+        );
+    }
+}
+
 Ledger::Claim Ledger::take(Use use, std::string_view whose, std::uint64_t bytes) {
     std::string name(whose);
     const std::lock_guard lock(mutex_);
+    check_countable(name, bytes, 0);
     if (bytes > free()) {
         throw Error(
             SOTTO_ERROR_BUDGET,

@@ -82,6 +82,10 @@ public:
     Snapshot snapshot() const;
 
 private:
+    static constexpr std::uint64_t kMaxSum = INT64_MAX;
+
+    // With the lock, as add(). Throws Error(SOTTO_ERROR_BUDGET).
+    void check_countable(const std::string& whose, std::uint64_t bytes, std::uint64_t had) const;
     // With the lock.
     void add(Use use, const std::string& whose, std::int64_t bytes) noexcept;
 

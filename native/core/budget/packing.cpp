@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#define ZSTD_STATIC_LINKING_ONLY // for its contexts in memory of our own
 #include <zstd.h>
 
 #include "base/error.hpp"
@@ -13,6 +14,12 @@ namespace sotto {
 namespace {
 
 constexpr int kWidest = 30; // bits of the distance that matches are found over
+
+constexpr ZSTD_customMem kPages = {
+    [](void*, std::size_t size) { return pages_allocate(size); },
+    [](void*, void* memory) { pages_free(memory); },
+    nullptr,
+};
 
 struct FreeZstd {
     void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
@@ -36,8 +43,8 @@ std::size_t checked(std::size_t result, sotto_status status) {
 
 } // namespace
 
-std::string packed(std::string_view bytes, std::string_view like) {
-    const auto set = [context = owned(ZSTD_createCCtx())](ZSTD_cParameter what, int value) {
+PageBuffer packed(std::string_view bytes, std::string_view like) {
+    const auto set = [context = owned(ZSTD_createCCtx_advanced(kPages))](ZSTD_cParameter what, int value) {
         checked(ZSTD_CCtx_setParameter(context.get(), what, value), SOTTO_ERROR_INTERNAL);
         return context.get();
     };
@@ -46,18 +53,18 @@ std::string packed(std::string_view bytes, std::string_view like) {
     set(ZSTD_c_enableLongDistanceMatching, 1);
     auto* context = set(ZSTD_c_windowLog, std::clamp(static_cast<int>(reach), 10, kWidest));
     checked(ZSTD_CCtx_refPrefix(context, like.data(), like.size()), SOTTO_ERROR_INTERNAL);
-    std::string result(ZSTD_compressBound(bytes.size()), '\0');
+    PageBuffer result(ZSTD_compressBound(bytes.size()));
     const auto size = ZSTD_compress2(context, result.data(), result.size(), bytes.data(), bytes.size());
     result.resize(checked(size, SOTTO_ERROR_INTERNAL));
-    result.shrink_to_fit();
+    result.fit();
     return result;
 }
 
-std::string unpacked(std::string_view packed, std::string_view like, std::uint64_t size) {
-    const auto context = owned(ZSTD_createDCtx());
+PageBuffer unpacked(std::string_view packed, std::string_view like, std::uint64_t size) {
+    const auto context = owned(ZSTD_createDCtx_advanced(kPages));
     checked(ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kWidest), SOTTO_ERROR_INTERNAL);
     checked(ZSTD_DCtx_refPrefix(context.get(), like.data(), like.size()), SOTTO_ERROR_INTERNAL);
-    std::string result(size, '\0');
+    PageBuffer result(static_cast<std::size_t>(size));
     const auto got =
         ZSTD_decompressDCtx(context.get(), result.data(), result.size(), packed.data(), packed.size());
     if (checked(got, SOTTO_ERROR_STATE) != size) {

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
+
+#include "platform/pages.hpp"
 
 namespace sotto {
 
 // Throws std::bad_alloc, or Error(SOTTO_ERROR_INTERNAL) with zstd's reason.
-std::string packed(std::string_view bytes, std::string_view like);
+PageBuffer packed(std::string_view bytes, std::string_view like);
 
 // The `size` bytes that were packed. Throws Error(SOTTO_ERROR_STATE) where they are damaged, or `like` is
 // another.
-std::string unpacked(std::string_view packed, std::string_view like, std::uint64_t size);
+PageBuffer unpacked(std::string_view packed, std::string_view like, std::uint64_t size);
 
 } // namespace sotto

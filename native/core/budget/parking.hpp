@@ -1,5 +1,6 @@
 // What models remember of conversations that have no place at present: in memory, as long as there is room,
-// else in files. What takes its time, to pack those that begin alike and to write files, is done aside.
+// else in a scratch file. What takes its time, to pack those that begin alike and to use the disk, is done
+// aside.
 #pragma once
 
 #include <atomic>
@@ -13,8 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.hpp"
 #include "core/budget/ledger.hpp"
+#include "core/budget/spill.hpp"
+#include "core/file_worker.hpp"
+#include "core/settings.hpp"
+#include "platform/pages.hpp"
 
 namespace sotto {
 
@@ -30,17 +34,18 @@ private:
 
         Parking& parking;
         std::uint64_t number = 0;
-        std::string whose;                        // the model
-        std::size_t head = 0;                     // where others may be the same; kApart: not to be packed
-        std::shared_ptr<const std::string> bytes; // null: in the file
+        std::string whose;    // the model
+        std::size_t head = 0; // where others may be the same; kApart: not to be packed
+        SharedBytes bytes;    // null: in the file
         Ledger::Claim claim;
-        std::filesystem::path file;
-        std::uint64_t size = 0;      // as it is kept
-        std::uint64_t whole = 0;     // as it was put
-        std::shared_ptr<Piece> like; // that it is packed with; null: it is whole
-        bool wanted = true;          // somebody may come back to it
+        Scratch::Extent extent;           // in the file
+        std::shared_ptr<SpillWrite> late; // that nobody waits for any more, but it has the bytes
+        std::uint64_t size = 0;           // as it is kept
+        std::uint64_t whole = 0;          // as it was put
+        std::shared_ptr<Piece> like;      // that it is packed with; null: it is whole
+        bool wanted = true;               // somebody may come back to it
         bool pinned = false;
-        bool moving = false; // it is being written to a file
+        bool moving = false; // it is being written to the file
     };
 
 public:
@@ -61,23 +66,45 @@ public:
     };
     using Kept = std::shared_ptr<State>;
 
-    // `folder`: for files; empty: where the system has its temporary ones. `most`: bytes that may be in
-    // memory.
-    Parking(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Log& log);
-    ~Parking();
+    // Reading a state back, for which the disk may take its time. Holds the state and, once done, its bytes.
+    class Fetch {
+    public:
+        bool is_done() const noexcept { return read_ == nullptr || read_->is_done(); }
+        bool is_of(const Kept& state) const noexcept { return state_ == state; }
+
+    private:
+        friend class Parking;
+        Kept state_;
+        SharedBytes bytes_; // null: not in memory
+        SharedBytes like_;
+        bool packed_ = false;
+        std::uint64_t whole_ = 0;
+        std::shared_ptr<SpillRead> read_; // of what is not in memory; null: all of it is
+    };
+
+    // `folder`: of the scratch file; empty: where the system has its temporary ones. `most`: bytes that may
+    // be in memory.
+    Parking(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks);
     Parking(const Parking&) = delete;
     Parking& operator=(const Parking&) = delete;
 
     // Keeps a state of the model `whose`. It may be packed later with another that is the same from `head` on
     // for a while; kApart: it is kept as it is. Null where there is no room, neither in memory nor in a file.
     // One thread at a time.
+    // Waits for the disk for 250 ms, and as long as `bytes` take at 256 MB/s.
     static constexpr std::size_t kApart = SIZE_MAX;
-    Kept put(std::string_view whose, std::string bytes, std::size_t head = kApart) noexcept;
-    // Throws Error(SOTTO_ERROR_STATE) where its file cannot be read any more. Any thread.
-    std::shared_ptr<const std::string> read(const State& state);
+    Kept put(std::string_view whose, PageBuffer bytes, std::size_t head = kApart) noexcept;
+    // Whether reading it back takes no time. Any thread.
+    bool is_in_memory(const State& state) const noexcept;
+    // Begins to read a state back. Whoever is named by tell() is notified when it is done. Any thread.
+    std::shared_ptr<Fetch> fetch(const Kept& state);
+    // The bytes that were put. Throws Error(SOTTO_ERROR_STATE) where the file can't be read, or was not yet.
+    SharedBytes read(const Fetch& fetch) const;
+    // Whom to notify when something was fetched; null: nobody.
+    void tell(Signal* fetched) noexcept { worker_.tell(fetched); }
 
-    // Whether tidy() would find something to do: more of the memory is taken than is left, or files are left
-    // of states that are gone. Any thread.
+    // Whether tidy() would find something to do: more of the memory is taken than is left, or states that are
+    // gone still have room in the file. Any thread.
     bool is_untidy() const;
     // Packs, and then moves to files what was there longest, until less is taken than is left. What is pinned
     // stays. Takes its time, like the next two; one thread at a time for all three.
@@ -107,28 +134,31 @@ private:
         std::string head;
         std::weak_ptr<Piece> piece;
     };
-    // As it is kept.
-    struct Raw {
-        std::shared_ptr<const std::string> bytes;
-        std::shared_ptr<Piece> like;
-        std::uint64_t whole = 0;
-    };
     enum class Else : std::uint8_t { forget, stay }; // what becomes of what cannot be written
+    enum class Written : std::uint8_t { yes, no, late };
+    static constexpr std::int64_t kPatient = INT64_MAX; // waits until tidying stops
 
+    static std::int64_t patience_for(std::uint64_t bytes) noexcept;
     std::shared_ptr<Piece> next_to_pack();
     std::shared_ptr<Piece> next_to_spill(bool pinned);
     std::shared_ptr<Piece> like(std::string_view whose, std::string_view head) const;
     void pack(const std::shared_ptr<Piece>& piece);
     void
-    keep_packed(Piece& piece, const std::string& before, std::string smaller, std::shared_ptr<Piece> like);
-    Raw raw(const Piece& piece);
-    bool into_memory(Piece& piece, std::string& bytes);
+    keep_packed(Piece& piece, const SharedBytes& before, PageBuffer smaller, std::shared_ptr<Piece> like);
+    SharedBytes bytes_of(const std::shared_ptr<Piece>& piece);
+    std::shared_ptr<SpillRead> start_read(std::vector<Scratch::Extent> extents);
+    bool into_memory(Piece& piece, const SharedBytes& bytes);
     bool make_room(std::uint64_t bytes);
-    bool spill_next(bool pinned, Else otherwise);
-    bool into_file(Piece& piece, std::string_view bytes);
-    bool write(const std::filesystem::path& path, std::string_view bytes) noexcept;
-    std::filesystem::path new_path();
-    void leave(std::filesystem::path path) noexcept;
+    bool spill_next(bool pinned, Else otherwise, std::int64_t patience);
+    bool into_file(Piece& piece, const SharedBytes& bytes);
+    bool has_late() const;
+    Written write(
+        const SharedBytes& bytes,
+        std::int64_t patience,
+        Scratch::Extent& extent,
+        std::shared_ptr<SpillWrite>& task
+    );
+    void leave(const Scratch::Extent& extent) noexcept;
     bool is_crowded() const;
     void pin(Piece& piece, bool pinned) noexcept;
     void let_go(Piece& piece) noexcept;
@@ -136,20 +166,21 @@ private:
     void sweep() noexcept;
 
     Ledger& ledger_;
-    const std::filesystem::path folder_; // empty: there is none
+    const std::shared_ptr<Scratch> scratch_;
     const std::uint64_t most_;
     const Log& log_;
-    const std::string stem_;                // of our files' names
-    std::atomic<std::uint64_t> numbers_{0}; // given, to states and to files
+    std::atomic<std::uint64_t> numbers_{0}; // given to states
     std::atomic<bool> cannot_write_{false}; // the last time it did not work
     std::atomic<bool> stops_{false};        // no more tidying
     std::atomic<bool> warned_{false};       // of that
     std::vector<Whole> whole_;              // the latest of them; of who packs
-    mutable std::mutex mutex_;              // guards what follows; never held while files are written
+    mutable std::mutex mutex_;              // guards what follows; never held while the disk works
     std::map<Rank, Piece*> in_memory_;
     std::map<std::uint64_t, Piece*> unpacked_; // of those, the oldest first
-    std::vector<std::filesystem::path> left_;  // files of states that are gone
+    std::vector<Scratch::Extent> left_;        // of states that are gone
+    std::shared_ptr<SpillWrite> late_;         // the last write that took too long; or null
     Figures figures_;
+    FileWorker worker_;
 };
 
 } // namespace sotto

@@ -2,6 +2,7 @@
 
 #include "base/attempt.hpp"
 #include "base/error.hpp"
+#include "platform/thread.hpp"
 
 namespace sotto {
 
@@ -20,7 +21,7 @@ void Tidier::begin(ThreadClass thread_class, std::uint64_t room) {
     makes_room_ = room > 0;
     Failure failure;
     attempt(
-        [&] { thread_ = std::thread([this, thread_class, room] { work(thread_class, room); }); },
+        [&] { thread_ = start_thread([this, thread_class, room] { work(thread_class, room); }); },
         [&](sotto_status status, const char* why) { failure.set(status, why); }
     );
     if (failure) {
@@ -40,6 +41,7 @@ void Tidier::work(ThreadClass thread_class, std::uint64_t room) noexcept {
         told_.notify();
     }
     if (thread_class == ThreadClass::idle) { // which others may keep from the processors for seconds
+        hooks_.outlives->has_idle_threads = true;
         set_thread_class(thread_class);
     }
     attempt([&] { parking_.tidy(); }, failed);

@@ -133,7 +133,9 @@ const CostFit* CostModel::fit_of(std::uint32_t threads, const StepLoad& load) co
 
 std::int64_t CostModel::predict(std::uint32_t threads, const StepLoad& load) const noexcept {
     const auto* fit = fit_of(threads, load);
-    return fit == nullptr ? 0 : static_cast<std::int64_t>(fit->predict(load));
+    constexpr double kLongest = 0x1p61; // 73 years
+    const auto ns = fit == nullptr ? 0 : fit->predict(load);
+    return static_cast<std::int64_t>(ns > 0 ? std::min(ns, kLongest) : 0); // 0 too if it is no number
 }
 
 std::uint32_t CostModel::prompt_tokens(

@@ -1,11 +1,10 @@
 #include "core/schedule/recorder.hpp"
 
-#include <cerrno>
-#include <cstring>
+#include <array>
+#include <cstdio>
+#include <utility>
 
 #include "base/attempt.hpp"
-#include "base/error.hpp"
-#include "base/path.hpp"
 
 namespace sotto {
 namespace {
@@ -26,6 +25,7 @@ Json changes(const StreamFacts& before, const StreamFacts& now) {
     add("state", static_cast<int>(before.state), static_cast<int>(now.state));
     add("busy", before.busy, now.busy);
     add("expected", before.expected, now.expected);
+    add("unprepared", before.unprepared, now.unprepared);
     add("prompt", before.prompt, now.prompt);
     add("remaining", before.remaining, now.remaining);
     add("generated", before.generated, now.generated);
@@ -57,20 +57,32 @@ Json to_json(const Slice& slice) {
     return all;
 }
 
+Recorder::~Recorder() {
+    constexpr std::int64_t kPatience = 700'000'000;
+    write([&] {
+        write_out();
+        writer_.finish(kPatience);
+    });
+}
+
 void Recorder::open(const std::string& path, const Json& engine) {
-    file_.open(native_path(path), std::ios::binary);
-    if (!file_.is_open()) {
-        const std::string why = std::strerror(errno);
-        throw Error(SOTTO_ERROR_ARGUMENT, "record is \"" + path + "\", which cannot be written: " + why);
-    }
+    writer_.open(path);
+    is_on_ = true;
     write([&] { put(engine); });
     flush();
 }
 
 void Recorder::put(const Json& line) {
-    if (!(file_ << to_text(line) << '\n')) {
-        throw Error(SOTTO_ERROR_STATE, "its file cannot be written any more; is there room?");
+    constexpr std::size_t kMaxKept = 64 << 10;
+    lines_ += to_text(line);
+    lines_ += '\n';
+    if (lines_.size() > kMaxKept) {
+        write_out();
     }
+}
+
+void Recorder::write_out() {
+    writer_.append(std::exchange(lines_, {}));
 }
 
 // Does what puts lines. One that is missing would make all after it wrong.
@@ -78,17 +90,20 @@ template <typename Body>
 void Recorder::write(const Body& body) noexcept {
     if (is_on()) {
         attempt(body, [&](sotto_status, const char* why) {
-            file_.close();
-            log_.error("a recording of what the engine decides stops here:");
-            log_.error(why);
+            is_on_ = false;
+            writer_.stop();
+            lines_ = {};
+            std::array<char, 512> line{}; // allocates nothing: memory may be what is short
+            std::snprintf(
+                line.data(), line.size(), "the recording of what the engine decides stops: %s", why
+            );
+            log_.error(line.data());
         });
     }
 }
 
 void Recorder::flush() noexcept {
-    if (is_on()) {
-        attempt([&] { file_.flush(); }, [](sotto_status, const char*) {}); // the next line finds out
-    }
+    write([&] { write_out(); });
 }
 
 void Recorder::model(const ScheduledModel& model, std::string_view id) noexcept {
@@ -181,6 +196,17 @@ void Recorder::removed(const ScheduledStream& stream) noexcept {
     write([&] {
         streams_.erase(stream.terms.number);
         put({{"is", "gone"}, {"stream", stream.terms.number}});
+    });
+}
+
+void Recorder::changed(const ScheduledModel& model) noexcept {
+    write([&] { facts(model); });
+}
+
+void Recorder::changed(const ScheduledStream& stream) noexcept {
+    write([&] {
+        facts(stream.model);
+        facts(stream);
     });
 }
 

@@ -1,15 +1,15 @@
 // Writes down what decisions follow from, and the decisions, so that they can be taken again: see replay.hpp.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/log.hpp"
 #include "core/frame.hpp"
+#include "core/recording_writer.hpp"
 #include "core/schedule/scheduler.hpp"
 #include "text/json_reader.hpp"
 
@@ -24,14 +24,20 @@ namespace sotto {
 //     threads  how many a job is given     rest     how long models rest after a step
 //     next     what is done next           ahead    whether the step under way is followed by another like it
 //
-// The control thread's alone. Where a line cannot be written, that is logged and nothing more is.
+// The control thread's alone, but for is_on(). Never waits for the disk: where a line cannot be written, or
+// the disk is too late, that is logged once and nothing more is written.
 class Recorder {
 public:
-    explicit Recorder(const Log& log) : log_(log) {}
+    explicit Recorder(const Hooks& hooks) : log_(hooks.log), writer_(hooks) {}
+    // Waits until all of it is in the file, for about a second at most; logs it if that is not enough.
+    ~Recorder();
 
-    // Begins. Throws Error(SOTTO_ERROR_ARGUMENT) where the file cannot be written.
+    // Creates the file, readable by its user alone. Throws Error(SOTTO_ERROR_ARGUMENT) if something has that
+    // name already, so that the recording of a crash stays, or if the file cannot be written;
+    // Error(SOTTO_ERROR_MEMORY) if no thread can be started.
     void open(const std::string& path, const Json& engine);
-    bool is_on() const noexcept { return file_.is_open(); }
+    // Whether it writes. Any thread.
+    bool is_on() const noexcept { return is_on_.load(); }
 
     void model(const ScheduledModel& model, std::string_view id) noexcept;
     void request(const ScheduledStream& stream, sotto_op op, std::string_view body) noexcept;
@@ -44,11 +50,13 @@ public:
     // The scheduler tells:
     void added(const ScheduledStream& stream) noexcept;
     void removed(const ScheduledStream& stream) noexcept;
+    void changed(const ScheduledModel& model) noexcept;
+    void changed(const ScheduledStream& stream) noexcept;
     void facts(const std::vector<ScheduledStream*>& streams) noexcept;
     void next(std::int64_t now, const Limits& limits, const Slice& slice) noexcept;
     void ahead(std::int64_t now, bool goes_on) noexcept;
 
-    // So that what was written survives a crash.
+    // Hands over what was put, so that it survives a crash.
     void flush() noexcept;
 
 private:
@@ -65,8 +73,12 @@ private:
     void facts(const ScheduledModel& model);
     void facts(const ScheduledStream& stream);
 
+    void write_out();
+
     const Log& log_;
-    std::ofstream file_;
+    RecordingWriter writer_;
+    std::atomic<bool> is_on_{false};
+    std::string lines_;                          // that were not handed over yet
     std::map<std::uint64_t, ModelFacts> models_; // as they were told last
     std::map<std::uint64_t, StreamFacts> streams_;
 };

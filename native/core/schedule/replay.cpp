@@ -1,22 +1,25 @@
 #include "core/schedule/replay.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/path.hpp"
 #include "core/schedule/recorder.hpp"
 #include "core/schedule/scheduler.hpp"
 #include "core/schedule/share.hpp"
+#include "platform/file.hpp"
 
 namespace sotto {
 namespace {
 
 constexpr std::uint32_t kMostThreads = 4096;
 constexpr std::uint32_t kMostTokens = UINT32_MAX / 4;
+constexpr std::int64_t kMostTime = std::int64_t{1} << 60; // 36 years, so that sums and differences fit
+constexpr std::size_t kMostStreams = 65'536;              // live at once, as of an engine
+constexpr std::size_t kMostModels = 4'096;
+constexpr std::size_t kLongestLine = 256 << 20;
 
 // A line's fields, each of which must be there.
 class Line {
@@ -32,12 +35,21 @@ public:
     std::uint32_t count(const char* key, std::uint32_t most = kMostTokens) const {
         return static_cast<std::uint32_t>(number(key, 0, most));
     }
-    std::uint64_t name(const char* key) const { return static_cast<std::uint64_t>(number(key, 0)); }
-    double real(const char* key) const {
-        constexpr double kMost = 1e18;
-        fields_.require(key, "a number");
-        return *fields_.number(key, -kMost, kMost);
+    std::int64_t time(const char* key) const { return number(key, -kMostTime, kMostTime); }
+    // A time that may be long ago: before all others.
+    std::int64_t time_or_never(const char* key) const {
+        constexpr auto kMost = 4 * kMostTime - 1;
+        fields_.require(key, "a whole number");
+        const auto value = number(key);
+        return value == INT64_MIN ? value : number(key, -kMost, kMost);
     }
+    std::uint64_t name(const char* key) const { return static_cast<std::uint64_t>(number(key, 0)); }
+    double real(const char* key, double least, double most) const {
+        fields_.require(key, "a number");
+        return *fields_.number(key, least, most);
+    }
+    double rate(const char* key) const { return real(key, 0, 1e9); }
+    double share(const char* key) const { return real(key, 1e-6, 1); }
     bool truth(const char* key) const {
         fields_.require(key, "true or false");
         return *fields_.boolean(key);
@@ -106,6 +118,9 @@ private:
     void model(const Line& line) {
         const auto number = line.name("model");
         auto& made = models_[number]; // one that is there has other traits from now on
+        if (models_.size() > kMostModels) {
+            line.refuse("model", "one of at most " + std::to_string(kMostModels));
+        }
         made = made != nullptr ? std::move(made) : std::make_unique<ScheduledModel>();
         made->number = number;
         made->traits = {
@@ -133,6 +148,9 @@ private:
         if (!fresh) {
             line.refuse("stream", "a new number");
         }
+        if (streams_.size() > kMostStreams) {
+            line.refuse("stream", "one of at most " + std::to_string(kMostStreams) + " at once");
+        }
         scheduler_.add(*place->second);
         ++streams_told_;
     }
@@ -146,7 +164,7 @@ private:
         if (line.find("model") != nullptr) {
             auto& model = model_of(line);
             model.open_streams = line.count("open_streams");
-            model.served_ns = line.number("served_ns", 0);
+            model.served_ns = line.number("served_ns", 0, kMostTime);
             return;
         }
         auto& stream = stream_of(line);
@@ -156,6 +174,7 @@ private:
         }
         line.update("busy", stream.busy, &Line::truth);
         line.update("expected", stream.expected, &Line::truth);
+        line.update("unprepared", stream.unprepared, &Line::truth);
         const auto count = [&](const char* key, std::uint32_t& value) {
             value = line.find(key) != nullptr ? line.count(key) : value;
         };
@@ -164,22 +183,26 @@ private:
         count("generated", stream.generated);
         count("told", stream.told);
         count("pace_told", stream.pace.told);
-        const auto time = [&](const char* key, std::int64_t& value) {
-            value = line.find(key) != nullptr ? line.number(key) : value;
-        };
-        time("first", stream.first);
-        time("served_at", stream.served_at);
-        time("pace_next", stream.pace.next);
+        line.update("first", stream.first, &Line::time);
+        line.update("served_at", stream.served_at, &Line::time);
+        line.update("pace_next", stream.pace.next, &Line::time_or_never);
         line.update("served", stream.served, &Line::name);
-        line.update("pace_rate", stream.pace.rate, &Line::real);
+        line.update("pace_rate", stream.pace.rate, &Line::rate);
+        if (stream.state == StreamState::prompting && stream.remaining == 0) {
+            line.refuse(
+                line.find("remaining") != nullptr ? "remaining" : "state",
+                "such that a stream in state 2 has at least 1 token remaining"
+            );
+        }
+        scheduler_.changed(stream);
     }
 
     void step(const Line& line) {
         ScheduledModel::Step step;
         step.threads = line.count("threads", kMostThreads);
-        step.load = {line.count("prompt"), line.count("answers"), line.real("reach")};
-        step.took = line.number("took");
-        step.ended = line.number("ended");
+        step.load = {line.count("prompt"), line.count("answers"), line.real("reach", 0, 1e18)};
+        step.took = line.time("took");
+        step.ended = line.time("ended");
         step.gave_up = line.truth("gave_up");
         auto& model = model_of(line);
         model.costs.prepare(step.threads);
@@ -189,33 +212,31 @@ private:
     void frame(const Line& line) {
         Frame frame;
         frame.missed = line.truth("missed");
-        share_.frame(frame, line.real("least"));
+        share_.frame(frame, line.real("least", 0, 1));
         ++frames_;
-        compare("share", line.real("share"), share_.now());
+        compare("share", line.real("share", 0, 1), share_.now());
     }
 
     void threads(const Line& line) {
         auto& count = model_of(line).thread_count;
-        count.set_range(
-            line.count("most", kMostThreads), line.count("start", kMostThreads), line.number("at")
-        );
+        count.set_range(line.count("most", kMostThreads), line.count("start", kMostThreads), line.time("at"));
         compare("threads", line.count("threads", kMostThreads), count.now());
     }
 
     void rest(const Line& line) {
-        compare("rest", line.number("rest"), rest_of(line.real("share"), line.number("took")));
+        compare("rest", line.time("rest"), rest_of(line.share("share"), line.time("took")));
     }
 
     void next(const Line& line) {
         const Limits limits = {.time = line.number("time", 0), .apart = line.truth("apart")};
-        const auto now = line.number("at");
+        const auto now = line.time("at");
         note(now);
         const Json* recorded = line.find("slice");
         compare("slice", recorded == nullptr ? Json() : *recorded, to_json(scheduler_.next(now, limits)));
     }
 
     void ahead(const Line& line) {
-        const auto now = line.number("at");
+        const auto now = line.time("at");
         note(now);
         compare("goes_on", line.truth("goes_on"), scheduler_.goes_on(now));
     }
@@ -280,24 +301,84 @@ const Replay::Kind Replay::kKinds[11] = {
     {"rest", &Replay::rest},
 };
 
+// The lines of a file, one after another.
+class Lines {
+public:
+    explicit Lines(File file) : file_(std::move(file)), size_(file_.size()) {}
+
+    bool next(std::string& line) {
+        line.clear();
+        ended_ = false;
+        while (!ended_ && fill()) {
+            const auto end = piece_.find('\n', at_);
+            ended_ = end != std::string::npos;
+            line.append(piece_, at_, (ended_ ? end : piece_.size()) - at_);
+            at_ = ended_ ? end + 1 : piece_.size();
+            if (line.size() > kLongestLine) {
+                throw Error(
+                    SOTTO_ERROR_ARGUMENT,
+                    "line " + std::to_string(number_ + 1) + " is longer than " +
+                        std::to_string(kLongestLine) + " bytes"
+                );
+            }
+        }
+        const bool found = ended_ || !line.empty();
+        number_ += found ? 1 : 0;
+        return found;
+    }
+
+    std::size_t number() const noexcept { return number_; }
+    bool ended() const noexcept { return ended_; } // the line that came last, by a line end
+
+private:
+    // False at the end of the file.
+    bool fill() {
+        if (at_ < piece_.size()) {
+            return true;
+        }
+        constexpr std::uint64_t kPiece = 64 << 10;
+        piece_.resize(static_cast<std::size_t>(std::min(kPiece, size_ - read_)));
+        at_ = 0;
+        if (const auto failed = file_.read(read_, piece_.data(), piece_.size())) {
+            throw Error(SOTTO_ERROR_NOT_FOUND, "the recording cannot be read: " + failed.message());
+        }
+        read_ += piece_.size();
+        return !piece_.empty();
+    }
+
+    File file_;
+    std::uint64_t size_;
+    std::uint64_t read_ = 0;
+    std::string piece_;
+    std::size_t at_ = 0;
+    std::size_t number_ = 0;
+    bool ended_ = false;
+};
+
 } // namespace
 
 std::string replay(const std::string& path) {
-    std::ifstream file(native_path(path), std::ios::binary);
-    if (!file.is_open()) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, "path is \"" + path + "\", where no file can be read");
-    }
+    Lines lines(open_file({"path", path}));
     Replay replay;
-    std::size_t number = 0;
-    for (std::string line; std::getline(file, line);) {
-        ++number;
-        replay.take(parse_object(line, "line " + std::to_string(number)), number);
+    std::string line;
+    bool cut = false;
+    while (!cut && lines.next(line)) {
+        const auto number = lines.number();
+        try {
+            replay.take(parse_object(line, "line " + std::to_string(number)), number);
+        } catch (const Error&) {
+            cut = number > 1 && !lines.ended() && !Json::accept(line); // the process ended while it wrote
+            if (!cut) {
+                throw;
+            }
+        }
     }
-    if (number == 0) {
+    if (lines.number() == 0) {
         throw Error(SOTTO_ERROR_ARGUMENT, "path is \"" + path + "\", which is empty and no recording");
     }
     auto report = replay.report();
     report["file"] = path;
+    report["cut"] = cut;
     return to_text(report);
 }
 

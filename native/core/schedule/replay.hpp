@@ -10,9 +10,10 @@ namespace sotto {
 //
 //     file, version of the library that recorded it, decisions, same, streams, models, frames, seconds,
 //     first_difference: null, or {line, recorded, replayed}
+//     cut: true if the last line is not whole, as after a crash; the others were replayed
 //
-// Throws Error(SOTTO_ERROR_NOT_FOUND) where there is no such file, and Error(SOTTO_ERROR_ARGUMENT) that names
-// the line where it is no recording, or one that breaks off in the middle of a line.
+// Throws Error(SOTTO_ERROR_NOT_FOUND) if the file cannot be opened, and Error(SOTTO_ERROR_ARGUMENT) if it is
+// not a regular file, or not a recording: then it names the line.
 std::string replay(const std::string& path);
 
 } // namespace sotto

@@ -9,7 +9,7 @@ namespace sotto {
 void ScheduledModel::learn(const Step& step) noexcept {
     if (step.gave_up) {
         gave_up = true;
-        thread_count.gave_up(step.ended);
+        thread_count.gave_up(step.took, step.ended);
         return;
     }
     const auto usual = costs.predict(thread_count.settled(), step.load);
@@ -45,14 +45,24 @@ std::uint32_t ScheduledStream::context() const noexcept {
     return all - std::min(all, remaining);
 }
 
-int ScheduledStream::urgency(std::int64_t now) const noexcept {
-    constexpr std::int64_t kLong = 3'000'000'000;
+bool ScheduledStream::is_overdue(std::int64_t now) const noexcept {
     constexpr std::int64_t kVeryLong = 10'000'000'000;
-    const auto waited = now - served_at;
-    if (waited > kVeryLong) {
-        return SOTTO_PRIORITY_FOREGROUND + 1; // nobody waits for ever
-    }
-    return std::min<int>(terms.priority + (waited > kLong ? 1 : 0), SOTTO_PRIORITY_FOREGROUND);
+    return now - served_at > kVeryLong;
+}
+
+bool ScheduledStream::is_tenant(std::int64_t now) const noexcept {
+    constexpr std::uint32_t kLine = 64; // tokens: what a character says at once
+    constexpr std::uint32_t kMinimum = 8;
+    constexpr std::int64_t kLong = 1'000'000'000;
+    const auto spoken = generated - tenure.generated;
+    const bool used = spoken >= kLine || (spoken >= kMinimum && now - tenure.since >= kLong);
+    return tenure.since != 0 && !is_outside() && !used;
+}
+
+std::uint32_t ScheduledStream::take_progress() noexcept {
+    const auto spoken = generated - std::exchange(seen_generated, generated);
+    const auto before = std::exchange(seen_remaining, remaining);
+    return spoken + (before > remaining ? before - remaining : 0);
 }
 
 // A quarter of a second: enough for what comes between, and little to throw away.

@@ -1,6 +1,7 @@
 // What the scheduler knows of models, and of the streams that they answer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <sotto/request.h>
@@ -8,6 +9,7 @@
 #include "core/schedule/cost_model.hpp"
 #include "core/schedule/pacer.hpp"
 #include "core/schedule/thread_count.hpp"
+#include "core/schedule/waiting.hpp"
 
 namespace sotto {
 
@@ -25,10 +27,13 @@ struct ScheduledModel {
     ModelTraits traits;                // once it is ready
     std::uint32_t open_streams = 0;    // streams opened and not yet closed, but for those that are parked
     sotto_priority least_priority = 0; // of those, as the scheduler saw last
-    std::int64_t served_ns = 0;        // of compute
-    CostModel costs;                   // what its steps take
-    ThreadCount thread_count;          // on how many threads
-    bool gave_up = false;              // a step, ever
+    std::array<bool, kPriorities> has_tenant{}; // likewise, by priority: one has a slot that it was owed
+    std::array<std::uint64_t, kPriorities> processed{}; // tokens since compute time was charged, by priority
+    std::int64_t charged_ns = 0;                        // of served_ns, to the priorities that used it
+    std::int64_t served_ns = 0;                         // of compute
+    CostModel costs;                                    // what its steps take
+    ThreadCount thread_count;                           // on how many threads
+    bool gave_up = false;                               // a step, ever
 
     // What a step took tells what the next ones will, and on how many threads they go best.
     struct Step {
@@ -39,6 +44,7 @@ struct ScheduledModel {
         bool gave_up = false; // it took too long, and was not finished
     };
     void learn(const Step& step) noexcept;
+    bool has_room() const noexcept { return open_streams < traits.streams; }
 };
 
 // How fast an answer is told, and how far that got.
@@ -63,6 +69,7 @@ struct StreamFacts {
     StreamState state = StreamState::waiting;
     bool busy = false;           // part of a job under way
     bool expected = false;       // while it waits: a place is kept for it
+    bool unprepared = false;     // while it waits: its request is not prepared yet
     std::uint32_t prompt = 0;    // tokens
     std::uint32_t remaining = 0; // of those, to be worked through
     std::uint32_t generated = 0; // tokens
@@ -82,6 +89,7 @@ struct StreamTerms {
     std::int64_t deadline = INT64_MAX; // none
     bool at_once = false;              // answered without a step
     bool pinned = false;               // nobody takes its place
+    bool large = false;                // preparing it takes long
     bool saves = false; // only worked through and saved: it speaks to nobody, and keeps its place
 };
 
@@ -98,6 +106,21 @@ public:
     ScheduledModel& model;
     const StreamTerms terms;
 
+    // The scheduler's own.
+    enum class Where : std::uint8_t { nowhere, waits, inside };
+    struct Tenure {
+        std::int64_t since = 0; // 0: none
+        std::uint32_t generated = 0;
+    };
+    Where where = Where::nowhere;
+    bool waits_for_room = true;    // which queue it is in
+    bool waits_unprepared = false; // likewise
+    bool was_parked = false;       // when it was put there
+    WaitingStreams::Entry waiting;
+    Tenure tenure;                    // of the slot that its priority was owed
+    std::uint32_t seen_generated = 0; // when compute time was charged last
+    std::uint32_t seen_remaining = 0; // likewise
+
     // It has a place, and so many tokens of its prompt are remembered.
     void opened(std::uint32_t tokens, std::uint32_t remembered) noexcept;
     // It has a place again, and so many tokens to work through before it goes on.
@@ -110,9 +133,15 @@ public:
     // Tokens that the model remembers of it.
     std::uint32_t context() const noexcept;
     bool is_outside() const noexcept { return state == State::waiting || state == State::parked; }
-    bool may_park() const noexcept { return !terms.saves && !terms.pinned && !busy; }
-    // Its priority, or more if it has waited long.
-    int urgency(std::int64_t now) const noexcept;
+    bool may_park(std::int64_t now) const noexcept {
+        return !terms.saves && !terms.pinned && !busy && !is_tenant(now);
+    }
+    // Whether it was not served for so long that it goes first among streams of its priority.
+    bool is_overdue(std::int64_t now) const noexcept;
+    // Whether no higher priority may take its slot: it was owed the slot, and has not used it for long.
+    bool is_tenant(std::int64_t now) const noexcept;
+    // Tokens processed since the last call.
+    std::uint32_t take_progress() noexcept;
 
     bool is_paced() const noexcept { return pace.rate > 0 && !terms.saves; }
     std::int64_t period() const noexcept { return Pacer::duration(1, pace.rate); }

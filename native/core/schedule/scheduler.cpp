@@ -1,7 +1,6 @@
 #include "core/schedule/scheduler.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "core/schedule/recorder.hpp"
@@ -12,19 +11,27 @@ namespace {
 
 constexpr std::uint32_t kPiece = 64; // of a prompt, where pieces are always the same
 
-bool has_room(const ScheduledModel& model) {
-    return model.open_streams < model.traits.streams;
+} // namespace
+
+// Whether a stream without a slot may get one, at the expense of others if need be.
+bool Scheduler::may_enter(const ScheduledStream& stream) {
+    const auto& model = stream.model;
+    return !stream.waits_for_room || model.has_room() ||
+           (stream.terms.priority > model.least_priority && model.traits.parks);
 }
 
-bool needs_no_room(const ScheduledStream& stream) {
-    return stream.terms.at_once || stream.expected;
+int Scheduler::urgency(const ScheduledStream& stream) const noexcept {
+    const auto priority = stream.terms.priority;
+    return share_.is_owed(priority) ? SOTTO_PRIORITY_FOREGROUND + 1 : priority;
 }
 
-// What is smaller goes first.
-auto rank(const ScheduledStream& stream, std::int64_t now) {
+// The smaller goes first.
+auto Scheduler::rank(const ScheduledStream& stream, std::int64_t now) const {
+    const bool overdue = stream.is_overdue(now);
     return std::tuple(
-        -stream.urgency(now),
+        -urgency(stream),
         -stream.terms.priority,
+        overdue ? stream.served_at : INT64_MAX,
         !(stream.terms.pinned && stream.state == StreamState::parked),
         stream.model.served_ns,
         stream.terms.deadline,
@@ -33,45 +40,15 @@ auto rank(const ScheduledStream& stream, std::int64_t now) {
     );
 }
 
-} // namespace
-
-void Scheduler::add(ScheduledStream& stream) {
-    if (recorder_ != nullptr) {
-        recorder_->added(stream);
-    }
-    streams_.push_back(&stream);
-    const auto& model = stream.model;
-    const bool first = std::none_of(streams_.begin(), streams_.end(), [&](const ScheduledStream* other) {
-        return other != &stream && &other->model == &model;
-    });
-    if (first) { // a model that did nothing for a while is not owed that time
-        auto least = std::numeric_limits<std::int64_t>::max();
-        for (const ScheduledStream* other : streams_) {
-            least = other == &stream ? least : std::min(least, other->model.served_ns);
-        }
-        stream.model.served_ns = streams_.size() == 1 ? 0 : std::max(model.served_ns, least);
-    }
-}
-
-void Scheduler::remove(ScheduledStream& stream) {
-    if (const auto found = std::find(streams_.begin(), streams_.end(), &stream); found != streams_.end()) {
-        streams_.erase(found);
-        if (recorder_ != nullptr) {
-            recorder_->removed(stream);
-        }
-    }
-}
-
-// The stream whose place another may have: of those that matter less, the one that matters least and came
-// last.
-ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream) const {
+// The stream whose slot another may have: of those of lower priority, the lowest, which came last.
+ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream, std::int64_t now) const {
     if (!stream.model.traits.parks) {
         return nullptr;
     }
     ScheduledStream* victim = nullptr;
-    for (ScheduledStream* other : streams_) {
-        const bool has_place = &other->model == &stream.model && !other->is_outside() && other->may_park();
-        if (has_place && other->terms.priority < stream.terms.priority &&
+    for (ScheduledStream* other : inside_) {
+        const bool has_slot = &other->model == &stream.model && !other->is_outside() && other->may_park(now);
+        if (has_slot && other->terms.priority < stream.terms.priority &&
             (victim == nullptr || other->terms.priority <= victim->terms.priority)) {
             victim = other;
         }
@@ -79,40 +56,36 @@ ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream) const {
     return victim;
 }
 
-bool Scheduler::may_enter(const ScheduledStream& stream) const {
-    return needs_no_room(stream) || has_room(stream.model) ||
-           (stream.terms.priority > stream.model.least_priority && stream.model.traits.parks);
-}
-
-// Notes, of each model, how little the least of those that have a place matters.
-void Scheduler::survey() const {
-    for (const ScheduledStream* stream : streams_) {
-        stream->model.least_priority = SOTTO_PRIORITY_FOREGROUND;
+// Notes, of each model, the lowest priority that has to make room for higher ones, and which priorities have
+// a slot that they were owed.
+void Scheduler::survey(std::int64_t now) noexcept {
+    for (const auto& queue : queues_) {
+        queue->model->least_priority = SOTTO_PRIORITY_FOREGROUND;
+        queue->model->has_tenant = {};
     }
-    for (const ScheduledStream* stream : streams_) {
-        if (!stream->is_outside() && stream->may_park()) {
-            stream->model.least_priority = std::min(stream->model.least_priority, stream->terms.priority);
+    for (const ScheduledStream* stream : inside_) {
+        auto& model = stream->model;
+        if (!stream->is_outside() && stream->may_park(now)) {
+            model.least_priority = std::min(model.least_priority, stream->terms.priority);
         }
+        auto& has_tenant = model.has_tenant[index_of(stream->terms.priority)];
+        has_tenant = has_tenant || stream->is_tenant(now);
     }
 }
 
-bool Scheduler::is_due(const ScheduledStream& stream, std::int64_t now) const {
+bool Scheduler::is_due(const ScheduledStream& stream, std::int64_t now) {
     switch (stream.state) {
-    case StreamState::waiting:
-    case StreamState::parked:
-        return may_enter(stream);
     case StreamState::prompting:
         return true;
     case StreamState::speaking:
         return stream.due(now) <= now;
-    case StreamState::over:
-        break;
+    default:
+        return false;
     }
-    return false;
 }
 
 void Scheduler::look() noexcept {
-    for (ScheduledStream* stream : streams_) {
+    for (ScheduledStream* stream : inside_) {
         stream->look();
     }
 }
@@ -121,25 +94,27 @@ Slice Scheduler::next(std::int64_t now, const Limits& limits) {
     if (recorder_ == nullptr) {
         return choose(now, limits);
     }
-    recorder_->facts(streams_);
+    record_facts();
     auto slice = choose(now, limits);
     recorder_->next(now, limits, slice);
     return slice;
 }
 
 Slice Scheduler::choose(std::int64_t now, const Limits& limits) {
-    survey();
-    ScheduledStream* enters = most_urgent(now, true);
-    ScheduledStream* steps = most_urgent(now, false);
+    sync();
+    settle(now);
+    survey(now);
+    ScheduledStream* enters = next_entering(now);
+    ScheduledStream* steps = next_inside(now);
     if (enters == nullptr && steps == nullptr) {
         return {};
     }
     // Not two enter in a row while others that matter as much have something to do.
     const bool lets_in =
-        enters != nullptr && (steps == nullptr || !entered_ || enters->urgency(now) > steps->urgency(now));
+        enters != nullptr && (steps == nullptr || !entered_ || urgency(*enters) > urgency(*steps));
     Slice slice;
     if (lets_in) {
-        slice = enter(*enters);
+        slice = enter(*enters, now);
     } else {
         auto& model = steps->model;
         const bool together = model.traits.batches && !limits.apart;
@@ -154,23 +129,73 @@ Slice Scheduler::choose(std::int64_t now, const Limits& limits) {
     return slice;
 }
 
-// Of those that are due outside, or inside: without a place in their model, or with one.
-ScheduledStream* Scheduler::most_urgent(std::int64_t now, bool outside) const {
+// The stream that gets a slot next; null if none may.
+ScheduledStream* Scheduler::next_entering(std::int64_t now) const {
     ScheduledStream* first = nullptr;
-    for (ScheduledStream* stream : streams_) {
-        if (stream->is_outside() == outside && is_due(*stream, now) &&
-            (first == nullptr || rank(*stream, now) < rank(*first, now))) {
+    for (const auto& queue : queues_) {
+        for (const auto* kind : {&queue->at_once, &queue->for_room}) {
+            for (const auto& streams : *kind) {
+                ScheduledStream* best = streams.best(now);
+                if (best != nullptr && may_enter(*best) &&
+                    (first == nullptr || rank(*best, now) < rank(*first, now))) {
+                    first = best;
+                }
+            }
+        }
+    }
+    return first;
+}
+
+// Streams of a priority that are prepared, or being prepared, and have had no slot yet.
+std::size_t Scheduler::prepared_ahead(const Queue& queue, std::size_t priority) const noexcept {
+    const auto outside = queue.for_room[priority].newcomers() + queue.at_once[priority].newcomers();
+    const auto inside = std::ranges::count_if(inside_, [&](const ScheduledStream* stream) {
+        return &stream->model == queue.model && stream->state == StreamState::waiting &&
+               index_of(stream->terms.priority) == priority;
+    });
+    return outside + static_cast<std::size_t>(inside);
+}
+
+ScheduledStream* Scheduler::next_unprepared(std::int64_t now, bool large) const {
+    constexpr std::uint32_t kAtLeast = 2;
+    ScheduledStream* first = nullptr;
+    for (const auto& queue : queues_) {
+        for (std::size_t i = 0; i < kPriorities; ++i) {
+            if (prepared_ahead(*queue, i) >= std::max(kAtLeast, queue->model->traits.streams)) {
+                continue;
+            }
+            for (std::size_t size = 0; size < (large ? 2 : 1); ++size) {
+                ScheduledStream* best = queue->unprepared[size][i].best(now);
+                if (best != nullptr && (first == nullptr || rank(*best, now) < rank(*first, now))) {
+                    first = best;
+                }
+            }
+        }
+    }
+    return first;
+}
+
+// The stream with a slot whose model takes the next step; null if none is due.
+ScheduledStream* Scheduler::next_inside(std::int64_t now) const {
+    ScheduledStream* first = nullptr;
+    for (ScheduledStream* stream : inside_) {
+        if (is_due(*stream, now) && (first == nullptr || rank(*stream, now) < rank(*first, now))) {
             first = stream;
         }
     }
     return first;
 }
 
-Slice Scheduler::enter(ScheduledStream& stream) const {
+Slice Scheduler::enter(ScheduledStream& stream, std::int64_t now) {
+    const auto& model = stream.model;
     Slice slice;
     slice.kind = stream.state == StreamState::parked ? Slice::Kind::unpark : Slice::Kind::open;
     slice.shares = {{&stream, 0}};
-    slice.parks = needs_no_room(stream) || has_room(stream.model) ? nullptr : victim_for(stream);
+    const bool has_slot = !stream.waits_for_room || model.has_room();
+    slice.parks = has_slot ? nullptr : victim_for(stream, now);
+    const bool owed = share_.is_owed(stream.terms.priority);
+    stream.tenure = {owed ? now : 0, stream.generated};
+    take(stream);
     return slice;
 }
 
@@ -178,9 +203,10 @@ Slice Scheduler::enter(ScheduledStream& stream) const {
 // paced have something left to say.
 std::int64_t Scheduler::limit_of(std::int64_t now, const Limits& limits) const {
     auto limit = limits.time;
-    for (const ScheduledStream* stream : streams_) {
+    for (const ScheduledStream* stream : inside_) {
         if (stream->state == StreamState::speaking && stream->is_paced()) {
-            limit = std::min(limit, std::max(stream->dry(now) - now, stream->period()) * 3 / 4);
+            const auto left = std::max(stream->dry(now) - now, stream->period());
+            limit = std::min(limit, left > INT64_MAX / 4 ? left / 4 * 3 : left * 3 / 4);
         }
     }
     return limit;
@@ -190,7 +216,7 @@ Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& lim
     Slice slice;
     slice.kind = Slice::Kind::step;
     chosen_.clear();
-    for (ScheduledStream* stream : streams_) {
+    for (ScheduledStream* stream : inside_) {
         if (&stream->model == &model && stream->state == StreamState::prompting) {
             chosen_.push_back(stream);
         }
@@ -199,7 +225,7 @@ Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& lim
         return rank(*left, now) < rank(*right, now);
     });
     for (ScheduledStream* stream :
-         streams_) { // who speaks: those that are due, and if there is nothing else, all that may
+         inside_) { // who speaks: those that are due, and if there is nothing else, all that may
         const bool speaks = &stream->model == &model && stream->state == StreamState::speaking;
         if (speaks && (chosen_.empty() ? stream->may_speak(now) : stream->due(now) <= now)) {
             slice.shares.push_back({stream, 0});
@@ -220,28 +246,37 @@ Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& lim
             ),
             model.traits.step_least
         );
-        for (ScheduledStream* stream : chosen_) {
-            const auto share = std::min(tokens, stream->remaining);
-            if (share == 0) {
-                break;
-            }
-            slice.load.add_prompt(share, stream->context());
-            slice.shares.push_back({stream, share});
-            tokens -= share;
-        }
+        add_prompts(slice, tokens);
     }
     predict(slice);
     return slice;
+}
+
+// Shares so many tokens out among the prompts that were chosen. One that goes first because its priority is
+// owed leaves most of them to the others.
+void Scheduler::add_prompts(Slice& slice, std::uint32_t tokens) const {
+    constexpr std::uint32_t kOwed = 4;
+    const auto owed = chosen_.size() > 1 ? std::max(tokens / kOwed, 1U) : tokens;
+    for (ScheduledStream* stream : chosen_) {
+        const bool is_owed = share_.is_owed(stream->terms.priority);
+        const auto share = std::min({tokens, stream->remaining, is_owed ? owed : tokens});
+        if (share == 0) {
+            break;
+        }
+        slice.load.add_prompt(share, stream->context());
+        slice.shares.push_back({stream, share});
+        tokens -= share;
+    }
 }
 
 // A step for one stream: the most urgent one that has waited longest.
 Slice Scheduler::lone_step(ScheduledModel& model, std::int64_t now, const Limits& limits) {
     ScheduledStream* chosen = nullptr;
     const auto key = [&](const ScheduledStream& stream) {
-        return std::tuple(-stream.urgency(now), stream.served);
+        return std::tuple(-urgency(stream), stream.served);
     };
-    for (ScheduledStream* stream : streams_) {
-        const bool due = &stream->model == &model && !stream->is_outside() && is_due(*stream, now);
+    for (ScheduledStream* stream : inside_) {
+        const bool due = &stream->model == &model && is_due(*stream, now);
         if (due && (chosen == nullptr || key(*stream) < key(*chosen))) {
             chosen = stream;
         }
@@ -271,6 +306,10 @@ Slice Scheduler::lone_step(ScheduledModel& model, std::int64_t now, const Limits
 }
 
 void Scheduler::predict(Slice& slice) {
+    if (slice.shares.empty()) { // nobody that is due may do anything
+        slice = {};
+        return;
+    }
     auto& model = slice.model();
     slice.predicted = model.costs.predict(model.thread_count.now(), slice.load);
     if (slice.limit > 0) { // the least that a step can do may be more than that
@@ -278,14 +317,18 @@ void Scheduler::predict(Slice& slice) {
     }
 }
 
-bool Scheduler::goes_on(std::int64_t now) const {
-    survey();
-    const bool all = std::all_of(streams_.begin(), streams_.end(), [&](const ScheduledStream* stream) {
-        const bool speaks = stream->state == StreamState::speaking && !stream->is_paced();
-        return stream->busy ? speaks : !is_due(*stream, now);
-    });
+bool Scheduler::goes_on(std::int64_t now) {
     if (recorder_ != nullptr) {
-        recorder_->facts(streams_);
+        record_facts();
+    }
+    sync();
+    survey(now);
+    const bool all = next_entering(now) == nullptr &&
+                     std::all_of(inside_.begin(), inside_.end(), [&](const ScheduledStream* stream) {
+                         const bool speaks = stream->state == StreamState::speaking && !stream->is_paced();
+                         return stream->busy && !stream->is_outside() ? speaks : !is_due(*stream, now);
+                     });
+    if (recorder_ != nullptr) {
         recorder_->ahead(now, all);
     }
     return all;
@@ -293,7 +336,7 @@ bool Scheduler::goes_on(std::int64_t now) const {
 
 std::int64_t Scheduler::wake(std::int64_t now) const {
     auto earliest = kNever;
-    for (const ScheduledStream* stream : streams_) {
+    for (const ScheduledStream* stream : inside_) {
         if (stream->state == StreamState::speaking && !stream->busy) {
             earliest = std::min(earliest, stream->due(now));
         }

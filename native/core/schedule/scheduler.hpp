@@ -1,9 +1,12 @@
 // Decides what the compute thread does next.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "core/schedule/fair_share.hpp"
 #include "core/schedule/scheduled.hpp"
 
 namespace sotto {
@@ -42,22 +45,29 @@ struct Limits {
 
 // The control thread's alone. Its rules:
 //
-// 1. What matters more goes first; of that, what is due earlier; of that, what has least left of its prompt.
-//    Whoever waits long counts as mattering more, and after very long as more than all, so that nobody
-//    waits for ever.
+// 1. Order: priority, then deadline, then shortest remaining prefill. Of one priority, a stream that was not
+//    served for ten seconds goes first. A priority that higher ones keep from its share (FairShare) goes
+//    before them until it has had the share.
 // 2. Models take turns by the time that they had.
 // 3. A step speaks one token for each answer of its model that is due, and works through as much of prompts
 //    as fits its limit, so that nobody's speech stops for another's prompt.
 // 4. A paced answer is worked on a few tokens ahead, together with others, and not further.
-// 5. A request that finds no place takes that of one that matters less, where the model can park: never that
-//    of a pinned one, who also comes back before others that matter as much.
+// 5. A request that finds no slot takes that of one of lower priority, where the model can park: never that
+//    of a pinned one, who also comes back before others of its priority, and not yet that of one who got it
+//    as its priority's share: it keeps the slot for a line or a second.
+//
+// A decision costs the same however many streams wait: those are in WaitingStreams, by model and priority.
 class Scheduler {
 public:
     // `recorder`: who is told of all that goes in, and what comes out; or null.
     explicit Scheduler(Recorder* recorder = nullptr) : recorder_(recorder) {}
 
+    // Throws std::bad_alloc before anything has changed.
     void add(ScheduledStream& stream);
-    void remove(ScheduledStream& stream);
+    // One that was not added is passed over.
+    void remove(ScheduledStream& stream) noexcept;
+    // Facts of a stream have changed otherwise than by a slice that next() returned.
+    void changed(ScheduledStream& stream) noexcept;
 
     // Takes a look at how far the host has taken what is paced. Everything below goes by that.
     void look() noexcept;
@@ -67,27 +77,71 @@ public:
 
     // Whether the streams of the step under way, those that are busy, will all be due as soon as it has
     // ended, and nothing else is due before them.
-    bool goes_on(std::int64_t now) const;
+    bool goes_on(std::int64_t now);
+
+    // The stream that is to be prepared next, by rule 1; null if there is none. Of each model and priority,
+    // no more are prepared ahead than have slots, as each takes memory. `large`: one that takes long may be.
+    ScheduledStream* next_unprepared(std::int64_t now, bool large) const;
 
     // When something will be due by itself; kNever if nothing will.
     std::int64_t wake(std::int64_t now) const;
 
+    // How many streams are in each state, those without a slot by what they were when they lost it.
+    struct Counts {
+        std::uint32_t waiting = 0;
+        std::uint32_t parked = 0;
+        std::uint32_t prompting = 0;
+        std::uint32_t speaking = 0;
+        std::int64_t oldest = 0; // when the stream without a slot that waits the longest was served, or came
+    };
+    Counts counts(std::int64_t now) const noexcept;
+    // Whether some stream waits for a slot of that model.
+    bool waits_for_room(const ScheduledModel& model) const noexcept;
+
 private:
-    bool is_due(const ScheduledStream& stream, std::int64_t now) const;
-    bool may_enter(const ScheduledStream& stream) const;
-    ScheduledStream* victim_for(const ScheduledStream& stream) const;
+    // The streams of one model.
+    struct Queue {
+        ScheduledModel* model;
+        std::uint32_t streams = 0;
+        std::array<WaitingStreams, kPriorities> for_room; // by priority
+        std::array<WaitingStreams, kPriorities> at_once;  // likewise: those that need no room
+        std::array<std::array<WaitingStreams, kPriorities>, 2>
+            unprepared; // likewise: not yet; large ones last
+
+        WaitingStreams& of(const ScheduledStream& stream) noexcept;
+    };
+
+    Queue& queue_of(const ScheduledModel& model) noexcept;
+    void put(ScheduledStream& stream) noexcept;
+    void take(ScheduledStream& stream) noexcept;
+    void sync() noexcept;
+    void record_facts() const noexcept;
+    void settle(std::int64_t now) noexcept;
+    void charge(ScheduledModel& model) noexcept;
+    void survey(std::int64_t now) noexcept;
+    int urgency(const ScheduledStream& stream) const noexcept;
+    auto rank(const ScheduledStream& stream, std::int64_t now) const;
+    static bool is_due(const ScheduledStream& stream, std::int64_t now);
+    static bool may_enter(const ScheduledStream& stream);
+    ScheduledStream* victim_for(const ScheduledStream& stream, std::int64_t now) const;
     Slice choose(std::int64_t now, const Limits& limits);
-    void survey() const;
-    ScheduledStream* most_urgent(std::int64_t now, bool outside) const;
-    Slice enter(ScheduledStream& stream) const;
+    ScheduledStream* next_entering(std::int64_t now) const;
+    std::size_t prepared_ahead(const Queue& queue, std::size_t priority) const noexcept;
+    ScheduledStream* next_inside(std::int64_t now) const;
+    Slice enter(ScheduledStream& stream, std::int64_t now);
     Slice step(ScheduledModel& model, std::int64_t now, const Limits& limits);
+    void add_prompts(Slice& slice, std::uint32_t tokens) const;
     Slice lone_step(ScheduledModel& model, std::int64_t now, const Limits& limits);
     std::int64_t limit_of(std::int64_t now, const Limits& limits) const;
     static void predict(Slice& slice);
 
     Recorder* const recorder_;
-    std::vector<ScheduledStream*> streams_; // in order of arrival
-    std::vector<ScheduledStream*> chosen_;  // while a slice is made
+    std::vector<std::unique_ptr<Queue>> queues_;
+    std::vector<ScheduledStream*> inside_; // streams with a slot, or about to get one, in order of arrival
+    std::vector<ScheduledStream*> chosen_; // while a slice is made
+    std::size_t streams_ = 0;              // all of them
+    std::uint32_t parked_ = 0;             // streams without a slot that had one
+    FairShare share_;
     std::uint64_t slices_ = 0;
     bool entered_ = false; // the last slice opened a stream
 };

@@ -10,6 +10,7 @@ constexpr std::int64_t kSoon = kSecond / 4;
 constexpr std::int64_t kApart = 40; // times as long as a trial took
 constexpr std::int64_t kRarely = 30 * kSecond;
 constexpr std::int64_t kGivenUp = kSecond / 2;
+constexpr std::int64_t kStoodStill = kSecond / 4;
 constexpr double kFaster = 0.93;     // hysteresis: what is not clearly faster is not worth a change
 constexpr double kMuchFaster = 0.85; // than what suits the game best
 constexpr double kAsFast = 1.02;     // on the way back to that
@@ -83,20 +84,22 @@ void ThreadCount::end_trial(std::int64_t now) noexcept {
     next_ = now + kSoon;
 }
 
-void ThreadCount::gave_up(std::int64_t now) noexcept {
+void ThreadCount::gave_up(std::int64_t ns, std::int64_t now) noexcept {
     if (trial_ == 0) {
         count_ = std::max(count_ - 1, 1U);
         upwards_ = false; // put_off() turns it
         began_ = now;     // no trial took any time
     }
-    interval_ = std::max(interval_, kGivenUp);
+    interval_ = std::max(interval_, ns > kStoodStill ? kRarely : kGivenUp); // else it stands still again
     put_off(now);
 }
 
 void ThreadCount::put_off(std::int64_t now) noexcept {
     trial_ = 0;
     upwards_ = !upwards_;
-    interval_ = std::clamp(2 * interval_, std::min(kApart * (now - began_), kRarely), kRarely);
+    interval_ = std::clamp(
+        2 * interval_, std::min(kApart * std::clamp<std::int64_t>(now - began_, 0, kRarely), kRarely), kRarely
+    );
     next_ = now + interval_;
 }
 

@@ -23,7 +23,7 @@ public:
     void stepped(std::uint32_t threads, std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept;
 
     // A step took so long that it was given up.
-    void gave_up(std::int64_t now) noexcept;
+    void gave_up(std::int64_t ns, std::int64_t now) noexcept;
 
 private:
     static constexpr std::uint32_t kSteps = 6; // of a trial, the first of which does not count

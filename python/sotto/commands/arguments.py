@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import ArgumentError
+from .confined import Limits
 
 MOST_MB = (1 << 44) - 1  # of a budget
 
@@ -51,6 +52,25 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         "--threads", type=count(0, 4096), default=0, metavar="N", help="compute threads; 0: one a core (0)"
     )
     parser.add_argument("--module-dir", metavar="DIR", help="where the backend modules are, if elsewhere")
+
+
+def add_limit_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every command that opens a file in a process of its own understands."""
+    parser.add_argument(
+        "--timeout", type=seconds, metavar="S", help="seconds for a file (30, and 1 for each 100 MB)"
+    )
+    parser.add_argument(
+        "--memory",
+        type=count(1, MOST_MB),
+        metavar="MB",
+        help="memory for a file, where the system is Linux (2048, and twice the file)",
+    )
+
+
+def limits(path: str, timeout: float | None, memory: int | None, extra: int = 0) -> Limits:
+    """The same, for a file. `extra`: bytes that are needed beside it."""
+    found = Limits.of(path, timeout, extra)
+    return found if memory is None else Limits(found.seconds, memory << 20)
 
 
 def engine_options(arguments: argparse.Namespace) -> dict[str, Any]:

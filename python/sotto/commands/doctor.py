@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 from typing import Any
 
@@ -64,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints what was found. Returns 1 if nothing here could run a model."""
     report = examine(gpu=arguments.gpu)
     if arguments.json:
-        print(json.dumps(report, indent=2))
+        screen.say(screen.dump(report))
     else:
         show(report)
     return 0 if report["backends"] else 1

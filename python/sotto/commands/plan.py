@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from typing import Any
 
-from ..engine import Engine
 from ..memory import Plan, Rung
 from . import arguments as types
-from . import screen
+from . import confined, screen
 from .text import megabytes, size
 
 _MB = 1 << 20
@@ -44,17 +42,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--options", metavar="JSON", help="how to load it, where there is no argument for it")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    types.add_limit_arguments(parser)
     types.add_engine_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Plans. Returns 1 if the model would not fit."""
     options = _options(arguments)
-    with Engine(**types.engine_options(arguments)) as engine:
-        budget = arguments.budget or _available_mb(engine)
-        plan = engine.plan_model(arguments.model, budget_mb=budget, options=options)
+    asked = {"model": arguments.model, "budget_mb": arguments.budget, "options": options}
+    asked["engine"] = types.engine_options(arguments)
+    limits = types.limits(arguments.model, arguments.timeout, arguments.memory)
+    plan: Plan = confined.value("plan", asked, limits, arguments.model)
     if arguments.json:
-        print(json.dumps(plan, ensure_ascii=False, indent=2))
+        screen.say(screen.dump(plan))
     else:
         _show(plan, asked=arguments.budget is not None)
     return 0 if plan["fits"] else 1
@@ -64,12 +64,6 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     given = {} if arguments.options is None else types.json_object("--options", arguments.options)
     named = {"context": arguments.context, "parallel": arguments.parallel, "kv_type": arguments.kv}
     return {**given, **{name: value for name, value in named.items() if value is not None}}
-
-
-def _available_mb(engine: Engine) -> int:
-    """What this machine has available. 0, which is no limit, where it does not say."""
-    system = engine.memory()["system"]
-    return 0 if system is None else max(1, system["available"] // _MB)
 
 
 def _show(plan: Plan, *, asked: bool) -> None:

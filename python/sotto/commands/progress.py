@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engine import Engine
+from . import screen
 
 Told = Callable[[str, float], None]
 Bytes = Callable[[int, int], None]  # how many are here, of how many
@@ -82,10 +83,9 @@ def load(engine: Engine, model: str, **options: Any) -> None:
 
 
 def _bars(*columns: Any, **options: Any) -> Any:
-    from rich.console import Console
     from rich.progress import Progress
 
-    return Progress(*columns, console=Console(stderr=True), **options)
+    return Progress(*columns, console=screen.console(stderr=True), **options)
 
 
 def _plain(text: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from ..recording import Replay, replay
+from . import screen
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints what came of it. Returns 1 if a decision came out otherwise."""
     done = replay(arguments.file)
     if arguments.json:
-        print(json.dumps(done._asdict(), indent=2))
+        screen.say(screen.dump(done._asdict()))
     else:
         show(done)
     return 0 if done.same == done.decisions else 1
@@ -28,12 +29,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show(done: Replay) -> None:
     """Says it to people."""
-    print(
+    screen.say(
         f"{done.decisions:,} decisions in {done.seconds:.1f} s: {done.streams:,} answers, "
         f"{done.models:,} models, {done.frames:,} frames; written by Sotto {done.version}"
     )
-    print(f"{done.same:,} come out the same, {done.decisions - done.same:,} otherwise")
+    if done.cut:
+        screen.say("its last line is not whole, and was left out: the process ended while it wrote")
+    screen.say(f"{done.same:,} come out the same, {done.decisions - done.same:,} otherwise")
     if first := done.first_difference:
-        print(f"the first in line {first['line']}, {first['what']}:")
-        print(f"  recorded  {json.dumps(first['recorded'])}")
-        print(f"  replayed  {json.dumps(first['replayed'])}")
+        screen.say(f"the first in line {first['line']}, {first['what']}:")
+        screen.say(f"  recorded  {json.dumps(first['recorded'])}")
+        screen.say(f"  replayed  {json.dumps(first['replayed'])}")

@@ -1,17 +1,56 @@
-"""Where tables go: the terminal in its width, a pipe or a file in whatever width they need."""
+"""Where everything goes that a command prints: nothing else writes to a standard stream.
+
+What came from a file, a recording, a hub or a model may hold characters that steer a terminal or turn the
+direction of its text. They are replaced here, whatever prints them.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import sys
+from contextlib import suppress
 from typing import Any
 
 _WIDE = 10_000
+# C0 but tab and newline, DEL, C1, marks of direction, line and paragraph separators, halves of characters.
+_CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def console() -> Any:
-    """A console on stdout that finds nothing to colour in what it prints."""
+def printable(text: str) -> str:
+    """Returns `text` with U+FFFD for every control character but tab and newline."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+def say(text: str = "", *, end: str = "\n", flush: bool = False) -> None:
+    """Prints to stdout."""
+    print(printable(text), end=end, flush=flush)
+
+
+def complain(text: str, *, end: str = "\n") -> None:
+    """Prints to stderr. Whoever cannot hear it misses it."""
+    with suppress(OSError, ValueError):
+        print(printable(text), end=end, file=sys.stderr, flush=True)
+
+
+def dump(value: Any) -> str:
+    """Returns `value` as JSON for people, with control characters escaped."""
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(value, ensure_ascii=plain, indent=2)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def console(*, stderr: bool = False, **options: Any) -> Any:
+    """Returns a console that colours nothing of its own; in a pipe or a file, as wide as it needs."""
     from rich.console import Console
+    from rich.segment import Segment
 
-    made = Console(soft_wrap=True, highlight=False)
+    class Safe(Console):
+        def render(self, renderable: Any, options: Any = None) -> Any:
+            for part in super().render(renderable, options):
+                yield part if part.control else Segment(printable(part.text), part.style)
+
+    made = Safe(stderr=stderr, highlight=False, **options)
     if not made.is_terminal:
         made.width = _WIDE
     return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 from .. import __version__
 from .._hub import locate
 from ..commands import arguments as types
+from ..commands import screen
 from ..engine import Engine
 from ..memory import Memory
 from . import frames
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record",
         metavar="FILE",
-        help="write down what is decided, and what it follows from, for `sotto replay`",
+        help="record decisions, and what they follow from, in a new file for `sotto replay`",
     )
     parser.add_argument("--headless", action="store_true", help="print lines as they are whole, draw nothing")
     parser.add_argument(
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         with view:
             report = _evening(arguments, engine, view, source, record)
         if arguments.json:
-            print(json.dumps(report, ensure_ascii=False, indent=2))
+            screen.say(screen.dump(report))
         else:
             view.summary(report)
     if record is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 import time
 from types import TracebackType
@@ -13,6 +12,7 @@ from rich.live import Live as RichLive
 from rich.rule import Rule
 from rich.text import Text
 
+from ..commands import screen
 from ..stats import Stats
 from . import memory, strip
 from .character import Character, Line
@@ -30,14 +30,13 @@ ROOMY = 12  # lines of a terminal, from which on the engine has two
 CALM = 1.0  # seconds for which what it says there stands
 _FIGURES = 25  # columns
 _RATE = 12
-_CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # they steer a terminal
 
 
 class Live(View):
     """The picture stays below; lines that are whole scroll up above it."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False)
+        self.console = console or screen.console()
         self.live = RichLive(console=self.console, auto_refresh=False, transient=True)
         self.talk: Talk | None = None
         self.names = 8  # columns of a name
@@ -201,7 +200,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    return _CONTROL.sub("\ufffd", text)
+    return screen.printable(text)
 
 
 def _speaking(one: Character, names: int, width: int, lines_each: int) -> Text:

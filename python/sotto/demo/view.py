@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ..commands import screen
 from ..commands.text import megabytes
 from .frames import FrameStats
 from .scene import Scene
@@ -58,16 +58,16 @@ class Headless(View):
 
     def note(self, text: str) -> None:
         """One line on stderr."""
-        print(f"{text} ...", file=sys.stderr, flush=True)
+        screen.complain(f"{text} ...")
 
     def say(self, text: str) -> None:
         """One line among those that are spoken."""
         if not self.quiet:
-            print(text, flush=True)
+            screen.say(text, flush=True)
 
     def wrong(self, text: str) -> None:
         """One line on stderr."""
-        print(text, file=sys.stderr, flush=True)
+        screen.complain(text)
 
     def show(self, scene: Scene, stats: FrameStats, slack: float) -> None:
         """A question and its answer, once whole."""
@@ -77,13 +77,13 @@ class Headless(View):
         """The same, whenever that is."""
         for character, line in scene.take_spoken():
             if not self.quiet:
-                print(f'{character.name}, asked "{line.question.text}":  {line.answer}', flush=True)
+                screen.say(f'{character.name}, asked "{line.question.text}":  {line.answer}', flush=True)
 
     def summary(self, report: dict[str, Any]) -> None:
         """The figures, in plain text."""
-        print()
+        screen.say()
         for line in figures(report):
-            print(line)
+            screen.say(line)
 
 
 def figures(report: dict[str, Any]) -> list[str]:

@@ -54,6 +54,22 @@ TEST_CASE("good grammars are taken") {
     }
 }
 
+TEST_CASE("grammars ask for characters of Unicode, and for at least one") {
+    const auto refused = [](const std::string& characters, const std::string& why) {
+        CAPTURE(characters);
+        CHECK(refusal("root ::= \"a\" part\npart ::= " + characters).find(why) != std::string::npos);
+    };
+    refused(R"("\U00110000")", "has a character beyond U+10FFFF in \"part\"");
+    refused(R"([\U00000000-\UFFFFFFFF])", "has a character beyond U+10FFFF");
+    refused(R"([^\U00000000-\UFFFFFFFF])", "has a character beyond U+10FFFF");
+    refused(R"([a-z\U00110000])", "has a character beyond U+10FFFF");
+    refused(R"([^\x00-\U0010FFFF])", "has a class in \"part\" that excludes every character");
+    refused(R"([^k-\U0010FFFF\x00-j])", "excludes every character");
+    refused("[b-a]", "has a range of characters in \"part\" that ends before it begins");
+    CHECK(refusal(R"(root ::= [^\x00-\U0010FFFE])").empty());
+    CHECK(refusal(R"(root ::= [\x00-\U0010FFFF] [^\x00-\x7F] "\U0010FFFF" [a-a])").empty());
+}
+
 TEST_CASE("what does not parse is named by its line") {
     CHECK(refusal("root ::= a\na ::= \"x") == "grammar, in the rule on line 2: unexpected end of input");
     CHECK(refusal("root ::= \"\\q\"") == "grammar, in the rule on line 1: unknown escape at \\q\"");

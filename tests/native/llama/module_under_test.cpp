@@ -174,11 +174,36 @@ sotto_status measure(const Source& source, sotto_model_info& info, std::string& 
     return status;
 }
 
-Stream::Stream(Model& on, const std::string& body, sotto_op op, sotto_stream_flags flags) : model(on) {
+Ready prepare(const Model& model, const std::string& body, sotto_op op, const Gate& cancelled) {
+    auto desc = SOTTO_INIT(sotto_stream_desc);
+    desc.op = op;
+    desc.body = view(body);
+    auto info = SOTTO_INIT(sotto_stream_info);
+    sotto_str reason = {nullptr, 0};
+    Ready ready;
+    const auto asked = [](void* context) -> int32_t {
+        const auto& is_cancelled = *static_cast<const Gate*>(context);
+        return is_cancelled && is_cancelled() ? 1 : 0;
+    };
+    auto context = cancelled;
+    ready.status = backend().prepare(
+        backend().self, model.handle, &desc, asked, &context, &ready.handle, &info, &reason
+    );
+    ready.why = ready.status < 0 ? text(reason) : "";
+    ready.result = ready.status < 0 ? "" : text(info.result);
+    if (!ready.result.empty()) { // no stream is needed
+        backend().prepared_close(backend().self, model.handle, std::exchange(ready.handle, nullptr));
+    }
+    return ready;
+}
+
+Stream::Stream(Model& on, const std::string& body, sotto_op op, sotto_stream_flags flags, void* prepared)
+    : model(on) {
     auto desc = SOTTO_INIT(sotto_stream_desc);
     desc.op = op;
     desc.flags = flags;
     desc.body = view(body);
+    desc.prepared = prepared;
     auto info = SOTTO_INIT(sotto_stream_info);
     sotto_str reason = {nullptr, 0};
     answer.status = backend().stream_open(backend().self, model.handle, &desc, &handle, &info, &reason);

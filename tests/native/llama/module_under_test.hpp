@@ -76,9 +76,26 @@ sotto_status measure(const Source& source, sotto_model_info& info, std::string& 
 // Decides at each gate whether the step is to end.
 using Gate = std::function<bool()>;
 
+// What became of a request that was prepared.
+struct Ready {
+    void* handle = nullptr;
+    std::string result;
+    sotto_status status = SOTTO_OK;
+    std::string why;
+};
+Ready prepare(
+    const Model& model, const std::string& body, sotto_op op = SOTTO_OP_CHAT, const Gate& cancelled = {}
+);
+
 class Stream {
 public:
-    Stream(Model& model, const std::string& body, sotto_op op = SOTTO_OP_CHAT, sotto_stream_flags flags = 0);
+    Stream(
+        Model& model,
+        const std::string& body,
+        sotto_op op = SOTTO_OP_CHAT,
+        sotto_stream_flags flags = 0,
+        void* prepared = nullptr
+    );
     ~Stream() { close(); }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;

@@ -226,6 +226,34 @@ TEST_CASE("numbers keep their bounds") {
     check(R"({"type": "number", "maximum": -10.5})", {"-10.5", "-11"}, {"-10.4", "0", "1"});
 }
 
+TEST_CASE("a format is held to, also beside a length, or refused") {
+    check(R"({"type": "string", "format": "date", "maxLength": 40})", {R"("2024-02-28")"}, {R"("hello")"});
+    check(
+        R"({"type": "string", "format": "time", "maxLength": 9})",
+        {R"("23:59:00Z")"},
+        {R"("23:59:00+01:00")", R"("23:59:00.123Z")", R"("24:00:00Z")"}
+    );
+    check(
+        R"({"type": "string", "format": "date-time", "minLength": 26})",
+        {R"("2024-02-28T23:59:00.123+01:00")"},
+        {R"("2024-02-28T23:59:00Z")"}
+    );
+    check(
+        R"({"enum": ["2024-02-28", "hello", 3], "format": "date"})", {R"("2024-02-28")", "3"}, {R"("hello")"}
+    );
+    check(R"({"type": "integer", "format": "int32"})", {"3"}, {R"("3")"}); // formats speak of strings
+    const auto known = "use \"date\", \"time\", \"date-time\" or \"uuid\"";
+    for (const char* format : {"email", "uri", "hostname", "ipv4", "uuid1", "nosuch"}) {
+        const auto text = std::string(R"({"maxLength": 40, "format": ")") + format + "\"}";
+        CHECK(refusal(text, SOTTO_ERROR_UNSUPPORTED).find(known) != std::string::npos);
+    }
+    refusal(R"({"type": "string", "format": "date", "pattern": "^2"})", SOTTO_ERROR_UNSUPPORTED);
+    refusal(
+        R"({"allOf": [{"type": "string", "format": "date"}, {"format": "time"}]})", SOTTO_ERROR_UNSUPPORTED
+    );
+    refusal(R"({"type": "string", "format": "date", "maxLength": 8})", SOTTO_ERROR_ARGUMENT);
+}
+
 TEST_CASE("strings keep their length, format and pattern") {
     check(R"({"type": "string"})", {R"("aé\n\u00e9")"}, {"\"a", "\"\n\"", R"("\x")", R"("\ud800")"});
     check(

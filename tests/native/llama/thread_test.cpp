@@ -1,4 +1,5 @@
 // The threads that compute: of the right class, and gone when they are not needed.
+#include "../support/no_threads.hpp"
 #include "module_under_test.hpp"
 
 #include <chrono>
@@ -56,4 +57,20 @@ TEST_CASE("helpers are of the class of the thread that computes, and go with the
     }
     CHECK(come_to(SCHED_IDLE, 0));
     CHECK(come_to(SCHED_OTHER, before));
+}
+
+TEST_CASE("a step whose helpers cannot be started fails with the reason, and goes well when they can") {
+    Model model;
+    Stream stream(model, chat("who is the king"));
+    const auto before = threads_under(SCHED_OTHER);
+    {
+        const test::NoThreads none;
+        for (int i = 0; i < 3; ++i) {
+            CHECK(stream.step(512, {}, 3) == SOTTO_ERROR_MEMORY);
+            CHECK_MESSAGE(stream.answer.why.find("no thread could be started: ") == 0, stream.answer.why);
+        }
+    }
+    CHECK(come_to(SCHED_OTHER, before));
+    CHECK(stream.step(512, {}, 3) == SOTTO_OK);
+    CHECK(threads_under(SCHED_OTHER) == before + 2);
 }

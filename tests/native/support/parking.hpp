@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "core/budget/parking.hpp"
 #include "support/folder.hpp"
 #include "support/game.hpp"
+#include "support/scratch.hpp"
 
 namespace test {
 
@@ -44,9 +46,9 @@ inline std::string noise(unsigned seed, std::size_t size) {
 // A parking place with room for so many states of kSize bytes in memory, and what it warned of.
 struct Place {
     explicit Place(std::size_t states, fs::path files = {}) : Place(states * kSize, std::move(files), 0) {}
-    Place(std::uint64_t most, fs::path files, std::uint64_t ceiling) : log(sink()) {
+    Place(std::uint64_t most, fs::path files, std::uint64_t ceiling) : hooks(hearing()) {
         ledger.set_ceiling(ceiling);
-        parking.emplace(ledger, files.empty() ? folder.path() : std::move(files), most, log);
+        parking.emplace(ledger, files.empty() ? folder.path() : std::move(files), most, hooks);
     }
 
     sotto_log_sink sink() {
@@ -57,10 +59,34 @@ struct Place {
         };
         return made;
     }
-    Parking::Kept put(int number, std::size_t size = kSize) {
-        return parking->put("npc", state(number, size));
+    sotto::Hooks hearing() {
+        sotto::Hooks made;
+        made.log = sotto::Log(sink());
+        return made;
     }
-    std::string read(const Parking::Kept& kept) { return *parking->read(*kept); }
+    Parking::Kept
+    park(const std::string& bytes, std::size_t head = Parking::kApart, const char* whose = "npc") {
+        return parking->put(whose, sotto::PageBuffer(std::string_view(bytes)), head);
+    }
+    Parking::Kept put(int number, std::size_t size = kSize) { return park(state(number, size)); }
+    std::string read(const Parking::Kept& kept) {
+        const auto fetch = parking->fetch(kept);
+        while (!fetch->is_done()) {
+            std::this_thread::yield();
+        }
+        return std::string(parking->read(*fetch)->view());
+    }
+    // Of the scratch file, which has no name, only so many bytes are left. Nothing: says how many there are.
+    std::uint64_t cut_file(std::optional<std::uint64_t> size = {}) const {
+        std::uint64_t bytes = 0;
+        for (const auto& file : scratch_files(folder.path())) {
+            bytes += fs::file_size(file);
+            if (size) {
+                fs::resize_file(file, *size);
+            }
+        }
+        return bytes;
+    }
     std::string failure(const Parking::Kept& kept) {
         try {
             read(kept);
@@ -73,7 +99,7 @@ struct Place {
 
     const Folder folder;
     std::vector<std::string> warnings;
-    const sotto::Log log;
+    const sotto::Hooks hooks;
     Ledger ledger;
     std::optional<Parking> parking;
 };

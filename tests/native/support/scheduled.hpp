@@ -76,6 +76,8 @@ public:
         auto& made = stream(model, 1, wish);
         ++model.open_streams;
         made.opened(1, 1);
+        scheduler.changed(made);
+        scheduler.look();
         return made;
     }
 

@@ -25,16 +25,8 @@ public:
     ~Exempt() { t_exempt = false; }
 };
 
-// Whether nlohmann's destructor may want it, to flatten an object: it cannot say that there is no memory.
-inline bool flattens(std::size_t size) {
-    constexpr std::size_t kValue = 16; // bytes of a JSON value
-    constexpr std::size_t kMost =
-        64; // on its way through the largest that there is here: who has how much memory
-    return size % kValue == 0 && size <= kMost * kValue;
-}
-
 inline void* allocate(std::size_t size) {
-    if (!flattens(size) && !t_exempt && g_left.load() != kNever) {
+    if (!t_exempt && g_left.load() != kNever) {
         const auto left = g_left.fetch_sub(1);
         if (left <= 0 && left > -g_run.load()) {
             return nullptr;

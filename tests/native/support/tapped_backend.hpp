@@ -60,7 +60,19 @@ private:
 };
 
 // Where a call to the backend is.
-enum class Point : std::uint8_t { load, measure, unload, open, close, step, stepped, park, unpark };
+enum class Point : std::uint8_t {
+    load,
+    measure,
+    unload,
+    open,
+    close,
+    step,
+    stepped,
+    park,
+    unpark,
+    prepare,
+    prepared_close
+};
 
 class TappedBackend {
 public:
@@ -107,6 +119,8 @@ public:
         table.step = step;
         table.stream_park = park_stream;
         table.stream_unpark = unpark_stream;
+        table.prepare = prepare;
+        table.prepared_close = prepared_close;
         return table;
     }
 
@@ -166,6 +180,23 @@ private:
         of(self).at(Point::open);
         return of(self).inner_.stream_open(nullptr, model, desc, stream, info, why);
     }
+    static sotto_status SOTTO_CALL prepare(
+        void* self,
+        void* model,
+        const sotto_stream_desc* desc,
+        sotto_gate_fn cancelled,
+        void* context,
+        void** prepared,
+        sotto_stream_info* info,
+        sotto_str* why
+    ) {
+        of(self).at(Point::prepare);
+        return of(self).inner_.prepare(nullptr, model, desc, cancelled, context, prepared, info, why);
+    }
+    static void SOTTO_CALL prepared_close(void* self, void* model, void* prepared) {
+        of(self).at(Point::prepared_close);
+        of(self).inner_.prepared_close(nullptr, model, prepared);
+    }
     static void SOTTO_CALL close_stream(void* self, void* model, void* stream) {
         of(self).at(Point::close);
         of(self).inner_.stream_close(nullptr, model, stream);
@@ -196,7 +227,7 @@ private:
 
     const sotto_backend inner_;
     mutable std::mutex mutex_; // guards what follows
-    int counts_[9] = {};
+    int counts_[11] = {};
     std::vector<Step> steps_;
     std::vector<sotto_stream_flags> opened_;
     std::vector<std::string> bodies_;

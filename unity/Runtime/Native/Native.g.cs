@@ -316,15 +316,6 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
-    public unsafe struct sotto_backend_host
-    {
-        public uint struct_size;
-        public int log_level;
-        public IntPtr log;
-        public void* context;
-    }
-
-    [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_stream_desc
     {
         public uint struct_size;
@@ -332,6 +323,7 @@ namespace Sotto.Interop
         public sotto_str body;
         public uint index;
         public uint flags;
+        public void* prepared;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -377,6 +369,15 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_backend_host
+    {
+        public uint struct_size;
+        public int log_level;
+        public IntPtr log;
+        public void* context;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_backend
     {
         public uint struct_size;
@@ -396,6 +397,9 @@ namespace Sotto.Interop
         public IntPtr stream_park;
         public IntPtr stream_unpark;
         public IntPtr resize;
+        public IntPtr prepare;
+        public IntPtr prepared_close;
+        public IntPtr release;
     }
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -444,6 +448,12 @@ namespace Sotto.Interop
     public unsafe delegate void sotto_backend_close_fn(void* self, void* model);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_prepare_fn(void* self, void* model, sotto_stream_desc* desc, IntPtr cancelled, void* context, void** prepared, sotto_stream_info* info, sotto_str* why);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void sotto_prepared_close_fn(void* self, void* model, void* prepared);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_stream_open_fn(void* self, void* model, sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -472,6 +482,9 @@ namespace Sotto.Interop
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_step_fn(void* self, void* model, sotto_step* step, sotto_str* why);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void sotto_backend_release_fn(void* self);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_module_v1_fn(sotto_backend_host* host, sotto_backend* backend, sotto_str* why);
@@ -551,6 +564,7 @@ namespace Sotto.Interop
         public const uint SOTTO_CAPABILITY_CONSTRAINABLE = 4;
         public const uint SOTTO_CAPABILITY_LOGPROBS = 8;
         public const uint SOTTO_CAPABILITY_PARKABLE = 16;
+        public const uint SOTTO_CAPABILITY_PREPARABLE = 32;
         public const uint SOTTO_SOURCE_OWN_MEMORY = 1;
         public const uint SOTTO_SOURCE_SMALL_KV = 2;
         public const uint SOTTO_GIVES_PLACES = 1;

@@ -88,9 +88,8 @@ bool AnswerParser::read(Json& told, const std::string& text, bool begun) {
             told_ = std::move(message);
         }
         return true;
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+        throw_if_out_of_memory(error);
         return false;
     }
 }

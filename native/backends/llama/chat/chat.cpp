@@ -2,9 +2,11 @@
 #include "chat/chat.hpp"
 
 #include "chat/disguise.hpp"
+#include "jinja/limits.hpp"
 #include "json_parts.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <tuple>
 
 namespace sotto::llama {
@@ -30,6 +32,39 @@ void check_parts(const Json& messages) {
             }
         }
     }
+}
+
+// Of an object, the members that llama.cpp reads. The others would only take its time: it searches objects
+// member by member.
+Json only(const Json& object, std::initializer_list<const char*> keys) {
+    auto kept = Json::object();
+    for (const char* key : keys) {
+        if (const auto found = object.find(key); found != object.end()) {
+            kept[key] = *found;
+        }
+    }
+    return kept;
+}
+
+Json only_read(const Json& messages) {
+    auto kept = Json::array();
+    for (const auto& message : messages) {
+        auto& one = kept.emplace_back(
+            only(message, {"role", "content", "reasoning_content", "name", "tool_calls", "tool_call_id"})
+        );
+        if (const auto content = one.find("content"); content != one.end() && content->is_array()) {
+            for (auto& part : *content) {
+                part = only(part, {"type", "text", "medium"});
+            }
+        }
+        if (const auto calls = one.find("tool_calls"); calls != one.end() && calls->is_array()) {
+            for (auto& call : *calls) {
+                call = only(call, {"id", "type", "function"});
+                call["function"] = only(call.at("function"), {"name", "arguments"});
+            }
+        }
+    }
+    return kept;
 }
 
 // Where an image or sound is, the template sees what the disguise knows again. Returns how many there are.
@@ -121,7 +156,10 @@ Chat::Chat(
         if (thinks_) {
             looked_for_ = marks_of_thoughts(params);
         }
-    } catch (const std::exception&) { // it renders no such conversation; others may be to its taste
+    } catch (const TemplateError&) {
+        throw;
+    } catch (const std::exception& error) { // it renders no such conversation; others may be to its taste
+        throw_if_out_of_memory(error);
         thinks_ = true;
     }
 }
@@ -136,7 +174,10 @@ std::vector<std::string> Chat::marks_of_thoughts(const common_chat_params& param
     std::string after;
     try {
         std::tie(before, after) = around("Come in.", template_.apply(inputs, {}).prompt);
-    } catch (const std::exception&) { // it renders no such conversation
+    } catch (const TemplateError&) {
+        throw;
+    } catch (const std::exception& error) { // it renders no such conversation
+        throw_if_out_of_memory(error);
     }
     const auto has = [](const std::string& text) {
         return [&](const std::string& mark) { return !mark.empty() && text.find(mark) != std::string::npos; };
@@ -148,6 +189,24 @@ std::vector<std::string> Chat::marks_of_thoughts(const common_chat_params& param
     }
     std::erase_if(marks, has(after));
     return marks;
+}
+
+std::size_t Chat::overhead() const {
+    constexpr std::size_t kUnknown = 4;
+    const auto tokens = [&](const std::vector<std::string>& said) {
+        auto inputs = conversation(said);
+        inputs.add_generation_prompt = false;
+        inputs.force_pure_content = true;
+        return tokenizer_.cut(template_.apply(inputs, {}).prompt, true).size();
+    };
+    try {
+        const auto twice = tokens({"Hello.", "Come in.", "Hello.", "Come in."});
+        const auto once = tokens({"Hello.", "Come in."});
+        const auto said = tokenizer_.cut("Hello.", false).size() + tokenizer_.cut("Come in.", false).size();
+        return twice > once + said ? (twice - once - said) / 2 : 0;
+    } catch (const std::exception&) { // it renders no such conversation
+        return kUnknown;
+    }
 }
 
 Json Chat::capabilities() const {
@@ -221,7 +280,7 @@ ChatPrompt Chat::prompt(const Json& body) const {
     SchemaRules rules;
     auto inputs = inputs_of(body, rules);
     Disguise disguise(tokenizer_);
-    auto messages = body.at("messages");
+    auto messages = only_read(body.at("messages"));
     check_parts(messages);
     int media = 0;
     for (auto& message : messages) {
@@ -254,11 +313,12 @@ ChatPrompt Chat::prompt(const Json& body) const {
             };
             prompt.parser = std::make_unique<AnswerParser>(prompt.how, how);
         }
+    } catch (const TemplateError& error) {
+        throw Error(SOTTO_ERROR_MODEL, std::string("the model's chat template is refused: ") + error.what());
     } catch (const Error&) {
         throw;
-    } catch (const std::bad_alloc&) {
-        throw;
     } catch (const std::exception& error) {
+        throw_if_out_of_memory(error);
         throw Error(SOTTO_ERROR_ARGUMENT, std::string("the model's chat template refuses: ") + error.what());
     }
     return prompt;

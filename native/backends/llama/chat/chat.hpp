@@ -29,8 +29,11 @@ public:
     );
 
     // Renders a request's messages, with the beginning of an answer after them. Throws
-    // Error(SOTTO_ERROR_ARGUMENT) where the template can make nothing of them. One thread at a time.
+    // Error(SOTTO_ERROR_ARGUMENT) where the template can make nothing of them. Any thread.
     ChatPrompt prompt(const Json& body) const;
+
+    // About how many tokens the template adds to each message.
+    std::size_t overhead() const;
 
     // What the template knows of, for people and tools.
     Json capabilities() const;

@@ -1,7 +1,13 @@
 // A model's chat template.
 #include "chat/chat_template.hpp"
 
+#include "fence.hpp"
+#include "jinja/limits.hpp"
+#include "jinja/tokens.hpp"
+
+#include <algorithm>
 #include <chat-auto-parser.h>
+#include <optional>
 
 namespace sotto::llama {
 namespace {
@@ -16,7 +22,8 @@ bool has_own_form(const std::string& source) {
     inputs.add_generation_prompt = true;
     try {
         return common_chat_try_specialized_template({source, "", ""}, source, inputs).has_value();
-    } catch (const std::exception&) { // it renders no such conversation
+    } catch (const std::exception& error) { // it renders no such conversation
+        throw_if_out_of_memory(error);
         return true;
     }
 }
@@ -31,6 +38,99 @@ common_chat_params mended(
         how.grammar = mended_grammar(how.grammar, rules);
     }
     return how;
+}
+
+// Runs `body` within the limits that are set already, or else within those for `input`. Throws TemplateError
+// also where llama.cpp swallowed it.
+template <typename Body>
+void limited(const RenderInput& input, Body&& body) {
+    std::optional<RenderLimits> own;
+    if (RenderLimits::current() == nullptr) {
+        own.emplace(input);
+    }
+    const auto& limits = *RenderLimits::current();
+    try {
+        body();
+    } catch (...) {
+        limits.check();
+        throw;
+    }
+    limits.check();
+}
+
+void count(const std::string& text, RenderInput& input) {
+    ++input.items;
+    input.bytes += text.size();
+}
+
+RenderInput input_of(const common_chat_templates_inputs& inputs) {
+    RenderInput input;
+    input.variables = inputs.chat_template_kwargs.size();
+    for (const auto& message : inputs.messages) {
+        count(message.content, input);
+        input.bytes += message.reasoning_content.size();
+        for (const auto& part : message.content_parts) {
+            count(part.text, input);
+        }
+        for (const auto& call : message.tool_calls) {
+            count(call.arguments, input);
+        }
+    }
+    for (const auto& tool : inputs.tools) {
+        count(tool.parameters, input);
+        input.bytes += tool.description.size();
+    }
+    for (const auto& [name, value] : inputs.chat_template_kwargs) {
+        count(value, input);
+    }
+    return input;
+}
+
+// How many lists and objects of JSON are in one another.
+std::size_t depth_of(const std::string& json) {
+    std::size_t depth = 0;
+    std::size_t deepest = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < json.size(); ++i) {
+        const char c = json[i];
+        i += quoted && c == '\\' ? 1 : 0;
+        quoted = quoted != (c == '"');
+        if (!quoted && (c == '[' || c == '{')) {
+            deepest = std::max(deepest, ++depth);
+        } else if (!quoted && (c == ']' || c == '}') && depth > 0) {
+            --depth;
+        }
+    }
+    return deepest;
+}
+
+// Arguments of calls are JSON in a string, which nobody else looked into.
+void check_arguments(const common_chat_templates_inputs& inputs) {
+    constexpr std::size_t kDeepest = 128; // as of requests
+    for (const auto& message : inputs.messages) {
+        for (const auto& call : message.tool_calls) {
+            if (depth_of(call.arguments) > kDeepest) {
+                throw Error(
+                    SOTTO_ERROR_ARGUMENT,
+                    "invalid tool_calls: the arguments of '" + call.name + "' are nested deeper than " +
+                        std::to_string(kDeepest) + " levels"
+                );
+            }
+        }
+    }
+}
+
+// Each scope of a template copies its variables.
+void check_variables(const common_chat_templates_inputs& inputs) {
+    constexpr std::size_t kMost = 256;
+    const auto count = inputs.chat_template_kwargs.size();
+    if (count > kMost) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid chat_template_kwargs of " + std::to_string(count) + " fields: expected at most " +
+                std::to_string(kMost)
+        );
+    }
 }
 
 // The same for two lists of texts only where all of the texts are.
@@ -94,12 +194,18 @@ std::size_t ChatTemplate::Form::bytes() const {
     return bytes;
 }
 
-ChatTemplate::ChatTemplate(const llama_model* model, const std::string& source)
-    : templates_(common_chat_templates_init(model, source)), forms_(kMostKept) {
-    for (const char* variant : {"", "tool_use"}) {
-        const auto jinja = common_chat_templates_source(templates_.get(), variant);
-        own_form_ = own_form_ || (!jinja.empty() && has_own_form(jinja));
+ChatTemplate::ChatTemplate(const llama_model* model, const std::string& source) : forms_(kMostKept) {
+    for (const char* variant : {static_cast<const char*>(nullptr), "tool_use"}) {
+        const char* own = source.empty() ? llama_model_chat_template(model, variant) : nullptr;
+        check_source(own != nullptr ? own : source);
     }
+    limited({}, [&] {
+        templates_ = common_chat_templates_init(model, source);
+        for (const char* variant : {"", "tool_use"}) {
+            const auto jinja = common_chat_templates_source(templates_.get(), variant);
+            own_form_ = own_form_ || (!jinja.empty() && has_own_form(jinja));
+        }
+    });
 }
 
 std::map<std::string, bool> ChatTemplate::capabilities() const {
@@ -107,6 +213,15 @@ std::map<std::string, bool> ChatTemplate::capabilities() const {
 }
 
 common_chat_params ChatTemplate::apply(common_chat_templates_inputs inputs, const SchemaRules& rules) const {
+    check_variables(inputs);
+    check_arguments(inputs);
+    common_chat_params how;
+    limited(input_of(inputs), [&] { how = apply_within_limits(std::move(inputs), rules); });
+    return how;
+}
+
+common_chat_params
+ChatTemplate::apply_within_limits(common_chat_templates_inputs inputs, const SchemaRules& rules) const {
     const bool plain = inputs.force_pure_content;
     const bool continued = inputs.continue_final_message != COMMON_CHAT_CONTINUATION_NONE;
     if (!plain && (own_form_ || continued)) {

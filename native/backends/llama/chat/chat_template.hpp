@@ -12,13 +12,15 @@ namespace sotto::llama {
 
 class ChatTemplate {
 public:
-    // `source` is Jinja; empty: the model's own. Throws std::exception where it does not parse.
+    // `source` is Jinja; empty: the model's own. Throws std::exception where it does not parse, TemplateError
+    // where it exceeds RenderLimits.
     ChatTemplate(const llama_model* model, const std::string& source);
 
     std::map<std::string, bool> capabilities() const;
 
     // Renders `inputs`, and says what holds the answer to its form, with the grammar mended by `rules`. Keeps
-    // what it finds out of the form: that takes milliseconds. One thread at a time. Throws std::exception.
+    // what it finds out of the form: that takes milliseconds. Any thread. Throws std::exception;
+    // TemplateError where rendering exceeds RenderLimits.
     common_chat_params apply(common_chat_templates_inputs inputs, const SchemaRules& rules) const;
 
 private:
@@ -27,6 +29,9 @@ private:
 
         std::size_t bytes() const;
     };
+
+    common_chat_params
+    apply_within_limits(common_chat_templates_inputs inputs, const SchemaRules& rules) const;
 
     common_chat_templates_ptr templates_;
     bool own_form_ = false; // llama.cpp knows the template, and has a form for it

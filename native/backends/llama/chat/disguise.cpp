@@ -30,16 +30,14 @@ unsigned code_of(std::string_view text) {
 } // namespace
 
 std::string Disguise::placeholder(const PromptPart& hidden) {
-    auto found = std::find_if(hidden_.begin(), hidden_.end(), [&](const PromptPart& other) {
-        return other.text == hidden.text && other.medium == hidden.medium;
-    });
-    if (found == hidden_.end()) {
-        if (hidden_.size() > kLast - kFirst) {
-            throw Error(SOTTO_ERROR_ARGUMENT, "the messages spell too many different control tokens");
-        }
-        found = hidden_.insert(hidden_.end(), hidden);
+    const auto [found, is_new] = places_.emplace(std::pair(hidden.text, hidden.medium), hidden_.size());
+    if (is_new && hidden_.size() > kLast - kFirst) {
+        throw Error(SOTTO_ERROR_ARGUMENT, "the messages spell too many different control tokens");
     }
-    return std::string(kMark) + character(kFirst + static_cast<unsigned>(found - hidden_.begin()));
+    if (is_new) {
+        hidden_.push_back(hidden);
+    }
+    return std::string(kMark) + character(kFirst + static_cast<unsigned>(found->second));
 }
 
 std::string Disguise::stand_in(int medium) {

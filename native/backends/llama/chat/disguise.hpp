@@ -3,8 +3,10 @@
 
 #include "token/tokenizer.hpp"
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sotto::llama {
@@ -33,6 +35,7 @@ private:
 
     const Tokenizer& tokenizer_;
     std::vector<PromptPart> hidden_;
+    std::map<std::pair<std::string, int>, std::size_t> places_; // of those, by text and medium
 };
 
 } // namespace sotto::llama

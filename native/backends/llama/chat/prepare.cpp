@@ -1,6 +1,7 @@
 // Makes requests ready for a model.
 #include "chat/prepare.hpp"
 
+#include "jinja/limits.hpp"
 #include "json_parts.hpp"
 
 #include <algorithm>
@@ -32,39 +33,28 @@ int likeliest_of(const Json& body) {
     return value_or(body, "top_logprobs", 0);
 }
 
-bool is_system(const Json& message) {
-    const auto& role = message.at("role");
-    return role == "system" || role == "developer";
-}
-
-// Where a conversation may begin anew: at what a user says, after the system's words.
-std::vector<std::size_t> beginnings(const Json& messages) {
-    std::vector<std::size_t> found;
+bool may_be_cut(const Json& messages) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
-        if (messages[i].at("role") == "user" && i > 0 && !is_system(messages[i - 1])) {
-            found.push_back(i);
+        if (begins_turn(messages, i)) {
+            return true;
         }
     }
-    return found;
+    return false;
 }
 
-// The request without the messages between the system's words and the one at `begin`.
-Json without_turns(const Json& body, std::size_t begin) {
-    auto shorter = body;
-    auto kept = Json::array();
-    const auto& messages = body.at("messages");
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        if (i >= begin || is_system(messages[i])) {
-            kept.push_back(messages[i]);
-        }
+std::size_t bytes_of_all(const Json& messages) {
+    std::size_t bytes = 0;
+    for (const auto& message : messages) {
+        bytes += bytes_of(message);
     }
-    shorter["messages"] = std::move(kept);
-    return shorter;
+    return bytes;
 }
 
 } // namespace
 
-Preparer::Preparer(const llama_model* model, const Options& options, const Projector* projector)
+Preparer::Preparer(
+    const llama_model* model, const Options& options, const Projector* projector, std::function<void()> poll
+)
     : model_(model), projector_(projector), context_(options.context), batch_(options.batch),
       tokenizer_(llama_model_get_vocab(model)), constraints_(tokenizer_.vocab()) {
     if (options.chat_template.empty() && llama_model_chat_template(model, nullptr) == nullptr) {
@@ -72,9 +62,20 @@ Preparer::Preparer(const llama_model* model, const Options& options, const Proje
                         "the option \"chat_template\" gives it one";
         return;
     }
+    const RenderLimits limits({}, std::move(poll)); // of all that it takes to try the template
     try {
         chat_ = std::make_unique<Chat>(model, tokenizer_, constraints_, options.chat_template);
+        message_tokens_ = std::make_unique<MessageTokens>(tokenizer_, chat_->overhead(), context_);
+        limits.check(); // it may have tried further templates after the one that failed
+    } catch (const TemplateError& error) {
+        throw Error(
+            SOTTO_ERROR_MODEL,
+            std::string("the model's chat template is refused: ") + error.what() +
+                "; the option \"chat_template\" gives the model another one"
+        );
     } catch (const std::exception& error) {
+        throw_if_out_of_memory(error);
+        limits.check();
         chat_problem_ = std::string("the model's chat template cannot be read: ") + error.what();
     }
 }
@@ -159,7 +160,8 @@ void Preparer::cut(
     prepared.prompt = std::move(tokens);
 }
 
-// Leaves out as few turns as it takes. What cannot be left out may fill the context whole.
+// Leaves out the oldest turns where there is no room for all, up to a border: see Turns. What cannot be left
+// out may fill the context whole.
 ChatPrompt
 Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepared& prepared) const {
     ChatPrompt prompt;
@@ -172,30 +174,48 @@ Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepar
             return false;
         }
     };
-    const auto turns = beginnings(body.at("messages"));
-    if (prepared.overflow == Overflow::Error || turns.empty()) {
+    const auto& messages = body.at("messages");
+    if (prepared.overflow == Overflow::Error || !may_be_cut(messages)) {
+        check_length(messages);
         prompt = chat().prompt(body);
         cut(prompt.parts, media, context_, prepared);
         return prompt;
     }
+    constexpr std::size_t kFew = 3; // bytes of a token
     const auto most = context_ - room_for_answer(body);
-    if (fits(body, most)) {
+    const bool is_short = bytes_of_all(messages) <= kFew * most;
+    if (is_short && fits(body, most)) {
         return prompt;
     }
-    auto begin = turns.begin();
-    for (auto end = std::prev(turns.end()); begin != end;) {
-        const auto middle = begin + (end - begin) / 2;
-        if (fits(without_turns(body, *middle), most)) {
-            end = middle;
-        } else {
-            begin = std::next(middle);
-        }
+    const Turns turns(messages, media, *message_tokens_, context_, most);
+    if (!is_short && turns.total() <= most + most / 2 && fits(body, most)) {
+        return prompt;
     }
-    const auto shorter = without_turns(body, *begin);
-    prepared.dropped = static_cast<std::uint32_t>(body.at("messages").size() - shorter.at("messages").size());
-    prompt = chat().prompt(shorter);
-    cut(prompt.parts, media, context_, prepared);
-    return prompt;
+    for (auto begin = turns.first_cut();;) {
+        const auto shorter = without_turns(body, begin);
+        const auto& kept = shorter.at("messages");
+        const auto next = turns.next_cut(begin);
+        prepared.dropped = static_cast<std::uint32_t>(messages.size() - kept.size());
+        if (next == begin) {
+            check_length(kept);
+            prompt = chat().prompt(shorter);
+            cut(prompt.parts, media, context_, prepared);
+            return prompt;
+        }
+        if (fits(shorter, most)) {
+            return prompt;
+        }
+        begin = next;
+    }
+}
+
+// Throws TooLong where messages have many times what the context holds, which is not rendered first.
+void Preparer::check_length(const Json& messages) const {
+    constexpr std::size_t kTimes = 4; // a template may leave some of them out
+    const auto least = bytes_of_all(messages) / tokenizer_.longest() + messages.size();
+    if (least > kTimes * context_) {
+        throw TooLong("more than " + std::to_string(least), context_);
+    }
 }
 
 // Tokens that a prompt leaves free where something can be left out of it.
@@ -215,7 +235,8 @@ std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
             return tokenizer_.tokens({{std::move(text), true}}, context_);
         }
         const auto most = context_ * tokenizer_.longest(); // what is before that is left out anyway
-        return tokenizer_.tokens({{text.substr(text.size() - std::min(text.size(), most)), true}}, SIZE_MAX);
+        const auto surplus = text.size() - std::min(text.size(), most);
+        return tokenizer_.tokens({{text.substr(surplus - surplus % most), true}}, SIZE_MAX);
     }
     for (std::size_t i = 0; i < prompt.size(); ++i) {
         const auto token = prompt[i].get<std::int64_t>();
@@ -231,7 +252,7 @@ std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
     return tokens;
 }
 
-// A text completion that is too long begins later, if it may.
+// A text completion that is too long begins later, if it may: after a whole number of pieces.
 void Preparer::take_tail(std::vector<llama_token>& prompt, const Json& body) const {
     if (prompt.size() <= context_) {
         return;
@@ -240,7 +261,9 @@ void Preparer::take_tail(std::vector<llama_token>& prompt, const Json& body) con
         throw TooLong(std::to_string(prompt.size()), context_);
     }
     const auto most = context_ - room_for_answer(body);
-    prompt.erase(prompt.begin(), prompt.end() - static_cast<std::ptrdiff_t>(most));
+    const auto piece = piece_for(context_, most);
+    const auto pieces = (prompt.size() - most + piece - 1) / piece;
+    prompt.erase(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(pieces * piece));
     tokenizer_.begin(prompt);
 }
 
@@ -299,8 +322,18 @@ std::vector<llama_token> without_media(const std::vector<llama_token>& prompt) {
 
 } // namespace
 
+// Tokens that an answer may have.
+std::uint64_t Preparer::room_for(const Prepared& prepared, const Json& body) const {
+    const auto* most = find(body, "max_completion_tokens");
+    most = most != nullptr ? most : find(body, "max_tokens");
+    const std::uint64_t asked = most == nullptr ? UINT64_MAX : most->get<std::uint64_t>();
+    const std::uint64_t taken = prepared.overflow == Overflow::Shift ? 0 : prepared.prompt.size();
+    return std::min<std::uint64_t>(asked, context_ - std::min<std::uint64_t>(taken, context_));
+}
+
 Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) const {
     Prepared prepared;
+    std::vector<std::string> thoughts_end;
     auto how = sampling_of(body, tokenizer_, context_, desc.index);
     const auto op = desc.op != SOTTO_OP_SAVE    ? desc.op
                     : body.contains("messages") ? SOTTO_OP_CHAT
@@ -312,6 +345,7 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         auto prompt = chat_prompt(text, media, prepared);
         hold_to_form(how, prompt.how);
         limit_thinking(how, prompt.how, body, tokenizer_);
+        thoughts_end = prompt.how.thinking_end_tags;
         prepared.parser = std::move(prompt.parser);
         prepared.stops = std::move(prompt.how.additional_stops);
         if (prepared.parser) {
@@ -329,6 +363,7 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         how.grammar.grammar = constraints_.answer_grammar(body);
         how.grammar.type = how.grammar.grammar.empty() ? COMMON_GRAMMAR_TYPE_NONE : COMMON_GRAMMAR_TYPE_USER;
     }
+    const bool in_json = !how.grammar_lazy && constraints_.answer_schema(body) != nullptr;
     if (how.ignore_eos && how.grammar.empty()) { // a grammar that is at its end leaves nothing else to say
         for (const auto token : tokenizer_.ends()) {
             how.logit_bias.push_back({token, -INFINITY});
@@ -341,6 +376,9 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
             ? static_cast<std::uint32_t>(std::min<std::size_t>(prepared.prompt.size(), context_ / 4))
             : static_cast<std::uint32_t>(std::min<std::uint64_t>(keep->get<std::uint64_t>(), context_ / 2));
     prepared.sampler = std::make_unique<Sampler>(model_, tokenizer_, std::move(how), likeliest_of(body));
+    if (in_json) {
+        prepared.sampler->close_within(room_for(prepared, body), std::move(thoughts_end));
+    }
     prepared.sampler->heard(without_media(prepared.prompt));
     return prepared;
 }

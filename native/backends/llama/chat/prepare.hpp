@@ -2,11 +2,13 @@
 #pragma once
 
 #include "chat/chat.hpp"
+#include "chat/turns.hpp"
 #include "media/projector.hpp"
 #include "options.hpp"
 #include "schema/constraints.hpp"
 #include "stream.hpp"
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -15,11 +17,17 @@ namespace sotto::llama {
 
 class Preparer {
 public:
-    // `projector` may be none: the model reads text alone.
-    Preparer(const llama_model* model, const Options& options, const Projector* projector);
+    // `projector` may be none: the model reads text alone. `poll` is called while the chat template is tried,
+    // and may throw. Throws Error where the template exceeds RenderLimits.
+    Preparer(
+        const llama_model* model,
+        const Options& options,
+        const Projector* projector,
+        std::function<void()> poll = {}
+    );
 
-    // Everything throws Error, of SOTTO_ERROR_ARGUMENT where the request is at fault. One thread at a time:
-    // what was made of schemas and the chat template is kept for later requests.
+    // Everything throws Error, of SOTTO_ERROR_ARGUMENT where the request is at fault. Any thread: what was
+    // made of schemas and the chat template is kept for later requests.
     Prepared prepare(const sotto_stream_desc& desc, const nlohmann::ordered_json& body) const;
 
     // The response to an operation that computes nothing; empty if `op` is none.
@@ -34,6 +42,7 @@ private:
     ChatPrompt chat_prompt(
         const nlohmann::ordered_json& body, const std::vector<Medium>& media, Prepared& prepared
     ) const;
+    void check_length(const nlohmann::ordered_json& messages) const;
     void
     cut(const std::vector<PromptPart>& parts,
         const std::vector<Medium>& media,
@@ -45,6 +54,7 @@ private:
     void take_tail(std::vector<llama_token>& prompt, const nlohmann::ordered_json& body) const;
     void hold_to_form(common_params_sampling& how, const common_chat_params& form) const;
     std::size_t room_for_answer(const nlohmann::ordered_json& body) const;
+    std::uint64_t room_for(const Prepared& prepared, const nlohmann::ordered_json& body) const;
 
     const llama_model* model_;
     const Projector* projector_;
@@ -53,7 +63,8 @@ private:
     Tokenizer tokenizer_;
     Constraints constraints_;
     std::unique_ptr<Chat> chat_;
-    std::string chat_problem_; // why there is no chat_
+    std::unique_ptr<MessageTokens> message_tokens_; // where there is chat_
+    std::string chat_problem_;                      // why there is no chat_
 };
 
 } // namespace sotto::llama

@@ -16,7 +16,10 @@ constexpr std::uint64_t kMostEntries = 1 << 20;
 constexpr std::uint64_t kMostKeyBytes = 1 << 16;
 constexpr std::uint64_t kMostTextBytes = 1 << 26;
 constexpr std::uint64_t kMostElements = 1 << 30;
-constexpr std::uint64_t kMostTokenBytes = 1 << 20;
+// Some tokenizers recurse once a byte: a token of 60,000 bytes overflows the stack. The longest token of a
+// published vocabulary that is known has 1,024.
+constexpr std::uint64_t kMaxTokenBytes = 2048;
+constexpr std::uint64_t kMaxMergeBytes = 2 * kMaxTokenBytes + 1;
 constexpr std::uint64_t kMostAlignment = 1 << 20;
 constexpr std::uint64_t kMapAlignment = 32; // what ggml's CPU buffers ask for
 
@@ -100,12 +103,59 @@ double read_number(GgufReader& reader, std::uint32_t type) {
     }
 }
 
+// Reads the size of the string `index` of the array `key`.
+std::uint64_t
+read_size(GgufReader& reader, const std::string& key, std::uint64_t index, std::uint64_t max_bytes) {
+    const auto size = reader.number<std::uint64_t>();
+    if (size > max_bytes) {
+        refuse(
+            "invalid " + key + "[" + std::to_string(index) + "] of " + std::to_string(size) +
+            " bytes: expected at most " + std::to_string(max_bytes) + "; convert the model again"
+        );
+    }
+    return size;
+}
+
+// The bytes that RWKV's tokenizer reads a token as: \t, \n, \r, \x and two digits, or any other character.
+std::string unescaped(std::string_view token) {
+    std::string bytes;
+    for (std::size_t i = 0; i < token.size(); ++i) {
+        if (token[i] != '\\') {
+            bytes.push_back(token[i]);
+        } else if (++i < token.size() && token[i] != 'x') {
+            const char c = token[i];
+            bytes.push_back(c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c);
+        } else if (i + 2 < token.size()) {
+            const auto digit = [&](std::size_t at) {
+                return token[at] >= 'a' ? token[at] - 'a' + 10 : token[at] - '0';
+            };
+            bytes.push_back(static_cast<char>(digit(i + 1) * 16 + digit(i + 2)));
+            i += 2;
+        } else {
+            break; // it ends within an escape
+        }
+    }
+    return bytes;
+}
+
+void note_bytes(GgufValue& value, std::string_view token) {
+    const auto bytes = unescaped(token);
+    if (!bytes.empty()) {
+        const auto first = static_cast<unsigned char>(bytes.front());
+        value.begins.set(first);
+        value.alone.set(first, bytes.size() == 1 || value.alone.test(first));
+    }
+}
+
 // llama.cpp asserts that no two tokens are spelled alike, and names empty ones itself.
-void read_tokens(GgufReader& reader, std::uint64_t count) {
+void read_tokens(GgufReader& reader, const std::string& key, GgufValue& value) {
     std::unordered_set<std::string> seen;
-    seen.reserve(count);
-    for (std::uint64_t i = 0; i < count; ++i) {
-        auto token = reader.text(kMostTokenBytes);
+    seen.reserve(value.count);
+    for (std::uint64_t i = 0; i < value.count; ++i) {
+        const auto size = read_size(reader, key, i, kMaxTokenBytes);
+        auto token = reader.text_of(size);
+        note_bytes(value, token);
+        value.cubes += static_cast<double>(size * size * size);
         if (!token.empty() && !seen.insert(std::move(token)).second) {
             refuse("token " + std::to_string(i) + " of the vocabulary is spelled like one before it");
         }
@@ -122,14 +172,11 @@ void read_elements(GgufReader& reader, const std::string& key, GgufValue& value)
         refuse(key + " has more elements than the file has room for: " + std::to_string(value.count));
     }
     if (key == "tokenizer.ggml.tokens" && strings) {
-        read_tokens(reader, value.count);
+        read_tokens(reader, key, value);
     } else if (strings) {
+        const auto max_bytes = key == "tokenizer.ggml.merges" ? kMaxMergeBytes : kMostTextBytes;
         for (std::uint64_t i = 0; i < value.count; ++i) {
-            const auto size = reader.number<std::uint64_t>();
-            if (size > kMostTextBytes) {
-                refuse(key + " holds a text of " + std::to_string(size) + " bytes");
-            }
-            reader.skip(size);
+            reader.skip(read_size(reader, key, i, max_bytes));
         }
     } else {
         const auto kept = std::min<std::uint64_t>(value.count, kGgufKeptNumbers);
@@ -193,6 +240,7 @@ GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
             refuse("tensor " + name + " has an extent of " + std::to_string(extent));
         }
         tensor.elements *= extent;
+        tensor.extents.push_back(extent);
         row = i == 0 ? extent : row;
     }
     const auto type = reader.number<std::uint32_t>();
@@ -204,6 +252,7 @@ GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
     if (row % block != 0) {
         refuse("tensor " + name + " has rows of " + std::to_string(row) + ", not of whole blocks");
     }
+    tensor.type = type;
     tensor.bytes = tensor.elements / block * ggml_type_size(known);
     if (const auto offset = reader.number<std::uint64_t>(); offset != expected_offset) {
         refuse(
@@ -257,7 +306,7 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
     }
 
     GgufFacts facts;
-    std::unordered_set<std::string> names;
+    GgufTensors tensors;
     std::uint64_t offset = 0; // where the next tensor's data must begin
     std::uint64_t end = 0;    // where the last one's ends
     for (std::uint64_t i = 0; i < header.tensors; ++i) {
@@ -268,8 +317,9 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
             refuse("tensor " + tensor.name + " goes beyond the end of the file");
         }
         offset = padded(end, alignment);
-        if (!names.insert(tensor.name).second) {
-            refuse("tensor " + tensor.name + " is there twice");
+        const auto name = tensor.name;
+        if (!tensors.emplace(name, std::move(tensor)).second) {
+            refuse("tensor " + name + " is there twice");
         }
     }
     const auto data = padded(reader.position(), alignment);
@@ -281,6 +331,10 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
     }
     if (header.tensors == 0) {
         refuse("the file holds no tensors");
+    }
+    check_gguf_tensors(tensors);
+    if (kind == GgufKind::Projector) {
+        check_projector_tensors(values, tensors);
     }
     facts.architecture = values.find("general.architecture")->second.text;
     facts.trained_context =

@@ -3,6 +3,7 @@
 
 #include "file/source.hpp"
 
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,6 +18,9 @@ struct GgufValue {
     std::uint64_t count = 1;
     std::vector<double> numbers; // the value, or the first kGgufKeptNumbers elements
     std::string text;            // of a single string, if it is short
+    double cubes = 0;            // of tokens: the sum of the cubes of their lengths in bytes
+    std::bitset<256> begins;     // of tokens as RWKV's tokenizer reads them: bytes that one begins with,
+    std::bitset<256> alone;      // and those that are one
 };
 using GgufValues = std::map<std::string, GgufValue, std::less<>>;
 
@@ -24,9 +28,12 @@ constexpr std::size_t kGgufKeptNumbers = 1024;
 
 struct GgufTensor {
     std::string name;
+    std::uint32_t type = 0; // ggml_type
+    std::vector<std::uint64_t> extents;
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;
 };
+using GgufTensors = std::map<std::string, GgufTensor, std::less<>>;
 
 // What a file says of itself, after it was checked.
 struct GgufFacts {
@@ -49,6 +56,10 @@ GgufFacts check_gguf(Source& source, GgufKind kind = GgufKind::Model);
 void check_gguf_values(const GgufValues& values);
 // The same for what mtmd reads.
 void check_projector_values(const GgufValues& values);
+// The rules for tensors: types that their roles can be computed with.
+void check_gguf_tensors(const GgufTensors& tensors);
+// Tensors that mtmd computes with whether they are there or not, and sizes that the file has to bear out.
+void check_projector_tensors(const GgufValues& values, const GgufTensors& tensors);
 // The one-number value of `key`; `otherwise` if there is none.
 double gguf_number(const GgufValues& values, std::string_view key, double otherwise);
 

@@ -28,6 +28,10 @@ std::string GgufReader::text(std::uint64_t most) {
                 " bytes, more than the " + std::to_string(most) + " that are sane there"
         );
     }
+    return text_of(size);
+}
+
+std::string GgufReader::text_of(std::uint64_t size) {
     if (size > left()) {
         too_short(position_, size);
     }

@@ -21,6 +21,7 @@ public:
         return value;
     }
     std::string text(std::uint64_t most);
+    std::string text_of(std::uint64_t size); // whose size was read before
     void skip(std::uint64_t count);
 
     std::uint64_t position() const noexcept { return position_; }

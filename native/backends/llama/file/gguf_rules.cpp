@@ -1,6 +1,8 @@
 // Decides whether a file may be shown to llama.cpp: what its metadata says.
 #include "file/gguf_check.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <gguf.h>
 
@@ -59,11 +61,15 @@ constexpr Range kRanges[] = {
     {"rope.freq_base_swa", 1e-6, 1e15, false},
     {"rope.scaling.factor", 0, 1e6, false},
     {"rope.scaling.original_context_length", 0, 1 << 24, false},
-    {"ssm.conv_kernel", 0, 1 << 12, false},
-    {"ssm.inner_size", 0, kMostWidth, false},
-    {"ssm.state_size", 0, kMostWidth, false},
-    {"ssm.time_step_rank", 0, kMostWidth, false},
-    {"ssm.group_count", 0, kMostWidth, false},
+    {"ssm.conv_kernel", 1, 1 << 12, false},
+    {"ssm.inner_size", 1, kMostWidth, false},
+    {"ssm.state_size", 1, kMostWidth, false},
+    {"ssm.time_step_rank", 1, kMostWidth, false}, // of Mamba 2 the heads, which its width is divided by
+    {"ssm.group_count", 1, kMostWidth, false},
+    {"full_attention_interval", 1, kMostLayers, false},
+    {"attention.output_group_count", 1, kMostHeads, false},
+    {"experts_per_group", 1, 1024, false},
+    {"interleave_moe_layer_step", 0, kMostLayers, false},
     {"wkv.head_size", 1, kMostWidth, false},
     {"time_mix_extra_dim", 0, kMostWidth, false},
     {"time_decay_extra_dim", 0, kMostWidth, false},
@@ -110,8 +116,26 @@ number_of(const GgufValues& values, const std::string& architecture, const char*
     return gguf_number(values, architecture + "." + key, otherwise);
 }
 
+// Architectures without attention. Every other one divides its width by the number of heads.
+constexpr std::array<std::string_view, 6> kWithoutHeads = {
+    "mamba",
+    "mamba2",
+    "rwkv6",
+    "rwkv6qwen2",
+    "rwkv7",
+    "arwkv7",
+};
+
 void check_heads(const GgufValues& values, const std::string& architecture) {
     const auto heads = number_of(values, architecture, "attention.head_count", 0);
+    const bool without =
+        std::find(kWithoutHeads.begin(), kWithoutHeads.end(), architecture) != kWithoutHeads.end();
+    if (heads < 1 && !without) {
+        refuse(
+            "invalid " + architecture + ".attention.head_count '" + shown(heads) +
+            "': expected 1 or more, which the model's width is divided by; convert the model again"
+        );
+    }
     const auto of_kv = number_of(values, architecture, "attention.head_count_kv", heads);
     const auto width = number_of(values, architecture, "embedding_length", 0);
     const bool sized = values.contains(architecture + ".attention.key_length");
@@ -128,11 +152,57 @@ void check_heads(const GgufValues& values, const std::string& architecture) {
     }
 }
 
+// Architectures whose positions have several axes in each file. Others have them in some of theirs.
+constexpr std::array<std::string_view, 8> kWithSections = {
+    "paddleocr",
+    "qwen2vl",
+    "qwen35",
+    "qwen35moe",
+    "qwen3tts",
+    "qwen3vl",
+    "qwen3vlmoe",
+    "qwen4exp",
+};
+
+// Each axis of a position turns a part of a head.
+void check_sections(const GgufValues& values, const std::string& architecture) {
+    const auto key = architecture + ".rope.dimension_sections";
+    const auto found = values.find(key);
+    const bool wanted =
+        std::find(kWithSections.begin(), kWithSections.end(), architecture) != kWithSections.end();
+    const auto heads = std::max(1.0, number_of(values, architecture, "attention.head_count", 1));
+    const auto width = number_of(values, architecture, "embedding_length", 0);
+    const auto head = number_of(values, architecture, "attention.key_length", width / heads);
+    double sum = 0;
+    double least = 0;
+    for (const double section : found == values.end() ? std::vector<double>() : found->second.numbers) {
+        sum += section;
+        least = std::min(least, section);
+    }
+    if (least < 0 || sum > head || (wanted && sum < 1)) {
+        refuse(
+            "invalid " + key + " with a sum of '" + shown(sum) +
+            "': expected sections of 0 or more that add up to 1 to " + shown(head) +
+            ", the numbers of a head; convert the model again"
+        );
+    }
+}
+
 void check_experts(const GgufValues& values, const std::string& architecture) {
     const auto experts = number_of(values, architecture, "expert_count", 0);
     const auto used = number_of(values, architecture, "expert_used_count", 0);
     if (used > experts || (experts > 0 && used < 1)) {
         refuse(shown(used) + " of " + shown(experts) + " experts are used");
+    }
+    // Without a width of their own, experts share the model's among those that are used.
+    const bool shares = number_of(values, architecture, "expert_feed_forward_length", 0) < 1;
+    const auto each = values.find(architecture + ".expert_used_count"); // of a layer, or of all
+    if (experts > 0 && shares && each != values.end()) {
+        for (const double layer : each->second.numbers) {
+            if (layer < 1) {
+                refuse("invalid " + each->first + " '0': expected 1 or more; convert the model again");
+            }
+        }
     }
 }
 
@@ -148,6 +218,30 @@ array_of(const GgufValues& values, std::string_view key, std::initializer_list<g
         }
     }
     refuse(std::string(key) + " is not of the type that it must have");
+}
+
+// PLaMo 2's tokenizer makes a table of each token's suffixes and of each suffix's prefixes.
+void check_suffixes(const GgufValues& values, const GgufValue& tokens) {
+    constexpr double kMaxCubes = 1e9; // a second or two; published vocabularies have a tenth of it
+    const auto model = values.find("tokenizer.ggml.model");
+    if (model != values.end() && model->second.text == "plamo2" && tokens.cubes > kMaxCubes) {
+        refuse(
+            "invalid tokenizer.ggml.tokens: " + std::to_string(tokens.count) +
+            " tokens are too long for tokenizer 'plamo2', whose table grows with the cube of their lengths; "
+            "convert the model again"
+        );
+    }
+}
+
+// RWKV's tokenizer never ends where a text begins as a token does and no token matches.
+void check_single_bytes(const GgufValues& values, const GgufValue& tokens) {
+    const auto model = values.find("tokenizer.ggml.model");
+    if (model != values.end() && model->second.text == "rwkv" && (tokens.begins & ~tokens.alone).any()) {
+        refuse(
+            "invalid tokenizer.ggml.tokens: tokenizer 'rwkv' needs a token for each single byte that a token "
+            "begins with; convert the model again"
+        );
+    }
 }
 
 void check_vocabulary(const GgufValues& values, const std::string& architecture) {
@@ -166,6 +260,8 @@ void check_vocabulary(const GgufValues& values, const std::string& architecture)
         }
     }
     array_of(values, "tokenizer.ggml.merges", {GGUF_TYPE_STRING});
+    check_suffixes(values, *tokens);
+    check_single_bytes(values, *tokens);
     const auto announced = number_of(values, architecture, "vocab_size", static_cast<double>(tokens->count));
     if (announced > static_cast<double>(tokens->count) * 2 + 1024) {
         refuse("vocab_size is " + shown(announced) + " for " + std::to_string(tokens->count) + " tokens");
@@ -211,6 +307,7 @@ void check_gguf_values(const GgufValues& values) {
     }
     check_any(values, architecture);
     check_heads(values, architecture);
+    check_sections(values, architecture);
     check_experts(values, architecture);
     check_vocabulary(values, architecture);
 }

@@ -1,6 +1,7 @@
 // Decides whether a file may be shown to mtmd: what its metadata says.
-#include "file/gguf_check.hpp"
+#include "file/tensor_rules.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <gguf.h>
 
@@ -17,8 +18,10 @@ struct Range {
     double most;
 };
 
+constexpr double kMaxWidth = 1 << 16;
+
 constexpr Range kRanges[] = {
-    {"embedding_length", 1, 1 << 16},
+    {"embedding_length", 1, kMaxWidth},
     {"feed_forward_length", 0, 1 << 20},
     {"block_count", 0, 512},
     {"attention.head_count", 1, 1 << 10},
@@ -69,13 +72,16 @@ void check_heads(const GgufValues& values, const std::string& prefix) {
     }
 }
 
-// These look at what is before an image in the prompt, and images are read one by one here.
+// The first two look at what is before an image in the prompt, and images are read one by one here. The
+// others make speech.
 void check_kind(const GgufValues& values, const std::string& key) {
     const auto found = values.find(key);
     if (found == values.end()) {
         return;
     }
-    for (const char* kind : {"deepseek4v", "hunyuanvl"}) {
+    for (const char* kind : {
+             "deepseek4v", "hunyuanvl", "qwen3tts_spkenc", "qwen3tts_gen", "pockettts_spkenc", "pockettts_gen"
+         }) {
         if (found->second.text == kind) {
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
@@ -85,7 +91,167 @@ void check_kind(const GgufValues& values, const std::string& key) {
     }
 }
 
+// mtmd computes with these whether they are there or not.
+void check_attention(const GgufTensors& tensors, const std::string& layer) {
+    const auto has = [&](const char* name) { return find_tensor(tensors, layer + name) != nullptr; };
+    if (!has("attn_out.weight") || has("attn_qkv.weight")) {
+        return; // it does not attend, or has all three in one
+    }
+    for (const char* name : {"attn_q.weight", "attn_k.weight", "attn_v.weight"}) {
+        if (!has(name)) {
+            refuse(
+                "missing tensor '" + layer + name + "': expected beside '" + layer +
+                "attn_out.weight'; convert the projector again"
+            );
+        }
+    }
+}
+
+void check_layers(const GgufValues& values, const GgufTensors& tensors) {
+    for (const auto& [modality, prefix] : {std::pair("clip.vision.", "v"), std::pair("clip.audio.", "a")}) {
+        const auto layers = gguf_number(values, std::string(modality) + "block_count", 0);
+        for (int layer = 0; layer < static_cast<int>(layers); ++layer) {
+            check_attention(tensors, std::string(prefix) + ".blk." + std::to_string(layer) + ".");
+        }
+    }
+}
+
+void check_layer_count(const GgufValues& values, const std::string& key) {
+    if (gguf_number(values, key, 0) < 1) {
+        refuse("invalid " + key + " '0': expected 1 or more; convert the projector again");
+    }
+}
+
+// Kinds that read what their position embeddings are like without a look whether they are there.
+constexpr std::string_view kWithPositions[] = {
+    "adapter",      "deepseekocr", "deepseekocr2", "gemma3",         "gemma4uv",    "gemma4v",
+    "idefics3",     "internvl",    "janus_pro",    "kimik25",        "kimivl",      "ldp",
+    "ldpv2",        "lfm2",        "ling3vl",      "llama4",         "minicpmv4_6", "mlp",
+    "muse-glimmer", "paddleocr",   "phi4",         "qwen3vl_merger", "resampler",   "step3vl",
+};
+constexpr std::string_view kOfWhisper[] = {
+    // and likewise of what hears; all have layers like Whisper's
+    "glma",
+    "meralion",
+    "musicflamingo",
+    "qwen2a",
+    "ultravox",
+    "voxtral",
+};
+
+void check_there(const GgufTensors& tensors, const std::string& name, std::string_view kind) {
+    if (find_tensor(tensors, name) == nullptr) {
+        refuse(
+            "missing tensor '" + name + "': expected in a projector of the kind '" + std::string(kind) +
+            "'; convert the projector again"
+        );
+    }
+}
+
+template <std::size_t N>
+bool among(const std::string_view (&kinds)[N], std::string_view kind) {
+    return std::find(std::begin(kinds), std::end(kinds), kind) != std::end(kinds);
+}
+
+void check_kind_tensors(const GgufValues& values, const GgufTensors& tensors, const std::string& key) {
+    const auto found = values.find(key);
+    if (found == values.end()) {
+        return;
+    }
+    const std::string_view kind = found->second.text;
+    if (among(kWithPositions, kind)) {
+        check_there(tensors, "v.position_embd.weight", kind);
+    }
+    if (among(kOfWhisper, kind)) {
+        check_there(tensors, "a.position_embd.weight", kind);
+        check_there(tensors, "a.blk.0.attn_out.weight", kind);
+        check_layer_count(values, "clip.audio.block_count");
+    }
+    if (kind == "qwen3a" || kind == "lfm2a") {
+        check_there(tensors, "a.position_embd.weight", kind);
+    }
+    if (kind == "mlp" && find_tensor(tensors, "mm.3.weight") != nullptr) {
+        check_there(tensors, "mm.3.bias", kind);
+    } else if (kind == "mlp") {
+        check_there(tensors, "mm.2.weight", kind);
+    }
+}
+
+// Small images are scaled up to the least number of pixels and to the longest side, large ones down to the
+// most.
+void check_pixels(const GgufValues& values, double patch, double width) {
+    constexpr double kMaxScaledUp = 1ull << 24; // pixels; real files ask for up to 2^23.2, of 3024 a side
+    constexpr double kMaxNumbers = 1ull << 28;  // of all patches of an image; real files reach 2^26.4
+    const auto check = [&](const char* name, double power, double most) {
+        const auto key = std::string("clip.vision.") + name;
+        const auto found = gguf_number(values, key, 0);
+        const auto max_pixels = std::min(most, std::floor(kMaxNumbers / width) * patch * patch);
+        if (std::pow(found, power) > max_pixels) {
+            const auto max = static_cast<std::uint64_t>(std::pow(max_pixels, 1 / power));
+            refuse(
+                "invalid " + key + " '" + std::to_string(static_cast<std::uint64_t>(found)) +
+                "': expected at most " + std::to_string(max) + "; convert the projector again"
+            );
+        }
+    };
+    check("image_min_pixels", 1, kMaxScaledUp);
+    check("image_max_pixels", 1, kMaxNumbers);
+    check("preproc_image_size", 2, kMaxScaledUp);
+}
+
+// An image is made of patches, each of them read by weights of its size. What is as large as their product
+// is allocated, so the file has to hold as many weights as its numbers ask for.
+void check_patches(const GgufValues& values, const GgufTensors& tensors) {
+    constexpr double kColours = 3;
+    constexpr double kLeeway = 4;              // kinds of projectors count patches in their own ways
+    constexpr double kMaxSide = 96;            // pixels of what becomes one token
+    constexpr double kMaxNumbers = 1ull << 26; // of all patches of an image
+    const auto number = [&](const char* key, double otherwise) {
+        return gguf_number(values, std::string("clip.vision.") + key, otherwise);
+    };
+    const auto patch = number("patch_size", 1);
+    const auto width = number("embedding_length", 1);
+    const auto* weights = find_tensor(tensors, "v.patch_embd.weight");
+    const auto wanted = patch * patch * kColours * width;
+    if (weights != nullptr && wanted > kLeeway * static_cast<double>(weights->elements)) {
+        refuse(
+            "invalid clip.vision.patch_size '" + std::to_string(static_cast<int>(patch)) +
+            "': expected a side that "
+            "fits tensor 'v.patch_embd.weight' of " +
+            std::to_string(weights->elements) + " numbers; convert the projector again"
+        );
+    }
+    const auto merged = std::max(number("spatial_merge_size", 1), number("projector.scale_factor", 1));
+    if (patch > 1 && patch * merged > kMaxSide) {
+        refuse(
+            "invalid clip.vision.patch_size '" + std::to_string(static_cast<int>(patch)) + "' with " +
+            std::to_string(static_cast<int>(merged)) +
+            " patches a side to a token: expected a product of at most " +
+            std::to_string(static_cast<int>(kMaxSide)) + "; convert the projector again"
+        );
+    }
+    check_pixels(values, patch, width);
+    const auto side = number("image_size", 0) / patch;
+    if (side * side * width > kMaxNumbers) {
+        refuse(
+            "invalid clip.vision.image_size '" + std::to_string(static_cast<int>(side * patch)) +
+            "' with patches of " + std::to_string(static_cast<int>(patch)) + ": expected at most " +
+            std::to_string(static_cast<std::uint64_t>(kMaxNumbers / width)) +
+            " patches an image; convert the projector again"
+        );
+    }
+}
+
 } // namespace
+
+void check_projector_tensors(const GgufValues& values, const GgufTensors& tensors) {
+    check_layers(values, tensors);
+    for (const char* key :
+         {"clip.projector_type", "clip.vision.projector_type", "clip.audio.projector_type"}) {
+        check_kind_tensors(values, tensors, key);
+    }
+    check_patches(values, tensors);
+}
 
 void check_projector_values(const GgufValues& values) {
     const auto architecture = values.find("general.architecture");

@@ -5,6 +5,12 @@
 #include <filesystem>
 #include <system_error>
 
+#ifndef _WIN32
+#  include <fcntl.h>
+#  include <sys/stat.h>
+#  include <unistd.h>
+#endif
+
 #if defined(__linux__) && !defined(__ANDROID__)
 #  define SOTTO_COOKIES 1 // fopencookie() makes functions into a FILE*
 #endif
@@ -29,8 +35,37 @@ std::FILE* open_for_reading(const std::filesystem::path& path) {
 #ifdef _WIN32
     return _wfopen(path.c_str(), L"rb");
 #else
-    return std::fopen(path.c_str(), "rbe");
+    // What was a file a moment ago may be a FIFO by now, which must not be waited for.
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat found = {};
+    std::FILE* file = nullptr;
+    if (descriptor >= 0 && fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode)) {
+        file = fdopen(descriptor, "rb");
+    }
+    if (file == nullptr && descriptor >= 0) {
+        close(descriptor);
+    }
+    return file;
 #endif
+}
+
+// Throws where opening or reading `where` could wait for ever. Files in /proc and the like have no size: some
+// of them wait for what comes next.
+std::uint64_t checked_size(const std::filesystem::path& where, const std::string& path) {
+    constexpr std::uint64_t kHeader = 24; // bytes, of any GGUF
+    std::error_code failure;
+    const auto status = std::filesystem::status(where, failure);
+    if (status.type() == std::filesystem::file_type::not_found) {
+        throw Error(SOTTO_ERROR_NOT_FOUND, "there is no file " + path);
+    }
+    if (status.type() != std::filesystem::file_type::regular) {
+        throw Error(SOTTO_ERROR_MODEL, path + " is no regular file");
+    }
+    const auto size = std::filesystem::file_size(where, failure);
+    if (!failure && size < kHeader) {
+        throw Error(SOTTO_ERROR_MODEL, "the file is no GGUF");
+    }
+    return failure ? 0 : size;
 }
 
 std::filesystem::path path_of(std::string_view utf8) {
@@ -41,16 +76,8 @@ class DiskSource final : public Source {
 public:
     explicit DiskSource(const std::string& path) : path_(path) {
         const auto where = path_of(path);
-        std::error_code failure;
-        const auto status = std::filesystem::status(where, failure);
-        if (status.type() == std::filesystem::file_type::not_found) {
-            throw Error(SOTTO_ERROR_NOT_FOUND, "there is no file " + path);
-        }
-        if (status.type() != std::filesystem::file_type::regular) {
-            throw Error(SOTTO_ERROR_MODEL, path + " is no regular file");
-        }
-        size_ = std::filesystem::file_size(where, failure);
-        file_.reset(failure ? nullptr : open_for_reading(where));
+        size_ = checked_size(where, path);
+        file_.reset(size_ == 0 ? nullptr : open_for_reading(where));
         if (!file_) {
             throw Error(
                 SOTTO_ERROR_NOT_FOUND, "cannot open " + path + ": " + std::generic_category().message(errno)

@@ -64,9 +64,8 @@ public:
             }
         } catch (const Error&) {
             throw;
-        } catch (const std::bad_alloc&) {
-            throw;
         } catch (const std::exception& error) {
+            throw_if_out_of_memory(error);
             const auto line = line_of(text, static_cast<std::size_t>(rule - text.c_str()));
             refuse(", in the rule on line " + std::to_string(line) + ": " + reason(error.what()));
         }
@@ -80,6 +79,18 @@ public:
         }
         if (!parser_.symbol_ids.contains("root")) {
             refuse(" has no rule \"root\"; an answer starts there");
+        }
+    }
+
+    // Answers are Unicode: what asks for other characters, or for none, would never end.
+    void characters() {
+        for (std::size_t rule = 0; rule < parser_.rules.size(); ++rule) {
+            const auto& elements = parser_.rules[rule];
+            for (std::size_t i = 0; i < elements.size(); ++i) {
+                if (elements[i].type == LLAMA_GRETYPE_CHAR || elements[i].type == LLAMA_GRETYPE_CHAR_NOT) {
+                    check_class(elements, i, rule);
+                }
+            }
         }
     }
 
@@ -119,6 +130,36 @@ private:
         std::vector<std::size_t> first;
         std::size_t next = 0;
     };
+
+    // A character, or a class of them, which begins at `at`.
+    void check_class(const std::vector<llama_grammar_element>& elements, std::size_t at, std::size_t rule) {
+        constexpr std::uint32_t kMost = 0x10FFFF;
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
+        for (std::size_t i = at; i < elements.size(); ++i) {
+            const auto& [type, character] = elements[i];
+            if (type == LLAMA_GRETYPE_CHAR_RNG_UPPER) {
+                ranges.back().second = character;
+            } else if (i == at || type == LLAMA_GRETYPE_CHAR_ALT) {
+                ranges.emplace_back(character, character);
+            } else {
+                break;
+            }
+            if (character > kMost) {
+                refuse(" has a character beyond U+10FFFF in " + name_of(rule));
+            }
+        }
+        std::sort(ranges.begin(), ranges.end());
+        std::uint32_t next = 0; // that no range had so far
+        for (const auto& [first, last] : ranges) {
+            if (first > last) {
+                refuse(" has a range of characters in " + name_of(rule) + " that ends before it begins");
+            }
+            next = first <= next ? std::max(next, last + 1) : next;
+        }
+        if (elements[at].type == LLAMA_GRETYPE_CHAR_NOT && next > kMost) {
+            refuse(" has a class in " + name_of(rule) + " that excludes every character");
+        }
+    }
 
     [[noreturn]] void refuse(const std::string& why) const { throw Error(SOTTO_ERROR_ARGUMENT, path_ + why); }
 
@@ -203,6 +244,7 @@ void check_grammar(const std::string& gbnf, const std::string& path, const llama
     Check check(path, vocab);
     check.parse(gbnf);
     check.names();
+    check.characters();
     check.left_recursion();
     check.ways();
 }

@@ -40,7 +40,12 @@ endif()
 
 add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES} ${absent})
 compile_together(sotto_llama_common ${LLAMA_CHAT_PARSERS_SOURCES})
+# Templates come from model files, and are programs: jinja/ has a parser that keeps them to limits, over this one.
+set_source_files_properties(
+    ${common}/jinja/parser.cpp PROPERTIES COMPILE_DEFINITIONS parse_from_tokens=parse_without_limits
+)
 target_include_directories(sotto_llama_common SYSTEM PUBLIC ${common} ${SOTTO_LLAMA_CPP_DIR}/src)
+set_source_files_properties(${common}/json.cpp PROPERTIES COMPILE_OPTIONS "-include;${SOTTO_JSON_HEADER}")
 target_compile_options(sotto_llama_common PRIVATE -ffunction-sections -fdata-sections)
 target_link_libraries(sotto_llama_common PUBLIC llama vendor::nlohmann)
 target_compile_features(sotto_llama_common PUBLIC cxx_std_17)

@@ -13,6 +13,14 @@ add_library(sotto_llama_mtmd STATIC EXCLUDE_FROM_ALL ${sources} ${models})
 target_include_directories(sotto_llama_mtmd SYSTEM PUBLIC ${mtmd})
 compile_together(sotto_llama_mtmd ${models})
 target_compile_options(sotto_llama_mtmd PRIVATE -ffunction-sections -fdata-sections)
+# Graphs are built by graph_parts.cpp, which looks whether the tensors are there.
+set(parts
+    add sub mul div mul_mat get_rows repeat ssm_conv concat conv_1d conv_1d_ph conv_2d conv_2d_dw conv_2d_direct
+    conv_2d_dw_direct im2col cont transpose cast permute reshape_1d reshape_2d reshape_3d reshape_4d repeat_4d
+    view_1d view_2d
+)
+list(TRANSFORM parts REPLACE "(.+)" "ggml_\\1=sotto_\\1")
+target_compile_definitions(sotto_llama_mtmd PRIVATE ${parts})
 # An encoder's graph is computed by projector.cpp, on a step's threads and up to its gate.
 set_source_files_properties(
     ${mtmd}/clip.cpp PROPERTIES COMPILE_DEFINITIONS ggml_backend_sched_graph_compute=sotto_compute_encoder

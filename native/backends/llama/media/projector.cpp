@@ -3,11 +3,36 @@
 
 #include "file/gguf_check.hpp"
 #include "guard.hpp"
+#include "threads.hpp"
 
 #include <clip.h>
 #include <ggml-backend.h>
+#include <mutex>
 
 namespace {
+
+// Which rows are looked up hangs on the image. ggml ends the process where a table has fewer.
+void check_rows(ggml_cgraph* graph) {
+    for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
+        const auto* node = ggml_graph_node(graph, i);
+        const auto* rows = node->src[1];
+        if (node->op != GGML_OP_GET_ROWS || rows->op != GGML_OP_NONE || rows->type != GGML_TYPE_I32 ||
+            rows->data == nullptr || !ggml_is_contiguous(rows)) {
+            continue;
+        }
+        const auto* indexes = static_cast<const std::int32_t*>(rows->data);
+        for (std::int64_t at = 0; at < ggml_nelements(rows); ++at) {
+            if (indexes[at] < 0 || indexes[at] >= node->src[0]->ne[1]) {
+                throw sotto::llama::Error(
+                    SOTTO_ERROR_MODEL,
+                    "invalid tensor '" + std::string(node->src[0]->name) + "' with " +
+                        std::to_string(node->src[0]->ne[1]) + " rows: row " + std::to_string(indexes[at]) +
+                        " is read of it; convert the projector again"
+                );
+            }
+        }
+    }
+}
 
 thread_local const sotto::llama::EncoderStep* encoder_step = nullptr;
 
@@ -16,6 +41,7 @@ thread_local const sotto::llama::EncoderStep* encoder_step = nullptr;
 // What mtmd calls in place of ggml_backend_sched_graph_compute().
 extern "C" ggml_status sotto_compute_encoder(ggml_backend_sched_t schedule, ggml_cgraph* graph) {
     using namespace sotto::llama;
+    check_rows(graph);
     const Call call(Call::current()->host(), Call::Abort::Dies);
     const auto* step = encoder_step;
     auto* cpu = ggml_backend_sched_get_backend(schedule, ggml_backend_sched_get_n_backends(schedule) - 1);
@@ -28,11 +54,19 @@ extern "C" ggml_status sotto_compute_encoder(ggml_backend_sched_t schedule, ggml
 namespace sotto::llama {
 namespace {
 
+// To where llama.cpp's goes, else it goes to the console. Once: engines may open projectors at the same time.
+void take_over_log() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        ggml_log_callback log = nullptr;
+        void* context = nullptr;
+        llama_log_get(&log, &context);
+        mtmd_log_set(log, context);
+    });
+}
+
 mtmd_context_params wanted_params(const Options& options) {
-    ggml_log_callback log = nullptr;
-    void* context = nullptr;
-    llama_log_get(&log, &context);
-    mtmd_log_set(log, context); // else it writes to the console
+    take_over_log();
     auto wanted = mtmd_context_params_default();
     wanted.use_gpu = false;
     wanted.print_timings = false;
@@ -149,6 +183,8 @@ Pieces Projector::cut(const Picture& picture, const std::string& path) const {
 }
 
 Pieces Projector::cut(const std::vector<float>& sound, const std::string& path) const {
+    constexpr std::uint32_t kHelpers = 3; // that mtmd starts for its spectrogram
+    require_threads(kHelpers);
     const Bitmap bitmap(mtmd_bitmap_init_from_audio(sound.size(), sound.data()));
     return cut(bitmap.get(), path);
 }
@@ -156,6 +192,7 @@ Pieces Projector::cut(const std::vector<float>& sound, const std::string& path) 
 Pieces Projector::cut(const mtmd_bitmap* bitmap, const std::string& path) const {
     Call call(Call::current()->host(), Call::Abort::Throws);
     call.expect_below(0); // the request is at fault
+    const std::lock_guard lock(cutting_);
     const Chunks chunks(mtmd_input_chunks_init());
     const mtmd_input_part part = {nullptr, bitmap};
     const mtmd_input_part* parts[] = {&part};

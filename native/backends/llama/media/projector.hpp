@@ -6,6 +6,7 @@
 #include "options.hpp"
 
 #include <ggml-cpu.h>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,7 @@ public:
     bool hears() const noexcept { return mtmd_support_audio(context_.get()); }
     std::uint32_t sample_rate() const noexcept;
 
-    // Both throw Error(SOTTO_ERROR_ARGUMENT) that begins with `path`.
+    // Both throw Error(SOTTO_ERROR_ARGUMENT) that begins with `path`. Any thread, also while another encodes.
     Pieces cut(const Picture& picture, const std::string& path) const;
     Pieces cut(const std::vector<float>& sound, const std::string& path) const;
 
@@ -73,6 +74,7 @@ private:
 
     std::unique_ptr<mtmd_context, FreeProjector> context_;
     std::size_t width_;
+    mutable std::mutex cutting_; // held while a medium is cut
 };
 
 } // namespace sotto::llama

@@ -37,7 +37,7 @@ void Model::run_media(Share& share, bool alone) {
         throw_if_lost(error);
         take_back({share});
         if (!cancelled_) {
-            fail_stream(*share.work, *share.stream, SOTTO_ERROR_INFERENCE, error.what());
+            fail_stream(*share.work, *share.stream, error);
         }
     }
     if (cancelled_ && alone) {

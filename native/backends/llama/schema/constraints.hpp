@@ -19,8 +19,8 @@ struct Constraint {
     std::size_t bytes() const;
 };
 
-// Makes them, and keeps them: a large schema takes a tenth of a second. One thread at a time. Everything
-// throws Error that names the place in the request.
+// Makes them, and keeps them: a large schema takes a tenth of a second. Any thread. Everything throws Error
+// that names the place in the request.
 class Constraints {
 public:
     explicit Constraints(const llama_vocab* vocab);

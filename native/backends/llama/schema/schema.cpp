@@ -198,12 +198,11 @@ private:
                 {"pattern", json_pattern(schema["pattern"], length, below(path, "pattern"))}
             };
         }
-        Schema made = {{"type", "string"}};
-        const bool limited = length.least > 0 || length.most != UINT64_MAX;
-        if (!limited && has(schema, "format")) {
-            made["format"] = schema["format"];
+        if (has(schema, "format")) {
+            return formatted_string(schema["format"], length, below(path, "format"));
         }
-        if (limited) {
+        Schema made = {{"type", "string"}};
+        if (length.least > 0 || length.most != UINT64_MAX) {
             made["minLength"] = length.least;
         }
         if (length.most != UINT64_MAX) {

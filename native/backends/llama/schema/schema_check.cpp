@@ -123,6 +123,7 @@ private:
                 of_kind(keyword.kind, *found, below(path, keyword.name), depth);
             }
         }
+        check_format(schema, path);
         items(schema, path, depth);
         ranges(schema, path);
         ref(schema, path);

@@ -98,7 +98,10 @@ private:
         const auto& text = value.get_ref<const std::string&>();
         return where(schema, "minLength", [&](const Schema& least) { return characters(text) >= least; }) &&
                where(schema, "maxLength", [&](const Schema& most) { return characters(text) <= most; }) &&
-               where(schema, "pattern", [&](const Schema& pattern) { return fits_pattern(pattern, text); });
+               where(schema, "pattern", [&](const Schema& pattern) { return fits_pattern(pattern, text); }) &&
+               where(schema, "format", [&](const Schema& format) {
+                   return fits_pattern(format_pattern(format), text);
+               });
     }
 
     bool fits_pattern(const std::string& pattern, const std::string& text) const {

@@ -92,6 +92,13 @@ struct Length {
 // JSON string whose value matches `pattern` and is of this length.
 std::string json_pattern(const std::string& pattern, Length length, const std::string& path);
 
+// Throws where the schema has a format that a string cannot be held to.
+void check_format(const Schema& schema, const std::string& path);
+// A pattern for all that we write in a format that check_format() took.
+std::string format_pattern(const std::string& format);
+// A string in that format, of this length. None: there is no such string.
+std::optional<Schema> formatted_string(const std::string& format, Length length, const std::string& path);
+
 // Bounds of a number. An absent one is none.
 struct Bounds {
     std::optional<Schema> least;

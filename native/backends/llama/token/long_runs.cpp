@@ -4,7 +4,8 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kLongestRun = 2048; // characters
+constexpr std::size_t kLongestRun = 2048;  // characters
+constexpr std::size_t kPiece = 256 * 1024; // bytes, that take about 0.1 s
 
 enum class Kind { Space, Digit, Letter, Mark, Foreign };
 
@@ -36,6 +37,13 @@ bool alike(Kind a, Kind b) {
     return a == b || (letter(a) && letter(b));
 }
 
+// Whether a word of ASCII letters begins with the space at `at`, after another: regular expressions part
+// them.
+bool parts_words(std::string_view text, std::size_t at) {
+    return text[at] == ' ' && at > 0 && kind_of(text, at - 1) == Kind::Letter && at + 1 < text.size() &&
+           kind_of(text, at + 1) == Kind::Letter;
+}
+
 } // namespace
 
 std::size_t safe_length(std::string_view text) {
@@ -44,6 +52,9 @@ std::size_t safe_length(std::string_view text) {
     for (std::size_t at = 0; at < text.size(); ++at) {
         if (!begins_character(text[at])) {
             continue;
+        }
+        if (at >= kPiece && parts_words(text, at)) {
+            return at;
         }
         const auto now = kind_of(text, at);
         run = alike(now, kind) ? run + 1 : 1;

@@ -41,13 +41,16 @@ Sampler::Sampler(
     }
     try {
         sampler_.reset(common_sampler_init(model, how));
-    } catch (const std::bad_alloc&) {
-        throw;
     } catch (const std::exception& error) {
+        throw_if_out_of_memory(error);
         throw Error(
             SOTTO_ERROR_ARGUMENT, std::string("llama.cpp cannot hold to the grammar: ") + error.what()
         );
     }
+}
+
+void Sampler::close_within(std::uint64_t limit, std::vector<std::string> lead_in_end) {
+    closing_.emplace(tokenizer_.closing(), limit, std::move(lead_in_end));
 }
 
 void Sampler::heard(const std::vector<llama_token>& prompt) {
@@ -71,6 +74,9 @@ llama_token Sampler::choose(llama_context* context, std::int32_t output) {
     if (has_grammar_) {
         tokenizer_.text_of(token, text_);
         bytes_.said(text_);
+        if (closing_) {
+            closing_->said(text_);
+        }
     }
     if (likeliest_ >= 0) {
         tell(logits_.data(), token);
@@ -85,6 +91,9 @@ void Sampler::keep_to_grammar(float* logits) const {
         if (!shown_.contains(token)) {
             logits[token] = -INFINITY;
         }
+    }
+    if (closing_) {
+        closing_->press(logits);
     }
 }
 
@@ -102,7 +111,7 @@ void Sampler::check(const float* logits) const {
         bad[0] |= logits[i] != logits[i];
     }
     if (std::any_of(bad, bad + kLanes, [](auto one) { return one != 0; })) {
-        throw Error(SOTTO_ERROR_INFERENCE, "the model computes no numbers: its weights are damaged");
+        throw NoNumbers();
     }
 }
 
@@ -141,10 +150,9 @@ llama_token Sampler::sampled(llama_context* context, std::int32_t output) {
     } catch (const Error& error) { // also a check inside llama.cpp that failed
         throw_if_lost(error);
         throw Error(SOTTO_ERROR_INFERENCE, error.what());
-    } catch (const std::bad_alloc&) {
-        throw;
     } catch (const std::exception& error) {
         throw_if_lost(error);
+        throw_if_out_of_memory(error);
         throw Error(SOTTO_ERROR_INFERENCE, "the grammar allows none of the model's tokens here");
     }
 }

@@ -1,6 +1,7 @@
 // Chooses the next token.
 #pragma once
 
+#include "fence.hpp"
 #include "token/tokenizer.hpp"
 #include "token/well_formed.hpp"
 
@@ -9,6 +10,7 @@
 #include <llama.h>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <sampling.h>
 #include <set>
 #include <string>
@@ -22,11 +24,21 @@ common_params_sampling sampling_of(
     const nlohmann::ordered_json& body, const Tokenizer& tokenizer, std::uint32_t context, std::uint32_t index
 );
 
+// The model's outputs hold NaNs.
+class NoNumbers : public Error {
+public:
+    NoNumbers() : Error(SOTTO_ERROR_INFERENCE, "the model computes no numbers: its weights are damaged") {}
+};
+
 class Sampler {
 public:
     // `likeliest`: how many alternatives are told with their log probabilities; below 0: nothing is told.
     // Throws Error(SOTTO_ERROR_ARGUMENT) for a grammar that llama.cpp cannot read.
     Sampler(const llama_model* model, const Tokenizer& tokenizer, common_params_sampling how, int likeliest);
+
+    // Has an answer in JSON, held to it by a grammar, end within `limit` tokens. `lead_in_end`: as in
+    // closing.hpp.
+    void close_within(std::uint64_t limit, std::vector<std::string> lead_in_end);
 
     // Takes note of what penalties look back at.
     void heard(const std::vector<llama_token>& prompt);
@@ -55,6 +67,7 @@ private:
     bool has_grammar_ = false;
     std::set<llama_token> shown_; // control tokens that a grammar may want
     WellFormed bytes_;            // of an answer that is held to one
+    std::optional<Closing> closing_;
     std::string text_;
     int likeliest_;
     std::vector<float> logits_; // a copy, where probabilities are told

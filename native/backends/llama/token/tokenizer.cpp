@@ -1,6 +1,7 @@
 // Cuts prompts into tokens.
 #include "token/tokenizer.hpp"
 
+#include "guard.hpp"
 #include "token/long_runs.hpp"
 
 #include <algorithm>
@@ -28,8 +29,11 @@ Tokenizer::Tokenizer(const llama_vocab* vocab) : vocab_(vocab) {
     inner_ = std::make_unique<InnerTokens>(size(), [this](std::int32_t token, std::string& bytes) {
         text_of(token, bytes);
     });
+    closing_ = std::make_unique<ClosingTokens>(
+        size(), [this](std::int32_t token, std::string& bytes) { text_of(token, bytes); }, ends_
+    );
     std::stable_sort(specials_.begin(), specials_.end(), [](const Special& a, const Special& b) {
-        return a.text.size() > b.text.size();
+        return a.text < b.text;
     });
 }
 
@@ -103,9 +107,8 @@ std::vector<llama_token> Tokenizer::cut(const std::vector<PromptPart>& parts) co
         } else {
             cut_into(whole, true, tokens);
         }
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (const std::exception&) { // llama.cpp looks up a byte that a damaged vocabulary lacks
+    } catch (const std::exception& error) { // llama.cpp looks up a byte that a damaged vocabulary lacks
+        throw_if_out_of_memory(error);
         throw Error(SOTTO_ERROR_INFERENCE, "the model's vocabulary cannot spell the prompt");
     }
     return tokens;
@@ -114,6 +117,7 @@ std::vector<llama_token> Tokenizer::cut(const std::vector<PromptPart>& parts) co
 void Tokenizer::cut_into(std::string_view text, bool parse_special, std::vector<llama_token>& tokens) const {
     const bool by_regex = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE;
     while (!text.empty()) {
+        throw_if_cancelled();
         const auto length = by_regex ? safe_length(text) : text.size();
         cut_piece(text.substr(0, length), parse_special, tokens);
         text.remove_prefix(length);
@@ -146,10 +150,22 @@ const Tokenizer::Special* Tokenizer::special_at(std::string_view text) const {
     if (!begins_special_.test(static_cast<unsigned char>(text.front()))) {
         return nullptr;
     }
-    const auto found = std::find_if(specials_.begin(), specials_.end(), [&](const Special& special) {
-        return text.starts_with(special.text);
-    });
-    return found == specials_.end() ? nullptr : &*found;
+    // Of those that begin with the same `length` bytes as the text, the shortest comes first.
+    const Special* longest = nullptr;
+    auto begin = specials_.begin();
+    auto end = specials_.end();
+    for (std::size_t length = 1; length <= text.size() && begin != end; ++length) {
+        const auto start = text.substr(0, length);
+        const auto head = [&](const Special& special) {
+            return std::string_view(special.text).substr(0, length);
+        };
+        begin = std::partition_point(begin, end, [&](const auto& special) { return head(special) < start; });
+        end = std::partition_point(begin, end, [&](const auto& special) { return head(special) == start; });
+        if (begin != end && begin->text.size() == length) {
+            longest = &*begin;
+        }
+    }
+    return longest;
 }
 
 bool Tokenizer::looks_special(const PromptPart& part) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fence.hpp"
+#include "token/closing.hpp"
 #include "token/well_formed.hpp"
 
 #include <bitset>
@@ -62,6 +63,7 @@ public:
     // Tokens that say nothing and end nothing, and which of the others begin inside a character.
     const std::vector<llama_token>& silent() const noexcept { return silent_; }
     const InnerTokens& inner() const noexcept { return *inner_; }
+    const ClosingTokens& closing() const noexcept { return *closing_; }
     bool exists(std::int64_t token) const { return token >= 0 && token < size(); }
     std::size_t longest() const noexcept { return longest_; } // bytes of a token, at most
     const llama_vocab* vocab() const noexcept { return vocab_; }
@@ -82,11 +84,12 @@ private:
     bool looks_special(const PromptPart& part) const;
 
     const llama_vocab* vocab_;
-    std::vector<Special> specials_;   // longest first
+    std::vector<Special> specials_;   // by text; of the same text, the first token first
     std::bitset<256> begins_special_; // which bytes they begin with
     std::vector<llama_token> ends_;
     std::vector<llama_token> silent_;
     std::unique_ptr<InnerTokens> inner_;
+    std::unique_ptr<ClosingTokens> closing_;
     std::size_t longest_ = 1; // bytes of the longest token
 };
 

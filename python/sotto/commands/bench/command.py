@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from ...engine import Engine
 from ...errors import ArgumentError
 from .. import arguments as types
-from .. import progress
+from .. import progress, screen
 from . import games, pacing, report, speed
 
 Told = Callable[[float], None]
@@ -54,11 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
     folder = None if arguments.report is None else _folder(arguments.report)
     found = measure(arguments)
     text = report.markdown(found)
-    whole = json.dumps(found, ensure_ascii=False, indent=2)
-    print(whole if arguments.json else text, end="\n" if arguments.json else "")
+    whole = screen.dump(found)
+    screen.say(whole if arguments.json else text, end="\n" if arguments.json else "")
     if folder is not None:
         for path in _write(folder, found, {"json": whole + "\n", "md": text}):
-            print(f"written: {path}", file=sys.stderr)
+            screen.complain(f"written: {path}")
     return 0
 
 
@@ -98,7 +97,7 @@ def _steps(*, quiet: bool) -> Iterator[Callable[[str], Told]]:
 
         def step(name: str) -> Told:
             if not quiet and not progress.shown():
-                print(f"measuring {name} ...", file=sys.stderr, flush=True)
+                screen.complain(f"measuring {name} ...")
             told(name, 0.0)
             return lambda done: told(name, done)
 

@@ -10,6 +10,7 @@ from typing import Any
 from ...engine import Engine
 from ...errors import ArgumentError
 from .. import arguments as types
+from .. import screen
 from .prompt import converse
 from .talk import AS_DEMO, Talk
 from .view import View
@@ -89,5 +90,5 @@ def _once(talk: Talk, question: str, *, as_json: bool) -> int:
         return _STOPPED if talk.answer(question).stopped else 0
     talk.conversation.say(question)
     response = json.loads(talk.engine.llm_chat_completion(talk.request()))
-    print(json.dumps(response, ensure_ascii=False, indent=2))
+    screen.say(screen.dump(response))
     return 0

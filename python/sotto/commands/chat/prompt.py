@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import ArgumentError, SottoError
+from ...errors import SottoError
 from . import slash
 from .line import Lines
 from .talk import Talk
@@ -58,7 +58,7 @@ def _hear(talk: Talk, text: str) -> None:
             slash.run(talk, text)
         elif text:
             talk.answer(text[1:] if text.startswith("//") else text)
-    except (SottoError, ArgumentError) as error:
+    except SottoError as error:
         talk.view.wrong(str(error))
     except KeyboardInterrupt:  # while something loads
         talk.view.line("")

@@ -65,5 +65,7 @@ def check(engine: Engine, fields: dict[str, Any]) -> None:
     messages = [{"role": "user", "content": "?"}]
     try:
         engine.llm_chat_completion({"model": _NOBODY, "messages": messages, **fields})
+    except ArgumentError:
+        raise
     except SottoError:
         return

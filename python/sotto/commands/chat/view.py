@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from typing import TextIO
 
+from ..screen import printable
 from .answer import Answer
 from .wrap import Wrap
 
 BOLD, DIM, RED, RESET = "\033[1m", "\033[2m", "\033[31m", "\033[0m"
-_CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline: they steer a terminal
 
 
 class View:
@@ -45,7 +44,7 @@ class View:
         if not self._begun:
             words = words.lstrip("\n")
         self._begun = self._begun or bool(words)
-        shown = self._wrap.feed(_CONTROL.sub("\ufffd", words) if self.terminal else words)
+        shown = self._wrap.feed(printable(words) if self.terminal else words)
         self._write(f"{DIM}{shown}{RESET}" if self.colours and kind == "reasoning" else shown)
 
     def ends(self, answer: Answer) -> None:
@@ -70,7 +69,8 @@ class View:
         self.line(text, RED)
 
     def line(self, text: str, colour: str = "") -> None:
-        """A line of ours."""
+        """A line of ours, which may quote others."""
+        text = printable(text)
         self._write(f"{colour}{text}{RESET}\n" if self.colours and colour else f"{text}\n")
 
     def _wipe(self) -> None:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import signal
-import subprocess
-import sys
+import stat
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import arguments as types
-from .. import progress
+from .. import confined, progress, screen
 from ..text import amount, size
 
-SOUND, REFUSED, CRASHED, TIMEOUT, UNREADABLE = "sound", "refused", "crashed", "timeout", "unreadable"
-_CHILD = "sotto.commands.models.child"
+SOUND, UNREADABLE = confined.SOUND, "unreadable"
 
 
 @dataclass
@@ -37,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "tell. Exit status: 0 if every file is sound, 1 if one is not, 2 if one could not be looked at."
     )
     parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument(
-        "--timeout", type=types.seconds, default=600.0, metavar="S", help="seconds for each file (600)"
-    )
+    types.add_limit_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON array")
 
 
@@ -47,31 +41,30 @@ def run(arguments: argparse.Namespace) -> int:
     """Checks each file. Returns the exit status."""
     verdicts = []
     for path in arguments.files:
-        verdict = examine(path, arguments.timeout)
+        verdict = examine(path, arguments.timeout, arguments.memory)
         verdicts.append(verdict)
         if not arguments.json:
-            print(line(verdict), flush=True)
+            screen.say(line(verdict), flush=True)
     if arguments.json:
-        print(json.dumps([asdict(verdict) for verdict in verdicts], ensure_ascii=False, indent=2))
+        screen.say(screen.dump([asdict(verdict) for verdict in verdicts]))
     if any(verdict.verdict == UNREADABLE for verdict in verdicts):
         return 2
     return 0 if all(verdict.verdict == SOUND for verdict in verdicts) else 1
 
 
-def examine(path: str, timeout: float) -> Verdict:
-    """Opens a file in a child process, and has the model say one word."""
+def examine(path: str, timeout: float | None = None, memory: int | None = None) -> Verdict:
+    """Opens a file in a child process, and has the model say one word. `memory`: in MB."""
     try:
-        with open(path, "rb") as file:
-            file.read(1)
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a FIFO would wait, reading a device never end
+            return Verdict(path, UNREADABLE, "it is not a regular file")
+        with open(path, "rb"):
+            pass
     except OSError as error:
         return Verdict(path, UNREADABLE, error.strerror or str(error))
-    command = [sys.executable, "-m", _CHILD, os.path.abspath(path)]
+    limits = types.limits(path, timeout, memory)
     with _working(path):
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=timeout, check=False)
-        except subprocess.TimeoutExpired:
-            return Verdict(path, TIMEOUT, f"it takes longer than {timeout:g} seconds")
-    return _judge(path, done.returncode, done.stdout, done.stderr)
+        outcome = confined.call("check", {"path": os.path.abspath(path)}, limits)
+    return Verdict(path, outcome.verdict, outcome.why, outcome.result or {})
 
 
 def line(verdict: Verdict) -> str:
@@ -83,26 +76,9 @@ def line(verdict: Verdict) -> str:
     return f"{verdict.path}: sound: {what}, {details.get('quantization', '?')}, {size(details['bytes'])}"
 
 
-def _judge(path: str, status: int, out: bytes, errors: bytes) -> Verdict:
-    try:
-        said = json.loads(out)
-        return Verdict(path, said["verdict"], said["why"], said["details"])
-    except (ValueError, KeyError):
-        pass  # it did not come to say anything
-    last = next((text for text in reversed(errors.decode(errors="replace").splitlines()) if text.strip()), "")
-    how = f"exit status {status}"
-    if status < 0:
-        try:
-            how = signal.Signals(-status).name
-        except ValueError:
-            how = f"signal {-status}"
-    return Verdict(path, CRASHED, f"{how}; {last.strip()}" if last else how)
-
-
 def _working(path: str) -> Any:
     if not progress.shown():
         return nullcontext()
-    from rich.console import Console
     from rich.markup import escape
 
-    return Console(stderr=True).status(f"checking {escape(path)}")
+    return screen.console(stderr=True).status(f"checking {escape(path)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Lists them. Returns the exit status."""
     found = [*_house(), *sorted(_cached(), key=lambda model: model.id)]
     if arguments.json:
-        print(json.dumps([asdict(model) for model in found], indent=2))
+        screen.say(screen.dump([asdict(model) for model in found]))
     else:
         _show(found)
     return 0
@@ -82,4 +81,4 @@ def _show(found: list[Found]) -> None:
         table.add_row(*map(escape, (model.id, model.architecture or "?", size(model.bytes), path)))
     screen.console().print(table)
     if not any(model.id != HOUSE for model in found):
-        print("\nThere is none of Hugging Face's. `sotto models pull org/name` fetches one.")
+        screen.say("\nThere is none of Hugging Face's. `sotto models pull org/name` fetches one.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...engine import Engine
-from ...errors import ArgumentError, SottoError
+from ...errors import SottoError
 
 CELLS = 256  # a stream's memory is made in steps of so many tokens
 _ROWS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
@@ -69,8 +69,8 @@ def measure(meter: Meter, kv_type: str, trained: int, available: int) -> Kind:
     small = min(CELLS, trained)
     try:
         first = meter.kv(small, kv_type)
-    except (SottoError, ArgumentError) as error:
-        kind.refused = str(error)
+    except SottoError as error:
+        kind.refused = getattr(error, "reason", "") or str(error)
         return kind
     step = meter.kv(2 * CELLS, kv_type) - first if trained >= 2 * CELLS else first
     fits = [row for row in contexts if first + step * (row // CELLS) < available]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 from pathlib import Path
 
 from ..._hub import pull
-from .. import progress
+from .. import progress, screen
 from ..text import size
 
 _INTERRUPTED = 130
@@ -30,11 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
         with progress.download(arguments.file or arguments.id) as told:
             path = pull(arguments.id, arguments.file, arguments.revision, told)
     except KeyboardInterrupt:
-        print("sotto: stopped; the same command goes on from there", file=sys.stderr)
+        screen.complain("sotto: stopped; the same command goes on from there")
         return _INTERRUPTED
     bytes_ = Path(path).stat().st_size
     if arguments.json:
-        print(json.dumps({"id": arguments.id, "path": path, "bytes": bytes_}, indent=2))
+        screen.say(screen.dump({"id": arguments.id, "path": path, "bytes": bytes_}))
     else:
-        print(f"{path} ({size(bytes_)})")
+        screen.say(f"{path} ({size(bytes_)})")
     return 0

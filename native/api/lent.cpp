@@ -1,0 +1,85 @@
+#include "api/lent.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "platform/thread_pointer.hpp"
+
+namespace sotto::api {
+namespace {
+
+constexpr char kNoMemory[] = "out of host memory";
+
+void end_thread(void* value) noexcept;
+
+ThreadPointer& pointer() noexcept {
+    alignas(ThreadPointer) static std::byte room[sizeof(ThreadPointer)]; // no allocation, and never destroyed
+    static auto& made = *new (room) ThreadPointer([](void* value) { end_thread(value); });
+    return made;
+}
+
+// Stands for the Lent of a thread that could not get the memory for it.
+void* no_memory() noexcept {
+    static char mark;
+    return &mark;
+}
+
+// Called once in each round of thread exit; frees in the last one, as destructors of others may call us
+// before.
+void end_thread(void* value) noexcept {
+    if (value == no_memory()) {
+        return;
+    }
+    auto* ends = static_cast<Lent*>(value);
+    if (++ends->rounds >= ThreadPointer::kRounds || !pointer().set(ends)) {
+        delete ends;
+    }
+}
+
+Lent* find() noexcept {
+    void* value = pointer().get();
+    return value != no_memory() ? static_cast<Lent*>(value) : nullptr;
+}
+
+Lent* find_or_make() noexcept {
+    if (auto* found = find()) {
+        return found;
+    }
+    std::unique_ptr<Lent> made(new (std::nothrow) Lent);
+    return made != nullptr && pointer().set(made.get()) ? made.release() : nullptr;
+}
+
+} // namespace
+
+Lent& lent() {
+    if (auto* found = find_or_make()) {
+        return *found;
+    }
+    throw std::bad_alloc();
+}
+
+void keep_message(const char* message) noexcept {
+    auto* kept = find_or_make();
+    if (kept == nullptr) {
+        pointer().set(no_memory());
+        return;
+    }
+    const std::size_t size = std::strlen(message);
+    kept->message_size = std::min(size, Lent::kMaxMessage);
+    while (kept->message_size < size && kept->message_size > 0 &&
+           (static_cast<unsigned char>(message[kept->message_size]) & 0xC0) == 0x80) {
+        --kept->message_size; // not in the middle of a character
+    }
+    std::memcpy(kept->message, message, kept->message_size);
+}
+
+sotto_str kept_message() noexcept {
+    if (const auto* kept = find()) {
+        return {kept->message, kept->message_size};
+    }
+    const bool no_room = pointer().get() != nullptr;
+    return {kNoMemory, no_room ? sizeof kNoMemory - 1 : 0};
+}
+
+} // namespace sotto::api

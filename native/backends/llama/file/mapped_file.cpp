@@ -1,0 +1,18 @@
+// What both systems have in common of mapped files.
+#include "file/mapped_file.hpp"
+
+#include "fence.hpp"
+
+namespace sotto::llama {
+
+void MappedFile::check() const {
+    if (cut()) {
+        throw Error(
+            SOTTO_ERROR_MODEL,
+            "the model's file was cut or could not be read while its weights were mapped; unload the model, "
+            "restore the file and load it again, or load it with option \"mmap\": false"
+        );
+    }
+}
+
+} // namespace sotto::llama

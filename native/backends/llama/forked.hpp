@@ -1,0 +1,12 @@
+// A process that forks while this module is in use: a child has none of the threads that hold its locks.
+#pragma once
+
+namespace sotto::llama {
+
+// From now on a child process begins with all of the module's and ggml's locks open. Once per process.
+void survive_forks();
+
+// Whether this process was forked from one that used the module.
+bool was_forked() noexcept;
+
+} // namespace sotto::llama

@@ -1,0 +1,107 @@
+// Which class of threads steps are taken on, and what becomes of steps that stand still.
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "core/control.hpp"
+
+namespace sotto {
+namespace {
+
+constexpr std::int64_t kToBegin = 50'000'000; // until a thread has begun what it was given
+constexpr std::int64_t kToMove = 200'000'000; // from one gate of a step to the next
+
+} // namespace
+
+// Chooses the class of the next steps. False: not yet, a probe is under way.
+bool Control::settle_class() {
+    if (comes_first() || !compute_.yields(ThreadClass::idle)) {
+        avoids_idle_ = false;
+        return true;
+    }
+    const auto now = world_.clock.now();
+    if (idle_.wants_probe(now) && !probe_.is_under_way()) {
+        const auto begin = [&] {
+            probe_.begin();
+            idle_.probe_began(now);
+        };
+        attempt(begin, [&](sotto_status, const char*) { idle_.cannot_probe(now); });
+    }
+    const auto verdict = idle_.ask(now);
+    const bool avoids = verdict == IdleClass::Verdict::avoid;
+    if (avoids != std::exchange(avoids_idle_, avoids)) {
+        world_.hooks.log.info(
+            avoids ? "threads of the idle class get no core; models run in short slices of the normal class"
+                   : "threads of the idle class get cores again"
+        );
+    }
+    return verdict != IdleClass::Verdict::wait;
+}
+
+// What became of a step tells whether its class runs.
+void Control::learn_class(const Job& job) noexcept {
+    if (job.thread_class != ThreadClass::idle || !job.steps() || job.failure || job.abort.load()) {
+        return;
+    }
+    const auto took = job.ended - job.issued - job.gated_ns;
+    if (job.gave_up && took > kToMove) {
+        idle_.stood_still(job.ended);
+    } else if (!job.gave_up) {
+        idle_.ran(job.ended);
+    }
+}
+
+// Whoever destroys the engine, or detaches the card that a step is on, waits for the step.
+void Control::raise_job() noexcept {
+    if (job_ == nullptr || job_->thread_class != ThreadClass::idle || job_->raised) {
+        return;
+    }
+    const bool leaves_card =
+        leaves_card_.load() && job_->entry != nullptr && is_on_card(job_->entry->device.load());
+    if (leaving_ || leaves_card) {
+        job_->raised = compute_.raise(*job_);
+    }
+}
+
+// When to look after the job under way; kNever: when it is done.
+std::int64_t Control::rescue_due() const noexcept {
+    const auto& job = *job_;
+    if (job.thread_class != ThreadClass::idle || job.given_up.load()) {
+        return kNever;
+    }
+    if (job.checked == 0) {
+        return job.issued + kToBegin;
+    }
+    return job.steps() && !job.gated ? job.checked + kToMove : kNever;
+}
+
+// A job that no thread of the idle class begins is given to the normal one. A step that stands still is told
+// to end, and is taken again there.
+bool Control::rescue_job() {
+    const auto now = world_.clock.now();
+    if (job_ == nullptr || now < rescue_due()) {
+        return false;
+    }
+    auto& job = *job_;
+    const auto seen = std::exchange(job.seen, job.asked.load(std::memory_order_relaxed));
+    if (std::exchange(job.checked, now) != 0) {
+        if (seen == job.seen) {
+            compute_.give_up(job);
+        }
+        return false;
+    }
+    compute_.prepare(ThreadClass::normal);
+    job.entry->costs.prepare(1); // nothing throws from here on
+    if (!compute_.take_back(job)) {
+        return false;
+    }
+    hold_back();
+    idle_.stood_still(now);
+    avoids_idle_ = true;
+    job.thread_class = ThreadClass::normal;
+    job.threads = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? job.threads : 1;
+    job.patience = 0;
+    compute_.start(job);
+    return false;
+}
+
+} // namespace sotto

@@ -1,0 +1,68 @@
+// Streams without a slot, indexed, so that a decision costs the same however many of them wait.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <tuple>
+
+#include <sotto/request.h>
+
+namespace sotto {
+
+class ScheduledStream;
+
+constexpr std::size_t kPriorities = SOTTO_PRIORITY_FOREGROUND - SOTTO_PRIORITY_BACKGROUND + 1;
+
+constexpr std::size_t index_of(sotto_priority priority) noexcept {
+    return static_cast<std::size_t>(priority - SOTTO_PRIORITY_BACKGROUND);
+}
+
+// Streams of one model and one priority that wait for a slot. Adding one allocates; moving it in and out
+// does not.
+class WaitingStreams {
+    // Order: pinned streams that gave up their slot, then deadline, then remaining prefill, then arrival.
+    struct Rank {
+        std::tuple<bool, std::int64_t, std::uint32_t, std::uint64_t> key;
+        ScheduledStream* stream;
+        bool operator<(const Rank& other) const noexcept { return key < other.key; }
+    };
+    struct Age {
+        std::tuple<std::int64_t, std::uint64_t> key; // served last, arrival
+        ScheduledStream* stream;
+        bool operator<(const Age& other) const noexcept { return key < other.key; }
+    };
+    using Ranks = std::multiset<Rank>;
+    using Ages = std::multiset<Age>;
+
+public:
+    // A stream's entry in the index: in its queue, or kept for later.
+    class Entry {
+        friend class WaitingStreams;
+        Ranks::iterator rank;
+        Ages::iterator age;
+        Ranks::node_type kept_rank;
+        Ages::node_type kept_age;
+    };
+
+    // Allocates the stream's entry, which is outside of every queue.
+    static void prepare(ScheduledStream& stream);
+    void put(ScheduledStream& stream) noexcept;
+    void take(ScheduledStream& stream) noexcept;
+
+    bool empty() const noexcept { return ranks_.empty(); }
+    std::size_t size() const noexcept { return ranks_.size(); }
+    // How many of them never had a slot.
+    std::size_t newcomers() const noexcept { return newcomers_; }
+    // The stream to serve next; null if there is none. One that has waited for too long precedes all others.
+    ScheduledStream* best(std::int64_t now) const noexcept;
+    // The stream that was served the longest ago; null if there is none.
+    const ScheduledStream* oldest() const noexcept;
+
+private:
+    Ranks ranks_;
+    Ages ages_;
+    std::size_t newcomers_ = 0;
+};
+
+} // namespace sotto

@@ -1,0 +1,107 @@
+"""Writes the licence texts of everything that is linked, read from the pinned dependencies.
+
+    python native/licences.py [--check]
+
+The texts stand at the end of THIRD_PARTY.md, which the wheel, the installed tree and the Unity package carry.
+Wants the dependencies that a configured build has unpacked (native/cmake/Deps.cmake).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGETS = (ROOT / "THIRD_PARTY.md", ROOT / "unity" / "Third Party Notices.md")
+HEADING = "## Licence texts"
+
+
+def deps() -> Path:
+    """The folder that native/cmake/PipSource.cmake unpacks dependencies in."""
+    for name, below in (("SOTTO_CACHE", ""), ("XDG_CACHE_HOME", "sotto"), ("HOME", ".cache/sotto")):
+        if base := os.environ.get(name):
+            return Path(base) / below / "deps"
+    raise SystemExit("licences: set SOTTO_CACHE to the folder that the build keeps its dependencies in")
+
+
+def versions() -> tuple[str, str]:
+    """The pinned versions of llama-cpp-python and zstandard."""
+    pins = (ROOT / "native" / "cmake" / "Deps.cmake").read_text()
+    llama = re.search(r"SOTTO_LLAMA_CPP_PYTHON_VERSION (\S+)\)", pins)
+    zstd = re.search(r"zstandard\s+VERSION (\S+)", pins)
+    assert llama and zstd, "native/cmake/Deps.cmake names no versions"
+    return llama[1], zstd[1]
+
+
+def whole(text: str) -> str:
+    """A file that is nothing but its licence."""
+    return text
+
+
+def head(text: str) -> str:
+    """The comment that a source file begins with."""
+    lines = text.splitlines()
+    end = next(i for i, line in enumerate(lines) if not line.startswith("//"))
+    return "\n".join(line.removeprefix("//").removeprefix(" ") for line in lines[:end])
+
+
+def after(mark: str) -> Callable[[str], str]:
+    """The last comment of a source file, from a mark on."""
+    return lambda text: text[text.rindex(mark) :].rstrip().removesuffix("*/")
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Name and licence text of each dependency that is linked."""
+    llama, zstd = versions()
+    tree = deps() / f"llama_cpp_python-{llama}" / "vendor" / "llama.cpp"
+    parts: list[tuple[str, Path, Callable[[str], str]]] = [
+        ("llama.cpp and ggml", tree / "LICENSE", whole),
+        ("nlohmann/json", tree / "licenses" / "LICENSE-jsonhpp", whole),
+        ("llamafile's matrix multiplication, in ggml", tree / "ggml/src/ggml-cpu/llamafile/sgemm.cpp", head),
+        ("xxHash", tree / "vendor/hash/xxhash/LICENSE", whole),
+        ("rotate-bits, in the hashes", tree / "vendor/hash/rotate-bits/LICENSE.md", whole),
+        ("sha256", tree / "vendor/hash/sha256/LICENSE", whole),
+        ("stb_image", tree / "vendor/stb/stb_image.h", after("ALTERNATIVE A - MIT License")),
+        ("miniaudio", tree / "vendor/miniaudio/miniaudio.h", after("ALTERNATIVE 2 - MIT No Attribution")),
+        ("Zstandard", deps() / f"zstandard-{zstd}" / "zstd" / "LICENSE", whole),
+    ]
+    for name, path, cut in parts:
+        yield name, cut(path.read_text(encoding="utf-8"))
+
+
+def plain(text: str) -> str:
+    """A licence without its decoration."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    kept = [line for line in lines if not re.fullmatch(r"[-=]{20,}", line)]
+    return "\n".join(kept).strip().split("\n" + "ALTERNATIVE B")[0].rstrip()
+
+
+def render(page: str) -> str:
+    """THIRD_PARTY.md with today's texts."""
+    sections = [f"### {name}\n\n```text\n{plain(text)}\n```\n" for name, text in texts()]
+    intro = "Written by `native/licences.py` from the pinned sources.\n"
+    return "\n".join([page.split(HEADING)[0].rstrip() + "\n", HEADING, "", intro, *sections])
+
+
+def main() -> int:
+    """Writes the files, or says which differ."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file would change")
+    arguments = parser.parse_args()
+    page = render(TARGETS[0].read_text(encoding="utf-8"))
+    stale = [path for path in TARGETS if not path.exists() or path.read_text(encoding="utf-8") != page]
+    for path in stale:
+        if not arguments.check:
+            path.write_text(page, encoding="utf-8")
+        print(f"licences: {path.relative_to(ROOT)} {'differs' if arguments.check else 'is written'}")
+    if not stale:
+        print(f"licences: {len(list(texts()))} texts as the pinned sources have them")
+    return 1 if stale and arguments.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

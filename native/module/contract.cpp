@@ -1,0 +1,65 @@
+#include "module/contract.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "text/utf8_stream.hpp"
+
+namespace sotto {
+namespace {
+
+// The excess of one of a backend's figures.
+std::string over(const char* field, std::uint64_t value, std::uint64_t max) {
+    return std::string(field) + " is " + std::to_string(value) + "; expected at most " + std::to_string(max);
+}
+
+} // namespace
+
+void refuse_backend(const Backend& backend, sotto_status status, const std::string& what) {
+    throw Error(status, "backend '" + backend.name() + "' broke its contract: " + what);
+}
+
+void check_info(const Backend& backend, const ModelInfo& info, bool loaded) {
+    constexpr std::uint64_t kMaxCount = 1 << 16;
+    const auto check = [&](const char* field, std::uint64_t value, std::uint64_t max) {
+        if (value > max) {
+            refuse_backend(backend, SOTTO_ERROR_MODEL, over(field, value, max));
+        }
+    };
+    check("sotto_model_info.streams", info.streams, kMaxCount);
+    check("sotto_model_info.layers", info.layers, kMaxCount);
+    if (loaded) {
+        check("the sum of weights, kv and compute in sotto_model_info", info.bytes(), kMaxBytes);
+        check("sotto_model_info.host", info.host, kMaxBytes);
+    }
+}
+
+void check_status(const Backend& backend, sotto_status status, const char* function) {
+    if (status < SOTTO_ERROR_DEVICE) {
+        const auto what = std::string(function) + " returned status " + std::to_string(status);
+        refuse_backend(backend, SOTTO_ERROR_INFERENCE, what + "; expected one of the SOTTO_ERROR_ values");
+    }
+}
+
+void check_work(const Backend& backend, const sotto_work& work, std::uint32_t remaining) {
+    const auto check = [&](const char* field, std::uint64_t value, std::uint64_t max) {
+        if (value > max) {
+            refuse_backend(backend, SOTTO_ERROR_INFERENCE, over(field, value, max));
+        }
+    };
+    check("sotto_work.evaluated", work.evaluated, std::max(work.tokens, remaining));
+    check("sotto_work.generated", work.generated, 1);
+    if (work.finish < SOTTO_FINISH_NONE || work.finish > SOTTO_FINISH_LENGTH) {
+        const auto what = "sotto_work.finish is " + std::to_string(work.finish);
+        refuse_backend(backend, SOTTO_ERROR_INFERENCE, what + "; expected one of the SOTTO_FINISH_ values");
+    }
+    check_status(backend, work.status, "the step of a stream");
+}
+
+void check_text(const Backend& backend, std::string_view text, const char* field) {
+    if (!is_utf8(text)) {
+        refuse_backend(backend, SOTTO_ERROR_INFERENCE, std::string(field) + " is not UTF-8");
+    }
+}
+
+} // namespace sotto

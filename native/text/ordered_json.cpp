@@ -1,0 +1,22 @@
+#include "text/ordered_json.hpp"
+
+#include <stdexcept>
+
+#include "base/error.hpp"
+#include "json/ordered_builder.hpp"
+
+namespace sotto {
+
+Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled) {
+    try {
+        return read_ordered(text, [&] {
+            if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+                throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
+            }
+        });
+    } catch (const std::invalid_argument& error) {
+        throw Error(SOTTO_ERROR_ARGUMENT, error.what());
+    }
+}
+
+} // namespace sotto

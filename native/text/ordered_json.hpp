@@ -1,0 +1,18 @@
+// Reads JSON whose members keep their order, in time that is linear in its length.
+#pragma once
+
+#include <atomic>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace sotto {
+
+using Ordered = nlohmann::ordered_json; // a schema's order is the order that answers have
+
+// What `text` says; of members of one name, the last. Its own parser looks through all members of an object
+// before it adds another. Throws Error(SOTTO_ERROR_ARGUMENT), and Error(SOTTO_ERROR_CANCELLED) soon after
+// `cancelled`, which may be null, is set.
+Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled = nullptr);
+
+} // namespace sotto

@@ -1,0 +1,82 @@
+"""Writes and reads the JSON of requests: any mapping or sequence goes in, and an error names its field."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .errors import ArgumentError
+
+_SCALARS = (str, int, float, bool, type(None))
+_MAX_DEPTH = 256  # levels of a value that could not be written
+
+
+def dump(name: str, value: Mapping[str, Any]) -> str:
+    """Returns `value` as JSON. Raises `TypeError` or `ArgumentError` that names the field under `name`."""
+    import json
+
+    try:
+        return json.dumps(value, default=_plain, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        for error in _faults(name, value, 0):
+            raise error from None
+        raise
+
+
+def load(text: str) -> Any:
+    """Returns what `text` holds; None if it is not JSON, about which the library says more."""
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value of JSON's own types for `value`. Raises `TypeError` if there is none."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        return list(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        pass
+    if hasattr(value, "__float__"):
+        return float(value)
+    raise TypeError(type(value).__name__)
+
+
+def _faults(name: str, value: Any, depth: int) -> Iterator[Exception]:
+    """Yields what keeps a value from being written, each with the path of its field."""
+    if depth > _MAX_DEPTH:
+        yield ArgumentError(f"invalid {name}: expected at most {_MAX_DEPTH} levels of nesting; flatten it")
+        return
+    if not isinstance(value, (*_SCALARS, dict, list, tuple)):
+        try:
+            value = _plain(value)
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            yield TypeError(
+                f"invalid {name} '{reprlib.repr(value)}': expected a JSON type, not {kind}; convert it"
+            )
+            return
+    if isinstance(value, float) and not math.isfinite(value):
+        yield ArgumentError(f"invalid {name} '{value}': expected a finite number; JSON has no other")
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if not isinstance(key, _SCALARS) or (isinstance(key, float) and not math.isfinite(key)):
+                yield TypeError(
+                    f"invalid key '{reprlib.repr(key)}' of {name}: expected a str; JSON has no other"
+                )
+            yield from _faults(f"{name}.{key}", one, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for at, one in enumerate(value):
+            yield from _faults(f"{name}[{at}]", one, depth + 1)

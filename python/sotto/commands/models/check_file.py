@@ -1,0 +1,20 @@
+"""What `sotto models check` does with a file, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from ...engine import Engine
+
+_MODEL = "checked"
+
+
+def run(path: str) -> dict[str, Any]:
+    """Loads the model and has it say a word. Raises what is wrong with it."""
+    with Engine(mode="prioritize_compute") as engine:
+        engine.load_model(_MODEL, path=path, options={"parallel": 1})
+        engine.llm_text_completion({"model": _MODEL, "prompt": "a", "max_tokens": 1, "temperature": 0})
+        details: dict[str, Any] = json.loads(engine.model_list())[0]["details"]
+    return {**details, "bytes": os.path.getsize(path)}

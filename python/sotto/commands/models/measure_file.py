@@ -1,0 +1,34 @@
+"""What `sotto models info` does with a file, in a process of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...engine import Engine
+from .. import machine, progress
+from . import memory
+
+_KINDS = ("f16", "q8_0")
+
+
+def run(path: str, title: str, engine: dict[str, Any]) -> dict[str, Any]:
+    """Loads the model in several ways. Returns its entry of the model list, and its memory by context."""
+    with Engine(**engine) as opened, progress.fractions(title) as told:
+        meter = memory.Meter(opened, path, told)
+        entry = meter.load()
+        trained = int(entry["details"].get("trained_context") or entry["context"])
+        system = opened.memory()["system"]  # knows the limits of a container
+        available = system["available"] // 4 if system else room()
+        kinds = {kind: memory.measure(meter, kind, trained, min(available, room())) for kind in _KINDS}
+    return {"entry": entry, "kv": {name: _kind(kind) for name, kind in kinds.items()}}
+
+
+def room() -> int:
+    """Bytes that keys and values may take while they are measured: others want some, too."""
+    return machine.available_bytes() // 4
+
+
+def _kind(kind: memory.Kind) -> dict[str, Any]:
+    if kind.refused:
+        return {"refused": kind.refused}
+    return {"per_token": kind.per_token, "fixed": kind.fixed, "table": kind.rows()}

@@ -1,0 +1,67 @@
+// Application domains, which Unity's editor unloads whenever it reloads assemblies.
+using System;
+using System.IO;
+using System.Linq;
+using System.Runtime.Serialization.Formatters.Binary;
+using System.Threading;
+using Sotto;
+using Sotto.Interop;
+
+static partial class Program
+{
+    static void Domains(string modules)
+    {
+        var before = SottoThreads();
+        for (var i = 0; i < 3; ++i)
+        {
+            var domain = AppDomain.CreateDomain("game", null, AppDomain.CurrentDomain.SetupInformation);
+            domain.SetData("modules", modules);
+            domain.DoCallBack(Forget);
+            Expect(SottoThreads() > before, "a forgotten engine has threads");
+            Throws(Native.SOTTO_ERROR_ARGUMENT, "a failure in another domain", () => domain.DoCallBack(Fail));
+            AppDomain.Unload(domain);
+            for (var wait = 0; wait < 1000 && SottoThreads() > before; ++wait)
+                Thread.Sleep(10);
+            Expect(SottoThreads() == before, $"an engine outlives its domain: {SottoThreads()} threads, {before} before");
+        }
+        using (var engine = new SottoEngine(moduleDir: modules))
+            engine.WaitDone(engine.LoadModel("npc", options: "{}", flags: SottoFlags.Private));
+    }
+
+    // Runs in the other domain: creates engines, one of them disposed, and forgets the rest.
+    static void Forget()
+    {
+        var modules = (string)AppDomain.CurrentDomain.GetData("modules");
+        var engine = new SottoEngine(moduleDir: modules);
+        engine.WaitDone(engine.LoadModel("bard", options: @"{""tokens"": [""la""], ""loop"": true, ""token_ms"": 1}",
+            flags: SottoFlags.Private));
+        engine.Submit(SottoOp.Chat, Ask("bard", "sing"));
+        new SottoEngine(moduleDir: modules).Dispose();
+        new SottoEngine(moduleDir: modules).FrameBegin();
+    }
+
+    static void Fail() => new SottoEngine(device: "toaster");
+
+    static int SottoThreads() =>
+        Directory.GetDirectories("/proc/self/task").Count(task =>
+        {
+            try
+            {
+                return File.ReadAllText(Path.Combine(task, "comm")).StartsWith("sotto");
+            }
+            catch (IOException)
+            {
+                return false; // it has ended
+            }
+        });
+
+    static void Serialization()
+    {
+        var formatter = new BinaryFormatter();
+        var stream = new MemoryStream();
+        formatter.Serialize(stream, new SottoException(Native.SOTTO_ERROR_BUSY, "später"));
+        stream.Position = 0;
+        var twin = (SottoException)formatter.Deserialize(stream);
+        Expect(twin.Status == Native.SOTTO_ERROR_BUSY && twin.Message == "später", $"{twin.Status}, {twin.Message}");
+    }
+}

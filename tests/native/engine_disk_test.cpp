@@ -1,0 +1,228 @@
+// A disk that does not answer: nobody falls silent, and the engine ends.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/state_blob.hpp"
+#include "support/budget.hpp"
+#include "support/folder.hpp"
+#include "support/hooks.hpp"
+#include "support/restoring.hpp"
+#include "support/session.hpp"
+#include "support/slow_disk.hpp"
+#include "text/json_reader.hpp"
+
+using namespace test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kState = 1000; // bytes that a model remembers of each
+const std::string kFits = R"({"model":"a1"})";
+const std::string kScript = R"({"tokens": ["a"], "prompt_tokens": 3, "fingerprint": "{\"model\":\"a1\"}"})";
+
+// The disk hangs, and answers again at the end, whatever the test came to.
+struct Hanging {
+    Hanging() { g_disk.hang(); }
+    ~Hanging() { g_disk.recover(); }
+};
+
+std::string stateful(const std::string& path) {
+    return chat("npc", "you guard the gate", R"(, "path": )" + test::quoted(path));
+}
+
+bool disk_waits() {
+    for (int i = 0; i < kPatience && g_disk.waiting() == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return g_disk.waiting() > 0;
+}
+
+double seconds_to_end(Game& game) {
+    const auto begin = std::chrono::steady_clock::now();
+    game.end();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void check_files(sotto_op op) {
+    const Folder folder;
+    const auto path = (folder.path() / "a.state").string();
+    std::ofstream(path, std::ios::binary) << sotto::state_blob(kFits, "remembered");
+    Game game;
+    game.have("npc", kScript);
+    const Hanging hanging;
+    const auto first = game.submit(stateful(path), {}, op);
+    const auto second = game.submit(stateful(path), {}, op);
+    REQUIRE(disk_waits());
+    CHECK(folder.files().size() == 1); // what is being written has no name that a killed process would leave
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "a"); // others speak
+    game.cancel(second);
+    CHECK(done(game.finish(second)).status == SOTTO_ERROR_CANCELLED);
+    CHECK(seconds_to_end(game) < 5); // half a second is what it waits; for ever is what it did
+    CHECK(game.of(first).back().kind == SOTTO_EVENT_ACCEPTED);
+}
+
+// The lines of the log that say that a recording stops.
+std::size_t stops(const HostHooks& host) {
+    const auto lines = host.lines();
+    return static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [](const auto& line) {
+        return line.level == SOTTO_LOG_ERROR && line.text.find("the recording") != std::string::npos &&
+               line.text.find("the disk is too slow") != std::string::npos;
+    }));
+}
+
+// Characters and one place, all of whose states are in the file.
+class Characters {
+public:
+    explicit Characters(const Folder& folder) : tight(0, restoring(), {folder.text(), 1}) {
+        const std::string keeps = R"(, "parkable": true, "fingerprint": "{\"model\": \"npc\"}", "state": ")" +
+                                  std::string(kState, 's') + "\"";
+        tight.game.have("npc", script({.streams = 1, .more = keeps}));
+        tight.game.have("other", script({.streams = 1}));
+        for (const char* id : {"mara", "tobin", "oswin"}) {
+            all.emplace_back(tight.game, id, R"(, "model": "npc")");
+        }
+    }
+
+    Tight tight;
+    std::vector<Session> all;
+};
+
+} // namespace
+
+TEST_CASE("while a disk hangs that a state is saved to, others speak, and the engine ends") {
+    check_files(SOTTO_OP_SAVE);
+}
+
+TEST_CASE("while a disk hangs that a state is restored from, others speak, and the engine ends") {
+    check_files(SOTTO_OP_RESTORE);
+}
+
+TEST_CASE("two that save to the same path at the same time both leave a whole state") {
+    const Folder folder;
+    const auto path = (folder.path() / "a.state").string();
+    Game game;
+    game.have("npc", kScript);
+    std::vector<sotto_request> all;
+    for (int i = 0; i < 20; ++i) {
+        all.push_back(game.submit(stateful(path), {}, SOTTO_OP_SAVE));
+    }
+    for (const auto request : all) {
+        CHECK(done(game.finish(request)).status == SOTTO_OK);
+    }
+    CHECK(folder.files().size() == 1);
+    CHECK(fs::file_size(path) == sotto::state_blob(kFits, "remembered").size());
+}
+
+TEST_CASE("a state, and the name of its file, are on the disk before its request is done") {
+    const Folder folder;
+    const auto path = (folder.path() / "a.state").string();
+    Game game;
+    game.have("npc", kScript);
+    SUBCASE("where a file can be named when it is whole") {}
+    SUBCASE("where it has a name from the start") {
+        g_disk.refuse_links(true);
+    }
+    const auto files = g_disk.file_syncs();
+    const auto folders = g_disk.folder_syncs();
+    CHECK(done(game.finish(game.submit(stateful(path), {}, SOTTO_OP_SAVE))).status == SOTTO_OK);
+    CHECK(g_disk.file_syncs() > files);
+    CHECK(g_disk.folder_syncs() == folders + 1);
+    if (!g_disk.refuses_links()) {
+        CHECK(g_disk.syncs_before_name() > files); // else a power cut leaves a name without the bytes
+    }
+    g_disk.refuse_links(false);
+    CHECK(fs::file_size(path) == sotto::state_blob(kFits, "remembered").size());
+    CHECK(folder.files().size() == 1);
+}
+
+TEST_CASE("a character whose parked state the disk does not give back begins again from its text") {
+    const Folder folder;
+    Characters characters(folder);
+    auto& game = characters.tight.game;
+    for (auto& one : characters.all) {
+        CHECK(one.turn("one") == "one");
+    }
+    CHECK(game.until([&] { return characters.tight.memory()["parked"]["disk"] >= 3 * kState; }));
+    {
+        const Hanging hanging;
+        const int before = g_restored;
+        for (auto& one : characters.all) {
+            CHECK(one.turn("two") == "two");
+        }
+        CHECK(g_restored == before);
+        CHECK(said(game.finish(game.ask("other", "hi"))) != "");
+    }
+    for (auto& one : characters.all) {
+        CHECK(one.turn("three") == "three");
+    }
+}
+
+TEST_CASE("a character whose state the disk does not take is forgotten, and the engine ends") {
+    const Folder folder;
+    Characters characters(folder);
+    auto& game = characters.tight.game;
+    const Hanging hanging;
+    for (const char* word : {"one", "two"}) {
+        for (auto& one : characters.all) {
+            CHECK(one.turn(word) == word);
+        }
+    }
+    REQUIRE(disk_waits());
+    CHECK(seconds_to_end(game) < 5);
+}
+
+TEST_CASE("while a disk hangs that a recording is written to, characters speak, and the engine ends") {
+    const Folder folder;
+    const auto path = (folder.path() / "a.jsonl").string();
+    HostHooks host;
+    auto desc = plain_desc();
+    const auto log = *host.desc().log;
+    desc.log = &log;
+    desc.record = str(path);
+    Game game(desc);
+    game.have("npc", kScript);
+    const Hanging hanging;
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
+    REQUIRE(disk_waits());
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
+    SUBCASE("which ends with the engine") {
+        CHECK(stops(host) == 0);
+    }
+    SUBCASE("which stops once too much waits for the disk") {
+        const std::string long_text(1 << 20, 'x');
+        for (int i = 0; i < 12; ++i) {
+            CHECK(said(game.finish(game.ask("npc", long_text))) == "a");
+        }
+        CHECK(game.until([&] { return stops(host) == 1; }));
+    }
+    CHECK(seconds_to_end(game) < 5);
+    CHECK(stops(host) == 1);
+}
+
+TEST_CASE("a recording is whole once its engine is destroyed, also where the disk was late meanwhile") {
+    const Folder folder;
+    const auto path = (folder.path() / "a.jsonl").string();
+    auto desc = plain_desc();
+    desc.record = str(path);
+    Game game(desc);
+    game.have("npc", kScript);
+    {
+        const Hanging hanging;
+        CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
+        REQUIRE(disk_waits());
+        CHECK(said(game.finish(game.ask("npc", "hi again"))) == "a");
+    }
+    game.end();
+    sotto_str json{};
+    REQUIRE_MESSAGE(sotto_replay(str(path), &json) == SOTTO_OK, last_error());
+    const auto told = sotto::Json::parse(text_of(json));
+    CHECK(told["streams"] == 2);
+    CHECK(told["same"] == told["decisions"]);
+}

@@ -1,0 +1,123 @@
+// Where no thread can be started: calls and requests end with a reason, and go well when one can be again.
+#include <atomic>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/folder.hpp"
+#include "support/game.hpp"
+#include "support/no_threads.hpp"
+
+using namespace test;
+
+namespace {
+
+constexpr const char* kWhy = "no thread could be started: ";
+
+bool is_told(const std::string& why) {
+    return why.find(kWhy) == 0 && why.find('/') == std::string::npos;
+}
+
+// Counts the lines that an engine logs.
+class Lines {
+public:
+    Lines() {
+        sink.self = this;
+        sink.write = [](void* self, sotto_log_level, sotto_str) { ++static_cast<Lines*>(self)->count_; };
+    }
+    int count() const { return count_.load(); }
+
+    sotto_log_sink sink = SOTTO_INIT(sotto_log_sink);
+
+private:
+    std::atomic<int> count_{0};
+};
+
+sotto_status asked(Game& game, std::string& why) {
+    const auto& told = done(game.finish(game.ask("npc", "one two")));
+    why = told.text;
+    return told.status;
+}
+
+} // namespace
+
+TEST_CASE("an engine that gets no thread is not created, and says why") {
+    sotto_engine* engine = nullptr;
+    {
+        const NoThreads none;
+        CHECK(sotto_engine_create(nullptr, &engine) == SOTTO_ERROR_MEMORY);
+        CHECK_MESSAGE(is_told(last_error()), last_error());
+        CHECK(engine == nullptr);
+    }
+    CHECK(sotto_engine_create(nullptr, &engine) == SOTTO_OK);
+    sotto_engine_destroy(engine);
+}
+
+TEST_CASE("requests end where there is no thread to compute on, and go well when there is one") {
+    Lines lines;
+    auto desc = plain_desc();
+    desc.log = &lines.sink;
+    Game game(desc);
+    game.have("npc");
+    std::string why;
+    {
+        const NoThreads none;
+        for (int i = 0; i < 3; ++i) {
+            CHECK(asked(game, why) == SOTTO_ERROR_MEMORY);
+            CHECK_MESSAGE(is_told(why), why);
+        }
+        const auto several = game.submit(chat("npc", "one", R"(, "n": 3)"));
+        CHECK(done(game.finish(several)).status == SOTTO_ERROR_MEMORY);
+        CHECK(lines.count() == 0);
+    }
+    CHECK(asked(game, why) == SOTTO_OK);
+}
+
+TEST_CASE("a model loads where its thread cannot be started") {
+    Game game;
+    {
+        const NoThreads none;
+        game.have("npc");
+    }
+    std::string why;
+    CHECK(asked(game, why) == SOTTO_OK);
+}
+
+TEST_CASE("states are saved and restored once there is a thread for files, and refused before") {
+    const Folder folder;
+    const auto path = (folder.path() / "npc.state").string();
+    const auto body = chat("npc", "one", R"(, "path": )" + test::quoted(path));
+    Game game;
+    game.have("npc", R"({"fingerprint": "{}"})");
+    std::string why;
+    REQUIRE(asked(game, why) == SOTTO_OK); // there is a thread to compute on
+    const auto refused = [&](sotto_op op) {
+        const NoThreads none;
+        const auto& told = done(game.finish(game.submit(body, {}, op)));
+        CHECK(told.status == SOTTO_ERROR_MEMORY);
+        CHECK_MESSAGE(is_told(told.text), told.text);
+        CHECK(asked(game, why) == SOTTO_OK);
+    };
+    refused(SOTTO_OP_RESTORE);
+    refused(SOTTO_OP_SAVE);
+    CHECK(folder.files().empty());
+    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_SAVE))).status == SOTTO_OK);
+    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_RESTORE))).status == SOTTO_OK);
+}
+
+TEST_CASE("a mode whose threads cannot be started ends requests, and the one before still works") {
+    Game game;
+    game.have("npc");
+    std::string why;
+    REQUIRE(asked(game, why) == SOTTO_OK);
+    {
+        const NoThreads none;
+        CHECK(sotto_engine_set_mode(game.engine(), SOTTO_MODE_PRIORITIZE_GRAPHICS) == SOTTO_OK);
+        CHECK(asked(game, why) == SOTTO_ERROR_MEMORY);
+        CHECK_MESSAGE(is_told(why), why);
+        CHECK(sotto_engine_set_mode(game.engine(), SOTTO_MODE_PRIORITIZE_COMPUTE) == SOTTO_OK);
+        CHECK(asked(game, why) == SOTTO_OK);
+    }
+    CHECK(sotto_engine_set_mode(game.engine(), SOTTO_MODE_PRIORITIZE_GRAPHICS) == SOTTO_OK);
+    CHECK(asked(game, why) == SOTTO_OK);
+}

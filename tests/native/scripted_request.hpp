@@ -1,0 +1,59 @@
+// What a scripted model makes of a request before its stream is opened: see scripted_backend.cpp.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "scripted_script.hpp"
+
+namespace scripted {
+
+struct Request {
+    std::string said;     // the text of its last message
+    std::string response; // the whole one, where no stream is needed
+};
+
+// The tokens of a text are its words' lengths.
+inline sotto_status read_request(const sotto_stream_desc& desc, Request& request, sotto_str* why) {
+    const auto body = json::parse(std::string_view(desc.body.data, desc.body.size));
+    if (desc.op == SOTTO_OP_CHAT || desc.op == SOTTO_OP_TEXT || desc.op == SOTTO_OP_SAVE) {
+        request.said = last_text(body);
+        return SOTTO_OK;
+    }
+    if (desc.op != SOTTO_OP_TOKENIZE) {
+        return fail(SOTTO_ERROR_UNSUPPORTED, "the script has no such operation", why);
+    }
+    auto tokens = json::array();
+    for (const auto& word : words(body["content"])) {
+        tokens.push_back(word.size());
+    }
+    request.response = json{{"tokens", tokens}}.dump();
+    return SOTTO_OK;
+}
+
+// Takes as long as the script says, unless it is cancelled.
+inline sotto_status prepare(
+    const Script& script,
+    const sotto_stream_desc& desc,
+    sotto_gate_fn cancelled,
+    void* context,
+    Request& request,
+    sotto_str* why
+) {
+    using namespace std::chrono;
+    const auto end = steady_clock::now() + milliseconds(script.count("prepare_ms"));
+    while (steady_clock::now() < end) {
+        if (cancelled(context) != 0) {
+            return fail(SOTTO_ERROR_CANCELLED, "nobody wants it", why);
+        }
+        std::this_thread::sleep_for(1ms);
+    }
+    if (script.has("fail_prepare")) {
+        return fail(SOTTO_ERROR_INFERENCE, script.text("fail_prepare"), why);
+    }
+    return read_request(desc, request, why);
+}
+
+} // namespace scripted

@@ -1,0 +1,53 @@
+// A machine whose cores other threads keep busy.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "platform/thread.hpp"
+
+namespace test {
+
+// Two threads a core that never wait, while this object exists.
+class BusyCores {
+public:
+    BusyCores() {
+        for (unsigned i = 0; i < 2 * sotto::usable_cores(); ++i) {
+            threads_.emplace_back([this] {
+                while (!over_.load(std::memory_order_relaxed)) {
+                }
+            });
+        }
+    }
+    ~BusyCores() {
+        over_ = true;
+        for (auto& thread : threads_) {
+            thread.join();
+        }
+    }
+    BusyCores(const BusyCores&) = delete;
+    BusyCores& operator=(const BusyCores&) = delete;
+
+private:
+    std::atomic<bool> over_{false};
+    std::vector<std::thread> threads_;
+};
+
+// Whether this process may put threads of the idle class back into the normal one.
+inline bool may_leave_idle_class() {
+    bool may = false;
+    std::thread([&may] {
+        sotto::set_thread_class(sotto::ThreadClass::idle);
+        may = sotto::raise_thread_class(sotto::thread_number());
+    }).join();
+    return may;
+}
+
+inline double median(std::vector<double> all) {
+    std::sort(all.begin(), all.end());
+    return all[all.size() / 2];
+}
+
+} // namespace test
