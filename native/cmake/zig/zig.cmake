@@ -54,6 +54,9 @@ set(CMAKE_AR ${SOTTO_ZIG_PROGRAMS}/zig-ar CACHE FILEPATH "")
 set(CMAKE_RANLIB ${SOTTO_ZIG_PROGRAMS}/zig-ranlib CACHE FILEPATH "")
 set(CMAKE_DLLTOOL ${SOTTO_ZIG_PROGRAMS}/zig-dlltool CACHE FILEPATH "")
 set(CMAKE_RC_COMPILER ${SOTTO_ZIG_PROGRAMS}/zig-rc)
+# zig compiles its C++ library with debug information, whatever ours is compiled with: it names build paths.
+set(CMAKE_SHARED_LINKER_FLAGS_INIT -Wl,-s)
+set(CMAKE_MODULE_LINKER_FLAGS_INIT -Wl,-s)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER) # what is installed here is not for there
 # What ccache cannot see from a shell script's name and date.
 set(
