@@ -7,19 +7,22 @@
 
 set(SOTTO_TIMED_FUZZ recording state template) # they read what strangers make, for a minute each
 
-# sotto_fuzz(<name> <source of the library>...) is <name>_fuzz.cpp, its corpus in corpus/<name>.
+# sotto_fuzz(<name> <source of the library>...) is <name>_fuzz.cpp, its corpus in corpus/<name>. clang compiles the
+# sources once more, for libFuzzer.
 function(sotto_fuzz name)
   set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
   set(target ${name}_fuzz)
-  list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
-  add_executable(${target} ${folder}/${target}.cpp ${ARGN})
+  add_executable(${target} ${folder}/${target}.cpp)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE sotto_include sotto_json)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
+    target_sources(${target} PRIVATE ${ARGN})
     target_compile_options(${target} PRIVATE -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined)
   else()
     target_sources(${target} PRIVATE ${folder}/replay.cpp)
+    target_link_libraries(${target} PRIVATE sotto_core)
     set(how --mutate 2000)
     if(name IN_LIST SOTTO_TIMED_FUZZ)
       set(how --seconds 60)

@@ -9,6 +9,7 @@ sotto_fuzz(
 target_include_directories(gguf_fuzz PRIVATE ${CMAKE_SOURCE_DIR}/backends/llama)
 target_link_libraries(gguf_fuzz PRIVATE ggml-base)
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_link_libraries(gguf_fuzz PRIVATE sotto_llama_check)
   get_target_property(folder sotto_tiny_models SOTTO_FOLDER)
   add_dependencies(gguf_fuzz sotto_tiny_models)
   add_test(NAME gguf_fuzz_models COMMAND gguf_fuzz ${folder})

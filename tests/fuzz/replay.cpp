@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "../native/support/full.hpp"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
@@ -62,9 +64,8 @@ int main(int argc, char** argv) {
         if (std::string_view(argv[i]) == "--mutate" && i + 1 < argc) {
             mutations = std::atoi(argv[++i]);
         } else if (std::string_view(argv[i]) == "--seconds" && i + 1 < argc) {
-            const char* full = std::getenv("SOTTO_FULL");
             const auto seconds = std::atoi(argv[++i]);
-            limit = std::chrono::seconds(full != nullptr && *full == '1' ? 600 : seconds);
+            limit = std::chrono::seconds(test::is_full() ? 600 : seconds);
             mutations = 1;
         } else if (fs::is_directory(argv[i])) {
             for (const auto& entry : fs::recursive_directory_iterator(argv[i])) {

@@ -24,12 +24,6 @@ const char* const kRigid = R"({"weights": 15})";
 const std::string kAlphabet = "abcdefghij";
 constexpr std::size_t kStreams = 4;
 
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-constexpr long kStride = 7; // points of which one is tried, where each takes ten times as long
-#else
-constexpr long kStride = 1;
-#endif
-
 std::atomic<int> g_parked{0};
 
 // Counts who is parked.
@@ -173,10 +167,10 @@ TEST_CASE("wherever memory runs out while a budget is kept, requests end, and no
         g_run = run;
         long fails = 0;
         while (live_tightly_with(fails)) {
-            fails += std::max(kStride, run - 1);
+            fails += stride(run);
         }
-        MESSAGE("memory ran out ", run, " times at each of ", fails, " points");
+        MESSAGE("memory ran out ", run, " times at points of ", fails);
         CHECK(fails > 100);
-        CHECK(g_parked > fails / kStride);
+        CHECK(g_parked > fails / stride(run));
     }
 }

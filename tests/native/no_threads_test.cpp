@@ -7,6 +7,7 @@
 #include "support/folder.hpp"
 #include "support/game.hpp"
 #include "support/no_threads.hpp"
+#include "support/tapped_backend.hpp"
 
 using namespace test;
 
@@ -71,6 +72,35 @@ TEST_CASE("requests end where there is no thread to compute on, and go well when
         CHECK(lines.count() == 0);
     }
     CHECK(asked(game, why) == SOTTO_OK);
+}
+
+TEST_CASE("requests are read and prepared by those who wait for them where there is no thread for that") {
+    TappedBackend backend;
+    Game game(backend.table());
+    game.have("plain");
+    game.have("npc", R"({"prepare_ms": 0})");
+    REQUIRE(
+        done(game.finish(game.ask("plain", "one"))).status == SOTTO_OK
+    ); // there is a thread to compute on
+    std::string large = "one";
+    for (int i = 0; i < 20'000; ++i) {
+        large += " word";
+    }
+    const auto answered = [&](const std::string& text) {
+        const auto request = game.submit(chat("npc", text, R"(, "max_tokens": 1)"));
+        const auto& events = game.finish(request);
+        CHECK(done(events).status == SOTTO_OK);
+        CHECK(said(events) == "one");
+    };
+    {
+        const NoThreads none;
+        answered("one two");
+        answered(large);
+        CHECK(backend.count(Point::prepare) == 0);
+    }
+    answered("one two");
+    answered(large);
+    CHECK(backend.count(Point::prepare) == 2);
 }
 
 TEST_CASE("a model loads where its thread cannot be started") {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import jsonschema
 import pytest
 
 import sotto
+import sotto.aio
 from conftest import ENVIRONMENT, ROOT
 from sotto._lib import library_folder
 from sotto.demo.personas import personas
@@ -147,6 +149,33 @@ def test_characters_speak_at_once(real_engine: sotto.Engine) -> None:
     for thread in threads:
         thread.join(60)
     assert len(said) == 6 and all(said.values())
+
+
+def test_engines_that_speak_at_the_same_time_know_their_facts() -> None:
+    """Each with as many threads as it takes by itself; one of them is asyncio's."""
+    persona = "Name: Pip\nRole: groom\nFacts:\n- There are three horses in the stable."
+    messages = [{"role": "system", "content": persona}]
+    messages += [{"role": "user", "content": "How many horses are there?"}]
+    body = {"model": HOUSE, "messages": messages, "temperature": 0, "max_tokens": 20}
+    said: list[str] = []
+
+    def speak() -> None:
+        with sotto.Engine() as engine:
+            engine.load_model(HOUSE)
+            said.extend(content(engine.llm_chat_completion(body)) for _ in range(20))
+
+    async def speak_on_a_loop() -> None:
+        async with sotto.aio.Engine() as engine:
+            await engine.load_model(HOUSE)
+            said.extend([content(await engine.llm_chat_completion(body)) for _ in range(20)])
+
+    threads = [threading.Thread(target=speak) for _ in range(2)]
+    threads += [threading.Thread(target=lambda: asyncio.run(speak_on_a_loop()))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert len(said) == 60 and all("three" in text for text in said), said
 
 
 @pytest.mark.row("A-079", "A-096")

@@ -8,16 +8,18 @@ import json
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sotto
 from conftest import ENVIRONMENT, PACKAGE
+from sotto._lib import library_folder
 from sotto.commands import screen
 from sotto.commands.chat.view import View
 from terminal import Terminal
@@ -82,16 +84,18 @@ def test_commands_print_in_one_place() -> None:
 
 
 def _evil_model(path: Path) -> None:
-    """The head of a GGUF file, whose architecture steers a terminal."""
+    """The house model, whose name steers a terminal."""
+    house = (library_folder() / "house.gguf").read_bytes()
+    path.write_bytes(house.replace(b"Sotto house", b"Sot\x1b[31mbad", 1))
 
-    def text(value: str) -> bytes:
-        data = value.encode(errors="surrogatepass")
-        return struct.pack("<Q", len(data)) + data
 
-    path.write_bytes(
-        struct.pack("<4sIQQ", b"GGUF", 3, 0, 1)
-        + text("general.architecture") + struct.pack("<I", 8) + text(EVIL[:-1])
-    )  # fmt: skip
+def _evil_recording(path: Path, engine: sotto.Engine) -> None:
+    """What an engine recorded, by a version that steers a terminal."""
+    with engine:
+        engine.load_model("npc", options={})
+    first, *more = path.read_text(encoding="utf-8").splitlines()
+    begin = {**json.loads(first), "version": EVIL[:-1]}
+    path.write_text("\n".join([json.dumps(begin), *more, ""]), encoding="utf-8")
 
 
 def _shown(*words: str, **variables: str) -> bytes:
@@ -103,26 +107,29 @@ def _shown(*words: str, **variables: str) -> bytes:
     return done.stdout
 
 
-def test_what_files_say_does_not_steer_a_terminal(tmp_path: Path) -> None:
+def test_what_files_say_does_not_steer_a_terminal(
+    open_engine: Callable[..., sotto.Engine], tmp_path: Path
+) -> None:
     cache = tmp_path / "hub"
     folder = cache / "models--org--name" / "snapshots" / ("a" * 40)
     folder.mkdir(parents=True)
-    _evil_model(folder / "x\x1b[31m.gguf")
+    model = folder / "x\x1b[31m.gguf"
+    _evil_model(model)
     named = os.fsencode(tmp_path) + b"/\xff\x1b[31m.gguf"
     Path(os.fsdecode(named)).write_bytes(b"no model")
     recording = tmp_path / "run.jsonl"
-    recording.write_text(json.dumps({"sotto": EVIL, "version": EVIL, "format": 1}) + "\n", encoding="utf-8")
-    for words in (
-        ("models", "list"),
-        ("models", "check", os.fsdecode(named), str(folder / "x\x1b[31m.gguf")),
-        ("models", "check", "--json", os.fsdecode(named)),
-        ("models", "info", str(folder / "x\x1b[31m.gguf")),
-        ("replay", str(recording)),
-        ("chat", "no\x1b[31msuch.gguf", "--prompt", "hi"),
-        ("dance\x1b[31m",),
+    _evil_recording(recording, open_engine(record=recording))
+    for words, told in (
+        (("models", "list"), ".gguf"),
+        (("models", "check", os.fsdecode(named), str(model)), "refused"),
+        (("models", "check", "--json", os.fsdecode(named)), "refused"),
+        (("models", "info", str(model)), "bad"),
+        (("replay", str(recording)), "owned"),
+        (("chat", "no\x1b[31msuch.gguf", "--prompt", "hi"), "such.gguf"),
+        (("dance\x1b[31m",), "dance"),
     ):
         shown = _shown(*words, HF_HUB_CACHE=str(cache)).decode()
-        assert shown and not STEERS.search(shown), (words, shown)
+        assert told in shown and not STEERS.search(shown), (words, shown)
         assert "Traceback" not in shown
 
 

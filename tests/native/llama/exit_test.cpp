@@ -1,19 +1,67 @@
 // A game that ends while its engine is at work, and takes it down only in a static variable's destructor,
 // when what llama.cpp keeps is gone already: it neither hangs nor crashes.
 //
-// "opens": it ends while a model is opened; "speaks": in the middle of an answer. Then the folder of modules.
+// "opens": it ends while a model is opened; "speaks": in the middle of an answer; "asks": it asks for an
+// answer and for a model then, and is told why there is none. Then the folder of modules.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <sotto/sotto.h>
 
 namespace {
 
+constexpr std::string_view kWhy = "the process is exiting; models answer no more";
+
+// How a private request ends.
+sotto_event ended(sotto_engine* engine, sotto_request request) {
+    auto event = SOTTO_INIT(sotto_event);
+    while (event.kind != SOTTO_EVENT_DONE &&
+           sotto_engine_wait_event(engine, request, -1, &event) == SOTTO_OK) {
+    }
+    return event;
+}
+
 // As games hold one.
 struct Held {
-    ~Held() { sotto_engine_destroy(engine); }
+    ~Held() {
+        if (asks) {
+            ask();
+        }
+        sotto_engine_destroy(engine);
+    }
+    void ask() const {
+        auto desc = SOTTO_INIT(sotto_request_desc);
+        desc.op = SOTTO_OP_CHAT;
+        desc.body = {R"({"model": "npc", "messages": [{"role": "user", "content": "Hi"}]})", SOTTO_NUL};
+        desc.flags = SOTTO_REQUEST_PRIVATE;
+        auto model = SOTTO_INIT(sotto_model_desc);
+        model.id = {"other", SOTTO_NUL};
+        model.path = {house.data(), house.size()};
+        model.flags = SOTTO_REQUEST_PRIVATE;
+        sotto_request request = 0;
+        auto status = sotto_engine_submit(engine, &desc, &request);
+        see("ask", status, request);
+        status = sotto_engine_load_model(engine, &model, &request);
+        see("load", status, request);
+    }
+    // Ends the process with 3 where a request that was taken is not refused with the reason.
+    void see(const char* what, sotto_status status, sotto_request request) const {
+        const auto event = ended(engine, request);
+        const std::string_view text(event.text.data, event.text.size);
+        std::printf(
+            "%s: %d, %d: %.*s\n", what, status, event.status, static_cast<int>(text.size()), text.data()
+        );
+        std::fflush(stdout);
+        if (status != SOTTO_OK || event.status != SOTTO_ERROR_STATE || text != kWhy) {
+            std::_Exit(3);
+        }
+    }
+
     sotto_engine* engine = nullptr;
+    std::string house;
+    bool asks = false;
 } held;
 
 int failed(const char* what) {
@@ -47,14 +95,18 @@ int main(int count, char** arguments) {
     if (sotto_engine_load_model(held.engine, &model, &request) < 0) {
         return failed("load");
     }
-    if (std::string(arguments[1]) == "opens") {
+    const std::string_view what = arguments[1];
+    if (what == "opens") {
         std::exit(0);
     }
-    auto event = SOTTO_INIT(sotto_event);
-    while (event.kind != SOTTO_EVENT_DONE) {
-        if (sotto_engine_wait_event(held.engine, request, -1, &event) < 0) {
-            return failed("wait");
-        }
+    auto event = ended(held.engine, request);
+    if (event.kind != SOTTO_EVENT_DONE || event.status != SOTTO_OK) {
+        return failed("load");
+    }
+    if (what == "asks") {
+        held.house = house;
+        held.asks = true;
+        std::exit(0);
     }
     auto ask = SOTTO_INIT(sotto_request_desc);
     ask.op = SOTTO_OP_TEXT;

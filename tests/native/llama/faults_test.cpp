@@ -18,6 +18,7 @@
 
 #include <sotto/sotto.h>
 
+#include "../support/full.hpp"
 #include "faults.hpp"
 #include "faults_game.hpp"
 
@@ -99,9 +100,8 @@ void closes(Game& game) {
 
 // The points of a phase: all of the first 2,000, or some that are spread over them.
 std::vector<long> points_of(long total, int some) {
-    const char* full = std::getenv("SOTTO_FULL");
     const long most = std::min(total, kMost);
-    const long count = full != nullptr && *full == '1' ? most : std::min<long>(most, some);
+    const long count = test::is_full() ? most : std::min<long>(most, some);
     std::vector<long> points;
     for (long i = 0; i < count; ++i) {
         points.push_back(1 + i * most / std::max(count, 1L));

@@ -1,6 +1,7 @@
 // Memory that runs out when a test says so. For one file of a program: it replaces operator new.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -8,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/full.hpp"
 #include "support/game.hpp"
 
 namespace test {
@@ -17,6 +19,17 @@ constexpr long kNever = -1'000'000;
 inline std::atomic<long> g_left{kNever}; // allocations until some fail; kNever: none does
 inline std::atomic<long> g_run{1};       // how many fail then, one after the other
 inline thread_local bool t_exempt = false;
+
+// How far the next point is that a test lets memory run out at, for `run` allocations. Sanitizers take ten
+// times as long for each.
+inline long stride(long run) {
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    constexpr long kSome = 7;
+#else
+    constexpr long kSome = 3;
+#endif
+    return is_full() ? 1 : std::max(kSome, run - 1);
+}
 
 // What the test itself allocates always succeeds.
 class Exempt {
