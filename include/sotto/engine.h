@@ -28,6 +28,9 @@
  * sotto_engine_destroy() returns at once and frees nothing. An engine that the child creates works,
  * whatever the parent was doing, but not on a graphics card that the parent has used. Don't fork
  * inside a hook.
+ *
+ * Every call works in atexit() handlers and in destructors of static and `thread_local` variables too.
+ * Requests and loads of llama.cpp's models end with SOTTO_ERROR_STATE once exit() has ended what it keeps.
  */
 #ifndef SOTTO_ENGINE_H
 #define SOTTO_ENGINE_H
