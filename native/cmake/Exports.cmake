@@ -7,6 +7,9 @@ function(sotto_exports target script)
     if(CMAKE_SYSTEM_NAME MATCHES "^(Linux|Android)$")
         target_link_options(${target} PRIVATE -Wl,--version-script=${script} -Wl,-Bsymbolic)
         set_target_properties(${target} PROPERTIES LINK_DEPENDS ${script})
+        if(SOTTO_SANITIZE STREQUAL "") # whose runtime is the program's
+            target_link_options(${target} PRIVATE -Wl,--no-undefined)
+        endif()
     endif()
     if(SOTTO_SANITIZE STREQUAL "" AND NOT APPLE AND (MINGW OR NOT WIN32))
         target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc) # a host may have others

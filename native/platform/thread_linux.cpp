@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace sotto {
@@ -58,7 +59,7 @@ bool set_thread_class(ThreadClass thread_class) noexcept {
 }
 
 std::uint64_t thread_number() noexcept {
-    return static_cast<std::uint64_t>(gettid());
+    return static_cast<std::uint64_t>(syscall(SYS_gettid)); // glibc has gettid() since 2.30
 }
 
 bool raise_thread_class(std::uint64_t number) noexcept {

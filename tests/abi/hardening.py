@@ -39,11 +39,18 @@ def readelf(option: str, library: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+def is_arm(content: bytes) -> bool:
+    """Whether it is for 64-bit ARM, whose stripped libraries do not show a stack protector."""
+    return content[18:20] == b"\xb7\0"  # e_machine
+
+
 def lacks_elf(dynamic: str, segments: str, symbols: str, content: bytes) -> list[str]:
     """What a library lacks, of what readelf says and of what is in it."""
     stack = next((line for line in segments.splitlines() if "GNU_STACK" in line), "RWE")
     needs = {
-        "no stack protector": "__stack_chk_fail" in symbols or CANARY.search(content) is not None,
+        "no stack protector": is_arm(content)
+        or "__stack_chk_fail" in symbols
+        or CANARY.search(content) is not None,
         "no checked libc call: FORTIFY is off": re.search(r"__\w+_chk\b", symbols) is not None,
         "no BIND_NOW": "BIND_NOW" in dynamic or re.search(r"Flags:.*\bNOW\b", dynamic) is not None,
         "no RELRO": "GNU_RELRO" in segments,

@@ -39,11 +39,19 @@ def same_words(words: str, where: str) -> str:
     return f"the house model writes {words!r}"
 
 
+def protected(objects: Path) -> None:
+    """Objects have a stack protector, which a stripped library for ARM does not show."""
+    symbols = run(["readelf", "--wide", "--symbols", *objects.glob("*.o")])
+    if "__stack_chk_fail" not in symbols:
+        raise Failed(f"no stack protector in {objects}")
+
+
 def check_aarch64() -> str:
     """The library and its modules for 64-bit ARM: what they export, and what they do."""
     folder = BUILD / "aarch64"
     build(folder, "aarch64-linux", ["sotto", "sotto_scripted", "sotto_llama-native", "say", *TESTS])
     look_at(folder / "out")
+    protected(folder / "CMakeFiles" / "sotto_core.dir" / "core")
     passed = run_tests(folder, TESTS, {})
     _, words = say(folder / "tests" / "say", folder / "out" / "house.gguf", ON_ARM)
     return f"{passed}; {same_words(words, 'on ARM')}"
