@@ -157,11 +157,11 @@ bool Compute::raise(const Job& job) noexcept {
 void Compute::work(Worker& worker, ThreadClass thread_class) {
     const bool idle = thread_class == ThreadClass::idle;
     hooks_.thread_started(idle ? "idle" : "compute");
-    if (idle && !set_thread_class(thread_class)) {
+    worker.number = thread_number(); // first, as a thread of the idle class may not run for seconds
+    if (idle && !stopping_.load() && !set_thread_class(thread_class)) {
         no_idle_class_ = true;
         hooks_.log.warn("the system has no idle class for this thread; models compete with the game");
     }
-    worker.number = thread_number();
     if (!set_thread_affinity(hooks_.threads.affinity)) {
         hooks_.log.warn("threads->affinity names no core that this process may use; it is ignored");
     }

@@ -116,8 +116,10 @@ void IdleProbe::begin() {
 
 void IdleProbe::work() {
     hooks_.thread_started("probe");
-    set_thread_class(ThreadClass::idle);
-    number_ = thread_number();
+    number_ = thread_number(); // first, as a thread of the idle class may not run for seconds
+    if (!stopping_.load()) {
+        set_thread_class(ThreadClass::idle);
+    }
     while (!stopping_.load()) {
         const auto seen = wake_.value();
         if (!under_way_.load()) {
