@@ -91,6 +91,10 @@ def controls() -> list[str]:
         bad[place] = missing
         if len(lacks_elf(*bad)) != 1:
             wrong.append(f"hardening: lets {missing!r} through")
+    if lacks_elf(*good[:2], "__memcpy_chk", b"\x64\x48\x8b\x04\x25\x28\0\0\0"):
+        wrong.append("hardening: does not see the canary of a stripped library")
+    if lacks_elf(*good[:2], "__memcpy_chk", b"") != ["no stack protector"]:
+        wrong.append("hardening: lets a library without a stack protector through")
     if paths_in(b"\0/home/me/sotto/x.cpp\0/proc/self/maps\0") != ["/home/me/sotto/x.cpp"]:
         wrong.append("hardening: does not tell build paths from others")
     return wrong
