@@ -7,7 +7,7 @@
 namespace sotto::llama {
 namespace {
 
-// A value in the place of the node that it was made by.
+// Replaces a node of a template by the value that it was evaluated to.
 struct Held : jinja::expression {
     value held;
     explicit Held(value held) : held(std::move(held)) {}

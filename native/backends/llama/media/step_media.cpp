@@ -27,8 +27,8 @@ private:
 
 } // namespace
 
-// Works through what `share` may, or takes all of it back. `alone`: the step does nothing else, so that it
-// can be cancelled; else other streams are further already, and it only ends early.
+// Prefills the image or sound of `share`: as many tokens as it may, or none. `alone`: no other stream is in
+// the step, so that it can be cancelled; else it only ends early, as the others have their tokens.
 void Model::run_media(Share& share, bool alone) {
     try {
         work_through(share);

@@ -29,7 +29,7 @@ struct Node {
 // anything may stand there that the length has room for.
 Node read(const std::string& text, const Length& length, const std::string& path);
 
-// How long its matches are.
+// The least and greatest length of the texts that a pattern matches, in characters.
 Length length_of(const Node& node);
 
 } // namespace sotto::llama::pattern

@@ -21,7 +21,7 @@ class Conversation:
     turns: list[Message] = field(default_factory=list)
 
     def messages(self) -> list[Message]:
-        """What a request carries."""
+        """The messages of a chat request: the system message, if there is one, and the turns."""
         head = [{"role": "system", "content": self.system}] if self.system else []
         return head + self.turns
 
