@@ -33,12 +33,18 @@ sotto_status guarded(Body&& body) noexcept {
     }
 }
 
-// What `pointer` points at. Throws on NULL.
+// Throws if a pointer to data or to a function is NULL.
 template <typename T>
-T& deref(T* pointer, const char* name) {
+void require(T* pointer, const char* name) {
     if (pointer == nullptr) {
         throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is NULL");
     }
+}
+
+// What `pointer` points at. Throws on NULL.
+template <typename T>
+T& deref(T* pointer, const char* name) {
+    require(pointer, name);
     return *pointer;
 }
 

@@ -96,13 +96,6 @@ std::filesystem::path checked_folder(std::string_view folder, const char* name) 
     return path;
 }
 
-template <typename Function>
-void require(Function function, const char* name) {
-    if (function == nullptr) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is NULL");
-    }
-}
-
 sotto::Hooks read_hooks(const sotto_engine_desc& desc) {
     sotto::Hooks hooks;
     if (desc.log != nullptr) {

@@ -7,16 +7,6 @@
 using namespace sotto::api;
 using sotto::Error;
 
-namespace {
-
-void require(const void* handle, const char* name) {
-    if (handle == nullptr) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is NULL");
-    }
-}
-
-} // namespace
-
 namespace sotto::api {
 
 gpu::Renderer read_gpu(const sotto_gpu_desc& asked) {

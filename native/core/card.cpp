@@ -6,11 +6,10 @@
 #include "base/error.hpp"
 #include "base/path.hpp"
 #include "gpu/vulkan_card.hpp"
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
-
-using Ordered = nlohmann::ordered_json;
 
 constexpr std::string_view kCuda = "_cuda"; // what the name of a backend ends with that is for CUDA alone
 constexpr std::string_view kVulkan = "_vulkan";

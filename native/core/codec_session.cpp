@@ -25,16 +25,12 @@ std::string read_id(const Fields& body, const char* key) {
     return id->get<std::string>();
 }
 
-std::string text_of(const Ordered& value) {
-    return value.dump(-1, ' ', false, Ordered::error_handler_t::replace);
-}
-
 // The messages of a body that was checked.
 std::vector<std::string> messages_of(const Ordered& body) {
     std::vector<std::string> messages;
     if (const auto found = body.find("messages"); found != body.end()) {
         for (const auto& message : *found) { // none, where it is null
-            messages.push_back(text_of(message));
+            messages.push_back(to_text(message));
         }
     }
     return messages;
@@ -58,7 +54,7 @@ InSession read_in_session(const Fields& body, std::string_view text, const std::
     found.messages = messages_of(whole);
     whole.erase("messages");
     whole.erase("session");
-    found.rest = text_of(whole);
+    found.rest = to_text(whole);
     return found;
 }
 
@@ -107,7 +103,7 @@ std::string continued(std::string_view message, const Said& said) {
     if (const auto calls = more.find("tool_calls"); calls != more.end()) {
         whole["tool_calls"] = std::move(*calls);
     }
-    return text_of(whole);
+    return to_text(whole);
 }
 
 } // namespace sotto

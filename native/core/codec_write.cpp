@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "text/ordered_json.hpp"
+
 namespace sotto {
 namespace {
-
-using Ordered = nlohmann::ordered_json; // so that people find what they look for where they expect it
 
 double rounded(double ms) {
     constexpr double kThousandth = 1000;
@@ -37,10 +37,6 @@ Ordered timings(const Counts& counts) {
         told["dropped_messages"] = counts.dropped;
     }
     return told;
-}
-
-std::string text_of(const Ordered& value) {
-    return value.dump(-1, ' ', false, Ordered::error_handler_t::replace);
 }
 
 Ordered head(const std::string& id, const char* object, std::int64_t created, const std::string& model) {
@@ -174,7 +170,7 @@ std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::ve
     }
     choice["finish_reason"] = nullptr;
     whole["choices"] = Ordered::array({std::move(choice)});
-    return text_of(whole);
+    return to_text(whole);
 }
 
 std::string Writer::last_chunk(
@@ -196,14 +192,14 @@ std::string Writer::last_chunk(
     choice["finish_reason"] = reason;
     whole["choices"] = Ordered::array({std::move(choice)});
     whole["timings"] = timings(counts);
-    return text_of(whole);
+    return to_text(whole);
 }
 
 std::string Writer::usage_chunk(const Counts& counts) const {
     auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
     whole["choices"] = Ordered::array();
     whole["usage"] = usage(counts);
-    return text_of(whole);
+    return to_text(whole);
 }
 
 std::string Writer::response(const std::vector<Said>& answers, const Counts& counts) const {
@@ -225,17 +221,17 @@ std::string Writer::response(const std::vector<Said>& answers, const Counts& cou
     }
     whole["usage"] = usage(counts);
     whole["timings"] = timings(counts);
-    return text_of(whole);
+    return to_text(whole);
 }
 
 std::string Writer::call(const Call& call) {
-    return text_of(function_call(call));
+    return to_text(function_call(call));
 }
 
 std::string Writer::message(const Said& said) {
     auto message = message_of(said);
     message.erase("reasoning_content");
-    return text_of(message);
+    return to_text(message);
 }
 
 } // namespace sotto

@@ -3,6 +3,7 @@
 
 #include "base/attempt.hpp"
 #include "core/control.hpp"
+#include "platform/clock.hpp"
 #include "platform/thread.hpp"
 
 namespace sotto {
@@ -151,7 +152,7 @@ void Control::take_frames() noexcept {
             slice.kind = SOTTO_SLICE_FRAME;
             slice.begin_ns = static_cast<std::uint64_t>(frame.begin);
             slice.end_ns = static_cast<std::uint64_t>(frame.end);
-            slice.limit_ms = static_cast<float>(frame.period) / 1e6F;
+            slice.limit_ms = static_cast<float>(milliseconds(frame.period));
             slice.mode = mode();
             slice.share = static_cast<float>(share());
             world_.trace.add(slice);

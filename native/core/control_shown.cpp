@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/control.hpp"
+#include "platform/clock.hpp"
 
 namespace sotto {
 namespace {
@@ -15,7 +16,6 @@ std::uint32_t sum(const Job& job, std::uint32_t sotto_work::* what) noexcept {
 }
 
 sotto_slice slice_of(const Job& job) noexcept {
-    constexpr float kMillisecond = 1e6F;
     sotto_slice slice{};
     slice.begin_ns = static_cast<std::uint64_t>(job.began);
     slice.end_ns = static_cast<std::uint64_t>(job.ended);
@@ -23,8 +23,8 @@ sotto_slice slice_of(const Job& job) noexcept {
     slice.mode = job.mode;
     slice.prompt_tokens = sum(job, &sotto_work::evaluated);
     slice.generated_tokens = sum(job, &sotto_work::generated);
-    slice.predicted_ms = static_cast<float>(job.predicted) / kMillisecond;
-    slice.limit_ms = static_cast<float>(job.limit) / kMillisecond;
+    slice.predicted_ms = static_cast<float>(milliseconds(job.predicted));
+    slice.limit_ms = static_cast<float>(milliseconds(job.limit));
     slice.share = job.share;
     slice.frame_phase = job.phase;
     slice.threads = job.steps() ? job.threads : 1;
@@ -72,7 +72,7 @@ void Control::show() noexcept {
     stats.prompting = counts.prompting;
     stats.speaking = counts.speaking;
     stats.parked = counts.parked;
-    stats.longest_ms = static_cast<float>(now - counts.oldest) / 1e6F;
+    stats.longest_ms = static_cast<float>(milliseconds(now - counts.oldest));
     stats.share = static_cast<float>(share());
     for (const auto& entry : world_.registry.entries()) {
         stats.threads = std::max(stats.threads, entry->thread_count.settled());

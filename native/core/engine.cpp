@@ -7,7 +7,7 @@
 #include "core/budget/report.hpp"
 #include "platform/cpu.hpp"
 #include "platform/thread.hpp"
-#include "text/json_reader.hpp"
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
@@ -314,7 +314,6 @@ std::string Engine::memory() const {
 }
 
 std::string Engine::describe() {
-    using Ordered = nlohmann::ordered_json;
     std::vector<const Backend*> backends;
     std::vector<Modules::PassedOver> passed_over;
     modules_.list(backends, passed_over);
@@ -356,7 +355,7 @@ std::string Engine::describe() {
           {"busy_ms", frames.busy_ms},
           {"gpu_ms", frames.gpu_ms}}},
     };
-    return all.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+    return to_text(all);
 }
 
 } // namespace sotto

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "platform/clock.hpp"
+
 namespace sotto {
 namespace {
 
-constexpr float kMillisecond = 1e6F;
 constexpr std::int64_t kLongestPeriod = 10'000'000'000;
 
 // A period as the game gave it; what no frame has counts as not known.
@@ -36,12 +37,12 @@ void Frames::end(std::int64_t time, float busy_ms, float gpu_ms) noexcept {
     constexpr float kMost = 60'000;
     auto began = working_.exchange(0, std::memory_order_acq_rel);
     if (busy_ms > 0) {
-        began = time - static_cast<std::int64_t>(std::min(busy_ms, kMost) * kMillisecond);
+        began = time - static_cast<std::int64_t>(std::min(busy_ms, kMost) * 1e6F);
     }
     const auto took = time - began;
     if (began != 0 && took >= 0 && took < kStale) {
         const auto period = static_cast<std::int64_t>(period_ns_.load(std::memory_order_relaxed));
-        busy_ms = static_cast<float>(took) / kMillisecond;
+        busy_ms = static_cast<float>(milliseconds(took));
         const auto usual = usual_ns_.load(std::memory_order_relaxed);
         usual_ns_.store(usual == 0 ? took : usual + (took - usual) / 8, std::memory_order_relaxed);
         const bool late = late_.exchange(false, std::memory_order_relaxed);
@@ -96,7 +97,7 @@ std::size_t Frames::last(std::array<float, kShown>& work) const noexcept {
     Frame frame;
     std::size_t count = 0;
     while (count < kShown && reader.next(*this, frame)) {
-        work[count++] = static_cast<float>(frame.end - frame.begin) / kMillisecond;
+        work[count++] = static_cast<float>(milliseconds(frame.end - frame.begin));
     }
     return count;
 }

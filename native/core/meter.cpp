@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "platform/clock.hpp"
+
 namespace sotto {
 namespace {
 
-constexpr double kMillisecond = 1e6;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 // The value that so many of 100 do not exceed; 0 where there is none. Changes the order.
@@ -37,7 +38,7 @@ void Meter::did(const Done& done) noexcept {
     all_.prompt += done.prompt;
     all_.generated += done.generated;
     if (done.steps) {
-        slices_[sliced_++ % kSlices] = static_cast<float>(static_cast<double>(took) / kMillisecond);
+        slices_[sliced_++ % kSlices] = static_cast<float>(milliseconds(took));
     }
 }
 
@@ -115,8 +116,7 @@ sotto_stats Meter::read(const Frames& frames, std::int64_t now) const noexcept {
     sotto_stats stats{};
     std::memcpy(&stats, words.data(), sizeof stats);
     if (stats.waiting > 0) { // who waits has waited longer since
-        stats.longest_ms +=
-            static_cast<float>(static_cast<double>(std::max<std::int64_t>(now - shown, 0)) / kMillisecond);
+        stats.longest_ms += static_cast<float>(milliseconds(std::max<std::int64_t>(now - shown, 0)));
     }
     if (now - shown > kSecond) { // nothing was done since
         stats.busy = stats.prompt_per_s = stats.tokens_per_s = 0;

@@ -4,12 +4,10 @@
 #include <utility>
 
 #include "base/attempt.hpp"
-#include "text/json_reader.hpp"
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
-
-using Ordered = nlohmann::ordered_json;
 
 std::string owner_of(const std::string& id) {
     const auto slash = id.find('/');
@@ -90,8 +88,8 @@ void Registry::publish() noexcept {
                 doing.push_back(state_of(*entry));
             }
         }
-        picture = all.dump(-1, ' ', false, Ordered::error_handler_t::replace);
-        states = doing.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+        picture = to_text(all);
+        states = to_text(doing);
     };
     attempt(draw, [](sotto_status, const char*) {});
     const std::lock_guard lock(mutex_);

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "core/state_blob.hpp"
 #include "platform/file.hpp"
-#include "text/json_reader.hpp"
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
@@ -107,8 +107,7 @@ PageBuffer read_blob(Reader& reader, std::uint64_t max_size) {
 }
 
 std::string told(const std::string& path, std::uint64_t tokens, std::uint64_t bytes) {
-    const nlohmann::ordered_json response = {{"path", path}, {"tokens", tokens}, {"bytes", bytes}};
-    return response.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return to_text(Ordered{{"path", path}, {"tokens", tokens}, {"bytes", bytes}});
 }
 
 } // namespace

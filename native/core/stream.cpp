@@ -5,15 +5,11 @@
 #include <utility>
 
 #include "module/contract.hpp"
+#include "platform/clock.hpp"
 #include "text/json_reader.hpp"
 
 namespace sotto {
 namespace {
-
-double milliseconds(std::int64_t from, std::int64_t to) noexcept {
-    constexpr double kMillisecond = 1e6;
-    return static_cast<double>(to - from) / kMillisecond;
-}
 
 StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
     const auto& asked = reply.slot.asked;
@@ -74,9 +70,9 @@ Counts Stream::counts() const noexcept {
     Counts counts = counts_;
     counts.generated = generated;
     if (counts.generated > 0) {
-        counts.prompt_ms = milliseconds(opened_, first);
-        counts.generated_ms = milliseconds(first, last_);
-        counts.first_token_ms = milliseconds(reply->slot.submitted_ns, first);
+        counts.prompt_ms = milliseconds(first - opened_);
+        counts.generated_ms = milliseconds(last_ - first);
+        counts.first_token_ms = milliseconds(first - reply->slot.submitted_ns);
     }
     return counts;
 }

@@ -9,6 +9,10 @@ namespace sotto {
 
 constexpr std::int64_t kNever = INT64_MAX;
 
+constexpr double milliseconds(std::int64_t nanoseconds) noexcept {
+    return static_cast<double>(nanoseconds) / 1e6;
+}
+
 // The system's monotonic clock. Tests derive one that they advance by hand.
 class Clock {
 public:

@@ -19,4 +19,8 @@ Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled)
     }
 }
 
+std::string to_text(const Ordered& value) {
+    return value.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+}
+
 } // namespace sotto

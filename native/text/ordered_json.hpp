@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -14,5 +15,8 @@ using Ordered = nlohmann::ordered_json; // a schema's order is the order that an
 // before it adds another. Throws Error(SOTTO_ERROR_ARGUMENT), and Error(SOTTO_ERROR_CANCELLED) soon after
 // `cancelled`, which may be null, is set.
 Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled = nullptr);
+
+// `value` on one line; bytes of its strings that are no UTF-8 become U+FFFD.
+std::string to_text(const Ordered& value);
 
 } // namespace sotto

@@ -10,12 +10,10 @@
 #include "gpu/video_memory.hpp"
 #include "gpu/vulkan_memory.hpp"
 #include "platform/memory.hpp"
-#include "text/json_reader.hpp"
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
-
-using Ordered = nlohmann::ordered_json;
 
 Ordered rung_json(const Rung& rung) {
     const auto& info = rung.info;
@@ -79,10 +77,6 @@ Ordered adapters_json() {
     return adapters;
 }
 
-std::string text_of(const Ordered& json) {
-    return json.dump(-1, ' ', false, Ordered::error_handler_t::replace);
-}
-
 } // namespace
 
 std::string plan_json(
@@ -102,17 +96,19 @@ std::string plan_json(
         rungs.back()["fits"] = true;
     }
     const bool fits = fit.fits || by_idle;
-    return text_of({
-        {"model", id},
-        {"budget", budget == 0 ? Ordered(nullptr) : Ordered(budget)},
-        {"used", used},
-        {"free", budget == 0 ? Ordered(nullptr) : Ordered(free)},
-        {"kv_per_token", tokens == 0 ? 0 : asked.kv / tokens},
-        {"rung", fits ? rungs.back()["rung"] : Ordered(nullptr)},
-        {"rungs", std::move(rungs)},
-        {"fits", fits},
-        {"why", fits ? "" : refusal(id, fit, budget, used, idle)},
-    });
+    return to_text(
+        Ordered{
+            {"model", id},
+            {"budget", budget == 0 ? Ordered(nullptr) : Ordered(budget)},
+            {"used", used},
+            {"free", budget == 0 ? Ordered(nullptr) : Ordered(free)},
+            {"kv_per_token", tokens == 0 ? 0 : asked.kv / tokens},
+            {"rung", fits ? rungs.back()["rung"] : Ordered(nullptr)},
+            {"rungs", std::move(rungs)},
+            {"fits", fits},
+            {"why", fits ? "" : refusal(id, fit, budget, used, idle)},
+        }
+    );
 }
 
 std::string
@@ -131,18 +127,20 @@ memory_json(const Ledger& ledger, const Parking& parking, std::string_view model
     }
     const auto parked = parking.figures();
     const auto over = now.ceiling == 0 ? 0 : now.all - std::min(now.all, now.ceiling);
-    return text_of({
-        {"budget", now.ceiling},
-        {"used", now.all},
-        {"peak", now.peak},
-        {"over", over},
-        {"uses", std::move(uses)},
-        {"models", std::move(listed)},
-        {"parked", {{"count", parked.count}, {"memory", parked.memory}, {"disk", parked.disk}}},
-        {"system", system_json(device)},
-        {"cards", cards_json()},
-        {"adapters", adapters_json()},
-    });
+    return to_text(
+        Ordered{
+            {"budget", now.ceiling},
+            {"used", now.all},
+            {"peak", now.peak},
+            {"over", over},
+            {"uses", std::move(uses)},
+            {"models", std::move(listed)},
+            {"parked", {{"count", parked.count}, {"memory", parked.memory}, {"disk", parked.disk}}},
+            {"system", system_json(device)},
+            {"cards", cards_json()},
+            {"adapters", adapters_json()},
+        }
+    );
 }
 
 } // namespace sotto

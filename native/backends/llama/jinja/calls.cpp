@@ -16,8 +16,6 @@ namespace {
 using jinja::value;
 using Args = std::vector<value>;
 
-constexpr std::size_t kBytesPerStep = 32 << 10; // that are moved or compared
-constexpr std::size_t kItemsPerStep = 16;
 constexpr std::size_t kValueBytes = 320; // of a value with its control block
 constexpr std::int64_t kMaxIndex = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxIndent = 64;

@@ -31,9 +31,7 @@ constexpr std::size_t kLookEvery = 64; // steps
 constexpr std::size_t kSweepAt = 1 << 16;
 constexpr std::size_t kSweepTextsAt = 16 << 20;
 constexpr std::size_t kShortText = 256;
-constexpr std::size_t kBytesPerStep = 32 << 10;
 constexpr std::size_t kPartsPerStep = 256;
-constexpr std::size_t kItemsPerStep = 16;       // that are copied
 constexpr std::size_t kSlicedPerStep = 4 << 10; // bytes that are copied one by one
 
 thread_local RenderLimits* current_limits = nullptr;

@@ -14,6 +14,9 @@
 
 namespace sotto::llama {
 
+constexpr std::size_t kBytesPerStep = 32 << 10; // that are moved or compared
+constexpr std::size_t kItemsPerStep = 16;       // that are copied
+
 // A chat template that was refused because it exceeds a limit.
 class TemplateError : public Error {
 public:

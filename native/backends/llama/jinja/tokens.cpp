@@ -13,7 +13,7 @@ using jinja::token;
 
 // The templates of llama.cpp's tree have up to 17 KB, 4 brackets and 10 blocks in one another, 26 operators
 // in an expression, and 107 names.
-constexpr std::size_t kMaxBytes = 256 << 10;
+constexpr std::size_t kMaxSource = 256 << 10;
 constexpr std::size_t kMaxBrackets = 64;
 constexpr std::size_t kMaxBlocks = 64;
 constexpr std::size_t kMaxLevels = 256;
@@ -139,10 +139,10 @@ private:
 } // namespace
 
 void check_source(const std::string& source) {
-    if (source.size() > kMaxBytes) {
+    if (source.size() > kMaxSource) {
         refuse(
             "it has " + std::to_string(source.size()) + " bytes: expected at most " +
-            std::to_string(kMaxBytes)
+            std::to_string(kMaxSource)
         );
     }
 }
