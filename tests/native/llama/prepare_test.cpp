@@ -109,6 +109,25 @@ TEST_CASE("preparing ends soon once it is cancelled, also in the middle of a cha
     }
 }
 
+TEST_CASE("a chat that the model's template can't be read for is told what is wrong with the template") {
+    const std::pair<const char*, const char*> templates[] = {
+        {"{% for m in messages %}{{ m.content", "Unexpected EOF"},
+        {"{{ 1 // 0 }}", "line 1, column"},
+    };
+    for (const auto& [source, reason] : templates) {
+        Model model({.options = R"({"chat_template": ")" + std::string(source) + "\"}"});
+        REQUIRE_MESSAGE(model, model.why);
+        const auto refused = prepare(model, chat("who"), SOTTO_OP_CHAT);
+        CHECK(refused.status == SOTTO_ERROR_UNSUPPORTED);
+        CHECK_MESSAGE(refused.why.find("cannot be read: ") != std::string::npos, refused.why);
+        CHECK_MESSAGE(refused.why.find(reason) != std::string::npos, refused.why);
+        CHECK_MESSAGE(
+            refused.why.find(R"(the option "chat_template" gives)") != std::string::npos, refused.why
+        );
+        CHECK_MESSAGE(refused.why.find('\n') == std::string::npos, refused.why);
+    }
+}
+
 TEST_CASE("a member that is named twice counts as it is named last, of few and of many") {
     Model model;
     for (const int others : {3, 300}) {

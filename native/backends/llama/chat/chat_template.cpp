@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <chat-auto-parser.h>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace sotto::llama {
 namespace {
@@ -56,6 +58,33 @@ void limited(const RenderInput& input, Body&& body) {
         throw;
     }
     limits.check();
+}
+
+// The templates that a model has, or `source` in their place.
+std::vector<std::string> templates_of(const llama_model* model, const std::string& source) {
+    if (!source.empty()) {
+        return {source};
+    }
+    std::vector<std::string> texts;
+    for (const char* variant : {static_cast<const char*>(nullptr), "tool_use"}) {
+        if (const char* own = llama_model_chat_template(model, variant); own != nullptr) {
+            texts.emplace_back(own);
+        }
+    }
+    return texts;
+}
+
+// Throws what the parser says of a template that is none.
+common_chat_templates_ptr read(const llama_model* model, const std::string& source) {
+    try {
+        return common_chat_templates_init(model, source);
+    } catch (const std::exception& error) {
+        throw_if_out_of_memory(error);
+        for (const auto& text : templates_of(model, source)) {
+            const common_chat_template parsed(text, "", ""); // throws; llama.cpp cut off what it says
+        }
+        throw;
+    }
 }
 
 void count(const std::string& text, RenderInput& input) {
@@ -195,12 +224,11 @@ std::size_t ChatTemplate::Form::bytes() const {
 }
 
 ChatTemplate::ChatTemplate(const llama_model* model, const std::string& source) : forms_(kMostKept) {
-    for (const char* variant : {static_cast<const char*>(nullptr), "tool_use"}) {
-        const char* own = source.empty() ? llama_model_chat_template(model, variant) : nullptr;
-        check_source(own != nullptr ? own : source);
+    for (const auto& text : templates_of(model, source)) {
+        check_source(text);
     }
     limited({}, [&] {
-        templates_ = common_chat_templates_init(model, source);
+        templates_ = read(model, source);
         for (const char* variant : {"", "tool_use"}) {
             const auto jinja = common_chat_templates_source(templates_.get(), variant);
             own_form_ = own_form_ || (!jinja.empty() && has_own_form(jinja));

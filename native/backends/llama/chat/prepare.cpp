@@ -3,6 +3,7 @@
 
 #include "jinja/limits.hpp"
 #include "json_parts.hpp"
+#include "one_line.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -76,7 +77,8 @@ Preparer::Preparer(
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         limits.check();
-        chat_problem_ = std::string("the model's chat template cannot be read: ") + error.what();
+        chat_problem_ = "the model's chat template cannot be read: " + one_line(error.what()) +
+                        "; the option \"chat_template\" gives the model another one";
     }
 }
 
