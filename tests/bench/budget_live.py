@@ -67,9 +67,14 @@ class Crowd:
         """All of them."""
         self.keep()
         end = time.monotonic() + 6 * PATIENCE_S
-        while self.engine.stats().speaking < STREAMS and time.monotonic() < end:
+        while not self.speaking() and time.monotonic() < end:
             self.engine.wait(0.01)
             self.keep()
+
+    def speaking(self) -> bool:
+        """Whether all of them are, each in a place of its own; counts are those of the last slice."""
+        (model,) = self.engine.memory()["models"]
+        return bool(self.engine.stats().speaking == STREAMS == model["streams"])
 
     def close(self) -> None:
         """Ends them."""
