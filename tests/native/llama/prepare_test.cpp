@@ -111,8 +111,8 @@ TEST_CASE("preparing ends soon once it is cancelled, also in the middle of a cha
 
 TEST_CASE("a chat that the model's template can't be read for is told what is wrong with the template") {
     const std::pair<const char*, const char*> templates[] = {
-        {"{% for m in messages %}{{ m.content", "Unexpected EOF"},
-        {"{{ 1 // 0 }}", "line 1, column"},
+        {"{% for m in messages %}{{ m.content", "Expected }}"},
+        {"{{ 1 // 0 }}", "Unexpected token: /"},
     };
     for (const auto& [source, reason] : templates) {
         Model model({.options = R"({"chat_template": ")" + std::string(source) + "\"}"});
