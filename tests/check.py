@@ -12,6 +12,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from checks import ground, steps
 
+# How much tests try with --full that might always try more; each names its variable.
+FULL = {
+    "SOTTO_FULL": "1",
+    "SOTTO_TEST_CHATS": "200",
+    "SOTTO_TEST_FORKS": "200",
+    "SOTTO_TEST_KILLS": "200",
+    "SOTTO_TEST_MUTANTS": "5000",
+}
+
 
 def main() -> int:
     """Runs the chosen steps. Returns 0 if none failed."""
@@ -29,7 +38,8 @@ def main() -> int:
         parser.error(f"no such step: {', '.join(sorted(unknown))}; --list names them")
 
     os.chdir(ground.ROOT)
-    os.environ["SOTTO_FULL"] = "1" if arguments.full else "0"  # tests read how much they are to try
+    if arguments.full:
+        os.environ.update({name: os.environ.get(name, count) for name, count in FULL.items()})
     began = time.monotonic()
     missing = ground.set_up()
     chosen = steps.choose(arguments.only)

@@ -120,14 +120,20 @@ def requirements(*extras: str) -> list[str]:
     return wanted
 
 
+def is_full() -> bool:
+    """Whether what is slow and rarely breaks is tried too."""
+    return os.environ.get("SOTTO_FULL") == "1"
+
+
 def run(
     command: Sequence[str | Path],
     *,
     cwd: Path = ROOT,
     env: dict[str, str] | None = None,
-    timeout: float = 3000,
+    timeout: float | None = None,
 ) -> str:
     """Runs a command. Returns what it printed; raises Failed with it."""
+    longest = 6 * 3600 if is_full() else 3000
     words = [str(word) for word in command]
     done = subprocess.run(
         words,
@@ -138,7 +144,7 @@ def run(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        timeout=timeout,
+        timeout=longest if timeout is None else timeout,
         check=False,
     )
     with (LOGS / "commands.log").open("a") as log:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .cross import WINE_NEEDS, both_speak, check_windows, look_at
-from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, last_line, run
+from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
 
 RELEASE = BUILD / "release"
@@ -66,7 +66,8 @@ def check_abi() -> str:
 
 def configure(folder: Path, *options: str) -> None:
     """Configures a native build."""
-    run(["cmake", "-S", "native", "-B", folder, "-G", "Ninja", "-DSOTTO_TESTS=ON", *options])
+    long_tests = f"-DSOTTO_LONG_TESTS={'ON' if is_full() else 'OFF'}"
+    run(["cmake", "-S", "native", "-B", folder, "-G", "Ninja", "-DSOTTO_TESTS=ON", long_tests, *options])
 
 
 def build_release() -> str:
@@ -93,11 +94,9 @@ def check_sanitized(kind: str, **env: str) -> str:
     # The runtimes take what lies before a loaded library's thread-locals for a header that older glibc had
     # there, where their address is as if: one in 256 is, and then memory at random says how large they are.
     options = {name: f"{value}:intercept_tls_get_addr=0" for name, value in env.items()}
-    full = os.environ.get("SOTTO_FULL") == "1"
-    long_tests = f"-DSOTTO_LONG_TESTS={'ON' if full else 'OFF'}"
-    configure(folder, "-DSOTTO_LLAMA=ON", "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}", long_tests)
+    configure(folder, "-DSOTTO_LLAMA=ON", "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}")
     run(["cmake", "--build", folder, "-j", JOBS])
-    quick = [] if full else ["-LE", "long"]
+    quick = [] if is_full() else ["-LE", "long"]
     return ctest(folder, *quick, **options)
 
 

@@ -1,7 +1,7 @@
 // Engines are islands: many speak at the same time, each with models of its own, and say what one alone says.
 //
 // How many, the environment says: SOTTO_TEST_ENGINES, SOTTO_TEST_MODELS (of each), SOTTO_TEST_CHATS (with
-// each).
+// each), and SOTTO_TEST_ROUNDS in which one engine stays while others come and go.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -142,7 +142,7 @@ TEST_CASE("engines that speak at the same time say what one alone says") {
 }
 
 TEST_CASE("an engine that ends leaves the others their threads") {
-    const int rounds = setting("SOTTO_TEST_CHATS", 2);
+    const int rounds = setting("SOTTO_TEST_ROUNDS", 2);
     Troubles troubles;
     const auto alone = said_alone(1, troubles);
     std::atomic<bool> over{false};
