@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr std::size_t kMinMapped = 1 << 18; // also where a function is told the same size again
+constexpr std::size_t kMinMapped = 1 << 16; // also where a function is told the same size again
 constexpr std::size_t kMinHuge = 4 << 20;
 
 void* map(std::size_t size) noexcept {

@@ -5,6 +5,7 @@
 // batch; its saved states are of the cells that are full, and there at once.
 #include "guard.hpp"
 #include "model.hpp"
+#include "pages.hpp"
 
 #include <algorithm>
 
@@ -77,12 +78,12 @@ void Model::copy_beginning(const Sequence& source, Stream& stream, std::size_t c
     const auto from = static_cast<llama_seq_id>(&source - sequences_.data());
     try {
         const auto size = llama_state_seq_get_size(context, from);
-        const auto bytes = std::make_unique_for_overwrite<std::uint8_t[]>(size);
-        const auto written = llama_state_seq_get_data(context, bytes.get(), size, from);
+        const Pages bytes(size);
+        const auto written = llama_state_seq_get_data(context, bytes.data(), size, from);
         if (written == 0) {
             return;
         }
-        const auto read = llama_state_seq_set_data(context, bytes.get(), written, stream.sequence);
+        const auto read = llama_state_seq_set_data(context, bytes.data(), written, stream.sequence);
         stream.hold(cut_memory(stream, read == 0 ? 0 : count));
         stream.restored = source.stream != nullptr ? source.stream->restored : source.restored;
     } catch (const std::exception& error) { // then all of it is worked through
