@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <doctest/doctest.h>
-#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -32,23 +31,7 @@ struct Taken {
     std::size_t own() const { return resident - shared; }
 };
 
-std::size_t taken_from_malloc() {
-    const auto info = mallinfo2();
-    return info.uordblks + info.hblkhd;
-}
-
 } // namespace
-
-TEST_CASE(
-    "what a model takes in large pieces does not come from malloc, which keeps pages that it wrote to"
-) {
-    const auto before = taken_from_malloc();
-    const Model model({.path = house()});
-    REQUIRE_MESSAGE(model, model.why);
-    CHECK(
-        taken_from_malloc() < before + (std::size_t{8} << 20)
-    ); // vocabulary and names; 23 MB with tables of graphs
-}
 
 TEST_CASE("what is given back is the system's") {
     Model model({.path = house(), .options = kOptions});

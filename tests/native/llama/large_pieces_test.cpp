@@ -1,0 +1,73 @@
+// What the module asks malloc() for: nothing large that comes and goes. glibc takes what is large from the
+// system, but once such a piece is freed, it keeps pieces of that size, and twice as much, in every arena.
+#include "module_under_test.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <malloc.h>
+
+using namespace under_test;
+
+namespace {
+
+constexpr std::size_t kMB = std::size_t{1} << 20;
+
+std::atomic<std::size_t> largest{0}; // that malloc() or calloc() were asked for
+
+void note(std::size_t size) {
+    auto before = largest.load();
+    while (size > before && !largest.compare_exchange_weak(before, size)) {
+    }
+}
+
+std::size_t taken_from_malloc() {
+    const auto info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+} // namespace
+
+#pragma GCC visibility push(default) // so that the module finds them
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+
+void* malloc(std::size_t size) {
+    note(size);
+    return __libc_malloc(size);
+}
+
+void* calloc(std::size_t count, std::size_t size) {
+    note(count * size);
+    return __libc_calloc(count, size);
+}
+}
+#pragma GCC visibility pop
+
+TEST_CASE("tables of graphs, of which a part is written to, do not come from malloc") {
+    const auto before = taken_from_malloc();
+    const Model model({.path = house()});
+    REQUIRE_MESSAGE(model, model.why);
+    CHECK(taken_from_malloc() < before + 8 * kMB); // of 23 MB with them; the vocabulary is most of the rest
+}
+
+TEST_CASE("what a stream copies of another one does not go through memory of malloc") {
+    Model model({.path = house(), .options = R"({"parallel": 2, "context": 2048})"});
+    REQUIRE_MESSAGE(model, model.why);
+    std::string words;
+    for (int i = 0; i < 250; ++i) {
+        words += " the king of the river";
+    }
+    const auto body = chat(words, R"("temperature": 0, "ignore_eos": true)");
+    Stream first(model, body);
+    first.run(4);
+    REQUIRE(first.answer.prompt_tokens > 1000); // 3 KB each
+    largest = 0;
+    Stream second(model, body);
+    CHECK(second.answer.cached_tokens > 1000);
+    second.run(4);
+    CHECK(largest.load() > 0);
+    CHECK(largest.load() < 2 * kMB); // the work of a step is over 1 MB
+}
