@@ -156,6 +156,35 @@ def test_a_childs_own_engine_works_while_its_parent_creates_and_loads_others() -
 
 
 @pytest.mark.real
+def test_a_childs_own_engine_works_while_its_parent_loads_its_first_model() -> None:
+    script = """
+import os, threading, time, sotto
+def work():
+    with sotto.Engine(threads=1) as own:
+        own.load_model("sotto/house")
+first = threading.Thread(target=work)
+first.start()
+children = []
+while first.is_alive() and len(children) < 8:
+    children.append(os.fork())
+    if not children[-1]:
+        work()
+        os._exit(0)
+    time.sleep(0.005)
+first.join()
+ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+print(ended, flush=True)
+os._exit(0)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    for _ in range(2 * FORKS):  # what a process initialises once, it does while it loads its first
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        ended = json.loads(done.stdout)
+        assert ended and set(ended) == {0}
+
+
+@pytest.mark.real
 def test_a_child_leaves_by_sys_exit_at_once_while_its_parent_speaks() -> None:
     script = f"""
 import os, sys, time, sotto
