@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _early as _early  # before all others
+from . import _forks as _forks
 from . import gpu
 from ._lib import VERSION as __version__
 from .backend import Backend
