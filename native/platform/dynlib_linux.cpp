@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <dlfcn.h>
 
+#include "platform/process.hpp"
+
 namespace sotto {
 namespace {
 
@@ -34,6 +36,7 @@ std::filesystem::path folder_of_this() {
 // Nobody closes it. RTLD_NODELETE is left out: where memory runs out late in dlopen(), glibc 2.35 and later
 // keep such a library, with its constructors not run, and the next dlopen() returns that.
 void* open_library(const std::filesystem::path& path, std::string& why, std::error_code& failed) {
+    const NoFork whole; // a child would take it for loaded, and its constructors would not have run
     errno = 0;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {

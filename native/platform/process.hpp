@@ -9,6 +9,15 @@ namespace sotto {
 // system cannot fork.
 unsigned process_generation() noexcept;
 
+// While one lives, fork() waits in other threads, for a second at most. One at a time in a thread.
+class NoFork {
+public:
+    NoFork() noexcept;
+    ~NoFork();
+    NoFork(const NoFork&) = delete;
+    NoFork& operator=(const NoFork&) = delete;
+};
+
 // An object that each process makes for itself when it first asks. That of the parent process is left as it
 // is: its locks may be held by threads that a child does not have. Never destroyed.
 template <typename T>

@@ -6,4 +6,7 @@ unsigned process_generation() noexcept {
     return 0;
 }
 
+NoFork::NoFork() noexcept = default;
+NoFork::~NoFork() = default;
+
 } // namespace sotto

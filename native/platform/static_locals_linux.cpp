@@ -1,11 +1,13 @@
 // Static variables of functions, in children of fork(): what a compiler calls around their initialisation, in
 // place of the C++ library's (Itanium C++ ABI, 3.3.3). There a variable that another thread was initialising
-// at the fork is never ready in the child, whose every thread waits for it: a first model that is being
-// loaded initialises dozens. Here the child initialises it anew.
+// at the fork is never ready in the child, whose every thread waits for it; and as memory is copied while
+// other threads write to it, one may be ready there of which a part is missing. A first model that is being
+// loaded initialises dozens. Here fork() waits until none is under way.
 //
 // The library and each module compile this for themselves.
 #include <array>
 #include <atomic>
+#include <ctime>
 #include <exception>
 
 #include <pthread.h>
@@ -16,7 +18,8 @@ namespace {
 constexpr int kReady = 0;
 constexpr int kBusy = 1;
 
-constexpr std::size_t kMost = 64; // under way at once that a child is told of
+constexpr std::size_t kMost = 64;    // under way at once that fork() waits for
+constexpr std::time_t kPatience = 1; // seconds; a thread that nobody lets run may be in the middle of one
 
 struct UnderWay {
     std::atomic<unsigned char*> guard{nullptr}; // nullptr: the place is free
@@ -58,8 +61,31 @@ void end(unsigned char* guard, bool ready) noexcept {
     pthread_cond_broadcast(&g_changed);
 }
 
-// In the child, which has one thread: what that was initialising itself, it goes on with.
-void on_fork() {
+bool others_are_at_it() noexcept {
+    for (const auto& one : g_under_way) {
+        if (one.guard.load(std::memory_order_relaxed) != nullptr &&
+            pthread_equal(one.thread, pthread_self()) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void before_fork() {
+    timespec until{};
+    clock_gettime(CLOCK_REALTIME, &until); // as pthread_cond_timedwait() wants it
+    until.tv_sec += kPatience;
+    pthread_mutex_lock(&g_mutex);
+    while (others_are_at_it() && pthread_cond_timedwait(&g_changed, &g_mutex, &until) == 0) {
+    }
+}
+
+void after_in_parent() {
+    pthread_mutex_unlock(&g_mutex);
+}
+
+// The child has one thread: what that was initialising itself, it goes on with, and all else it does anew.
+void after_in_child() {
     g_mutex = PTHREAD_MUTEX_INITIALIZER;
     g_changed = PTHREAD_COND_INITIALIZER;
     for (auto& one : g_under_way) {
@@ -71,7 +97,7 @@ void on_fork() {
     }
 }
 
-[[maybe_unused]] const int g_registered = pthread_atfork(nullptr, nullptr, on_fork);
+[[maybe_unused]] const int g_registered = pthread_atfork(before_fork, after_in_parent, after_in_child);
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // Keeps the process alive where a model's file is cut, or its disk fails, while its weights are mapped.
-#include "mapped_file.hpp" // of the same folder: llama.cpp is compiled without ours
+#include "../forked.hpp"
+#include "mapped_file.hpp" // by where they are: llama.cpp is compiled without our folders
 
 #include <array>
 #include <atomic>
@@ -92,8 +93,16 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
 
 void install_handler() {
     static const bool installed = [] {
-        // A thread that a child process lacks may hold the lock.
-        pthread_atfork(nullptr, nullptr, [] { new (&all_mutex) std::mutex; });
+        static thread_local bool holds = false;
+        pthread_atfork(
+            [] { holds = lock_for_fork(all_mutex); },
+            [] {
+                if (holds) {
+                    all_mutex.unlock();
+                }
+            },
+            [] { new (&all_mutex) std::mutex; }
+        );
         page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
         struct sigaction ours = {};
         ours.sa_sigaction = on_bus_error;
