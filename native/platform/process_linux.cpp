@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<unsigned> g_generation{0};
 
-pthread_mutex_t g_no_fork = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t g_no_fork = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 thread_local bool holds = false;
 
 void before_fork() {
@@ -26,7 +26,7 @@ void after_in_parent() {
 }
 
 void after_in_child() { // which has one thread
-    g_no_fork = PTHREAD_MUTEX_INITIALIZER;
+    g_no_fork = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     g_generation.fetch_add(1, std::memory_order_relaxed);
 }
 

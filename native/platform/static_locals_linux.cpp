@@ -26,7 +26,7 @@ struct UnderWay {
     pthread_t thread{};
 };
 
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER; // guards what follows, and all busy bytes
+pthread_mutex_t g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; // guards what follows, and all busy bytes
 pthread_cond_t g_changed = PTHREAD_COND_INITIALIZER;
 std::array<UnderWay, kMost> g_under_way;
 
@@ -51,7 +51,7 @@ void begin(unsigned char* guard) noexcept {
 void end(unsigned char* guard, bool ready) noexcept {
     pthread_mutex_lock(&g_mutex);
     if (ready) {
-        std::atomic_ref(guard[kReady]).store(1, std::memory_order_release);
+        __atomic_store_n(&guard[kReady], 1, __ATOMIC_RELEASE);
     }
     guard[kBusy] = 0;
     if (auto* place = find(guard); place != nullptr) {
@@ -86,7 +86,7 @@ void after_in_parent() {
 
 // The child has one thread: what that was initialising itself, it goes on with, and all else it does anew.
 void after_in_child() {
-    g_mutex = PTHREAD_MUTEX_INITIALIZER;
+    g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     g_changed = PTHREAD_COND_INITIALIZER;
     for (auto& one : g_under_way) {
         auto* guard = one.guard.load(std::memory_order_acquire);
@@ -113,7 +113,7 @@ int __cxa_guard_acquire(unsigned char* guard) {
         }
         pthread_cond_wait(&g_changed, &g_mutex);
     }
-    const bool ready = std::atomic_ref(guard[kReady]).load(std::memory_order_acquire) != 0;
+    const bool ready = __atomic_load_n(&guard[kReady], __ATOMIC_ACQUIRE) != 0;
     if (!ready) {
         begin(guard);
     }
