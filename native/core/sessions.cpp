@@ -14,6 +14,21 @@ std::string as_json(const std::string& text) {
     return to_text(Json(text));
 }
 
+// Room for a conversation that is `bytes` long, in steps: that of a turn fits where that of one before it
+// was, so that malloc's heap does not grow with every turn.
+std::size_t room_for(std::size_t bytes) noexcept {
+    constexpr std::size_t kStep = 16 * 1024;
+    return (bytes / kStep + 1) * kStep;
+}
+
+std::size_t length_of(const std::vector<Message>& messages) noexcept {
+    std::size_t length = 0;
+    for (const auto& message : messages) {
+        length += message->size() + 1; // a comma
+    }
+    return length;
+}
+
 void append(std::string& list, const Message& message, std::size_t i) {
     list += i == 0 ? "" : ",";
     list += *message;
@@ -42,7 +57,6 @@ std::string told_in_short(const std::string& id, const Talk& talk, bool pinned) 
 }
 
 void add(std::vector<Message>& messages, std::vector<std::string> more) {
-    messages.reserve(messages.size() + more.size());
     for (auto& message : more) {
         messages.push_back(std::make_shared<const std::string>(std::move(message)));
     }
@@ -246,7 +260,9 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, std
     if (prompted.model.empty()) {
         prompted.model = session->talk.model;
     }
-    std::string whole = R"({"messages":[)";
+    std::string whole;
+    whole.reserve(room_for(length_of(session->talk.messages) + body.size()));
+    whole = R"({"messages":[)";
     std::size_t count = 0;
     for (const auto& message : session->talk.messages) {
         append(whole, message, count++);
