@@ -1,8 +1,15 @@
 // Read before ggml-backend.cpp, which then takes its memory from ggml_memory.cpp.
 #pragma once
 
+// Whatever of the C++ library it includes: that keeps its own malloc().
+#include <algorithm>
 #include <cstdlib>
-#include <stdlib.h> // both take the names back
+#include <locale>
+#include <memory>
+#include <stdlib.h>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 extern "C" {
 void* sotto_malloc(std::size_t size);
