@@ -14,13 +14,7 @@ std::string as_json(const std::string& text) {
     return to_text(Json(text));
 }
 
-// Room for a conversation that is `bytes` long, in steps: that of a turn fits where that of one before it
-// was, so that malloc's heap does not grow with every turn.
-std::size_t room_for(std::size_t bytes) noexcept {
-    constexpr std::size_t kStep = 16 * 1024;
-    return (bytes / kStep + 1) * kStep;
-}
-
+// Bytes of the messages as a JSON list.
 std::size_t length_of(const std::vector<Message>& messages) noexcept {
     std::size_t length = 0;
     for (const auto& message : messages) {
@@ -261,7 +255,7 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, std
         prompted.model = session->talk.model;
     }
     std::string whole;
-    whole.reserve(room_for(length_of(session->talk.messages) + body.size()));
+    whole.reserve(length_of(session->talk.messages) + body.size());
     whole = R"({"messages":[)";
     std::size_t count = 0;
     for (const auto& message : session->talk.messages) {

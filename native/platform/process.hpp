@@ -9,7 +9,7 @@ namespace sotto {
 // system cannot fork.
 unsigned process_generation() noexcept;
 
-// While one lives, fork() waits in other threads, for a second at most. One at a time in a thread.
+// While one lives, fork() waits in other threads, for a second at most.
 class NoFork {
 public:
     NoFork() noexcept;

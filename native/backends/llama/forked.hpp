@@ -8,7 +8,8 @@ namespace sotto::llama {
 // From now on a child process begins with all of the module's and ggml's locks open. Once per process.
 void survive_forks();
 
-// Locks what a child is to find whole, before fork(). False: somebody held it for a second.
+// Before fork(): locks a mutex whose data a child is to find whole. False: another thread held it for a
+// second.
 bool lock_for_fork(std::mutex& mutex) noexcept;
 
 // Whether this process was forked from one that used the module.

@@ -74,14 +74,15 @@ std::vector<std::string> templates_of(const llama_model* model, const std::strin
     return texts;
 }
 
-// Throws what the parser says of a template that is none.
+// The chat templates of a model, or the one that `source` is. Throws the parser's reason where one has a
+// syntax error.
 common_chat_templates_ptr read(const llama_model* model, const std::string& source) {
     try {
         return common_chat_templates_init(model, source);
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         for (const auto& text : templates_of(model, source)) {
-            const common_chat_template parsed(text, "", ""); // throws; llama.cpp cut off what it says
+            const common_chat_template parsed(text, "", ""); // throws; init() throws without the reason
         }
         throw;
     }

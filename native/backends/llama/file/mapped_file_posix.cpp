@@ -93,6 +93,8 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
 
 void install_handler() {
     static const bool installed = [] {
+        // Memory is copied while other threads write to it: a child is to find all_ranges whole, and
+        // unlocked.
         static thread_local bool holds = false;
         pthread_atfork(
             [] { holds = lock_for_fork(all_mutex); },
