@@ -1,11 +1,12 @@
 #include "text/json_reader.hpp"
 
 #include <cmath>
+#include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "text/utf8_stream.hpp"
+#include "json/value_builder.hpp"
 
 namespace sotto {
 namespace {
@@ -43,89 +44,27 @@ std::string reason(std::string_view what) {
     return cut(std::move(whole), kLongest);
 }
 
-// Builds a value from the parser's events, in time that is linear in the text's length: nlohmann's own
-// parser, where it asks whether to go on, looks through the whole array at the end of each object in it.
-class Builder final : public nlohmann::json_sax<Json> {
-public:
-    Builder(std::string_view name, const std::atomic<bool>* cancelled) : name_(name), cancelled_(cancelled) {}
-
-    Json take() { return std::move(whole_); }
-
-    bool null() override { return add(nullptr) != nullptr; }
-    bool boolean(bool value) override { return add(value) != nullptr; }
-    bool number_integer(number_integer_t value) override { return add(value) != nullptr; }
-    bool number_unsigned(number_unsigned_t value) override { return add(value) != nullptr; }
-    bool number_float(number_float_t value, const string_t&) override { return add(value) != nullptr; }
-    bool string(string_t& value) override { return add(std::move(value)) != nullptr; }
-    bool binary(binary_t&) override { return false; } // JSON text has none
-    bool start_object(std::size_t) override { return open(Json::object()); }
-    bool start_array(std::size_t) override { return open(Json::array()); }
-    bool end_object() override { return close(); }
-    bool end_array() override { return close(); }
-
-    bool key(string_t& name) override {
-        check();
-        member_ = &(*open_.back())[name];
-        return true;
-    }
-
-    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-        throw Error( // also a number out of range
-            SOTTO_ERROR_ARGUMENT, std::string(name_) + " is not JSON: " + reason(error.what())
-        );
-    }
-
-private:
-    void check() const {
-        constexpr std::size_t kDeepest = 128; // whoever works on the value may recurse
-        if (open_.size() > kDeepest) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT,
-                std::string(name_) + " is nested deeper than " + std::to_string(kDeepest) + " levels"
-            );
-        }
-        if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed)) {
-            throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
-        }
-    }
-
-    Json* add(Json value) {
-        check();
-        if (open_.empty()) {
-            whole_ = std::move(value);
-            return &whole_;
-        }
-        if (Json& into = *open_.back(); into.is_array()) {
-            into.push_back(std::move(value));
-            return &into.back();
-        }
-        *member_ = std::move(value); // of members of one name, the last
-        return member_;
-    }
-
-    bool open(Json value) {
-        open_.push_back(add(std::move(value)));
-        return true;
-    }
-
-    bool close() {
-        open_.pop_back();
-        return true;
-    }
-
-    std::string_view name_;
-    const std::atomic<bool>* cancelled_;
-    Json whole_;
-    std::vector<Json*> open_; // arrays and objects whose end is still to come
-    Json* member_ = nullptr;  // of the last of them, which comes next
-};
-
 } // namespace
 
 Json parse_object(std::string_view text, std::string_view name, const std::atomic<bool>* cancelled) {
-    Builder builder(name, cancelled);
-    Json::sax_parse(text, &builder);
-    Json value = builder.take();
+    constexpr std::size_t kDeepest = 128; // whoever works on the value may recurse
+    const auto check = [&](std::size_t depth) {
+        if (depth > kDeepest) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                std::string(name) + " is nested deeper than " + std::to_string(kDeepest) + " levels"
+            );
+        }
+        if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+            throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
+        }
+    };
+    Json value;
+    try {
+        value = read_json<Json>(text, check);
+    } catch (const std::invalid_argument& error) { // also a number out of range
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is not JSON: " + reason(error.what()));
+    }
     if (!value.is_object()) {
         throw Error(
             SOTTO_ERROR_ARGUMENT, std::string(name) + " is " + excerpt(value) + "; it must be a JSON object"

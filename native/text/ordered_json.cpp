@@ -3,13 +3,13 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
-#include "json/ordered_builder.hpp"
+#include "json/value_builder.hpp"
 
 namespace sotto {
 
 Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled) {
     try {
-        return read_ordered(text, [&] {
+        return read_json<nlohmann::ordered_json>(text, [&](std::size_t) {
             if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
                 throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
             }

@@ -2,7 +2,7 @@
 
 #include "guard.hpp"
 #include "json_parts.hpp"
-#include "json/ordered_builder.hpp"
+#include "json/value_builder.hpp"
 
 #include <stdexcept>
 
@@ -12,7 +12,7 @@ Json parse_json(std::string_view text) {
     constexpr unsigned kEvery = 4096; // values
     unsigned values = 0;
     try {
-        return read_ordered(text, [&] {
+        return read_json<nlohmann::ordered_json>(text, [&](std::size_t) {
             if (++values % kEvery == 0) {
                 throw_if_cancelled();
             }

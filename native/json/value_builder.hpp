@@ -1,4 +1,4 @@
-// Reads JSON whose members keep their order, for the engine and for backends.
+// Reads JSON, for the engine and for backends.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,32 @@
 
 namespace sotto {
 
-// Builds a value from the parser's events, in time that is linear in the text's length: nlohmann's own parser
-// looks through all members of an object before it adds another. Of members of one name, the last stays.
-template <typename Poll>
-class OrderedBuilder : public nlohmann::json_sax<nlohmann::ordered_json> {
-    using Ordered = nlohmann::ordered_json;
+// Builds a nlohmann::json or ordered_json from the parser's events, in time that is linear in the text's
+// length. nlohmann's own parser looks through all members of an ordered object before it adds another, and,
+// with a callback, through a whole array at the end of each object in it. Of members of one name, the last
+// stays.
+template <typename Value, typename Poll>
+class ValueBuilder : public nlohmann::json_sax<Value> {
+    using Sax = nlohmann::json_sax<Value>;
 
 public:
-    explicit OrderedBuilder(Poll poll) : poll_(std::move(poll)) {}
+    explicit ValueBuilder(Poll poll) : poll_(std::move(poll)) {}
 
-    Ordered take() { return std::move(whole_); }
+    Value take() { return std::move(whole_); }
 
     bool null() override { return add(nullptr); }
     bool boolean(bool value) override { return add(value); }
-    bool number_integer(number_integer_t value) override { return add(value); }
-    bool number_unsigned(number_unsigned_t value) override { return add(value); }
-    bool number_float(number_float_t value, const string_t&) override { return add(value); }
-    bool string(string_t& value) override { return add(std::move(value)); }
-    bool binary(binary_t&) override { return false; } // JSON text has none
+    bool number_integer(typename Sax::number_integer_t value) override { return add(value); }
+    bool number_unsigned(typename Sax::number_unsigned_t value) override { return add(value); }
+    bool number_float(typename Sax::number_float_t value, const typename Sax::string_t&) override {
+        return add(value);
+    }
+    bool string(typename Sax::string_t& value) override { return add(std::move(value)); }
+    bool binary(typename Sax::binary_t&) override { return false; } // JSON text has none
     bool start_object(std::size_t) override { return open(true); }
     bool start_array(std::size_t) override { return open(false); }
 
-    bool key(string_t& name) override {
+    bool key(typename Sax::string_t& name) override {
         open_.back().name = std::move(name);
         return true;
     }
@@ -42,10 +46,16 @@ public:
     bool end_object() override {
         auto done = std::move(open_.back());
         open_.pop_back();
-        Ordered::object_t object;
-        object.reserve(done.members.size()); // where it grows, it copies
+        typename Value::object_t object;
+        if constexpr (requires { object.reserve(0); }) { // a vector of members: where it grows, it copies
+            object.reserve(done.members.size());
+        }
         for (auto& [name, value] : done.members) {
-            object.emplace_back(std::move(name), std::move(value));
+            if constexpr (requires { object.reserve(0); }) {
+                object.emplace_back(std::move(name), std::move(value));
+            } else {
+                object.emplace(std::move(name), std::move(value));
+            }
         }
         return add(std::move(object));
     }
@@ -65,18 +75,19 @@ private:
     struct Open {
         bool is_object = false;
         std::string name; // of the member that comes next
-        std::vector<std::pair<std::string, Ordered>> members;
+        std::vector<std::pair<std::string, Value>> members;
         std::unordered_map<std::string, std::size_t> places; // of the members, where there are many
-        Ordered::array_t elements;
+        typename Value::array_t elements;
     };
 
     bool open(bool is_object) {
+        poll_(open_.size());
         open_.emplace_back().is_object = is_object;
         return true;
     }
 
-    bool add(Ordered value) {
-        poll_();
+    bool add(Value value) {
+        poll_(open_.size());
         if (open_.empty()) {
             whole_ = std::move(value);
         } else if (auto& into = open_.back(); into.is_object) {
@@ -87,7 +98,7 @@ private:
         return true;
     }
 
-    static Ordered& place_of(Open& into) {
+    static Value& place_of(Open& into) {
         constexpr std::size_t kFew = 16;
         auto& members = into.members;
         if (members.size() == kFew && into.places.empty()) {
@@ -112,15 +123,15 @@ private:
 
     Poll poll_;
     std::vector<Open> open_;
-    Ordered whole_;
+    Value whole_;
 };
 
 // What `text` says. Throws std::invalid_argument for what is no JSON, and what `poll` throws, which is called
-// for each value.
-template <typename Poll>
-nlohmann::ordered_json read_ordered(std::string_view text, Poll poll) {
-    OrderedBuilder builder(std::move(poll));
-    nlohmann::ordered_json::sax_parse(text, &builder);
+// for each value with the number of arrays and objects that it is in.
+template <typename Value, typename Poll>
+Value read_json(std::string_view text, Poll poll) {
+    ValueBuilder<Value, Poll> builder(std::move(poll));
+    Value::sax_parse(text, &builder);
     return builder.take();
 }
 
