@@ -13,5 +13,8 @@ function(sotto_exports target script)
     endif()
     if(SOTTO_SANITIZE STREQUAL "" AND NOT APPLE AND (MINGW OR NOT WIN32))
         target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc) # a host may have others
+        if(NOT WIN32) # operator new is ours, not the C++ library's
+            target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/platform/new_linux.cpp)
+        endif()
     endif()
 endfunction()

@@ -42,7 +42,7 @@ struct Job {
     bool opens = false;
     sotto_stream_flags flags = 0;
     sotto_op op = 0;
-    const std::string* body = nullptr;
+    const PageString* body = nullptr;
     std::uint32_t index = 0;           // of the answer
     void* prepared = nullptr;          // what the backend made of the body; or null
     const std::string* path = nullptr; // of a state to restore, instead of a stream to open

@@ -29,7 +29,7 @@ struct Incoming {
 
     Slot* slot; // null: nobody wants it any more
     const sotto_op op;
-    std::string body;   // the slot's, while it is here
+    PageString body;    // the slot's, while it is here
     Prompted prompted;  // out, of a request for a model
     SessionAsked asked; // out, of one about sessions
     SessionNames names; // to be looked at once `named`

@@ -24,8 +24,8 @@ struct Asked {
 
     What what = What::answer;
     sotto_op op = 0;
-    std::string body; // of an answer: JSON
-    std::string id;   // of a model
+    PageString body; // of an answer: JSON
+    std::string id;  // of a model
     std::string path;
     std::string backend;
     std::string options;

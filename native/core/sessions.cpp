@@ -23,7 +23,8 @@ std::size_t length_of(const std::vector<Message>& messages) noexcept {
     return length;
 }
 
-void append(std::string& list, const Message& message, std::size_t i) {
+template <typename Text>
+void append(Text& list, const Message& message, std::size_t i) {
     list += i == 0 ? "" : ",";
     list += *message;
 }
@@ -98,18 +99,25 @@ void Turn::remember(const Said& said) {
     if (session_ == nullptr) {
         return;
     }
-    auto after = session_->talk;
-    if (after.model.empty()) {
-        after.model = model_;
+    auto& [model, messages] = session_->talk;
+    const auto& last = asked_.empty() ? messages.back() : asked_.back();
+    const auto answer = continues_ ? continued(*last, said) : Writer::message(said);
+    auto message = std::make_shared<const std::string>(answer); // a copy has no more room than it needs
+    if (const auto needed = messages.size() + asked_.size() + 1; needed > messages.capacity()) {
+        messages.reserve(std::max(needed, 2 * messages.size()));
     }
-    auto& messages = after.messages;
+    had_model_ = !model.empty(); // nothing throws any more
+    messages_ = messages.size();
+    last_ = messages.empty() ? nullptr : messages.back();
+    if (!had_model_) {
+        model = std::move(model_);
+    }
     messages.insert(messages.end(), asked_.begin(), asked_.end());
     if (continues_) {
-        messages.back() = std::make_shared<const std::string>(continued(*messages.back(), said));
+        messages.back() = std::move(message);
     } else {
-        messages.push_back(std::make_shared<const std::string>(Writer::message(said)));
+        messages.push_back(std::move(message));
     }
-    before_ = std::exchange(session_->talk, std::move(after));
     session_->answers = 0;
     remembered_ = true;
 }
@@ -119,7 +127,14 @@ void Turn::forget() noexcept {
         return;
     }
     if (remembered_) {
-        std::swap(session_->talk, before_);
+        auto& [model, messages] = session_->talk;
+        messages.resize(messages_);
+        if (!messages.empty()) {
+            messages.back() = std::move(last_);
+        }
+        if (!had_model_) {
+            model.clear();
+        }
     }
     session_->answers = 0;
     session_.reset();
@@ -236,7 +251,7 @@ const std::string& Sessions::model_of(const Prompted& prompted) const noexcept {
     return prompted.model.empty() && found != open_.end() ? found->second->talk.model : prompted.model;
 }
 
-Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, std::string& body) {
+Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, PageString& body) {
     auto& asked = prompted.session;
     if (asked.id.empty()) {
         return {};
@@ -254,7 +269,7 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, std
     if (prompted.model.empty()) {
         prompted.model = session->talk.model;
     }
-    std::string whole;
+    PageString whole;
     whole.reserve(length_of(session->talk.messages) + body.size());
     whole = R"({"messages":[)";
     std::size_t count = 0;

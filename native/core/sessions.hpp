@@ -13,6 +13,7 @@
 
 #include "core/budget/parking.hpp"
 #include "core/codec.hpp"
+#include "platform/pages.hpp"
 
 namespace sotto {
 
@@ -55,7 +56,10 @@ private:
     std::vector<Message> asked_;
     bool continues_ = false;
     bool remembered_ = false;
-    Talk before_; // once remembered
+    // What the session had before, once it has remembered:
+    std::size_t messages_ = 0;
+    Message last_;
+    bool had_model_ = false;
 };
 
 // The control thread's alone.
@@ -79,7 +83,7 @@ public:
 
     // A request begins. If it is in a session, `prompted` gets the session's model where it names none, and
     // `body` becomes what the backend is to see: with all the messages.
-    Turn begin(sotto_op op, sotto_request request, Prompted& prompted, std::string& body);
+    Turn begin(sotto_op op, sotto_request request, Prompted& prompted, PageString& body);
     // The model that it will be answered by: the request's, else its session's, if that is there.
     const std::string& model_of(const Prompted& prompted) const noexcept;
     std::size_t count() const noexcept { return open_.size(); }

@@ -23,7 +23,7 @@ struct Reply {
     Slot& slot;   // not to be used once over
     Lanes& lanes; // likewise
     const sotto_op op;
-    const std::string body;
+    const PageString body;
     const Prompted prompted;
     const std::shared_ptr<const PageBuffer> state; // to restore; or null
     const bool chunked;

@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::size_t kMinMapped = 64 * 1024; // for less, whole pages and a mapping of its own are a waste
+constexpr std::size_t kMinMapped = 16 * 1024; // for less, whole pages and a mapping of its own are a waste
 constexpr std::size_t kPage = 4096;
 
 // Stands before the bytes.

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
+#include <new>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +15,29 @@ namespace sotto {
 void* pages_allocate(std::size_t size) noexcept;
 void* pages_resize(void* memory, std::size_t size) noexcept; // null: `memory` is as it was
 void pages_free(void* memory) noexcept;
+
+// For containers with such memory.
+template <typename T>
+struct PageAllocator {
+    using value_type = T;
+
+    PageAllocator() noexcept = default;
+    template <typename U>
+    PageAllocator(const PageAllocator<U>&) noexcept {}
+
+    T* allocate(std::size_t count) {
+        const bool fits = count <= std::numeric_limits<std::size_t>::max() / sizeof(T);
+        if (void* memory = fits ? pages_allocate(count * sizeof(T)) : nullptr) {
+            return static_cast<T*>(memory);
+        }
+        throw std::bad_alloc();
+    }
+    void deallocate(T* memory, std::size_t) noexcept { pages_free(memory); }
+
+    friend bool operator==(const PageAllocator&, const PageAllocator&) noexcept { return true; }
+};
+
+using PageString = std::basic_string<char, std::char_traits<char>, PageAllocator<char>>;
 
 // Bytes in such memory.
 class PageBuffer {

@@ -30,6 +30,7 @@ class Account:
         self.device = "cpu"  # whose memory counts
         self.violations, self.taken, self.blocks = 0, 0, 0  # guarded by _lock
         self._most: float = float("inf")  # likewise: bytes that may be taken
+        self._fell: tuple[str, int] = ("", 0)  # whose memory became less just before, and by how much
         self._lock = threading.Lock()
         self._hook = _lib.ffi.callback("sotto_memory_fn", self._changed)
         self._report = _call.struct("sotto_memory_report", changed=self._hook)
@@ -57,14 +58,18 @@ class Account:
         with self._lock:
             self._most = most
 
-    def _changed(self, _self: Any, _kind: int, device: Any, _model: Any, more: int) -> None:
+    def _changed(self, _self: Any, _kind: int, device: Any, model: Any, more: int) -> None:
         if self.text(device) != self.device:
             return  # what is parked lies in the machine's memory
         with self._lock:
             self.taken += more
             self.blocks += 1
-            if more > 0 and self.taken > self._most:
+            whose, less = self._fell
+            # A resize to fewer places reports several parts of a model, of which one may grow.
+            is_less = whose == self.text(model) and more <= less
+            if more > 0 and self.taken > self._most and not is_less:
                 self.violations += 1
+            self._fell = (self.text(model), max(0, -more))
 
 
 class Watch:

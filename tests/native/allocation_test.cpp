@@ -153,7 +153,7 @@ TEST_CASE("wherever memory runs out, a session remembers the whole of a turn or 
         g_left = fails;
         t_exempt = false;
         try {
-            auto body = about(message);
+            sotto::PageString body(about(message));
             auto prompted = sotto::read_request(SOTTO_OP_CHAT, body);
             auto turn = sessions.begin(SOTTO_OP_CHAT, 1, prompted, body);
             turn.remember(said);
@@ -166,7 +166,7 @@ TEST_CASE("wherever memory runs out, a session remembers the whole of a turn or 
         const auto after = sessions.answer(SOTTO_OP_READ_SESSION, about(""));
         CHECK((after == before) == !remembered);
         CHECK((after.find(said.text) != std::string::npos) == remembered);
-        auto body = about(message); // and it is free
+        sotto::PageString body(about(message)); // and it is free
         auto prompted = sotto::read_request(SOTTO_OP_CHAT, body);
         CHECK_NOTHROW(sessions.begin(SOTTO_OP_CHAT, 2, prompted, body));
     }

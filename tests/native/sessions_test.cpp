@@ -263,7 +263,7 @@ TEST_CASE("a thousand forks of a long talk hold its messages once") {
     one.session.id = "7";
     one.session.rest = "{}";
     one.model = "npc";
-    std::string body;
+    sotto::PageString body;
     CHECK_NOTHROW(sessions.begin(SOTTO_OP_TEMPLATE, 1, one, body));
     CHECK(Json::parse(body)["messages"].size() == 501);
 }

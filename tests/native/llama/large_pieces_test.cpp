@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <malloc.h>
+#include <string>
 
 using namespace under_test;
 
@@ -25,6 +27,15 @@ void note(std::size_t size) {
 std::size_t taken_from_malloc() {
     const auto info = mallinfo2();
     return info.uordblks + info.hblkhd;
+}
+
+// The process' memory that is in no file.
+std::size_t anonymous() {
+    std::size_t size = 0;
+    std::size_t resident = 0;
+    std::size_t in_files = 0;
+    std::ifstream("/proc/self/statm") >> size >> resident >> in_files;
+    return (resident - in_files) * 4096;
 }
 
 } // namespace
@@ -70,4 +81,25 @@ TEST_CASE("what a stream copies of another one does not go through memory of mal
     second.run(4);
     CHECK(largest.load() > 0);
     CHECK(largest.load() < 2 * kMB); // the work of a step is over 1 MB
+}
+
+TEST_CASE("R7: a long conversation takes no more memory the more often it is asked") {
+    Model model({.path = house(), .options = R"({"parallel": 1, "context": 512})"});
+    REQUIRE_MESSAGE(model, model.why);
+    std::string body = R"({"messages": [)";
+    for (int i = 0; i < 1000; ++i) {
+        body += R"({"role": ")" + std::string(i % 2 == 0 ? "user" : "assistant");
+        body += R"(", "content": "river )" + std::to_string(i) + "\"}, ";
+    }
+    body += R"({"role": "user", "content": "gold"}], "context_overflow": "truncate"})";
+    const auto ask = [&](int times) {
+        for (int i = 0; i < times; ++i) {
+            const Stream stream(model, body);
+            REQUIRE_MESSAGE(stream.answer.status == SOTTO_OK, stream.answer.why);
+        }
+    };
+    ask(20);
+    const auto before = anonymous();
+    ask(400); // 24 bytes a message each time would be 9.6 MB
+    CHECK(anonymous() < before + 2 * kMB);
 }

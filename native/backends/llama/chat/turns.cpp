@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace sotto::llama {
 namespace {
@@ -109,22 +110,26 @@ std::size_t MessageTokens::counted(const std::string& text) const {
     const auto hash = std::hash<std::string>()(text);
     {
         const std::lock_guard lock(mutex_);
-        for (const auto* counts : {&recent_, &old_}) {
-            if (const auto found = counts->find(hash); found != counts->end()) {
-                const auto count = found->second;
-                recent_.emplace(hash, count);
-                return count;
-            }
+        if (const auto found = recent_->by_hash.find(hash); found != recent_->by_hash.end()) {
+            return found->second;
+        }
+        if (const auto found = old_->by_hash.find(hash); found != old_->by_hash.end()) {
+            return remember(hash, found->second);
         }
     }
     throw_if_cancelled();
     const auto count = tokenizer_.cut(text, false).size();
     const std::lock_guard lock(mutex_);
-    if (recent_.size() >= kGeneration) {
-        old_ = std::move(recent_);
-        recent_.clear();
+    return remember(hash, static_cast<std::uint32_t>(count));
+}
+
+// With mutex_ held.
+std::uint32_t MessageTokens::remember(std::size_t hash, std::uint32_t count) const {
+    if (recent_->by_hash.size() >= kGeneration) {
+        auto fresh = std::make_unique<Counts>();
+        old_ = std::exchange(recent_, std::move(fresh));
     }
-    recent_.emplace(hash, static_cast<std::uint32_t>(count));
+    recent_->by_hash.try_emplace(hash, count); // emplace() would allocate where another thread was first
     return count;
 }
 

@@ -5,6 +5,8 @@
 #include "token/tokenizer.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -25,17 +27,24 @@ public:
 
 private:
     std::size_t counted(const std::string& text) const;
+    std::uint32_t remember(std::size_t hash, std::uint32_t count) const;
+
+    // Token counts by the hash of the text. Allocated in a few large blocks: a count outlives the request's
+    // other allocations, and between them it would keep malloc() from giving their memory back.
+    struct Counts {
+        std::pmr::monotonic_buffer_resource memory{16 * 1024};
+        std::pmr::unordered_map<std::size_t, std::uint32_t> by_hash{&memory};
+    };
 
     // Two generations: where `recent` is full, it becomes `old`, and what was old is forgotten.
     static constexpr std::size_t kGeneration = 16'384;
-    using Counts = std::unordered_map<std::size_t, std::uint32_t>; // by the hash of a text
 
     const Tokenizer& tokenizer_;
     const std::size_t overhead_;
     const std::size_t context_;
     mutable std::mutex mutex_; // guards what follows
-    mutable Counts recent_;
-    mutable Counts old_;
+    mutable std::unique_ptr<Counts> recent_ = std::make_unique<Counts>();
+    mutable std::unique_ptr<Counts> old_ = std::make_unique<Counts>();
 };
 
 // Tokens between the places where a prompt may be cut: the context's half, quarter, ..., whichever is the
