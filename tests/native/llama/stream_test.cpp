@@ -1,7 +1,9 @@
 // Streams: what they answer, and that how they are stepped makes no difference.
 #include "module_under_test.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <functional>
 
 using namespace under_test;
 
@@ -370,4 +372,27 @@ TEST_CASE("a request that is broken fails alone") {
     CHECK(Stream(model, R"({"prompt": 3})", SOTTO_OP_TEXT).answer.status == SOTTO_ERROR_ARGUMENT);
     CHECK(Stream(model, chat("a"), 99).answer.status == SOTTO_ERROR_UNSUPPORTED);
     CHECK(!answer(model, chat(kQuestions[0])).empty());
+}
+
+TEST_CASE("the likeliest tokens are told in their order") {
+    Model model;
+    for (const std::size_t count : {0, 1, 5, 20}) {
+        Stream stream(
+            model,
+            chat(
+                kQuestions[0],
+                R"("temperature": 0, "logprobs": true, "top_logprobs": )" + std::to_string(count)
+            )
+        );
+        stream.run(1);
+        const auto told = text(stream.work.logprobs);
+        std::vector<double> logprobs; // of the chosen token, then of each alternative
+        const std::string key = R"("logprob":)";
+        for (auto at = told.find(key); at != std::string::npos; at = told.find(key, at + 1)) {
+            logprobs.push_back(std::stod(told.substr(at + key.size())));
+        }
+        REQUIRE(logprobs.size() == 1 + count);
+        CHECK(std::is_sorted(logprobs.begin(), logprobs.end(), std::greater<>()));
+        CHECK((count == 0 || logprobs[0] == logprobs[1])); // the likeliest was chosen
+    }
 }

@@ -362,6 +362,9 @@ std::string grammar_of(const HeldSchema& held, const std::string& path) {
     try {
         check_grammar(mended, path);
     } catch (const Error& error) {
+        if (error.status() != SOTTO_ERROR_ARGUMENT) {
+            throw; // it was cancelled, or memory ran out
+        }
         unsupported_schema(
             path,
             " makes a grammar that is too large, or under which an answer can be read in too many ways; use "

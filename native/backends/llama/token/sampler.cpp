@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 
 namespace sotto::llama {
 namespace {
@@ -179,14 +180,14 @@ void Sampler::tell(const float* logits, llama_token chosen) {
             {"bytes", std::move(bytes)}
         };
     };
-    std::vector<llama_token> order(static_cast<std::size_t>(count));
-    std::iota(order.begin(), order.end(), 0);
-    const auto end = order.begin() + std::min(likeliest_, count);
-    std::partial_sort(order.begin(), end, order.end(), [&](auto a, auto b) { return logits[a] > logits[b]; });
+    std::vector<llama_token> likeliest(static_cast<std::size_t>(std::min(likeliest_, count)));
+    std::ranges::partial_sort_copy(std::views::iota(0, count), likeliest, [&](auto a, auto b) {
+        return logits[a] > logits[b];
+    });
     auto told = entry(chosen);
     told["top_logprobs"] = Json::array();
-    for (auto token = order.begin(); token != end; ++token) {
-        told["top_logprobs"].push_back(entry(*token));
+    for (const auto token : likeliest) {
+        told["top_logprobs"].push_back(entry(token));
     }
     told_ = text_of(told);
 }
