@@ -362,8 +362,7 @@ void Control::resized(Job& job) noexcept {
     entry.traits.streams = info.streams;
     prepares_ = true;
     trim_resting(entry);
-    entry.claims.kv.correct(info.kv);
-    entry.claims.compute.correct(info.compute);
+    Ledger::Claim::correct(entry.claims.kv, info.kv, entry.claims.compute, info.compute);
     entry.host = info.host;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
         auto& stream = *job.streams[i];

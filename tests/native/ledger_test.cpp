@@ -128,6 +128,25 @@ TEST_CASE("whoever listens hears each change in its order, what was corrected to
     CHECK(heard == expected);
 }
 
+TEST_CASE("two parts are corrected in one change, and what becomes less is told first") {
+    std::vector<std::uint64_t> seen; // taken, after each change that was told
+    std::uint64_t taken = 0;
+    Ledger ledger([&](Use, const std::string&, std::int64_t bytes) {
+        taken += static_cast<std::uint64_t>(bytes);
+        seen.push_back(taken);
+    });
+    auto kv = ledger.take(Use::kv, "mara", 600);
+    auto compute = ledger.take(Use::compute, "mara", 100);
+    ledger.set_ceiling(300);
+    seen.clear();
+    Ledger::Claim::correct(kv, 200, compute, 110);
+    Ledger::Claim::correct(compute, 120, kv, 150);
+    CHECK(seen == std::vector<std::uint64_t>{300, 310, 260, 270});
+    CHECK(ledger.used() == 270);
+    CHECK(kv.bytes() == 150);
+    CHECK(compute.bytes() == 120);
+}
+
 TEST_CASE("threads that take and give back at once never take too much together") {
     std::int64_t sum = 0; // the ledger tells one change at a time
     std::int64_t most = 0;

@@ -45,6 +45,23 @@ void Ledger::Claim::settle(std::uint64_t bytes) {
 
 void Ledger::Claim::correct(std::uint64_t bytes) noexcept {
     const std::lock_guard lock(ledger_->mutex_);
+    correct_locked(bytes);
+}
+
+void Ledger::Claim::correct(
+    Claim& one, std::uint64_t bytes, Claim& other, std::uint64_t other_bytes
+) noexcept {
+    const std::lock_guard lock(one.ledger_->mutex_);
+    if (bytes > one.bytes_) {
+        other.correct_locked(other_bytes);
+        one.correct_locked(bytes);
+    } else {
+        one.correct_locked(bytes);
+        other.correct_locked(other_bytes);
+    }
+}
+
+void Ledger::Claim::correct_locked(std::uint64_t bytes) noexcept {
     bytes = std::min(bytes, kMaxSum - (ledger_->used() - bytes_));
     ledger_->add(use_, whose_, static_cast<std::int64_t>(bytes - bytes_));
     bytes_ = bytes;

@@ -37,10 +37,15 @@ public:
         void settle(std::uint64_t bytes);
         // It turned out to be so much, whether there is room or not.
         void correct(std::uint64_t bytes) noexcept;
+        // Corrects two claims of one ledger in one change: no other thread sees the sum between the two, or
+        // takes what only the first of them frees. A decrease is reported before an increase.
+        static void
+        correct(Claim& one, std::uint64_t bytes, Claim& other, std::uint64_t other_bytes) noexcept;
         void release() noexcept;
 
     private:
         friend class Ledger;
+        void correct_locked(std::uint64_t bytes) noexcept;
         Claim(Ledger& ledger, Use use, std::string whose, std::uint64_t bytes)
             : ledger_(&ledger), use_(use), whose_(std::move(whose)), bytes_(bytes) {}
 
