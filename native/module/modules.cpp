@@ -176,6 +176,7 @@ void Modules::add(const sotto_backend& table) {
 
 // Whether it could be opened; `failed`: why not.
 bool Modules::open(const std::filesystem::path& path, PassedOver& failed) {
+    const NoFork whole; // until the module has registered its fork handlers
     auto& all = libraries();
     const std::lock_guard lock(all.mutex);
     auto& library = all.opened[path];

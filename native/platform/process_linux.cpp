@@ -1,5 +1,6 @@
 #include "platform/process.hpp"
 
+#include <atomic>
 #include <ctime>
 
 #include <pthread.h>
@@ -11,8 +12,13 @@ std::atomic<unsigned> g_generation{0};
 
 pthread_mutex_t g_no_fork = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 thread_local bool holds = false;
+thread_local bool forks = false;
+thread_local unsigned depth = 0;  // of those that the thread has
+std::atomic<unsigned> g_forks{0}; // under way
 
 void before_fork() {
+    forks = true;
+    g_forks.fetch_add(1);
     timespec until{};
     clock_gettime(CLOCK_REALTIME, &until); // as pthread_mutex_timedlock() wants it
     ++until.tv_sec;                        // a thread that nobody lets run may hold it
@@ -23,10 +29,25 @@ void after_in_parent() {
     if (holds) {
         pthread_mutex_unlock(&g_no_fork);
     }
+    forks = false;
+    g_forks.fetch_sub(1);
+}
+
+// Waits until the forks that began meanwhile are over. A module registers fork handlers when it is opened,
+// and fork() does not call handlers that were registered after it began: such a fork must not copy the
+// module's locks while a thread holds them.
+void let_forks_go_first() noexcept {
+    constexpr timespec kPause{0, 100'000};
+    for (int i = 0; i < 10'000 && g_forks.load() > 0; ++i) { // 1 s: a thread that forks may not get a core
+        nanosleep(&kPause, nullptr);
+    }
 }
 
 void after_in_child() { // which has one thread
     g_no_fork = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    forks = false;
+    depth = 0;
+    g_forks = 0;
     g_generation.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -36,10 +57,15 @@ void after_in_child() { // which has one thread
 
 NoFork::NoFork() noexcept {
     pthread_mutex_lock(&g_no_fork);
+    ++depth;
 }
 
 NoFork::~NoFork() {
+    --depth;
     pthread_mutex_unlock(&g_no_fork);
+    if (depth == 0 && !forks) {
+        let_forks_go_first();
+    }
 }
 
 unsigned process_generation() noexcept {

@@ -7,6 +7,7 @@ may be importing.
 
 from __future__ import annotations
 
+import _imp
 import os
 import sys
 import threading
@@ -14,20 +15,27 @@ import time
 from typing import Any
 
 LONGEST_S = 1.0
+PAUSE_S = 0.0005
 
 
 def _importing() -> bool:
-    """Whether another thread is."""
-    locks: dict[str, Any] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
+    """Whether another thread is, or is about to: it has a module's lock, acquired or not yet."""
+    references: dict[str, Any] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
     me = threading.get_ident()
-    owners = [getattr(reference(), "owner", None) for reference in list(locks.values())]
-    return any(owner not in (None, me) for owner in owners)
+    locks = [reference() for reference in list(references.values())]
+    return _imp.lock_held() or any(lock is not None and getattr(lock, "owner", None) != me for lock in locks)
 
 
 def _wait() -> None:
+    """Returns in a time slice that has just begun, so that no other thread runs before the fork.
+
+    The import lock is not held over the fork: hooks of other packages run after this one, and may wait for a
+    lock whose holder imports.
+    """
     until = time.monotonic() + LONGEST_S
+    time.sleep(PAUSE_S)
     while _importing() and time.monotonic() < until:
-        time.sleep(0.0005)
+        time.sleep(PAUSE_S)
 
 
 if hasattr(os, "register_at_fork"):

@@ -165,7 +165,7 @@ def work():
 first = threading.Thread(target=work)
 first.start()
 children = []
-while first.is_alive() and len(children) < 8:
+while not children or (first.is_alive() and len(children) < 8):  # it may have loaded before this one ran
     children.append(os.fork())
     if not children[-1]:
         work()

@@ -91,20 +91,22 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     errno = error;
 }
 
+thread_local bool holds = false;
+
+// fork() copies memory while other threads write to it: a child is to find all_ranges whole, and unlocked.
+// Registered while the module is opened, which fork() waits for.
+[[maybe_unused]] const int g_registered = pthread_atfork(
+    [] { holds = lock_for_fork(all_mutex); },
+    [] {
+        if (holds) {
+            all_mutex.unlock();
+        }
+    },
+    [] { new (&all_mutex) std::mutex; }
+);
+
 void install_handler() {
     static const bool installed = [] {
-        // Memory is copied while other threads write to it: a child is to find all_ranges whole, and
-        // unlocked.
-        static thread_local bool holds = false;
-        pthread_atfork(
-            [] { holds = lock_for_fork(all_mutex); },
-            [] {
-                if (holds) {
-                    all_mutex.unlock();
-                }
-            },
-            [] { new (&all_mutex) std::mutex; }
-        );
         page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
         struct sigaction ours = {};
         ours.sa_sigaction = on_bus_error;
