@@ -3,6 +3,7 @@
 #include "guard.hpp"
 
 #include "forked.hpp"
+#include "memory_watch.hpp"
 
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -117,6 +118,7 @@ void take_over_llama_cpp() {
     static std::once_flag once;
     std::call_once(once, [] {
         survive_forks();
+        note_failed_allocations();
         llama_log_set(on_log, nullptr);
         ggml_set_abort_callback(on_abort);
         llama_backend_init();

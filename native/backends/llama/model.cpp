@@ -5,6 +5,7 @@
 #include "jinja/limits.hpp"
 #include "json_parse.hpp"
 #include "json_parts.hpp"
+#include "memory_watch.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -86,15 +87,16 @@ std::unique_ptr<Prepared> Model::prepare(const sotto_stream_desc& desc) const {
         throw Error(SOTTO_ERROR_ARGUMENT, "the request is no JSON object");
     }
     const RequestRenders renders(throw_if_cancelled);
-    auto prepared = std::make_unique<Prepared>();
-    prepared->result = preparer_.answer_at_once(desc.op, body);
-    if (!prepared->result.empty()) {
+    return MemoryWatch::over([&] {
+        auto prepared = std::make_unique<Prepared>();
+        prepared->result = preparer_.answer_at_once(desc.op, body);
+        if (prepared->result.empty()) {
+            *prepared = preparer_.prepare(desc, body);
+            prepared->alone = (desc.flags & SOTTO_STREAM_ALONE) != 0;
+            prepared->reuse = prepared->reuse && !prepared->alone;
+        }
         return prepared;
-    }
-    *prepared = preparer_.prepare(desc, body);
-    prepared->alone = (desc.flags & SOTTO_STREAM_ALONE) != 0;
-    prepared->reuse = prepared->reuse && !prepared->alone;
-    return prepared;
+    });
 }
 
 Stream* Model::open_stream(

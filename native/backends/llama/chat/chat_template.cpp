@@ -4,6 +4,7 @@
 #include "fence.hpp"
 #include "jinja/limits.hpp"
 #include "jinja/tokens.hpp"
+#include "memory_watch.hpp"
 
 #include <algorithm>
 #include <chat-auto-parser.h>
@@ -43,7 +44,7 @@ common_chat_params mended(
 }
 
 // Runs `body` within the limits that are set already, or else within those for `input`. Throws TemplateError
-// also where llama.cpp swallowed it.
+// also where llama.cpp swallowed it, and so std::bad_alloc.
 template <typename Body>
 void limited(const RenderInput& input, Body&& body) {
     std::optional<RenderLimits> own;
@@ -51,13 +52,16 @@ void limited(const RenderInput& input, Body&& body) {
         own.emplace(input);
     }
     const auto& limits = *RenderLimits::current();
+    const MemoryWatch memory;
     try {
         body();
     } catch (...) {
         limits.check();
+        memory.check();
         throw;
     }
     limits.check();
+    memory.check();
 }
 
 // The templates that a model has, or `source` in their place.
