@@ -5,6 +5,11 @@
  * it. A test opens this library too, and asks.
  * It also says what it counted as drivers with VK_EXT_memory_budget do, for those below that lack it; and it
  * loses devices when it is told to.
+ *
+ * Buffers that are destroyed go with their device. Of each bound descriptor set, lavapipe of Mesa 22.3 counts
+ * the references to all buffers, also to those that the shader does not use. The specification lets these be
+ * destroyed, ggml leaves such descriptors in the sets that it uses again, and lavapipe then writes to memory
+ * that was freed.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -23,6 +28,7 @@ struct device {
     PFN_vkAllocateMemory allocate;
     PFN_vkFreeMemory free;
     PFN_vkDestroyDevice destroy;
+    PFN_vkDestroyBuffer destroy_buffer;
     PFN_vkQueueSubmit submit;
     PFN_vkDeviceWaitIdle finish;
     PFN_vkWaitForFences wait;
@@ -35,9 +41,16 @@ struct allocation {
     uint64_t bytes;
 };
 
+struct buffer {
+    struct buffer* next;
+    VkDevice device;
+    VkBuffer buffer;
+};
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all of this */
 static struct device devices[MOST_DEVICES];
 static struct allocation* allocations;
+static struct buffer* destroyed; /* and not yet gone */
 static uint64_t live_bytes, peak_bytes, live_count;
 static PFN_vkGetInstanceProcAddr next_get; /* one driver, so one */
 static VkInstance last_instance;
@@ -159,8 +172,37 @@ free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks*
     device_of(key_of(device))->free(device, memory, allocator);
 }
 
+static void VKAPI_CALL
+destroy_buffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks* allocator) {
+    if (buffer == VK_NULL_HANDLE || allocator != NULL) { /* which may be gone when the device goes */
+        device_of(key_of(device))->destroy_buffer(device, buffer, allocator);
+        return;
+    }
+    struct buffer* added = malloc(sizeof *added);
+    pthread_mutex_lock(&mutex);
+    *added = (struct buffer){destroyed, device, buffer};
+    destroyed = added;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void let_buffers_go(const struct device* device) {
+    pthread_mutex_lock(&mutex);
+    for (struct buffer** at = &destroyed; *at != NULL;) {
+        struct buffer* one = *at;
+        if (one->device != device->handle) {
+            at = &one->next;
+            continue;
+        }
+        *at = one->next;
+        device->destroy_buffer(one->device, one->buffer, NULL);
+        free(one);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
 static void VKAPI_CALL destroy_device(VkDevice device, const VkAllocationCallbacks* allocator) {
     struct device* gone = device_of(key_of(device));
+    let_buffers_go(gone);
     gone->key = NULL;
     gone->destroy(device, allocator);
 }
@@ -232,6 +274,7 @@ static VkResult VKAPI_CALL create_device(
         (PFN_vkAllocateMemory)get(*device, "vkAllocateMemory"),
         (PFN_vkFreeMemory)get(*device, "vkFreeMemory"),
         (PFN_vkDestroyDevice)get(*device, "vkDestroyDevice"),
+        (PFN_vkDestroyBuffer)get(*device, "vkDestroyBuffer"),
         (PFN_vkQueueSubmit)get(*device, "vkQueueSubmit"),
         (PFN_vkDeviceWaitIdle)get(*device, "vkDeviceWaitIdle"),
         (PFN_vkWaitForFences)get(*device, "vkWaitForFences"),
@@ -283,6 +326,7 @@ static PFN_vkVoidFunction ours(const char* name) {
         {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
         {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
         {"vkDestroyDevice", (PFN_vkVoidFunction)destroy_device},
+        {"vkDestroyBuffer", (PFN_vkVoidFunction)destroy_buffer},
         {"vkAllocateMemory", (PFN_vkVoidFunction)allocate_memory},
         {"vkFreeMemory", (PFN_vkVoidFunction)free_memory},
         {"vkQueueSubmit", (PFN_vkVoidFunction)queue_submit},
