@@ -288,7 +288,8 @@ TEST_CASE("what is deep or in itself, and never looked at, costs nothing") {
         set + "{% for i in range(20000) %}{% set ns.x = [ns.x] %}{% endfor %}",
         set + "{% for i in range(20000) %}{% set ns.x = {'a': ns.x} %}{% endfor %}{% set ns.x = 0 %}",
         set + "{% for i in range(20000) %}{% set ns.x = [].append(a=ns.x) %}{% endfor %}",
-        set + "{% for i in range(20000) %}{% for x in [ns.x, 1] %}{% set ns.x = loop %}{% endfor %}{% endfor "
+        // Fewer, as one takes 0.3 ms on a slow machine, and a template has 5 s.
+        set + "{% for i in range(8000) %}{% for x in [ns.x, 1] %}{% set ns.x = loop %}{% endfor %}{% endfor "
               "%}",
         set + "{% set ns.f = ns.items %}",
         "{% set x = [] %}{% set y = x.append(x) %}",
@@ -300,6 +301,7 @@ TEST_CASE("what is deep or in itself, and never looked at, costs nothing") {
         const auto made = bounded(
             model, "{% if messages[0].content == 'hi' %}" + source + "{% endif %}" + kPlain, said("hi")
         );
+        CAPTURE(made.substr(0, 300));
         CHECK(made.ends_with("user: hi\nassistant:"));
     }
 }
