@@ -43,7 +43,9 @@ std::FILE* open_for_reading(const std::filesystem::path& path) {
         file = fdopen(descriptor, "rb");
     }
     if (file == nullptr && descriptor >= 0) {
+        const int why = errno;
         close(descriptor);
+        errno = why;
     }
     return file;
 #endif
@@ -79,8 +81,10 @@ public:
         size_ = checked_size(where, path);
         file_.reset(size_ == 0 ? nullptr : open_for_reading(where));
         if (!file_) {
+            const int why = errno;
             throw Error(
-                SOTTO_ERROR_NOT_FOUND, "cannot open " + path + ": " + std::generic_category().message(errno)
+                why == ENOMEM ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_NOT_FOUND,
+                "cannot open " + path + ": " + std::generic_category().message(why)
             );
         }
     }
