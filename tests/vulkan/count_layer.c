@@ -6,10 +6,10 @@
  * It also says what it counted as drivers with VK_EXT_memory_budget do, for those below that lack it; and it
  * loses devices when it is told to.
  *
- * Buffers that are destroyed go with their device. Of each bound descriptor set, lavapipe of Mesa 22.3 counts
- * the references to all buffers, also to those that the shader does not use. The specification lets these be
- * destroyed, ggml leaves such descriptors in the sets that it uses again, and lavapipe then writes to memory
- * that was freed.
+ * Destroyed buffers are kept until their device is destroyed: the queue thread of lavapipe (Mesa 22.3) was
+ * seen to count references in a buffer that ggml had destroyed when all work was done. Most likely it follows
+ * every descriptor of a bound set, also those that the shader does not use. The specification allows these to
+ * name destroyed buffers, and ggml, which uses its sets again, leaves such descriptors.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ struct buffer {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all of this */
 static struct device devices[MOST_DEVICES];
 static struct allocation* allocations;
-static struct buffer* destroyed; /* and not yet gone */
+static struct buffer* destroyed; /* by ggml; kept until the device is destroyed */
 static uint64_t live_bytes, peak_bytes, live_count;
 static PFN_vkGetInstanceProcAddr next_get; /* one driver, so one */
 static VkInstance last_instance;
@@ -174,7 +174,7 @@ free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks*
 
 static void VKAPI_CALL
 destroy_buffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks* allocator) {
-    if (buffer == VK_NULL_HANDLE || allocator != NULL) { /* which may be gone when the device goes */
+    if (buffer == VK_NULL_HANDLE || allocator != NULL) { /* the allocator may be gone by then */
         device_of(key_of(device))->destroy_buffer(device, buffer, allocator);
         return;
     }
@@ -185,7 +185,7 @@ destroy_buffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks* al
     pthread_mutex_unlock(&mutex);
 }
 
-static void let_buffers_go(const struct device* device) {
+static void destroy_kept_buffers(const struct device* device) {
     pthread_mutex_lock(&mutex);
     for (struct buffer** at = &destroyed; *at != NULL;) {
         struct buffer* one = *at;
@@ -202,7 +202,7 @@ static void let_buffers_go(const struct device* device) {
 
 static void VKAPI_CALL destroy_device(VkDevice device, const VkAllocationCallbacks* allocator) {
     struct device* gone = device_of(key_of(device));
-    let_buffers_go(gone);
+    destroy_kept_buffers(gone);
     gone->key = NULL;
     gone->destroy(device, allocator);
 }

@@ -4,7 +4,7 @@
 
 namespace sotto::llama {
 
-// Installs the handler that this needs, once per process.
+// Sets the new-handler that counts failures. Called once per process.
 void note_failed_allocations() noexcept;
 
 class MemoryWatch {
@@ -22,7 +22,7 @@ public:
             watch.check();
             return result;
         } catch (...) {
-            watch.check();
+            watch.check(); // what was thrown may be a consequence
             throw;
         }
     }
