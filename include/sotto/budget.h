@@ -35,7 +35,8 @@ extern "C" {
 
 /**
  * Tells who has how much of the device's memory. Never waits for a model; may wait a moment for
- * another thread inside this call.
+ * another thread inside this call. Reads some small files of the operating system and asks the drivers,
+ * which takes some tenths of a millisecond and more on a slow machine: call it once a second, not each frame.
  *
  * The JSON object has `budget` (0: none), `used`, `peak` and `over` (so much more than the budget is in use
  * since that was lowered), each in bytes; `uses` ("weights", "kv", "compute", "adapter", "image",

@@ -1,13 +1,15 @@
 #include "platform/cgroup.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <functional>
+#include <cerrno>
+#include <charconv>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace sotto {
 namespace {
@@ -22,24 +24,25 @@ bool is_folder(const std::string& path) {
     return stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-// The first number of a file; nothing for "max", for -1, and where there is no such file.
-std::optional<std::uint64_t> number_in(const std::string& path) {
-    std::ifstream file(path);
+// A number after blanks; nothing for "max" and for -1.
+std::optional<std::uint64_t> number(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
     std::int64_t value = 0;
-    return file >> value && value >= 0 ? std::optional(static_cast<std::uint64_t>(value)) : std::nullopt;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+    return read.ec == std::errc() && value >= 0 ? std::optional(static_cast<std::uint64_t>(value))
+                                                : std::nullopt;
+}
+
+std::optional<std::uint64_t> number_in(const std::string& path) {
+    return number(kernel_text(path));
 }
 
 // A line "NAME NUMBER" of memory.stat.
-std::uint64_t line_in(const std::string& path, std::string_view name) {
-    std::ifstream file(path);
-    std::string key;
-    std::uint64_t value = 0;
-    while (file >> key >> value) {
-        if (key == name) {
-            return value;
-        }
-    }
-    return 0;
+std::uint64_t line_in(const std::string& path, const std::string& name) {
+    const auto text = "\n" + kernel_text(path);
+    const auto key = "\n" + name + " ";
+    const auto at = text.find(key);
+    return at == std::string::npos ? 0 : number(std::string_view(text).substr(at + key.size())).value_or(0);
 }
 
 bool contains(std::string_view list, std::string_view word) {
@@ -76,131 +79,167 @@ struct Mount {
     std::string point; // where
 };
 
-// `controller`: of version 1; "": version 2.
-std::optional<Mount> find_mount(const std::string& root, std::string_view controller) {
-    std::ifstream file(root + "/proc/self/mountinfo");
-    std::optional<Mount> found;
-    for (std::string line; std::getline(file, line);) {
-        const auto dash = line.find(" - ");
-        if (dash == std::string::npos) {
-            continue;
-        }
-        std::istringstream left(line.substr(0, dash));
-        std::istringstream right(line.substr(dash + 3));
-        std::string id, parent, device, group, point, type, source, options;
-        left >> id >> parent >> device >> group >> point;
-        right >> type >> source >> options;
-        const bool is_one =
-            controller.empty() ? type == "cgroup2" : type == "cgroup" && contains(options, controller);
-        if (is_one && !point.empty() && (!found || group.size() < found->root.size())) {
-            found = Mount{unescaped(group), unescaped(point)};
-        }
-    }
-    return found;
-}
+// The control groups that the process is in.
+class Groups {
+public:
+    explicit Groups(const std::string& root)
+        : root_(root), mounts_(kernel_text(root + "/proc/self/mountinfo")),
+          groups_(kernel_text(root + "/proc/self/cgroup")) {}
 
-// The path of the process' group in that hierarchy.
-std::optional<std::string> find_group(const std::string& root, std::string_view controller) {
-    std::ifstream file(root + "/proc/self/cgroup");
-    for (std::string line; std::getline(file, line);) {
-        const auto first = line.find(':');
-        const auto second = first != std::string::npos ? line.find(':', first + 1) : std::string::npos;
-        if (second == std::string::npos) {
-            continue;
+    // The folders of the process' group and of its ancestors, as far as they are mounted. `controller`: of
+    // version 1; "": version 2.
+    std::vector<std::string> folders(std::string_view controller) const {
+        const auto mount = find_mount(controller);
+        auto group = find_group(controller);
+        if (!mount || !group) {
+            return {};
         }
-        const auto controllers = line.substr(first + 1, second - first - 1);
-        if (controller.empty() ? controllers.empty() : contains(controllers, controller)) {
-            return line.substr(second + 1);
+        if (mount->root != "/" && group->rfind(mount->root, 0) == 0) { // a container without a namespace
+            group->erase(0, mount->root.size());
         }
+        const auto top = root_ + mount->point;
+        if (group->find("/..") != std::string::npos || !is_folder(top + *group)) {
+            group->clear(); // it is outside of what is mounted
+        }
+        std::vector<std::string> folders;
+        for (auto path = *group; !path.empty() && path != "/"; path.resize(path.rfind('/'))) {
+            folders.push_back(top + path);
+            if (path.rfind('/') == std::string::npos) {
+                break;
+            }
+        }
+        folders.push_back(top);
+        return folders;
     }
-    return std::nullopt;
-}
 
-// The folders of the process' group and of its ancestors, as far as they are mounted.
-std::vector<std::string> groups_of(const std::string& root, std::string_view controller) {
-    const auto mount = find_mount(root, controller);
-    auto group = find_group(root, controller);
-    if (!mount || !group) {
-        return {};
-    }
-    if (mount->root != "/" && group->rfind(mount->root, 0) == 0) { // a container without a cgroup namespace
-        group->erase(0, mount->root.size());
-    }
-    const auto top = root + mount->point;
-    if (group->find("/..") != std::string::npos || !is_folder(top + *group)) {
-        group->clear(); // it is outside of what is mounted
-    }
-    std::vector<std::string> folders;
-    for (auto path = *group; !path.empty() && path != "/"; path.resize(path.rfind('/'))) {
-        folders.push_back(top + path);
-        if (path.rfind('/') == std::string::npos) {
-            break;
+private:
+    std::optional<Mount> find_mount(std::string_view controller) const {
+        std::istringstream lines(mounts_);
+        std::optional<Mount> found;
+        for (std::string line; std::getline(lines, line);) {
+            const auto dash = line.find(" - cgroup");
+            if (dash == std::string::npos) {
+                continue;
+            }
+            std::istringstream left(line.substr(0, dash));
+            std::istringstream right(line.substr(dash + 3));
+            std::string id, parent, device, group, point, type, source, options;
+            left >> id >> parent >> device >> group >> point;
+            right >> type >> source >> options;
+            const bool is_one =
+                controller.empty() ? type == "cgroup2" : type == "cgroup" && contains(options, controller);
+            if (is_one && !point.empty() && (!found || group.size() < found->root.size())) {
+                found = Mount{unescaped(group), unescaped(point)};
+            }
         }
+        return found;
     }
-    folders.push_back(top);
-    return folders;
-}
+
+    // The path of the process' group in that hierarchy.
+    std::optional<std::string> find_group(std::string_view controller) const {
+        std::istringstream lines(groups_);
+        for (std::string line; std::getline(lines, line);) {
+            const auto first = line.find(':');
+            const auto second = first != std::string::npos ? line.find(':', first + 1) : std::string::npos;
+            if (second == std::string::npos) {
+                continue;
+            }
+            const auto controllers = line.substr(first + 1, second - first - 1);
+            if (controller.empty() ? controllers.empty() : contains(controllers, controller)) {
+                return line.substr(second + 1);
+            }
+        }
+        return std::nullopt;
+    }
+
+    std::string root_;
+    std::string mounts_;
+    std::string groups_;
+};
+
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60; // version 1 writes 2^63 less a page for "none"
 
 struct MemoryFiles {
-    const char* controller;
     std::vector<const char*> limits;
     const char* usage;
     const char* cache; // in memory.stat: file pages that the kernel drops first
 };
 
-void read_memory(const std::string& root, const MemoryFiles& files, CgroupLimits& limits) {
-    for (const auto& folder : groups_of(root, files.controller)) {
+void read_memory(const std::vector<std::string>& folders, const MemoryFiles& files, CgroupMemory& memory) {
+    for (const auto& folder : folders) {
         std::optional<std::uint64_t> limit;
         for (const char* name : files.limits) {
             if (const auto one = number_in(folder + name)) {
                 lower(limit, *one);
             }
         }
-        if (!limit) {
+        if (limit.value_or(kNoLimit) >= kNoLimit) {
             continue;
         }
-        lower(limits.memory, *limit);
+        lower(memory.limit, *limit);
         if (const auto usage = number_in(folder + files.usage)) {
             const auto used = *usage - std::min(*usage, line_in(folder + "/memory.stat", files.cache));
-            lower(limits.memory_available, *limit - std::min(*limit, used));
+            lower(memory.available, *limit - std::min(*limit, used));
         }
     }
 }
 
 void lower_cores(
-    CgroupLimits& limits, std::optional<std::uint64_t> quota, std::optional<std::uint64_t> period
+    std::optional<double>& cores, std::optional<std::uint64_t> quota, std::optional<std::uint64_t> period
 ) {
     if (quota && *quota > 0 && period && *period > 0) {
-        lower(limits.cores, static_cast<double>(*quota) / static_cast<double>(*period));
-    }
-}
-
-void read_cores(const std::string& root, CgroupLimits& limits) {
-    for (const auto& folder : groups_of(root, "")) {
-        std::ifstream file(folder + "/cpu.max");
-        std::uint64_t quota = 0;
-        std::uint64_t period = 0;
-        if (file >> quota >> period) { // "max 100000" is no number
-            lower_cores(limits, quota, period);
-        }
-    }
-    for (const auto& folder : groups_of(root, "cpu")) {
-        lower_cores(
-            limits, number_in(folder + "/cpu.cfs_quota_us"), number_in(folder + "/cpu.cfs_period_us")
-        );
+        lower(cores, static_cast<double>(*quota) / static_cast<double>(*period));
     }
 }
 
 } // namespace
 
-CgroupLimits cgroup_limits(const std::string& root) {
-    CgroupLimits limits;
-    read_memory(root, {"", {"/memory.max", "/memory.high"}, "/memory.current", "inactive_file"}, limits);
+std::string kernel_text(const std::string& path) {
+    std::string text;
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return text;
+    }
+    constexpr std::size_t kPiece = 8192;
+    std::size_t size = 0;
+    for (ssize_t count = 1; count > 0;) {
+        text.resize(size + kPiece);
+        do {
+            count = read(file, text.data() + size, kPiece);
+        } while (count < 0 && errno == EINTR);
+        size += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+    }
+    close(file);
+    text.resize(size);
+    return text;
+}
+
+CgroupMemory cgroup_memory(const std::string& root) {
+    const Groups groups(root);
+    CgroupMemory memory;
     read_memory(
-        root, {"memory", {"/memory.limit_in_bytes"}, "/memory.usage_in_bytes", "total_inactive_file"}, limits
+        groups.folders(""), {{"/memory.max", "/memory.high"}, "/memory.current", "inactive_file"}, memory
     );
-    read_cores(root, limits);
-    return limits;
+    read_memory(
+        groups.folders("memory"),
+        {{"/memory.limit_in_bytes"}, "/memory.usage_in_bytes", "total_inactive_file"},
+        memory
+    );
+    return memory;
+}
+
+std::optional<double> cgroup_cores(const std::string& root) {
+    const Groups groups(root);
+    std::optional<double> cores;
+    for (const auto& folder : groups.folders("")) {
+        const auto text = kernel_text(folder + "/cpu.max"); // "QUOTA PERIOD", or "max PERIOD"
+        const auto blank = std::min(text.find(' '), text.size());
+        lower_cores(cores, number(text), number(std::string_view(text).substr(blank)));
+    }
+    for (const auto& folder : groups.folders("cpu")) {
+        lower_cores(cores, number_in(folder + "/cpu.cfs_quota_us"), number_in(folder + "/cpu.cfs_period_us"));
+    }
+    return cores;
 }
 
 } // namespace sotto

@@ -1,8 +1,7 @@
 #include "platform/memory.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <charconv>
 #include <string>
 
 #include "platform/cgroup.hpp"
@@ -16,17 +15,10 @@ std::uint64_t kilobytes(const std::string& text, const std::string& name) {
     if (at == std::string::npos) {
         return 0;
     }
-    std::istringstream figure(text.substr(at + name.size() + 2));
+    const auto digits = std::min(text.find_first_not_of(" \t", at + name.size() + 2), text.size());
     std::uint64_t value = 0;
-    figure >> value;
+    std::from_chars(text.data() + digits, text.data() + text.size(), value);
     return value * 1024;
-}
-
-std::string content_of(const std::string& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << '\n' << file.rdbuf();
-    return text.str();
 }
 
 } // namespace
@@ -36,8 +28,8 @@ std::optional<SystemMemory> system_memory() {
 }
 
 std::optional<SystemMemory> system_memory_under(const std::string& root) {
-    const auto machine = content_of(root + "/proc/meminfo");
-    const auto process = content_of(root + "/proc/self/status");
+    const auto machine = "\n" + kernel_text(root + "/proc/meminfo");
+    const auto process = "\n" + kernel_text(root + "/proc/self/status");
     SystemMemory memory;
     memory.total = kilobytes(machine, "MemTotal");
     memory.available = kilobytes(machine, "MemAvailable");
@@ -46,10 +38,9 @@ std::optional<SystemMemory> system_memory_under(const std::string& root) {
     if (memory.total == 0) {
         return std::nullopt;
     }
-    const auto limits = cgroup_limits(root);
-    memory.total = std::min(memory.total, limits.memory.value_or(memory.total));
-    memory.available =
-        std::min({memory.available, memory.total, limits.memory_available.value_or(memory.total)});
+    const auto group = cgroup_memory(root);
+    memory.total = std::min(memory.total, group.limit.value_or(memory.total));
+    memory.available = std::min({memory.available, memory.total, group.available.value_or(memory.total)});
     return memory;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 // Cores that the CPU quota of the process' control group is worth, rounded down, at least 1.
 unsigned quota_under(const std::string& root) {
-    return static_cast<unsigned>(std::clamp(cgroup_limits(root).cores.value_or(UINT16_MAX), 1.0, 65535.0));
+    return static_cast<unsigned>(std::clamp(cgroup_cores(root).value_or(UINT16_MAX), 1.0, 65535.0));
 }
 
 // Of the system's, read once.

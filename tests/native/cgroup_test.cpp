@@ -52,10 +52,10 @@ void mount_v1(Tree& tree, const std::string& group, const std::string& mounted =
 
 TEST_CASE("without control groups there is no limit") {
     const Tree tree;
-    const auto limits = cgroup_limits(tree.root());
-    CHECK_FALSE(limits.memory);
-    CHECK_FALSE(limits.memory_available);
-    CHECK_FALSE(limits.cores);
+    const auto memory = cgroup_memory(tree.root());
+    CHECK_FALSE(memory.limit);
+    CHECK_FALSE(memory.available);
+    CHECK_FALSE(cgroup_cores(tree.root()));
 }
 
 TEST_CASE("version 2: the limits of the group count, page cache is available") {
@@ -67,10 +67,10 @@ TEST_CASE("version 2: the limits of the group count, page cache is available") {
         "/sys/fs/cgroup/game/memory.stat", "anon 5\nfile 7\ninactive_file " + std::to_string(100 * kMega)
     );
     tree.put("/sys/fs/cgroup/game/cpu.max", "150000 100000");
-    const auto limits = cgroup_limits(tree.root());
-    CHECK(limits.memory == 512 * kMega);
-    CHECK(limits.memory_available == 312 * kMega);
-    CHECK(limits.cores == doctest::Approx(1.5));
+    const auto memory = cgroup_memory(tree.root());
+    CHECK(memory.limit == 512 * kMega);
+    CHECK(memory.available == 312 * kMega);
+    CHECK(cgroup_cores(tree.root()) == doctest::Approx(1.5));
 }
 
 TEST_CASE("the lowest limit of the ancestors counts, each with what it has left") {
@@ -86,10 +86,10 @@ TEST_CASE("the lowest limit of the ancestors counts, each with what it has left"
     tree.put("/sys/fs/cgroup/a/b/c/memory.max", std::to_string(1024 * kMega));
     tree.put("/sys/fs/cgroup/a/b/c/memory.current", "0");
     tree.put("/sys/fs/cgroup/a/b/c/cpu.max", "max 100000");
-    const auto limits = cgroup_limits(tree.root());
-    CHECK(limits.memory == 256 * kMega);
-    CHECK(limits.memory_available == 10 * kMega);
-    CHECK(limits.cores == doctest::Approx(2));
+    const auto memory = cgroup_memory(tree.root());
+    CHECK(memory.limit == 256 * kMega);
+    CHECK(memory.available == 10 * kMega);
+    CHECK(cgroup_cores(tree.root()) == doctest::Approx(2));
 }
 
 TEST_CASE("version 1: limits and quotas are seen") {
@@ -105,22 +105,22 @@ TEST_CASE("version 1: limits and quotas are seen") {
     tree.put("/sys/fs/cgroup/cpu,cpuacct/docker/42/cpu.cfs_period_us", "100000");
     tree.put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1");
     tree.put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000");
-    const auto limits = cgroup_limits(tree.root());
-    CHECK(limits.memory == 64 * kMega);
-    CHECK(limits.memory_available == 32 * kMega);
-    CHECK(limits.cores == doctest::Approx(0.5));
+    const auto memory = cgroup_memory(tree.root());
+    CHECK(memory.limit == 64 * kMega);
+    CHECK(memory.available == 32 * kMega);
+    CHECK(cgroup_cores(tree.root()) == doctest::Approx(0.5));
 }
 
 TEST_CASE("a container that sees its own group at the mount point") {
     Tree tree;
     mount_v1(tree, "/docker/42", "/docker/42"); // without a namespace of its own
     tree.put("/sys/fs/cgroup/memory/memory.limit_in_bytes", std::to_string(64 * kMega));
-    CHECK(cgroup_limits(tree.root()).memory == 64 * kMega);
+    CHECK(cgroup_memory(tree.root()).limit == 64 * kMega);
     mount_v2(tree, "/../outside", "/..");
     tree.put("/sys/fs/cgroup/memory.max", std::to_string(32 * kMega));
-    CHECK(cgroup_limits(tree.root()).memory == 32 * kMega);
+    CHECK(cgroup_memory(tree.root()).limit == 32 * kMega);
     mount_v2(tree, "/not/mounted/here");
-    CHECK(cgroup_limits(tree.root()).memory == 32 * kMega);
+    CHECK(cgroup_memory(tree.root()).limit == 32 * kMega);
 }
 
 TEST_CASE("both versions at once, and blanks in the mount point") {
@@ -132,9 +132,9 @@ TEST_CASE("both versions at once, and blanks in the mount point") {
     );
     tree.put("/odd place/game/memory.limit_in_bytes", std::to_string(64 * kMega));
     tree.put("/unified/game/cpu.max", "300000 100000");
-    const auto limits = cgroup_limits(tree.root());
-    CHECK(limits.memory == 64 * kMega);
-    CHECK(limits.cores == doctest::Approx(3));
+    const auto memory = cgroup_memory(tree.root());
+    CHECK(memory.limit == 64 * kMega);
+    CHECK(cgroup_cores(tree.root()) == doctest::Approx(3));
 }
 
 TEST_CASE("the cores that models may use are those of the quota") {
@@ -174,7 +174,7 @@ TEST_CASE("what makes no sense is no limit") {
     tree.put("/sys/fs/cgroup/game/memory.max", "much");
     tree.put("/sys/fs/cgroup/game/cpu.max", "100000 0");
     tree.put("/sys/fs/cgroup/cpu.max", "");
-    const auto limits = cgroup_limits(tree.root());
-    CHECK_FALSE(limits.memory);
-    CHECK_FALSE(limits.cores);
+    const auto memory = cgroup_memory(tree.root());
+    CHECK_FALSE(memory.limit);
+    CHECK_FALSE(cgroup_cores(tree.root()));
 }
