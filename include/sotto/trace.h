@@ -25,7 +25,15 @@ enum {
     SOTTO_SLICE_PROMPT = 2, /**< A step that worked through prompts; others may have spoken in it. */
     SOTTO_SLICE_DECODE = 3, /**< A step in which each stream spoke a token. */
     SOTTO_SLICE_GATE   = 4, /**< A wait inside a step for the game. Told before that step. */
-    SOTTO_SLICE_FRAME  = 5  /**< Not ours: the game's work on a frame, as it was reported. */
+    SOTTO_SLICE_FRAME  = 5, /**< Not ours: the game's work on a frame, as it was reported. */
+    SOTTO_SLICE_REST   = 6  /**< No step ran, so that models keep to their share of the time. */
+};
+
+/** More about a slice. */
+typedef uint32_t sotto_slice_flags;
+enum {
+    SOTTO_SLICE_TRIAL   = 1, /**< It ran on another number of threads than most, to compare the two. */
+    SOTTO_SLICE_GAVE_UP = 2  /**< It stood still, was given up, and its work is done again. */
 };
 
 /**
@@ -34,20 +42,22 @@ enum {
  * @since 0.1
  */
 typedef struct sotto_slice {
-    uint32_t         struct_size;      /**< sizeof(sotto_slice). */
-    sotto_slice_kind kind;             /**< What it was. */
-    uint64_t         begin_ns;         /**< When it began, on the system's monotonic clock. */
-    uint64_t         end_ns;           /**< When it ended. */
-    uint32_t         streams;          /**< How many it worked for. */
-    uint32_t         prompt_tokens;    /**< Tokens of prompts that were worked through. */
-    uint32_t         generated_tokens; /**< Tokens that were spoken. */
-    uint32_t         threads;          /**< On how many threads. */
-    sotto_mode       mode;             /**< The engine's when it began. */
-    uint32_t         lost;             /**< Slices before it that found no room. */
-    float            predicted_ms;     /**< What it was thought to take. 0: nothing was known. */
-    float            limit_ms;         /**< What it was to keep within. 0: nothing. */
-    float            share;            /**< Of the time that models might use, 0 to 1. */
-    float            frame_phase;      /**< Where in the game's frame it began, 0 to 1. Below 0: none. */
+    uint32_t          struct_size;      /**< sizeof(sotto_slice). */
+    sotto_slice_kind  kind;             /**< What it was. */
+    uint64_t          begin_ns;         /**< When it began, on the system's monotonic clock. */
+    uint64_t          end_ns;           /**< When it ended. */
+    uint32_t          streams;          /**< How many it worked for. */
+    uint32_t          prompt_tokens;    /**< Tokens of prompts that were worked through. */
+    uint32_t          generated_tokens; /**< Tokens that were spoken. */
+    uint32_t          threads;          /**< On how many threads. */
+    sotto_mode        mode;             /**< The engine's when it began. */
+    uint32_t          lost;             /**< Slices before it that found no room. */
+    float             predicted_ms;     /**< What it was thought to take. 0: nothing was known. */
+    float             limit_ms;         /**< What it was to keep within. 0: nothing. */
+    float             share;            /**< Of the time that models might use, 0 to 1. */
+    float             frame_phase;      /**< Where in the game's frame it began, 0 to 1. Below 0: none. */
+    sotto_slice_flags flags;            /**< SOTTO_SLICE_TRIAL and the like. */
+    uint32_t          reserved;         /**< 0. */
 } sotto_slice;
 
 /**

@@ -63,6 +63,7 @@ struct Job {
     std::int64_t predicted = 0;
     std::int64_t limit = 0;
     float share = 1;
+    bool tries = false; // another number of threads than usual
 
     struct Wait {
         std::int64_t begin = 0;

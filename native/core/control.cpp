@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kShowEvery = 50'000'000;
 constexpr std::int64_t kListenEvery = 100'000'000;
+constexpr std::int64_t kFrameSoon = 4'000'000; // while models rest until some frames are over
 
 // What would be passed over in silence.
 void check_can(const ModelInfo& model, const Prompted& prompted) {
@@ -141,7 +142,8 @@ std::int64_t Control::next_wake() {
     }
     scheduler_.look();
     // After a rest something may be due that has no moment of its own. The rest may be over by now.
-    const auto due = rests_ ? rest_until_ : scheduler_.wake(now);
+    const auto rested = is_kept_from_running() ? now + kFrameSoon : rest_until_;
+    const auto due = rests_ ? rested : scheduler_.wake(now);
     const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
     return std::min({due, fetch_due(), listens ? now + kListenEvery : kNever});
 }

@@ -22,9 +22,10 @@
 #include "core/preparing.hpp"
 #include "core/registry.hpp"
 #include "core/request_table.hpp"
+#include "core/schedule/activity.hpp"
+#include "core/schedule/duty_controller.hpp"
 #include "core/schedule/recorder.hpp"
 #include "core/schedule/scheduler.hpp"
-#include "core/schedule/share.hpp"
 #include "core/sessions.hpp"
 #include "core/settings.hpp"
 #include "core/state_file.hpp"
@@ -183,6 +184,7 @@ private:
     void hold_back() noexcept;
     void learn(const Job& job) noexcept;
     void note(const Job& job) noexcept;
+    void note_rest() noexcept;
     void rest_after(const Job& job) noexcept;
     void take_frames() noexcept;
     void take_paces() noexcept;
@@ -196,9 +198,11 @@ private:
     std::int64_t rescue_due() const noexcept;
     void learn_class(const Job& job) noexcept;
     Limits limits() const noexcept;
+    Cores cores() const noexcept;
     std::uint32_t threads_for(ModelEntry& entry) noexcept;
     double share() const noexcept;
     double least_share() const noexcept;
+    bool is_kept_from_running() const noexcept;
     bool is_gated(std::uint32_t threads) const noexcept;
     std::int64_t patience_of(const Job& job) const noexcept;
 
@@ -227,11 +231,13 @@ private:
     std::uint64_t arrived_ = 0;           // of them, ever
     std::uint64_t models_ = 0;            // that were ready, ever
     Frames::Reader frames_;
-    Share share_;
-    std::int64_t rest_until_ = 0; // no step begins before
-    bool rests_ = false;          // for that reason none began, when one was last to
-    std::int64_t shown_ = 0;      // when figures were shown last
-    bool changed_ = false;        // since then
+    Activity activity_;
+    DutyController duty_;
+    std::int64_t rest_until_ = 0;   // no step begins before
+    bool rests_ = false;            // for that reason none began, when one was last to
+    std::int64_t rested_since_ = 0; // 0: models do not rest
+    std::int64_t shown_ = 0;        // when figures were shown last
+    bool changed_ = false;          // since then
     std::atomic<bool> retuned_{false};
     std::atomic<bool> leaves_card_{false};
     std::atomic<bool> comes_to_card_{false};

@@ -23,7 +23,8 @@ bool Control::start_job() {
     if (start_closing()) {
         return true;
     }
-    rests_ = !streams_.empty() && world_.clock.now() < rest_until_;
+    rests_ = !streams_.empty() && (world_.clock.now() < rest_until_ || is_kept_from_running());
+    rested_since_ = !rests_ || rested_since_ != 0 ? rested_since_ : world_.clock.now();
     if (streams_.empty() || rests_) {
         return false;
     }
@@ -61,6 +62,7 @@ std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     job->entry = &entry;
     job->thread_class = prepared_class(); // once: the mode may change at any time
     job->threads = threads_for(entry);
+    job->tries = entry.thread_count.tries();
     job->gated = is_gated(job->threads);
     job->mode = mode();
     job->share = static_cast<float>(share());
@@ -122,6 +124,7 @@ void Control::begin(std::unique_ptr<Job> job) noexcept {
         stream->busy = true;
     }
     job_->issued = world_.clock.now();
+    note_rest();
     compute_.start(*job_);
 }
 
@@ -132,7 +135,7 @@ void Control::look_ahead() noexcept {
     const auto& entries = world_.registry.entries();
     const bool steps = job_ != nullptr && job_->steps();
     if (!steps || next_ != nullptr || std::any_of(entries.begin(), entries.end(), closes) || share() < 1 ||
-        world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
+        is_kept_from_running() || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return;
     }
     scheduler_.look();
@@ -188,6 +191,7 @@ bool Control::take_job_back() noexcept {
     if (job->prepared != nullptr) { // it did not come to that
         job->entry->model->close_prepared(std::exchange(job->prepared, nullptr));
     }
+    activity_.ran(job->issued, job->ended);
     note(*job);
     learn(*job);
     learn_class(*job);

@@ -34,25 +34,29 @@ Limits Control::limits() const noexcept {
     return limits;
 }
 
-// As many as there are cores that the game leaves free, to begin with; all of them where the models come
-// first, and where the game uses all: a single thread would be moved from one busy core to the other.
+Cores Control::cores() const noexcept {
+    return {
+        .usable = usable_cores(),
+        .busy = comes_first() ? 0 : world_.frames.busy_cores(world_.clock.now()),
+        .asked = world_.hooks.threads.compute_threads,
+        .yields = comes_first() || compute_.yields(thread_class()),
+        .run_everywhere = comes_first() || idle_.runs_everywhere(),
+    };
+}
+
 std::uint32_t Control::threads_for(ModelEntry& entry) noexcept {
     const auto now = world_.clock.now();
-    const auto cores = usable_cores();
-    const auto asked = world_.hooks.threads.compute_threads;
-    const auto busy = comes_first() ? 0 : world_.frames.busy_cores(now);
-    const auto free = cores > busy ? cores - busy : 0;
-    const bool yields = comes_first() || compute_.yields(thread_class());
-    const auto all = asked != 0 ? asked : yields ? cores : std::max(free, 1U);
-    const bool alone =
-        !comes_first() && !idle_.runs_everywhere(); // threads would wait for one that cannot run
-    const auto most = alone ? 1 : all;
+    const auto cores = this->cores();
     if (world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
-        return asked != 0 ? asked : cores;
+        return cores.asked != 0 ? cores.asked : cores.usable;
     }
-    const auto start = std::min(most, free > 0 ? free : cores);
-    entry.thread_count.set_range(most, start, now);
-    world_.recorder.threads(entry, most, start, now);
+    const bool told = !comes_first() && world_.frames.are_told(now);
+    const auto max = told ? duty_.threads(cores) : cores.max();
+    if (told && duty_.probes()) {
+        return max; // for a few frames, of which nothing is learned
+    }
+    entry.thread_count.set_max(max, now);
+    world_.recorder.threads(entry, max, now);
     return entry.thread_count.now();
 }
 
@@ -63,7 +67,7 @@ double Control::share() const noexcept {
         return 1;
     }
     if (world_.frames.are_told(world_.clock.now())) {
-        return share_.now();
+        return duty_.duty();
     }
     return compute_.yields(thread_class()) ? 1 : kBlindly[mode()];
 }
@@ -74,6 +78,11 @@ double Control::least_share() const noexcept {
     constexpr double kInTheWay = 0.05;
     constexpr double kYielding[] = {0.75, 1, 0.5}; // by mode
     return compute_.yields(thread_class()) ? kYielding[mode()] : kInTheWay;
+}
+
+// Whether models rest for some frames, to see whether the game misses fewer then.
+bool Control::is_kept_from_running() const noexcept {
+    return duty_.rests() && !comes_first() && world_.frames.are_told(world_.clock.now());
 }
 
 // Where the game leaves as many cores free as a step takes, and where its threads come first anyway, nothing
@@ -96,13 +105,14 @@ std::int64_t Control::patience_of(const Job& job) const noexcept {
     constexpr std::int64_t kTimes = 4;
     constexpr std::int64_t kAtLeast = 20'000'000;
     constexpr std::int64_t kUnknown = 250'000'000;
+    constexpr std::int64_t kAtMost = 250'000'000; // beyond what was predicted
     if (job.threads <= 1 || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return 0; // all it takes
     }
     if (job.predicted <= 0) {
         return job.entry->gave_up ? 0 : kUnknown;
     }
-    return std::max(kTimes * job.predicted, job.predicted + kAtLeast);
+    return job.predicted + std::clamp((kTimes - 1) * job.predicted, kAtLeast, kAtMost);
 }
 
 // What a step took tells what the next ones will, and on how many threads they go best.
@@ -160,8 +170,13 @@ void Control::take_frames() noexcept {
         if (streams_.empty() || frame.period == 0 || comes_first()) {
             continue; // models have no part in it
         }
-        share_.frame(frame, least_share());
-        world_.recorder.frame(frame, least_share(), share_.now());
+        const DutyController::Terms terms = {least_share(), compute_.yields(thread_class()), cores()};
+        const auto beside = activity_.during(frame, job_ == nullptr ? kNever : job_->issued);
+        duty_.frame(frame, beside, terms);
+        world_.recorder.frame(frame, beside, terms, duty_);
+    }
+    if (is_kept_from_running()) {
+        hold_back();
     }
 }
 

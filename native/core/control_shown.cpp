@@ -1,5 +1,6 @@
 // What others see of the control thread's work: the trace of what was done, and the figures.
 #include <algorithm>
+#include <utility>
 
 #include "core/control.hpp"
 #include "platform/clock.hpp"
@@ -28,6 +29,7 @@ sotto_slice slice_of(const Job& job) noexcept {
     slice.share = job.share;
     slice.frame_phase = job.phase;
     slice.threads = job.steps() ? job.threads : 1;
+    slice.flags = (job.tries ? SOTTO_SLICE_TRIAL : 0) | (job.gave_up ? SOTTO_SLICE_GAVE_UP : 0);
     slice.kind = !job.steps()          ? SOTTO_SLICE_OPEN
                  : job.load.prompt > 0 ? SOTTO_SLICE_PROMPT
                                        : SOTTO_SLICE_DECODE;
@@ -35,6 +37,21 @@ sotto_slice slice_of(const Job& job) noexcept {
 }
 
 } // namespace
+
+// The rest that has just ended.
+void Control::note_rest() noexcept {
+    const auto since = std::exchange(rested_since_, 0);
+    if (since == 0 || !world_.trace.is_kept()) {
+        return;
+    }
+    sotto_slice slice{};
+    slice.kind = SOTTO_SLICE_REST;
+    slice.begin_ns = static_cast<std::uint64_t>(since);
+    slice.end_ns = static_cast<std::uint64_t>(world_.clock.now());
+    slice.mode = mode();
+    slice.share = static_cast<float>(share());
+    world_.trace.add(slice);
+}
 
 // For those who look at what was done.
 void Control::note(const Job& job) noexcept {

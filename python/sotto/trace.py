@@ -16,6 +16,7 @@ _KINDS = {
     lib.SOTTO_SLICE_DECODE: "decode",
     lib.SOTTO_SLICE_GATE: "gate",
     lib.SOTTO_SLICE_FRAME: "frame",
+    lib.SOTTO_SLICE_REST: "rest",
 }
 _AT_ONCE = 256
 
@@ -24,13 +25,16 @@ class Slice(NamedTuple):
     """One piece of the engine's work.
 
     `kind` is "open" (a request was made ready), "prompt" (a step that worked through prompts), "decode" (one
-    in which each stream spoke a token), "gate" (a wait inside a step for the game, told before that step) or
-    "frame" (not the engine's: the game's work on a frame, as it was reported); skip what you do not know.
+    in which each stream spoke a token), "gate" (a wait inside a step for the game, told before that step),
+    "rest" (no step ran, so that models keep to their share of the time) or "frame" (not the engine's: the
+    game's work on a frame, as it was reported); skip what you do not know.
     Times are those of `time.monotonic_ns()`. `lost` slices before it found no room in the trace.
 
     `predicted_ms` is what it was thought to take (0: nothing was known), `limit_ms` what it was to keep
     within (0: nothing), `share` the part of the time that models might use, from 0 to 1, and `frame_phase`
-    where in the game's frame it began, from 0 to 1 (below 0: in none).
+    where in the game's frame it began, from 0 to 1 (below 0: in none). `trial` says that a step ran on another
+    number of threads than most, to compare the two, and `gave_up` that it stood still, was given up, and its
+    work is done again.
     """
 
     kind: str
@@ -46,6 +50,8 @@ class Slice(NamedTuple):
     limit_ms: float = 0.0
     share: float = 1.0
     frame_phase: float = -1.0
+    trial: bool = False
+    gave_up: bool = False
 
 
 def read_trace(handle: Handle) -> Iterator[Slice]:
@@ -68,6 +74,8 @@ def read_trace(handle: Handle) -> Iterator[Slice]:
                 told.limit_ms,
                 told.share,
                 told.frame_phase,
+                bool(told.flags & lib.SOTTO_SLICE_TRIAL),
+                bool(told.flags & lib.SOTTO_SLICE_GAVE_UP),
             )
         if count[0] < _AT_ONCE:
             return

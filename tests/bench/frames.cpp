@@ -2,7 +2,7 @@
 //
 //     sotto_bench_frames calibrate=<ms> threads=<of the game's work>
 //     sotto_bench_frames threads= iterations= seconds= [warmup=] [model= words= mode= streams= prompt=
-//     tokens= [gates=1] [trace=<slices that are shown on stderr afterwards>]]
+//     tokens= [gates=1] [account=1] [trace=<slices that are shown on stderr afterwards>]]
 //
 // The first says how many iterations make a frame's work of so many milliseconds. The second plays that game;
 // with a model, characters speak meanwhile: closed loop, each prompt another one.
@@ -16,6 +16,7 @@
 
 #include <sotto/sotto.h>
 
+#include "support/account.hpp"
 #include "support/closed_loop.hpp"
 #include "support/game.hpp"
 
@@ -81,7 +82,7 @@ public:
             if (slice.kind == SOTTO_SLICE_FRAME) {
                 continue;
             }
-            const char* kinds[] = {"", "open", "prompt", "decode", "gate"};
+            const char* kinds[] = {"", "open", "prompt", "decode", "gate", "frame", "rest"};
             std::fprintf(
                 stderr,
                 "%-6s threads %u prompt %3u generated %u took %6.1f ms predicted %6.1f limit %6.1f share "
@@ -98,7 +99,11 @@ public:
         }
     }
 
+    std::vector<sotto_slice> slices() { return engine_.slices(); }
+
 private:
+    static constexpr std::uint32_t kAccounted = 1 << 17; // slices of a minute, and more
+
     static double milliseconds(Clock::duration time) {
         return std::chrono::duration<double, std::milli>(time).count();
     }
@@ -126,7 +131,7 @@ private:
     static sotto_engine_desc desc(const Arguments& arguments) {
         auto desc = SOTTO_INIT(sotto_engine_desc);
         desc.mode = mode_of(arguments.text("mode"));
-        desc.trace = arguments.count("trace", 0);
+        desc.trace = arguments.count("trace", arguments.count("account", 0) != 0 ? kAccounted : 0);
         desc.flags = arguments.count("gates", 0) != 0 ? sotto_engine_flags{SOTTO_ENGINE_GATES} : 0;
         return desc;
     }
@@ -177,18 +182,26 @@ int main(int count, char** given) {
         return 0;
     }
     const Words words(arguments.text("words"));
+    Account account;
     Characters characters(arguments, words, threads);
     characters.start();
     play(work, warmup, characters.beside());
     const auto tokens = characters.loop().tokens();
     const auto answers = characters.loop().answers();
+    account.begin();
     const auto played = play(work, seconds, characters.beside());
+    account.end();
     if (const auto most = arguments.count("trace", 0); most > 0) {
         characters.show_slices(most);
     }
     const auto& loop = characters.loop();
     auto shown = told(played, loop.tokens() - tokens, loop.answers() - answers);
     shown.pop_back();
+    if (arguments.count("account", 0) != 0) {
+        const auto all =
+            account.told(characters.slices(), nanoseconds(played.began), nanoseconds(played.ended));
+        shown += ", \"account\": " + all;
+    }
     std::printf(
         "%s, \"longest_standstill_ms\": %.1f, \"first_token_ms\": %.1f}\n",
         shown.c_str(),

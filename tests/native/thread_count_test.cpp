@@ -1,8 +1,10 @@
 // How the number of threads is found.
 #include "core/schedule/thread_count.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <random>
 
 #include <doctest/doctest.h>
 
@@ -32,32 +34,32 @@ std::map<std::uint32_t, double> run(
 
 } // namespace
 
-TEST_CASE("two threads are found where they are faster, soon") {
+TEST_CASE("all threads are used to begin with, and kept where they are faster") {
     ThreadCount count;
     std::int64_t now = kSecond;
-    count.set_range(2, 1, now);
-    CHECK(count.now() == 1);
-    run(count, now, 1, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
+    count.set_max(2, now);
+    CHECK(count.now() == 2);
+    run(count, now, 2, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 2);
 }
 
 TEST_CASE("one thread is kept where two are no faster, and little time is spent on trying") {
     ThreadCount count;
     std::int64_t now = kSecond;
-    count.set_range(2, 1, now);
+    count.set_max(2, now);
     const auto spent = run(count, now, 60, [](auto threads) { return threads == 2 ? 15.0 : 10.0; });
     CHECK(count.settled() == 1);
     CHECK(spent.at(2) > 0);
-    CHECK(spent.at(2) < 0.03);
+    CHECK(spent.at(2) < 0.05);
 }
 
 TEST_CASE("where the machine changes its mind, so does the engine") {
     ThreadCount count;
     std::int64_t now = kSecond;
-    count.set_range(2, 2, now);
+    count.set_max(2, now);
     run(count, now, 5, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 2);
-    run(count, now, 40, [](auto threads) { return threads == 2 ? 1000.0 : 10.0; }); // others took a core
+    run(count, now, 40, [](auto threads) { return threads == 2 ? 100.0 : 10.0; }); // others took a core
     CHECK(count.settled() == 1);
     run(count, now, 60, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 2);
@@ -66,7 +68,7 @@ TEST_CASE("where the machine changes its mind, so does the engine") {
 TEST_CASE("of four the best is found, step by step") {
     ThreadCount count;
     std::int64_t now = kSecond;
-    count.set_range(4, 1, now);
+    count.set_max(4, now);
     run(count, now, 20, [](auto threads) { return threads == 3 ? 4.0 : threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 3);
 }
@@ -74,70 +76,103 @@ TEST_CASE("of four the best is found, step by step") {
 TEST_CASE("a hopeless trial is given up at once") {
     ThreadCount count;
     std::int64_t now = kSecond;
-    count.set_range(2, 1, now);
+    count.set_max(2, now);
     int tried = 0;
     for (int i = 0; i < 200; ++i) {
         const auto threads = count.now();
-        tried += threads == 2 ? 1 : 0;
+        tried += threads == 1 ? 1 : 0;
         now += 10 * kMillisecond;
-        count.stepped(threads, threads == 2 ? 500 * kMillisecond : 10 * kMillisecond, 10 * kMillisecond, now);
+        count.stepped(threads, threads == 1 ? 500 * kMillisecond : 10 * kMillisecond, 10 * kMillisecond, now);
     }
     CHECK(tried > 0);
-    CHECK(tried <= 2 * 4); // two steps of each of the few trials of two seconds
+    CHECK(tried <= 3 * 3); // the first step of a trial does not count, the second says little
 }
 
-TEST_CASE("a step that was given up is taken on fewer threads, for ever longer") {
+TEST_CASE("a step that was given up is taken on fewer threads, and seldom tried again") {
     ThreadCount count;
     std::int64_t now = kSecond;
-    count.set_range(2, 2, now);
+    count.set_max(2, now);
     int given_up = 0;
     for (const auto end = now + 60 * kSecond; now < end;) {
         now += 10 * kMillisecond;
         if (count.now() == 2) {
             ++given_up;
-            count.gave_up(0, now);
+            count.gave_up(now);
             CHECK(count.now() == 1);
         } else {
             count.stepped(1, 10 * kMillisecond, 10 * kMillisecond, now);
         }
     }
     CHECK(given_up > 1);
-    CHECK(given_up < 10);
+    CHECK(given_up <= 40);
 }
 
-TEST_CASE("what was given up once is tried again soon, however late that is") {
+TEST_CASE("what was given up is back within two seconds, however often that was") {
     ThreadCount count;
     std::int64_t now = 1000 * kSecond;
-    count.set_range(2, 2, now);
-    count.gave_up(0, now);
-    CHECK(count.settled() == 1);
-    run(count, now, 2, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
+    count.set_max(2, now);
+    for (int i = 0; i < 10; ++i) {
+        count.gave_up(now);
+        CHECK(count.now() == 1);
+        while (count.now() == 1) {
+            now += 10 * kMillisecond;
+            count.stepped(1, 10 * kMillisecond, 10 * kMillisecond, now);
+        }
+    }
+    count.gave_up(now);
+    run(count, now, 2.3, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 2);
 }
 
-TEST_CASE("where a step stood still for long the same number is not tried for half a minute") {
-    ThreadCount count;
-    std::int64_t now = 1000 * kSecond;
-    count.set_range(2, 2, now);
-    count.gave_up(2 * kSecond, now);
-    for (const auto end = now + 29 * kSecond; now < end;) {
-        now += 10 * kMillisecond;
-        REQUIRE(count.now() == 1);
-        count.stepped(1, 10 * kMillisecond, 10 * kMillisecond, now);
+TEST_CASE("where steps scatter widely, one part in twenty-five is lost at most") {
+    for (const double gain : {0.7, 0.97, 1.0, 1.1, 1.4}) { // of one thread over two
+        for (unsigned seed = 1; seed <= 5; ++seed) {
+            ThreadCount count;
+            std::mt19937 random(seed);
+            std::int64_t now = kSecond;
+            count.set_max(2, now);
+            const auto cost = [&](std::uint32_t threads) { // every fifth step is held up
+                const auto usual = threads == 1 ? 10.0 / gain : 10.0;
+                return random() % 5 == 0 ? 2 * usual
+                                         : usual * (0.9 + static_cast<double>(random() % 200) / 1000);
+            };
+            run(count, now, 10, cost);
+            const auto spent = run(count, now, 120, cost);
+            const auto done =
+                gain * (spent.contains(1) ? spent.at(1) : 0) + (spent.contains(2) ? spent.at(2) : 0);
+            CAPTURE(gain);
+            CAPTURE(seed);
+            CHECK(done > 0.96 * std::max(gain, 1.0));
+        }
     }
+}
+
+TEST_CASE("where steps suddenly take longer, another number is tried at once") {
+    ThreadCount count;
+    std::int64_t now = kSecond;
+    count.set_max(2, now);
+    run(count, now, 100, [](auto threads) { return threads == 2 ? 6.0 : 10.0; }); // trials are rare by now
+    const auto before = [](auto threads) { return threads == 2 ? 6.0 : 10.0; };
+    for (const auto end = now + 2 * kSecond; now < end;) { // the prediction is still that of before
+        const auto threads = count.now();
+        const auto took = static_cast<std::int64_t>((threads == 2 ? 25.0 : 10.0) * kMillisecond);
+        now += took;
+        count.stepped(threads, took, static_cast<std::int64_t>(before(count.settled()) * kMillisecond), now);
+    }
+    CHECK(count.settled() == 1);
 }
 
 TEST_CASE("a new range begins anew, the same one does not") {
     ThreadCount count;
     std::int64_t now = kSecond;
-    count.set_range(2, 1, now);
+    count.set_max(2, now);
     run(count, now, 1, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
-    count.set_range(2, 1, now);
+    count.set_max(2, now);
     CHECK(count.settled() == 2);
-    count.set_range(1, 1, now);
+    count.set_max(1, now);
     CHECK(count.now() == 1);
     run(count, now, 5, [](auto) { return 1.0; });
     CHECK(count.now() == 1);
-    count.set_range(0, 7, now);
+    count.set_max(0, now);
     CHECK(count.now() == 1);
 }

@@ -1,19 +1,21 @@
-// The cores that threads of graphs run on, their class, and CPU time, as far as the system's ways differ.
+// Cores, classes and CPU time of the threads of graphs, as far as systems differ.
 #pragma once
 
 #include "fence.hpp"
 
 #include <chrono>
 #include <ggml-cpu.h>
-#include <vector>
 
 namespace sotto::llama {
 
-// Those that the calling thread may run on.
-std::vector<int> own_cores();
+// Returns true if the calling thread is of the idle class, which yields to all others.
+bool is_of_idle_class() noexcept;
 
-// Keeps the calling thread to some. Where the system will not, it runs where it did.
-void run_on(const std::vector<int>& cores) noexcept;
+// Lets another thread that waits for the calling thread's core have it.
+void yield_core() noexcept;
+
+// Leaves the core to whoever is moved there. Where the system's sleeps take milliseconds, only yields.
+void sleep_briefly(std::chrono::microseconds time) noexcept;
 
 // Puts a new pool's threads into a class, where they are not of their maker's from the start.
 void put_into_class(ggml_threadpool* pool, int threads, sotto_thread_class thread_class);

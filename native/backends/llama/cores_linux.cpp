@@ -1,31 +1,28 @@
 #include "cores.hpp"
 
-#include <algorithm>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 namespace sotto::llama {
 
-std::vector<int> own_cores() {
-    cpu_set_t set;
-    std::vector<int> cores;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        for (int core = 0; core < std::min<int>(CPU_SETSIZE, GGML_MAX_N_THREADS); ++core) {
-            if (CPU_ISSET(core, &set)) {
-                cores.push_back(core);
-            }
-        }
-    }
-    return cores;
+bool is_of_idle_class() noexcept {
+    return sched_getscheduler(0) == SCHED_IDLE;
 }
 
-void run_on(const std::vector<int>& cores) noexcept {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores) {
-        CPU_SET(core, &set);
+void yield_core() noexcept {
+    sched_yield();
+}
+
+void sleep_briefly(std::chrono::microseconds time) noexcept {
+    constexpr unsigned long kSlack = 1'000; // ns by which the kernel may wake it later; 50,000 otherwise
+    thread_local bool exact = false;
+    if (!exact) {
+        exact = true;
+        prctl(PR_SET_TIMERSLACK, kSlack);
     }
-    sched_setaffinity(0, sizeof set, &set);
+    const timespec asked{0, static_cast<long>(std::chrono::nanoseconds(time).count())};
+    nanosleep(&asked, nullptr);
 }
 
 // They are: a new thread is of the class of the one that makes it.

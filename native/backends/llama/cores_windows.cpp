@@ -10,8 +10,6 @@
 namespace sotto::llama {
 namespace {
 
-constexpr int kCores = 64; // of one processor group; threads stay in the one they begin in
-
 void become_idle(ggml_tensor*, const ggml_tensor*, int, int, void*) {
     THREAD_POWER_THROTTLING_STATE frugal{};
     frugal.Version = THREAD_POWER_THROTTLING_CURRENT_VERSION;
@@ -22,34 +20,16 @@ void become_idle(ggml_tensor*, const ggml_tensor*, int, int, void*) {
 
 } // namespace
 
-// Windows tells a thread's cores only when they are set.
-std::vector<int> own_cores() {
-    DWORD_PTR ours = 0;
-    DWORD_PTR machines = 0;
-    std::vector<int> cores;
-    if (!GetProcessAffinityMask(GetCurrentProcess(), &ours, &machines) || ours == 0) {
-        return cores;
-    }
-    const auto own = SetThreadAffinityMask(GetCurrentThread(), ours);
-    if (own != 0) {
-        SetThreadAffinityMask(GetCurrentThread(), own);
-    }
-    for (int core = 0; core < kCores; ++core) {
-        if (((own != 0 ? own : ours) >> core & 1) != 0) {
-            cores.push_back(core);
-        }
-    }
-    return cores;
+bool is_of_idle_class() noexcept {
+    return GetThreadPriority(GetCurrentThread()) == THREAD_PRIORITY_IDLE;
 }
 
-void run_on(const std::vector<int>& cores) noexcept {
-    DWORD_PTR mask = 0;
-    for (const int core : cores) {
-        mask |= static_cast<DWORD_PTR>(1) << core;
-    }
-    if (mask != 0) {
-        SetThreadAffinityMask(GetCurrentThread(), mask);
-    }
+void yield_core() noexcept {
+    SwitchToThread();
+}
+
+void sleep_briefly(std::chrono::microseconds /*time*/) noexcept {
+    SwitchToThread();
 }
 
 // New threads are of the normal class, and only a graph reaches those of a pool: a graph that does nothing

@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 namespace sotto::llama {
 
@@ -40,18 +41,6 @@ void require_threads(std::uint32_t count) {
 
 ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t threads) {
     std::lock_guard lock(mutex_);
-    auto& home = homes_[thread_class];
-    if (home.cores.empty()) {
-        home.cores = own_cores();
-    }
-    // The system moves threads of the idle class only now and then: two that wait for each other may share a
-    // core for long, and those that are moved are moved into the game's way. Where there is one for each
-    // core, each has its own.
-    const bool apart = thread_class == SOTTO_THREAD_IDLE && threads > 1 && threads == home.cores.size();
-    if (home.apart != apart) { // the calling thread is one of them, in ggml's order the last
-        run_on(apart ? std::vector{home.cores.back()} : home.cores);
-        home.apart = apart;
-    }
     auto& pool = pools_[{thread_class, threads}];
     if (!pool) {
         auto wanted = ggml_threadpool_params_default(static_cast<int>(threads));
@@ -59,10 +48,6 @@ ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t 
         // Between graphs they sleep: those cores are the game's. But where compute comes first they look out
         // for the next graph for some milliseconds; to be woken for each token would cost a tenth of it.
         wanted.poll = thread_class == SOTTO_THREAD_NORMAL ? 1 : 0;
-        wanted.strict_cpu = apart;
-        for (const int core : home.cores) {
-            wanted.cpumask[core] = apart;
-        }
         require_threads(threads - 1); // the calling thread is one
         pool.reset(ggml_threadpool_new(&wanted));
         put_into_class(pool.get(), wanted.n_threads, thread_class);

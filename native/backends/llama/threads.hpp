@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace sotto::llama {
 
@@ -33,14 +32,7 @@ private:
         void operator()(ggml_threadpool* pool) const noexcept { ggml_threadpool_free(pool); }
     };
 
-    // Of the compute thread of a class.
-    struct Home {
-        std::vector<int> cores; // that it may run on
-        bool apart = false;     // it stays on one of them
-    };
-
     std::mutex mutex_; // guards what follows
-    std::map<sotto_thread_class, Home> homes_;
     std::map<std::pair<sotto_thread_class, std::uint32_t>, std::unique_ptr<ggml_threadpool, Free>> pools_;
     int models_ = 0;
 };

@@ -142,7 +142,9 @@ void Recorder::step(const ScheduledModel& model, const ScheduledModel::Step& ste
     });
 }
 
-void Recorder::frame(const Frame& frame, double least, double share) noexcept {
+void Recorder::frame(
+    const Frame& frame, Beside beside, const DutyController::Terms& terms, const DutyController& duty
+) noexcept {
     write([&] {
         put({
             {"is", "frame"},
@@ -150,21 +152,23 @@ void Recorder::frame(const Frame& frame, double least, double share) noexcept {
             {"end", frame.end},
             {"period", frame.period},
             {"missed", frame.missed},
-            {"least", least},
-            {"share", share},
+            {"beside", static_cast<int>(beside)},
+            {"least", terms.min},
+            {"yields", terms.yields},
+            {"cores", terms.cores.max()},
+            {"free", terms.cores.free()},
+            {"share", duty.duty()},
+            {"rests", duty.rests()},
         });
     });
 }
 
-void Recorder::threads(
-    const ScheduledModel& model, std::uint32_t most, std::uint32_t start, std::int64_t now
-) noexcept {
+void Recorder::threads(const ScheduledModel& model, std::uint32_t max, std::int64_t now) noexcept {
     write([&] {
         put({
             {"is", "threads"},
             {"model", model.number},
-            {"most", most},
-            {"start", start},
+            {"most", max},
             {"at", now},
             {"threads", model.thread_count.now()},
         });

@@ -10,6 +10,7 @@
 
 #include "core/frame.hpp"
 #include "core/recording_writer.hpp"
+#include "core/schedule/duty_controller.hpp"
 #include "core/schedule/scheduler.hpp"
 #include "text/json_reader.hpp"
 
@@ -20,7 +21,7 @@ namespace sotto {
 //     engine   the first line: which library, and how the engine was set up
 //     model    a model is as follows       stream   somebody is to be answered; gone: is not any more
 //     request  what was asked for          facts    what is new of a model or stream since the last ones
-//     step     what a step took            frame    a frame of the game's, and the share after it
+//     step     what a step took            frame    a frame of the game's, and the duty cycle after it
 //     threads  how many a job is given     rest     how long models rest after a step
 //     next     what is done next           ahead    whether the step under way is followed by another like it
 //
@@ -42,9 +43,10 @@ public:
     void model(const ScheduledModel& model, std::string_view id) noexcept;
     void request(const ScheduledStream& stream, sotto_op op, std::string_view body) noexcept;
     void step(const ScheduledModel& model, const ScheduledModel::Step& step) noexcept;
-    void frame(const Frame& frame, double least, double share) noexcept;
-    void
-    threads(const ScheduledModel& model, std::uint32_t most, std::uint32_t start, std::int64_t now) noexcept;
+    void frame(
+        const Frame& frame, Beside beside, const DutyController::Terms& terms, const DutyController& duty
+    ) noexcept;
+    void threads(const ScheduledModel& model, std::uint32_t max, std::int64_t now) noexcept;
     void rest(double share, std::int64_t took, std::int64_t rest) noexcept;
 
     // The scheduler tells:

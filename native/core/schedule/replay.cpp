@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "core/schedule/duty_controller.hpp"
 #include "core/schedule/recorder.hpp"
 #include "core/schedule/scheduler.hpp"
-#include "core/schedule/share.hpp"
 #include "platform/file.hpp"
 
 namespace sotto {
@@ -211,15 +211,21 @@ private:
 
     void frame(const Line& line) {
         Frame frame;
+        frame.end = line.time("end");
         frame.missed = line.truth("missed");
-        share_.frame(frame, line.real("least", 0, 1));
+        const auto beside = static_cast<Beside>(line.number("beside", 0, static_cast<int>(Beside::rested)));
+        const auto max = line.count("cores", kMostThreads);
+        const auto free = line.count("free", kMostThreads);
+        const Cores cores = {.usable = max, .busy = max - std::min(free, max)};
+        duty_.frame(frame, beside, {line.real("least", 0, 1), line.truth("yields"), cores});
         ++frames_;
-        compare("share", line.real("share", 0, 1), share_.now());
+        compare("share", line.real("share", 0, 1), duty_.duty());
+        compare("rests", line.truth("rests"), duty_.rests());
     }
 
     void threads(const Line& line) {
         auto& count = model_of(line).thread_count;
-        count.set_range(line.count("most", kMostThreads), line.count("start", kMostThreads), line.time("at"));
+        count.set_max(line.count("most", kMostThreads), line.time("at"));
         compare("threads", line.count("threads", kMostThreads), count.now());
     }
 
@@ -273,7 +279,7 @@ private:
     }
 
     Scheduler scheduler_;
-    Share share_;
+    DutyController duty_;
     std::map<std::uint64_t, std::unique_ptr<ScheduledModel>> models_;
     std::map<std::uint64_t, std::unique_ptr<ScheduledStream>> streams_;
     std::string version_;

@@ -9,7 +9,7 @@ namespace sotto {
 void ScheduledModel::learn(const Step& step) noexcept {
     if (step.gave_up) {
         gave_up = true;
-        thread_count.gave_up(step.took, step.ended);
+        thread_count.gave_up(step.ended);
         return;
     }
     const auto usual = costs.predict(thread_count.settled(), step.load);

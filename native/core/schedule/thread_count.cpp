@@ -1,106 +1,178 @@
 #include "core/schedule/thread_count.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace sotto {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kSoon = kSecond / 4;
-constexpr std::int64_t kApart = 40; // times as long as a trial took
-constexpr std::int64_t kRarely = 30 * kSecond;
-constexpr std::int64_t kGivenUp = kSecond / 2;
-constexpr std::int64_t kStoodStill = kSecond / 4;
-constexpr double kFaster = 0.93;     // hysteresis: what is not clearly faster is not worth a change
-constexpr double kMuchFaster = 0.85; // than what suits the game best
-constexpr double kAsFast = 1.02;     // on the way back to that
-constexpr double kHopeless = 1.3;    // times as long: one such step is enough
+constexpr std::int64_t kRarely = 16 * kSecond;
+constexpr std::int64_t kGivenUp = 3 * kSecond / 2; // until a number that stood still is tried again
+constexpr double kWindow = 200e6;                  // nanoseconds of steps
+constexpr std::uint32_t kFewSteps = 3;             // of a window; long steps are few
+constexpr double kLongWindow = 1e9;
+constexpr double kHopeless = 1.5;       // times the time: the rest of a window tells nothing new
+constexpr std::uint32_t kMostGains = 8; // of a trial
+constexpr double kGain = 0.02;          // of throughput, below which another number is not worth a change
+constexpr double kScatter = 0.06;       // of a gain, until there are several
+constexpr double kLeastScatter = 0.02;
+constexpr double kSure = 2.5;      // standard errors, for a change
+constexpr double kUnsure = 0.7;    // likewise, against one
+constexpr double kElsewhere = 0.2; // logarithm of how far steps are off what was predicted: something changed
+
+// Numbers of threads between which nothing is tried: one apart where they are few, by a fourth where many.
+std::uint32_t stride(std::uint32_t count) noexcept {
+    return std::max(1U, count / 4);
+}
 
 } // namespace
 
-void ThreadCount::set_range(std::uint32_t most, std::uint32_t start, std::int64_t now) noexcept {
-    most = std::max(most, 1U);
-    start = std::clamp(start, 1U, most);
-    if (most == most_ && start == start_) {
+// Returns true once there are enough.
+bool ThreadCount::Window::add(std::int64_t ns, std::int64_t predicted) noexcept {
+    work += static_cast<double>(predicted);
+    time += static_cast<double>(std::max<std::int64_t>(ns, 1));
+    ++steps;
+    return (time >= kWindow && steps >= kFewSteps) || time >= kLongWindow;
+}
+
+void ThreadCount::set_max(std::uint32_t max, std::int64_t now) noexcept {
+    max = std::max(max, 1U);
+    if (max == max_) {
         return;
     }
-    most_ = most;
-    start_ = count_ = start;
+    max_ = count_ = max;
     trial_ = 0;
+    upwards_ = false;
+    window_ = {};
     interval_ = kSoon;
     next_ = now + kSoon;
+}
+
+// The number to try next; 0: there is none in that direction.
+std::uint32_t ThreadCount::neighbour() const noexcept {
+    if (upwards_ ? count_ >= max_ : count_ <= 1) {
+        return 0;
+    }
+    return upwards_ ? std::min(count_ + stride(count_), max_) : count_ - stride(count_);
 }
 
 void ThreadCount::stepped(
     std::uint32_t threads, std::int64_t ns, std::int64_t predicted, std::int64_t now
 ) noexcept {
-    if (most_ == 1) {
+    if (max_ == 1 || predicted <= 0 || threads != this->now()) {
         return;
+    }
+    if (threads == count_) {
+    }
+    if (std::exchange(changed_, false)) {
+        return; // other threads were woken for it
     }
     if (trial_ == 0) {
-        if (predicted > 0 && now >= next_) {
-            begin_trial(now);
+        watch(ns, predicted, now);
+        return;
+    }
+    const bool full = window_.add(ns, predicted);
+    if (tries() && window_.steps > 1 && window_.rate() * kHopeless < before_) {
+        reject(now);
+    } else if (full) {
+        end_window(now);
+    }
+}
+
+// Between trials: where steps take another time than they did, another number may have become the best.
+void ThreadCount::watch(std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept {
+    if (window_.add(ns, predicted)) {
+        const bool elsewhere = std::abs(std::log(window_.rate())) > kElsewhere;
+        if (elsewhere && now - hurried_ > kSecond) {
+            hurried_ = next_ = now;
+            interval_ = kSoon;
         }
-        return;
+        window_ = {};
     }
-    if (threads != trial_ || predicted <= 0) {
-        return;
-    }
-    const auto ratio = static_cast<double>(ns) / static_cast<double>(predicted);
-    ratios_[seen_++] = ratio;
-    if (ratio > kHopeless && seen_ > 1) {
-        put_off(now);
-    } else if (seen_ == kSteps) {
-        end_trial(now);
+    if (now >= next_) {
+        begin_trial(now);
     }
 }
 
 void ThreadCount::begin_trial(std::int64_t now) noexcept {
-    if (count_ == most_) {
-        upwards_ = false;
-    } else if (count_ == 1) {
-        upwards_ = true;
+    if (neighbour() == 0) {
+        upwards_ = !upwards_;
     }
-    if (!upwards_ && count_ == 1) {
+    trial_ = neighbour();
+    if (trial_ == 0) {
         next_ = now + interval_;
         return;
     }
-    trial_ = upwards_ ? count_ + 1 : count_ - 1;
-    seen_ = 0;
-    began_ = now;
+    turn_ = 0;
+    window_ = {};
+    sum_ = squares_ = 0;
+    gains_ = 0;
 }
 
-void ThreadCount::end_trial(std::int64_t now) noexcept {
-    auto* middle = ratios_.begin() + 1 + (kSteps - 1) / 2;
-    std::nth_element(ratios_.begin() + 1, middle, ratios_.end());
-    const auto enough = count_ == start_ ? kMuchFaster : trial_ == start_ ? kAsFast : kFaster;
-    if (*middle >= enough) {
-        put_off(now);
+void ThreadCount::end_window(std::int64_t now) noexcept {
+    const auto rate = window_.rate();
+    const auto before = before_;
+    window_ = {};
+    changed_ = true;
+    if (tries()) {
+        during_ = rate;
+        ++turn_;
         return;
     }
+    before_ = rate;
+    if (turn_++ > 0) {
+        const auto gain = std::log(during_ / std::sqrt(before * rate));
+        sum_ += gain;
+        squares_ += gain * gain;
+        ++gains_;
+        judge(now);
+    }
+}
+
+// Ends the trial once the gain is beyond doubt, or not worth more trouble.
+void ThreadCount::judge(std::int64_t now) noexcept {
+    const auto mean = sum_ / gains_;
+    const auto variance = gains_ > 1 ? (squares_ - gains_ * mean * mean) / (gains_ - 1) : 0;
+    const auto scatter = gains_ > 2 ? std::max(std::sqrt(std::max(variance, 0.0)), kLeastScatter) : kScatter;
+    const auto doubt = scatter / std::sqrt(gains_);
+    if (mean - kSure * doubt > kGain) {
+        adopt(now);
+    } else if (mean + kUnsure * doubt < kGain || gains_ == kMostGains) {
+        reject(now);
+    }
+}
+
+void ThreadCount::adopt(std::int64_t now) noexcept {
     count_ = trial_;
     trial_ = 0;
+    changed_ = true;
     interval_ = kSoon;
     next_ = now + kSoon;
 }
 
-void ThreadCount::gave_up(std::int64_t ns, std::int64_t now) noexcept {
-    if (trial_ == 0) {
-        count_ = std::max(count_ - 1, 1U);
-        upwards_ = false; // put_off() turns it
-        began_ = now;     // no trial took any time
+void ThreadCount::reject(std::int64_t now) noexcept {
+    trial_ = 0;
+    changed_ = true;
+    window_ = {};
+    upwards_ = !upwards_;
+    if (neighbour() == 0) {
+        upwards_ = !upwards_;
     }
-    interval_ = std::max(interval_, ns > kStoodStill ? kRarely : kGivenUp); // else it stands still again
-    put_off(now);
+    interval_ = std::clamp(2 * interval_, kSecond, kRarely);
+    next_ = now + interval_;
 }
 
-void ThreadCount::put_off(std::int64_t now) noexcept {
-    trial_ = 0;
-    upwards_ = !upwards_;
-    interval_ = std::clamp(
-        2 * interval_, std::min(kApart * std::clamp<std::int64_t>(now - began_, 0, kRarely), kRarely), kRarely
-    );
-    next_ = now + interval_;
+// One thread fewer, or an end to the trial.
+void ThreadCount::gave_up(std::int64_t now) noexcept {
+    if (trial_ == 0) {
+        count_ = std::max(count_ - 1, 1U);
+    }
+    reject(now);
+    upwards_ = true;
+    next_ = now + kGivenUp;
 }
 
 } // namespace sotto

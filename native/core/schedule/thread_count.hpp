@@ -1,47 +1,84 @@
-// How many threads steps are taken on, found out while they are taken.
+// How many threads steps run on, chosen while they run.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 namespace sotto {
 
-// Tries another number now and then, for a few steps, and stays with it where they come out faster than
-// predicted for the present number. What was tried in vain is tried again ever more rarely.
+// What the number of threads hangs on, beside how fast steps are.
+struct Cores {
+    std::uint32_t usable = 1;
+    std::uint32_t busy = 1;     // that the game keeps busy
+    std::uint32_t asked = 0;    // threads that the host asks for; 0: as many as are best
+    bool yields = true;         // threads take no core from the game
+    bool run_everywhere = true; // each core runs such threads
+
+    std::uint32_t free() const noexcept { return usable > busy ? usable - busy : 1; }
+    // The most threads that may be tried. Threads that yield take nothing from the game, so as many as there
+    // are cores; others leave the game its own.
+    std::uint32_t max() const noexcept {
+        return !run_everywhere ? 1 : asked != 0 ? asked : yields ? usable : free();
+    }
+};
+
+// Compares throughput: now and then windows of steps on another number of threads alternate with windows on
+// the present one, until the difference is larger than its standard error. Throughput is work per time, and
+// the work of a step is what it was predicted to take on the present number, so that windows with more of a
+// prompt in them compare with others. Numbers that lost are tried again ever more rarely, but at once where
+// steps on the present number suddenly take another time than before.
 class ThreadCount {
 public:
-    // The numbers that may be used, and the one to begin with. Where these change, trying begins anew.
-    void set_range(std::uint32_t most, std::uint32_t start, std::int64_t now) noexcept;
+    // Sets the largest number of threads, which is the one to begin with. Where it changes, the search begins
+    // anew.
+    void set_max(std::uint32_t max, std::int64_t now) noexcept;
 
-    // How many the next step is to be taken on.
-    std::uint32_t now() const noexcept { return trial_ != 0 ? trial_ : count_; }
-    // How many steps are taken on usually.
+    // Threads of the next step.
+    std::uint32_t now() const noexcept { return tries() ? trial_ : count_; }
+    // Threads of most steps.
     std::uint32_t settled() const noexcept { return count_; }
-    bool tries() const noexcept { return trial_ != 0; }
+    // Returns true if the next step belongs to a trial of another number.
+    bool tries() const noexcept { return trial_ != 0 && turn_ % 2 == 1; }
 
     // A step on `threads` took `ns`; on the settled number it was predicted to take `predicted`, 0: unknown.
     void stepped(std::uint32_t threads, std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept;
 
     // A step took so long that it was given up.
-    void gave_up(std::int64_t ns, std::int64_t now) noexcept;
+    void gave_up(std::int64_t now) noexcept;
 
 private:
-    static constexpr std::uint32_t kSteps = 6; // of a trial, the first of which does not count
+    // Steps on one number of threads, one after another.
+    struct Window {
+        double work = 0; // predicted nanoseconds
+        double time = 0; // measured ones
+        std::uint32_t steps = 0;
 
+        bool add(std::int64_t ns, std::int64_t predicted) noexcept;
+        double rate() const noexcept { return work / time; }
+    };
+
+    std::uint32_t neighbour() const noexcept;
+    void watch(std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept;
     void begin_trial(std::int64_t now) noexcept;
-    void end_trial(std::int64_t now) noexcept;
-    void put_off(std::int64_t now) noexcept;
+    void end_window(std::int64_t now) noexcept;
+    void judge(std::int64_t now) noexcept;
+    void adopt(std::int64_t now) noexcept;
+    void reject(std::int64_t now) noexcept;
 
-    std::uint32_t most_ = 1;
-    std::uint32_t start_ = 1;
+    std::uint32_t max_ = 1;
     std::uint32_t count_ = 1;
-    std::uint32_t trial_ = 0; // 0: none
-    bool upwards_ = true;
-    std::uint32_t seen_ = 0; // steps of the trial
-    std::int64_t began_ = 0; // the trial
-    std::array<double, kSteps> ratios_{};
+    bool upwards_ = false;
+    std::uint32_t trial_ = 0; // the other number; 0: no trial
+    std::uint32_t turn_ = 0;  // windows of the trial so far; on the other number where it is odd
+    bool changed_ = false;    // the number of threads, before the next step
+    Window window_;
+    double before_ = 0; // rate of the last window on the settled number
+    double during_ = 0; // likewise on the other one
+    double sum_ = 0;    // of the logarithms of gains, each a window between two others
+    double squares_ = 0;
+    std::uint32_t gains_ = 0;
     std::int64_t next_ = 0;     // trial
     std::int64_t interval_ = 0; // between trials
+    std::int64_t hurried_ = 0;  // when a trial was brought forward
 };
 
 } // namespace sotto

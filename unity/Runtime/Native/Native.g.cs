@@ -232,6 +232,8 @@ namespace Sotto.Interop
         public float limit_ms;
         public float share;
         public float frame_phase;
+        public uint flags;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -559,6 +561,9 @@ namespace Sotto.Interop
         public const int SOTTO_SLICE_DECODE = 3;
         public const int SOTTO_SLICE_GATE = 4;
         public const int SOTTO_SLICE_FRAME = 5;
+        public const int SOTTO_SLICE_REST = 6;
+        public const uint SOTTO_SLICE_TRIAL = 1;
+        public const uint SOTTO_SLICE_GAVE_UP = 2;
         public const uint SOTTO_CAPABILITY_BATCHABLE = 1;
         public const uint SOTTO_CAPABILITY_ABORTABLE = 2;
         public const uint SOTTO_CAPABILITY_CONSTRAINABLE = 4;

@@ -1,0 +1,33 @@
+// When models computed, to be held against the game's frames.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/frame.hpp"
+#include "core/schedule/duty_controller.hpp"
+
+namespace sotto {
+
+class Activity {
+public:
+    // Models computed from then to then.
+    void ran(std::int64_t begin, std::int64_t end) noexcept { last_[count_++ % kKept] = {begin, end}; }
+
+    // What models did during a frame. `since`: when the job under way was issued; INT64_MAX: there is none.
+    Beside during(const Frame& frame, std::int64_t since) const noexcept;
+
+private:
+    static constexpr std::size_t kKept = 128;
+
+    struct Span {
+        std::int64_t begin = 0;
+        std::int64_t end = 0;
+    };
+
+    std::array<Span, kKept> last_{};
+    std::size_t count_ = 0;
+};
+
+} // namespace sotto

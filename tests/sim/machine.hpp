@@ -1,0 +1,71 @@
+// A machine, a game and models on it, simulated: deterministic, in event time.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace sim {
+
+struct Core {
+    double speed = 1;
+    int sibling = -1; // the other hardware thread of this core; -1: none
+};
+
+// What the game does in each frame: so many jobs at the same time, each of so many milliseconds on a core of
+// speed 1, all of it longer or shorter from frame to frame.
+struct Game {
+    std::uint32_t jobs = 1;
+    double work_ms = 8;
+    double varies = 0.1;    // standard deviation of the work of a frame, as a part of it
+    double jobs_vary = 0;   // likewise of the number of jobs
+    double slowed_each = 0; // by each thread of models that runs meanwhile, for memory that both want
+};
+
+// What steps take. Fitted to measurements of the llama module: see step_model.json.
+struct StepModel {
+    double decode_ms = 5; // of one thread on a core of speed 1
+    double prompt_ms = 110;
+    double prompts = 0.25;  // part of the steps that have prompts in them
+    double together = 0.85; // part of the work that threads divide among them as they come
+    double barrier_us = 3;  // each
+    double barriers = 260;  // of a step
+    double shared_us = 4;   // each, where two threads have one core
+    double memory = 8;      // the most cores' worth of decoding that memory feeds
+    double scatter = 0.05;
+};
+
+struct Machine {
+    std::string name;
+    std::vector<Core> cores;
+    double smt = 0.62; // speed of each of two siblings that are both busy
+    Game game;
+    StepModel steps;
+};
+
+// How models are run: `threads` and `duty` of the next step, asked before each.
+class Policy {
+public:
+    virtual ~Policy() = default;
+    struct Choice {
+        std::uint32_t threads = 1;
+        double rest_ms = 0; // before the step
+    };
+    virtual Choice next(double now_ms) = 0;
+    virtual void stepped(std::uint32_t threads, bool prompt, double began_ms, double took_ms) = 0;
+    virtual void frame(double begin_ms, double end_ms, bool missed) = 0;
+};
+
+struct Outcome {
+    double steps_per_s = 0; // in steps' worth of work
+    double missed_pct = 0;
+};
+
+// Runs the game beside models for so long, and counts from `from_ms` on. `policy` null: the game alone.
+Outcome run(const Machine& machine, Policy* policy, double for_ms, double from_ms, unsigned seed);
+
+// The eight machines.
+std::vector<Machine> machines();
+
+} // namespace sim

@@ -1,0 +1,124 @@
+// The scheduler's choice of threads and duty cycle, on machines that there are not here.
+#include "machine.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <doctest/doctest.h>
+
+#include "core/schedule/activity.hpp"
+#include "core/schedule/duty_controller.hpp"
+#include "core/schedule/scheduled.hpp"
+
+namespace {
+
+constexpr double kNs = 1e6;
+constexpr double kKept = 0.5; // points of missed frames over the game alone
+constexpr double kForMs = 40'000;
+constexpr double kFromMs = 10'000;
+
+std::int64_t ns(double ms) {
+    return static_cast<std::int64_t>(ms * kNs) + 1'000'000'000;
+}
+
+class Fixed : public sim::Policy {
+public:
+    explicit Fixed(std::uint32_t threads) : threads_(threads) {}
+    Choice next(double) override { return {threads_, 0}; }
+    void stepped(std::uint32_t, bool, double, double) override {}
+    void frame(double, double, bool) override {}
+
+private:
+    std::uint32_t threads_;
+};
+
+// What the control thread does, with the classes that it does it with.
+class Sotto : public sim::Policy {
+public:
+    explicit Sotto(const sim::Machine& machine)
+        : cores_{.usable = static_cast<std::uint32_t>(machine.cores.size()), .busy = machine.game.jobs} {}
+
+    Choice next(double now_ms) override {
+        constexpr double kFrame = 4; // ms until it looks whether frames are over
+        const auto max = duty_.threads(cores_);
+        if (!duty_.probes()) {
+            model_.thread_count.set_max(max, ns(now_ms));
+        }
+        const auto rest =
+            duty_.rests() ? kFrame : static_cast<double>(sotto::rest_of(duty_.duty(), took_)) / kNs;
+        took_ = 0;
+        threads = duty_.probes() ? max : model_.thread_count.now();
+        model_.costs.prepare(threads);
+        resting_ = duty_.rests();
+        return {threads, rest};
+    }
+
+    void stepped(std::uint32_t used, bool prompt, double began_ms, double took_ms) override {
+        sotto::StepLoad load;
+        prompt ? load.add_prompt(24, 256) : load.add_answer(512);
+        took_ = static_cast<std::int64_t>(took_ms * kNs);
+        model_.learn({used, load, took_, ns(began_ms + took_ms), false});
+        activity_.ran(ns(began_ms), ns(began_ms + took_ms));
+        since_ = ns(began_ms + took_ms);
+    }
+
+    void frame(double begin_ms, double end_ms, bool missed) override {
+        const sotto::Frame frame = {ns(begin_ms), ns(end_ms), ns(16.667) - ns(0), missed};
+        duty_.frame(frame, activity_.during(frame, since_), {0.5, true, cores_});
+    }
+
+    std::uint32_t threads = 1;
+    double duty() const { return duty_.duty(); }
+
+private:
+    sotto::Cores cores_;
+    sotto::ScheduledModel model_;
+    sotto::DutyController duty_;
+    sotto::Activity activity_;
+    std::int64_t took_ = 0;
+    std::int64_t since_ = 0; // the step under way
+    bool resting_ = false;
+};
+
+// The most that a fixed number of threads does without more missed frames than those, and that number.
+std::pair<double, std::uint32_t> best_fixed(const sim::Machine& machine, double missed_pct, unsigned seed) {
+    std::pair<double, std::uint32_t> best{0, 0};
+    for (std::uint32_t threads = 1; threads <= machine.cores.size(); ++threads) {
+        Fixed fixed(threads);
+        const auto found = sim::run(machine, &fixed, kForMs, kFromMs, seed);
+        if (found.missed_pct <= missed_pct) {
+            best = std::max(best, {found.steps_per_s, threads});
+        }
+    }
+    return best;
+}
+
+} // namespace
+
+TEST_CASE("on eight machines the choice is within 5 % of the best fixed one, and frames are kept") {
+    for (const auto& machine : sim::machines()) {
+        for (unsigned seed = 1; seed <= 5; ++seed) {
+            CAPTURE(machine.name);
+            CAPTURE(seed);
+            const auto alone = sim::run(machine, nullptr, kForMs, kFromMs, seed);
+            const auto [best, best_threads] = best_fixed(machine, alone.missed_pct + kKept, seed);
+            Sotto sotto(machine);
+            const auto found = sim::run(machine, &sotto, kForMs, kFromMs, seed);
+            std::printf(
+                "%-34s best fixed %2u threads %4.0f; chosen %2u, duty %.2f: %.3f of it, missed %.2f %% "
+                "(alone %.2f)\n",
+                machine.name.c_str(),
+                best_threads,
+                best,
+                sotto.threads,
+                sotto.duty(),
+                found.steps_per_s / best,
+                found.missed_pct,
+                alone.missed_pct
+            );
+            CHECK(best_threads > 0);
+            CHECK(found.steps_per_s >= 0.95 * best);
+            CHECK(found.missed_pct <= alone.missed_pct + kKept);
+        }
+    }
+}
