@@ -185,14 +185,14 @@ class Hub:
 
     @contextmanager
     def _send(self, method: str, url: str, begin: int) -> Iterator[Any]:
-        from huggingface_hub import get_session
-        from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+        from huggingface_hub import constants, get_session, get_token
 
         self._alive()
-        headers = {key.lower(): value for key, value in build_hf_headers().items()}
-        if _origin(url) != _origin(self._endpoint):
-            headers.pop("authorization", None)
-        headers["accept-encoding"] = "identity"
+        # Not build_hf_headers(): that reads a list from the hub first, without a limit on its length.
+        headers = {"user-agent": "sotto", "accept-encoding": "identity"}
+        token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
+        if token and _origin(url) == _origin(self._endpoint):
+            headers["authorization"] = f"Bearer {token}"
         if begin:
             headers["range"] = f"bytes={begin}-"
         request = get_session().stream(method, url, headers=headers, follow_redirects=False, timeout=_TIMEOUT)

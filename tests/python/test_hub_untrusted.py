@@ -174,6 +174,11 @@ def test_a_list_that_never_ends_is_refused(hub: FakeHub, cache: Path) -> None:
         refused("(is no JSON array of files|holds no GGUF file)")
 
 
+def test_a_hub_is_asked_for_the_model_and_nothing_else(hub: FakeHub, cache: Path) -> None:
+    assert _hub.locate("org/name")
+    assert hub.asked and all("org/name" in path for path in hub.asked)
+
+
 def test_a_list_in_pages_is_read_to_its_end(hub: FakeHub, cache: Path) -> None:
     first = json.dumps([{"type": "directory", "path": "a"}, {"type": "file", "path": "a/b.txt"}]).encode()
     following = f'<{TREE}/2>; rel="next"'

@@ -60,12 +60,13 @@ void sotto_aligned_free(void* memory, std::size_t size) {
 
 void* sotto_calloc(std::size_t count, std::size_t size) {
     std::size_t whole = 0;
-    if (__builtin_mul_overflow(count, size, &whole) ||
-        __builtin_add_overflow(whole, sizeof(Header), &whole)) {
-        return nullptr;
+    const bool fits = !__builtin_mul_overflow(count, size, &whole) &&
+                      !__builtin_add_overflow(whole, sizeof(Header), &whole);
+    void* memory = !fits ? nullptr : whole < kMinMapped ? std::calloc(1, whole) : map(whole);
+    if (memory == nullptr) {
+        throw std::bad_alloc(); // ggml-backend.cpp would write to it all the same
     }
-    void* memory = whole < kMinMapped ? std::calloc(1, whole) : map(whole);
-    return memory == nullptr ? nullptr : new (memory) Header{whole} + 1;
+    return new (memory) Header{whole} + 1;
 }
 
 void* sotto_malloc(std::size_t size) {
@@ -86,7 +87,7 @@ void sotto_free(void* memory) {
 
 void* sotto_realloc(void* memory, std::size_t size) {
     void* fresh = sotto_malloc(size);
-    if (memory != nullptr && fresh != nullptr) {
+    if (memory != nullptr) {
         const auto* header = static_cast<Header*>(memory) - 1;
         std::memcpy(fresh, memory, std::min(header->size - sizeof(Header), size));
         sotto_free(memory);

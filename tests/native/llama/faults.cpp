@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 extern "C" {
 void* __libc_malloc(std::size_t size);
@@ -137,6 +138,16 @@ int posix_memalign(void** made, std::size_t alignment, std::size_t size) {
     }
     *made = __libc_memalign(alignment, size);
     return *made != nullptr ? 0 : ENOMEM;
+}
+
+void* mmap(void* address, std::size_t size, int protection, int flags, int file, off_t offset) {
+    using Map = void* (*)(void*, std::size_t, int, int, int, off_t);
+    static const auto map = reinterpret_cast<Map>(dlsym(RTLD_NEXT, "mmap"));
+    if ((flags & MAP_ANONYMOUS) != 0 && faults::fails()) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return map(address, size, protection, flags, file, offset);
 }
 
 int pthread_create(

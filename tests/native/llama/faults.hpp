@@ -1,5 +1,5 @@
-// Memory and threads that the system refuses when a test says so: malloc() and pthread_create() of the whole
-// program, libraries that it loads included.
+// Memory and threads that the system refuses when a test says so: malloc(), mmap() and pthread_create() of
+// the whole program, libraries that it loads included.
 #pragma once
 
 namespace faults {

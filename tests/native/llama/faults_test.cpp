@@ -1,6 +1,6 @@
-// malloc() that fails at each of many points of open, load, chat, schema, tokenize, park, save and close, and
-// threads that cannot be made: every call says SOTTO_ERROR_MEMORY or succeeds, nothing ends the process, and
-// the same engine answers afterwards.
+// malloc() and mmap() that fail at each of many points of open, load, chat, schema, tokenize, park, save and
+// close, and threads that cannot be made: every call says SOTTO_ERROR_MEMORY or succeeds, nothing ends the
+// process, and the same engine answers afterwards.
 //
 // Arguments: the folder of modules, a phase (or "all"), and optionally a kind of failure (0 to 2), the first
 // point and the last. Tries some points of each phase; with SOTTO_FULL=1 in the environment, the first 2,000.
