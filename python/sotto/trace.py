@@ -32,9 +32,9 @@ class Slice(NamedTuple):
 
     `predicted_ms` is what it was thought to take (0: nothing was known), `limit_ms` what it was to keep
     within (0: nothing), `share` the part of the time that models might use, from 0 to 1, and `frame_phase`
-    where in the game's frame it began, from 0 to 1 (below 0: in none). `trial` says that a step ran on another
-    number of threads than most, to compare the two, and `gave_up` that it stood still, was given up, and its
-    work is done again.
+    where in the game's frame it began, from 0 to 1 (below 0: in none). `trial` says that a step ran on
+    another number of threads than most, to compare the two, and `gave_up` that it stood still, was given up,
+    and its work is done again.
     """
 
     kind: str

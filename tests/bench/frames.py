@@ -9,6 +9,7 @@ Last, the job-system game runs beside characters and a third process that keeps 
 token of any of them is computed.
 
     frames.py --build build/check/release --out frames.jsonl --shards 17 --seconds 20
+    frames.py --build build/check/release --account
     frames.py --report --out frames.jsonl --json
 """
 
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import frames_account
 import frames_report
 import peers
 from commands import given, said
@@ -91,8 +93,8 @@ class Runs:
         threads, work_ms = GAMES[game]
         return int(said([self.bench, *given(calibrate=work_ms, threads=threads)])["iterations"])
 
-    def run(self, cell: Cell, iterations: int) -> dict[str, Any]:
-        """The cell's frames, and what was said meanwhile."""
+    def run(self, cell: Cell, iterations: int, *, account: bool = False) -> dict[str, Any]:
+        """The cell's frames, and what was said meanwhile. With `account`, where the time went too."""
         threads = GAMES[cell.game][0]
         warmup = WARM_UPS.get(cell.model, WARM_UP)
         game = given(threads=threads, iterations=iterations, seconds=self.seconds, warmup=warmup)
@@ -104,7 +106,7 @@ class Runs:
         if cell.load in SERVERS:
             return self.run_beside_server(cell, game)
         mode, gates = cell.load.removesuffix("_gates"), int(cell.load.endswith("_gates"))
-        return dict(said([self.bench, *game, *beside, *given(mode=mode, gates=gates)]))
+        return dict(said([self.bench, *game, *beside, *given(mode=mode, gates=gates, account=int(account))]))
 
     def run_beside_server(self, cell: Cell, game: list[str]) -> dict[str, Any]:
         """The game alone in its process, while clients ask a server."""
@@ -200,6 +202,29 @@ def measure(arguments: argparse.Namespace, out: Path, folder: Path) -> None:
         crowded(runs, "house", out)
 
 
+def accounts(arguments: argparse.Namespace, folder: Path) -> int:
+    """Prints where the time goes beside each game, as tables on stderr and as one JSON object."""
+    model_name = arguments.models.split(",")[0]
+    cells_ = [Cell(game, model_name, mode) for game in GAMES for mode in CROWDED_MODES]
+    runs = Runs(arguments.build, folder, cells_, arguments.seconds)
+    told, broken = [], []
+    for cell in cells_:
+        iterations = runs.calibrate(cell.game)
+        result, others_pct = undisturbed(
+            lambda _, cell=cell, count=iterations: runs.run(cell, count, account=True),
+            arguments.patience,
+            arguments.others,
+        )
+        account = result["account"]
+        name = f"{cell.game} {cell.model} {cell.load}"
+        print(f"{name}, others {others_pct} %\n{frames_account.table(account)}", file=sys.stderr, flush=True)
+        told.append({**vars(cell), "others_pct": others_pct, **account})
+        broken += [f"{name}: {text}" for text in frames_account.limits_broken(account)]
+    figures = {"accounts": told, "broken": broken, "ok": not broken, "processor": processor()}
+    print(json.dumps(figures, indent=None if arguments.json else 2))
+    return 0 if not broken else 1
+
+
 def main() -> int:
     """Prints one JSON object."""
     parser = argparse.ArgumentParser(
@@ -211,6 +236,9 @@ def main() -> int:
     parser.add_argument("--shards", type=int, default=1, help="how often every cell is run (1)")
     parser.add_argument("--seconds", type=float, default=20, help="how long each cell is (20)")
     parser.add_argument("--report", action="store_true", help="run nothing; only read the file")
+    parser.add_argument(
+        "--account", action="store_true", help="run our modes once and say where the time goes"
+    )
     parser.add_argument("--models", default="110m,1b,house", help="which; the first has all rows")
     parser.add_argument("--loads", help=f"only these: {','.join(LOADS)}")
     parser.add_argument(
@@ -233,6 +261,9 @@ def main() -> int:
         parser.error("--build says where the benches are; or --report what was measured")
     if arguments.report and not arguments.out:
         parser.error("--report wants --out, the file that was written")
+    if arguments.account:
+        with tempfile.TemporaryDirectory() as folder:
+            return accounts(arguments, Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         out = arguments.out or Path(folder) / "frames.jsonl"
         if not arguments.report:

@@ -57,15 +57,21 @@ void report(const Game& game, float busy_ms) {
     CHECK(sotto_engine_frame_end(game.engine(), &frame) == SOTTO_OK);
 }
 
-// Reports as many missed frames as cut the share of models, and no more: of a game that goes on to miss all
-// of them they soon count as its own.
-bool cut_share(Game& game) {
-    constexpr int kMany = 6; // are judged at once
-    for (int i = 0; i < kMany; ++i) {
-        report(game, 900);
-    }
+// Plays frames that are missed where models computed meanwhile, and kept where they rested, until models have
+// been given less of the time.
+bool cut_share(Game& game, const TappedBackend& backend) {
+    constexpr std::chrono::milliseconds kWork(3);
+    constexpr std::uint64_t kShort = 1'000'000;
+    constexpr std::uint64_t kLong = 700'000'000;
+    bool computed = true;
     return game.until([&] {
-        sotto_engine_frame_end(game.engine(), nullptr); // of no frame: the game is still there
+        for (int i = 0; i < 4; ++i) {
+            const auto before = backend.count(Point::step);
+            begin_frame(game.engine(), 1, computed ? kShort : kLong);
+            std::this_thread::sleep_for(kWork);
+            CHECK(sotto_engine_frame_end(game.engine(), nullptr) == SOTTO_OK);
+            computed = backend.count(Point::step) != before;
+        }
         return stats_of(game).share < 0.8F;
     });
 }
@@ -142,12 +148,13 @@ TEST_CASE("a cancel opens the gate for the one who waits at it") {
     }));
 }
 
-TEST_CASE("frames that are missed take share from models, and kept ones give it back") {
-    Game game(in_mode(SOTTO_MODE_BALANCE));
+TEST_CASE("frames that are missed beside models take share from them, and kept ones give it back") {
+    TappedBackend backend;
+    Game game(in_mode(SOTTO_MODE_BALANCE), backend.table());
     game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 1})");
     const auto request = game.ask("npc", "hi");
     game.until_told(request, SOTTO_EVENT_TEXT);
-    REQUIRE(cut_share(game));
+    REQUIRE(cut_share(game, backend));
     CHECK(game.until([&] {
         for (int i = 0; i < 50; ++i) {
             report(game, 8);
@@ -163,13 +170,14 @@ TEST_CASE("frames that are missed take share from models, and kept ones give it 
 TEST_CASE("prompts are worked through also where models have little of the time, and nobody speaks") {
     auto desc = in_mode(SOTTO_MODE_BALANCE);
     desc.trace = 0; // whoever keeps one looks for frames now and then, and goes on by chance
-    Game game(desc);
+    TappedBackend backend;
+    Game game(desc, backend.table());
     game.have(
-        "npc", R"({"tokens": ["a"], "prompt_tokens": 2000, "prompt_token_ms": 0.2, "step_tokens": 16})"
+        "npc", R"({"tokens": ["a"], "prompt_tokens": 20000, "prompt_token_ms": 0.1, "step_tokens": 16})"
     );
     const auto request = game.ask("npc", "hi");
     game.until_told(request, SOTTO_EVENT_ACCEPTED);
-    REQUIRE(cut_share(game)); // it rests from here on
+    REQUIRE(cut_share(game, backend)); // it rests from here on
     CHECK(game.until([&] {
         report(game, 8);
         return count(game.of(request), SOTTO_EVENT_DONE) == 1;

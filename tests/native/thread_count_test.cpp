@@ -78,7 +78,7 @@ TEST_CASE("a hopeless trial is given up at once") {
     std::int64_t now = kSecond;
     count.set_max(2, now);
     int tried = 0;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 400; ++i) {
         const auto threads = count.now();
         tried += threads == 1 ? 1 : 0;
         now += 10 * kMillisecond;

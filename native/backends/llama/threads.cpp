@@ -2,6 +2,7 @@
 #include "threads.hpp"
 
 #include "cores.hpp"
+#include "thread_start.hpp"
 
 #include <atomic>
 #include <string>
@@ -31,11 +32,7 @@ void require_threads(std::uint32_t count) {
         thread.join();
     }
     if (failed) {
-        throw Error(
-            SOTTO_ERROR_MEMORY,
-            "no thread could be started: " + failed.message() +
-                "; end other threads, or raise the limit on threads of " + "this user or container"
-        );
+        refuse_thread(failed);
     }
 }
 

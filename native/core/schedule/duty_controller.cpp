@@ -7,32 +7,32 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::uint32_t kFrames = 120; // that are looked at together
-constexpr std::uint32_t kMany = 6;     // missed ones, that are looked at at once
-constexpr double kTolerance = 0.01;    // so that p99 keeps the period
-constexpr double kChance = 2;          // standard deviations
+constexpr std::int64_t kDutySecond = 1'000'000'000;
+constexpr std::uint32_t kFramesLookedAt = 120; // that are looked at together
+constexpr std::uint32_t kManyMissed = 6;       // missed ones, that are looked at at once
+constexpr double kTolerance = 0.01;            // so that p99 keeps the period
+constexpr double kLookChance = 2;              // standard deviations
 
-constexpr std::uint32_t kRest = 4; // frames of a block in which models rest
-constexpr std::uint32_t kRun = 12; // likewise, in which they run
+constexpr std::uint32_t kFramesRested = 4; // frames of a block in which models rest
+constexpr std::uint32_t kFramesRun = 12;   // likewise, in which they run
 constexpr std::uint32_t kRunInTheWay = 8;
-constexpr std::uint32_t kMaxRun = 240; // frames beside models, after which an experiment ends
-constexpr std::uint32_t kClear = 4;    // missed beside models, at least, for them to be at fault
+constexpr std::uint32_t kMaxRun = 240;      // frames beside models, after which an experiment ends
+constexpr std::uint32_t kClearlyMissed = 4; // missed beside models, at least, for them to be at fault
 constexpr std::uint32_t kMaxUnclear = 60;
-constexpr double kSure = 3; // standard deviations between the two
-constexpr double kSureInTheWay = 1.5;
-constexpr double kHopeless = 1; // half way: fewer, and nothing will come of it
-constexpr std::int64_t kApart = 10 * kSecond;
-constexpr std::int64_t kRarely = 60 * kSecond;
+constexpr double kSureFault = 3; // standard deviations between the two
+constexpr double kSureFaultInTheWay = 1.5;
+constexpr double kHopelessExperiment = 1; // half way: fewer, and nothing will come of it
+constexpr std::int64_t kExperimentsApart = 10 * kDutySecond;
+constexpr std::int64_t kRarestExperiment = 60 * kDutySecond;
 
 constexpr std::uint32_t kSpared = 2; // steps from all threads to as many as there are free cores
 constexpr double kDecrease = 0.6;
 constexpr double kIncrease = 0.05;
 constexpr double kSafe = 0.9; // of where models were at fault
-constexpr std::int64_t kGrowEvery = kSecond;
+constexpr std::int64_t kGrowEvery = kDutySecond;
 constexpr std::uint32_t kProbe = 8; // frames
-constexpr std::int64_t kMinProbeWait = kSecond;
-constexpr std::int64_t kMaxProbeWait = 4 * kSecond;
+constexpr std::int64_t kMinProbeWait = kDutySecond;
+constexpr std::int64_t kMaxProbeWait = 4 * kDutySecond;
 constexpr double kFollowing = 0.1; // of the difference, where the game misses fewer by itself than before
 
 double rate_of(std::uint32_t missed, std::uint32_t frames) noexcept {
@@ -50,7 +50,7 @@ void DutyController::frame(const Frame& frame, Beside beside, const Terms& terms
     grow(frame);
     ++seen_.frames;
     seen_.missed += frame.missed ? 1 : 0;
-    if (seen_.frames >= kFrames || seen_.missed >= kMany) {
+    if (seen_.frames >= kFramesLookedAt || seen_.missed >= kManyMissed) {
         look(frame.end);
         seen_ = {};
     }
@@ -59,7 +59,7 @@ void DutyController::frame(const Frame& frame, Beside beside, const Terms& terms
 void DutyController::look(std::int64_t now) noexcept {
     const auto rate = rate_of(seen_.missed, seen_.frames);
     const auto usual = std::max(own_, kTolerance);
-    const auto chance = kChance * std::sqrt(usual * (1 - usual) / seen_.frames);
+    const auto chance = kLookChance * std::sqrt(usual * (1 - usual) / seen_.frames);
     if (seen_.missed > 1 && rate > own_ + kTolerance + chance) {
         if (now >= next_) {
             experiment_ = {};
@@ -119,7 +119,7 @@ void DutyController::experiment(const Frame& frame, Beside beside, const Terms& 
         ++arm.frames;
         arm.missed += frame.missed ? 1 : 0;
     }
-    if (in_block < (rests ? kRest : terms.yields ? kRun : kRunInTheWay)) {
+    if (in_block < (rests ? kFramesRested : terms.yields ? kFramesRun : kRunInTheWay)) {
         return;
     }
     rests = !rests;
@@ -137,9 +137,9 @@ void DutyController::judge(const Terms& terms, std::int64_t now) noexcept {
     const auto variance = std::max(all * (1 - all), 1.0 / frames);
     const auto scatter = std::sqrt(variance * (1.0 / ran.frames + 1.0 / rested.frames));
     const auto sure = (rate_of(ran.missed, ran.frames) - rate_of(rested.missed, rested.frames)) / scatter;
-    if (sure > (terms.yields ? kSure : kSureInTheWay) && ran.missed >= kClear) {
+    if (sure > (terms.yields ? kSureFault : kSureFaultInTheWay) && ran.missed >= kClearlyMissed) {
         blame(terms, now);
-    } else if (ran.frames >= kMaxRun || (ran.frames >= kMaxRun / 2 && sure < kHopeless)) {
+    } else if (ran.frames >= kMaxRun || (ran.frames >= kMaxRun / 2 && sure < kHopelessExperiment)) {
         acquit(now);
     }
 }
@@ -175,7 +175,7 @@ void DutyController::acquit(std::int64_t now) noexcept {
 }
 
 void DutyController::put_off(std::int64_t now) noexcept {
-    interval_ = std::clamp(2 * interval_, kApart, kRarely);
+    interval_ = std::clamp(2 * interval_, kExperimentsApart, kRarestExperiment);
     next_ = now + interval_;
 }
 

@@ -211,16 +211,17 @@ private:
 
     void frame(const Line& line) {
         Frame frame;
-        frame.end = line.time("end");
         frame.missed = line.truth("missed");
+        const auto min = line.real("least", 0, 1);
+        frame.end = line.time("end");
         const auto beside = static_cast<Beside>(line.number("beside", 0, static_cast<int>(Beside::rested)));
         const auto max = line.count("cores", kMostThreads);
         const auto free = line.count("free", kMostThreads);
         const Cores cores = {.usable = max, .busy = max - std::min(free, max)};
-        duty_.frame(frame, beside, {line.real("least", 0, 1), line.truth("yields"), cores});
+        duty_.frame(frame, beside, {min, line.truth("yields"), cores});
         ++frames_;
-        compare("share", line.real("share", 0, 1), duty_.duty());
-        compare("rests", line.truth("rests"), duty_.rests());
+        const Json recorded = {line.real("share", 0, 1), line.truth("rests")};
+        compare("share", recorded, {duty_.duty(), duty_.rests()});
     }
 
     void threads(const Line& line) {

@@ -7,20 +7,22 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kSoon = kSecond / 4;
-constexpr std::int64_t kRarely = 16 * kSecond;
-constexpr std::int64_t kGivenUp = 3 * kSecond / 2; // until a number that stood still is tried again
-constexpr double kWindow = 200e6;                  // nanoseconds of steps
-constexpr std::uint32_t kFewSteps = 3;             // of a window; long steps are few
+constexpr std::int64_t kTrialSecond = 1'000'000'000;
+constexpr std::int64_t kSoonTried = 2 * kTrialSecond;
+constexpr std::int64_t kRarestTrial = 32 * kTrialSecond;
+constexpr double kTrialsApart = 25;                          // times as long as steps ran on the other number
+constexpr std::int64_t kAfterGivenUp = 3 * kTrialSecond / 2; // until a number that stood still is tried again
+constexpr double kWindow = 200e6;                            // nanoseconds of steps
+constexpr std::uint32_t kFewSteps = 2;                       // of a window; long steps are few
 constexpr double kLongWindow = 1e9;
-constexpr double kHopeless = 1.5;       // times the time: the rest of a window tells nothing new
+constexpr double kHopelessTrial = 1.3;  // times the time: the rest of a window tells nothing new
 constexpr std::uint32_t kMostGains = 8; // of a trial
 constexpr double kGain = 0.02;          // of throughput, below which another number is not worth a change
+constexpr double kGainOfFewer = 0.04;   // likewise, of fewer threads: more of them leave no core unused
 constexpr double kScatter = 0.06;       // of a gain, until there are several
 constexpr double kLeastScatter = 0.02;
-constexpr double kSure = 2.5;      // standard errors, for a change
-constexpr double kUnsure = 0.7;    // likewise, against one
+constexpr double kSureGain = 2.5;   // standard errors, for a change
+constexpr double kUnsureGain = 0.7; // likewise, against one
 constexpr double kElsewhere = 0.2; // logarithm of how far steps are off what was predicted: something changed
 
 // Numbers of threads between which nothing is tried: one apart where they are few, by a fourth where many.
@@ -47,8 +49,8 @@ void ThreadCount::set_max(std::uint32_t max, std::int64_t now) noexcept {
     trial_ = 0;
     upwards_ = false;
     window_ = {};
-    interval_ = kSoon;
-    next_ = now + kSoon;
+    interval_ = kSoonTried;
+    next_ = now + kSoonTried;
 }
 
 // The number to try next; 0: there is none in that direction.
@@ -67,15 +69,17 @@ void ThreadCount::stepped(
     }
     if (threads == count_) {
     }
-    if (std::exchange(changed_, false)) {
-        return; // other threads were woken for it
+    if (std::exchange(changed_, false)) { // other threads were woken for it
+        elsewhere_ += tries() ? static_cast<double>(ns) : 0;
+        return;
     }
     if (trial_ == 0) {
         watch(ns, predicted, now);
         return;
     }
+    elsewhere_ += tries() ? static_cast<double>(ns) : 0;
     const bool full = window_.add(ns, predicted);
-    if (tries() && window_.steps > 1 && window_.rate() * kHopeless < before_) {
+    if (tries() && window_.steps > 1 && window_.rate() * kHopelessTrial < before_) {
         reject(now);
     } else if (full) {
         end_window(now);
@@ -86,9 +90,9 @@ void ThreadCount::stepped(
 void ThreadCount::watch(std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept {
     if (window_.add(ns, predicted)) {
         const bool elsewhere = std::abs(std::log(window_.rate())) > kElsewhere;
-        if (elsewhere && now - hurried_ > kSecond) {
+        if (elsewhere && now - hurried_ > kTrialSecond) {
             hurried_ = next_ = now;
-            interval_ = kSoon;
+            interval_ = kSoonTried;
         }
         window_ = {};
     }
@@ -108,7 +112,7 @@ void ThreadCount::begin_trial(std::int64_t now) noexcept {
     }
     turn_ = 0;
     window_ = {};
-    sum_ = squares_ = 0;
+    sum_ = squares_ = elsewhere_ = 0;
     gains_ = 0;
 }
 
@@ -138,9 +142,10 @@ void ThreadCount::judge(std::int64_t now) noexcept {
     const auto variance = gains_ > 1 ? (squares_ - gains_ * mean * mean) / (gains_ - 1) : 0;
     const auto scatter = gains_ > 2 ? std::max(std::sqrt(std::max(variance, 0.0)), kLeastScatter) : kScatter;
     const auto doubt = scatter / std::sqrt(gains_);
-    if (mean - kSure * doubt > kGain) {
+    const auto enough = trial_ < count_ ? kGainOfFewer : kGain;
+    if (mean - kSureGain * doubt > enough) {
         adopt(now);
-    } else if (mean + kUnsure * doubt < kGain || gains_ == kMostGains) {
+    } else if (mean + kUnsureGain * doubt < enough || gains_ == kMostGains) {
         reject(now);
     }
 }
@@ -149,8 +154,8 @@ void ThreadCount::adopt(std::int64_t now) noexcept {
     count_ = trial_;
     trial_ = 0;
     changed_ = true;
-    interval_ = kSoon;
-    next_ = now + kSoon;
+    interval_ = kSoonTried;
+    next_ = now + kSoonTried / 8; // the next one may be better still
 }
 
 void ThreadCount::reject(std::int64_t now) noexcept {
@@ -161,8 +166,9 @@ void ThreadCount::reject(std::int64_t now) noexcept {
     if (neighbour() == 0) {
         upwards_ = !upwards_;
     }
-    interval_ = std::clamp(2 * interval_, kSecond, kRarely);
-    next_ = now + interval_;
+    interval_ = std::clamp(2 * interval_, kTrialSecond, kRarestTrial);
+    const auto apart = static_cast<std::int64_t>(std::min(kTrialsApart * elsewhere_, 1e9 * 60));
+    next_ = now + std::max(interval_, apart);
 }
 
 // One thread fewer, or an end to the trial.
@@ -172,7 +178,7 @@ void ThreadCount::gave_up(std::int64_t now) noexcept {
     }
     reject(now);
     upwards_ = true;
-    next_ = now + kGivenUp;
+    next_ = now + kAfterGivenUp;
 }
 
 } // namespace sotto

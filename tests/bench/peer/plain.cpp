@@ -3,18 +3,8 @@
 
 #include <ggml-backend.h>
 
-#if defined(__x86_64__)
-#  include <immintrin.h>
-#endif
-
 extern "C" ggml_status sotto_compute_graph(ggml_backend_sched_t schedule, ggml_cgraph* graph) {
     return ggml_backend_sched_graph_compute_async(schedule, graph);
-}
-
-extern "C" void sotto_barrier_turn() {
-#if defined(__x86_64__)
-    _mm_pause();
-#endif
 }
 
 namespace sotto::llama {

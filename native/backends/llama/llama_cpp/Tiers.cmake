@@ -47,10 +47,10 @@ foreach(tier IN LISTS SOTTO_TIERS)
     target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_DEFINITIONS})
     target_compile_options(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_OPTIONS} ${flags})
     target_include_directories(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_includes})
-    target_link_libraries(sotto_ggml_cpu_${tier} PRIVATE ggml-base)
+    target_link_libraries(sotto_ggml_cpu_${tier} PRIVATE sotto_llama_threads ggml-base)
     set_source_files_properties(
         ${ggml_cpu_dir}/ggml-cpu/ggml-cpu.c TARGET_DIRECTORY sotto_ggml_cpu_${tier} PROPERTIES
-        COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/barrier_wait.h"
+        COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/ggml_threads.h"
     )
     set(SOTTO_TIER_FLAGS_${tier} "${flags}")
     set(SOTTO_TIER_FLAGS_${tier} "${flags}" PARENT_SCOPE)

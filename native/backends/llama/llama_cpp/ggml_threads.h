@@ -1,0 +1,17 @@
+/* Read before ggml-cpu.c. */
+#pragma once
+
+/* Threads of a graph wait for each other in loops of ggml_thread_cpu_relax(): each turn of such a loop calls
+ * barrier_wait.cpp. The definition of that function, which has "(void)" where calls have "()", gets another
+ * name. */
+void sotto_barrier_turn(void);
+
+#define ggml_thread_cpu_relax(...) SOTTO_RELAX_##__VA_ARGS__(__VA_ARGS__)
+#define SOTTO_RELAX_() sotto_barrier_turn()
+
+/* Where a thread cannot be started, ggml asserts that it could: threads.cpp throws before. */
+#if !defined(_WIN32)
+#  include <pthread.h>
+int sotto_create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* data);
+#  define pthread_create sotto_create_thread
+#endif
