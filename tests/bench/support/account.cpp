@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -118,16 +119,17 @@ Account::told(const std::vector<sotto_slice>& slices, std::uint64_t began, std::
     std::map<std::string, double> tokens = {{"generated", 0}, {"prompt", 0}};
     std::map<std::string, double> steps;
     double covered = 0;
+    double gated = 0;
     for (const auto& slice : slices) {
         const auto ms = within(slice);
-        if (slice.kind == SOTTO_SLICE_GATE) { // its time is a part of the step's, too
+        if (slice.kind == SOTTO_SLICE_GATE) { // inside the step that comes next
             states["gate"] += ms;
-            states["decode"] -= ms;
+            gated += ms;
         } else if (slice.kind == SOTTO_SLICE_REST) {
             states["rest"] += ms;
             covered += ms;
         } else if (slice.kind != SOTTO_SLICE_FRAME && ms > 0) {
-            states[state_of(slice)] += ms;
+            states[state_of(slice)] += ms - std::exchange(gated, 0);
             covered += ms;
             tokens["generated"] += slice.generated_tokens;
             tokens["prompt"] += slice.prompt_tokens;
