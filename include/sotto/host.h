@@ -120,12 +120,12 @@ typedef void(SOTTO_CALL* sotto_thread_fn)(void* self, sotto_str name);
  * @since 0.1
  */
 typedef struct sotto_threads {
-    uint32_t  struct_size;     /**< sizeof(sotto_threads). */
-    uint32_t  compute_threads; /**< Most threads to compute on. 0: as many as cores, found while running. */
-    uint64_t  affinity;        /**< Bit i: compute threads may run on core i. 0: on any. */
-    sotto_str name;            /**< First part of each thread's name. Empty: "sotto". */
-    sotto_thread_fn started;   /**< Optional. */
-    void*           self;      /**< First argument of the function above. */
+    uint32_t        struct_size;     /**< sizeof(sotto_threads). */
+    uint32_t        compute_threads; /**< Most threads of a step. 0: up to one per core, by throughput. */
+    uint64_t        affinity;        /**< Bit i: compute threads may run on core i. 0: on any. */
+    sotto_str       name;            /**< First part of each thread's name. Empty: "sotto". */
+    sotto_thread_fn started;         /**< Optional. */
+    void*           self;            /**< First argument of the function above. */
 } sotto_threads;
 
 /** A stretch of work begins on this thread. */

@@ -24,7 +24,11 @@ bool Control::start_job() {
         return true;
     }
     rests_ = !streams_.empty() && (world_.clock.now() < rest_until_ || is_kept_from_running());
-    rested_since_ = !rests_ || rested_since_ != 0 ? rested_since_ : world_.clock.now();
+    if (streams_.empty()) {
+        rested_since_ = 0; // nobody waits
+    } else if (rests_ && rested_since_ == 0) {
+        rested_since_ = world_.clock.now();
+    }
     if (streams_.empty() || rests_) {
         return false;
     }

@@ -115,6 +115,11 @@ TEST_CASE("what the game misses by itself costs models one part in twenty of the
     }
 }
 
+TEST_CASE("models that are at fault with their least are not kept from running for experiments") {
+    Game game({1, true, {.usable = 1}});
+    CHECK(game.play(6'000, [](double duty) { return duty > 0 ? 0.5 : 0.0; }).duty > 0.97);
+}
+
 TEST_CASE("models are never silenced altogether, and get all back within four seconds") {
     Game game(kInTheWay);
     game.play(600, [](double duty) { return duty > 0 ? 1.0 : 0.0; });

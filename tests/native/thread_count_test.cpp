@@ -107,6 +107,24 @@ TEST_CASE("a step that was given up is taken on fewer threads, and seldom tried 
     CHECK(given_up <= 40);
 }
 
+TEST_CASE("a step that is given up between two windows of a trial counts against its own number") {
+    ThreadCount count;
+    std::int64_t now = kSecond;
+    count.set_max(2, now);
+    const auto step = [&] {
+        now += 50 * kMillisecond;
+        count.stepped(count.now(), 50 * kMillisecond, 50 * kMillisecond, now);
+    };
+    while (count.now() == 2) {
+        step(); // until one thread is tried
+    }
+    while (count.now() == 1) {
+        step(); // until two are compared with it
+    }
+    count.gave_up(now);
+    CHECK(count.settled() == 1);
+}
+
 TEST_CASE("what was given up is back within two seconds, however often that was") {
     ThreadCount count;
     std::int64_t now = 1000 * kSecond;

@@ -174,7 +174,15 @@ def test_a_list_that_never_ends_is_refused(hub: FakeHub, cache: Path) -> None:
         refused("(is no JSON array of files|holds no GGUF file)")
 
 
-def test_a_hub_is_asked_for_the_model_and_nothing_else(hub: FakeHub, cache: Path) -> None:
+def test_a_hub_is_asked_for_the_model_and_nothing_else(
+    hub: FakeHub, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from huggingface_hub import constants
+    from huggingface_hub.utils import _detect_agent  # which asks for a list once a process, and keeps it
+
+    monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
+    monkeypatch.setattr(constants, "AGENT_HARNESSES_PATH", str(tmp_path / "harnesses.json"))
+    monkeypatch.setattr(_detect_agent, "_registry", None)
     assert _hub.locate("org/name")
     assert hub.asked and all("org/name" in path for path in hub.asked)
 

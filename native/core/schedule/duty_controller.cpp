@@ -85,7 +85,7 @@ void DutyController::grow(const Frame& frame) noexcept {
         grown_at_ = frame.end;
         duty_ = std::max(duty_, std::min(duty_ + kIncrease, kSafe * ceiling_));
     }
-    if (frame.end >= probe_at_ && frame.end - grown_at_ < kGrowEvery && !frame.missed) {
+    if (frame.end >= probe_at_ && !frame.missed) {
         before_probe_ = std::exchange(duty_, 1);
         probed_ = 0;
     }
@@ -152,16 +152,19 @@ std::uint32_t DutyController::threads(const Cores& cores) const noexcept {
 
 void DutyController::blame(const Terms& terms, std::int64_t now) noexcept {
     own_ = rate_of(experiment_.rested.missed, experiment_.rested.frames);
+    experiment_ = {};
     if (spared_ < kSpared && terms.cores.free() < terms.cores.max()) {
         ++spared_;
-    } else {
+    } else if (duty_ > terms.min) {
         ceiling_ = duty_;
         duty_ = std::max(terms.min, duty_ * kDecrease);
+    } else {
+        put_off(now); // models have their least, and another experiment would take from that
+        return;
     }
     grown_at_ = now;
     probe_wait_ = std::clamp(2 * probe_wait_, kMinProbeWait, kMaxProbeWait);
     probe_at_ = now + probe_wait_;
-    experiment_ = {};
     interval_ = 0;
     next_ = now;
 }

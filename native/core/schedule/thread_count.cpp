@@ -32,7 +32,7 @@ std::uint32_t stride(std::uint32_t count) noexcept {
 
 } // namespace
 
-// Returns true once there are enough.
+// Returns true once the window is long enough to be compared.
 bool ThreadCount::Window::add(std::int64_t ns, std::int64_t predicted) noexcept {
     work += static_cast<double>(predicted);
     time += static_cast<double>(std::max<std::int64_t>(ns, 1));
@@ -66,8 +66,6 @@ void ThreadCount::stepped(
 ) noexcept {
     if (max_ == 1 || predicted <= 0 || threads != this->now()) {
         return;
-    }
-    if (threads == count_) {
     }
     if (std::exchange(changed_, false)) { // other threads were woken for it
         elsewhere_ += tries() ? static_cast<double>(ns) : 0;
@@ -173,7 +171,7 @@ void ThreadCount::reject(std::int64_t now) noexcept {
 
 // One thread fewer, or an end to the trial.
 void ThreadCount::gave_up(std::int64_t now) noexcept {
-    if (trial_ == 0) {
+    if (!tries()) {
         count_ = std::max(count_ - 1, 1U);
     }
     reject(now);

@@ -9,7 +9,7 @@ void sotto_barrier_turn(void);
 #define ggml_thread_cpu_relax(...) SOTTO_RELAX_##__VA_ARGS__(__VA_ARGS__)
 #define SOTTO_RELAX_() sotto_barrier_turn()
 
-/* Where a thread cannot be started, ggml asserts that it could: threads.cpp throws before. */
+/* Where a thread cannot be started, ggml asserts that it could: thread_start.cpp throws instead. */
 #if !defined(_WIN32)
 #  include <pthread.h>
 int sotto_create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* data);
