@@ -23,17 +23,18 @@ struct Game {
     double slowed_each = 0; // by each thread of models that runs meanwhile, for memory that both want
 };
 
-// What steps take. The figures are those of the 110 M model on one and two cores of an AMD EPYC 7003; what
-// more cores add is supposed, not measured.
+// What steps take. Of one core: the 110 M model with four streams on an AMD EPYC 7003, as frames.py --account
+// has it; two cores there take 22.5 ms for decoding, beside nobody, which the barriers make up for. What
+// memory, siblings and slower cores add is supposed, not measured.
 struct StepModel {
-    double decode_ms = 5; // of one thread on a core of speed 1
-    double prompt_ms = 110;
-    double prompts = 0.25;  // part of the steps that have prompts in them
-    double together = 0.85; // part of the work that threads divide among them as they come
-    double barrier_us = 3;  // each
-    double barriers = 260;  // of a step
-    double shared_us = 4;   // each, where two threads have one core
-    double memory = 8;      // the most cores' worth of decoding that memory feeds
+    double decode_ms = 38;
+    double prompt_ms = 128;
+    double prompts = 0.35;   // part of the steps that have prompts in them
+    double together = 0.85;  // part of the work that threads divide among them as they come
+    double barrier_us = 6.7; // each, and more with more threads
+    double barriers = 260;   // of a step
+    double shared_us = 8;    // each, where two threads have one core
+    double memory = 8;       // the most cores' worth of decoding that memory feeds
     double scatter = 0.05;
 };
 
