@@ -7,7 +7,7 @@
 namespace sim {
 namespace {
 
-constexpr double kPeriodMs = 1000.0 / 60;
+constexpr double kLookMs = 1000.0 / 60; // at least so often
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Simulation {
@@ -23,7 +23,7 @@ public:
         while (now_ < for_ms) {
             advance(
                 std::min(
-                    {next_job_end(), in_frame_ ? kNever : next_frame_, next_step_event(), now_ + kPeriodMs}
+                    {next_job_end(), in_frame_ ? kNever : next_frame_, next_step_event(), now_ + kLookMs}
                 )
             );
             if (now_ >= from_ms && !counting_) {
@@ -43,7 +43,7 @@ private:
     // sibling is busy while there are others.
     std::vector<std::size_t> models_cores() const {
         std::vector<std::size_t> free;
-        for (std::size_t i = 0; computes() && i < jobs_.size(); ++i) {
+        for (std::size_t i = 0; computes() && i < machine_.cores_at(now_); ++i) {
             if (!plays(i)) {
                 free.push_back(i);
             }
@@ -77,7 +77,7 @@ private:
             busy[core] = true;
         }
         game_speeds_.assign(jobs_.size(), 0);
-        const auto slowed = 1 + machine_.game.slowed_each * static_cast<double>(ours.size());
+        const auto slowed = 1 + machine_.game_at(now_).slowed_each * static_cast<double>(ours.size());
         for (std::size_t i = 0; i < jobs_.size(); ++i) {
             game_speeds_[i] = plays(i) ? speed(i, busy) / slowed : 0;
         }
@@ -161,12 +161,13 @@ private:
 
     void begin_frame() {
         std::normal_distribution<double> normal;
-        const auto& game = machine_.game;
+        const auto& game = machine_.game_at(now_);
+        const auto cores = machine_.cores_at(now_);
         const auto longer = std::max(0.3, 1 + game.varies * normal(chance_));
         const auto more = game.jobs * std::max(0.2, 1 + game.jobs_vary * normal(chance_));
-        const auto jobs = std::clamp<std::size_t>(std::llround(more), 1, jobs_.size());
+        const auto jobs = std::clamp<std::size_t>(std::llround(more), 1, cores);
         std::vector<std::size_t> order; // the fastest first, one of two siblings last
-        for (std::size_t i = 0; i < jobs_.size(); ++i) {
+        for (std::size_t i = 0; i < cores; ++i) {
             order.push_back(i);
         }
         std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -180,22 +181,24 @@ private:
             jobs_[order[i]] = game.work_ms * longer;
         }
         frame_began_ = now_;
-        due_ = next_frame_ + kPeriodMs;
+        due_ = next_frame_ + game.period_ms;
         in_frame_ = true;
         set_speeds();
     }
 
     void end_frame() {
+        const auto period = machine_.game_at(now_).period_ms;
+        const auto* other = machine_.disturbed(now_);
         const bool late = now_ > due_;
         ++frames_;
         missed_ += late ? 1 : 0;
         in_frame_ = false;
-        if (policy_ != nullptr) {
-            policy_->frame(frame_began_, now_, late);
+        if (policy_ != nullptr && (other == nullptr || other->tells)) {
+            policy_->frame(frame_began_, now_, late || (other != nullptr && other->late));
         }
-        next_frame_ += kPeriodMs;
+        next_frame_ += period;
         while (next_frame_ < now_) {
-            next_frame_ += kPeriodMs;
+            next_frame_ += period;
         }
     }
 

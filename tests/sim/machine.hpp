@@ -1,7 +1,9 @@
 // A machine, a game and models on it, simulated: deterministic, in event time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@ struct Game {
     double varies = 0.1;    // standard deviation of the work of a frame, as a part of it
     double jobs_vary = 0;   // likewise of the number of jobs
     double slowed_each = 0; // by each thread of models that runs meanwhile, for memory that both want
+    double period_ms = 1000.0 / 60;
 };
 
 // What steps take. Of one core: the 110 M model with four streams on an AMD EPYC 7003, as frames.py --account
@@ -38,12 +41,37 @@ struct StepModel {
     double scatter = 0.05;
 };
 
+// What is otherwise for a while.
+struct Disturbance {
+    std::string name;
+    double from_ms = 0;
+    double until_ms = 0;
+    Game game = {};
+    std::uint32_t cores = 0; // that there are; 0: all
+    bool tells = true;       // of frames
+    bool late = false;       // each frame is told as missed
+};
+
 struct Machine {
     std::string name;
     std::vector<Core> cores;
     double smt = 0.62; // speed of each of two siblings that are both busy
     Game game;
     StepModel steps;
+    std::optional<Disturbance> disturbance = {};
+
+    const Disturbance* disturbed(double now_ms) const noexcept {
+        return disturbance && now_ms >= disturbance->from_ms && now_ms < disturbance->until_ms ? &*disturbance
+                                                                                               : nullptr;
+    }
+    const Game& game_at(double now_ms) const noexcept {
+        const auto* other = disturbed(now_ms);
+        return other != nullptr ? other->game : game;
+    }
+    std::size_t cores_at(double now_ms) const noexcept {
+        const auto* other = disturbed(now_ms);
+        return other != nullptr && other->cores != 0 ? other->cores : cores.size();
+    }
 };
 
 // How models are run: `threads` and `duty` of the next step, asked before each.
@@ -64,7 +92,7 @@ struct Outcome {
     double missed_pct = 0;
 };
 
-// Runs the game beside models for so long, and counts from `from_ms` on. `policy` null: the game alone.
+// Runs the game beside models until `for_ms`, and counts from `from_ms` on. `policy` null: the game alone.
 Outcome run(const Machine& machine, Policy* policy, double for_ms, double from_ms, unsigned seed);
 
 // The eight machines.

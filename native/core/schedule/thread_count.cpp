@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kTrialSecond = 1'000'000'000;
 constexpr std::int64_t kSoonTried = 2 * kTrialSecond;
 constexpr std::int64_t kRarestTrial = 32 * kTrialSecond;
+constexpr std::int64_t kRarestUpwards = 5 * kTrialSecond;    // a core that becomes free slows no step down
 constexpr double kTrialsApart = 25;                          // times as long as steps ran on the other number
 constexpr std::int64_t kAfterGivenUp = 3 * kTrialSecond / 2; // until a number that stood still is tried again
 constexpr double kWindow = 200e6;                            // nanoseconds of steps
@@ -23,7 +24,8 @@ constexpr double kScatter = 0.06;       // of a gain, until there are several
 constexpr double kLeastScatter = 0.02;
 constexpr double kSureGain = 2.5;   // standard errors, for a change
 constexpr double kUnsureGain = 0.7; // likewise, against one
-constexpr double kElsewhere = 0.2; // logarithm of how far steps are off what was predicted: something changed
+constexpr double kElsewhere = 0.2;  // more than steps usually are off what was predicted: something changed
+constexpr double kFollowingUsual = 0.25; // of the difference, with each window
 
 // Numbers of threads between which nothing is tried: one apart where they are few, by a fourth where many.
 std::uint32_t stride(std::uint32_t count) noexcept {
@@ -84,14 +86,17 @@ void ThreadCount::stepped(
     }
 }
 
-// Between trials: where steps take another time than they did, another number may have become the best.
+// Between trials: where steps suddenly take another time than they did, another number may have become the
+// best.
 void ThreadCount::watch(std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept {
     if (window_.add(ns, predicted)) {
-        const bool elsewhere = std::abs(std::log(window_.rate())) > kElsewhere;
-        if (elsewhere && now - hurried_ > kTrialSecond) {
+        const auto off = std::log(window_.rate());
+        if (std::abs(off - usual_) > kElsewhere && now - hurried_ > kTrialSecond) {
             hurried_ = next_ = now;
             interval_ = kSoonTried;
+            usual_ = off;
         }
+        usual_ += kFollowingUsual * (off - usual_);
         window_ = {};
     }
     if (now >= next_) {
@@ -166,7 +171,7 @@ void ThreadCount::reject(std::int64_t now) noexcept {
     }
     interval_ = std::clamp(2 * interval_, kTrialSecond, kRarestTrial);
     const auto apart = static_cast<std::int64_t>(std::min(kTrialsApart * elsewhere_, 1e9 * 60));
-    next_ = now + std::max(interval_, apart);
+    next_ = now + std::max(upwards_ ? std::min(interval_, kRarestUpwards) : interval_, apart);
 }
 
 // One thread fewer, or an end to the trial.
