@@ -6,6 +6,7 @@
 #include <new>
 
 #include "platform/cgroup.hpp"
+#include "platform/clock.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,17 +22,20 @@ unsigned quota_under(const std::string& root) {
     return static_cast<unsigned>(std::clamp(cgroup_cores(root).value_or(UINT16_MAX), 1.0, 65535.0));
 }
 
-// Of the system's, read once.
+// Of the system's. It may change while the process runs, and to read it takes a third of a millisecond.
 unsigned quota() noexcept {
-    static std::atomic<unsigned> known{0};
-    if (known.load(std::memory_order_relaxed) == 0) {
+    constexpr std::int64_t kOld = 1'000'000'000;
+    static std::atomic<unsigned> known{UINT16_MAX};
+    static std::atomic<std::int64_t> read_again{0};
+    const auto now = system_clock().now();
+    if (auto due = read_again.load(); now >= due && read_again.compare_exchange_strong(due, now + kOld)) {
         try {
             known = quota_under({});
         } catch (const std::bad_alloc&) {
-            return UINT16_MAX; // read again another time
+            read_again = now;
         }
     }
-    return known.load(std::memory_order_relaxed);
+    return known.load();
 }
 
 unsigned cores_of_affinity() noexcept {
