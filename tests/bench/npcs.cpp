@@ -4,7 +4,7 @@
 //     sotto_bench_npcs what=closed_loop model= words= streams= parallel= prompt= tokens= seconds= warmup=
 //     sotto_bench_npcs what=prefix model= words= streams= shared= own= rounds=
 //     sotto_bench_npcs what=foreground model= words= streams= parallel= times=
-//     sotto_bench_npcs what=long_session model= words= context= sheet= own= tokens= turns=
+//     sotto_bench_npcs what=long_session model= words= context= sheet= own= tokens= turns= young=
 //
 // How fast `streams` write together, each `depth` tokens in; what streams are served that ask again and
 // again; how soon characters begin whose prompts begin alike; how long one waits whom the player speaks with;
@@ -286,40 +286,93 @@ void foreground(const Arguments& arguments) {
     std::printf("{\"steps\": %s, \"first_ms\": %s}\n", array(steps, 0).c_str(), array(first_ms, 2).c_str());
 }
 
-// Of each turn: prompt tokens that were worked through, those that were cached, and when it began to speak.
+// One session on an engine of its own, which holds one context.
+class Talk {
+public:
+    struct Turn {
+        double worked = 0;   // prompt tokens that were computed
+        double cached = 0;   // prompt tokens that were in the KV cache
+        double first_ms = 0; // from submission to the first token
+    };
+
+    explicit Talk(const Arguments& arguments)
+        : arguments_(arguments), words_(arguments.text("words")), engine_(for_compute()) {
+        load(engine_, arguments, 1, arguments.count("context"));
+    }
+
+    // Opens session number `n`; the one before it is closed.
+    void open(std::uint32_t n) {
+        auto desc = SOTTO_INIT(sotto_request_desc);
+        desc.flags = SOTTO_REQUEST_PRIVATE;
+        if (n > 0) {
+            desc.op = SOTTO_OP_CLOSE_SESSION;
+            engine_.wait(engine_.submit(desc, format(R"({"session": "%u"})", n - 1)));
+        }
+        desc.op = SOTTO_OP_OPEN_SESSION;
+        engine_.wait(engine_.submit(
+            desc,
+            format(R"({"session": "%u", "model": "m", "messages": [{"role": "system", "content": ")", n) +
+                words_.sentence(arguments_.count("sheet"), n) + R"("}]})"
+        ));
+        session_ = n;
+        turns_ = 0;
+    }
+
+    Turn next() {
+        auto desc = SOTTO_INIT(sotto_request_desc);
+        desc.flags = SOTTO_REQUEST_PRIVATE;
+        desc.op = SOTTO_OP_CHAT;
+        const auto said = words_.sentence(arguments_.count("own"), kind_of(1 + session_, turns_++));
+        const auto body = format(
+                              R"({"session": "%u", "temperature": 0, "ignore_eos": true, "max_tokens": %u, )",
+                              session_,
+                              arguments_.count("tokens")
+                          ) +
+                          R"("messages": [{"role": "user", "content": ")" + said + R"("}]})";
+        const auto submitted = Clock::now();
+        const auto told = engine_.wait(engine_.submit(desc, body));
+        return {
+            number_in(told.json, "prompt_n"),
+            number_in(told.json, "cache_n"),
+            milliseconds(submitted, told.first)
+        };
+    }
+
+private:
+    const Arguments& arguments_;
+    Words words_;
+    Engine engine_;
+    std::uint32_t session_ = 0;
+    std::uint32_t turns_ = 0;
+};
+
+// A session that outgrows its context, and beside it others of `young` turns each: they take turns, so that a
+// machine that is slow for a while is slow for both.
 void long_session(const Arguments& arguments) {
-    const auto tokens = arguments.count("tokens");
-    Engine engine(for_compute());
-    load(engine, arguments, 1, arguments.count("context"));
-    const Words words(arguments.text("words"));
-    auto desc = SOTTO_INIT(sotto_request_desc);
-    desc.flags = SOTTO_REQUEST_PRIVATE;
-    desc.op = SOTTO_OP_OPEN_SESSION;
-    engine.wait(engine.submit(
-        desc,
-        R"({"session": "s", "model": "m", "messages": [{"role": "system", "content": ")" +
-            words.sentence(arguments.count("sheet"), 0) + R"("}]})"
-    ));
-    desc.op = SOTTO_OP_CHAT;
+    Talk old(arguments);
+    Talk young(arguments);
+    const auto young_turns = arguments.count("young");
     std::vector<double> worked;
     std::vector<double> cached;
     std::vector<double> first_ms;
+    std::vector<double> young_first_ms;
+    old.open(0);
     for (std::uint32_t turn = 0; turn < arguments.count("turns"); ++turn) {
-        const auto said = words.sentence(arguments.count("own"), kind_of(1, turn));
-        const auto body =
-            format(R"({"session": "s", "temperature": 0, "ignore_eos": true, "max_tokens": %u, )", tokens) +
-            R"("messages": [{"role": "user", "content": ")" + said + R"("}]})";
-        const auto submitted = Clock::now();
-        const auto told = engine.wait(engine.submit(desc, body));
-        worked.push_back(number_in(told.json, "prompt_n"));
-        cached.push_back(number_in(told.json, "cache_n"));
-        first_ms.push_back(milliseconds(submitted, told.first));
+        if (turn % young_turns == 0) {
+            young.open(turn / young_turns);
+        }
+        const auto told = old.next();
+        worked.push_back(told.worked);
+        cached.push_back(told.cached);
+        first_ms.push_back(told.first_ms);
+        young_first_ms.push_back(young.next().first_ms);
     }
     std::printf(
-        "{\"worked\": %s, \"cached\": %s, \"first_ms\": %s}\n",
+        "{\"worked\": %s, \"cached\": %s, \"first_ms\": %s, \"young_first_ms\": %s}\n",
         array(worked, 0).c_str(),
         array(cached, 0).c_str(),
-        array(first_ms, 2).c_str()
+        array(first_ms, 2).c_str(),
+        array(young_first_ms, 2).c_str()
     );
 }
 
