@@ -1,12 +1,16 @@
 # Sanitizers for everything that is built, ours and what it stands on.
 if(SOTTO_SANITIZE STREQUAL "address")
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
+  set(SOTTO_SANITIZE_OPTIONS -fsanitize=address,undefined -fno-sanitize-recover=all)
   add_link_options(-fsanitize=address,undefined)
 elseif(SOTTO_SANITIZE STREQUAL "thread")
-  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -g1 -O1)
+  set(SOTTO_SANITIZE_OPTIONS -fsanitize=thread)
   add_link_options(-fsanitize=thread)
 elseif(SOTTO_SANITIZE)
   message(FATAL_ERROR "SOTTO_SANITIZE is \"${SOTTO_SANITIZE}\"; it must be address, thread or empty")
+endif()
+if(SOTTO_SANITIZE)
+  list(APPEND SOTTO_SANITIZE_OPTIONS -fno-omit-frame-pointer -g1 -O1)
+  add_compile_options(${SOTTO_SANITIZE_OPTIONS})
 endif()
 
 # With sanitizers, a target's sources are compiled eight at a time: most of the time goes into the templates

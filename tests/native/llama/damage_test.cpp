@@ -62,10 +62,13 @@ bool survives(Damaged& damaged) {
 
 // Of how many damages one is tried. A sanitizer takes four times as long for each.
 std::size_t share() {
+    if (test::is_full()) {
+        return 1;
+    }
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-    return test::is_full() ? 1 : 4;
+    return 4;
 #else
-    return 1;
+    return 2;
 #endif
 }
 
