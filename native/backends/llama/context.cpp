@@ -1,6 +1,7 @@
 // Contexts of llama.cpp's: what streams of a model remember and compute in.
 #include "context.hpp"
 
+#include "attention/attention.hpp"
 #include "device.hpp"
 #include "speculate.hpp"
 
@@ -39,22 +40,27 @@ std::uint32_t cells_of(const Options& options) {
     return (options.context + kAtOnce - 1) / kAtOnce * kAtOnce;
 }
 
-// Whether what the model remembers can be kept as q8_0, in blocks of 32 numbers, and is smaller then: a
-// recurrent state is kept as it is.
-bool fits_q8_0(const llama_model* model) {
+// Whether each head's keys and values are a multiple of so many numbers.
+bool heads_are_multiples(const llama_model* model, std::uint64_t of) {
     const auto heads = llama_model_n_head(model);
-    if (heads <= 0 || llama_model_is_recurrent(model)) {
+    if (heads <= 0) {
         return false;
     }
-    const auto block = static_cast<std::uint64_t>(ggml_blck_size(GGML_TYPE_Q8_0));
     const auto common = static_cast<std::uint64_t>(llama_model_n_embd(model) / heads);
     const auto attention = meta(model, "general.architecture") + ".attention.";
     const auto divides = [&](const char* which, std::uint64_t otherwise) {
         const auto told = meta(model, attention + which);
-        return (told.empty() ? otherwise : std::strtoull(told.c_str(), nullptr, 10)) % block == 0;
+        return (told.empty() ? otherwise : std::strtoull(told.c_str(), nullptr, 10)) % of == 0;
     };
     return divides("key_length", common) && divides("value_length", common) &&
-           divides("key_length_swa", block) && divides("value_length_swa", block);
+           divides("key_length_swa", of) && divides("value_length_swa", of);
+}
+
+// Whether what the model remembers can be kept as q8_0, in blocks of 32 numbers, and is smaller then: a
+// recurrent state is kept as it is.
+bool fits_q8_0(const llama_model* model) {
+    return !llama_model_is_recurrent(model) &&
+           heads_are_multiples(model, static_cast<std::uint64_t>(ggml_blck_size(GGML_TYPE_Q8_0)));
 }
 
 // How many tokens are computed at once: as many as are read fast. On a processor more take memory only. What
@@ -65,10 +71,11 @@ std::uint32_t most_at_once(const Options& options) {
     return all ? options.batch : std::min(options.batch, kEnough);
 }
 
-// On a CPU, llama.cpp's flash attention speaks at half the speed once a thousand tokens are remembered, and
-// reads pieces of less than 64 tokens ten times slower than longer ones. Without it, there must be room for
-// how much each token that is computed heeds each that is remembered: then fewer are computed at once. What
-// is chosen hangs on the model and its options alone, so that saved states fit elsewhere.
+// On a CPU, flash attention is the faster where attention.cpp does it. ggml's own speaks at half the speed
+// once a thousand tokens are remembered, and reads pieces of less than 64 tokens ten times slower than longer
+// ones. Without it, there must be room for how much each token that is computed heeds each that is
+// remembered: then fewer are computed at once. What is chosen hangs on the model and its options alone, so
+// that saved states fit elsewhere.
 void choose_attention(const llama_model* model, Options& options) {
     constexpr std::uint64_t kAlwaysRoom = 64 << 20;
     constexpr std::uint64_t kShare = 4;        // of the weights
@@ -78,6 +85,10 @@ void choose_attention(const llama_model* model, Options& options) {
         return; // llama.cpp looks whether the device can
     }
     if (options.flash_attention != Options::FlashAttention::Auto || options.kv_type != Options::KvType::F16) {
+        return;
+    }
+    if (heads_are_multiples(model, kAttentionLanes)) {
+        options.flash_attention = Options::FlashAttention::On;
         return;
     }
     const auto room = std::max(kAlwaysRoom, llama_model_size(model) / kShare);

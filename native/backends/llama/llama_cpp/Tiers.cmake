@@ -42,7 +42,7 @@ list(TRANSFORM ggml_cpu_sources PREPEND ${ggml_cpu_dir}/)
 
 foreach(tier IN LISTS SOTTO_TIERS)
     sotto_tier_flags(${tier} flags)
-    add_library(sotto_ggml_cpu_${tier} STATIC EXCLUDE_FROM_ALL ${ggml_cpu_sources})
+    add_library(sotto_ggml_cpu_${tier} STATIC EXCLUDE_FROM_ALL ${ggml_cpu_sources} ${ours}/attention/attention.cpp)
     target_compile_features(sotto_ggml_cpu_${tier} PRIVATE c_std_11 cxx_std_17)
     target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_DEFINITIONS})
     target_compile_options(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_OPTIONS} ${flags})
@@ -50,7 +50,7 @@ foreach(tier IN LISTS SOTTO_TIERS)
     target_link_libraries(sotto_ggml_cpu_${tier} PRIVATE sotto_llama_threads ggml-base)
     set_source_files_properties(
         ${ggml_cpu_dir}/ggml-cpu/ggml-cpu.c TARGET_DIRECTORY sotto_ggml_cpu_${tier} PROPERTIES
-        COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/ggml_threads.h"
+        COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/ggml_cpu_hooks.h"
     )
     set(SOTTO_TIER_FLAGS_${tier} "${flags}")
     set(SOTTO_TIER_FLAGS_${tier} "${flags}" PARENT_SCOPE)

@@ -15,3 +15,6 @@ void sotto_barrier_turn(void);
 int sotto_create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* data);
 #  define pthread_create sotto_create_thread
 #endif
+
+/* See attention/attention.hpp. */
+#define ggml_compute_forward_flash_attn_ext sotto_flash_attention
