@@ -193,7 +193,7 @@ void Compute::abort(Job& job) noexcept {
 // Waits until the game's work on its frame is done, as far as it tells; not for ever, as it may have stopped
 // telling.
 std::int32_t Compute::pass(Job& job) noexcept {
-    constexpr std::int64_t kLongest = 250'000'000; // in one step
+    constexpr std::int64_t kLongest = 120'000'000; // in one step
     constexpr std::int64_t kLook = 200'000;        // the work takes longer than usual
     constexpr std::uint32_t kEvery = 8;            // to ask for the time is not free
     const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) || job.gave_up ? 1 : 0; };
