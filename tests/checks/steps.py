@@ -253,7 +253,8 @@ def run_demo() -> dict[str, Any]:
     if strange:
         raise Failed(f"out of character:\n{json.dumps(strange, indent=2)}")
     short = [line for line in lines if not line["uses_facts"]]
-    if len(short) > 1:  # rounding hangs on who speaks together, so one may come out otherwise here
+    # Rounding hangs on who speaks together and on the processor, so one question may come out otherwise here.
+    if len({line["question"] for line in short}) > 1:
         raise Failed(f"without their facts:\n{json.dumps(short, indent=2)}")
     return {**report, "over": report["missed_pct"] - report["baseline"]["missed_pct"]}
 

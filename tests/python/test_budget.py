@@ -220,7 +220,7 @@ def test_a_model_that_sleeps_comes_back_when_it_is_asked(open_house: Open, undis
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("part", "other"), [(1.5, "ready"), (1.1, "asleep")])
+@pytest.mark.parametrize(("part", "other"), [(1.8, "ready"), (1.1, "asleep")])
 def test_two_models_take_turns_under_a_budget_for_one(open_house: Open, part: float, other: str) -> None:
     engine = open_house(deterministic=True)
     file = library_folder() / "house.gguf"
