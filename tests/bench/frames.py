@@ -272,7 +272,7 @@ def main() -> int:
     all_rows = [row for row in written if "frames_us" in row]
     rows = [row for row in all_rows if row["others_pct"] <= arguments.others]
     figures = frames_report.report(rows, arguments.models.split(",")[0], quick=arguments.quick)
-    frames_report.add_standstill(figures, [row for row in written if row.get("crowded")])
+    frames_report.add_standstill(figures, [row for row in written if row.get("crowded")], arguments.quick)
     figures["disturbed"] = len(all_rows) - len(rows)  # cells that do not count
     figures["setting"] = {
         "games": {name: {"threads": threads, "work_ms": ms} for name, (threads, ms) in GAMES.items()},
