@@ -1,7 +1,7 @@
 # What makes an attacker's work harder, and no build path in any binary. After Deps.cmake, before any target.
 include_guard(GLOBAL)
 
-# What a release is compiled with. Also what sanitizer builds compile those dependencies with that they leave out.
+# Compile options of a release. Sanitizer builds use them too, for targets that they do not instrument.
 set(SOTTO_RELEASE_OPTIONS)
 
 # Assertions name their source file: relative to the checkout, or by the name of the dependency.

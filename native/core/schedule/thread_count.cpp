@@ -10,8 +10,9 @@ namespace {
 constexpr std::int64_t kTrialSecond = 1'000'000'000;
 constexpr std::int64_t kSoonTried = 2 * kTrialSecond;
 constexpr std::int64_t kRarestTrial = 32 * kTrialSecond;
-constexpr std::int64_t kRarestUpwards = 5 * kTrialSecond;    // a core that becomes free slows no step down
-constexpr double kTrialsApart = 25;                          // times as long as steps ran on the other number
+constexpr std::int64_t kRarestUpwards =
+    5 * kTrialSecond;               // as a core that becomes free does not show in step times
+constexpr double kTrialsApart = 25; // times as long as steps ran on the other number
 constexpr std::int64_t kAfterGivenUp = 3 * kTrialSecond / 2; // until a number that stood still is tried again
 constexpr double kWindow = 200e6;                            // nanoseconds of steps
 constexpr std::uint32_t kFewSteps = 2;                       // of a window; long steps are few
@@ -24,8 +25,8 @@ constexpr double kScatter = 0.06;       // of a gain, until there are several
 constexpr double kLeastScatter = 0.02;
 constexpr double kSureGain = 2.5;   // standard errors, for a change
 constexpr double kUnsureGain = 0.7; // likewise, against one
-constexpr double kElsewhere = 0.2;  // more than steps usually are off what was predicted: something changed
-constexpr double kFollowingUsual = 0.25; // of the difference, with each window
+constexpr double kElsewhere = 0.2;  // change of log(predicted / measured time) that brings a trial forward
+constexpr double kFollowingUsual = 0.25; // weight of the last window in usual_
 
 // Numbers of threads between which nothing is tried: one apart where they are few, by a fourth where many.
 std::uint32_t stride(std::uint32_t count) noexcept {
@@ -86,8 +87,7 @@ void ThreadCount::stepped(
     }
 }
 
-// Between trials: where steps suddenly take another time than they did, another number may have become the
-// best.
+// Between trials: brings the next trial forward if step times change suddenly.
 void ThreadCount::watch(std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept {
     if (window_.add(ns, predicted)) {
         const auto off = std::log(window_.rate());

@@ -80,7 +80,7 @@ private:
     std::int64_t next_ = 0;     // trial
     std::int64_t interval_ = 0; // between trials
     std::int64_t hurried_ = 0;  // when a trial was brought forward
-    double usual_ = 0;          // logarithm of how far steps are off what was predicted
+    double usual_ = 0;          // moving average of log(predicted / measured time)
 };
 
 } // namespace sotto

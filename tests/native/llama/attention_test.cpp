@@ -1,4 +1,4 @@
-// Attention on a processor, held against the same in double precision, one number after another.
+// Tests the CPU attention kernel against a scalar implementation in double precision.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -36,7 +36,7 @@ public:
         context_.reset(ggml_init({.mem_size = 256U << 20, .mem_buffer = nullptr, .no_alloc = false}));
         auto* const c = context_.get();
         const auto heads_of_keys = shape.heads / shape.group;
-        // As llama.cpp lays them out: heads of a token beside each other.
+        // llama.cpp's layout: the heads of a token are adjacent.
         q_ = ggml_permute(c, filled(GGML_TYPE_F32, shape.keys_size, shape.heads, shape.tokens), 0, 2, 1, 3);
         k_ = ggml_permute(c, filled(GGML_TYPE_F16, shape.keys_size, heads_of_keys, shape.keys), 0, 2, 1, 3);
         v_ = ggml_permute(c, filled(GGML_TYPE_F16, shape.values_size, heads_of_keys, shape.keys), 0, 2, 1, 3);
@@ -65,7 +65,7 @@ public:
         return {data, data + ggml_nelements(result_)};
     }
 
-    // The largest error, in parts of the largest value.
+    // Maximum absolute error, relative to the largest expected value.
     double error(const std::vector<float>& found) const {
         double largest = 0;
         double off = 0;
@@ -100,17 +100,17 @@ private:
         return tensor;
     }
 
-    // Each token heeds those before it, and none of the last ones, which are room for later ones; the first
-    // token heeds nothing. With a bias, by how far apart they are.
+    // Causal mask. The last keys are unused cells, and the first token attends to no key. With ALiBi, the
+    // mask holds distances.
     void fill_mask() const {
         auto* data = static_cast<ggml_fp16_t*>(mask_->data);
         for (std::int64_t s = 0; s < shape_.streams; ++s) {
             for (std::int64_t t = 0; t < shape_.tokens; ++t) {
-                const auto heeds =
+                const auto visible =
                     t == 0 && shape_.tokens > 1 ? 0 : shape_.keys - 2 * shape_.tokens / 3 - 9 + t / 2 - 3 * s;
                 for (std::int64_t key = 0; key < shape_.keys; ++key) {
-                    const auto far = shape_.bias > 0 ? -static_cast<float>(std::abs(heeds - key)) / 64 : 0;
-                    *data++ = ggml_fp32_to_fp16(key < heeds ? far : -INFINITY);
+                    const auto far = shape_.bias > 0 ? -static_cast<float>(std::abs(visible - key)) / 64 : 0;
+                    *data++ = ggml_fp32_to_fp16(key < visible ? far : -INFINITY);
                 }
             }
         }

@@ -1,4 +1,4 @@
-// The kernel of GGML_OP_FLASH_ATTN_EXT on a processor.
+// CPU kernel of GGML_OP_FLASH_ATTN_EXT.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@ struct ggml_tensor;
 
 namespace sotto::llama {
 
-constexpr std::uint64_t kAttentionLanes = 8; // numbers; a head of keys or values is a multiple of so many
+constexpr std::uint64_t kAttentionLanes = 8; // K and V head sizes must be a multiple of this
 
 } // namespace sotto::llama
 
-// Computes `dst`, with the arguments of ggml_compute_forward_flash_attn_ext(), which it calls for what it
-// does not do itself: keys and values other than f16, and far fewer heads than threads.
+// Computes `dst`. Same arguments as ggml_compute_forward_flash_attn_ext(), which it falls back to for K and V
+// other than f16, head sizes that are no multiple of kAttentionLanes, and fewer blocks than half the threads.
 extern "C" void sotto_flash_attention(const ggml_compute_params* params, ggml_tensor* dst);

@@ -1,4 +1,4 @@
-// Eight numbers at a time.
+// Vectors of eight floats.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,9 @@ inline Floats load(const ggml_fp16_t* from) {
 #endif
 }
 
-// Fetches numbers that are needed soon: those of a head lie so far apart that the processor does not guess
-// it.
-inline void fetch(const ggml_fp16_t* from, std::int64_t count) {
+// Prefetches `count` elements. K and V rows of one head are a token's whole width apart: the hardware
+// prefetcher does not follow that stride.
+inline void prefetch(const ggml_fp16_t* from, std::int64_t count) {
     constexpr std::int64_t kLine = 32; // halves
     for (std::int64_t i = 0; i < count; i += kLine) {
         __builtin_prefetch(from + i);
@@ -58,18 +58,18 @@ inline Floats select(Ints which, Floats yes, Floats no) {
     return (Floats)((which & (Ints)yes) | (~which & (Ints)no));
 }
 
-inline Floats larger(Floats a, Floats b) {
+inline Floats max_of(Floats a, Floats b) {
     return select(a > b, a, b);
 }
 
-// e^x, with the coefficients of Cephes' expf (Moshier); 0 below -87, where they would give a denormal number.
+// e^x, with the coefficients of Cephes' expf (Moshier). Returns 0 below -87, where the result is denormal.
 inline Floats exponential(Floats x) {
     constexpr float kLeast = -87;
     constexpr float kMost = 88;
     constexpr float kLog2E = 1.44269504F;
     constexpr float kLn2High = 0.693359375F;
     constexpr float kLn2Low = -2.12194440e-4F;
-    constexpr float kRound = 12582912; // 1.5 * 2^23: what is added to it loses its fraction
+    constexpr float kRound = 12582912; // 1.5 * 2^23: adding it rounds to an integer
     constexpr int kBias = 127;
     constexpr int kMantissa = 23;
     const auto tiny = x < all(kLeast);

@@ -1,4 +1,4 @@
-// What attention is computed of, and how it is divided.
+// Operands of GGML_OP_FLASH_ATTN_EXT, and the blocks of rows that threads take.
 #pragma once
 
 #include <algorithm>
@@ -14,26 +14,26 @@
 namespace sotto::llama {
 
 constexpr int kTile = 64; // keys
-constexpr int kRows = 64; // at most, of a block
+constexpr int kRows = 64; // maximum rows of a block
 
-// The operands, as ggml has them: q [DK, tokens, heads, streams], k and v [DK or DV, keys, heads, streams],
+// ggml's layout: q [DK, tokens, heads, streams], k and v [DK or DV, keys, heads, streams],
 // mask [keys, tokens, 1, streams], dst [DV, heads, tokens, streams].
 struct Operands {
     explicit Operands(ggml_tensor* to)
         : dst(to), q(to->src[0]), k(to->src[1]), v(to->src[2]), mask(to->src[3]), sinks(to->src[4]) {
-        std::array<float, 3> told{};
-        std::memcpy(told.data(), to->op_params, sizeof told);
-        cap = told[2];
-        scale = cap == 0 ? told[0] : told[0] / cap;
-        bias = told[1];
+        std::array<float, 3> params{};
+        std::memcpy(params.data(), to->op_params, sizeof params);
+        softcap = params[2];
+        scale = softcap == 0 ? params[0] : params[0] / softcap;
+        bias = params[1];
     }
 
     std::int64_t size_of_keys() const { return k->ne[0]; }
     std::int64_t size_of_values() const { return v->ne[0]; }
     std::int64_t tokens() const { return q->ne[1]; }
     std::int64_t keys() const { return k->ne[1]; }
-    std::int64_t group() const { return q->ne[2] / k->ne[2]; } // heads that share one of k and v
-    std::int64_t rows() const { return tokens() * group(); }   // that share one of k and v
+    std::int64_t group() const { return q->ne[2] / k->ne[2]; } // query heads per KV head
+    std::int64_t rows() const { return tokens() * group(); }   // query rows per KV head
 
     bool can_be_computed() const {
         const auto whole = [](std::int64_t size) { return size % kLanes == 0; };
@@ -43,7 +43,7 @@ struct Operands {
                (mask == nullptr || (mask->ne[2] == 1 && q->ne[3] % mask->ne[3] == 0));
     }
 
-    // What a mask counts for, by head: ALiBi's slopes (Press et al., 2021).
+    // ALiBi slope of a query head (Press et al., 2021); 1 without ALiBi.
     float slope(std::int64_t head) const {
         if (bias <= 0) {
             return 1;
@@ -60,26 +60,26 @@ struct Operands {
     const ggml_tensor* k;
     const ggml_tensor* v;
     const ggml_tensor* mask;
-    const ggml_tensor* sinks; // of each head: a score that takes its part of the softmax, and has no value
+    const ggml_tensor* sinks; // attention sinks: per query head, a score without a value
     float scale = 1;
     float bias = 0;
-    float cap = 0; // scores are cap * tanh(score / cap); 0: as they are
+    float softcap = 0; // scores become softcap * tanh(score / softcap); 0: off
 };
 
-// Rows of one head of keys: those of a token lie beside each other, one for each head that shares it.
+// Consecutive query rows of one KV head. Row order: token, then query head of the group.
 struct Block {
     std::int64_t stream;
-    std::int64_t head;  // of keys
-    std::int64_t first; // row
+    std::int64_t head;  // KV head
+    std::int64_t first; // first row
     int rows;
 };
 
-// All blocks of an operation, so many rows each that every thread finds several.
+// Divides an operation into blocks, several per thread, so that a thread that loses its core holds up little.
 class Blocks {
 public:
     Blocks(const Operands& of, int threads) : rows_(of.rows()), heads_(of.k->ne[2]), streams_(of.q->ne[3]) {
         constexpr int kEach = 4;
-        constexpr int kLeast = 16; // rows, which share what it takes to read a tile
+        constexpr int kLeast = 16; // rows; fewer make the conversion of K and V to f32 dominate
         while (most_ > kLeast && count() < kEach * threads) {
             most_ /= 2;
         }
@@ -105,9 +105,9 @@ private:
     std::int64_t most_ = kRows;
 };
 
-// What a thread works in.
+// Scratch memory of one thread.
 struct Scratch {
-    // In floats. ggml plans no less for its own tiles of 64 x 64, in ggml_graph_plan().
+    // Floats per thread. ggml_graph_plan() reserves at least this much, for ggml's own 64 x 64 tiles.
     static std::size_t size(const Operands& of) {
         const auto widest = std::max(of.size_of_keys(), of.size_of_values());
         const auto wide = of.size_of_keys() + of.size_of_values() + widest;
@@ -119,12 +119,12 @@ struct Scratch {
           tile(scores + kRows * kTile) {}
 
     float* queries;
-    float* sums;   // of values, by how much they count
-    float* scores; // and what they come to: e^(score - largest)
-    float* tile;   // of keys or values, as floats
-    std::array<float, kRows> largest{};
-    std::array<float, kRows> weights{}; // sums of what values count
-    std::array<float, kRows> shrink{};
+    float* sums;   // of values, weighted by e^(score - max)
+    float* scores; // then e^(score - max)
+    float* tile;   // K or V of the tile, as f32
+    std::array<float, kRows> max{};
+    std::array<float, kRows> normalizers{}; // sums of e^(score - max)
+    std::array<float, kRows> rescale{};
 };
 
 } // namespace sotto::llama

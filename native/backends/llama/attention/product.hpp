@@ -1,4 +1,4 @@
-// The product of two matrices, the columns of one of which lie beside each other in lanes.
+// Matrix product with the columns of the right operand in SIMD lanes.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct Product {
     std::int64_t along;
     const float* right;
     float* to;
-    int lanes; // of each row of `right` and `to`
+    int lanes; // row length of `right` and `to`
 };
 
-// High rows of `to`, Wide times kLanes of their lanes; both small enough that all stays in registers.
+// Computes a block of High rows and Wide * kLanes lanes. The accumulators stay in registers.
 template <int High, int Wide>
 void multiply_part(const Product& of, std::int64_t depth, bool adds) {
     Floats sums[High][Wide] = {};
@@ -57,7 +57,8 @@ void multiply_lanes(Product of, std::int64_t count, std::int64_t depth, bool add
     }
 }
 
-// Computes `count` rows of sums over `depth` products each. `adds`: to what is there.
+// Computes `count` rows of `to`; each element sums `depth` products. adds: accumulates instead of
+// overwriting.
 inline void multiply(Product of, std::int64_t count, std::int64_t depth, bool adds) {
     constexpr int kWide = 2;
     auto left = of.lanes;
