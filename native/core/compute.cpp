@@ -1,5 +1,6 @@
 #include "core/compute.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/attempt.hpp"
@@ -193,9 +194,8 @@ void Compute::abort(Job& job) noexcept {
 // Waits until the game's work on its frame is done, as far as it tells; not for ever, as it may have stopped
 // telling.
 std::int32_t Compute::pass(Job& job) noexcept {
-    constexpr std::int64_t kLongest = 120'000'000; // in one step
-    constexpr std::int64_t kLook = 200'000;        // the work takes longer than usual
-    constexpr std::uint32_t kEvery = 8;            // to ask for the time is not free
+    constexpr std::int64_t kLook = 200'000; // the work takes longer than usual
+    constexpr std::uint32_t kEvery = 8;     // to ask for the time is not free
     const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) || job.gave_up ? 1 : 0; };
     if (const auto asked = job.asked.fetch_add(1, std::memory_order_relaxed) + 1;
         job.patience != 0 && asked % kEvery == 0) {
@@ -209,10 +209,11 @@ std::int32_t Compute::pass(Job& job) noexcept {
     auto now = begin;
     for (;;) {
         const auto seen = gate_.value();
-        if (ends() != 0 || !frames_.in_work(now) || job.gated_ns + now - begin > kLongest) {
+        const auto left = job.gate_limit - job.gated_ns - (now - begin);
+        if (ends() != 0 || !frames_.in_work(now) || left <= 0) {
             break;
         }
-        gate_.wait(seen, std::clamp(frames_.work_ends() - now, kLook, kLongest));
+        gate_.wait(seen, std::max(std::min(frames_.work_ends() - now, left), kLook));
         now = clock_.now();
     }
     if (now != begin) {

@@ -68,6 +68,7 @@ std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     job->threads = threads_for(entry);
     job->tries = entry.thread_count.tries();
     job->gated = is_gated(job->threads);
+    job->gate_limit = gate_limit();
     job->mode = mode();
     job->share = static_cast<float>(share());
     return job;

@@ -98,6 +98,15 @@ bool Control::is_gated(std::uint32_t threads) const noexcept {
     return crowded && (in_the_way || world_.settings.is(SOTTO_ENGINE_GATES));
 }
 
+// A game that never has a core free, as other processes take them, must not silence the models: what they
+// rested before a step is taken off what the step may wait.
+std::int64_t Control::gate_limit() const noexcept {
+    constexpr std::int64_t kMost = 60'000'000;
+    constexpr std::int64_t kLeast = 20'000'000;
+    const auto rested = rested_since_ == 0 ? 0 : world_.clock.now() - rested_since_;
+    return std::max(kMost - rested, kLeast);
+}
+
 // Threads wait for each other inside a step: where somebody else has the core of one, it takes hundreds of
 // times as long. It is better given up and taken again on fewer. Of the first ones nobody knows how long they
 // should take; a model that is so large loses that time once.
@@ -140,17 +149,17 @@ void Control::learn(const Job& job) noexcept {
     world_.recorder.step(*job.entry, step);
 }
 
-// Between steps models rest, so that they have no more than their share.
+// Between steps models rest, so that they have no more than their share. They rested at gates, too.
 void Control::rest_after(const Job& job) noexcept {
     constexpr double kMaxRest = 100'000'000; // where nobody else lets models run, they do not stand still
-    const auto took = job.ended - job.began;
+    const auto took = job.ended - job.began - job.gated_ns;
     const auto least = avoids_idle_ ? static_cast<double>(took) / (static_cast<double>(took) + kMaxRest) : 0;
     const double part = std::max(share(), least);
     if (part >= 1 || !job.steps()) {
         return;
     }
     const auto rest = rest_of(part, took);
-    rest_until_ = job.ended + rest;
+    rest_until_ = job.ended + rest - job.gated_ns;
     world_.recorder.rest(part, took, rest);
 }
 
