@@ -23,9 +23,10 @@ constexpr double kGain = 0.02;          // of throughput, below which another nu
 constexpr double kGainOfFewer = 0.04;   // likewise, of fewer threads: more of them leave no core unused
 constexpr double kScatter = 0.06;       // of a gain, until there are several
 constexpr double kLeastScatter = 0.02;
-constexpr double kSureGain = 2.5;   // standard errors, for a change
-constexpr double kUnsureGain = 0.7; // likewise, against one
-constexpr double kElsewhere = 0.2;  // change of log(predicted / measured time) that brings a trial forward
+constexpr double kSureGain = 2.0;     // standard errors, for a change
+constexpr double kUnsureGain = 0.7;   // likewise, against one
+constexpr double kElsewhere = 0.2;    // change of log(predicted / measured time) that brings a trial forward
+constexpr std::uint32_t kToHurry = 2; // windows on end: a single one is often the game's doing
 constexpr double kFollowingUsual = 0.25; // weight of the last window in usual_
 
 // Numbers of threads between which nothing is tried: one apart where they are few, by a fourth where many.
@@ -91,8 +92,10 @@ void ThreadCount::stepped(
 void ThreadCount::watch(std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept {
     if (window_.add(ns, predicted)) {
         const auto off = std::log(window_.rate());
-        if (std::abs(off - usual_) > kElsewhere && now - hurried_ > kTrialSecond) {
+        off_windows_ = std::abs(off - usual_) > kElsewhere ? off_windows_ + 1 : 0;
+        if (off_windows_ >= kToHurry && now - hurried_ > kTrialSecond) {
             hurried_ = next_ = now;
+            off_windows_ = 0;
             interval_ = kSoonTried;
             usual_ = off;
         }
