@@ -26,7 +26,7 @@ constexpr double kLeastScatter = 0.02;
 constexpr double kSureGain = 2.0;     // standard errors, for a change
 constexpr double kUnsureGain = 0.7;   // likewise, against one
 constexpr double kElsewhere = 0.2;    // change of log(predicted / measured time) that brings a trial forward
-constexpr std::uint32_t kToHurry = 2; // windows on end: a single one is often the game's doing
+constexpr std::uint32_t kToHurry = 2; // consecutive windows: the game often slows a single one
 constexpr double kFollowingUsual = 0.25; // weight of the last window in usual_
 
 // Numbers of threads between which nothing is tried: one apart where they are few, by a fourth where many.
@@ -92,14 +92,14 @@ void ThreadCount::stepped(
 void ThreadCount::watch(std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept {
     if (window_.add(ns, predicted)) {
         const auto off = std::log(window_.rate());
-        off_windows_ = std::abs(off - usual_) > kElsewhere ? off_windows_ + 1 : 0;
-        if (off_windows_ >= kToHurry && now - hurried_ > kTrialSecond) {
+        if (std::abs(off - usual_) <= kElsewhere) {
+            unusual_ = 0;
+            usual_ += kFollowingUsual * (off - usual_);
+        } else if (++unusual_ >= kToHurry && now - hurried_ > kTrialSecond) {
             hurried_ = next_ = now;
-            off_windows_ = 0;
             interval_ = kSoonTried;
             usual_ = off;
         }
-        usual_ += kFollowingUsual * (off - usual_);
         window_ = {};
     }
     if (now >= next_) {
@@ -117,6 +117,7 @@ void ThreadCount::begin_trial(std::int64_t now) noexcept {
         return;
     }
     turn_ = 0;
+    unusual_ = 0;
     window_ = {};
     sum_ = squares_ = elsewhere_ = 0;
     gains_ = 0;

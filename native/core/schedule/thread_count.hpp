@@ -76,12 +76,12 @@ private:
     double sum_ = 0;    // of the logarithms of gains, each a window between two others
     double squares_ = 0;
     std::uint32_t gains_ = 0;
-    double elsewhere_ = 0;          // time that steps of the trial took on the other number
-    std::int64_t next_ = 0;         // trial
-    std::int64_t interval_ = 0;     // between trials
-    std::int64_t hurried_ = 0;      // when a trial was brought forward
-    std::uint32_t off_windows_ = 0; // on end, that differ from usual_
-    double usual_ = 0;              // moving average of log(predicted / measured time)
+    double elsewhere_ = 0;      // time that steps of the trial took on the other number
+    std::int64_t next_ = 0;     // trial
+    std::int64_t interval_ = 0; // between trials
+    std::int64_t hurried_ = 0;  // when a trial was brought forward
+    std::uint32_t unusual_ = 0; // consecutive windows whose rate was far from usual_
+    double usual_ = 0;          // moving average of log(predicted / measured time)
 };
 
 } // namespace sotto
