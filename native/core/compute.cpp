@@ -202,7 +202,7 @@ std::int32_t Compute::pass(Job& job) noexcept {
         job.gave_up = clock_.now() - job.began - job.gated_ns > job.patience;
     }
     job.gave_up = job.gave_up || job.given_up.load(std::memory_order_relaxed);
-    if (!job.gated || ends() != 0) {
+    if (job.gate_limit == 0 || ends() != 0) {
         return ends();
     }
     const auto begin = clock_.now();

@@ -54,8 +54,7 @@ struct Job {
     std::vector<Heard> heard;      // out: what each share gave
     std::vector<Failure> failures; // out: of each share
     std::uint32_t threads = 1;
-    bool gated = false;          // it waits inside while the game works
-    std::int64_t gate_limit = 0; // for so long at most, at all gates together
+    std::int64_t gate_limit = 0; // the most that it waits inside while the game works; 0: it does not
     std::int64_t patience = 0;   // after so long it is given up, to be taken on fewer threads; 0: never
 
     // For those who look:

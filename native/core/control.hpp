@@ -204,7 +204,7 @@ private:
     double least_share() const noexcept;
     bool is_kept_from_running() const noexcept;
     bool is_gated(std::uint32_t threads) const noexcept;
-    std::int64_t gate_limit() const noexcept;
+    std::int64_t gate_limit(std::uint32_t threads) const noexcept;
     std::int64_t patience_of(const Job& job) const noexcept;
 
     Stream* find_stream(const Slot& slot) noexcept;

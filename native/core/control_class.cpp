@@ -71,7 +71,7 @@ std::int64_t Control::rescue_due() const noexcept {
     if (job.checked == 0) {
         return job.issued + kToBegin;
     }
-    return job.steps() && !job.gated ? job.checked + kToMove : kNever;
+    return job.steps() && job.gate_limit == 0 ? job.checked + kToMove : kNever;
 }
 
 // A job that no thread of the idle class begins is given to the normal one. A step that stands still is told

@@ -67,8 +67,7 @@ std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     job->thread_class = prepared_class(); // once: the mode may change at any time
     job->threads = threads_for(entry);
     job->tries = entry.thread_count.tries();
-    job->gated = is_gated(job->threads);
-    job->gate_limit = gate_limit();
+    job->gate_limit = gate_limit(job->threads);
     job->mode = mode();
     job->share = static_cast<float>(share());
     return job;

@@ -98,11 +98,14 @@ bool Control::is_gated(std::uint32_t threads) const noexcept {
     return crowded && (in_the_way || world_.settings.is(SOTTO_ENGINE_GATES));
 }
 
-// A game that never has a core free, as other processes take them, must not silence the models: what they
-// rested before a step is taken off what the step may wait.
-std::int64_t Control::gate_limit() const noexcept {
+// How long a step may wait at its gates. Where other processes keep the game at work without a pause, a rest
+// and such a wait would follow each other: the rest is taken off, so that nobody is silent for long.
+std::int64_t Control::gate_limit(std::uint32_t threads) const noexcept {
     constexpr std::int64_t kMost = 60'000'000;
     constexpr std::int64_t kLeast = 20'000'000;
+    if (!is_gated(threads)) {
+        return 0;
+    }
     const auto rested = rested_since_ == 0 ? 0 : world_.clock.now() - rested_since_;
     return std::max(kMost - rested, kLeast);
 }
@@ -149,7 +152,7 @@ void Control::learn(const Job& job) noexcept {
     world_.recorder.step(*job.entry, step);
 }
 
-// Between steps models rest, so that they have no more than their share. They rested at gates, too.
+// Between steps models rest, so that they have no more than their share. A wait at a gate is part of the rest.
 void Control::rest_after(const Job& job) noexcept {
     constexpr double kMaxRest = 100'000'000; // where nobody else lets models run, they do not stand still
     const auto took = job.ended - job.began - job.gated_ns;

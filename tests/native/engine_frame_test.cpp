@@ -101,7 +101,8 @@ TEST_CASE("a gated step waits while the game works, goes on when it is done, and
     CHECK(sotto_engine_frame_end(game.engine(), nullptr) == SOTTO_OK);
     CHECK(said(game.finish(request)) == "abc");
     REQUIRE(game.until([&] { return stats_of(game).gated_ns > 0; }));
-    CHECK((waited || stats_of(game).gated_ns > kMostGated)); // that of a test that did not run for so long
+    // It may have gone on if this thread got no core until the step had waited for as long as it may.
+    CHECK((waited || stats_of(game).gated_ns > kMostGated));
     bool gate = false;
     bool frame = false;
     for (const auto& slice : trace_of(game.engine())) {
