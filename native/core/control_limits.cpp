@@ -152,7 +152,7 @@ void Control::learn(const Job& job) noexcept {
     world_.recorder.step(*job.entry, step);
 }
 
-// Between steps models rest, so that they have no more than their share. A wait at a gate is part of the rest.
+// Between steps models rest, so that they have no more than their share. A wait at a gate is such rest.
 void Control::rest_after(const Job& job) noexcept {
     constexpr double kMaxRest = 100'000'000; // where nobody else lets models run, they do not stand still
     const auto took = job.ended - job.began - job.gated_ns;
