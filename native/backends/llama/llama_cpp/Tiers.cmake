@@ -1,6 +1,7 @@
 # One build of ggml's CPU backend per ISA tier.
 
 include(CheckCXXCompilerFlag)
+include(CheckCXXSourceCompiles)
 check_cxx_compiler_flag(-mno-amx-tile SOTTO_KNOWS_AMX)
 
 # What the compiler is told for a tier, also where we write down what it was told (isa_tier.cpp).
@@ -29,6 +30,28 @@ function(sotto_tier_flags tier result)
     set(${result} "${flags}" PARENT_SCOPE)
 endfunction()
 
+# Whether a tier's flags make this preprocessor condition true.
+function(sotto_tier_is tier flags condition result)
+    list(JOIN flags " " CMAKE_REQUIRED_FLAGS)
+    check_cxx_source_compiles("#if !(${condition})\n#error another tier\n#endif\nint main() {}" ${result}_${tier})
+    set(${result} ${${result}_${tier}} PARENT_SCOPE)
+endfunction()
+
+# Our matrix kernels, where they are faster than ggml's: see matmul/matmul.hpp.
+function(sotto_add_matmul tier flags)
+    sotto_tier_is(${tier} "${flags}" "defined __AVX2__ && defined __FMA__ && defined __F16C__" SOTTO_HAS_AVX2)
+    sotto_tier_is(${tier} "${flags}" "defined __AVX512F__" SOTTO_HAS_AVX512)
+    if(NOT SOTTO_HAS_AVX2)
+        return()
+    endif()
+    target_sources(sotto_ggml_cpu_${tier} PRIVATE ${ours}/matmul/q6_k.cpp)
+    target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE SOTTO_HAS_AVX2_MATMUL)
+    if(NOT SOTTO_HAS_AVX512)
+        target_sources(sotto_ggml_cpu_${tier} PRIVATE ${ours}/matmul/q4_0.cpp ${ours}/matmul/q4_k.cpp)
+        target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE SOTTO_HAS_AVX2_REPACK)
+    endif()
+endfunction()
+
 get_target_property(ggml_cpu_dir ggml-cpu SOURCE_DIR)
 get_target_property(ggml_cpu_sources ggml-cpu SOURCES)
 get_target_property(ggml_cpu_includes ggml-cpu INCLUDE_DIRECTORIES)
@@ -40,6 +63,16 @@ foreach(kind DEFINITIONS OPTIONS)
 endforeach()
 list(TRANSFORM ggml_cpu_sources PREPEND ${ggml_cpu_dir}/)
 
+# A source has its properties in all tiers: what differs between them is told by definitions of the target.
+set_source_files_properties(
+    ${ggml_cpu_dir}/ggml-cpu/ggml-cpu.c PROPERTIES
+    COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/ggml_cpu_hooks.h"
+)
+set_source_files_properties(
+    ${ggml_cpu_dir}/ggml-cpu/repack.cpp PROPERTIES
+    COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/ggml_repack_hooks.h"
+)
+
 foreach(tier IN LISTS SOTTO_TIERS)
     sotto_tier_flags(${tier} flags)
     add_library(sotto_ggml_cpu_${tier} STATIC EXCLUDE_FROM_ALL ${ggml_cpu_sources} ${ours}/attention/attention.cpp)
@@ -48,10 +81,7 @@ foreach(tier IN LISTS SOTTO_TIERS)
     target_compile_options(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_OPTIONS} ${flags})
     target_include_directories(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_includes})
     target_link_libraries(sotto_ggml_cpu_${tier} PRIVATE sotto_llama_threads ggml-base)
-    set_source_files_properties(
-        ${ggml_cpu_dir}/ggml-cpu/ggml-cpu.c TARGET_DIRECTORY sotto_ggml_cpu_${tier} PROPERTIES
-        COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/ggml_cpu_hooks.h"
-    )
+    sotto_add_matmul(${tier} "${flags}")
     set(SOTTO_TIER_FLAGS_${tier} "${flags}")
     set(SOTTO_TIER_FLAGS_${tier} "${flags}" PARENT_SCOPE)
 endforeach()

@@ -1,0 +1,82 @@
+// CPU kernels of GGML_OP_MUL_MAT for Q4_0, Q4_K and Q6_K weights, on AVX2.
+//
+// The hooks in llama_cpp/ replace ggml's kernels with these. For 32 products of Q4_0 or Q4_K, ggml's execute
+// five instructions and shuffle the activations again for each eight columns; these execute two and a half
+// and load activations by broadcast: twice as fast on a Zen 3. With AVX-512, ggml's are used for both.
+// For Q6_K, ggml unpacks a column for each row, and these unpack it once for 16 rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct ggml_compute_params;
+
+extern "C" {
+
+// Computes to[row * apart + column], the sum over `depth` of activations * weights.
+// weights: block_q4_0x8, so many of a depth in a row, eight columns each, which are interleaved by eight
+// bytes. activations: block_q8_0x4, four rows each, interleaved likewise. depth: a multiple of 32; rows: of
+// 4; columns: of 8.
+void sotto_gemm_q4_0(
+    int depth,
+    float* to,
+    std::size_t apart,
+    const void* weights,
+    const void* activations,
+    int rows,
+    int columns
+);
+
+// Likewise for one row; activations: block_q8_0. `apart` and `rows` are ignored.
+void sotto_gemv_q4_0(
+    int depth,
+    float* to,
+    std::size_t apart,
+    const void* weights,
+    const void* activations,
+    int rows,
+    int columns
+);
+
+// As sotto_gemm_q4_0(); weights: block_q4_Kx8; activations: block_q8_Kx4; depth: a multiple of 256.
+void sotto_gemm_q4_k(
+    int depth,
+    float* to,
+    std::size_t apart,
+    const void* weights,
+    const void* activations,
+    int rows,
+    int columns
+);
+
+// to[row * apart + column]; weights: block_q6_K; activations: block_q8_K; each some superblocks apart from
+// column to column, and from row to row.
+void sotto_multiply_q6_k(
+    const void* weights,
+    std::int64_t weights_apart,
+    const void* activations,
+    std::int64_t activations_apart,
+    float* to,
+    std::int64_t apart,
+    int superblocks,
+    int rows,
+    int columns
+);
+
+// Same arguments and result as llamafile_sgemm(), which it calls for all but Q6_K weights and several rows.
+bool sotto_sgemm(
+    const ggml_compute_params* params,
+    std::int64_t columns,
+    std::int64_t rows,
+    std::int64_t blocks,
+    const void* weights,
+    std::int64_t weights_apart,
+    const void* activations,
+    std::int64_t activations_apart,
+    void* to,
+    std::int64_t apart,
+    int weights_type,
+    int activations_type,
+    int type
+);
+}

@@ -1,0 +1,253 @@
+// Tests the matrix kernels against sums in double precision: called as such, and by a graph of ggml's.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <ggml-backend.h>
+#include <ggml-cpu.h>
+#include <ggml-cpu/repack.h>
+#include <ggml-cpu/traits.h>
+#include <ggml.h>
+
+#include "backends/llama/matmul/matmul.hpp"
+
+namespace {
+
+struct Free {
+    void operator()(ggml_context* context) const { ggml_free(context); }
+    void operator()(ggml_backend_buffer* buffer) const { ggml_backend_buffer_free(buffer); }
+};
+
+struct Shape {
+    ggml_type type;
+    std::int64_t depth;
+    std::int64_t columns;
+    std::int64_t rows;
+};
+
+enum class Fill { random, largest, smallest };
+
+// A product of quantised weights, and of activations that are quantised without loss.
+class Case {
+public:
+    Case(const Shape& shape, Fill fill) : shape_(shape), fill_(fill) {
+        ggml_cpu_init();
+        ggml_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
+        context_.reset(ggml_init({.mem_size = 256U << 20, .mem_buffer = nullptr, .no_alloc = true}));
+        weights_ = ggml_new_tensor_2d(context_.get(), shape.type, shape.depth, shape.columns);
+        const bool packed = ggml_cpu_has_avx2() != 0 && shape.type != GGML_TYPE_Q6_K; // as llama.cpp has them
+        const auto bytes = ggml_nbytes(weights_);
+        buffer_.reset(
+            ggml_backend_buft_alloc_buffer(packed ? repacked() : ggml_backend_cpu_buffer_type(), bytes)
+        );
+        ggml_backend_tensor_alloc(buffer_.get(), weights_, ggml_backend_buffer_get_base(buffer_.get()));
+        const auto plain = plain_weights(bytes);
+        values_.resize(count(shape.depth * shape.columns));
+        ggml_get_type_traits(shape.type)->to_float(plain.data(), values_.data(), shape.depth * shape.columns);
+        ggml_backend_tensor_set(weights_, plain.data(), 0, bytes);
+        fill_activations();
+    }
+
+    const void* weights() const { return weights_->data; }
+    const float* activations(std::int64_t row) const { return &activations_[count(row * shape_.depth)]; }
+
+    // What a graph makes of it.
+    std::vector<float> computed(int threads) const {
+        const std::unique_ptr<ggml_context, Free> context(
+            ggml_init({.mem_size = 64U << 20, .mem_buffer = nullptr, .no_alloc = false})
+        );
+        auto* right = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, shape_.depth, shape_.rows);
+        std::copy(activations_.begin(), activations_.end(), static_cast<float*>(right->data));
+        auto* result = ggml_mul_mat(context.get(), weights_, right);
+        auto* graph = ggml_new_graph(context.get());
+        ggml_build_forward_expand(graph, result);
+        REQUIRE(ggml_graph_compute_with_ctx(context.get(), graph, threads) == GGML_STATUS_SUCCESS);
+        const auto* data = static_cast<const float*>(result->data);
+        return {data, data + ggml_nelements(result)};
+    }
+
+    // Largest error of the first `rows` rows, relative to the sum of absolute products.
+    double error(const std::vector<float>& found, std::int64_t rows) const {
+        double most = 0;
+        for (std::int64_t row = 0; row < rows; ++row) {
+            for (std::int64_t column = 0; column < shape_.columns; ++column) {
+                double sum = 0;
+                double size = 0;
+                for (std::int64_t i = 0; i < shape_.depth; ++i) {
+                    const auto product =
+                        double{values_[count(column * shape_.depth + i)]} * activations(row)[i];
+                    sum += product;
+                    size += std::abs(product);
+                }
+                const double one = found[count(row * shape_.columns + column)];
+                REQUIRE(std::isfinite(one));
+                most = std::max(most, std::abs(one - sum) / std::max(size, 1e-30));
+            }
+        }
+        return most;
+    }
+
+private:
+    static std::size_t count(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+    static ggml_backend_buffer_type_t repacked() {
+        for (auto* type : ggml_backend_cpu_get_extra_buffer_types()) {
+            if (ggml_backend_buft_name(type) == std::string("CPU_REPACK")) {
+                return type;
+            }
+        }
+        FAIL("ggml has no repacked buffers");
+        return nullptr;
+    }
+
+    std::vector<std::uint8_t> plain_weights(std::size_t bytes) {
+        std::vector<std::uint8_t> plain(bytes);
+        std::normal_distribution<float> normal;
+        std::vector<float> values(count(shape_.depth * shape_.columns));
+        for (std::size_t i = 0; i < values.size(); ++i) { // the largest: of a block whose scale is positive
+            values[i] = fill_ == Fill::random    ? normal(chance_)
+                        : fill_ == Fill::largest ? (i % 256 == 0 ? -8.0F : 7.0F)
+                                                 : (i % 256 == 0 ? 7.0F : -8.0F);
+        }
+        ggml_quantize_chunk(
+            shape_.type, values.data(), plain.data(), 0, shape_.columns, shape_.depth, nullptr
+        );
+        return plain;
+    }
+
+    // Whole numbers of which one in 32 is 127 or -127, times a power of two for each 256.
+    void fill_activations() {
+        activations_.resize(count(shape_.depth * shape_.rows));
+        std::uniform_int_distribution<int> number(-127, 127);
+        std::uniform_int_distribution<int> power(-4, 4);
+        int exponent = 0;
+        for (std::size_t i = 0; i < activations_.size(); ++i) {
+            exponent = i % 256 == 0 ? power(chance_) : exponent;
+            const auto sign = number(chance_) < 0 ? -1 : 1;
+            const auto one = fill_ == Fill::random ? i % 32 == 7 ? 127 * sign : number(chance_) : 127;
+            activations_[i] = std::ldexp(static_cast<float>(one), exponent);
+        }
+    }
+
+    Shape shape_;
+    Fill fill_;
+    std::mt19937 chance_{1};
+    std::unique_ptr<ggml_context, Free> context_;
+    std::unique_ptr<ggml_backend_buffer, Free> buffer_;
+    ggml_tensor* weights_ = nullptr;
+    std::vector<float> values_;      // of weights
+    std::vector<float> activations_; // row by row
+};
+
+constexpr double kTolerance = 2e-6;
+constexpr std::array kTypes = {GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K};
+
+void check_graph(const Shape& shape, Fill fill = Fill::random) {
+    CAPTURE(ggml_type_name(shape.type));
+    CAPTURE(shape.depth);
+    CAPTURE(shape.columns);
+    CAPTURE(shape.rows);
+    const Case one(shape, fill);
+    const auto alone = one.computed(1);
+    CHECK(one.error(alone, shape.rows) < kTolerance);
+    for (const int threads : {2, 3}) {
+        CHECK(one.computed(threads) == alone);
+    }
+}
+
+} // namespace
+
+TEST_CASE("a graph multiplies any number of rows, on any number of threads alike") {
+    for (const auto type : kTypes) {
+        for (const std::int64_t rows : {1, 2, 3, 4, 5, 8, 15, 16, 17, 40, 67}) {
+            check_graph({type, 512, 72, rows});
+        }
+    }
+}
+
+TEST_CASE("a graph multiplies more than a tile is deep, and few columns") {
+    for (const auto type : kTypes) {
+        for (const std::int64_t depth : {256, 2048, 2304, 4352}) {
+            check_graph({type, depth, 8, 20});
+        }
+        check_graph({type, 256, 1000, 20});
+    }
+}
+
+TEST_CASE("the largest products do not overflow") {
+    for (const auto type : kTypes) {
+        for (const auto fill : {Fill::largest, Fill::smallest}) {
+            check_graph({type, 4096, 16, 4}, fill);
+            check_graph({type, 4096, 16, 1}, fill);
+        }
+    }
+}
+
+#if defined __x86_64__
+
+// On processors with AVX-512 a graph calls ggml's kernels for Q4_0 and Q4_K.
+namespace {
+
+using Quantize = void(const float*, void*, std::int64_t);
+
+struct Kernel {
+    ggml_type type;
+    decltype(sotto_gemm_q4_0)* multiply;
+    Quantize* quantize; // four rows, interleaved
+    ggml_type activations;
+};
+
+void check_kernel(const Kernel& kernel, const Shape& shape, Fill fill) {
+    CAPTURE(ggml_type_name(shape.type));
+    CAPTURE(shape.depth);
+    CAPTURE(shape.rows);
+    const Case one(shape, fill);
+    const auto bytes = ggml_row_size(kernel.activations, shape.depth);
+    std::vector<std::uint8_t> quantised(bytes * static_cast<std::size_t>(shape.rows));
+    for (std::int64_t row = 0; row < shape.rows; row += 4) {
+        kernel.quantize(
+            one.activations(row), quantised.data() + bytes * static_cast<std::size_t>(row), shape.depth
+        );
+    }
+    std::vector<float> found(static_cast<std::size_t>(shape.rows * shape.columns));
+    kernel.multiply(
+        static_cast<int>(shape.depth),
+        found.data(),
+        static_cast<std::size_t>(shape.columns),
+        one.weights(),
+        quantised.data(),
+        static_cast<int>(shape.rows),
+        static_cast<int>(shape.columns)
+    );
+    CHECK(one.error(found, shape.rows) < kTolerance);
+}
+
+} // namespace
+
+TEST_CASE("the kernels, without ggml") {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+        MESSAGE("this processor has no AVX2");
+        return;
+    }
+    constexpr std::array kKernels = {
+        Kernel{GGML_TYPE_Q4_0, sotto_gemm_q4_0, ggml_quantize_mat_q8_0_4x8, GGML_TYPE_Q8_0},
+        Kernel{GGML_TYPE_Q4_K, sotto_gemm_q4_k, ggml_quantize_mat_q8_K_4x8, GGML_TYPE_Q8_K},
+    };
+    for (const auto& kernel : kKernels) {
+        for (const auto fill : {Fill::random, Fill::largest, Fill::smallest}) {
+            for (const std::int64_t depth : {256, 2304}) {
+                for (const std::int64_t rows : {4, 12, 16, 36}) {
+                    check_kernel(kernel, {kernel.type, depth, 24, rows}, fill);
+                }
+            }
+        }
+    }
+}
+
+#endif
