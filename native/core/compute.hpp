@@ -85,6 +85,7 @@ struct Job {
     std::int64_t issued = 0;             // when it was handed over
     std::int64_t checked = 0;            // when the control thread looked after it
     std::uint32_t seen = 0;              // gates that it had come to then
+    std::int64_t moved = 0;              // when `seen` changed last
     std::atomic<std::uint32_t> asked{0}; // gates that it came to
 
     bool steps() const noexcept { return !opens && !unparks && !resizes && !work.empty(); }

@@ -8,7 +8,8 @@ namespace sotto {
 namespace {
 
 constexpr std::int64_t kToBegin = 50'000'000; // until a thread has begun what it was given
-constexpr std::int64_t kToMove = 200'000'000; // from one gate of a step to the next
+constexpr std::int64_t kToLook = 25'000'000;  // from one look at a step to the next
+constexpr std::int64_t kToMove = 150'000'000; // from one gate of a step to the next
 
 } // namespace
 
@@ -71,7 +72,7 @@ std::int64_t Control::rescue_due() const noexcept {
     if (job.checked == 0) {
         return job.issued + kToBegin;
     }
-    return job.steps() && job.gate_limit == 0 ? job.checked + kToMove : kNever;
+    return job.steps() && job.gate_limit == 0 ? job.checked + kToLook : kNever;
 }
 
 // A job that no thread of the idle class begins is given to the normal one. A step that stands still is told
@@ -82,9 +83,12 @@ bool Control::rescue_job() {
         return false;
     }
     auto& job = *job_;
-    const auto seen = std::exchange(job.seen, job.asked.load(std::memory_order_relaxed));
+    if (const auto asked = job.asked.load(std::memory_order_relaxed); asked != job.seen || job.checked == 0) {
+        job.seen = asked;
+        job.moved = now;
+    }
     if (std::exchange(job.checked, now) != 0) {
-        if (seen == job.seen) {
+        if (now - job.moved >= kToMove) {
             compute_.give_up(job);
         }
         return false;
