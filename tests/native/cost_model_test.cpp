@@ -99,6 +99,18 @@ TEST_CASE("what fits a limit is what takes no longer, with a margin") {
     CHECK(model.prompt_tokens(1, {}, 0, 1, 512) == CostModel::kFew); // it must get on
 }
 
+TEST_CASE("what is left goes into one step where that fits the limit without the margin") {
+    CostModel model;
+    model.prepare(1);
+    for (std::uint32_t tokens = 16; tokens <= 256; tokens += 16) {
+        model.learn(1, prompt(tokens), static_cast<std::int64_t>(truth(prompt(tokens))));
+    }
+    const std::uint32_t left = 80;
+    const auto took = truth(prompt(left));
+    CHECK(model.prompt_tokens(1, {}, 0, static_cast<std::int64_t>(1.02 * took), left) == left);
+    CHECK(model.prompt_tokens(1, {}, 0, static_cast<std::int64_t>(0.98 * took), left) < 0.85 * left);
+}
+
 TEST_CASE("steps all alike say little of longer ones, which are tried little by little") {
     CostModel model;
     model.prepare(1);

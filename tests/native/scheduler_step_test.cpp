@@ -40,6 +40,26 @@ TEST_CASE("before anything is known steps are small, and they grow as they are m
     CHECK(before > 500);
 }
 
+TEST_CASE("steps that compute nothing leave predictions as they are, unless there are too many in a row") {
+    ScheduledModel model;
+    model.costs.prepare(1);
+    sotto::StepLoad load;
+    load.add_answer(100);
+    const auto steps = [&](int count, std::int64_t took) {
+        for (int i = 0; i < count; ++i) {
+            model.learn({.threads = 1, .load = load, .took = took, .ended = kNow, .gave_up = false});
+        }
+        return model.costs.predict(1, load);
+    };
+    const auto real = 10 * kMillisecond;
+    CHECK(steps(20, real) == doctest::Approx(real).epsilon(0.05));
+    for (int i = 0; i < 10; ++i) { // seven of eight tokens were verified by the step before
+        steps(7, 1000);
+        CHECK(steps(1, real) == doctest::Approx(real).epsilon(0.05));
+    }
+    CHECK(steps(100, 1000) < real / 10); // the machine has become as fast
+}
+
 TEST_CASE("no prompt stops the speech of those who have nothing left to tell") {
     World other;
     auto& paced = other.model();

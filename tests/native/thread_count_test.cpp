@@ -88,6 +88,42 @@ TEST_CASE("a hopeless trial is given up at once") {
     CHECK(tried <= 3 * 3); // the first step of a trial does not count, the second says little
 }
 
+TEST_CASE("where questions are rare, one in twenty-five waits for a trial, however long the pauses are") {
+    for (const auto slower : {1.1, 1.4}) {
+        ThreadCount count;
+        std::int64_t now = kSecond;
+        count.set_max(2, now);
+        int tried = 0;
+        constexpr int kQuestions = 2000;
+        for (int i = 0; i < kQuestions; ++i) {
+            const auto threads = count.now();
+            tried += threads == 1 ? 1 : 0;
+            const auto took = (threads == 1 ? static_cast<std::int64_t>(150 * slower) : 150) * kMillisecond;
+            now += took;
+            count.stepped(threads, took, 150 * kMillisecond, now);
+            now += 10 * kSecond;
+        }
+        CHECK(count.settled() == 2);
+        CHECK(tried > 0);
+        CHECK(tried <= kQuestions / 25);
+    }
+}
+
+TEST_CASE("a single long step shows that a trial is hopeless") {
+    ThreadCount count;
+    std::int64_t now = kSecond;
+    count.set_max(2, now);
+    int tried = 0;
+    for (int i = 0; i < 30; ++i) { // one trial's time
+        const auto threads = count.now();
+        tried += threads == 1 ? 1 : 0;
+        const auto took = (threads == 1 ? 210 : 150) * kMillisecond;
+        now += took;
+        count.stepped(threads, took, 150 * kMillisecond, now);
+    }
+    CHECK(tried == 1);
+}
+
 TEST_CASE("a step that was given up is taken on fewer threads, and seldom tried again") {
     ThreadCount count;
     std::int64_t now = kSecond;

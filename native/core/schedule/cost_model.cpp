@@ -152,12 +152,18 @@ std::uint32_t CostModel::prompt_tokens(
     most = std::min(
         most, std::max(2 * fit->largest(), kUnknown)
     ); // what is not known yet is tried little by little
+    const auto takes = [&](std::uint32_t count) {
+        load = base;
+        load.add_prompt(count, held);
+        return fit->predict(load);
+    };
+    if (takes(most) <= static_cast<double>(limit)) { // a step and a small remainder take longer
+        return most;
+    }
     std::uint32_t fits = 0;
     for (std::uint32_t low = 1, high = most; low <= high;) {
         const auto middle = low + (high - low) / 2;
-        load = base;
-        load.add_prompt(middle, held);
-        if (fit->predict(load) <= kMargin * static_cast<double>(limit)) {
+        if (takes(middle) <= kMargin * static_cast<double>(limit)) {
             fits = middle;
             low = middle + 1;
         } else {

@@ -34,6 +34,7 @@ struct ScheduledModel {
     CostModel costs;                                    // what its steps take
     ThreadCount thread_count;                           // on how many threads
     bool gave_up = false;                               // a step, ever
+    std::uint32_t free_steps = 0;                       // consecutive steps that computed nothing
 
     // What a step took tells what the next ones will, and on how many threads they go best.
     struct Step {

@@ -216,9 +216,11 @@ Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& lim
     Slice slice;
     slice.kind = Slice::Kind::step;
     chosen_.clear();
+    std::uint64_t remaining = 0;
     for (ScheduledStream* stream : inside_) {
         if (&stream->model == &model && stream->state == StreamState::prompting) {
             chosen_.push_back(stream);
+            remaining += stream->remaining;
         }
     }
     std::sort(chosen_.begin(), chosen_.end(), [&](const ScheduledStream* left, const ScheduledStream* right) {
@@ -234,15 +236,16 @@ Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& lim
     }
     if (!chosen_.empty()) {
         slice.limit = limit_of(now, limits);
-        const auto most = model.traits.step_tokens;
         const auto& first = *chosen_.front();
-        auto tokens = std::max(
+        const auto most = model.traits.step_tokens;
+        const auto room = most > 0 ? most - std::min(most - 1, slice.load.answers) : UINT16_MAX;
+        const auto tokens = std::max(
             model.costs.prompt_tokens(
                 model.thread_count.now(),
                 slice.load,
                 first.context(),
                 slice.limit,
-                most > 0 ? most - std::min(most - 1, slice.load.answers) : UINT16_MAX
+                static_cast<std::uint32_t>(std::min<std::uint64_t>(room, remaining))
             ),
             model.traits.step_least
         );

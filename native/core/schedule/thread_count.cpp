@@ -11,17 +11,19 @@ constexpr std::int64_t kTrialSecond = 1'000'000'000;
 constexpr std::int64_t kSoonTried = 2 * kTrialSecond;
 constexpr std::int64_t kRarestTrial = 32 * kTrialSecond;
 constexpr std::int64_t kRarestUpwards =
-    5 * kTrialSecond;               // as a core that becomes free does not show in step times
-constexpr double kTrialsApart = 25; // times as long as steps ran on the other number
+    5 * kTrialSecond;                // as a core that becomes free does not show in step times
+constexpr double kTrialsApart = 25;  // step time between trials / time on the other number in the last trial
+constexpr double kHurriedApart = 10; // the same ratio, for a trial that is brought forward
 constexpr std::int64_t kAfterGivenUp = 3 * kTrialSecond / 2; // until a number that stood still is tried again
 constexpr double kWindow = 200e6;                            // nanoseconds of steps
 constexpr std::uint32_t kFewSteps = 2;                       // of a window; long steps are few
 constexpr double kLongWindow = 1e9;
+constexpr double kLongStep = 100e6;     // a single one tells as much as many short ones
 constexpr double kHopelessTrial = 1.3;  // times the time: the rest of a window tells nothing new
 constexpr std::uint32_t kMostGains = 8; // of a trial
 constexpr double kGain = 0.02;          // of throughput, below which another number is not worth a change
 constexpr double kGainOfFewer = 0.04;   // likewise, of fewer threads: more of them leave no core unused
-constexpr double kScatter = 0.06;       // of a gain, until there are several
+constexpr double kScatter = 0.08;       // of a gain, until there are several
 constexpr double kLeastScatter = 0.02;
 constexpr double kSureGain = 2.0;     // standard errors, for a change
 constexpr double kUnsureGain = 0.7;   // likewise, against one
@@ -49,12 +51,15 @@ void ThreadCount::set_max(std::uint32_t max, std::int64_t now) noexcept {
     if (max == max_) {
         return;
     }
-    max_ = count_ = max;
+    const auto before = std::exchange(with_other_max_, {max_, count_, interval_, next_});
+    const bool known = before.max == max;
+    max_ = max;
+    count_ = known ? before.count : max;
+    interval_ = known ? before.interval : kSoonTried;
+    next_ = std::max(known ? before.next : 0, now + kSoonTried);
     trial_ = 0;
     upwards_ = false;
     window_ = {};
-    interval_ = kSoonTried;
-    next_ = now + kSoonTried;
 }
 
 // The number to try next; 0: there is none in that direction.
@@ -71,17 +76,19 @@ void ThreadCount::stepped(
     if (max_ == 1 || predicted <= 0 || threads != this->now()) {
         return;
     }
-    if (std::exchange(changed_, false)) { // other threads were woken for it
+    const bool is_long = static_cast<double>(ns) >= kLongStep;
+    if (std::exchange(changed_, false) && !is_long) { // other threads were woken for it
         elsewhere_ += tries() ? static_cast<double>(ns) : 0;
         return;
     }
     if (trial_ == 0) {
+        since_ += static_cast<double>(ns);
         watch(ns, predicted, now);
         return;
     }
     elsewhere_ += tries() ? static_cast<double>(ns) : 0;
     const bool full = window_.add(ns, predicted);
-    if (tries() && window_.steps > 1 && window_.rate() * kHopelessTrial < before_) {
+    if (tries() && (window_.steps > 1 || is_long) && window_.rate() * kHopelessTrial < rate_before_) {
         reject(now);
     } else if (full) {
         end_window(now);
@@ -95,14 +102,15 @@ void ThreadCount::watch(std::int64_t ns, std::int64_t predicted, std::int64_t no
         if (std::abs(off - usual_) <= kElsewhere) {
             unusual_ = 0;
             usual_ += kFollowingUsual * (off - usual_);
-        } else if (++unusual_ >= kToHurry && now - hurried_ > kTrialSecond) {
-            hurried_ = next_ = now;
+        } else if (++unusual_ >= kToHurry && now >= may_hurry_ && since_ >= kHurriedApart * elsewhere_) {
+            next_ = now;
+            wanted_ = 0;
             interval_ = kSoonTried;
             usual_ = off;
         }
         window_ = {};
     }
-    if (now >= next_) {
+    if (now >= next_ && since_ >= wanted_) {
         begin_trial(now);
     }
 }
@@ -125,17 +133,17 @@ void ThreadCount::begin_trial(std::int64_t now) noexcept {
 
 void ThreadCount::end_window(std::int64_t now) noexcept {
     const auto rate = window_.rate();
-    const auto before = before_;
+    const auto before = rate_before_;
     window_ = {};
     changed_ = true;
     if (tries()) {
-        during_ = rate;
+        rate_during_ = rate;
         ++turn_;
         return;
     }
-    before_ = rate;
+    rate_before_ = rate;
     if (turn_++ > 0) {
-        const auto gain = std::log(during_ / std::sqrt(before * rate));
+        const auto gain = std::log(rate_during_ / std::sqrt(before * rate));
         sum_ += gain;
         squares_ += gain * gain;
         ++gains_;
@@ -157,25 +165,31 @@ void ThreadCount::judge(std::int64_t now) noexcept {
     }
 }
 
-void ThreadCount::adopt(std::int64_t now) noexcept {
-    count_ = trial_;
+void ThreadCount::end_trial(std::int64_t now) noexcept {
     trial_ = 0;
     changed_ = true;
+    window_ = {};
+    may_hurry_ = now + kTrialSecond;
+    since_ = 0;
+    wanted_ = 0;
+}
+
+void ThreadCount::adopt(std::int64_t now) noexcept {
+    count_ = trial_;
+    end_trial(now);
     interval_ = kSoonTried;
     next_ = now + kSoonTried / 8; // the next one may be better still
 }
 
 void ThreadCount::reject(std::int64_t now) noexcept {
-    trial_ = 0;
-    changed_ = true;
-    window_ = {};
+    end_trial(now);
     upwards_ = !upwards_;
     if (neighbour() == 0) {
         upwards_ = !upwards_;
     }
     interval_ = std::clamp(2 * interval_, kTrialSecond, kRarestTrial);
-    const auto apart = static_cast<std::int64_t>(std::min(kTrialsApart * elsewhere_, 1e9 * 60));
-    next_ = now + std::max(upwards_ ? std::min(interval_, kRarestUpwards) : interval_, apart);
+    next_ = now + (upwards_ ? std::min(interval_, kRarestUpwards) : interval_);
+    wanted_ = kTrialsApart * elsewhere_;
 }
 
 // One thread fewer, or an end to the trial.
@@ -186,6 +200,7 @@ void ThreadCount::gave_up(std::int64_t now) noexcept {
     reject(now);
     upwards_ = true;
     next_ = now + kAfterGivenUp;
+    wanted_ = 0;
 }
 
 } // namespace sotto
