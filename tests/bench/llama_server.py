@@ -52,40 +52,41 @@ class Clients:
 
 
 @contextmanager
-def asked(
-    server: Path, bench: Path, model: Model, words: Path, talk: Talk, threads: int, before: Sequence[str] = ()
-) -> Iterator[Clients]:
-    """A server under load, with a prompt cache for nobody. `before`: the command that starts it, as nice."""
+def served(server: Path, model: Model, talk: Talk, threads: int, before: Sequence[str] = ()) -> Iterator[int]:
+    """A server with a prompt cache for nobody, and the port that it listens at.
+
+    `before`: the command that starts it, as nice.
+    """
     port = free_port()
     context = talk.streams * (talk.prompt + talk.tokens + SPARE)
     sizes = ["-c", context, "-np", talk.streams, "-t", threads, "-cram", 0]
-    command = [
-        *before,
-        server,
-        "-m",
-        model.path,
-        *sizes,
-        "--host",
-        "127.0.0.1",
-        "--port",
-        port,
-        "--log-disable",
-    ]
+    where = ["--host", "127.0.0.1", "--port", port, "--log-disable"]
+    command = [*before, server, "-m", model.path, *sizes, *where]
     process = subprocess.Popen(
         [str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    clients = None
     try:
         wait_until_ready(process, port)
-        clients = Clients(bench, port, words, talk)
-        yield clients
-        clients.end()
+        yield port
     finally:
-        if clients and clients.process.poll() is None:
-            clients.process.kill()
-            clients.process.wait()
         process.kill()  # told to end, it does not always
         process.wait()
+
+
+@contextmanager
+def asked(
+    server: Path, bench: Path, model: Model, words: Path, talk: Talk, threads: int, before: Sequence[str] = ()
+) -> Iterator[Clients]:
+    """A server under load."""
+    with served(server, model, talk, threads, before) as port:
+        clients = Clients(bench, port, words, talk)
+        try:
+            yield clients
+            clients.end()
+        finally:
+            if clients.process.poll() is None:
+                clients.process.kill()
+                clients.process.wait()
 
 
 def free_port() -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from peers import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "data"))
-from make_synthetic import synthetic, vocabulary  # needs the path above
+from make_synthetic import SHAPES, VOCABULARY, synthetic, vocabulary  # needs the path above
 
 HOUSE = ROOT / "samples" / "house_model"
 
@@ -36,6 +36,11 @@ def model(name: str) -> Model:
     if name == "house":
         return Model(name, HOUSE / "house.gguf", house_words(), ends=True)
     return Model(name, synthetic(name), synthetic_words(), ends=False)
+
+
+def shape(name: str) -> dict[str, str | int]:
+    """The sizes of a synthetic model, for peers that make one like it."""
+    return {**vars(SHAPES[name]), "vocabulary": VOCABULARY}
 
 
 def house_words() -> list[str]:

@@ -49,6 +49,16 @@ def in_process() -> Path:
     return BUILD / target / target
 
 
+def ctranslate2_python() -> Path:
+    """A Python that has CTranslate2."""
+    python = BUILD / "ctranslate2" / "bin" / "python"
+    if not python.exists():
+        show_only_failure([sys.executable, "-m", "venv", python.parent.parent], "a virtual environment")
+    install = [python, "-m", "pip", "install", "-q", "ctranslate2==4.8.5", "numpy==2.4.6"]
+    show_only_failure(install, "CTranslate2's environment")
+    return python
+
+
 def source() -> Path:
     """Where llama.cpp is."""
     told = BUILD / "same" / "llama_cpp_dir.txt"

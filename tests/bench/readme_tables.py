@@ -21,6 +21,7 @@ LOADS = {  # in the order in which they are shown
     "llama_server_idle_t1": "llama-server, one thread, idle class",
     "in_process": "a llama.cpp loop inside the game",
 }
+NAMES = {"110m": "110 M", "1b": "1 B"}
 GAMES = {"one_thread": "one thread, 8 ms a frame", "job_system": "all cores, 10 ms a frame"}
 
 
@@ -54,7 +55,7 @@ def many_table(report: dict[str, Any]) -> str:
     lines = ["| | |", "|---|---|"]
     for model in report["models"]:
         batch, server, prefix = model["batched_bench"], model["llama_server"], model["shared_prefix"]
-        name = {"110m": "110 M", "1b": "1 B"}.get(model["name"], model["name"])
+        name = NAMES.get(model["name"], model["name"])
         lines += [
             f"| {name}: eight streams write together, tokens/s | {batch['ours_tps']:.0f} "
             f"(llama-batched-bench at its best: {batch['peer_tps']:.0f}) |",
@@ -124,23 +125,41 @@ By `tests/bench/budget.py`, on {report["setting"]["processor"]}:
 """
 
 
+def on(report: dict[str, Any]) -> str:
+    """Where it was measured."""
+    return f"on {report['setting']['processor']}, {report['setting']['cores']} cores"
+
+
+def first_token_rows(report: dict[str, Any]) -> str:
+    """How soon the first token comes, beside peers."""
+    prompt = report["setting"]["prompt"]
+    return "\n".join(
+        f"| {NAMES[model['name']]}: first token after {prompt} unknown tokens | "
+        f"{model['ours_ms']:.0f} ms (llama-server: {model['llama_server_ms']:.0f}, "
+        f"CTranslate2: {model['ctranslate2_ms']:.0f}) |"
+        for model in report["models"]
+    )
+
+
 def text() -> str:
     """The whole block beside peers."""
     frames, many, pacing = found("frames"), found("many_npcs"), found("pacing")
+    first_token = found("first_token")
     counted = [row["frames"] for row in frames["rows"] if row["model"] == "110m"]
     return f"""\
 Four streams that ask for 128 tokens after 512 again and again (a 110 M model), beside two games at 60 FPS;
-{min(counted):,} to {max(counted):,} frames of each row, the rows in random order, by `tests/bench/frames.py`:
+{min(counted):,} to {max(counted):,} frames of each row, the rows in random order, by `tests/bench/frames.py`,
+{on(frames)}:
 
 {frames_table(frames, "110m")}
 
-Many characters on one set of weights, with the machine to themselves, by `tests/bench/many_npcs.py`:
+Many characters on one set of weights, with the machine to themselves, by `tests/bench/many_npcs.py`
+({on(many)}) and `tests/bench/first_token.py` ({on(first_token)}):
 
 {many_table(many)}
+{first_token_rows(first_token)}
 
-Paced speech, by `tests/bench/pacing.py`:
+Paced speech, by `tests/bench/pacing.py`, on {pacing["setting"]["processor"]}:
 
 {pacing_table(pacing)}
-
-On {many["setting"]["processor"]}, {many["setting"]["cores"]} cores.
 """
