@@ -80,8 +80,10 @@ typedef struct sotto_work {
     uint32_t     generated;   /**< Out: tokens yielded, 0 or 1. The end of an answer is none. */
     sotto_finish finish;      /**< Out: whether that was all. */
     sotto_status status;      /**< Out: below 0 if this stream failed. Others go on. */
-    uint32_t     reserved;    /**< Must be 0. */
-    sotto_str    why;         /**< Out: why it failed. */
+    /** In: 1. Out: answer tokens that the step decoded for the stream, draft tokens included, at most 65,536.
+        0: an earlier step had decoded the token. */
+    uint32_t  decoded;
+    sotto_str why; /**< Out: why it failed. */
     /** Out: the token's log probabilities, if wanted, a JSON object as in OpenAI's `logprobs.content`. */
     sotto_str logprobs;
 } sotto_work;

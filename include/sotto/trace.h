@@ -57,7 +57,7 @@ typedef struct sotto_slice {
     float             share;            /**< Of the time that models might use, 0 to 1. */
     float             frame_phase;      /**< Where in the game's frame it began, 0 to 1. Below 0: none. */
     sotto_slice_flags flags;            /**< SOTTO_SLICE_TRIAL and the like. */
-    uint32_t          reserved;         /**< 0. */
+    uint32_t          decoded_tokens;   /**< Answer tokens decoded, draft tokens included. */
 } sotto_slice;
 
 /**

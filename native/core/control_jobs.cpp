@@ -82,6 +82,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
         work.struct_size = sizeof work;
         work.tokens = share.tokens;
         work.remaining = stream.remaining;
+        work.decoded = 1;
         work.stream = stream.handle;
         job->work.push_back(work);
         job->streams.push_back(&stream);

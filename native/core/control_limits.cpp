@@ -124,7 +124,12 @@ std::int64_t Control::patience_of(const Job& job) const noexcept {
     if (job.predicted <= 0) {
         return job.entry->gave_up ? 0 : kUnknown;
     }
-    return job.predicted + std::clamp((kTimes - 1) * job.predicted, kAtLeast, kAtMost);
+    auto load = job.load;
+    if (load.prompt == 0 && load.answers == 1) { // the backend chooses how many draft tokens it verifies
+        load.add_answer(static_cast<std::uint32_t>(load.reach), job.entry->most_decoded - 1);
+    }
+    const auto longest = std::max(job.predicted, job.entry->costs.predict(job.threads, load));
+    return longest + std::clamp((kTimes - 1) * longest, kAtLeast, kAtMost);
 }
 
 // What a step took tells what the next ones will, and on how many threads they go best.
@@ -138,7 +143,8 @@ void Control::learn(const Job& job) noexcept {
         if (work.evaluated > 0) {
             load.add_prompt(work.evaluated, job.streams[i]->context());
         } else if (work.generated > 0) {
-            load.add_answer(job.streams[i]->context());
+            load.add_answer(job.streams[i]->context(), work.decoded);
+            job.entry->most_decoded = std::max(job.entry->most_decoded, work.decoded);
         }
     }
     const ScheduledModel::Step step = {

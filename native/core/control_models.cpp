@@ -214,6 +214,7 @@ void Control::loaded(ModelEntry& entry) noexcept {
     const bool is_new = entry.is_new();
     static_cast<ScheduledModel&>(entry) =
         ScheduledModel(); // what was learnt of it before it slept may hold no more
+    entry.most_decoded = 1;
     entry.traits = traits_of(info);
     entry.number = ++models_;
     attempt(

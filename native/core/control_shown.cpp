@@ -16,6 +16,14 @@ std::uint32_t sum(const Job& job, std::uint32_t sotto_work::* what) noexcept {
     return all;
 }
 
+std::uint32_t decoded(const Job& job) noexcept {
+    std::uint32_t all = 0;
+    for (const auto& work : job.work) {
+        all += work.evaluated == 0 && work.generated > 0 ? work.decoded : 0;
+    }
+    return all;
+}
+
 sotto_slice slice_of(const Job& job) noexcept {
     sotto_slice slice{};
     slice.begin_ns = static_cast<std::uint64_t>(job.began);
@@ -24,6 +32,7 @@ sotto_slice slice_of(const Job& job) noexcept {
     slice.mode = job.mode;
     slice.prompt_tokens = sum(job, &sotto_work::evaluated);
     slice.generated_tokens = sum(job, &sotto_work::generated);
+    slice.decoded_tokens = decoded(job);
     slice.predicted_ms = static_cast<float>(milliseconds(job.predicted));
     slice.limit_ms = static_cast<float>(milliseconds(job.limit));
     slice.share = job.share;
@@ -74,7 +83,7 @@ void Control::note(const Job& job) noexcept {
         wait.kind = SOTTO_SLICE_GATE;
         wait.begin_ns = static_cast<std::uint64_t>(job.waits[i].begin);
         wait.end_ns = static_cast<std::uint64_t>(job.waits[i].end);
-        wait.prompt_tokens = wait.generated_tokens = 0;
+        wait.prompt_tokens = wait.generated_tokens = wait.decoded_tokens = 0;
         wait.predicted_ms = wait.limit_ms = 0;
         world_.trace.add(wait);
     }

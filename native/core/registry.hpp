@@ -90,6 +90,8 @@ struct ModelEntry : MpscNode, ScheduledModel {
     // What the loader will tell when it is done; made beforehand, so that it can without memory.
     std::unique_ptr<LoaderNote> verdict = std::make_unique<LoaderNote>();
 
+    std::uint32_t most_decoded = 1; // answer tokens of a stream in one step, draft tokens included, so far
+
     // The loader's, while it has it:
     Shape shape;                                     // that it is to have, or has
     Smaller smaller = Smaller::all;                  // what of that may change

@@ -8,6 +8,8 @@
 namespace sotto {
 namespace {
 
+constexpr std::uint64_t kMaxCount = 1 << 16;
+
 // The excess of one of a backend's figures.
 std::string over(const char* field, std::uint64_t value, std::uint64_t max) {
     return std::string(field) + " is " + std::to_string(value) + "; expected at most " + std::to_string(max);
@@ -20,7 +22,6 @@ void refuse_backend(const Backend& backend, sotto_status status, const std::stri
 }
 
 void check_info(const Backend& backend, const ModelInfo& info, bool loaded) {
-    constexpr std::uint64_t kMaxCount = 1 << 16;
     const auto check = [&](const char* field, std::uint64_t value, std::uint64_t max) {
         if (value > max) {
             refuse_backend(backend, SOTTO_ERROR_MODEL, over(field, value, max));
@@ -49,6 +50,7 @@ void check_work(const Backend& backend, const sotto_work& work, std::uint32_t re
     };
     check("sotto_work.evaluated", work.evaluated, std::max(work.tokens, remaining));
     check("sotto_work.generated", work.generated, 1);
+    check("sotto_work.decoded", work.decoded, kMaxCount);
     if (work.finish < SOTTO_FINISH_NONE || work.finish > SOTTO_FINISH_LENGTH) {
         const auto what = "sotto_work.finish is " + std::to_string(work.finish);
         refuse_backend(backend, SOTTO_ERROR_INFERENCE, what + "; expected one of the SOTTO_FINISH_ values");

@@ -102,6 +102,7 @@ def _figures(one: Slice) -> dict[str, Any]:
             "streams": one.streams,
             "prompt_tokens": one.prompt_tokens,
             "generated_tokens": one.generated_tokens,
+            "decoded_tokens": one.decoded_tokens,
             "threads": one.threads,
             "share": round(one.share, 4),
             "mode": one.mode,

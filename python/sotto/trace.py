@@ -34,7 +34,9 @@ class Slice(NamedTuple):
     within (0: nothing), `share` the part of the time that models might use, from 0 to 1, and `frame_phase`
     where in the game's frame it began, from 0 to 1 (below 0: in none). `trial` says that a step ran on
     another number of threads than most, to compare the two, and `gave_up` that it stood still, was given up,
-    and its work is done again.
+    and its work is done again. `decoded_tokens` counts answer tokens that were decoded, draft tokens
+    included: with speculative decoding it is more than `generated_tokens`, or 0 where an earlier step had
+    verified them.
     """
 
     kind: str
@@ -52,6 +54,7 @@ class Slice(NamedTuple):
     frame_phase: float = -1.0
     trial: bool = False
     gave_up: bool = False
+    decoded_tokens: int = 0
 
 
 def read_trace(handle: Handle) -> Iterator[Slice]:
@@ -76,6 +79,7 @@ def read_trace(handle: Handle) -> Iterator[Slice]:
                 told.frame_phase,
                 bool(told.flags & lib.SOTTO_SLICE_TRIAL),
                 bool(told.flags & lib.SOTTO_SLICE_GAVE_UP),
+                told.decoded_tokens,
             )
         if count[0] < _AT_ONCE:
             return

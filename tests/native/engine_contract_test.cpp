@@ -257,6 +257,7 @@ TEST_CASE("a share that reports more than was asked fails its request") {
     };
     refused([](sotto_work& work) { work.evaluated = UINT32_MAX; }, "sotto_work.evaluated is 4294967295");
     refused([](sotto_work& work) { work.generated = 4'000'000'000; }, "sotto_work.generated is 4000000000");
+    refused([](sotto_work& work) { work.decoded = 65'537; }, "sotto_work.decoded is 65537");
     refused([](sotto_work& work) { work.finish = 99; }, "sotto_work.finish is 99");
     refused([](sotto_work& work) { work.status = -999; }, "status -999");
 }

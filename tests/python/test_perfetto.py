@@ -56,13 +56,15 @@ def test_every_kind_has_tracks_of_its_own(slices: list[sotto.Slice]) -> None:
 
 
 def test_a_slice_shows_what_is_known_of_it() -> None:
-    step = sotto.Slice("decode", 2_000, 5_500, 8, 3, 8, 2, "balance", 0, 3.25, 4.0, 0.75, 0.5)
+    step = sotto.Slice(
+        "decode", 2_000, 5_500, 8, 3, 8, 2, "balance", 0, 3.25, 4.0, 0.75, 0.5, decoded_tokens=24
+    )
     events = list(trace_events([step]))
     (shown,) = slices_of(events)
     assert (shown["name"], shown["ts"], shown["dur"]) == ("decode", 2.0, 3.5)
     assert shown["args"] == {
-        "streams": 8, "prompt_tokens": 3, "generated_tokens": 8, "threads": 2, "share": 0.75,
-        "mode": "balance", "predicted_ms": 3.25, "limit_ms": 4.0, "frame_phase": 0.5,
+        "streams": 8, "prompt_tokens": 3, "generated_tokens": 8, "decoded_tokens": 24, "threads": 2,
+        "share": 0.75, "mode": "balance", "predicted_ms": 3.25, "limit_ms": 4.0, "frame_phase": 0.5,
     }  # fmt: skip
     counters = {event["name"]: event["args"] for event in events if event["ph"] == "C"}
     assert counters == {"share": {"of the time": 0.75}, "tokens": {"read": 3, "written": 8}}

@@ -14,10 +14,15 @@ namespace {
 
 constexpr std::size_t kLeastAlike = 2; // tokens that were there before, for what followed them to be a guess
 constexpr std::size_t kMostAlike = 8;
-constexpr double kMoreTime = 0.3;                // of a token's, that another one takes; until it is measured
-constexpr double kForgetting = 0.995;            // so that what seemed too slow is tried again
-constexpr unsigned kGuessedInARow = 32;          // then one token alone is measured again
-constexpr double kMostSurprise = 2;              // by how much one measurement can change what is believed
+constexpr double kMoreTime = 0.3;         // of a token's, that another one takes; until it is measured
+constexpr double kForgetting = 0.999;     // so that what seemed too slow is tried again
+constexpr double kRateOfStream = 1.0 / 8; // of moving averages: by how much one token changes them
+constexpr double kRateOfModel = 1.0 / 64;
+constexpr double kRateFades = 1.0 / 128;
+constexpr double kRateIsTriedAgain =
+    1.0 / 32;                           // per stream: a model whose drafts were refused gets another try
+constexpr unsigned kGuessedInARow = 32; // then one token alone is measured again
+constexpr double kMostSurprise = 2;     // by how much one measurement can change what is believed
 constexpr std::size_t kCounts[] = {1, 3, 7, 15}; // of guesses: matrices are worked through by fours
 
 } // namespace
@@ -51,7 +56,10 @@ std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_
     return guess;
 }
 
-std::size_t Speculation::worth(const Luck& luck, std::size_t available, const ggml_threadpool* pool) {
+std::size_t Speculation::worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool) {
+    if (stream.rate < 0) {
+        stream.rate = rate_ += (kUnknownRate - rate_) * kRateIsTriedAgain;
+    }
     auto& costs = costs_[pool];
     if (available == 0 || costs[1] == 0 || ++guessed_ > kGuessedInARow) {
         return 0;
@@ -62,7 +70,7 @@ std::size_t Speculation::worth(const Luck& luck, std::size_t available, const gg
         double expected = 1;
         double all = 1;
         for (std::size_t i = 0; i < count; ++i) {
-            expected += all *= luck.rate;
+            expected += all *= stream.rate;
         }
         const auto cost = costs[count + 1] != 0 ? costs[count + 1]
                                                 : costs[1] * (1 + kMoreTime * static_cast<double>(count));
@@ -75,6 +83,16 @@ std::size_t Speculation::worth(const Luck& luck, std::size_t available, const gg
         std::for_each(costs.begin() + 2, costs.end(), [](double& cost) { cost *= kForgetting; });
     }
     return best;
+}
+
+void Speculation::saw(Acceptance& stream, bool accepted) {
+    const double seen = accepted ? 1 : 0;
+    stream.rate += (seen - stream.rate) * kRateOfStream;
+    rate_ += (seen - rate_) * kRateOfModel;
+}
+
+void Speculation::fade(Acceptance& stream) const {
+    stream.rate += (rate_ - stream.rate) * kRateFades;
 }
 
 void Speculation::measured(std::size_t tokens, std::chrono::nanoseconds time, const ggml_threadpool* pool) {
@@ -117,15 +135,15 @@ void Model::look_up(Share& share, std::size_t most) {
     share.guess = sotto::llama::look_up(stream.tokens, most);
     if (!share.guess.empty()) {
         share.expected = share.guess.front();
-        share.guess.resize(lookups_.worth(stream.luck, share.guess.size(), pool_));
+        share.guess.resize(lookups_.worth(stream.lookup_acceptance, share.guess.size(), pool_));
     }
 }
 
 void Model::draft(Share& share, std::size_t most) {
     auto& stream = *share.stream;
-    const auto count = drafts_.worth(stream.draft_luck, most, pool_);
+    const auto count = drafts_.worth(stream.draft_acceptance, most, pool_);
     if (count == 0) {
-        stream.draft_luck.fade();
+        drafts_.fade(stream.draft_acceptance);
         return;
     }
     share.drafted = true;

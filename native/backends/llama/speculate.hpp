@@ -19,26 +19,30 @@ constexpr std::size_t kMostGuessed = 15;
 // of those. Empty where there is none.
 std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_t most);
 
-// How often guesses about one stream come true.
-struct Luck {
-    double rate = 0.6;
-    void saw(bool hit) noexcept { rate += ((hit ? 1.0 : 0.0) - rate) / 8; }
-    void fade() noexcept { rate += (Luck().rate - rate) / 128; } // nothing was seen for a step
+// The acceptance rate of draft tokens of one stream.
+struct Acceptance {
+    double rate = -1; // below 0: that of the model's streams before
 };
 
 // How many tokens to guess. Checking several takes longer than computing one: how much longer is measured.
 class Speculation {
 public:
     // Of `available` guessed tokens, how many to check, so that tokens come fastest.
-    std::size_t worth(const Luck& luck, std::size_t available, const ggml_threadpool* pool);
+    std::size_t worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool);
+    // The model chose the token that was guessed, or another one.
+    void saw(Acceptance& stream, bool accepted);
+    // A step of the stream had no draft tokens.
+    void fade(Acceptance& stream) const;
     // A step of `tokens` of one stream took so long.
     void measured(std::size_t tokens, std::chrono::nanoseconds time, const ggml_threadpool* pool);
 
 private:
+    static constexpr double kUnknownRate = 0.6;
     using Costs = std::array<double, kMostGuessed + 2>; // by tokens; 0: not measured yet
 
     std::map<const ggml_threadpool*, Costs> costs_;
-    unsigned guessed_ = 0; // steps since the last that computed one token
+    double rate_ = kUnknownRate; // of all streams: moving average
+    unsigned guessed_ = 0;       // steps since the last that computed one token
 };
 
 } // namespace sotto::llama

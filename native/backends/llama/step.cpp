@@ -25,6 +25,7 @@ void tell(sotto_work& work, const Stream& stream) {
     work.text = {nullptr, 0};
     work.evaluated = 0;
     work.generated = 0;
+    work.decoded = 0;
     work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
     work.finish = stream.finish;
     work.logprobs = {nullptr, 0};
@@ -299,6 +300,7 @@ void Model::take_over(Share& share) {
     auto& stream = *share.stream;
     auto& work = *share.work;
     work.evaluated = stream.in_prompt() ? share.tokens : 0;
+    work.decoded = stream.in_prompt() ? 0 : static_cast<std::uint32_t>(1 + share.guess.size());
     stream.held += share.tokens;
     work.remaining = static_cast<std::uint32_t>(stream.pending());
     if (share.output < 0) {
@@ -365,7 +367,8 @@ void Model::choose(const Share& share) {
                                   : i == 0 ? share.expected
                                            : LLAMA_TOKEN_NULL;
             expected != LLAMA_TOKEN_NULL) {
-            (share.drafted ? stream.draft_luck : stream.luck).saw(token == expected);
+            (share.drafted ? drafts_ : lookups_)
+                .saw(share.drafted ? stream.draft_acceptance : stream.lookup_acceptance, token == expected);
         }
         if (tokenizer.ends_answer(token)) {
             stream.ahead.push_back({"", "", false, SOTTO_FINISH_STOP});

@@ -91,8 +91,8 @@ struct Stream {
     std::uint64_t saved = 0;  // hash of the state that was last saved of it; 0: none was
     std::deque<Chosen> ahead; // chosen, and not told yet
     Chosen told;              // by the last step
-    Luck luck;                // of guesses about it
-    Luck draft_luck;          // of another model's
+    Acceptance lookup_acceptance;
+    Acceptance draft_acceptance;
     sotto_finish finish = SOTTO_FINISH_NONE;
     std::string deltas; // of the last text that was read
     std::string why;

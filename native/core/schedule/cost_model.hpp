@@ -11,7 +11,7 @@ namespace sotto {
 // What a step does.
 struct StepLoad {
     std::uint32_t prompt = 0;  // tokens of prompts
-    std::uint32_t answers = 0; // streams that speak
+    std::uint32_t answers = 0; // likewise of answers: one of each stream that speaks, and draft tokens
     double reach = 0;          // for all tokens together: those that each one looks back on
 
     std::uint32_t tokens() const noexcept { return prompt + answers; }
@@ -20,9 +20,9 @@ struct StepLoad {
         prompt += count;
         reach += count * (held + count / 2.0);
     }
-    void add_answer(std::uint32_t held) noexcept {
-        ++answers;
-        reach += held;
+    void add_answer(std::uint32_t held, std::uint32_t count = 1) noexcept {
+        answers += count;
+        reach += static_cast<double>(count) * held;
     }
 };
 

@@ -6,27 +6,16 @@
 
 namespace sotto {
 
-namespace {
-
-// With speculative decoding, a step may return a token that an earlier step verified, and computes nothing.
-// Its time must not enter the cost model: predictions near 0 make later steps exceed their patience.
-constexpr std::int64_t kFree = 16; // a step that computes nothing takes less than 1/16 of its prediction
-constexpr std::uint32_t kFreeInARow = 16; // after so many such steps, the prediction is taken to be wrong
-
-} // namespace
-
 void ScheduledModel::learn(const Step& step) noexcept {
     if (step.gave_up) {
         gave_up = true;
         thread_count.gave_up(step.ended);
         return;
     }
-    const auto usual = costs.predict(thread_count.settled(), step.load);
-    const bool is_free = step.load.prompt == 0 && step.took < usual / kFree;
-    free_steps = is_free ? free_steps + 1 : 0;
-    if (is_free && free_steps <= kFreeInARow) {
+    if (step.load.tokens() == 0) { // an earlier step had verified what this one returned
         return;
     }
+    const auto usual = costs.predict(thread_count.settled(), step.load);
     thread_count.stepped(step.threads, step.took, usual, step.ended);
     costs.learn(step.threads, step.load, step.took);
 }

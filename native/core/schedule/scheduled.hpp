@@ -34,12 +34,11 @@ struct ScheduledModel {
     CostModel costs;                                    // what its steps take
     ThreadCount thread_count;                           // on how many threads
     bool gave_up = false;                               // a step, ever
-    std::uint32_t free_steps = 0;                       // consecutive steps that computed nothing
 
     // What a step took tells what the next ones will, and on how many threads they go best.
     struct Step {
         std::uint32_t threads = 1;
-        StepLoad load;
+        StepLoad load;         // what was decoded; nothing, where an earlier step had verified the tokens
         std::int64_t took = 0; // without what it waited at gates
         std::int64_t ended = 0;
         bool gave_up = false; // it took too long, and was not finished

@@ -233,7 +233,7 @@ namespace Sotto.Interop
         public float share;
         public float frame_phase;
         public uint flags;
-        public uint reserved;
+        public uint decoded_tokens;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -353,7 +353,7 @@ namespace Sotto.Interop
         public uint generated;
         public int finish;
         public int status;
-        public uint reserved;
+        public uint decoded;
         public sotto_str why;
         public sotto_str logprobs;
     }
