@@ -12,11 +12,3 @@ if(SOTTO_SANITIZE)
   list(APPEND SOTTO_SANITIZE_OPTIONS -fno-omit-frame-pointer -g1 -O1)
   add_compile_options(${SOTTO_SANITIZE_OPTIONS})
 endif()
-
-# With sanitizers, a target's sources are compiled eight at a time: most of the time goes into the templates
-# that they share. Other builds compile each alone, so that each includes what it needs.
-function(sotto_compile_together target)
-  if(SOTTO_SANITIZE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
-  endif()
-endfunction()

@@ -10,7 +10,8 @@ from pathlib import Path
 from peers import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "data"))
-from make_synthetic import SHAPES, VOCABULARY, synthetic, vocabulary  # needs the path above
+from gguf_file import Q4_0, Q6_K, bytes_of  # needs the path above
+from make_synthetic import SHAPES, VOCABULARY, synthetic, vocabulary
 
 HOUSE = ROOT / "samples" / "house_model"
 
@@ -41,6 +42,25 @@ def model(name: str) -> Model:
 def shape(name: str) -> dict[str, str | int]:
     """The sizes of a synthetic model, for peers that make one like it."""
     return {**vars(SHAPES[name]), "vocabulary": VOCABULARY}
+
+
+@dataclass
+class Weights:
+    """How many a token is multiplied by, and what they take."""
+
+    layers: int
+    output: int  # only where a token is answered
+    bytes: int  # of both
+
+
+def weights(name: str) -> Weights:
+    """Of a synthetic model: its layers are Q4_0, its output Q6_K."""
+    one = SHAPES[name]
+    kv_width = one.width // one.heads * one.kv_heads
+    attention = 2 * one.width * one.width + 2 * one.width * kv_width
+    layers = one.layers * (attention + 3 * one.width * one.hidden)
+    output = one.width * VOCABULARY
+    return Weights(layers, output, bytes_of((layers,), Q4_0) + bytes_of((output,), Q6_K))
 
 
 def house_words() -> list[str]:

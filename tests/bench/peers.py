@@ -51,11 +51,15 @@ def in_process() -> Path:
 
 def ctranslate2_python() -> Path:
     """A Python that has CTranslate2."""
-    python = BUILD / "ctranslate2" / "bin" / "python"
+    return environment("ctranslate2", "ctranslate2==4.8.5", "numpy==2.4.6")
+
+
+def environment(name: str, *packages: str) -> Path:
+    """The Python of a virtual environment that has some packages."""
+    python = BUILD / name / "bin" / "python"
     if not python.exists():
         show_only_failure([sys.executable, "-m", "venv", python.parent.parent], "a virtual environment")
-    install = [python, "-m", "pip", "install", "-q", "ctranslate2==4.8.5", "numpy==2.4.6"]
-    show_only_failure(install, "CTranslate2's environment")
+    show_only_failure([python, "-m", "pip", "install", "-q", *packages], f"the environment {name}")
     return python
 
 

@@ -73,7 +73,8 @@ def configure(folder: Path, *options: str) -> None:
 def build_release() -> str:
     """The library, the llama.cpp module, the scripted backend and the native tests."""
     options = ("-DSOTTO_TIERS=native", "-DSOTTO_VULKAN=OFF", f"-DPython3_EXECUTABLE={PYTHON}")
-    configure(RELEASE, *options)
+    together = f"-DSOTTO_UNITY={'OFF' if is_full() else 'ON'}"  # alone, a source must include what it needs
+    configure(RELEASE, together, *options)
     run(["cmake", "--build", RELEASE, "-j", JOBS])
     return ", ".join(sorted(path.name for path in OUT.iterdir() if path.is_file()))
 

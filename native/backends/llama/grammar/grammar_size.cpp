@@ -13,7 +13,7 @@ constexpr std::size_t kMostRules = 20'000;
 constexpr std::size_t kMostElements = 400'000;
 constexpr std::size_t kMostNameBytes = 32 * 1024 * 1024;
 constexpr std::size_t kMostTimes = 2000; // llama.cpp takes a larger end for none, and refuses a larger start
-constexpr int kDeepest = 300;
+constexpr int kDeepestNesting = 300;
 
 bool is_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
@@ -65,8 +65,8 @@ private:
             longest_name_ = std::max(longest_name_, at_ - from);
             item(1);
         } else if (c == '(') {
-            if (++depth_ > kDeepest) {
-                refuse("groups are nested deeper than " + std::to_string(kDeepest));
+            if (++depth_ > kDeepestNesting) {
+                refuse("groups are nested deeper than " + std::to_string(kDeepestNesting));
             }
             ++at_;
         } else if (c == ')') {

@@ -14,15 +14,15 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostStacks = 600;   // from one place
-constexpr std::size_t kMostSteps = 20'000; // to find them
-constexpr std::size_t kDeepest = 2000;     // of a stack
-constexpr std::size_t kLongestRun = 24;    // characters
-constexpr std::size_t kSoon = 1;           // of these
+constexpr std::size_t kMostStacks = 600;    // from one place
+constexpr std::size_t kMostSteps = 20'000;  // to find them
+constexpr std::size_t kDeepestStack = 2000; // of a stack
+constexpr std::size_t kLongestRun = 24;     // characters
+constexpr std::size_t kSoon = 1;            // of these
 constexpr std::size_t kLater = 3;
-constexpr std::uint64_t kMostWays = 8192;   // to read a run, over all its characters
-constexpr std::size_t kMostCharacters = 12; // tried from one place
-constexpr std::size_t kMostWork = 600'000;  // steps in all
+constexpr std::uint64_t kMostWays = 8192;  // to read a run, over all its characters
+constexpr std::size_t kMostTried = 12;     // tried from one place
+constexpr std::size_t kMostWork = 600'000; // steps in all
 
 using Element = llama_grammar_element;
 using Stack = std::vector<const Element*>;
@@ -77,7 +77,7 @@ public:
         expand({place}, 1, stacks);
         std::set<std::uint32_t> characters;
         for (const auto& [stack, count] : stacks) {
-            if (!stack.empty() && !is_token(stack.back()) && characters.size() < kMostCharacters) {
+            if (!stack.empty() && !is_token(stack.back()) && characters.size() < kMostTried) {
                 characters.insert(one_of(stack.back()));
             }
         }
@@ -135,7 +135,7 @@ private:
             if (!seen.insert(next).second) {
                 continue;
             }
-            if (seen.size() > kMostSteps || ++work_ > kMostWork || next.size() > kDeepest) {
+            if (seen.size() > kMostSteps || ++work_ > kMostWork || next.size() > kDeepestStack) {
                 throw TooMany();
             }
             if (next.empty() || next.back()->type != LLAMA_GRETYPE_RULE_REF) {

@@ -39,7 +39,8 @@ if(WIN32)
 endif()
 
 add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES} ${absent})
-compile_together(sotto_llama_common ${LLAMA_CHAT_PARSERS_SOURCES})
+compile_together(sotto_llama_common ${LLAMA_CHAT_PARSERS_SOURCES} ${sources})
+set_source_files_properties(${common}/jinja/value.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # it specialises
 # Templates come from model files, and are programs: jinja/ has a parser that keeps them to limits, over this one.
 set_source_files_properties(
     ${common}/jinja/parser.cpp PROPERTIES COMPILE_DEFINITIONS parse_from_tokens=parse_without_limits

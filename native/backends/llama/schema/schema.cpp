@@ -11,8 +11,8 @@ namespace sotto::llama {
 namespace {
 
 constexpr std::uint64_t kMostItems = 1000;
-constexpr std::uint64_t kMostCharacters = 2000; // llama.cpp takes a larger bound for none
-constexpr std::uint64_t kMostTimes = 12'000;    // of all repetitions together
+constexpr std::uint64_t kMostCharactersOfText = 2000; // llama.cpp takes a larger bound for none
+constexpr std::uint64_t kMostRepetitions = 12'000;    // of all repetitions together
 constexpr std::uint64_t kFewTimes = 64;
 constexpr std::size_t kMostWritten = 5000;
 constexpr std::size_t kMostMembers = 256;
@@ -185,10 +185,10 @@ private:
         if (length.least > length.most) {
             return std::nullopt;
         }
-        if (length.least > kMostCharacters) {
+        if (length.least > kMostCharactersOfText) {
             unsupported_schema(
                 below(path, "minLength"),
-                " is " + std::to_string(length.least) + "; at most " + std::to_string(kMostCharacters) +
+                " is " + std::to_string(length.least) + "; at most " + std::to_string(kMostCharactersOfText) +
                     " can be held to"
             );
         }
@@ -206,7 +206,7 @@ private:
             made["minLength"] = length.least;
         }
         if (length.most != UINT64_MAX) {
-            made["maxLength"] = end_of(length.least, length.most, kMostCharacters);
+            made["maxLength"] = end_of(length.least, length.most, kMostCharactersOfText);
         }
         return made;
     }
@@ -348,7 +348,7 @@ private:
     std::vector<std::string> refs_; // in the order of their names
     std::size_t done_ = 0;          // so many of which are written
     std::size_t written_ = 0;       // schemas
-    std::uint64_t times_left_ = kMostTimes;
+    std::uint64_t times_left_ = kMostRepetitions;
     SchemaRules rules_;
 };
 

@@ -9,7 +9,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kDeepestSchema = 64;
 constexpr std::size_t kMostNodes = 20'000;
 constexpr std::size_t kMostValues = 2000;
 constexpr std::size_t kLongestName = 256;
@@ -105,9 +105,9 @@ private:
         if (!schema.is_object()) {
             refuse_schema(path, " is " + shown(schema) + "; it must be a schema: an object, true or false");
         }
-        if (depth > kDeepest) {
+        if (depth > kDeepestSchema) {
             unsupported_schema(
-                path, " is nested deeper than " + std::to_string(kDeepest) + " levels; use \"$ref\""
+                path, " is nested deeper than " + std::to_string(kDeepestSchema) + " levels; use \"$ref\""
             );
         }
         checked_.emplace(&schema, path);

@@ -8,7 +8,7 @@ namespace sotto::llama {
 namespace {
 
 constexpr std::size_t kMostAlternatives = 128;
-constexpr int kDeepest = 32;
+constexpr int kDeepestFlat = 32;
 constexpr std::size_t kMostCompared = 50'000;
 
 const std::map<std::string, std::vector<const char*>>& keywords_by_type() {
@@ -97,7 +97,7 @@ std::vector<Schema> Flattener::alternatives(const Schema& schema, const std::str
     if (schema.is_boolean()) {
         return schema.get<bool>() ? Alternatives{Schema::object()} : Alternatives{};
     }
-    if (++depth_ > kDeepest) {
+    if (++depth_ > kDeepestFlat) {
         unsupported_schema(path, " combines too many schemas in one place");
     }
     auto found = of_own_keywords(schema, path);

@@ -8,7 +8,7 @@
 namespace sotto::llama::pattern {
 
 constexpr std::uint64_t kForever = UINT64_MAX;
-constexpr std::uint64_t kMostTimes = 1000;
+constexpr std::uint64_t kMostPatternTimes = 1000;
 
 // Code points.
 struct Range {

@@ -8,7 +8,7 @@
 namespace sotto::llama::pattern {
 namespace {
 
-constexpr int kDeepest = 32;
+constexpr int kDeepestGroup = 32;
 
 Set sorted(Set set) {
     std::sort(set.begin(), set.end(), [](Range a, Range b) { return a.first < b.first; });
@@ -135,8 +135,8 @@ private:
     }
 
     Node choice(int depth) {
-        if (depth > kDeepest) {
-            unsupported_schema(path_, " has groups nested deeper than " + std::to_string(kDeepest));
+        if (depth > kDeepestGroup) {
+            unsupported_schema(path_, " has groups nested deeper than " + std::to_string(kDeepestGroup));
         }
         Node found{.kind = Node::Kind::Choice};
         do {
@@ -202,8 +202,8 @@ private:
             (text_[at_] == '*' || text_[at_] == '+' || text_[at_] == '?' || text_[at_] == '{')) {
             wrong("two repetitions in a row");
         }
-        if (least > kMostTimes) {
-            unsupported_schema(path_, " repeats more than " + std::to_string(kMostTimes) + " times");
+        if (least > kMostPatternTimes) {
+            unsupported_schema(path_, " repeats more than " + std::to_string(kMostPatternTimes) + " times");
         }
         return {Node::Kind::Repeat, {}, {std::move(node)}, least, most};
     }
