@@ -39,7 +39,7 @@ def prefill_tps(build: Path, one: Model, words: Path) -> float:
 def decode_tps(build: Path, one: Model, words: Path) -> float:
     """Tokens a second, of all streams together."""
     asked = given(
-        what="batch", model=one.path, words=words, streams=STREAMS, depth=16, tokens=TOKENS, rounds=3
+        what="batch", model=one.path, words=words, streams=STREAMS, depth=128, tokens=TOKENS, rounds=3
     )
     return float(statistics.median(said([build / "bench" / "sotto_bench_npcs", *asked])["tps"]))
 

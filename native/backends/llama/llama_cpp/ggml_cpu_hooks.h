@@ -22,4 +22,5 @@ int sotto_create_thread(pthread_t* thread, const pthread_attr_t* attributes, voi
 /* See matmul/matmul.hpp. */
 #if defined SOTTO_HAS_AVX2_MATMUL
 #  define llamafile_sgemm sotto_sgemm
+#  define ggml_compute_forward_mul_mat_tiled sotto_mul_mat_tiled
 #endif

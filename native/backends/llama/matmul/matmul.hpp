@@ -10,6 +10,7 @@
 #include <cstdint>
 
 struct ggml_compute_params;
+struct ggml_tensor;
 
 extern "C" {
 
@@ -79,4 +80,8 @@ bool sotto_sgemm(
     int activations_type,
     int type
 );
+
+// Same arguments and result as ggml_compute_forward_mul_mat_tiled(), which it calls for all but Q6_K weights
+// and few rows: false, so that sotto_sgemm() gets them.
+bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to);
 }

@@ -11,6 +11,7 @@
 #include <ggml-cpu/ggml-cpu-impl.h>
 #include <ggml-cpu/llamafile/sgemm.h>
 #include <ggml-cpu/quants.h>
+#include <ggml-cpu/tiled/tiled.h>
 
 #include "matmul.hpp"
 
@@ -203,4 +204,12 @@ bool sotto_sgemm(
     }
     ggml_barrier(params->threadpool); // before the counter is set again
     return true;
+}
+
+bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to) {
+    constexpr std::int64_t kMostRows = 32; // ggml unpacks weights into a buffer, which more rows make up for
+    if (to->src[0]->type == GGML_TYPE_Q6_K && to->src[1]->ne[1] <= kMostRows) {
+        return false;
+    }
+    return ggml_compute_forward_mul_mat_tiled(params, to);
 }
