@@ -1,6 +1,6 @@
 /**
  * @file sotto/base.h
- * Types every other header stands on: export macros, strings, statuses.
+ * Base definitions for all other headers: export macros, version, strings, status codes.
  */
 #ifndef SOTTO_BASE_H
 #define SOTTO_BASE_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* SOTTO_API: functions of the library. SOTTO_EXPORT: the one function that a module shows. */
+/* SOTTO_API marks the library's functions. SOTTO_EXPORT marks the one function that a module exports. */
 #if defined(_WIN32)
 #  define SOTTO_CALL __cdecl
 #  define SOTTO_EXPORT __declspec(dllexport)
@@ -23,10 +23,10 @@
 #  define SOTTO_API SOTTO_EXPORT
 #endif
 
-/** The library's version, and the only place it is written. */
+/** Version of the library, `major.minor.patch`. This is its only definition. */
 #define SOTTO_VERSION "0.1.0"
 
-/** A zeroed struct that knows its size: `sotto_engine_desc d = SOTTO_INIT(sotto_engine_desc);` */
+/** Returns a zeroed struct with `struct_size` set: `sotto_engine_desc d = SOTTO_INIT(sotto_engine_desc);` */
 #ifdef __cplusplus
 template <typename T>
 inline T sotto_init() {
@@ -43,60 +43,60 @@ inline T sotto_init() {
 extern "C" {
 #endif
 
-/** A length that means "up to the terminating NUL". Only for strings passed in. */
+/** As `size` of a sotto_str: the text ends at its NUL terminator. Only for strings passed to the library. */
 #define SOTTO_NUL SIZE_MAX
 
 /**
- * UTF-8 bytes that somebody else owns.
+ * Non-owning view of UTF-8 text.
  *
- * Passed in: `size` counts bytes, or is SOTTO_NUL. `{NULL, 0}` is the empty string.
- * Handed out: `size` always counts; there is no NUL after the last byte.
+ * Passed to the library: `size` is a number of bytes or SOTTO_NUL. `{NULL, 0}` is the empty string.
+ * Returned by the library: `size` is always a number of bytes; the text is not NUL-terminated.
  * Frozen: this struct never grows.
  */
 typedef struct sotto_str {
     const char* data; /**< First byte. NULL only when empty. */
-    size_t      size; /**< Bytes, or SOTTO_NUL. */
+    size_t      size; /**< Number of bytes, or SOTTO_NUL. */
 } sotto_str;
 
-/** What a call came to. Zero and above: it did its work. Below zero: it did nothing. */
+/** Status of a call. Zero or positive: success. Negative: failure, without effect. */
 typedef int32_t sotto_status;
 enum {
     SOTTO_OK                = 0,
-    SOTTO_EMPTY             = 1,   /**< Nothing now, or nothing of that name. Not an error. */
-    SOTTO_ERROR_ARGUMENT    = -1,  /**< A NULL, a bad size, a value out of range, a bad request. */
-    SOTTO_ERROR_UNSUPPORTED = -2,  /**< Valid, but not in this build, driver, model or library. */
-    SOTTO_ERROR_MEMORY      = -3,  /**< Host memory ran out. */
-    SOTTO_ERROR_BUDGET      = -4,  /**< It would go over the memory budget. */
-    SOTTO_ERROR_STATE       = -5,  /**< Right call, wrong time. */
-    SOTTO_ERROR_INTERNAL    = -6,  /**< A defect of ours. Please report it. */
-    SOTTO_ERROR_NOT_FOUND   = -7,  /**< No model or session is there by that id; no file at that path. */
-    SOTTO_ERROR_MODEL       = -8,  /**< The file is no model that a backend here can run. */
-    SOTTO_ERROR_INFERENCE   = -9,  /**< The model began, and could not go on. */
-    SOTTO_ERROR_CANCELLED   = -10, /**< The host cancelled it, or closed what it ran on. */
-    SOTTO_ERROR_BUSY        = -11, /**< As many as can be are live. Take some events, or wait. */
-    SOTTO_ERROR_DEVICE      = -12  /**< The graphics card was lost in the middle of it. Ask again. */
+    SOTTO_EMPTY             = 1,   /**< Nothing available, or nothing by that name. Not an error. */
+    SOTTO_ERROR_ARGUMENT    = -1,  /**< NULL pointer, invalid size, value out of range or invalid request. */
+    SOTTO_ERROR_UNSUPPORTED = -2,  /**< Valid, but not supported by this build, driver, model or library. */
+    SOTTO_ERROR_MEMORY      = -3,  /**< Out of host memory. */
+    SOTTO_ERROR_BUDGET      = -4,  /**< Would exceed the memory budget. */
+    SOTTO_ERROR_STATE       = -5,  /**< Valid call, but not in the current state. */
+    SOTTO_ERROR_INTERNAL    = -6,  /**< Bug in Sotto. Please report it. */
+    SOTTO_ERROR_NOT_FOUND   = -7,  /**< No model or session with that id, or no file at that path. */
+    SOTTO_ERROR_MODEL       = -8,  /**< File is not a model that an available backend can run. */
+    SOTTO_ERROR_INFERENCE   = -9,  /**< Inference started and failed. */
+    SOTTO_ERROR_CANCELLED   = -10, /**< Cancelled, or the host closed its model, session, engine or card. */
+    SOTTO_ERROR_BUSY        = -11, /**< Limit of live objects reached. Take pending events, or wait. */
+    SOTTO_ERROR_DEVICE      = -12  /**< Graphics card lost during the request. Submit it again. */
 };
 
 /**
- * Names the library's version, as `major.minor.patch`. Never waits.
+ * Returns the library's version as `major.minor.patch`. Never waits.
  *
- * @return The same text as SOTTO_VERSION had when the library was built.
+ * @return SOTTO_VERSION of the headers that the library was built with.
  *
- * @owner  The library, for ever.
+ * @owner  The library. Stays valid while the library is loaded.
  * @thread Any.
  * @since  0.1
  */
 SOTTO_API sotto_str SOTTO_CALL sotto_version(void);
 
 /**
- * Says why the last failing call on this thread failed. Never waits.
+ * Returns the error message of the last failed call on the calling thread. Never waits.
  *
- * Only for calls that return a status: what goes wrong later, on a worker, is
- * told by the event that ends the request.
+ * Covers only calls that return a status. If a request fails later, on a worker thread, its final
+ * event carries the error.
  *
- * @return One line of English, without a newline. Empty if nothing failed yet.
+ * @return One line of English, without a newline. Empty if no call failed yet.
  *
- * @owner  The thread, until its next failing call.
+ * @owner  The calling thread, until its next failed call.
  * @thread Any.
  * @since  0.1
  */

@@ -1,28 +1,29 @@
 /**
  * @file sotto/budget.h
- * What the engine takes of a device's memory, and the ceiling that it never goes over.
+ * The memory budget: a ceiling on the memory of all models together.
  *
- * Everything large is put down in a ledger before it is allocated: what is put down never exceeds the
- * budget of sotto_engine_desc or sotto_engine_set_vram_budget(). A model that would not fit as it is
- * asked for is made smaller, step by step, and no further than its options allow:
+ * The engine charges every large block to a ledger before it allocates the block, and the ledger never
+ * exceeds the budget of sotto_engine_desc or sotto_engine_set_vram_budget(). If a model does not fit as
+ * requested, the engine reduces it step by step, and no further than its options allow:
  *
- *     1  as asked
- *     2  what streams remember in fewer bits (kv_type "q8_0"), unless options name a kv_type
- *     3  on a device, fewer layers there and the others on the processor, unless options name `gpu_layers`
- *     4  fewer streams at once, down to one, unless options name a `parallel`
- *     5  shorter streams, down to 512 tokens or the option `context_least`, unless options name a
- *        `context` and no `context_least`
- *     6  other models that are idle give up what their streams remembered, then their weights, the one
- *        unused longest first; they come back by themselves when they are asked for
- *     7  it is refused with SOTTO_ERROR_BUDGET, which names what is needed, what there is, and what
- *        would help
+ *     1  the model as requested
+ *     2  KV cache in fewer bits (kv_type "q8_0"), unless options set `kv_type`
+ *     3  on a device, fewer layers there and the others on the CPU, unless options set `gpu_layers`
+ *     4  fewer slots, down to one, unless options set `parallel`
+ *     5  shorter streams, down to 512 tokens or the option `min_context`, unless options set `context`
+ *        without `min_context`
+ *     6  eviction of other idle models, least recently used first: their KV cache, then their weights;
+ *        an evicted model reloads by itself when a request needs it
+ *     7  the load fails with SOTTO_ERROR_BUDGET and a message that names the required bytes, the
+ *        available bytes and possible remedies
  *
- * Where the budget is lowered below what is in use, idle models give way as in step 6, at once; busy
- * ones give up places, and streams that had one are parked: they go on in turn, and say the same. Places
- * that pinned sessions keep (sotto/request.h) go last. Until what is in use fits again nothing new is begun:
- * a request waits, or fails, as its `on_budget` says.
- * Where models run on a device, its memory counts, and the machine's that they take beside it is told as
- * `host`. Else "VRAM" is the machine's memory, and weights are read into it, not mapped.
+ * If the budget is lowered below the memory in use, the engine evicts idle models at once, as in step 6.
+ * Busy models release slots; the streams in those slots are parked and continue in turn, with the same
+ * text. Slots of pinned sessions (sotto/request.h) are released last. Until the memory in use fits again,
+ * nothing new is admitted: a request waits or fails as its `on_budget` says.
+ * If models run on a device, the budget limits the device's memory, and the main memory that the models
+ * also use is reported as `host`. On a CPU device, the budget is a ceiling on main memory, and weights are
+ * read into memory instead of being mapped.
  */
 #ifndef SOTTO_BUDGET_H
 #define SOTTO_BUDGET_H
@@ -34,20 +35,28 @@ extern "C" {
 #endif
 
 /**
- * Tells who has how much of the device's memory. Never waits for a model; may wait a moment for
- * another thread inside this call. Reads some small files of the operating system and asks the drivers,
- * which takes some tenths of a millisecond and more on a slow machine: call it once a second, not each frame.
+ * Reports memory use by purpose and by model. Never waits for a model; may block briefly while another
+ * thread is inside this call. Reads small files of the operating system and queries the drivers, which
+ * takes some tenths of a millisecond, longer on a slow machine: call it once a second, not each frame.
  *
- * The JSON object has `budget` (0: none), `used`, `peak` and `over` (so much more than the budget is in use
- * since that was lowered), each in bytes; `uses` ("weights", "kv", "compute", "adapter", "image",
- * "staging": what is parked), each with `used` and `peak`; `models`, a list of objects with `id`, `state`
- * ("ready", "loading", "asleep", "leaving"), `streams` (places now), `streams_most`, `host` (bytes that do
- * not count, see above), and the bytes of each use; `parked` with `count`, `memory` and `disk` (bytes);
- * `system`, what the system itself says: `total`, `available`, `process` (of memory of its own) and `mapped`
- * (of files), or null, with `device`: what Vulkan's driver says of the device's memory, `total`, `available`
- * and `process` (of this process, its graphics too), or null; `cards`, what NVIDIA's driver says of each
- * graphics card: `name`, `uuid`, `total` and `available`; and `adapters`, what Windows says of each: `name`,
- * `luid`, `total`, `budget` (what this process may use of it now) and `used`.
+ * Fields of the JSON object, all sizes in bytes:
+ *
+ *     budget    the ceiling; 0: no limit
+ *     used      memory in use; `peak`: its maximum
+ *     over      memory in use above the budget, after the budget was lowered
+ *     uses      "weights", "kv", "compute", "adapter", "image", "spilled_kv" (parked KV cache), each with
+ *               `used` and `peak`
+ *     models    list of objects with `id`, `state` ("ready", "loading", "evicted", "leaving"), `streams`
+ *               (current slots), `max_streams`, `host` (main memory outside the budget, see above) and the
+ *               bytes of each use
+ *     parked    `count`, `memory` and `disk`
+ *     system    null, or memory reported by the operating system: `total`, `available`, `process` (private
+ *               memory of the process), `mapped` (mapped files) and `device`: null, or device memory
+ *               reported by the Vulkan driver: `total`, `available` and `process` (this process, including
+ *               its graphics)
+ *     cards     graphics cards reported by the NVIDIA driver: `name`, `uuid`, `total`, `available`
+ *     adapters  adapters reported by Windows: `name`, `luid`, `total`, `budget` (bytes that this process
+ *               may use now), `used`
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.
@@ -60,18 +69,24 @@ extern "C" {
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_memory(sotto_engine* engine, sotto_str* json);
 
 /**
- * Finds out what a model would take, and how it would fit, without loading it. Never waits.
+ * Starts computing the memory needs of a model, and the steps that make it fit, without loading it.
+ * Never waits.
  *
- * The request's SOTTO_EVENT_DONE carries a JSON object: `model`, `budget`, `used` and `free` (bytes; null: no
- * limit), `kv_per_token` (bytes), `rungs`, a list of what was tried with `rung` ("as asked", "small kv",
- * "fewer layers", "fewer streams", "shorter streams", "unload idle"), `streams`, `context`, `weights`, `kv`,
- * `compute`, `bytes` (their sum), `host`, `layers` (on the device) and `fits`; `fits` and `rung`, the first
- * that does, or null; and `why`, in words, where none does.
+ * The request's SOTTO_EVENT_REQUEST_DONE carries a JSON object, all sizes in bytes:
  *
- * @param engine   The engine that would load it.
- * @param desc     Which model, copied.
- * @param budget   Bytes that it may take, alone. 0: what the engine has left.
- * @param request  Out: the name its events carry, or 0 on failure.
+ *     model, used
+ *     budget, free  null: no limit
+ *     kv_per_token  KV cache of one token
+ *     rungs         list of the steps tried: `rung` ("as asked", "small kv", "fewer layers", "fewer streams",
+ *                   "shorter streams", "unload idle"), `streams`, `context`, `weights`, `kv`, `compute`,
+ *                   `bytes` (sum of the last three), `host`, `layers` (on the device) and `fits`
+ *     fits, rung    true and the first rung that fits, or false and null
+ *     why           reason in words if no rung fits
+ *
+ * @param engine   The engine that would load the model.
+ * @param desc     The model, copied.
+ * @param budget   Bytes available to this model alone. 0: the bytes that the engine's budget has left.
+ * @param request  Out: the request id that its events carry, or 0 on failure.
  * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_BUSY or SOTTO_ERROR_MEMORY.
  *
  * @thread Any.

@@ -1,12 +1,12 @@
 /**
  * @file sotto/engine.h
- * An engine's life, and what may be changed while it runs.
+ * Creates, configures and destroys an engine; attaches and detaches a graphics card.
  *
- * An engine owns three kinds of worker: a control thread that reads requests and hands out
- * events, a compute thread that runs models, and a loader. The host's calls only pass notes to
- * them, so a frame never waits for a model. Any function may be called from any thread, also
- * while another thread destroys the engine: what comes too late fails with
- * SOTTO_ERROR_ARGUMENT and harms nothing.
+ * An engine owns three kinds of worker thread: a control thread that reads requests and delivers
+ * events, a compute thread that runs models, and a loader thread. API calls only queue messages to
+ * these threads, so a frame never waits for a model. Any function may be called from any thread, also
+ * while another thread destroys the engine: a call on a destroyed engine returns
+ * SOTTO_ERROR_ARGUMENT and has no other effect.
  *
  *     sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);
  *     sotto_engine*     engine;
@@ -14,23 +14,26 @@
  *     ...
  *     sotto_engine_destroy(engine);
  *
- * Engines of one process are islands: none sees, delays or changes what another does, except by the
- * cores, the memory and the card that they compete for. Process-wide by design, and nothing else:
- * the level of sotto_log_set_level(); the numbering of requests and models' devices; the files of
- * modules, opened once, while each engine has a backend of its own out of them; what llama.cpp logs
- * on its worker threads, which goes to every engine that computes at the time; the driver of a
- * graphics card and llama.cpp's devices on it, so that a card that is lost is lost to all engines;
- * the CUDA context of a renderer's queue, which the engines that were given that queue share; the
- * handler of SIGBUS that guards mapped model files, each of which is one engine's.
+ * Engines in one process are isolated: an engine does not see, delay or change the work of another
+ * engine, except by contention for cores, memory and the graphics card. Only these are process-wide:
  *
- * A process may fork(). A child process has none of the threads of its parent's engines: each call on
- * one of those fails there with SOTTO_ERROR_ARGUMENT and a text that says so, and
+ *     - the log level of sotto_log_set_level()
+ *     - the numbering of requests and of model devices
+ *     - module files: each is opened once; each engine creates its own backend from it
+ *     - log lines of llama.cpp's worker threads: they go to every engine that computes at the time
+ *     - the graphics driver and llama.cpp's devices on a card: a lost card is lost for all engines
+ *     - the CUDA context of a renderer's queue: all engines that received this queue share it
+ *     - the SIGBUS handler that guards mapped model files; each mapping belongs to one engine
+ *
+ * A process may fork(). The worker threads of the parent's engines don't exist in the child: there, each
+ * call on such an engine returns SOTTO_ERROR_ARGUMENT with a text that names the cause, and
  * sotto_engine_destroy() returns at once and frees nothing. An engine that the child creates works,
  * whatever the parent was doing, but not on a graphics card that the parent has used. Don't fork
- * inside a hook.
+ * inside a callback.
  *
  * Every call works in atexit() handlers and in destructors of static and `thread_local` variables too.
- * Requests and loads of llama.cpp's models end with SOTTO_ERROR_STATE once exit() has ended what it keeps.
+ * Once exit() has destroyed llama.cpp's static data, requests to llama.cpp models and loads of such models
+ * end with SOTTO_ERROR_STATE.
  */
 #ifndef SOTTO_ENGINE_H
 #define SOTTO_ENGINE_H
@@ -43,114 +46,121 @@
 extern "C" {
 #endif
 
-/** Everything the library does hangs off one of these. Never to be read through. */
+/** Opaque engine handle: pass it to calls, never dereference it. */
 typedef struct sotto_engine sotto_engine;
 
-/** Who comes first when the machine is short: the models or the frame. */
+/** Priority between models and the game's frames when cores are short. */
 typedef int32_t sotto_mode;
 enum {
-    SOTTO_MODE_BALANCE             = 0, /**< Models run on what the game leaves free. */
+    SOTTO_MODE_BALANCE             = 0, /**< Models run on the cores and time that the game leaves free. */
     SOTTO_MODE_PRIORITIZE_COMPUTE  = 1, /**< Models run like any other thread, on every core. */
-    SOTTO_MODE_PRIORITIZE_GRAPHICS = 2  /**< As balance, and where that is not enough, between its frames. */
+    SOTTO_MODE_PRIORITIZE_GRAPHICS = 2  /**< As balance; if that is not enough, models run between frames. */
 };
 
-/** How an engine works; any of them together. */
+/** Engine flags, combined with `|`. */
 typedef uint32_t sotto_engine_flags;
 enum {
     /**
-     * An answer depends on its request alone, not on what else is asked for at the time: nothing is
-     * computed together or remembered from before, and always on as many threads. Slower.
+     * Makes each answer depend on its request alone, not on concurrent or earlier requests: disables
+     * batching and reuse of earlier KV cache contents, and fixes the thread count. Slower.
      */
     SOTTO_ENGINE_DETERMINISTIC = 1,
     /**
-     * Steps also wait inside, at gates, while the game works on a frame and leaves no core free. By
-     * default they do so only where a step's threads cannot be made to yield to the game's.
+     * Steps also wait at gates (wait points inside a step) while the game works on a frame and leaves too
+     * few cores free. By default, steps wait at gates only in SOTTO_MODE_PRIORITIZE_GRAPHICS, and only if
+     * their threads can't be made to yield to the game's threads.
      */
     SOTTO_ENGINE_GATES = 2
 };
 
 /**
- * What a host asks of an engine. Zero in a field is its default.
+ * Engine configuration. A zero field selects the default.
  *
  * @since 0.1
  */
 typedef struct sotto_engine_desc {
     uint32_t   struct_size; /**< sizeof(sotto_engine_desc). */
-    sotto_mode mode;        /**< Who comes first. */
-    sotto_str  module_dir;  /**< Where backend modules are. Empty: beside this library. */
+    sotto_mode mode;        /**< Models or frames first. 0: SOTTO_MODE_BALANCE. */
+    sotto_str  module_dir;  /**< Folder of backend modules. Empty: the library's folder. */
     /**
-     * Where models run: "cpu"; "vulkan" (the best card of Vulkan's), "vulkan0" (that of this number), or
-     * "vulkan:" and the card's UUID; "cuda", "cuda0" or "cuda:" and a UUID likewise. One that is not there
-     * fails loads, which say what there is. "auto", or empty: "cpu".
+     * Device that models run on: "cpu"; "vulkan" (the best Vulkan device), "vulkan0" (by index) or "vulkan:"
+     * followed by the card's UUID; the same three forms with "cuda". If the device does not exist, model
+     * loads fail with an error that lists the available devices. "auto" or empty: "cpu".
      */
-    sotto_str                  device;
-    uint64_t                   vram_budget;  /**< Bytes for all models together. 0: no limit. See budget.h. */
-    float                      target_tps;   /**< Tokens per second per stream to pace to. 0: no pacing. */
-    uint32_t                   trace;        /**< Slices kept for sotto_engine_read_trace(). 0: none. */
-    const sotto_log_sink*      log;          /**< NULL: stderr. */
-    const sotto_file_access*   files;        /**< NULL: the file system. */
-    const sotto_memory_report* memory;       /**< NULL: nobody listens. */
-    const sotto_threads*       threads;      /**< NULL: every default. */
-    const sotto_profiler*      profiler;     /**< NULL: nobody looks. */
-    sotto_engine_flags         flags;        /**< How it works. */
-    uint32_t                   max_requests; /**< Requests that may be live at once. 0: 65,536. */
+    sotto_str device;
     /**
-     * A file to record requests and decisions in, for sotto_replay(). It holds what was said. Empty: none.
-     * The engine creates it, for its user alone; one that exists is SOTTO_ERROR_ARGUMENT, and is kept.
-     * A thread writes it, and it is whole once the engine is destroyed. Where the disk is too slow for it
-     * (8 MiB wait, or some do 0.7 s after the engine has ended), it stops, and the log says so once.
+     * Memory budget of all models together, in bytes. 0: no limit. On a CPU device it limits host memory.
+     * See budget.h.
      */
-    sotto_str record;
+    uint64_t                   vram_budget;
+    float                      target_tps;     /**< Target tokens per second per stream. 0: no pacing. */
+    uint32_t                   trace_capacity; /**< Slices kept for sotto_engine_read_trace(). 0: no trace. */
+    const sotto_log_sink*      log;            /**< NULL: default, stderr. */
+    const sotto_file_access*   files;          /**< NULL: default, the file system. */
+    const sotto_memory_report* memory;         /**< NULL: no callback. */
+    const sotto_threads*       threads;        /**< NULL: defaults. */
+    const sotto_profiler*      profiler;       /**< NULL: no callbacks. */
+    sotto_engine_flags         flags;          /**< Any SOTTO_ENGINE_ flags. */
+    uint32_t                   max_requests;   /**< Maximum number of live requests. 0: 65,536. */
     /**
-     * A folder for what parked characters remember, where memory is short: one file without a name, gone
-     * with the process, however that ends. Empty: the system's folder for temporary files.
+     * Path of a file that records requests and scheduling decisions for sotto_replay(). The file contains
+     * the conversations' text. Empty: no recording. The engine creates the file with access for the current
+     * user only; if the file exists, creation fails with SOTTO_ERROR_ARGUMENT and leaves it unchanged.
+     * A background thread writes the file; it is complete once the engine is destroyed. If the disk is too
+     * slow (8 MiB queued, or data still queued 0.7 s after the engine ended), recording stops, and the
+     * log reports this once.
      */
-    sotto_str park_dir;
+    sotto_str record_path;
     /**
-     * Bytes of it that may be in memory, within the budget. 0: 64 MiB. Where more is taken than is left, it
-     * is packed and moved to files, by a thread that is there for as long as that takes.
+     * Folder for spilled KV caches of parked streams when memory is short. Holds one unnamed file, which
+     * disappears when the process ends, also after a crash. Empty: the system's temporary folder.
      */
-    uint64_t              park_memory;
-    const sotto_gpu_desc* gpu; /**< As for sotto_engine_attach_gpu(). NULL: nothing is shared yet. */
+    sotto_str kv_spill_dir;
+    /**
+     * Bytes of spilled KV caches kept in memory, charged to the budget. 0: 64 MiB. While more is used than
+     * is left, a temporary background thread compresses spilled KV caches and moves them to the file.
+     */
+    uint64_t              kv_spill_memory;
+    const sotto_gpu_desc* gpu; /**< As for sotto_engine_attach_gpu(). NULL: no shared card. */
 } sotto_engine_desc;
 
 /**
- * Creates an engine. Loads no model yet, and no module unless `desc->gpu` is there, so it takes well
- * under a frame; to share a card takes longer.
+ * Creates an engine. Loads no model, and loads modules only if `desc->gpu` is set. Takes well under a
+ * frame without `desc->gpu`; sharing a card takes longer.
  *
- * @param desc    What is asked of it, copied. NULL: every default.
+ * @param desc    Configuration, copied. NULL: defaults.
  * @param engine  Out: the new engine, or NULL on failure.
  * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_UNSUPPORTED, SOTTO_ERROR_BUSY (64 engines
  *         live) or SOTTO_ERROR_MEMORY.
  *
- * @owner  The caller, who ends it with sotto_engine_destroy().
+ * @owner  The caller, until sotto_engine_destroy().
  * @thread Any. Starts the worker threads.
  * @since  0.1
  */
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** engine);
 
 /**
- * Ends an engine, and frees everything. Waits for the step under way, for about 100 ms at most.
+ * Destroys an engine and frees its resources. Waits at most about 100 ms for the running step.
  *
- * What still runs is cancelled, its events are dropped, and threads that wait in a call on this
- * engine return SOTTO_ERROR_CANCELLED. NULL, and an engine destroyed before, are harmless. Where the
- * system keeps a thread of the idle class from running, the engine is left to that thread, which frees
- * its memory as soon as it runs; no hook is called after this has returned. An engine that has a backend of
- * the host's, shares a graphics card, records, or reads by `files` at present is waited for. A disk that
- * does not answer is waited for about a second, whatever was written to it.
+ * Cancels all running requests and discards their events; threads that wait in a call on this engine
+ * return SOTTO_ERROR_CANCELLED. NULL or an already destroyed engine has no effect. If the system does not
+ * schedule a worker thread of the idle class, the call returns without it, and that thread frees the
+ * engine's memory when it next runs. No callback runs after this call has returned. The call waits for the
+ * threads without that limit if the engine has a host backend, shares a graphics card, records, or is
+ * reading through `files`. It waits about one second for a disk that does not respond.
  *
- * @param engine  The engine to end.
+ * @param engine  The engine to destroy.
  *
- * @thread Any, except inside a hook.
+ * @thread Any, except inside a callback.
  * @since  0.1
  */
 SOTTO_API void SOTTO_CALL sotto_engine_destroy(sotto_engine* engine);
 
 /**
- * Changes who comes first, from the next slice on. Never waits.
+ * Sets the priority between models and frames, from the next slice on. Never waits.
  *
  * @param engine  The engine.
- * @param mode    One of the modes.
+ * @param mode    A SOTTO_MODE_ value.
  * @return SOTTO_OK or SOTTO_ERROR_ARGUMENT.
  *
  * @thread Any.
@@ -159,13 +169,13 @@ SOTTO_API void SOTTO_CALL sotto_engine_destroy(sotto_engine* engine);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_mode(sotto_engine* engine, sotto_mode mode);
 
 /**
- * Changes the ceiling on what all models take together. Never waits.
+ * Sets the memory budget of all models together. Never waits.
  *
- * Nothing is taken above it from this call on. Is more in use already, models give way: those that
- * are idle at once, those that speak as far as their streams go on; see sotto/budget.h.
+ * From this call on, no allocation exceeds the budget. If more is already in use, idle models are evicted
+ * at once, and decoding models shrink as far as their streams can continue; see sotto/budget.h.
  *
  * @param engine  The engine.
- * @param bytes   The ceiling. 0: no limit.
+ * @param bytes   The budget in bytes. 0: no limit.
  * @return SOTTO_OK or SOTTO_ERROR_ARGUMENT.
  *
  * @thread Any.
@@ -174,10 +184,10 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_mode(sotto_engine* engine, so
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_vram_budget(sotto_engine* engine, uint64_t bytes);
 
 /**
- * Changes the pace at which each stream speaks, also of those under way. Never waits.
+ * Sets the target token rate of each stream, including running streams. Never waits.
  *
  * @param engine  The engine.
- * @param tps     Tokens per second and stream, finite. 0: as fast as it goes.
+ * @param tps     Tokens per second per stream, finite, at least 0. 0: no pacing.
  * @return SOTTO_OK or SOTTO_ERROR_ARGUMENT.
  *
  * @thread Any.
@@ -186,71 +196,69 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_vram_budget(sotto_engine* eng
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_target_tps(sotto_engine* engine, float tps);
 
 /**
- * Shares a card with a renderer, from now on. Waits for the driver, and for the modules where none was
- * opened yet: many frames, so do it while nothing moves.
+ * Starts sharing a graphics card with a renderer. Waits for the driver, and for loading the modules if none
+ * is loaded yet. This takes many frames: call it on a loading screen.
  *
- * A context is made only where a backend is there that computes with CUDA, and SOTTO_GPU_RUNG_VULKAN is
- * taken only where one computes with Vulkan; else the rung is SOTTO_GPU_RUNG_CPU, which is no failure. A
- * backend of the host's has to be added before. Models that are loaded already and could be on the card,
- * as far as the backend that they were asked for with allows, move there when they are next idle. One that
- * its backend can't open on that card is opened beside it, on the engine's own device: `refused` of
- * sotto_engine_describe() says why.
+ * Creates a CUDA context only if a backend computes with CUDA, and uses SOTTO_GPU_SHARING_VULKAN only if a
+ * backend computes with Vulkan; otherwise the result is SOTTO_GPU_SHARING_CPU, which is not a failure. Add
+ * host backends before this call. Loaded models that may run on the card, as far as the backend that they
+ * requested allows, move to it when they are next idle. A model that its backend can't open on the card
+ * opens on the engine's own device instead; `refused` of sotto_engine_describe() holds the reason.
  *
  * @param engine  The engine. It has no card yet, or was detached from it.
- * @param gpu     What is shared, copied. What it points at must live until the engine is detached.
- * @param rung    Out: how closely it is shared, SOTTO_GPU_RUNG_NONE on failure. NULL: nobody asks.
- * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_STATE (a card is shared already),
- *         SOTTO_ERROR_UNSUPPORTED (not as closely as `least`) or SOTTO_ERROR_MEMORY.
+ * @param gpu     Description, copied. The renderer's objects in it must live until the engine is detached.
+ * @param rung    Out: the sharing level, SOTTO_GPU_SHARING_NONE on failure. NULL: not reported.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_STATE (already shares a card),
+ *         SOTTO_ERROR_UNSUPPORTED (below `min_sharing`) or SOTTO_ERROR_MEMORY.
  *
  * @thread Any.
  * @since  0.1
  */
 SOTTO_API sotto_status SOTTO_CALL
-sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_rung* rung);
+sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_sharing* rung);
 
 /**
- * Ends the sharing of a card: before its queue or device goes, or when the device was lost. Waits for what
- * is under way there, a step or a model that is being loaded, and until all that is on the card is given
- * back; for nothing that is elsewhere. A step ends at its next gate, within about 100 ms where its thread
- * gets a core. The thread is put into the normal class for that; Linux refuses this to a process that has
- * neither CAP_SYS_NICE nor an RLIMIT_NICE of 20, and a step in the idle class then takes as long as other
- * threads keep every core busy: seconds, without a bound. Mode SOTTO_MODE_PRIORITIZE_COMPUTE has no such
- * steps.
+ * Stops sharing a graphics card. Call it before the renderer destroys its queue or device, or after the
+ * device was lost. Waits for the running step and a running model load on the card, and until all memory on
+ * the card is freed; does not wait for work on other devices. The step ends at its next gate, within about
+ * 100 ms if its thread gets a core. For that, the thread is moved to the normal scheduling class. Linux
+ * refuses this to a process with neither CAP_SYS_NICE nor an RLIMIT_NICE of 20; then a step in the idle class
+ * takes as long as other threads keep every core busy: seconds, without an upper bound. Mode
+ * SOTTO_MODE_PRIORITIZE_COMPUTE never runs steps in the idle class.
  *
- * Characters stay: sessions remember what was said, and models that were on the card fall asleep, and come
- * back, on the processor or on the next card, when they are asked for. Answers under way on the card end
- * with SOTTO_ERROR_CANCELLED, and can be asked for again. Where two engines share one queue, both must be
- * detached before that goes.
+ * Sessions keep their conversations. Models on the card are evicted, and reload on the CPU or on the next
+ * card when a request needs them. Answers that run on the card end with SOTTO_ERROR_CANCELLED and can be
+ * requested again. If two engines share one queue, detach both before destroying the queue.
  *
- * A device that is lost while models compute on it is seen without this call, where the backend can tell:
- * answers end with SOTTO_ERROR_DEVICE, models go on on the processor, and `device_lost` of
- * sotto_engine_describe() says why.
+ * If the device is lost while models compute on it, the engine detects this without this call, provided the
+ * backend can report it: answers end with SOTTO_ERROR_DEVICE, models continue on the CPU, and `device_lost`
+ * of sotto_engine_describe() holds the reason.
  *
  * @param engine  The engine.
- * @return SOTTO_OK, SOTTO_EMPTY (it shares none) or SOTTO_ERROR_ARGUMENT.
+ * @return SOTTO_OK, SOTTO_EMPTY (shares no card) or SOTTO_ERROR_ARGUMENT.
  *
- * @thread Any, except inside a hook.
+ * @thread Any, except inside a callback.
  * @since  0.1
  */
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_detach_gpu(sotto_engine* engine);
 
 /**
- * Describes an engine: versions, device, processor tier, modules and why any was passed over.
- * Opens the modules if no model did so yet, and waits for that.
+ * Describes an engine as JSON: versions, device, CPU tier, modules, and the reason for each skipped module.
+ * Loads the modules if none is loaded yet, and waits for that.
  *
- * Where a card is shared, `gpu` is an object (else null) with `rung` ("cig", "cuda", "vulkan", "cpu"),
- * `with` ("d3d12", "vulkan", "cuda"), `card` (its `name`, `uuid`, `luid`, `vram`, `capability`, or null),
- * `device` (as backends are told, on the rung "vulkan", else null), `driver` (the CUDA that it speaks, or
- * null), `shared_memory` (bytes that a kernel may have; 0: no limit of CiG's), `priority` (of streams, or
- * null), `not_taken`, a list of the rungs above with `rung` and `why`, `backends`, the names of those that
- * may compute there (empty: all models run beside the card), and `refused`, an object of models that their
- * backend could not open there, with the reasons.
+ * `gpu` is null, or an object if a card is shared: `rung` ("cig", "cuda", "vulkan", "cpu"), `with` ("d3d12",
+ * "vulkan", "cuda"), `card` (`name`, `uuid`, `luid`, `vram`, `capability`, or null), `device` (device name
+ * passed to backends with "vulkan", else null), `driver` (CUDA version of the driver, or null),
+ * `shared_memory` (maximum bytes per kernel; 0: not limited by CiG), `priority` (of CUDA streams, or null),
+ * `not_taken` (list of the closer levels, each with `rung` and `why`), `backends` (names of the backends that
+ * may compute on the card; empty: all models run on the engine's own device), and `refused` (object: model
+ * to reason, for each model that its backend could not open on the card).
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.
  * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT or SOTTO_ERROR_MEMORY.
  *
- * @owner  The calling thread, until its next call that hands out JSON.
+ * @owner  The calling thread, until its next call that returns JSON.
  * @thread Any.
  * @since  0.1
  */

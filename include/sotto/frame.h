@@ -1,9 +1,10 @@
 /**
  * @file sotto/frame.h
- * Telling the engine when the game works, so that models keep out of its way.
+ * Reports frame timing to the engine, so that models run in the time that the game leaves free.
  *
- * The two calls bracket the game's work. What lies between an end and the next begin is slack.
- * Either alone is allowed, and so is neither: then models keep to the mode's share.
+ * The two calls bracket the game's work on a frame. The time from an end to the next begin is slack.
+ * A game may use only one of the two calls, or neither; without frame reports, models use the share
+ * of the cores that the engine's mode gives them.
  *
  *     sotto_frame_begin_desc frame = SOTTO_INIT(sotto_frame_begin_desc);
  *     frame.busy_cores = 1;
@@ -23,35 +24,35 @@ extern "C" {
 #endif
 
 /**
- * How a frame begins. Zero in a field is its default.
+ * Start of a frame. A zero field selects the default.
  *
  * @since 0.1
  */
 typedef struct sotto_frame_begin_desc {
     uint32_t struct_size; /**< sizeof(sotto_frame_begin_desc). */
-    uint32_t busy_cores;  /**< Cores the game keeps busy during its work. 0: one. */
-    uint64_t period_ns;   /**< Time from one frame to the next that the game aims at. 0: not known. */
-    uint64_t time_ns;     /**< When it began, on the system's monotonic clock. 0: now. */
+    uint32_t busy_cores;  /**< Cores that the game keeps busy during its work. 0: one. */
+    uint64_t period_ns;   /**< Target time from one frame to the next, in ns. 0: unknown. */
+    uint64_t time_ns;     /**< Start on the system's monotonic clock, in ns. 0, or in the future: now. */
 } sotto_frame_begin_desc;
 
 /**
- * How a frame's work ended. Zero in a field is its default.
+ * End of the game's work on a frame. A zero field selects the default.
  *
  * @since 0.1
  */
 typedef struct sotto_frame_end_desc {
     uint32_t struct_size; /**< sizeof(sotto_frame_end_desc). */
-    float    gpu_ms;      /**< What the frame took on the GPU. 0: not known. */
-    float    busy_ms;     /**< What the frame's work took. 0: from begin to end. */
+    float    gpu_ms;      /**< GPU time of the frame, in ms. 0: unknown. */
+    float    busy_ms;     /**< CPU time of the frame's work, in ms. 0: from begin to end. */
     uint32_t reserved;    /**< Must be 0. */
-    uint64_t time_ns;     /**< When it ended, on the system's monotonic clock. 0: now. */
+    uint64_t time_ns;     /**< End on the system's monotonic clock, in ns. 0, or in the future: now. */
 } sotto_frame_end_desc;
 
 /**
- * Says that the game begins a frame. Never waits, never allocates.
+ * Marks the start of a frame. Never waits, never allocates.
  *
  * @param engine  The engine.
- * @param frame   How it begins. NULL: every default.
+ * @param frame   Timing of the start. NULL: defaults.
  * @return SOTTO_OK, SOTTO_ERROR_UNSUPPORTED or SOTTO_ERROR_ARGUMENT.
  *
  * @thread Any.
@@ -61,10 +62,10 @@ SOTTO_API sotto_status SOTTO_CALL
 sotto_engine_frame_begin(sotto_engine* engine, const sotto_frame_begin_desc* frame);
 
 /**
- * Says that the game has done a frame's work. Never waits, never allocates.
+ * Marks the end of the game's work on a frame. Never waits, never allocates.
  *
  * @param engine  The engine.
- * @param frame   How it ended. NULL: every default.
+ * @param frame   Timing of the end. NULL: defaults.
  * @return SOTTO_OK, SOTTO_ERROR_UNSUPPORTED or SOTTO_ERROR_ARGUMENT.
  *
  * @thread Any.

@@ -1,11 +1,11 @@
 /**
  * @file sotto/host.h
- * What a host may lend the engine: a log, files, threads, a profiler, an account of memory.
+ * Callbacks that a host passes to an engine: logging, file access, memory reports, threads, profiler.
  *
- * Each hook is a struct of functions and the pointer they all get back. An engine copies the
- * struct when it is created; what `self` points at must outlive the engine. Unless a function
- * says otherwise it may be called from any worker thread, from several at once, must not throw
- * or unwind, and must not call the engine.
+ * Each struct holds callbacks and `self`, the first argument of each callback. The engine copies
+ * the struct in sotto_engine_create(); the object behind `self` must outlive the engine. Unless
+ * documented otherwise, a callback may be called from any worker thread, from several threads at
+ * once, must not throw or unwind, and must not call the engine.
  *
  *     static void SOTTO_CALL write_line(void* self, sotto_log_level level, sotto_str message);
  *
@@ -23,10 +23,10 @@
 extern "C" {
 #endif
 
-/** How much a log line matters. */
+/** Log level: a message is logged if its level is at most the level that is set. */
 typedef int32_t sotto_log_level;
 enum {
-    SOTTO_LOG_DEFAULT = 0, /**< What the variables SOTTO_LOG or RUST_LOG say at start, else SOTTO_LOG_WARN. */
+    SOTTO_LOG_DEFAULT = 0, /**< SOTTO_LOG, then RUST_LOG, read at start; else SOTTO_LOG_WARN. */
     SOTTO_LOG_ERROR   = 1,
     SOTTO_LOG_WARN    = 2,
     SOTTO_LOG_INFO    = 3,
@@ -34,11 +34,11 @@ enum {
     SOTTO_LOG_TRACE   = 5
 };
 
-/** Takes one line, without a newline at its end. */
+/** Receives one log line, without a trailing newline. */
 typedef void(SOTTO_CALL* sotto_log_fn)(void* self, sotto_log_level level, sotto_str message);
 
 /**
- * Where an engine's log lines go. Without one: stderr.
+ * Receives an engine's log lines. Default: stderr.
  *
  * @since 0.1
  */
@@ -46,11 +46,11 @@ typedef struct sotto_log_sink {
     uint32_t     struct_size; /**< sizeof(sotto_log_sink). */
     uint32_t     reserved;    /**< Must be 0. */
     sotto_log_fn write;       /**< Required. */
-    void*        self;        /**< First argument of the function above. */
+    void*        self;        /**< First argument of the callback. */
 } sotto_log_sink;
 
 /**
- * Sets how much is logged, for the whole process. Never waits.
+ * Sets the log level of the whole process. Never waits.
  *
  * @param level  SOTTO_LOG_DEFAULT to SOTTO_LOG_TRACE.
  * @return SOTTO_OK or SOTTO_ERROR_ARGUMENT.
@@ -60,17 +60,17 @@ typedef struct sotto_log_sink {
  */
 SOTTO_API sotto_status SOTTO_CALL sotto_log_set_level(sotto_log_level level);
 
-/** Opens a file for reading. Out: `file`, `size` in bytes. Below zero: there is none. */
+/** Opens a file for reading. Out: `file`, `size` in bytes. Returns a negative status on failure. */
 typedef sotto_status(SOTTO_CALL* sotto_file_open_fn)(void* self, sotto_str path, void** file, uint64_t* size);
-/** Reads exactly `bytes` bytes from `offset`. Below zero: it could not. One thread at a time per file. */
+/** Reads exactly `bytes` bytes at `offset`, else returns a negative status. One thread at a time per file. */
 typedef sotto_status(SOTTO_CALL* sotto_file_read_fn)(
     void* self, void* file, uint64_t offset, void* buffer, uint64_t bytes
 );
-/** Ends what open began. Destroying an engine waits for a function of these that is under way. */
+/** Closes an opened file. sotto_engine_destroy() waits for a running open, read or close callback. */
 typedef void(SOTTO_CALL* sotto_file_close_fn)(void* self, void* file);
 
 /**
- * Reads models and saved states out of the host's own archives. Without one: the file system.
+ * Reads models and saved states through the host, for example from archives. Default: the file system.
  *
  * @since 0.1
  */
@@ -80,27 +80,27 @@ typedef struct sotto_file_access {
     sotto_file_open_fn  open;        /**< Required. */
     sotto_file_read_fn  read;        /**< Required. */
     sotto_file_close_fn close;       /**< Required. */
-    void*               self;        /**< First argument of the functions above. */
+    void*               self;        /**< First argument of the callbacks. */
 } sotto_file_access;
 
-/** What memory is for. */
+/** Use of a memory block. */
 typedef int32_t sotto_memory_kind;
 enum {
-    SOTTO_MEMORY_WEIGHTS = 1, /**< A model's weights. */
-    SOTTO_MEMORY_KV      = 2, /**< What its streams remember. */
-    SOTTO_MEMORY_COMPUTE = 3, /**< Its scratch buffers. */
-    SOTTO_MEMORY_ADAPTER = 4, /**< What was added to its weights. */
-    SOTTO_MEMORY_IMAGE   = 5, /**< What reads images and sounds for it. */
-    SOTTO_MEMORY_STAGING = 6  /**< What its parked streams remember. */
+    SOTTO_MEMORY_WEIGHTS    = 1, /**< A model's weights. */
+    SOTTO_MEMORY_KV         = 2, /**< KV cache of a model's streams. */
+    SOTTO_MEMORY_COMPUTE    = 3, /**< A model's compute buffers. */
+    SOTTO_MEMORY_ADAPTER    = 4, /**< A model's adapters, such as LoRA. */
+    SOTTO_MEMORY_IMAGE      = 5, /**< A model's encoder for images and audio. */
+    SOTTO_MEMORY_SPILLED_KV = 6  /**< Spilled KV cache of a model's parked streams. */
 };
 
-/** Tells that `bytes` more (below zero: fewer) of `device` are taken for the model `model`. */
+/** Reports that the memory of `model` on `device` grew by `bytes` (negative: shrank). */
 typedef void(SOTTO_CALL* sotto_memory_fn)(
     void* self, sotto_memory_kind kind, sotto_str device, sotto_str model, int64_t bytes
 );
 
 /**
- * Hears of each large block that the engine takes or gives back.
+ * Reports each large block that the engine allocates or frees.
  *
  * @since 0.1
  */
@@ -108,33 +108,33 @@ typedef struct sotto_memory_report {
     uint32_t        struct_size; /**< sizeof(sotto_memory_report). */
     uint32_t        reserved;    /**< Must be 0. */
     sotto_memory_fn changed;     /**< Required. */
-    void*           self;        /**< First argument of the function above. */
+    void*           self;        /**< First argument of the callback. */
 } sotto_memory_report;
 
-/** Called first thing on each thread the engine starts. */
+/** Runs at the start of each thread that the engine creates. */
 typedef void(SOTTO_CALL* sotto_thread_fn)(void* self, sotto_str name);
 
 /**
- * How the engine may use the machine's cores.
+ * Configures the engine's threads. A zero field selects the default.
  *
  * @since 0.1
  */
 typedef struct sotto_threads {
-    uint32_t        struct_size;     /**< sizeof(sotto_threads). */
-    uint32_t        compute_threads; /**< Most threads of a step. 0: up to one per core, by throughput. */
-    uint64_t        affinity;        /**< Bit i: compute threads may run on core i. 0: on any. */
-    sotto_str       name;            /**< First part of each thread's name. Empty: "sotto". */
-    sotto_thread_fn started;         /**< Optional. */
-    void*           self;            /**< First argument of the function above. */
+    uint32_t struct_size;     /**< sizeof(sotto_threads). */
+    uint32_t compute_threads; /**< Maximum threads per step. 0: at most one per core, tuned for throughput. */
+    uint64_t affinity;        /**< Bit i: compute threads may run on core i. 0: all cores. */
+    sotto_str       name;     /**< Prefix of each thread's name. Empty: "sotto". */
+    sotto_thread_fn started;  /**< NULL: no callback. */
+    void*           self;     /**< First argument of the callback. */
 } sotto_threads;
 
-/** A stretch of work begins on this thread. */
+/** Begins a profiler zone on the calling thread. */
 typedef void(SOTTO_CALL* sotto_zone_begin_fn)(void* self, sotto_str name);
-/** The stretch that began last on this thread ends. */
+/** Ends the innermost open zone of the calling thread. */
 typedef void(SOTTO_CALL* sotto_zone_end_fn)(void* self);
 
 /**
- * Shows the engine's work in the host's profiler.
+ * Reports the engine's work to the host's profiler as nested zones.
  *
  * @since 0.1
  */
@@ -143,7 +143,7 @@ typedef struct sotto_profiler {
     uint32_t            reserved;    /**< Must be 0. */
     sotto_zone_begin_fn zone_begin;  /**< Required. */
     sotto_zone_end_fn   zone_end;    /**< Required. */
-    void*               self;        /**< First argument of the functions above. */
+    void*               self;        /**< First argument of the callbacks. */
 } sotto_profiler;
 
 #ifdef __cplusplus

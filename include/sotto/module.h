@@ -1,28 +1,28 @@
 /**
  * @file sotto/module.h
- * For those who write a backend: inside a module we load, or inside the host itself.
+ * API for backend authors: backends in a module that the engine loads, or inside the host itself.
  *
- * A backend opens models. A model has streams: one conversation each, opened from a request.
- * A stream works through its prompt, then yields tokens, in steps that the engine asks for. The
- * engine decides when, how much, and for which streams together; it holds text back until
- * characters are whole, finds stop sequences, counts, and paces. A backend only computes.
+ * A backend opens models. A model has streams; each stream is one conversation, opened from a request. A
+ * stream prefills its prompt, then generates tokens, in steps that the engine requests. The engine
+ * chooses the time and size of each step and the streams in it; it buffers text until UTF-8 characters
+ * are complete, matches stop strings, counts tokens, and paces output. A backend only computes.
  *
- * Threads: `open`, `measure` and `close` of models run on the loader thread; everything that
- * takes a stream, and `step`, on the compute thread. Two calls for one model never overlap,
- * but `open` of one model may run while another one steps, and `prepare` and `prepared_close`
- * run on other threads whatever else runs for the model, except `open` and `close`.
+ * Threads: `open`, `measure` and `close` of models run on the loader thread; `step`, and every function
+ * that takes a stream, run on the compute thread. Two calls for one model never overlap, with one
+ * exception: `prepare` and `prepared_close` run on other threads, in parallel to any call for the model
+ * except `open` and `close`. `open` of one model may run while another model steps.
  *
- * A function that fails returns a status below zero and points `why` at one line of English
- * that stays until the next call for the same model (for `open`, `measure` and `prepare`: on the
- * same thread). Nothing may throw or unwind through these functions, and none may call the engine.
+ * Errors: a function that fails returns a status below zero and points `why` at one line of English. The
+ * text is valid until the next call for the same model (`open`, `measure` and `prepare`: until the next
+ * call on the same thread). These functions must not throw or unwind, and must not call the engine.
  *
- * Engines: a module's file is opened once per process, and its entry function is called once per
- * engine, which gets a `self` of its own. Calls with different `self` run at the same time, on the
- * threads of their engines; what a module keeps beside its `self` must bear that. A table that a
- * host hands to two engines gets the calls of both at the same time, with the same `self`, for
- * different models: the engines share nothing else, and no call for one waits for the other.
+ * Engines: a module's file is opened once per process. Its entry function is called once per engine, and
+ * each engine gets its own `self`. Calls with different `self` run at the same time, on the threads of
+ * their engines; state that a module keeps outside `self` must be thread-safe. If a host passes one table
+ * to two engines, both engines call it at the same time, with the same `self`, for different models. The
+ * engines share nothing else, and no call for one engine waits for the other.
  *
- * This header holds for a minor version; the others for a major one.
+ * This header is stable within a minor version; the other headers within a major version.
  */
 #ifndef SOTTO_MODULE_H
 #define SOTTO_MODULE_H
@@ -34,36 +34,36 @@
 extern "C" {
 #endif
 
-/** Takes a log line. */
+/** Writes a log line. */
 typedef void(SOTTO_CALL* sotto_message_fn)(void* context, sotto_log_level level, sotto_str message);
 
 /**
- * What the engine lends a backend for as long as that lives.
+ * Services that the engine provides to a backend, valid for the backend's lifetime.
  *
  * @since 0.1
  */
 typedef struct sotto_backend_host {
     uint32_t         struct_size; /**< sizeof(sotto_backend_host). */
-    sotto_log_level  log_level;   /**< Lines above this level are not wanted. */
-    sotto_message_fn log;         /**< Takes a log line. From any thread. */
-    void*            context;     /**< First argument of the function above. */
+    sotto_log_level  log_level;   /**< Maximum level of the lines to log. */
+    sotto_message_fn log;         /**< Writes a log line. Callable from any thread. */
+    void*            context;     /**< First argument of `log`. */
 } sotto_backend_host;
 
-/** Opens a model. Out: the model, and what it is and takes. */
+/** Opens a model. Out: `model`; `info`, its properties and memory sizes. */
 typedef sotto_status(SOTTO_CALL* sotto_backend_open_fn)(
     void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why
 );
-/** Says what a model would be and take, as far as can be known without loading it. */
+/** Returns a model's properties and memory sizes, as far as they are known without loading the model. */
 typedef sotto_status(SOTTO_CALL* sotto_backend_measure_fn)(
     void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* why
 );
-/** Frees a model, whose streams are closed. */
+/** Frees a model. All streams of the model are closed before. */
 typedef void(SOTTO_CALL* sotto_backend_close_fn)(void* self, void* model);
 /**
- * Prepares a request for `stream_open`: reads it, renders and tokenizes its prompt. Several calls may run at
- * once. `cancelled` is called with `context` between pieces of the work; not 0: end, with
- * SOTTO_ERROR_CANCELLED. Out: `prepared`; where no stream is needed, also the whole response as
- * `info->result`, which stays until `prepared` is closed.
+ * Prepares a request for `stream_open`: parses the request, renders and tokenizes its prompt. Several
+ * calls may run at the same time. The backend calls `cancelled` with `context` between parts of the work;
+ * if it returns nonzero, `prepare` stops and returns SOTTO_ERROR_CANCELLED. Out: `prepared`; if no stream
+ * is needed, also the whole response in `info->result`, valid until `prepared` is closed.
  */
 typedef sotto_status(SOTTO_CALL* sotto_prepare_fn)(
     void*                    self,
@@ -75,9 +75,12 @@ typedef sotto_status(SOTTO_CALL* sotto_prepare_fn)(
     sotto_stream_info*       info,
     sotto_str*               why
 );
-/** Frees a prepared request that `stream_open` never got. */
+/** Frees a prepared request that was never passed to `stream_open`. */
 typedef void(SOTTO_CALL* sotto_prepared_close_fn)(void* self, void* model, void* prepared);
-/** Opens a stream: reads the request, makes its prompt, if it is not prepared. Computes nothing yet. */
+/**
+ * Opens a stream. Parses the request and builds its prompt, unless the request is prepared. Computes
+ * nothing yet.
+ */
 typedef sotto_status(SOTTO_CALL* sotto_stream_open_fn)(
     void*                    self,
     void*                    model,
@@ -86,19 +89,20 @@ typedef sotto_status(SOTTO_CALL* sotto_stream_open_fn)(
     sotto_stream_info*       info,
     sotto_str*               why
 );
-/** Ends a stream. What the model remembers of it may serve a later one. */
+/** Closes a stream. The model may keep the stream's KV cache and reuse it for a later stream. */
 typedef void(SOTTO_CALL* sotto_stream_close_fn)(void* self, void* model, void* stream);
 /**
- * Reads what was generated so far, `text`, in the form that the model was taught. Out: what that
- * adds to what was read before, a JSON array of deltas as in OpenAI's stream chunks ("content",
- * "reasoning_content", "tool_calls"). Stays as long as `why`. `last`: nothing will follow.
+ * Parses `text`, everything generated so far, in the model's native output format. Out: `deltas`, the
+ * additions since the previous call: a JSON array of deltas as in OpenAI's stream chunks ("content",
+ * "reasoning_content", "tool_calls"). `deltas` is valid as long as `why`. `last`: nonzero if no more text
+ * follows.
  */
 typedef sotto_status(SOTTO_CALL* sotto_stream_parse_fn)(
     void* self, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* why
 );
-/** Takes bytes of a state. Not 0: there is no room for them; end, with SOTTO_ERROR_MEMORY. */
+/** Receives bytes of a state. Nonzero: out of memory; `state_save` stops and returns SOTTO_ERROR_MEMORY. */
 typedef int32_t(SOTTO_CALL* sotto_write_fn)(void* context, const void* bytes, size_t count);
-/** Writes what the model remembers of a stream. Out: how many tokens that is. */
+/** Writes the KV cache state of a stream. Out: `tokens`, the number of tokens in the state. */
 typedef sotto_status(SOTTO_CALL* sotto_state_save_fn)(
     void*          self,
     void*          model,
@@ -108,66 +112,77 @@ typedef sotto_status(SOTTO_CALL* sotto_state_save_fn)(
     uint32_t*      tokens,
     sotto_str*     why
 );
-/** Remembers a saved state, for the next stream that begins with its tokens. Out: how many those are. */
+/**
+ * Loads a saved state into the KV cache, for the next stream whose prompt starts with the tokens of the
+ * state. Out: `tokens`, the number of tokens in the state.
+ */
 typedef sotto_status(SOTTO_CALL* sotto_state_restore_fn)(
     void* self, void* model, sotto_str state, uint32_t* tokens, sotto_str* why
 );
-/** Gives a stream's place to another one. It takes no step until it has one again. */
+/**
+ * Releases a stream's slot for another stream. The stream takes no step until `stream_unpark` gives it a
+ * slot.
+ */
 typedef void(SOTTO_CALL* sotto_stream_park_fn)(void* self, void* model, void* stream);
-/** Gives it a place again. Out: tokens to be worked through again first, like those of a prompt. */
+/**
+ * Gives a parked stream a slot again. Out: `remaining`, tokens to prefill again before the stream
+ * continues.
+ */
 typedef sotto_status(SOTTO_CALL* sotto_stream_unpark_fn)(
     void* self, void* model, void* stream, uint32_t* remaining, sotto_str* why
 );
 /**
- * Has so many places from now on, from 0 to as many as its options have, while no stream has one:
- * all are parked, and what else was remembered is forgotten. Of 0 places, nothing is left of `kv`
- * and `compute`. A failure leaves as many as before, or 0. Out: what it takes now; no texts.
+ * Sets the number of slots to `places`, from 0 to the number in the model's options. Called only while no
+ * stream holds a slot: all streams are parked. Drops all other cached state. With 0 slots, frees all
+ * memory counted in `kv` and `compute`. On failure, the model keeps its previous number of slots, or has
+ * 0. Out: `info`, the new memory sizes; its texts are not set.
  */
 typedef sotto_status(SOTTO_CALL* sotto_model_resize_fn)(
     void* self, void* model, uint32_t places, sotto_model_info* info, sotto_str* why
 );
 /**
- * Takes a step. A status below zero fails every stream in it, but for SOTTO_ERROR_CANCELLED. From any
- * function, SOTTO_ERROR_DEVICE says that what the model is on was lost, for good: its streams and the
- * model are closed, and it is opened again on the device "cpu".
+ * Runs a step. A status below zero fails every stream in the step, except SOTTO_ERROR_CANCELLED. Any
+ * function of a backend may return SOTTO_ERROR_DEVICE: the model's device is lost permanently. The engine
+ * then closes the model and its streams, and opens the model again on the device "cpu".
  */
 typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
     void* self, void* model, const sotto_step* step, sotto_str* why
 );
 
 /**
- * Frees what is behind `self`: the engine that it was made for ends, all models are closed, and no call with
- * this `self` follows. What the engine lent is gone afterwards. On the thread that destroys the engine.
+ * Frees the resources behind `self`. Called when the engine of this `self` ends, after all models are
+ * closed, on the thread that destroys the engine. No call with this `self` follows. The
+ * sotto_backend_host of the engine is invalid afterwards.
  */
 typedef void(SOTTO_CALL* sotto_backend_release_fn)(void* self);
 
-/** What a backend computes with, beside the processor; any of them together. */
+/** Compute APIs that a backend uses besides the CPU, as bit flags. */
 typedef uint32_t sotto_backend_uses;
 enum {
     /**
-     * CUDA, through the driver's current context. While a card is shared (sotto_engine_attach_gpu()),
-     * that is current whenever a function below is called for a model that was opened in it, and the
-     * source's device is "cuda": the card of that context. The backend makes no context of its own
-     * then, and leaves the one it found. Else the source's device is the engine's: one that names
-     * CUDA ("cuda", "cuda0", "cuda:" and a UUID) is a card in the driver's primary context, and for
-     * any other the backend leaves CUDA alone. Streams and models are closed without the context
-     * where the driver fails.
+     * CUDA, through the driver's current context. While a GPU is shared (sotto_engine_attach_gpu()), the
+     * shared context is current in every call for a model that was opened in it, and the source's device
+     * is "cuda": the GPU of that context. The backend then creates no context of its own, and leaves the
+     * shared context current. Otherwise, the source's device is the engine's: a device that names CUDA
+     * ("cuda", "cuda0", "cuda:" and a UUID) is a GPU in the driver's primary context; for any other
+     * device, the backend does not use CUDA. If the driver fails, streams and models are closed without a
+     * current context.
      */
     SOTTO_BACKEND_CUDA = 1
 };
 
 /**
- * A backend: functions, and the pointer they all get back.
+ * Backend: a function table, and the pointer that every function receives.
  *
- * A module fills it in its entry function, a host hands it to sotto_engine_add_backend().
+ * A module fills the table in its entry function; a host passes it to sotto_engine_add_backend().
  *
  * @since 0.1
  */
 typedef struct sotto_backend {
     uint32_t                 struct_size;    /**< sizeof(sotto_backend). */
-    sotto_backend_uses       uses;           /**< What it computes with. 0: the processor alone. */
-    sotto_str                name;           /**< "llama", ... Lives as long as the backend. */
-    sotto_str                description;    /**< JSON object for people: version, tier, ... Or empty. */
+    sotto_backend_uses       uses;           /**< Compute APIs. 0: CPU only. */
+    sotto_str                name;           /**< "llama", ... Valid for the backend's lifetime. */
+    sotto_str                description;    /**< JSON object for display: version, tier, ... Or empty. */
     void*                    self;           /**< First argument of every function below. */
     sotto_backend_open_fn    open;           /**< Required. */
     sotto_backend_measure_fn measure;        /**< Optional. */
@@ -175,23 +190,24 @@ typedef struct sotto_backend {
     sotto_stream_open_fn     stream_open;    /**< Required. */
     sotto_stream_close_fn    stream_close;   /**< Required. */
     sotto_step_fn            step;           /**< Required. */
-    sotto_stream_parse_fn    stream_parse;   /**< Required of a backend whose streams are `parsed`. */
-    sotto_state_save_fn      state_save;     /**< Required of a backend with fingerprints. */
-    sotto_state_restore_fn   state_restore;  /**< Required of a backend with fingerprints. */
-    sotto_stream_park_fn     stream_park;    /**< Optional: streams keep their places to the end. */
-    sotto_stream_unpark_fn   stream_unpark;  /**< Required where there is `stream_park`. */
-    sotto_model_resize_fn    resize;         /**< Optional: a model's places stay. */
-    sotto_prepare_fn         prepare;        /**< Required of a preparable model. */
-    sotto_prepared_close_fn  prepared_close; /**< Likewise. */
-    sotto_backend_release_fn release;        /**< Optional: `self` lives as long as the process. */
+    sotto_stream_parse_fn    stream_parse;   /**< Required if streams are `parsed`. */
+    sotto_state_save_fn      state_save;     /**< Required if models have fingerprints. */
+    sotto_state_restore_fn   state_restore;  /**< Required if models have fingerprints. */
+    sotto_stream_park_fn     stream_park;    /**< Optional. NULL: streams keep their slots until closed. */
+    sotto_stream_unpark_fn   stream_unpark;  /**< Required if `stream_park` is set. */
+    sotto_model_resize_fn    resize;         /**< Optional. NULL: the number of slots is fixed. */
+    sotto_prepare_fn         prepare;        /**< Required if models are preparable. */
+    sotto_prepared_close_fn  prepared_close; /**< Required if models are preparable. */
+    sotto_backend_release_fn release;        /**< Optional. NULL: `self` lives as long as the process. */
 } sotto_backend;
 
 /**
- * The one symbol a module exports, marked SOTTO_EXPORT; a new major gets a new name, so an old
- * module is never called. In: `backend->struct_size`. Fills a table for one engine, and is called
- * for each, never twice at the same time. SOTTO_ERROR_UNSUPPORTED, with `why`: not on this machine.
- * SOTTO_ERROR_MEMORY: not now; it is called again at the engine's next load. A module is never
- * unloaded while the process lives.
+ * Entry function: the only symbol that a module exports, marked SOTTO_EXPORT. Each major version uses a
+ * new symbol name, so modules of an older major version are never called. Fills `backend` for one engine;
+ * `backend->struct_size` is set on entry. Called once per engine, never twice at the same time. Returns
+ * SOTTO_ERROR_UNSUPPORTED, with `why`, if the module does not support this machine. Returns
+ * SOTTO_ERROR_MEMORY if memory is short at present: the engine calls again at its next load. A module
+ * stays loaded as long as the process lives.
  */
 typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
     const sotto_backend_host* host, sotto_backend* backend, sotto_str* why
@@ -199,13 +215,13 @@ typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
 #define SOTTO_MODULE_SYMBOL "sotto_module_v1"
 
 /**
- * Gives an engine a backend that the host brings. Never waits.
+ * Adds a backend of the host to an engine. Never waits.
  *
- * It comes before the modules when a model names no backend. One backend can be given to several
- * engines, whose calls then come at the same time; `release` is called once for each of them.
+ * If a model names no backend, the engine prefers this backend to the modules. One backend can be added
+ * to several engines, which then call it at the same time; `release` is called once per engine.
  *
  * @param engine   The engine.
- * @param backend  The backend, copied. What it points at must outlive the engine.
+ * @param backend  The backend, copied. Everything that it points at must outlive the engine.
  * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_STATE (the name is taken) or
  *         SOTTO_ERROR_MEMORY.
  *

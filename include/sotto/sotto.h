@@ -1,9 +1,10 @@
 /**
  * @file sotto/sotto.h
- * The whole API. Include this.
+ * The whole API in one include.
  *
- * What is declared here holds for a major version: structs and enums only grow at their ends,
- * functions keep their prototypes. `module.h`, for those who write backends, holds for a minor.
+ * The declarations are stable within a major version: structs and enums only grow at their ends, and
+ * functions keep their prototypes. `module.h`, the API for backend authors, is stable within a minor
+ * version.
  */
 #ifndef SOTTO_H
 #define SOTTO_H

@@ -1,6 +1,6 @@
 /**
  * @file sotto/stats.h
- * How an engine does: for overlays, dashboards and tests.
+ * Statistics of an engine, for overlays, dashboards and tests.
  */
 #ifndef SOTTO_STATS_H
 #define SOTTO_STATS_H
@@ -12,57 +12,57 @@ extern "C" {
 #endif
 
 /**
- * An engine's figures. Those of the last second cover whole slices and frames that ended in it.
+ * Statistics of an engine. Figures of the last second cover the slices and frames that ended in it.
  *
  * @since 0.1
  */
 typedef struct sotto_stats {
-    uint32_t   struct_size;   /**< In: sizeof(sotto_stats). */
-    sotto_mode mode;          /**< Who comes first. */
-    uint32_t   live;          /**< Requests that are not over. */
-    uint32_t   waiting;       /**< Answers that wait for a model to have room. */
-    uint32_t   prompting;     /**< Answers whose prompt is being worked through. */
-    uint32_t   speaking;      /**< Answers under way. */
-    uint32_t   parked;        /**< Answers that were begun, and gave up their place to others. */
-    uint32_t   threads;       /**< On how many threads steps are taken. */
-    float      share;         /**< Of the time that models may use at present, 0 to 1. */
-    float      busy;          /**< Of the last second, in which they computed, 0 to 1. */
-    float      tokens_per_s;  /**< Spoken in the last second, by all together. */
-    float      prompt_per_s;  /**< Tokens of prompts that were worked through in the last second. */
-    float      longest_ms;    /**< How long the first of those that wait has waited. */
-    float      first_ms;      /**< From submission to first token: the mean of the last 32 answers. */
-    float      slice_ms;      /**< What a step takes: the 99th of 100, of the last 256. */
-    float      frame_p50_ms;  /**< The game's work on a frame, median of the last 128. 0: no frames. */
-    float      frame_p95_ms;  /**< The 95th of 100. */
-    float      frame_p99_ms;  /**< The 99th of 100. */
-    uint64_t   frames;        /**< Frames that were reported. */
-    uint64_t   frames_missed; /**< Those whose work took longer than their period. */
-    uint64_t   finished;      /**< Requests that ended with SOTTO_OK. */
-    uint64_t   failed;        /**< Those that ended otherwise, but for the next. */
-    uint64_t   cancelled;     /**< Those that ended with SOTTO_ERROR_CANCELLED. */
-    uint64_t   generated;     /**< Tokens spoken. */
-    uint64_t   prompt;        /**< Tokens of prompts that were worked through. */
-    uint64_t   cached;        /**< Tokens of prompts that were remembered. */
-    uint64_t   slices;        /**< Pieces of work done. */
-    uint64_t   slice_ns;      /**< What they took. */
-    uint64_t   gated_ns;      /**< How much of that they waited for the game. */
-    uint64_t   bytes_in_use;  /**< Of all models together. */
-    uint64_t   vram_budget;   /**< The ceiling on those. 0: none. */
-    uint64_t   bytes_peak;    /**< The most there ever were. */
-    uint64_t   bytes_weights; /**< Of weights. */
-    uint64_t   bytes_kv;      /**< Of what streams remember. */
-    uint64_t   bytes_compute; /**< Of scratch buffers. */
-    uint64_t   bytes_parked;  /**< Of what parked streams and sessions remember, as far as it is in memory. */
-    uint32_t   asleep;        /**< Models that were freed for lack of room, until they are asked for. */
-    uint32_t   reserved;      /**< 0. */
+    uint32_t   struct_size;       /**< In: sizeof(sotto_stats). */
+    sotto_mode mode;              /**< The engine's scheduling mode. */
+    uint32_t   live;              /**< Requests that have not ended. */
+    uint32_t   waiting;           /**< Answers that wait for a slot of their model. */
+    uint32_t   prefilling;        /**< Answers whose prompt is being prefilled. */
+    uint32_t   decoding;          /**< Answers that are generating tokens. */
+    uint32_t   parked;            /**< Started answers whose slot was preempted. */
+    uint32_t   threads;           /**< Threads per step. */
+    float      share;             /**< Duty cycle: share of time that models may compute now, 0 to 1. */
+    float      busy;              /**< Share of the last second in which models computed, 0 to 1. */
+    float      tokens_per_s;      /**< Tokens generated in the last second, by all streams. */
+    float      prompt_per_s;      /**< Prompt tokens prefilled in the last second. */
+    float      queue_wait_max_ms; /**< Longest time that a waiting answer has queued so far. */
+    float      ttft_mean_ms;      /**< Time to first token: mean of the last 32 answers. */
+    float      step_p99_ms;       /**< p99 step time over the last 256 steps. */
+    float    frame_p50_ms; /**< Median of the game's work per frame over the last 128 frames. 0: no frames. */
+    float    frame_p95_ms; /**< p95 of the same. */
+    float    frame_p99_ms; /**< p99 of the same. */
+    uint64_t frames;       /**< Frames that the game reported. */
+    uint64_t frames_missed;        /**< Frames whose work took longer than their period. */
+    uint64_t finished;             /**< Requests that ended with SOTTO_OK. */
+    uint64_t failed;               /**< Requests that ended with another status, cancelled ones excepted. */
+    uint64_t cancelled;            /**< Requests that ended with SOTTO_ERROR_CANCELLED. */
+    uint64_t completion_tokens;    /**< Tokens generated since the engine was created. */
+    uint64_t prompt_tokens;        /**< Prompt tokens prefilled since then. */
+    uint64_t cached_prompt_tokens; /**< Prompt tokens reused from the prefix cache since then. */
+    uint64_t slices;               /**< Slices (scheduled backend steps) since then. */
+    uint64_t slice_ns;             /**< Total time of those slices. */
+    uint64_t gated_ns;             /**< Part of slice_ns spent waiting at gates for the game. */
+    uint64_t bytes_in_use;         /**< Bytes in use by all models. */
+    uint64_t vram_budget;          /**< Budget for bytes_in_use. 0: no limit. */
+    uint64_t bytes_peak;           /**< Highest value that bytes_in_use has had. */
+    uint64_t bytes_weights;        /**< Bytes of weights. */
+    uint64_t bytes_kv;             /**< Bytes of KV caches. */
+    uint64_t bytes_compute;        /**< Bytes of scratch buffers. */
+    uint64_t bytes_parked;         /**< Bytes of spilled KV caches that are in memory. */
+    uint32_t models_evicted;       /**< Models that were evicted; the next request for one reloads it. */
+    uint32_t reserved;             /**< 0. */
 } sotto_stats;
 
 /**
- * Tells an engine's figures, which are brought up to date at least ten times a second while it works.
+ * Reads an engine's statistics, which are updated at least ten times a second while it works.
  * Never waits, never allocates.
  *
  * @param engine  The engine.
- * @param stats   In: struct_size. Out: the figures.
+ * @param stats   In: struct_size. Out: the statistics.
  * @return SOTTO_OK or SOTTO_ERROR_ARGUMENT.
  *
  * @thread Any.

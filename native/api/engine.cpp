@@ -55,7 +55,8 @@ std::uint32_t checked_trace(std::uint32_t slices) {
     if (slices > kMost) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            "desc->trace is " + std::to_string(slices) + "; it must be at most " + std::to_string(kMost)
+            "desc->trace_capacity is " + std::to_string(slices) + "; it must be at most " +
+                std::to_string(kMost)
         );
     }
     return slices;
@@ -156,16 +157,18 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
         options.mode = checked_mode(asked.mode, "desc->mode");
         options.vram_budget = asked.vram_budget;
         options.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
-        options.trace = checked_trace(asked.trace);
+        options.trace = checked_trace(asked.trace_capacity);
         options.hooks = read_hooks(asked);
         options.flags = checked_flags(asked.flags);
         options.max_requests = checked_most(asked.max_requests);
-        options.record = utf8(asked.record, "desc->record");
-        options.park_dir = checked_folder(utf8(asked.park_dir, "desc->park_dir"), "desc->park_dir");
+        options.record = utf8(asked.record_path, "desc->record_path");
+        options.kv_spill_dir =
+            checked_folder(utf8(asked.kv_spill_dir, "desc->kv_spill_dir"), "desc->kv_spill_dir");
         if (asked.gpu != nullptr) {
             options.renderer = read_gpu(read(asked.gpu, "desc->gpu"));
         }
-        options.park_memory = asked.park_memory != 0 ? asked.park_memory : options.park_memory;
+        options.kv_spill_memory =
+            asked.kv_spill_memory != 0 ? asked.kv_spill_memory : options.kv_spill_memory;
         out = open_handle(std::make_unique<sotto::Engine>(std::move(options)));
         return SOTTO_OK;
     });

@@ -11,11 +11,12 @@ namespace sotto::api {
 
 gpu::Renderer read_gpu(const sotto_gpu_desc& asked) {
     gpu::Renderer renderer;
-    renderer.least = asked.least;
-    if (asked.least < SOTTO_GPU_RUNG_NONE || asked.least > SOTTO_GPU_RUNG_CIG) {
+    renderer.least = asked.min_sharing;
+    if (asked.min_sharing < SOTTO_GPU_SHARING_NONE || asked.min_sharing > SOTTO_GPU_SHARING_CIG) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            "gpu->least is " + std::to_string(asked.least) + "; it must be one of the SOTTO_GPU_RUNG_ values"
+            "gpu->min_sharing is " + std::to_string(asked.min_sharing) +
+                "; it must be one of the SOTTO_GPU_SHARING_ values"
         );
     }
     const int given = (asked.d3d12 != nullptr) + (asked.vulkan != nullptr) + (asked.cuda != nullptr);
@@ -89,10 +90,11 @@ sotto_status sotto_gpu_query_vulkan(const sotto_gpu_vulkan* vulkan, sotto_gpu_vu
     });
 }
 
-sotto_status sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_rung* rung) {
+sotto_status
+sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_sharing* rung) {
     return guarded([&] {
         if (rung != nullptr) {
-            *rung = SOTTO_GPU_RUNG_NONE;
+            *rung = SOTTO_GPU_SHARING_NONE;
         }
         const Pin pinned(engine);
         const auto taken = pinned->attach_gpu(read_gpu(read(gpu, "gpu")));

@@ -127,7 +127,7 @@ sotto_status sotto_engine_cancel(sotto_engine* engine, sotto_request request) {
     return guarded([&] { return Pin(engine)->cancel(request); });
 }
 
-sotto_status sotto_engine_drop(sotto_engine* engine, sotto_request request) {
+sotto_status sotto_engine_discard_request(sotto_engine* engine, sotto_request request) {
     return guarded([&] { return Pin(engine)->drop(request); });
 }
 
@@ -146,8 +146,9 @@ sotto_status sotto_engine_next_event(sotto_engine* engine, sotto_event* event) {
     });
 }
 
-sotto_status
-sotto_engine_wait_event(sotto_engine* engine, sotto_request request, int32_t timeout_ms, sotto_event* event) {
+sotto_status sotto_engine_wait_request_event(
+    sotto_engine* engine, sotto_request request, int32_t timeout_ms, sotto_event* event
+) {
     return guarded([&] {
         const Pin pinned(engine);
         const auto room = caller_size(event, "event");
@@ -162,7 +163,7 @@ sotto_engine_wait_event(sotto_engine* engine, sotto_request request, int32_t tim
     });
 }
 
-sotto_status sotto_engine_wait(sotto_engine* engine, int32_t timeout_ms) {
+sotto_status sotto_engine_wait_for_events(sotto_engine* engine, int32_t timeout_ms) {
     return guarded([&] {
         const auto status = Pin(engine)->wait(timeout_ms);
         return status < 0 ? fail(status, "the engine was destroyed") : status;

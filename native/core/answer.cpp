@@ -36,7 +36,7 @@ void Answer::opened(std::string_view stops, bool read) {
     }
 }
 
-void Answer::hear(const sotto_work& work, AnswerReader& reader) {
+void Answer::hear(const sotto_step_item& work, AnswerReader& reader) {
     if (ended()) {
         return;
     }
@@ -57,7 +57,7 @@ void Answer::hear(const sotto_work& work, AnswerReader& reader) {
     release_logprobs();
 }
 
-std::string Answer::spoken(const sotto_work& work) {
+std::string Answer::spoken(const sotto_step_item& work) {
     const auto bytes = view_of(work.text);
     if (const auto logprobs = view_of(work.logprobs); keeps_logprobs_ && !logprobs.empty()) {
         logprobs_.push_back({generated_, std::string(logprobs)});

@@ -32,7 +32,7 @@ public:
     void opened(std::string_view stops, bool read);
 
     // Takes what a step gave.
-    void hear(const sotto_work& work, AnswerReader& reader);
+    void hear(const sotto_step_item& work, AnswerReader& reader);
 
     // What is new since the last time.
     Heard take();
@@ -42,7 +42,7 @@ public:
 
 private:
     void end(const char* reason) { said_.reason = reason; }
-    std::string spoken(const sotto_work& work);
+    std::string spoken(const sotto_step_item& work);
     std::string rest();
     void tell(std::string shown, AnswerReader& reader);
     void tell_read(const std::string& deltas);

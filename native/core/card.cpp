@@ -93,7 +93,7 @@ Ordered told(const gpu::Sharing& sharing, const std::vector<std::string>& backen
 Card::Card(Modules& modules, std::string device, std::filesystem::path driver, const Log& log)
     : modules_(modules), device_(std::move(device)), driver_(std::move(driver)), log_(log) {}
 
-sotto_gpu_rung Card::attach(const gpu::Renderer& renderer) {
+sotto_gpu_sharing Card::attach(const gpu::Renderer& renderer) {
     if (shared() != 0) {
         throw Error(
             SOTTO_ERROR_STATE, "a card is shared already; call sotto_engine_detach_gpu() before the next"
@@ -112,7 +112,7 @@ sotto_gpu_rung Card::attach(const gpu::Renderer& renderer) {
         log_.info(std::string("gpu: not ") + gpu::name_of(one.rung) + ": " + one.why);
     }
     log_.info(std::string("gpu: ") + gpu::name_of(rung) + " with " + sharing->with());
-    const bool vulkan = rung == SOTTO_GPU_RUNG_VULKAN;
+    const bool vulkan = rung == SOTTO_GPU_SHARING_VULKAN;
     const auto none = std::vector<std::string>();
     auto shown = told(*sharing, sharing->context() != nullptr ? on_cuda : vulkan ? on_vulkan : none);
     const std::lock_guard lock(mutex_); // nothing throws from here on
@@ -207,7 +207,7 @@ void Card::lose(DeviceNumber number, std::string why) {
     }
     usable_ = 0;
     shown_["not_taken"].push_back({{"rung", shown_["rung"]}, {"why", "it was lost: " + lost_}});
-    shown_["rung"] = gpu::name_of(SOTTO_GPU_RUNG_CPU);
+    shown_["rung"] = gpu::name_of(SOTTO_GPU_SHARING_CPU);
     shown_["backends"] = Ordered::array();
 }
 

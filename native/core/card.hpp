@@ -37,7 +37,7 @@ public:
 
     // Takes the closest rung that can be had. Opens the modules. Throws as gpu::Sharing does, and
     // Error(SOTTO_ERROR_STATE) where there is a card. One thread at a time, as for the next two.
-    sotto_gpu_rung attach(const gpu::Renderer& renderer);
+    sotto_gpu_sharing attach(const gpu::Renderer& renderer);
     // No model comes to the card any more. False: there is none.
     bool begin_to_leave();
     // No model is on the card any more.

@@ -157,7 +157,7 @@ void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
         check_messages(body, in_session);
         check_tools(body);
         check_thinking(body);
-    } else if (op == SOTTO_OP_TEXT) {
+    } else if (op == SOTTO_OP_COMPLETION) {
         check_prompt(body);
         asked.echo = read_echo(body);
     } else {
@@ -177,11 +177,11 @@ void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
 }
 
 bool may_be_in_session(sotto_op op) noexcept {
-    return op == SOTTO_OP_CHAT || op == SOTTO_OP_TEMPLATE || op == SOTTO_OP_SAVE;
+    return op == SOTTO_OP_CHAT || op == SOTTO_OP_APPLY_TEMPLATE || op == SOTTO_OP_SAVE_STATE;
 }
 
 bool is_completion(sotto_op op) noexcept {
-    return op == SOTTO_OP_CHAT || op == SOTTO_OP_TEXT || op == SOTTO_OP_INFILL;
+    return op == SOTTO_OP_CHAT || op == SOTTO_OP_COMPLETION || op == SOTTO_OP_INFILL;
 }
 
 } // namespace
@@ -198,8 +198,8 @@ std::string read_model(const Fields& body, bool needed) {
 }
 
 bool is_at_once(sotto_op op) noexcept {
-    return op == SOTTO_OP_TOKENIZE || op == SOTTO_OP_DETOKENIZE || op == SOTTO_OP_TEMPLATE ||
-           op == SOTTO_OP_RESTORE;
+    return op == SOTTO_OP_TOKENIZE || op == SOTTO_OP_DETOKENIZE || op == SOTTO_OP_APPLY_TEMPLATE ||
+           op == SOTTO_OP_RESTORE_STATE;
 }
 
 Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
@@ -225,13 +225,13 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
         check_tokens(body, "tokens", true);
         body.boolean("special");
         break;
-    case SOTTO_OP_TEMPLATE:
+    case SOTTO_OP_APPLY_TEMPLATE:
         check_messages(body, in_session);
         check_tools(body);
         check_thinking(body);
         check_form(body);
         break;
-    case SOTTO_OP_SAVE:
+    case SOTTO_OP_SAVE_STATE:
         asked.path = read_path(body);
         asked.max_tokens = 1; // the step that works through the last of the prompt gives one
         if (in_session || body.find("messages") != nullptr) {
@@ -242,7 +242,7 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
             check_prompt(body);
         }
         break;
-    case SOTTO_OP_RESTORE:
+    case SOTTO_OP_RESTORE_STATE:
         asked.path = read_path(body);
         break;
     default:

@@ -25,7 +25,7 @@ std::int32_t SOTTO_CALL gate(void* context) {
 }
 
 void open(Job& job) {
-    if (job.op == SOTTO_OP_RESTORE) {
+    if (job.op == SOTTO_OP_RESTORE_STATE) {
         job.opened.result = restore_state(*job.entry->model, *job.path, *job.state);
         return;
     }
@@ -53,10 +53,12 @@ void note_loss(Job& job, sotto_status status, const char* why) noexcept {
 }
 
 // Throws Error(SOTTO_ERROR_INFERENCE) where JSON of the backend is none.
-void hear(const sotto_work& work, Model& model, Answer& answer) {
+void hear(const sotto_step_item& work, Model& model, Answer& answer) {
     const auto logprobs = view_of(work.logprobs);
     if (!logprobs.empty() && !Json::parse(logprobs, nullptr, false).is_object()) {
-        refuse_backend(model.backend(), SOTTO_ERROR_INFERENCE, "sotto_work.logprobs is not a JSON object");
+        refuse_backend(
+            model.backend(), SOTTO_ERROR_INFERENCE, "sotto_step_item.logprobs is not a JSON object"
+        );
     }
     BackendReader reader(model, work.stream);
     try {
@@ -84,7 +86,7 @@ void hear(Job& job, const std::vector<std::uint32_t>& before) noexcept {
             check_progress(stream, work, job);
             hear(work, model, stream.answer);
             job.heard[i] = stream.answer.take();
-            if (stream.reply->op == SOTTO_OP_SAVE && stream.answer.ended() && !job.abort.load()) {
+            if (stream.reply->op == SOTTO_OP_SAVE_STATE && stream.answer.ended() && !job.abort.load()) {
                 stream.saved = save_state(model, work.stream, stream.saved_tokens);
             }
         };
@@ -226,7 +228,7 @@ std::int32_t Compute::pass(Job& job) noexcept {
 }
 
 void Compute::step(Job& job) {
-    std::vector<sotto_work*> shares;
+    std::vector<sotto_step_item*> shares;
     std::vector<std::uint32_t> before;
     shares.reserve(job.work.size());
     before.reserve(job.work.size());
@@ -238,7 +240,7 @@ void Compute::step(Job& job) {
     const sotto_step step = {
         .struct_size = sizeof(sotto_step),
         .count = static_cast<std::uint32_t>(shares.size()),
-        .work = shares.data(),
+        .items = shares.data(),
         .threads = job.threads,
         .thread_class = static_cast<sotto_thread_class>(job.thread_class),
         .gate = gate,

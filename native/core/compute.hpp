@@ -50,9 +50,9 @@ struct Job {
     StreamInfo opened;                 // out
 
     // Or a step:
-    std::vector<sotto_work> work;  // of each stream
-    std::vector<Heard> heard;      // out: what each share gave
-    std::vector<Failure> failures; // out: of each share
+    std::vector<sotto_step_item> work; // of each stream
+    std::vector<Heard> heard;          // out: what each share gave
+    std::vector<Failure> failures;     // out: of each share
     std::uint32_t threads = 1;
     std::int64_t gate_limit = 0; // the most that it waits inside while the game works; 0: it does not
     std::int64_t patience = 0;   // after so long it is given up, to be taken on fewer threads; 0: never

@@ -236,7 +236,7 @@ void Control::answer(Slot& slot, Prompted prompted) {
         throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + prompted.model + why);
     }
     check_can(entry->model->info(), prompted);
-    const bool restores = slot.asked.op == SOTTO_OP_RESTORE;
+    const bool restores = slot.asked.op == SOTTO_OP_RESTORE_STATE;
     if (restores && slot.asked.state == nullptr) {
         return read_state(slot, prompted.path, entry->model->info());
     }
@@ -251,7 +251,7 @@ void Control::answer(Slot& slot, Prompted prompted) {
         auto& stream = *streams.back();
         // Answers to one request begin together, so that each time they are in batches that round alike.
         const bool alone = reply->prompted.answers == 1 || stream.terms.large;
-        stream.unprepared = alone && entry->model->can_prepare() && reply->op != SOTTO_OP_RESTORE;
+        stream.unprepared = alone && entry->model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
     }
     prepares_ = true;
     if (const auto needed = streams_.size() + streams.size(); needed > streams_.capacity()) {

@@ -171,7 +171,7 @@ private:
     void keep(Stream& stream) noexcept;
     Parking::Kept kept_of(const Stream& stream) const noexcept;
     void forget_useless(const Job& job, const Stream& stream) noexcept;
-    void stepped(Stream& stream, const sotto_work& work, const Heard& heard);
+    void stepped(Stream& stream, const sotto_step_item& work, const Heard& heard);
     void answered(Stream& stream, std::string response) noexcept;
     bool start_job();
     bool start_closing();

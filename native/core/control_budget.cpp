@@ -221,7 +221,7 @@ bool Control::is_settling() const noexcept {
 bool Control::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept {
     const auto& ledger = world_.ledger;
     return !is_settling() &&
-           (bytes == UINT64_MAX || ledger.free() + idle_bytes(&whom) + ledger.used(Use::staging) < bytes);
+           (bytes == UINT64_MAX || ledger.free() + idle_bytes(&whom) + ledger.used(Use::spilled_kv) < bytes);
 }
 
 // Frees memory: of what is over the budget, or so that `whom` has `bytes` of room. Returns whether anything
@@ -233,7 +233,7 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
     if (whom != nullptr && is_out_of_reach(bytes, *whom)) {
         return lack_in_vain(*whom);
     }
-    const auto parked = world_.ledger.used(Use::staging); // nothing where that is in another memory
+    const auto parked = world_.ledger.used(Use::spilled_kv); // nothing where that is in another memory
     if (parked > 0 && (!tidier_.is_busy() || tidier_.makes_room())) { // else there is no waiting for it
         return spill(whom == nullptr ? bytes : bytes - std::min(bytes, world_.ledger.free()));
     }

@@ -78,7 +78,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
     auto job = job_of(entry);
     for (const auto& share : slice.shares) {
         auto& stream = stream_of(*share.stream);
-        sotto_work work{};
+        sotto_step_item work{};
         work.struct_size = sizeof work;
         work.tokens = share.tokens;
         work.remaining = stream.remaining;
@@ -305,13 +305,13 @@ void Control::opened(Job& job, Stream& stream) noexcept {
     }
 }
 
-void Control::stepped(Stream& stream, const sotto_work& work, const Heard& heard) {
+void Control::stepped(Stream& stream, const sotto_step_item& work, const Heard& heard) {
     const bool first = stream.counts().generated == 0 && work.generated != 0;
     stream.stepped(work.remaining, work.generated != 0, world_.clock.now());
     if (first) {
         world_.meter.began(stream.counts().first_token_ms);
     }
-    if (stream.reply->op == SOTTO_OP_SAVE) {
+    if (stream.reply->op == SOTTO_OP_SAVE_STATE) {
         if (heard.last) {
             write_state(stream);
         }

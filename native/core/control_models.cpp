@@ -17,7 +17,7 @@ ModelTraits traits_of(const ModelInfo& info) {
     return {
         .streams = info.streams,
         .step_tokens = info.step_tokens,
-        .step_least = info.step_least,
+        .min_step_tokens = info.min_step_tokens,
         .batches = info.can(SOTTO_CAPABILITY_BATCHABLE),
         .parks = info.can(SOTTO_CAPABILITY_PARKABLE),
     };

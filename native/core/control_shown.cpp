@@ -8,7 +8,7 @@
 namespace sotto {
 namespace {
 
-std::uint32_t sum(const Job& job, std::uint32_t sotto_work::* what) noexcept {
+std::uint32_t sum(const Job& job, std::uint32_t sotto_step_item::* what) noexcept {
     std::uint32_t all = 0;
     for (const auto& work : job.work) {
         all += work.*what;
@@ -30,8 +30,8 @@ sotto_slice slice_of(const Job& job) noexcept {
     slice.end_ns = static_cast<std::uint64_t>(job.ended);
     slice.streams = static_cast<std::uint32_t>(job.streams.size());
     slice.mode = job.mode;
-    slice.prompt_tokens = sum(job, &sotto_work::evaluated);
-    slice.generated_tokens = sum(job, &sotto_work::generated);
+    slice.prompt_tokens = sum(job, &sotto_step_item::evaluated);
+    slice.generated_tokens = sum(job, &sotto_step_item::generated);
     slice.decoded_tokens = decoded(job);
     slice.predicted_ms = static_cast<float>(milliseconds(job.predicted));
     slice.limit_ms = static_cast<float>(milliseconds(job.limit));
@@ -71,8 +71,8 @@ void Control::note(const Job& job) noexcept {
         .began = job.began,
         .ended = job.ended,
         .gated = job.gated_ns,
-        .prompt = sum(job, &sotto_work::evaluated),
-        .generated = sum(job, &sotto_work::generated),
+        .prompt = sum(job, &sotto_step_item::evaluated),
+        .generated = sum(job, &sotto_step_item::generated),
         .steps = job.steps(),
     });
     if (!world_.trace.is_kept()) {
@@ -95,15 +95,15 @@ void Control::show() noexcept {
     const auto now = world_.clock.now();
     const auto counts = scheduler_.counts(now);
     stats.waiting = counts.waiting;
-    stats.prompting = counts.prompting;
-    stats.speaking = counts.speaking;
+    stats.prefilling = counts.prompting;
+    stats.decoding = counts.speaking;
     stats.parked = counts.parked;
-    stats.longest_ms = static_cast<float>(milliseconds(now - counts.oldest));
+    stats.queue_wait_max_ms = static_cast<float>(milliseconds(now - counts.oldest));
     stats.share = static_cast<float>(share());
     for (const auto& entry : world_.registry.entries()) {
         stats.threads = std::max(stats.threads, entry->thread_count.settled());
         stats.waiting += static_cast<std::uint32_t>(entry->held.size());
-        stats.asleep += entry->state == ModelEntry::State::asleep ? 1 : 0;
+        stats.models_evicted += entry->state == ModelEntry::State::asleep ? 1 : 0;
     }
     world_.meter.show(stats, now);
     world_.recorder.flush();

@@ -55,7 +55,7 @@ Ledger::Told told_of(const Hooks& hooks, std::string device) {
             SOTTO_MEMORY_COMPUTE,
             SOTTO_MEMORY_ADAPTER,
             SOTTO_MEMORY_IMAGE,
-            SOTTO_MEMORY_STAGING,
+            SOTTO_MEMORY_SPILLED_KV,
         };
         const auto kind = kKinds[static_cast<std::size_t>(use)];
         const auto str = [](const std::string& text) { return sotto_str{text.data(), text.size()}; };
@@ -90,10 +90,12 @@ Recorder& begun(Recorder& recorder, const EngineOptions& options) {
 Engine::Engine(EngineOptions options)
     : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
       trace_(options.trace), recorder_(hooks_), ledger_(told_of(hooks_, device_)),
-      host_ledger_(told_of(hooks_, kHost)),
-      parking_(
-          device_ == kHost ? ledger_ : host_ledger_, std::move(options.park_dir), options.park_memory, hooks_
-      ),
+      host_ledger_(told_of(hooks_, kHost)), parking_(
+                                                device_ == kHost ? ledger_ : host_ledger_,
+                                                std::move(options.kv_spill_dir),
+                                                options.kv_spill_memory,
+                                                hooks_
+                                            ),
       modules_(std::move(options.module_dir), hooks_.log),
       card_(modules_, device_, std::move(options.cuda_driver), hooks_.log), control_(
                                                                                 {hooks_,
@@ -119,7 +121,7 @@ Engine::Engine(EngineOptions options)
     }
 }
 
-sotto_gpu_rung Engine::attach_gpu(const gpu::Renderer& renderer) {
+sotto_gpu_sharing Engine::attach_gpu(const gpu::Renderer& renderer) {
     const std::lock_guard lock(changing_card_);
     const auto rung = card_.attach(renderer);
     control_.come_to_card();
@@ -217,7 +219,8 @@ sotto_status Engine::wait_event(sotto_request id, std::int32_t timeout_ms, std::
         why = over ? "request is over, or never was" : "the request was dropped, or the engine destroyed";
         slot->taking.clear(std::memory_order_release);
     }
-    const bool last = status == SOTTO_OK && event->kind == SOTTO_EVENT_DONE && !slot->over.exchange(true);
+    const bool last =
+        status == SOTTO_OK && event->kind == SOTTO_EVENT_REQUEST_DONE && !slot->over.exchange(true);
     if (last) {
         table_.release(*slot); // the host's reference
     }
@@ -298,7 +301,7 @@ sotto_stats Engine::stats() noexcept {
     stats.bytes_weights = ledger_.used(Use::weights);
     stats.bytes_kv = ledger_.used(Use::kv);
     stats.bytes_compute = ledger_.used(Use::compute);
-    stats.bytes_parked = ledger_.used(Use::staging) + host_ledger_.used(Use::staging);
+    stats.bytes_parked = ledger_.used(Use::spilled_kv) + host_ledger_.used(Use::spilled_kv);
     return stats;
 }
 

@@ -37,9 +37,9 @@ public:
     sotto_status drop(sotto_request id);
 
     EventQueue& events() noexcept { return queue_; }
-    // As sotto_engine_wait().
+    // As sotto_engine_wait_for_events().
     sotto_status wait(std::int32_t timeout_ms) noexcept;
-    // As sotto_engine_wait_event(); with SOTTO_OK, `event` is it.
+    // As sotto_engine_wait_request_event(); with SOTTO_OK, `event` is it.
     sotto_status wait_event(sotto_request id, std::int32_t timeout_ms, std::unique_ptr<Event>& event);
 
     void set_mode(sotto_mode mode) noexcept;
@@ -51,7 +51,7 @@ public:
     sotto_stats stats() noexcept;
     void add_backend(const sotto_backend& table) { modules_.add(table); }
     // As sotto_engine_attach_gpu() and sotto_engine_detach_gpu(), which may wait for each other.
-    sotto_gpu_rung attach_gpu(const gpu::Renderer& renderer);
+    sotto_gpu_sharing attach_gpu(const gpu::Renderer& renderer);
     sotto_status detach_gpu();
     Frames& frames() noexcept { return frames_; }
     Trace& trace() noexcept { return trace_; }

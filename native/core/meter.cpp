@@ -35,8 +35,8 @@ void Meter::did(const Done& done) noexcept {
     ++all_.slices;
     all_.slice_ns += static_cast<std::uint64_t>(took);
     all_.gated_ns += static_cast<std::uint64_t>(done.gated);
-    all_.prompt += done.prompt;
-    all_.generated += done.generated;
+    all_.prompt_tokens += done.prompt;
+    all_.completion_tokens += done.generated;
     if (done.steps) {
         slices_[sliced_++ % kSlices] = static_cast<float>(milliseconds(took));
     }
@@ -57,9 +57,9 @@ void Meter::show(const sotto_stats& now, std::int64_t time) noexcept {
     stats.finished = all_.finished;
     stats.failed = all_.failed;
     stats.cancelled = all_.cancelled;
-    stats.generated = all_.generated;
-    stats.prompt = all_.prompt;
-    stats.cached = all_.cached;
+    stats.completion_tokens = all_.completion_tokens;
+    stats.prompt_tokens = all_.prompt_tokens;
+    stats.cached_prompt_tokens = all_.cached_prompt_tokens;
     stats.slices = all_.slices;
     stats.slice_ns = all_.slice_ns;
     stats.gated_ns = all_.gated_ns;
@@ -80,13 +80,13 @@ void Meter::sum_up(sotto_stats& stats, std::int64_t time) const noexcept {
     stats.prompt_per_s = static_cast<float>(sum.prompt);
     stats.tokens_per_s = static_cast<float>(sum.generated);
     auto slices = slices_;
-    stats.slice_ms = percentile(slices, std::min<std::size_t>(sliced_, kSlices), 99);
+    stats.step_p99_ms = percentile(slices, std::min<std::size_t>(sliced_, kSlices), 99);
     const auto firsts = std::min<std::size_t>(begun_, kFirsts);
     double all = 0;
     for (std::size_t i = 0; i < firsts; ++i) {
         all += firsts_[i];
     }
-    stats.first_ms = firsts == 0 ? 0 : static_cast<float>(all / static_cast<double>(firsts));
+    stats.ttft_mean_ms = firsts == 0 ? 0 : static_cast<float>(all / static_cast<double>(firsts));
 }
 
 void Meter::publish(const sotto_stats& stats, std::int64_t time) noexcept {
@@ -116,7 +116,7 @@ sotto_stats Meter::read(const Frames& frames, std::int64_t now) const noexcept {
     sotto_stats stats{};
     std::memcpy(&stats, words.data(), sizeof stats);
     if (stats.waiting > 0) { // who waits has waited longer since
-        stats.longest_ms += static_cast<float>(milliseconds(std::max<std::int64_t>(now - shown, 0)));
+        stats.queue_wait_max_ms += static_cast<float>(milliseconds(std::max<std::int64_t>(now - shown, 0)));
     }
     if (now - shown > kSecond) { // nothing was done since
         stats.busy = stats.prompt_per_s = stats.tokens_per_s = 0;

@@ -28,7 +28,7 @@ public:
     void ended(sotto_status status) noexcept;
     // An answer began so long after it was asked for, with so many tokens remembered.
     void began(double first_ms) noexcept;
-    void remembered(std::uint32_t tokens) noexcept { all_.cached += tokens; }
+    void remembered(std::uint32_t tokens) noexcept { all_.cached_prompt_tokens += tokens; }
 
     // What is the case at the moment; the rest of the struct is the meter's.
     void show(const sotto_stats& now, std::int64_t time) noexcept;

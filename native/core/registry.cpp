@@ -17,7 +17,7 @@ std::string owner_of(const std::string& id) {
 }
 
 const char* name_of(ModelEntry::State state) {
-    constexpr const char* kNames[] = {"loading", "ready", "asleep", "asleep", "leaving", "planning"};
+    constexpr const char* kNames[] = {"loading", "ready", "evicted", "evicted", "leaving", "planning"};
     return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -26,7 +26,7 @@ Ordered state_of(const ModelEntry& entry) {
         {"id", entry.asked.id},
         {"state", name_of(entry.state)},
         {"streams", entry.state == ModelEntry::State::ready ? entry.traits.streams : 0},
-        {"streams_most", entry.most_streams},
+        {"max_streams", entry.most_streams},
         {"host", entry.state == ModelEntry::State::ready ? entry.host : 0},
     };
 }

@@ -31,7 +31,7 @@ void Release::admit(Event* event, MpscQueue<Event>& unwanted) noexcept {
         return;
     }
     Lanes* lanes = event->of;
-    if (lanes != nullptr && event->kind == SOTTO_EVENT_DONE && event->status < 0) {
+    if (lanes != nullptr && event->kind == SOTTO_EVENT_REQUEST_DONE && event->status < 0) {
         cut_off(*lanes, unwanted, event->status != SOTTO_ERROR_CANCELLED);
     }
     if (lanes != nullptr && lanes->held > 0) {

@@ -262,7 +262,7 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, Pag
         throw Error(
             SOTTO_ERROR_BUSY,
             "session " + as_json(asked.id) + " answers request " + std::to_string(session->answers) +
-                "; wait for the SOTTO_EVENT_DONE of that one, or ask a fork"
+                "; wait for the SOTTO_EVENT_REQUEST_DONE of that one, or ask a fork"
         );
     }
     check_can_begin(*session, prompted);

@@ -58,12 +58,12 @@ struct EngineOptions {
     float target_tps = 0;
     std::uint32_t trace = 0; // slices kept
     sotto_engine_flags flags = 0;
-    std::uint32_t max_requests = 0; // 0: as many as can be
-    std::string record;             // where decisions are written down; empty: nowhere
-    std::filesystem::path park_dir; // for what is parked; empty: the system's temporary folder
-    std::uint64_t park_memory = std::uint64_t{64} << 20; // bytes of it that may be in memory
-    std::optional<gpu::Renderer> renderer;               // to share a card with
-    std::filesystem::path cuda_driver;                   // its file; empty: the system's
+    std::uint32_t max_requests = 0;     // 0: as many as can be
+    std::string record;                 // where decisions are written down; empty: nowhere
+    std::filesystem::path kv_spill_dir; // for what is parked; empty: the system's temporary folder
+    std::uint64_t kv_spill_memory = std::uint64_t{64} << 20; // bytes of it that may be in memory
+    std::optional<gpu::Renderer> renderer;                   // to share a card with
+    std::filesystem::path cuda_driver;                       // its file; empty: the system's
     Hooks hooks;
     Clock* clock = &system_clock();
 };

@@ -6,7 +6,7 @@
 
 namespace sotto {
 
-void check_progress(Stream& stream, const sotto_work& work, const Job& job) {
+void check_progress(Stream& stream, const sotto_step_item& work, const Job& job) {
     constexpr std::uint32_t kMaxIdleSteps = 10'000;
     if (job.abort.load() || job.gave_up || stream.progress.add(work) < kMaxIdleSteps) {
         return;
@@ -15,7 +15,7 @@ void check_progress(Stream& stream, const sotto_work& work, const Job& job) {
         job.entry->model->backend(),
         SOTTO_ERROR_INFERENCE,
         std::to_string(kMaxIdleSteps) +
-            " steps in a row gave the stream no token, and sotto_work.remaining, " +
+            " steps in a row gave the stream no token, and sotto_step_item.remaining, " +
             std::to_string(work.remaining) + " now, never fell"
     );
 }

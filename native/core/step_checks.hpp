@@ -10,7 +10,7 @@ namespace sotto {
 
 // Throws Error(SOTTO_ERROR_INFERENCE) for a stream that would be in steps for ever. A stream may wait in many
 // steps, while one that it shares a prompt with is worked through.
-void check_progress(Stream& stream, const sotto_work& work, const Job& job);
+void check_progress(Stream& stream, const sotto_step_item& work, const Job& job);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) for a backend that gives up a step unasked, or does nothing in many: it
 // would be asked again for ever. Streams may wait for each other in some steps, but never all of them.

@@ -20,7 +20,7 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
         .at_once = is_at_once(reply.op),
         .pinned = reply.turn.session() != nullptr && reply.turn.session()->pinned,
         .large = reply.body.size() > kLargeBody,
-        .saves = reply.op == SOTTO_OP_SAVE,
+        .saves = reply.op == SOTTO_OP_SAVE_STATE,
     };
 }
 

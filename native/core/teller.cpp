@@ -59,7 +59,7 @@ void Teller::tell(Slot& slot, std::unique_ptr<Event> event) noexcept {
 
 void Teller::end(Slot& slot, sotto_status status) noexcept {
     auto& last = *slot.done;
-    last.kind = SOTTO_EVENT_DONE;
+    last.kind = SOTTO_EVENT_REQUEST_DONE;
     last.request = slot.id.load(std::memory_order_relaxed);
     last.user = slot.asked.user;
     last.status = status;
@@ -115,7 +115,7 @@ void Teller::finished(Stream& stream, const Heard& heard) {
     const bool over = reply.left == 1;
     auto counts = reply.counts;
     add(counts, stream.counts());
-    auto finish = make(stream, SOTTO_EVENT_FINISH, heard.tokens);
+    auto finish = make(stream, SOTTO_EVENT_CHOICE_DONE, heard.tokens);
     finish->text = said.reason;
     std::unique_ptr<Event> usage;
     std::string response;

@@ -79,18 +79,18 @@ public:
         } else if (const auto* d3d12 = std::get_if<sotto_gpu_d3d12>(&renderer_.with)) {
             luid_ = luid_of(*d3d12);
         }
-        const bool taken = rung(SOTTO_GPU_RUNG_CIG, [this] { cig(); }) ||
-                           rung(SOTTO_GPU_RUNG_CUDA, [this] { cuda(); }) ||
-                           rung(SOTTO_GPU_RUNG_VULKAN, [this] { vulkan(); });
+        const bool taken = rung(SOTTO_GPU_SHARING_CIG, [this] { cig(); }) ||
+                           rung(SOTTO_GPU_SHARING_CUDA, [this] { cuda(); }) ||
+                           rung(SOTTO_GPU_SHARING_VULKAN, [this] { vulkan(); });
         if (!taken) {
-            sharing_.rung_ = SOTTO_GPU_RUNG_CPU;
+            sharing_.rung_ = SOTTO_GPU_SHARING_CPU;
         }
     }
 
 private:
     // Whether that rung could be had. Why not is kept.
     template <typename Take>
-    bool rung(sotto_gpu_rung which, Take take) {
+    bool rung(sotto_gpu_sharing which, Take take) {
         try {
             take();
             sharing_.rung_ = which;
@@ -200,7 +200,7 @@ Sharing::Sharing(const Renderer& renderer, const Terms& terms) : with_(named(ren
     if (rung_ >= renderer.least) {
         return;
     }
-    std::string why = std::string("gpu->least asks for ") + name_of(renderer.least) + ", and " +
+    std::string why = std::string("gpu->min_sharing asks for ") + name_of(renderer.least) + ", and " +
                       name_of(rung_) + " is what can be had";
     for (const auto& one : not_taken_) {
         why += std::string("; ") + name_of(one.rung) + ": " + one.why;
@@ -208,15 +208,15 @@ Sharing::Sharing(const Renderer& renderer, const Terms& terms) : with_(named(ren
     throw Error(SOTTO_ERROR_UNSUPPORTED, why);
 }
 
-const char* name_of(sotto_gpu_rung rung) noexcept {
+const char* name_of(sotto_gpu_sharing rung) noexcept {
     switch (rung) {
-    case SOTTO_GPU_RUNG_CIG:
+    case SOTTO_GPU_SHARING_CIG:
         return "cig";
-    case SOTTO_GPU_RUNG_CUDA:
+    case SOTTO_GPU_SHARING_CUDA:
         return "cuda";
-    case SOTTO_GPU_RUNG_VULKAN:
+    case SOTTO_GPU_SHARING_VULKAN:
         return "vulkan";
-    case SOTTO_GPU_RUNG_CPU:
+    case SOTTO_GPU_SHARING_CPU:
         return "cpu";
     default:
         return "none";

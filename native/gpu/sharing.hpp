@@ -17,7 +17,7 @@ namespace sotto::gpu {
 // What a host handed over, and what it asks for at least.
 struct Renderer {
     std::variant<sotto_gpu_d3d12, sotto_gpu_vulkan, sotto_gpu_cuda> with;
-    sotto_gpu_rung least = SOTTO_GPU_RUNG_NONE;
+    sotto_gpu_sharing least = SOTTO_GPU_SHARING_NONE;
 };
 
 struct Terms {
@@ -29,7 +29,7 @@ struct Terms {
 class Sharing {
 public:
     struct NotTaken {
-        sotto_gpu_rung rung;
+        sotto_gpu_sharing rung;
         std::string why;
     };
 
@@ -38,12 +38,12 @@ public:
     // the driver makes a context. Nothing of the calling thread is changed.
     Sharing(const Renderer& renderer, const Terms& terms);
 
-    sotto_gpu_rung rung() const noexcept { return rung_; }
+    sotto_gpu_sharing rung() const noexcept { return rung_; }
     // "d3d12", "vulkan" or "cuda".
     const char* with() const noexcept { return with_; }
-    // What models compute in; null below SOTTO_GPU_RUNG_CUDA.
+    // What models compute in; null below SOTTO_GPU_SHARING_CUDA.
     const std::shared_ptr<const CudaContext>& context() const noexcept { return context_; }
-    // The UUID of the renderer's card, on SOTTO_GPU_RUNG_VULKAN.
+    // The UUID of the renderer's card, on SOTTO_GPU_SHARING_VULKAN.
     const std::string& uuid() const noexcept { return uuid_; }
     // The renderer's card, as far as the CUDA driver knows it.
     const std::optional<Adapter>& adapter() const noexcept { return adapter_; }
@@ -55,7 +55,7 @@ public:
 private:
     class Ladder;
 
-    sotto_gpu_rung rung_ = SOTTO_GPU_RUNG_CPU;
+    sotto_gpu_sharing rung_ = SOTTO_GPU_SHARING_CPU;
     const char* with_;
     std::shared_ptr<const CudaContext> context_;
     std::string uuid_;
@@ -65,6 +65,6 @@ private:
 };
 
 // "cig", "cuda", "vulkan", "cpu" or "none".
-const char* name_of(sotto_gpu_rung rung) noexcept;
+const char* name_of(sotto_gpu_sharing rung) noexcept;
 
 } // namespace sotto::gpu

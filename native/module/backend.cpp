@@ -31,14 +31,14 @@ ModelInfo read(const Backend& backend, const sotto_model_info& info, bool loaded
     read.streams = info.streams == 0 ? 1 : info.streams;
     read.context = info.context;
     read.step_tokens = info.step_tokens;
-    read.step_least = info.step_least;
+    read.min_step_tokens = info.min_step_tokens;
     read.weights = info.weights;
     read.kv = info.kv;
     read.compute = info.compute;
     read.description = text_of(info.description);
     read.fingerprint = saves ? text_of(info.fingerprint) : "";
-    read.gives = info.gives;
-    read.stream_least = info.stream_least;
+    read.shrinkable = info.shrinkable;
+    read.min_stream_tokens = info.min_stream_tokens;
     read.host = info.host;
     read.layers = info.layers;
     if (!parks) {
@@ -48,7 +48,7 @@ ModelInfo read(const Backend& backend, const sotto_model_info& info, bool loaded
         read.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PREPARABLE);
     }
     if (table.resize == nullptr || !saves || !read.can(SOTTO_CAPABILITY_PARKABLE)) {
-        read.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_PLACES);
+        read.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_PLACES);
     }
     check_info(backend, read, loaded);
     return read;
@@ -124,7 +124,7 @@ Model::Model(const Backend& backend, const sotto_model_source& source) : backend
     try {
         info_ = read(backend, info, true);
         if (info_.fingerprint.empty()) { // what parked streams remember would be lost each time
-            info_.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_PLACES);
+            info_.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_PLACES);
         }
     } catch (const std::exception&) {
         table.close(table.self, handle_);

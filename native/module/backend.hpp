@@ -46,19 +46,19 @@ struct ModelInfo {
     std::uint32_t streams = 1; // 0: the model was resized to no places
     std::uint32_t context = 0;
     std::uint32_t step_tokens = 0;
-    std::uint32_t step_least = 0;
+    std::uint32_t min_step_tokens = 0;
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t compute = 0;
     std::string description;
     std::string fingerprint; // empty: no state can be saved
-    sotto_model_gives gives = 0;
-    std::uint32_t stream_least = 0;
+    sotto_model_shrinkable shrinkable = 0;
+    std::uint32_t min_stream_tokens = 0;
     std::uint64_t host = 0; // bytes beside those of its device
     std::uint32_t layers = 0;
 
     bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
-    bool can_give(sotto_model_gives what) const noexcept { return (gives & what) != 0; }
+    bool can_give(sotto_model_shrinkable what) const noexcept { return (shrinkable & what) != 0; }
     // All that count; what a broken file asks for may be beyond counting.
     std::uint64_t bytes() const noexcept {
         const auto add = [](std::uint64_t a, std::uint64_t b) {
@@ -133,7 +133,7 @@ public:
     // Remembers it again. Returns how many tokens that is.
     std::uint32_t restore(std::string_view state);
     // Whether it can have fewer places than it was opened with, 0 too, and get them back.
-    bool can_resize() const noexcept { return info_.can_give(SOTTO_GIVES_PLACES); }
+    bool can_resize() const noexcept { return info_.can_give(SOTTO_SHRINKABLE_PLACES); }
     // All streams are parked, and what the model remembered is forgotten. info() tells what it takes then,
     // also where this throws; it has as many places as before then, or none.
     void resize(std::uint32_t places);

@@ -42,17 +42,17 @@ void check_status(const Backend& backend, sotto_status status, const char* funct
     }
 }
 
-void check_work(const Backend& backend, const sotto_work& work, std::uint32_t remaining) {
+void check_work(const Backend& backend, const sotto_step_item& work, std::uint32_t remaining) {
     const auto check = [&](const char* field, std::uint64_t value, std::uint64_t max) {
         if (value > max) {
             refuse_backend(backend, SOTTO_ERROR_INFERENCE, over(field, value, max));
         }
     };
-    check("sotto_work.evaluated", work.evaluated, std::max(work.tokens, remaining));
-    check("sotto_work.generated", work.generated, 1);
-    check("sotto_work.decoded", work.decoded, kMaxCount);
+    check("sotto_step_item.evaluated", work.evaluated, std::max(work.tokens, remaining));
+    check("sotto_step_item.generated", work.generated, 1);
+    check("sotto_step_item.decoded", work.decoded, kMaxCount);
     if (work.finish < SOTTO_FINISH_NONE || work.finish > SOTTO_FINISH_LENGTH) {
-        const auto what = "sotto_work.finish is " + std::to_string(work.finish);
+        const auto what = "sotto_step_item.finish is " + std::to_string(work.finish);
         refuse_backend(backend, SOTTO_ERROR_INFERENCE, what + "; expected one of the SOTTO_FINISH_ values");
     }
     check_status(backend, work.status, "the step of a stream");

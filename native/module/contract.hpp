@@ -22,7 +22,7 @@ void check_status(const Backend& backend, sotto_status status, const char* funct
 
 // Throws Error(SOTTO_ERROR_INFERENCE) if a share of a step reports more than was asked of it. `remaining`:
 // its prompt tokens before the step.
-void check_work(const Backend& backend, const sotto_work& work, std::uint32_t remaining);
+void check_work(const Backend& backend, const sotto_step_item& work, std::uint32_t remaining);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) if a text that is handed on as it is is not UTF-8.
 void check_text(const Backend& backend, std::string_view text, const char* field);

@@ -19,7 +19,7 @@ from .recording import Replay, replay
 from .session import Session
 from .stats import Stats
 from .stream import TokenStream
-from .terms import Terms
+from .terms import RequestOptions
 from .trace import Slice
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ __all__ = [
     "ModelLoadError",
     "Plan",
     "Replay",
+    "RequestOptions",
     "Session",
     "Slice",
     "SottoError",
     "Stats",
-    "Terms",
     "TokenStream",
     "__version__",
     "aio",

@@ -19,7 +19,7 @@ from .terms import terms
 Progress = Callable[[str, float], None]  # hears what is going on, and how far it got, from 0 to 1
 Opened = TypeVar("Opened")
 
-_STREAMING = {"chat": "llm_chat_completion_stream()", "text": "llm_text_completion_stream()"}
+_STREAMING = {"chat": "llm_chat_completion_stream()", "completion": "llm_text_completion_stream()"}
 
 
 class Asks(Unique):

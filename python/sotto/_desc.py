@@ -16,13 +16,13 @@ StrPath = str | os.PathLike[str]
 
 OPS: Mapping[str, int] = {
     "chat": lib.SOTTO_OP_CHAT,
-    "text": lib.SOTTO_OP_TEXT,
+    "completion": lib.SOTTO_OP_COMPLETION,
     "infill": lib.SOTTO_OP_INFILL,
     "tokenize": lib.SOTTO_OP_TOKENIZE,
     "detokenize": lib.SOTTO_OP_DETOKENIZE,
-    "template": lib.SOTTO_OP_TEMPLATE,
-    "save": lib.SOTTO_OP_SAVE,
-    "restore": lib.SOTTO_OP_RESTORE,
+    "apply_template": lib.SOTTO_OP_APPLY_TEMPLATE,
+    "save_state": lib.SOTTO_OP_SAVE_STATE,
+    "restore_state": lib.SOTTO_OP_RESTORE_STATE,
     "open_session": lib.SOTTO_OP_OPEN_SESSION,
     "close_session": lib.SOTTO_OP_CLOSE_SESSION,
     "read_session": lib.SOTTO_OP_READ_SESSION,

@@ -99,11 +99,11 @@ class Request(Unique):
 
     def drop(self) -> None:
         """Cancels it, if it is not over. Never waits."""
-        lib.sotto_engine_drop(self._handle.pointer, self._id[0])
+        lib.sotto_engine_discard_request(self._handle.pointer, self._id[0])
 
     def next(self) -> Event:
         """The next event. Waits for it; raises what the request failed with."""
-        wait, args = lib.sotto_engine_wait_event, (self._id[0], SLICE_MS, self._event)
+        wait, args = lib.sotto_engine_wait_request_event, (self._id[0], SLICE_MS, self._event)
         while self._handle.call(wait, *args, error=self._error) == lib.SOTTO_EMPTY:
             pass
         event = read_event(self._event)
@@ -123,11 +123,11 @@ class Request(Unique):
         """Waits for the end, a while at most, whatever was heard before. Returns whether it ended well."""
         pointer, name, event = self._handle.pointer, self._id[0], self._event
         for _ in range(_SETTLE_MS // SLICE_MS):
-            if event.kind == lib.SOTTO_EVENT_DONE:
+            if event.kind == lib.SOTTO_EVENT_REQUEST_DONE:
                 return bool(event.status >= 0)
-            if not name or lib.sotto_engine_wait_event(pointer, name, SLICE_MS, event) < 0:
+            if not name or lib.sotto_engine_wait_request_event(pointer, name, SLICE_MS, event) < 0:
                 return False
-        lib.sotto_engine_drop(pointer, name)
+        lib.sotto_engine_discard_request(pointer, name)
         return False
 
 
@@ -163,7 +163,7 @@ def raise_failure(event: Event, error: type[SottoError] = InferenceError, *, ref
 def batches(pointer: Any) -> Iterator[list[Event]]:
     """What arrives on an engine's queue, until the engine ends. Does not keep it alive."""
     told = struct("sotto_event")
-    while lib.sotto_engine_wait(pointer, -1) >= 0:
+    while lib.sotto_engine_wait_for_events(pointer, -1) >= 0:
         batch = []
         while lib.sotto_engine_next_event(pointer, told) == lib.SOTTO_OK:
             batch.append(read_event(told))

@@ -22,9 +22,9 @@ from .errors import CANCELLED, NOT_FOUND, InferenceError, ModelLoadError, SottoE
 from .event import Event
 from .gpu import Renderer
 from .memory import Memory, Plan, read_plan
-from .session import Said, fork_body, messages_of, open_body, pin_body, sizes_of, text_of, turn_body
+from .session import MessagesInput, fork_body, messages_of, open_body, pin_body, sizes_of, text_of, turn_body
 from .stats import Stats
-from .terms import Terms
+from .terms import RequestOptions
 
 
 class Engine(Unique):
@@ -51,8 +51,8 @@ class Engine(Unique):
         deterministic: bool = False,
         gates: bool = False,
         max_requests: int = 0,
-        park_dir: StrPath | None = None,
-        park_memory_mb: int = 0,
+        kv_spill_dir: StrPath | None = None,
+        kv_spill_memory_mb: int = 0,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._engine = blocking.Engine(
@@ -66,8 +66,8 @@ class Engine(Unique):
             deterministic=deterministic,
             gates=gates,
             max_requests=max_requests,
-            park_dir=park_dir,
-            park_memory_mb=park_memory_mb,
+            kv_spill_dir=kv_spill_dir,
+            kv_spill_memory_mb=kv_spill_memory_mb,
         )
         self._handle = self._engine._handle
         self._numbers = itertools.count(1)
@@ -149,26 +149,26 @@ class Engine(Unique):
 
     # Answers
 
-    async def llm_chat_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
+    async def llm_chat_completion(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
         """Answers an OpenAI chat completion request with a chat completion."""
         return (await self._ask("chat", request_json, terms).finish()).json
 
-    def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
+    def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[RequestOptions]) -> TokenStream:
         """Answers an OpenAI chat completion request, chunk by chunk."""
         return TokenStream(self._ask("chat", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
-    async def llm_text_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
+    async def llm_text_completion(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
         """Continues an OpenAI text completion request's prompt, as it stands, without a template."""
-        return (await self._ask("text", request_json, terms).finish()).json
+        return (await self._ask("completion", request_json, terms).finish()).json
 
-    def llm_text_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
+    def llm_text_completion_stream(self, request_json: Json, **terms: Unpack[RequestOptions]) -> TokenStream:
         """Continues a prompt, chunk by chunk."""
-        return TokenStream(self._ask("text", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
+        return TokenStream(self._ask("completion", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
     async def session(
         self,
         session_id: str | None = None,
-        messages: Said = None,
+        messages: MessagesInput = None,
         *,
         model: str | None = None,
         pinned: bool = False,
@@ -206,9 +206,9 @@ class Engine(Unique):
         """Versions, device, processor, backends, and which modules were passed over and why."""
         return await asyncio.to_thread(self._engine.describe)
 
-    async def attach_gpu(self, renderer: Renderer, *, least: str = "any") -> str:
+    async def attach_gpu(self, renderer: Renderer, *, min_sharing: str = "any") -> str:
         """Shares a renderer's card from now on: "cig", "cuda", "vulkan" or "cpu"."""
-        return await asyncio.to_thread(self._engine.attach_gpu, renderer, least=least)
+        return await asyncio.to_thread(self._engine.attach_gpu, renderer, min_sharing=min_sharing)
 
     async def detach_gpu(self) -> bool:
         """Ends the sharing, before the renderer's queue goes. False: none was shared."""
@@ -216,7 +216,7 @@ class Engine(Unique):
 
     # Inside
 
-    def _ask(self, op: str, request: Json, on: Terms, flags: int = 0) -> _Request:
+    def _ask(self, op: str, request: Json, on: RequestOptions, flags: int = 0) -> _Request:
         number = next(self._numbers)
         desc = self._engine._request_desc(op, request, flags, on, user=number, name="request_json")
         return self._request(number, InferenceError, lib.sotto_engine_submit, desc)
@@ -321,13 +321,19 @@ class Session(Unique):
         await self.aclose()
 
     def chat(
-        self, said: Said = None, request: Mapping[str, Any] | None = None, **terms: Unpack[Terms]
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
     ) -> TokenStream:
         """Answers what is said, chunk by chunk. `request` holds further fields: `max_tokens`, `tools` ..."""
         return self._engine.llm_chat_completion_stream(turn_body(self.id, said, request), **terms)
 
     async def say(
-        self, said: Said = None, request: Mapping[str, Any] | None = None, **terms: Unpack[Terms]
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
     ) -> str:
         """The text of the answer to what is said."""
         return text_of(await self._engine.llm_chat_completion(turn_body(self.id, said, request), **terms))

@@ -31,16 +31,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     from .commands import standard
+    from .commands.suggest import explain
     from .errors import ArgumentError, SottoError
 
-    arguments = parser().parse_args(argv)
+    whole = parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        whole.print_help(sys.stderr)
+        return USAGE
+    arguments = whole.parse_args(argv)
     standard.interruptible()
     try:
         return int(arguments.run(arguments))
     except ArgumentError as error:
         return fail(str(error), USAGE)
     except SottoError as error:
-        return fail(str(error), FAILURE)
+        return fail(explain(error, getattr(arguments, "model", None)), FAILURE)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -61,7 +66,11 @@ def parser() -> argparse.ArgumentParser:
     from .commands import bench, chat, doctor, models, plan, replay
     from .demo import command as demo
 
-    whole = _Parser(prog="sotto", description="Characters that speak beside a game.")
+    whole = _Parser(
+        prog="sotto",
+        description="Characters that speak beside a game.",
+        epilog="Start with `sotto demo` or `sotto chat`. `sotto COMMAND --help` lists a command's options.",
+    )
     whole.add_argument("--version", action="version", version=f"sotto {__version__}")
     commands = whole.add_subparsers(dest="command", required=True)
     for name, module, what in (

@@ -20,10 +20,10 @@ from .event import Event, read_event
 from .gpu import SharesGpu, require_device
 from .memory import Memory, Plan, read_memory, read_plan
 from .mode import MODES
-from .session import Said, Session, open_body, sizes_of
+from .session import MessagesInput, Session, open_body, sizes_of
 from .stats import Stats, read_stats
 from .stream import TokenStream
-from .terms import Terms
+from .terms import RequestOptions
 from .trace import Slice, read_trace
 
 
@@ -31,19 +31,19 @@ class Engine(Asks, SharesGpu):
     """Runs models inside this process, beside a game. Use it as a context manager, or `close()` it.
 
     Any thread may call anything. Calls that wait let other threads run. Those that ask for an answer take
-    its `Terms` by name: `target_tps`, `priority` and `deadline`.
+    its `RequestOptions` by name: `target_tps`, `priority` and `deadline`.
 
     `deterministic`: an answer depends on its request alone, not on what else is asked for meanwhile; slower.
     `gates`: steps also wait inside while the game works on a frame and leaves no core free, not only where
     their threads cannot be made to yield to the game's. `max_requests` may be live at once; 0: 65,536.
-    `record`: a file to record requests, reports of the game and decisions in; it holds what was said, and is
-    readable by its user alone. The engine creates it: one that exists raises `ArgumentError`, so that a
-    restart keeps the recording of a crash. `sotto.replay()` takes the decisions again.
+    `record_path`: a file that records requests, reported frames and scheduling decisions. It holds the text
+    of requests, and only its user may read it. The engine creates the file and raises `ArgumentError` if it
+    exists, so that a restart keeps the recording of a crash. `sotto.replay()` repeats the decisions.
 
-    `vram_budget_mb`: see `set_vram_budget_mb()`. Where it is short, some streams are parked for a while: what
-    they remember is kept in `park_memory_mb` of memory (0: 64), and what is more in files, which go with the
-    engine, in the folder `park_dir` (None: the system's temporary one). What cannot be kept is worked through
-    again.
+    `vram_budget_mb`: see `set_vram_budget_mb()`. If the budget is short, the engine parks some streams: it
+    spills their KV cache to `kv_spill_memory_mb` of memory (0: 64), and beyond that to a file in
+    `kv_spill_dir` (None: the system's temporary folder), which is gone with the engine. A KV cache that is
+    lost is prefilled again.
 
     >>> with Engine() as engine:
     ...     engine.load_model("sotto/house")
@@ -60,13 +60,13 @@ class Engine(Asks, SharesGpu):
         vram_budget_mb: int = 0,
         module_dir: StrPath | None = None,
         threads: int = 0,
-        trace: int = 0,
+        trace_capacity: int = 0,
         deterministic: bool = False,
         gates: bool = False,
         max_requests: int = 0,
-        record: StrPath | None = None,
-        park_dir: StrPath | None = None,
-        park_memory_mb: int = 0,
+        record_path: StrPath | None = None,
+        kv_spill_dir: StrPath | None = None,
+        kv_spill_memory_mb: int = 0,
     ) -> None:
         self._names = BackendNames(backends)
         workers = struct("sotto_threads", compute_threads=whole("threads", threads, MOST_U32))
@@ -78,12 +78,12 @@ class Engine(Asks, SharesGpu):
             vram_budget=megabytes("vram_budget_mb", vram_budget_mb),
             module_dir=path_text("module_dir", module_dir),
             threads=workers,
-            trace=whole("trace", trace, MOST_U32),
+            trace_capacity=whole("trace_capacity", trace_capacity, MOST_U32),
             flags=engine_flags(deterministic, gates),
             max_requests=whole("max_requests", max_requests, MOST_U32),
-            record=path_text("record", record),
-            park_dir=path_text("park_dir", park_dir),
-            park_memory=megabytes("park_memory_mb", park_memory_mb),
+            record_path=path_text("record_path", record_path),
+            kv_spill_dir=path_text("kv_spill_dir", kv_spill_dir),
+            kv_spill_memory=megabytes("kv_spill_memory_mb", kv_spill_memory_mb),
         )
         require_device(device, module_dir)
         self._device = device
@@ -175,7 +175,7 @@ class Engine(Asks, SharesGpu):
 
     # Answers, waited for
 
-    def llm_chat_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
+    def llm_chat_completion(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
         """Answers an OpenAI chat completion request with a chat completion.
 
         Every request may have a field `on_budget`: what to do where the model has to be brought back and the
@@ -184,19 +184,19 @@ class Engine(Asks, SharesGpu):
         """
         return self._ask("chat", request_json, terms).finish().json
 
-    def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
+    def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[RequestOptions]) -> TokenStream:
         """Answers an OpenAI chat completion request, chunk by chunk."""
         return TokenStream(self._ask("chat", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
-    def llm_text_completion(self, request_json: Json, **terms: Unpack[Terms]) -> str:
+    def llm_text_completion(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
         """Continues an OpenAI text completion request's prompt, as it stands, without a template."""
-        return self._ask("text", request_json, terms).finish().json
+        return self._ask("completion", request_json, terms).finish().json
 
-    def llm_text_completion_stream(self, request_json: Json, **terms: Unpack[Terms]) -> TokenStream:
+    def llm_text_completion_stream(self, request_json: Json, **terms: Unpack[RequestOptions]) -> TokenStream:
         """Continues a prompt, chunk by chunk."""
-        return TokenStream(self._ask("text", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
+        return TokenStream(self._ask("completion", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
-    def llm_infill(self, request_json: Json, **terms: Unpack[Terms]) -> str:
+    def llm_infill(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
         """Fills the gap between `input_prefix` and `input_suffix`, with a model that was taught to."""
         return self._ask("infill", request_json, terms).finish().json
 
@@ -210,26 +210,26 @@ class Engine(Asks, SharesGpu):
 
     def apply_template(self, request_json: Json) -> str:
         """The prompt that a chat completion's `messages` make: `{"prompt": "..."}`."""
-        return self._ask("template", request_json, {}).finish().json
+        return self._ask("apply_template", request_json, {}).finish().json
 
-    def save_state(self, request_json: Json, **terms: Unpack[Terms]) -> str:
+    def save_state(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
         """Works through `messages` or `prompt`, and saves what the model then remembers to `path`.
 
         A character's sheet that was saved once needs no work ever again: see `restore_state`.
         """
-        return self._ask("save", request_json, terms).finish().json
+        return self._ask("save_state", request_json, terms).finish().json
 
     def restore_state(self, request_json: Json) -> str:
         """Has the model remember what `path` holds, for the next request that begins so.
 
         Refuses what is damaged, or of another model, library or memory.
         """
-        return self._ask("restore", request_json, {}).finish().json
+        return self._ask("restore_state", request_json, {}).finish().json
 
     def session(
         self,
         session_id: str | None = None,
-        messages: Said = None,
+        messages: MessagesInput = None,
         *,
         model: str | None = None,
         pinned: bool = False,
@@ -249,7 +249,7 @@ class Engine(Asks, SharesGpu):
     # Answers, frame by frame
 
     def submit(
-        self, op: str, request: Json, user: int = 0, *, chunks: bool = False, **terms: Unpack[Terms]
+        self, op: str, request: Json, user: int = 0, *, chunks: bool = False, **terms: Unpack[RequestOptions]
     ) -> int:
         """Asks for a "chat", a "text" ... Never waits: returns the name that its events will carry.
 
@@ -271,7 +271,7 @@ class Engine(Asks, SharesGpu):
         left = -1 if timeout is None else int(number("timeout", timeout) * 1000)
         while True:
             piece = SLICE_MS if left < 0 else min(left, SLICE_MS)
-            if self._handle.call(lib.sotto_engine_wait, piece) != lib.SOTTO_EMPTY:
+            if self._handle.call(lib.sotto_engine_wait_for_events, piece) != lib.SOTTO_EMPTY:
                 return True
             if left >= 0 and (left := left - piece) == 0:
                 return False
@@ -302,7 +302,7 @@ class Engine(Asks, SharesGpu):
         self._handle.call(lib.sotto_engine_frame_end, desc)
 
     def trace(self) -> list[Slice]:
-        """What was computed since last asked, oldest first. The engine keeps as many as its `trace` says."""
+        """Returns the slices since the last call, oldest first; the engine keeps `trace_capacity` of them."""
         return list(read_trace(self._handle))
 
     def stats(self) -> Stats:

@@ -11,9 +11,9 @@ _KINDS = {
     lib.SOTTO_EVENT_ACCEPTED: "accepted",
     lib.SOTTO_EVENT_PROGRESS: "progress",
     lib.SOTTO_EVENT_TEXT: "text",
-    lib.SOTTO_EVENT_FINISH: "finish",
+    lib.SOTTO_EVENT_CHOICE_DONE: "finish",
     lib.SOTTO_EVENT_USAGE: "usage",
-    lib.SOTTO_EVENT_DONE: "done",
+    lib.SOTTO_EVENT_REQUEST_DONE: "done",
     lib.SOTTO_EVENT_REASONING: "reasoning",
     lib.SOTTO_EVENT_TOOL_CALL: "tool_call",
 }

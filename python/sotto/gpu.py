@@ -14,11 +14,11 @@ from .errors import ArgumentError
 
 _MOST_U32, _MOST_U64 = 2**32 - 1, 2**64 - 1
 RUNGS: Mapping[str, int] = {
-    "any": lib.SOTTO_GPU_RUNG_NONE,
-    "cpu": lib.SOTTO_GPU_RUNG_CPU,
-    "vulkan": lib.SOTTO_GPU_RUNG_VULKAN,
-    "cuda": lib.SOTTO_GPU_RUNG_CUDA,
-    "cig": lib.SOTTO_GPU_RUNG_CIG,
+    "any": lib.SOTTO_GPU_SHARING_NONE,
+    "cpu": lib.SOTTO_GPU_SHARING_CPU,
+    "vulkan": lib.SOTTO_GPU_SHARING_VULKAN,
+    "cuda": lib.SOTTO_GPU_SHARING_CUDA,
+    "cig": lib.SOTTO_GPU_SHARING_CIG,
 }
 _NAMES = {value: name for name, value in RUNGS.items()}
 
@@ -153,14 +153,14 @@ def _address(name: str, value: object) -> Any:
     return pointer(whole(name, value, _MOST_U64))
 
 
-def described(renderer: Renderer, least: str) -> Any:
+def described(renderer: Renderer, min_sharing: str) -> Any:
     """The struct for a renderer. What it points at lives as long as it does."""
     if type(renderer) not in _STRUCTS:
         raise TypeError(f"renderer is {renderer!r}; it must be a sotto.gpu.D3D12, Vulkan or Cuda")
     field, name = _STRUCTS[type(renderer)]
     return struct(
         "sotto_gpu_desc",
-        least=choice("least", least, RUNGS),
+        min_sharing=choice("min_sharing", min_sharing, RUNGS),
         **{field: struct(name, **renderer.crossed())},
     )
 
@@ -170,14 +170,14 @@ class SharesGpu:
 
     _handle: Handle
 
-    def attach_gpu(self, renderer: Renderer, *, least: str = "any") -> str:
+    def attach_gpu(self, renderer: Renderer, *, min_sharing: str = "any") -> str:
         """Shares a renderer's card from now on. Returns how closely: "cig", "cuda", "vulkan" or "cpu".
 
         What the renderer's handles name must live until `detach_gpu()`. `describe()["gpu"]` tells why it is
-        no closer. Raises where it is not as close as `least`.
+        no closer. Raises where it is not as close as `min_sharing`.
         """
-        rung = new("sotto_gpu_rung *")
-        self._handle.call(lib.sotto_engine_attach_gpu, described(renderer, least), rung)
+        rung = new("sotto_gpu_sharing *")
+        self._handle.call(lib.sotto_engine_attach_gpu, described(renderer, min_sharing), rung)
         return _NAMES[rung[0]]
 
     def detach_gpu(self) -> bool:

@@ -16,9 +16,9 @@ class ModelMemory(TypedDict):
     """What one model takes."""
 
     id: str
-    state: str  # "ready", "loading", "asleep" (it gave way to others; a request wakes it) or "leaving"
+    state: str  # "ready", "loading", "evicted" (it gave way to others; a request wakes it) or "leaving"
     streams: int  # answers that may be under way at once, now
-    streams_most: int  # and where there is room
+    max_streams: int  # and where there is room
     host: int  # of the machine's memory, where the model is on a device; it does not count
     weights: int
     kv: int  # what streams remember
@@ -80,7 +80,7 @@ class Memory(TypedDict):
     used: int
     peak: int
     over: int  # so much more than the budget is in use, since that was lowered
-    uses: dict[str, Use]  # "weights", "kv", "compute", "adapter", "image", "staging"
+    uses: dict[str, Use]  # "weights", "kv", "compute", "adapter", "image", "spilled_kv"
     models: list[ModelMemory]
     parked: Parked
     system: System | None  # None: it does not say

@@ -35,7 +35,7 @@ class Replay(NamedTuple):
 
 
 def replay(path: str | os.PathLike[str]) -> Replay:
-    """Takes the decisions of a recording again, see `Engine(record=)`. Needs no model, and hardly any time.
+    """Repeats the scheduling decisions of a recording made with `Engine(record_path=)`. Needs no model.
 
     Raises `ArgumentError` that names the line if it is not a recording, or if it is not a regular file,
     `SottoError` if there is no file.

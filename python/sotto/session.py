@@ -12,10 +12,12 @@ from ._typing import Unpack
 from ._values import string, truth, whole
 from .errors import NOT_FOUND, SottoError
 from .stream import TokenStream
-from .terms import Terms
+from .terms import RequestOptions
 
 Message = Mapping[str, Any]  # in the OpenAI schema
-Said = str | Message | Iterable[Message] | None  # what is said: a text, a message, several; None: nothing
+MessagesInput = (
+    str | Message | Iterable[Message] | None
+)  # what is said: a text, a message, several; None: nothing
 
 _MOST_KEPT = (1 << 31) - 1
 
@@ -46,12 +48,20 @@ class Session(Unique):
         self.close()
 
     def chat(
-        self, said: Said = None, request: Mapping[str, Any] | None = None, **terms: Unpack[Terms]
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
     ) -> TokenStream:
         """Answers what is said, chunk by chunk. `request` holds further fields: `max_tokens`, `tools` ..."""
         return self._engine.llm_chat_completion_stream(self._body(said, request), **terms)
 
-    def say(self, said: Said = None, request: Mapping[str, Any] | None = None, **terms: Unpack[Terms]) -> str:
+    def say(
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
+    ) -> str:
         """Waits for the answer to what is said, and returns its text."""
         return text_of(self._engine.llm_chat_completion(self._body(said, request), **terms))
 
@@ -87,14 +97,16 @@ class Session(Unique):
             closing.settle()  # it goes on
             raise
 
-    def _body(self, said: Said, request: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _body(self, said: MessagesInput, request: Mapping[str, Any] | None) -> dict[str, Any]:
         return turn_body(self.id, said, request)
 
 
 # What requests about sessions say, and what comes of them: for both faces of the engine.
 
 
-def open_body(session_id: str | None, said: Said, model: str | None, pinned: bool = False) -> dict[str, Any]:
+def open_body(
+    session_id: str | None, said: MessagesInput, model: str | None, pinned: bool = False
+) -> dict[str, Any]:
     """A new session's."""
     body: dict[str, Any] = {"session": _id(session_id), "messages": _messages("messages", said, "system")}
     if truth("pinned", pinned):
@@ -113,7 +125,7 @@ def pin_body(session_id: str, pinned: bool) -> dict[str, Any]:
     return {"session": session_id, "pinned": truth("pinned", pinned)}
 
 
-def turn_body(session_id: str, said: Said, request: Mapping[str, Any] | None) -> dict[str, Any]:
+def turn_body(session_id: str, said: MessagesInput, request: Mapping[str, Any] | None) -> dict[str, Any]:
     """A turn's."""
     if request is not None and not isinstance(request, Mapping):
         raise TypeError(f"request is a {type(request).__name__}; it must be a mapping of further fields")
@@ -146,7 +158,7 @@ def _id(given: str | None) -> str:
     return f"session-{os.urandom(8).hex()}" if given is None else string("session_id", given)
 
 
-def _messages(name: str, said: Said, role: str) -> list[Message]:
+def _messages(name: str, said: MessagesInput, role: str) -> list[Message]:
     if said is None:
         return []
     if isinstance(said, str):

@@ -1,4 +1,4 @@
-"""How an engine does: for overlays, dashboards and tests."""
+"""Statistics of an engine, for overlays, dashboards and tests."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from .mode import MODE_NAMES
 
 
 class Stats(NamedTuple):
-    """An engine's figures. Those of the last second cover whole slices and frames that ended in it."""
+    """Statistics of an engine. Figures of the last second cover the slices and frames that ended in it."""
 
-    mode: str  # who comes first
-    live: int  # requests that are not over
-    waiting: int  # answers that wait for a model to have room
-    prompting: int  # answers whose prompt is being worked through
-    speaking: int  # answers under way
-    parked: int  # answers that were begun, and gave up their place to others
-    threads: int  # on how many threads steps are taken
-    share: float  # of the time that models may use at present, 0 to 1
-    busy: float  # of the last second, in which they computed, 0 to 1
-    tokens_per_s: float  # spoken in the last second, by all together
-    prompt_per_s: float  # tokens of prompts that were worked through in the last second
-    longest_ms: float  # how long the first of those that wait has waited
-    first_ms: float  # from submission to first token: the mean of the last 32 answers
-    slice_ms: float  # what a step takes: the 99th of 100, of the last 256
-    frame_p50_ms: float  # the game's work on a frame, median of the last 256; 0: no frames
-    frame_p95_ms: float  # the 95th of 100
-    frame_p99_ms: float  # the 99th of 100
-    frames: int  # that were reported
-    frames_missed: int  # those whose work took longer than their period
-    finished: int  # requests that ended well
-    failed: int  # those that ended otherwise, but for the next
-    cancelled: int  # those that were cancelled
-    generated: int  # tokens spoken
-    prompt: int  # tokens of prompts that were worked through
-    cached: int  # tokens of prompts that were remembered
-    slices: int  # pieces of work done
-    slice_ns: int  # what they took
-    gated_ns: int  # how much of that they waited for the game
-    bytes_in_use: int  # of all models together
-    vram_budget: int  # what they may take together; 0: no limit
-    bytes_peak: int  # the most that they took together, so far
-    bytes_weights: int  # of what is in use
-    bytes_kv: int  # the same: what streams remember
-    bytes_compute: int  # the same: what steps are computed in
-    bytes_parked: int  # the same: what those remember who gave up their place
-    asleep: int  # models that gave way to others; they come back when they are asked for
+    mode: str  # scheduling mode of the engine
+    live: int  # requests that have not ended
+    waiting: int  # answers that wait for a slot of their model
+    prefilling: int  # answers whose prompt is being prefilled
+    decoding: int  # answers that are generating tokens
+    parked: int  # started answers whose slot was preempted
+    threads: int  # threads per step
+    share: float  # duty cycle: share of time that models may compute now, 0 to 1
+    busy: float  # share of the last second in which models computed, 0 to 1
+    tokens_per_s: float  # tokens generated in the last second, by all streams
+    prompt_per_s: float  # prompt tokens prefilled in the last second
+    queue_wait_max_ms: float  # longest time that a waiting answer has queued so far
+    ttft_mean_ms: float  # time to first token: mean of the last 32 answers
+    step_p99_ms: float  # p99 step time over the last 256 steps
+    frame_p50_ms: float  # median of the game's work per frame over the last 128 frames. 0: no frames
+    frame_p95_ms: float  # p95 of the same
+    frame_p99_ms: float  # p99 of the same
+    frames: int  # frames that the game reported
+    frames_missed: int  # frames whose work took longer than their period
+    finished: int  # requests that ended with success
+    failed: int  # requests that ended with another status, cancelled ones excepted
+    cancelled: int  # requests that ended with `CancelledError`
+    completion_tokens: int  # tokens generated since the engine was created
+    prompt_tokens: int  # prompt tokens prefilled since then
+    cached_prompt_tokens: int  # prompt tokens reused from the prefix cache since then
+    slices: int  # slices (scheduled backend steps) since then
+    slice_ns: int  # total time of those slices
+    gated_ns: int  # part of slice_ns spent waiting at gates for the game
+    bytes_in_use: int  # bytes in use by all models
+    vram_budget: int  # budget for bytes_in_use. 0: no limit
+    bytes_peak: int  # highest value that bytes_in_use has had
+    bytes_weights: int  # bytes of weights
+    bytes_kv: int  # bytes of KV caches
+    bytes_compute: int  # bytes of scratch buffers
+    bytes_parked: int  # bytes of spilled KV caches that are in memory
+    models_evicted: int  # models that were evicted; the next request for one reloads it
 
 
 def read_stats(handle: Handle) -> Stats:
-    """Asks an engine for its figures."""
+    """Reads an engine's statistics."""
     told = struct("sotto_stats")
     handle.call(lib.sotto_engine_stats, told)
     mode, *figures = (getattr(told, name) for name in Stats._fields)

@@ -16,7 +16,7 @@ PRIORITIES: Mapping[str, int] = {
 _LATEST_NS = (1 << 63) - 1
 
 
-class Terms(TypedDict, total=False):
+class RequestOptions(TypedDict, total=False):
     """What every call that asks for an answer takes by name; each has a default.
 
     `target_tps`: tokens per second to pace to. 0, the default: the engine's.
@@ -38,8 +38,8 @@ class Terms(TypedDict, total=False):
 def terms(given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns `given` as fields of a `sotto_request_desc`. Raises `TypeError` for a name that is unknown."""
     for name in given:
-        if name not in Terms.__annotations__:
-            known = ", ".join(Terms.__annotations__)
+        if name not in RequestOptions.__annotations__:
+            known = ", ".join(RequestOptions.__annotations__)
             raise TypeError(f"invalid argument '{name}': expected {known}; fields of the request go into it")
     return {
         "target_tps": number("target_tps", given.get("target_tps", 0)),

@@ -1,4 +1,4 @@
-"""What the engine computed, and when."""
+"""The trace: one record per slice of work."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ _AT_ONCE = 256
 
 
 class Slice(NamedTuple):
-    """One piece of the engine's work.
+    """One finished slice of the engine's work.
 
-    `kind` is "open" (a request was made ready), "prompt" (a step that worked through prompts), "decode" (one
-    in which each stream spoke a token), "gate" (a wait inside a step for the game, told before that step),
-    "rest" (no step ran, so that models keep to their share of the time) or "frame" (not the engine's: the
-    game's work on a frame, as it was reported); skip what you do not know.
-    Times are those of `time.monotonic_ns()`. `lost` slices before it found no room in the trace.
+    `kind` is "open" (a stream was opened: template, tokens or a restored state), "prompt" (a step that
+    prefilled prompts), "decode" (a step in which each stream decoded a token), "gate" (a wait for the game
+    inside a step; precedes that step), "rest" (no step ran, so that models keep their duty cycle) or "frame"
+    (the game's work on a frame, as the game reported it). Ignore unknown kinds. Times are those of
+    `time.monotonic_ns()`. `lost` counts the slices before this one that a full trace dropped.
 
-    `predicted_ms` is what it was thought to take (0: nothing was known), `limit_ms` what it was to keep
-    within (0: nothing), `share` the part of the time that models might use, from 0 to 1, and `frame_phase`
-    where in the game's frame it began, from 0 to 1 (below 0: in none). `trial` says that a step ran on
-    another number of threads than most, to compare the two, and `gave_up` that it stood still, was given up,
-    and its work is done again. `decoded_tokens` counts answer tokens that were decoded, draft tokens
-    included: with speculative decoding it is more than `generated_tokens`, or 0 where an earlier step had
-    verified them.
+    `predicted_ms` is the predicted duration (0: no prediction), `limit_ms` the time limit (0: none), `share`
+    the duty cycle in effect, from 0 to 1, and `frame_phase` the position of the start in the game's frame,
+    from 0 to 1 (below 0: no frame). `trial`: the step ran on another number of threads than usual, to compare
+    the two. `gave_up`: the step stalled and was aborted; a later slice repeats its work. `decoded_tokens`
+    counts decoded answer tokens, draft tokens included: with speculative decoding it exceeds
+    `generated_tokens`, or is 0 if an earlier step had verified them.
     """
 
     kind: str
@@ -58,7 +57,7 @@ class Slice(NamedTuple):
 
 
 def read_trace(handle: Handle) -> Iterator[Slice]:
-    """Takes the slices that an engine still keeps."""
+    """Reads the slices that an engine has kept since the last call."""
     slices, count = structs("sotto_slice", _AT_ONCE), new("uint32_t *")
     while True:
         handle.call(lib.sotto_engine_read_trace, slices, _AT_ONCE, count)

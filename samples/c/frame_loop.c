@@ -1,7 +1,12 @@
 /* A game's side of Sotto, whole: one engine, two characters, a 60 FPS loop that never waits for a model.
  *
- *     cc frame_loop.c -I include -L LIBRARY_FOLDER -lsotto -o frame_loop
- *     ./frame_loop [MODEL.gguf]
+ * Compile and run it from the repository root. OUT is the folder of libsotto.so, here that of tests/check.py:
+ *
+ *     OUT=$PWD/build/check/release/out
+ *     cc samples/c/frame_loop.c -I include -L "$OUT" -Wl,-rpath,"$OUT" -lsotto -o build/frame_loop
+ *     build/frame_loop
+ *
+ * The house model speaks; another one does if its GGUF file is the argument.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -23,13 +28,13 @@ typedef struct character {
 
 static character cast[CHARACTERS] = {
     {"Mara",
-     "{\"model\": \"npc\", \"max_tokens\": 48, \"messages\": ["
+     "{\"model\": \"sotto/house\", \"max_tokens\": 48, \"temperature\": 0, \"messages\": ["
      "{\"role\": \"system\", \"content\": \"Name: Mara\\nRole: ferrywoman\\nManner: gruff\\n"
-     "Place: the landing, Millbrook\\nPrices:\\n- the crossing: 3 copper\"},"
-     "{\"role\": \"user\", \"content\": \"How much is the crossing?\"}]}",
+     "Place: the landing, Millbrook\\nPrices:\\n- a ferry ride: 3 copper\"},"
+     "{\"role\": \"user\", \"content\": \"How much is a ferry ride?\"}]}",
      0},
     {"Tobin",
-     "{\"model\": \"npc\", \"max_tokens\": 48, \"messages\": ["
+     "{\"model\": \"sotto/house\", \"max_tokens\": 48, \"temperature\": 0, \"messages\": ["
      "{\"role\": \"system\", \"content\": \"Name: Tobin Ashdown\\nRole: miller\\nManner: courtly\\n"
      "Place: the old mill, Millbrook\"},"
      "{\"role\": \"user\", \"content\": \"Who are you?\"}]}",
@@ -54,7 +59,7 @@ static int handle(sotto_engine* engine, const sotto_event* event, int frame, int
             "[frame %d] %s: %.*s\n", frame, cast[event->user].name, (int)event->text.size, event->text.data
         );
     }
-    if (event->kind != SOTTO_EVENT_DONE) {
+    if (event->kind != SOTTO_EVENT_REQUEST_DONE) {
         return waiting;
     }
     if (event->status < 0) {
@@ -108,8 +113,8 @@ int main(int argc, char** argv) {
 
     sotto_model_desc model = SOTTO_INIT(sotto_model_desc);
     sotto_request loading;
-    model.id = text("npc");
-    model.path = text(argc > 1 ? argv[1] : "house.gguf");
+    model.id = text("sotto/house"); /* the house model; a path replaces its file, and keeps the id */
+    model.path = text(argc > 1 ? argv[1] : "");
     model.user = CHARACTERS; /* no character's number */
     if (sotto_engine_load_model(engine, &model, &loading) < 0) {
         return fail("load");

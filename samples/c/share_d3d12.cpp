@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kNames[] = {"nothing", "the processor", "Vulkan", "CUDA, at low priority", "CiG"};
 constexpr const char* kQuestion =
-    R"({"model": "npc", "max_tokens": 32, "messages": [
-        {"role": "system", "content": "Name: Mara\nRole: ferrywoman\nManner: gruff\nPlace: Millbrook"},
+    R"({"model": "npc", "max_tokens": 32, "temperature": 0, "messages": [
+        {"role": "system", "content": "Name: Mara\nRole: healer\nManner: gruff\nPlace: Millbrook"},
         {"role": "user", "content": "Who are you?"}]})";
 
 // What a renderer has anyway; it lives until the process ends.
@@ -49,8 +49,8 @@ int fail(const char* doing) {
 // Prints what a request says until it is done. A game polls once a frame instead: frame_loop.c.
 sotto_status follow(sotto_engine* engine, sotto_request request) {
     sotto_event event = SOTTO_INIT(sotto_event);
-    while (event.kind != SOTTO_EVENT_DONE) {
-        if (sotto_engine_wait_event(engine, request, -1, &event) < 0) {
+    while (event.kind != SOTTO_EVENT_REQUEST_DONE) {
+        if (sotto_engine_wait_request_event(engine, request, -1, &event) < 0) {
             return SOTTO_ERROR_STATE;
         }
         if (event.kind == SOTTO_EVENT_TEXT || event.status < 0) {
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
     shown.queue = renderer.queue;
     sotto_gpu_desc gpu = SOTTO_INIT(sotto_gpu_desc);
     gpu.d3d12 = &shown;
-    sotto_gpu_rung rung = SOTTO_GPU_RUNG_NONE;
+    sotto_gpu_sharing rung = SOTTO_GPU_SHARING_NONE;
     if (sotto_engine_attach_gpu(engine, &gpu, &rung) < 0) {
         return fail("attach");
     }

@@ -4,8 +4,11 @@
  * It draws without a window, and saves its last frame. Nothing of the engine is in the renderer's way: the
  * models compute on the same card, as closely as it can be shared, and the frame loop only asks for events.
  *
- *     cc vulkan_frame.c -I include -L LIBRARY_FOLDER -lsotto -lvulkan -o vulkan_frame
- *     ./vulkan_frame MODEL.gguf frame.png
+ * Compile and run it from the repository root. OUT is the folder of libsotto.so, here that of tests/check.py:
+ *
+ *     OUT=$PWD/build/check/release/out
+ *     cc samples/c/vulkan_frame.c -I include -L "$OUT" -Wl,-rpath,"$OUT" -lsotto -lvulkan -o build/frame
+ *     build/frame "$OUT/house.gguf" frame.png
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -309,10 +312,10 @@ int main(int argc, char** argv) {
     model.path = text(argc > 1 ? argv[1] : "house.gguf");
     ask.op = SOTTO_OP_CHAT;
     ask.body = text(
-        "{\"model\": \"npc\", \"max_tokens\": 48, \"messages\": ["
+        "{\"model\": \"npc\", \"max_tokens\": 48, \"temperature\": 0, \"messages\": ["
         "{\"role\": \"system\", \"content\": \"Name: Mara\\nRole: ferrywoman\\nManner: gruff\\n"
-        "Place: the landing, Millbrook\\nPrices:\\n- the crossing: 3 copper\"},"
-        "{\"role\": \"user\", \"content\": \"How much is the crossing?\"}]}"
+        "Place: the landing, Millbrook\\nPrices:\\n- a ferry ride: 3 copper\"},"
+        "{\"role\": \"user\", \"content\": \"How much is a ferry ride?\"}]}"
     );
     CHECK(sotto_engine_load_model(engine, &model, &loading));
 
@@ -326,12 +329,12 @@ int main(int argc, char** argv) {
             if (event.kind == SOTTO_EVENT_TEXT && count < MOST_BARS) {
                 bars[count++] = event.text.size;
                 printf("%.*s", (int)event.text.size, event.text.data);
-            } else if (event.kind == SOTTO_EVENT_DONE && event.status < 0) {
+            } else if (event.kind == SOTTO_EVENT_REQUEST_DONE && event.status < 0) {
                 fprintf(stderr, "it failed: %.*s\n", (int)event.text.size, event.text.data);
                 return 1;
-            } else if (event.kind == SOTTO_EVENT_DONE && speaking == 0) {
+            } else if (event.kind == SOTTO_EVENT_REQUEST_DONE && speaking == 0) {
                 CHECK(sotto_engine_submit(engine, &ask, &speaking));
-            } else if (event.kind == SOTTO_EVENT_DONE) {
+            } else if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
                 done = 1;
             }
         }

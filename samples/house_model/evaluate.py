@@ -12,15 +12,15 @@ from cases import KINDS, Case, allowed, cases, denies, distinct_2, holds, parsed
 
 HERE = Path(__file__).parent
 CAP, CAP_JSON = 64, 128
-Said = tuple[str, bool]  # an answer, and whether it ended by itself
-Speaker = Callable[..., list[Said]]
+MessagesInput = tuple[str, bool]  # an answer, and whether it ended by itself
+Speaker = Callable[..., list[MessagesInput]]
 
 
 def by_sotto(engine: sotto.Engine, path: Path) -> Speaker:
     """Answers of a GGUF, through Sotto."""
     engine.load_model("house", path=path)
 
-    def speak(asked: list[Case], *, grammar: bool = False, **fields) -> list[Said]:
+    def speak(asked: list[Case], *, grammar: bool = False, **fields) -> list[MessagesInput]:
         said = []
         for at, made in enumerate(asked):
             request = {"model": "house", "messages": made.messages, "seed": at, **fields}
@@ -63,7 +63,7 @@ def by_torch(run: Path, threads: int) -> Speaker:
     begin, end = tokenizer.token_to_id(prompt.BEGIN), tokenizer.token_to_id(prompt.END)
 
     @torch.no_grad()
-    def speak(asked: list[Case], **_) -> list[Said]:
+    def speak(asked: list[Case], **_) -> list[MessagesInput]:
         said = []
         for made in asked:
             ids = [begin, *tokenizer.encode(prompt.render(made.messages, generate=True)).ids]

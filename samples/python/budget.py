@@ -39,7 +39,7 @@ def tell(engine: sotto.Engine, when: str) -> None:
     told = engine.memory()
     uses = ", ".join(f"{name} {use['used'] / MB:.1f}" for name, use in told["uses"].items() if use["used"])
     model = told["models"][0]
-    places = f"{model['streams']} of {model['streams_most']} places"
+    places = f"{model['streams']} of {model['max_streams']} places"
     print(f"{when}: {told['used'] / MB:.1f} of {told['budget'] / MB:.0f} MB ({uses}), {places}")
 
 

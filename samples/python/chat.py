@@ -34,7 +34,9 @@ def main() -> None:
                 {"role": "user", "content": question},
             ],
             "max_tokens": 64,
-            "temperature": 0.4,
+            "temperature": 0,
+            "repeat_penalty": 1.5,  # stops the house model's loops ("iron iron iron ...")
+            "repeat_last_n": 4,
         }
     )
     with sotto.Engine() as engine:

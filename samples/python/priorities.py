@@ -80,7 +80,7 @@ class Village:
 def main() -> None:
     """Runs frames until everybody has answered the player."""
     slices: list[sotto.Slice] = []
-    with sotto.Engine(target_tps=24, trace=4096) as engine:
+    with sotto.Engine(target_tps=24, trace_capacity=4096) as engine:
         engine.load_model(MODEL, options={"parallel": 2})
         village = Village(engine)
         begin, visits = time.perf_counter(), 0
@@ -97,7 +97,9 @@ def main() -> None:
         stats = engine.stats()
     for whom, waited in village.first.items():
         print(f"{whom}: first word after {statistics.median(waited) * 1000:.0f} ms, of {len(waited)} answers")
-    print(f"{stats.generated} tokens were spoken; {stats.waiting} still wait, {stats.parked} gave way")
+    print(
+        f"{stats.completion_tokens} tokens were spoken; {stats.waiting} still wait, {stats.parked} gave way"
+    )
     if len(sys.argv) > 1:
         sotto.write_trace(slices, sys.argv[1])
 

@@ -12,10 +12,11 @@ import sotto
 import vulkan as vk
 from sotto.interop import vulkan
 
-SHEET = "Name: Mara\nRole: ferrywoman\nManner: gruff\nPlace: the landing, Millbrook"
+SHEET = "Name: Mara\nRole: healer\nManner: gruff\nPlace: Millbrook"
 ASK = {
     "model": "sotto/house",
     "max_tokens": 48,
+    "temperature": 0,
     "messages": [
         {
             "role": "system",

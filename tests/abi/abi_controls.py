@@ -68,7 +68,7 @@ REFUSED: dict[str, Change] = {
     "another size with the same fields": put(80, "structs", "sotto_event", "size"),
     "frozen growth": grow("sotto_str"),
     "a removed struct": put(None, "structs", "sotto_event"),
-    "a changed constant": put(7, "constants", "SOTTO_EVENT_DONE"),
+    "a changed constant": put(7, "constants", "SOTTO_EVENT_REQUEST_DONE"),
     "a removed constant": put(None, "constants", "SOTTO_ERROR_BUSY"),
     "a changed prototype": put(["void"], "functions", "sotto_engine_create"),
     "a removed function": put(None, "functions", "sotto_engine_create"),

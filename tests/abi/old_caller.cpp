@@ -90,10 +90,10 @@ sotto_request_desc question(sotto_request_flags flags) {
 sotto_event last_event(sotto_engine* engine, sotto_request request, bool is_private) {
     auto event = SOTTO_INIT(sotto_event);
     sotto_status status = SOTTO_OK;
-    while (status == SOTTO_OK && event.kind != SOTTO_EVENT_DONE) {
+    while (status == SOTTO_OK && event.kind != SOTTO_EVENT_REQUEST_DONE) {
         if (is_private) {
-            status = sotto_engine_wait_event(engine, request, 10000, &event);
-        } else if ((status = sotto_engine_wait(engine, 10000)) == SOTTO_OK) {
+            status = sotto_engine_wait_request_event(engine, request, 10000, &event);
+        } else if ((status = sotto_engine_wait_for_events(engine, 10000)) == SOTTO_OK) {
             status = sotto_engine_next_event(engine, &event);
         }
     }
@@ -243,9 +243,9 @@ constexpr bool kAsksDevice = false; // unless there is no LUID
 #endif
 
 sotto_status attach_and_detach(sotto_engine* engine, const sotto_gpu_desc* gpu) {
-    sotto_gpu_rung rung = -1;
+    sotto_gpu_sharing rung = -1;
     const sotto_status status = sotto_engine_attach_gpu(engine, gpu, &rung);
-    expect((rung != SOTTO_GPU_RUNG_NONE) == (status == SOTTO_OK), "a rung exactly if it says so");
+    expect((rung != SOTTO_GPU_SHARING_NONE) == (status == SOTTO_OK), "a rung exactly if it says so");
     expect(sotto_engine_detach_gpu(engine) == (status == SOTTO_OK ? SOTTO_OK : SOTTO_EMPTY), "detach");
     const sotto_str why = sotto_last_error();
     const bool asked =
@@ -320,8 +320,8 @@ int take_all(sotto_engine* engine, std::uint32_t room, bool is_private, int want
     sotto_status status = SOTTO_OK;
     while (status == SOTTO_OK && taken != wanted) {
         if (is_private) {
-            status = sotto_engine_wait_event(engine, request, 10000, event.get());
-        } else if ((status = sotto_engine_wait(engine, 10000)) == SOTTO_OK) {
+            status = sotto_engine_wait_request_event(engine, request, 10000, event.get());
+        } else if ((status = sotto_engine_wait_for_events(engine, 10000)) == SOTTO_OK) {
             status = sotto_engine_next_event(engine, event.get());
         }
         taken += status == SOTTO_OK;
@@ -346,13 +346,14 @@ void events(sotto_engine* engine) {
     auto desc = question(0);
     sotto_request request = 0;
     expect(sotto_engine_submit(engine, &desc, &request) == SOTTO_OK, "submit");
-    expect(sotto_engine_wait(engine, 10000) == SOTTO_OK, "an event comes");
+    expect(sotto_engine_wait_for_events(engine, 10000) == SOTTO_OK, "an event comes");
     for (const std::uint32_t size : {0u, 3u}) {
         auto event = SOTTO_INIT(sotto_event);
         event.struct_size = size;
         expect(sotto_engine_next_event(engine, &event) == SOTTO_ERROR_ARGUMENT, "an event without a size");
         expect(
-            sotto_engine_wait_event(engine, 1, 0, &event) == SOTTO_ERROR_ARGUMENT, "an event without a size"
+            sotto_engine_wait_request_event(engine, 1, 0, &event) == SOTTO_ERROR_ARGUMENT,
+            "an event without a size"
         );
     }
     expect(last_event(engine, request, false).status == SOTTO_ERROR_NOT_FOUND, "bad calls lose no event");

@@ -15,8 +15,8 @@ static int fail(const char* doing, sotto_str why) {
 /* Prints the text of a private request. */
 static int follow(sotto_engine* engine, sotto_request request, const char* doing) {
     sotto_event event = SOTTO_INIT(sotto_event);
-    while (event.kind != SOTTO_EVENT_DONE) {
-        if (sotto_engine_wait_event(engine, request, -1, &event) < 0) {
+    while (event.kind != SOTTO_EVENT_REQUEST_DONE) {
+        if (sotto_engine_wait_request_event(engine, request, -1, &event) < 0) {
             return fail(doing, sotto_last_error());
         }
         if (event.kind == SOTTO_EVENT_TEXT) {

@@ -47,7 +47,7 @@ def measure(build: Path, parkings: int, seed: int) -> dict[str, Any]:
     """In this process."""
     sotto, one = package(build), model("house")
     with tempfile.TemporaryDirectory() as folder:
-        engine = sotto.Engine(mode="prioritize_compute", park_dir=folder, park_memory_mb=2)
+        engine = sotto.Engine(mode="prioritize_compute", kv_spill_dir=folder, kv_spill_memory_mb=2)
         before = rss()
         engine.load_model(one.name, path=one.path, options={"parallel": 3})
         turns(engine, one, parkings, seed)

@@ -96,13 +96,15 @@ def lower(crowd: Crowd) -> float:
     return took
 
 
-def lowering(sotto: ModuleType, names: list[str], times: int, park_dir: Path, seed: int) -> dict[str, Any]:
+def lowering(
+    sotto: ModuleType, names: list[str], times: int, kv_spill_dir: Path, seed: int
+) -> dict[str, Any]:
     """By half, again and again."""
     rows, failed = [], 0
     for name in names:
         one = model(name)
         options = {"parallel": STREAMS, "context": CONTEXTS[name]}
-        with engine_for(sotto, one, options, park_dir=park_dir) as engine:
+        with engine_for(sotto, one, options, kv_spill_dir=kv_spill_dir) as engine:
             crowd = Crowd(engine, one, seed)
             took = [lower(crowd) for _ in range(times)]
             crowd.close()
@@ -119,13 +121,13 @@ def lowering(sotto: ModuleType, names: list[str], times: int, park_dir: Path, se
 
 
 def texts(
-    sotto: ModuleType, one: Model, park_dir: Path, seed: int, *, lowered: bool
+    sotto: ModuleType, one: Model, kv_spill_dir: Path, seed: int, *, lowered: bool
 ) -> tuple[list[str], int]:
     """What eight streams of a deterministic engine say, and how many of them were parked at once."""
     chance = random.Random(seed)
     options = {"parallel": STREAMS, "context": CONTEXTS[one.name]}
     parked = 0
-    with engine_for(sotto, one, options, deterministic=True, park_dir=park_dir) as engine:
+    with engine_for(sotto, one, options, deterministic=True, kv_spill_dir=kv_spill_dir) as engine:
         asked = [
             chat(one, chance.choices(one.words, k=WORDS), SAID, temperature=0.8, seed=number)
             for number in range(STREAMS)
@@ -146,11 +148,11 @@ def texts(
     return list(said.values()), parked
 
 
-def same_text(sotto: ModuleType, park_dir: Path, seed: int) -> dict[str, Any]:
+def same_text(sotto: ModuleType, kv_spill_dir: Path, seed: int) -> dict[str, Any]:
     """Whether all say the same where half of the memory is taken away meanwhile."""
     house = model("house")
-    whole, _ = texts(sotto, house, park_dir, seed, lowered=False)
-    less, parked = texts(sotto, house, park_dir, seed, lowered=True)
+    whole, _ = texts(sotto, house, kv_spill_dir, seed, lowered=False)
+    less, parked = texts(sotto, house, kv_spill_dir, seed, lowered=True)
     return {"same_text": whole == less and parked > 0, "same_text_parked": parked}
 
 
@@ -174,12 +176,12 @@ def until_first(engine: Any, body: dict[str, Any]) -> tuple[float, int]:
                 return first, cached
 
 
-def unpark_once(sotto: ModuleType, one: Model, park_dir: Path, chance: random.Random) -> dict[str, Any]:
+def unpark_once(sotto: ModuleType, one: Model, kv_spill_dir: Path, chance: random.Random) -> dict[str, Any]:
     """A character whose place others had, and the same one that must be read again."""
     options = {"parallel": 2, "context": PROMPTS[one.name] + 256}
     sheet = " ".join(chance.choices(one.words, k=PROMPTS[one.name]))
     turn = chat(one, ["again"], 2)
-    with engine_for(sotto, one, options, park_dir=park_dir, park_memory_mb=1024) as engine:
+    with engine_for(sotto, one, options, kv_spill_dir=kv_spill_dir, kv_spill_memory_mb=1024) as engine:
         mara = engine.session("mara", sheet, model=one.name)
         others = [engine.session(f"other {n}", model=one.name) for n in range(2)]
         until_first(engine, {**turn, "session": mara.id})
@@ -194,10 +196,10 @@ def unpark_once(sotto: ModuleType, one: Model, park_dir: Path, chance: random.Ra
     return {"unpark_s": unpark_s, "prefill_s": prefill_s, "remembered": remembered}
 
 
-def unpark(sotto: ModuleType, name: str, times: int, park_dir: Path, seed: int) -> dict[str, Any]:
+def unpark(sotto: ModuleType, name: str, times: int, kv_spill_dir: Path, seed: int) -> dict[str, Any]:
     """How much sooner who was parked speaks than who must be read again."""
     one, chance = model(name), random.Random(seed)
-    rounds = [unpark_once(sotto, one, park_dir, chance) for _ in range(times)]
+    rounds = [unpark_once(sotto, one, kv_spill_dir, chance) for _ in range(times)]
     return {
         "unpark_over_prefill": round(statistics.median(r["prefill_s"] / r["unpark_s"] for r in rounds), 1),
         "unpark": {
@@ -211,13 +213,13 @@ def unpark(sotto: ModuleType, name: str, times: int, park_dir: Path, seed: int) 
 
 
 def parked(
-    sotto: ModuleType, characters: int, cap_mb: int, asked: int, park_dir: Path, seed: int
+    sotto: ModuleType, characters: int, cap_mb: int, asked: int, kv_spill_dir: Path, seed: int
 ) -> dict[str, Any]:
     """Many characters, of whom but few are in memory: any of them answers."""
     one, chance = model("house"), random.Random(seed)
     options = {"parallel": 4, "context": 512}
     with (
-        engine_for(sotto, one, options, park_dir=park_dir, park_memory_mb=cap_mb) as engine,
+        engine_for(sotto, one, options, kv_spill_dir=kv_spill_dir, kv_spill_memory_mb=cap_mb) as engine,
         Watch(engine) as watch,
     ):
         all_of_them = []

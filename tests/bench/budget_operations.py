@@ -61,14 +61,14 @@ class Operations:
     """One engine, and what is done to it."""
 
     def __init__(
-        self, sotto: ModuleType, wanted: list[Wanted], seed: int, park_dir: Path, device: str = "auto"
+        self, sotto: ModuleType, wanted: list[Wanted], seed: int, kv_spill_dir: Path, device: str = "auto"
     ) -> None:
         from sotto._lib import lib  # needs the package to be found
 
         self.sotto, self.budget_status = sotto, lib.SOTTO_ERROR_BUDGET
         self.wanted, self.random = {one.name: one for one in wanted}, random.Random(seed)
         self.account = Account(sotto)
-        options = {"mode": "prioritize_compute", "park_dir": park_dir, "park_memory_mb": 4}
+        options = {"mode": "prioritize_compute", "kv_spill_dir": kv_spill_dir, "kv_spill_memory_mb": 4}
         self.engine = self.account.engine(AMPLE_MB, device=device, **options)
         self.total_mb = sum(self.planned(one) for one in wanted) // MB
         self.loaded: set[str] = set()

@@ -52,7 +52,7 @@ public:
 
     // All of them ask.
     void start() {
-        before_ = counts().generated;
+        before_ = counts().completion_tokens;
         began_ = moved_ = Clock::now();
         loop_.start();
         watcher_ = std::jthread([this](const std::stop_token& stops) {
@@ -118,11 +118,11 @@ private:
         const auto stats = counts();
         const auto now = Clock::now();
         longest_ = std::max(longest_, now - moved_);
-        if (const auto done = stats.prompt + stats.generated; done != done_) {
+        if (const auto done = stats.prompt_tokens + stats.completion_tokens; done != done_) {
             done_ = done;
             moved_ = now;
         }
-        if (!spoke_ && stats.generated > before_) {
+        if (!spoke_ && stats.completion_tokens > before_) {
             spoke_ = true;
             first_ = now - began_;
         }
@@ -131,7 +131,7 @@ private:
     static sotto_engine_desc desc(const Arguments& arguments) {
         auto desc = SOTTO_INIT(sotto_engine_desc);
         desc.mode = mode_of(arguments.text("mode"));
-        desc.trace = arguments.count("trace", arguments.count("account", 0) != 0 ? kAccounted : 0);
+        desc.trace_capacity = arguments.count("trace", arguments.count("account", 0) != 0 ? kAccounted : 0);
         desc.flags = arguments.count("gates", 0) != 0 ? sotto_engine_flags{SOTTO_ENGINE_GATES} : 0;
         return desc;
     }

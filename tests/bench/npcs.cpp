@@ -34,7 +34,7 @@ constexpr std::uint32_t kSpare = 16; // tokens that a context has too many
 sotto_engine_desc for_compute() {
     auto desc = SOTTO_INIT(sotto_engine_desc);
     desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
-    desc.trace = 65'536;
+    desc.trace_capacity = 65'536;
     return desc;
 }
 
@@ -158,7 +158,7 @@ public:
                 if (event.kind == SOTTO_EVENT_TEXT && at == 0) {
                     at = milliseconds(submitted, Clock::now());
                 }
-                if (event.kind == SOTTO_EVENT_DONE) {
+                if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
                     check_done(event);
                     ++done;
                 }
@@ -272,11 +272,11 @@ void foreground(const Arguments& arguments) {
         double first = 0;
         for (bool done = false; !done; std::this_thread::sleep_for(kOften)) {
             loop.drain();
-            while (sotto_engine_wait_event(engine.get(), request, 0, &event) == SOTTO_OK) {
+            while (sotto_engine_wait_request_event(engine.get(), request, 0, &event) == SOTTO_OK) {
                 if (event.kind == SOTTO_EVENT_TEXT && first == 0) {
                     first = milliseconds(submitted, Clock::now());
                 }
-                done = done || event.kind == SOTTO_EVENT_DONE;
+                done = done || event.kind == SOTTO_EVENT_REQUEST_DONE;
             }
         }
         first_ms.push_back(first);

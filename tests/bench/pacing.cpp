@@ -60,7 +60,7 @@ void speak(const Arguments& arguments) {
     const auto streams = arguments.count("streams");
     auto desc = SOTTO_INIT(sotto_engine_desc);
     desc.target_tps = static_cast<float>(arguments.number("target"));
-    desc.trace = 65'536;
+    desc.trace_capacity = 65'536;
     desc.module_dir = {backends.data(), backends.size()};
     Engine engine(desc);
     const Words words(arguments.text("words"));
@@ -142,7 +142,7 @@ private:
 
     static sotto_engine_desc desc() {
         auto desc = SOTTO_INIT(sotto_engine_desc);
-        desc.trace = 65'536;
+        desc.trace_capacity = 65'536;
         return desc;
     }
 
@@ -163,7 +163,7 @@ private:
         auto event = SOTTO_INIT(sotto_event);
         while (phase == "decode" && event.kind != SOTTO_EVENT_TEXT) {
             loop_.drain();
-            if (sotto_engine_wait_event(engine_.get(), request, 1, &event) < 0) {
+            if (sotto_engine_wait_request_event(engine_.get(), request, 1, &event) < 0) {
                 die("the answer ended before it began");
             }
         }

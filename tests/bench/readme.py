@@ -1,4 +1,4 @@
-"""Writes the figures into README.md: some that it measures, and those of the longer benches."""
+"""Writes the figures into README.md and docs/: some that it measures, and those of the longer benches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ import readme_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+PAGES = ROOT / "docs" / "pages"
+BLOCKS = {  # file -> block -> text
+    README: {"headline": readme_tables.headline},
+    PAGES / "benchmarks.md": {"peers": readme_tables.text},
+    PAGES / "guide" / "memory-budget.md": {"budget": readme_tables.budget_text},
+}
 
 
-def put(readme: str, block: str, text: str) -> str:
-    """The README with other text in a block."""
+def put(page: str, block: str, text: str) -> str:
+    """A page with other text in a block."""
     found = re.compile(rf"(<!-- {block}:[^>]*-->\n).*?(<!-- /{block} -->)", flags=re.S)
-    return found.sub(lambda part: part[1] + text + part[2], readme)
+    return found.sub(lambda part: part[1] + text + part[2], page)
 
 
 def measure(command: list[str]) -> dict[str, Any]:
@@ -31,7 +37,7 @@ def measure(command: list[str]) -> dict[str, Any]:
 
 
 def table(poll: dict[str, Any], demo: dict[str, Any], processor: str) -> str:
-    """The figures as the README shows them."""
+    """The measured figures, as the README shows them."""
     now, alone = demo["frame_ms"], demo["baseline"]["frame_ms"]
     speaking = len(demo["characters"])
     return f"""\
@@ -58,16 +64,18 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail if the last reports' figures are others")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has sotto installed")
     arguments = parser.parse_args()
-    before = README.read_text(encoding="utf-8")
-    readme = put(before, "peers", readme_tables.text())
-    readme = put(readme, "budget", readme_tables.budget_text())
-    if arguments.check:
-        if readme != before:
-            sys.exit("README.md has other figures than tests/bench/results: run tests/bench/readme.py")
-        return 0
-    if arguments.build:
-        readme = put(readme, "figures", measured(arguments.build, arguments.python))
-    README.write_text(readme, encoding="utf-8")
+    for path, blocks in BLOCKS.items():
+        before = page = path.read_text(encoding="utf-8")
+        for block, text in blocks.items():
+            page = put(page, block, text())
+        if arguments.check:
+            if page != before:
+                where = path.relative_to(ROOT)
+                sys.exit(f"{where} has other figures than tests/bench/results: run tests/bench/readme.py")
+            continue
+        if arguments.build and path == README:
+            page = put(page, "figures", measured(arguments.build, arguments.python))
+        path.write_text(page, encoding="utf-8")
     return 0
 
 

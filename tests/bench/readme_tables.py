@@ -1,4 +1,4 @@
-"""Tables for the README of what the longer benches found, from their reports in results/."""
+"""Tables for README and docs/ of what the longer benches found, from their reports in results/."""
 
 from __future__ import annotations
 
@@ -139,6 +139,28 @@ def first_token_rows(report: dict[str, Any]) -> str:
         f"CTranslate2: {model['ctranslate2_ms']:.0f}) |"
         for model in report["models"]
     )
+
+
+def headline() -> str:
+    """Five bullets for the README, each with a figure."""
+    frames, many, pacing, budget = (found(name) for name in ("frames", "many_npcs", "pacing", "budget"))
+    rows = {row["load"]: row for row in frames["rows"] if row["game"] == "job_system"}
+    ours, alone, peer = rows["balance"], rows["alone"], rows["llama_server_idle"]
+    small = next(model for model in many["models"] if model["name"] == "110m")
+    prefix, server = small["shared_prefix"], small["llama_server"]
+    return f"""\
+- **Frames stay.** Four streams beside a 60 FPS game on all cores: {ours["missed_pct"]:.2f} % of frames
+  missed, the game alone {alone["missed_pct"]:.2f} %; \
+{ours["tokens_per_s"] / peer["tokens_per_s"]:.1f} times the tokens of llama-server in the idle class.
+- **Many characters, one model.** Eight streams that ask again and again get \
+{server["ours_tps"]:.0f} tokens/s from
+  a 110 M model on {many["setting"]["cores"]} cores (llama-server: {server["peer_tps"]:.0f}).
+- **Shared prefixes are prefilled once.** First token after {prefix["others_ms"]:.0f} ms if 400 of 440
+  tokens are cached, else after {prefix["first_ms"]:.0f} ms.
+- **A pace to speak at.** Paced tokens are off by {pacing["p99_deviation_ms"]:.1f} ms at most (p99).
+- **A memory budget that holds.** {budget["operations"]:,} random operations on three models: \
+{budget["violations"]} allocations beyond it.
+"""
 
 
 def text() -> str:

@@ -158,7 +158,7 @@ def engines(sotto: ModuleType) -> dict[str, Any]:
     }
     made = {}
     for name, options in ways.items():
-        made[name] = sotto.Engine(mode="prioritize_compute", trace=4096)
+        made[name] = sotto.Engine(mode="prioritize_compute", trace_capacity=4096)
         made[name].load_model("m", path=model, options={"context": 2048, **options})
     return made
 

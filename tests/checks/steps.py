@@ -49,6 +49,14 @@ def check_generated() -> str:
     return last_line(run([PYTHON, "native/bindgen/emit.py", "--check"]))
 
 
+def check_docs() -> str:
+    """The documentation builds without a warning; `tests/python/test_docs.py` runs its snippets."""
+    run([PYTHON, "-m", "pip", "install", "-q", *extra("docs")])
+    env = {"NO_MKDOCS_2_WARNING": "1"}
+    run([TOOLS / "mkdocs", "build", "-q", "--strict", "-f", "docs/mkdocs.yml", "-d", BUILD / "site"], env=env)
+    return f"{sum(1 for _ in (BUILD / 'site').rglob('*.html'))} pages"
+
+
 def check_layers() -> str:
     """Nobody includes what its layer may not know of."""
     return last_line(run([PYTHON, "tests/layers.py"]))
@@ -280,6 +288,7 @@ STEPS = [
     Step("format", "formatters and linters", check_format),
     Step("generated", "generated files are up to date", check_generated),
     Step("layers", "layers and file sizes", check_layers),
+    Step("docs", "the documentation", check_docs),
     Step("abi", "ABI against the last release", check_abi),
     Step("headers", "headers alone, layouts", check_headers, needs=["g++"]),
     Step("types", "mypy, strict", check_types),

@@ -13,7 +13,7 @@ static partial class Program
         var park = Path.Combine(Path.GetTempPath(), $"sotto-geparkt-{Guid.NewGuid()}");
         Directory.CreateDirectory(park);
         using (var engine = new SottoEngine(
-            SottoMode.PrioritizeCompute, vramBudget: 100 * mb, moduleDir: modules, parkDir: park, parkMemory: mb))
+            SottoMode.PrioritizeCompute, vramBudget: 100 * mb, moduleDir: modules, kvSpillDir: park, kvSpillMemory: mb))
         {
             var options = $@"{{""weights"": {40 * mb}, ""kv"": {8 * mb}, ""compute"": {2 * mb}}}";
             Func<string, ulong, string> plan = (id, budget) =>
@@ -30,17 +30,17 @@ static partial class Program
             var told = Told(engine, s => s.BytesInUse == 100 * mb);
             Expect(told.VramBudget == 100 * mb && told.BytesPeak == 100 * mb, $"{told.VramBudget}, {told.BytesPeak}");
             Expect(told.BytesWeights == 80 * mb && told.BytesKv == 16 * mb && told.BytesCompute == 4 * mb
-                && told.BytesParked == 0 && told.Asleep == 0, $"{told.BytesWeights}, {told.BytesKv}");
+                && told.BytesParked == 0 && told.ModelsEvicted == 0, $"{told.BytesWeights}, {told.BytesKv}");
 
             engine.WaitDone(engine.LoadModel("third", options: options, flags: SottoFlags.Private));
-            told = Told(engine, s => s.Asleep == 1);
+            told = Told(engine, s => s.ModelsEvicted == 1);
             Expect(told.BytesPeak <= 100 * mb, $"the ceiling holds: {told.BytesPeak}");
             var memory = engine.MemoryJson();
-            Expect(memory.Contains(@"""state"":""asleep""") && memory.Contains($@"""budget"":{100 * mb}"), memory);
+            Expect(memory.Contains(@"""state"":""evicted""") && memory.Contains($@"""budget"":{100 * mb}"), memory);
             engine.WaitDone(engine.Submit(SottoOp.Chat, Ask("first", "awake"), flags: SottoFlags.Private));
 
             engine.SetVramBudget(60 * mb);
-            told = Told(engine, s => s.Asleep == 2 && s.VramBudget == 60 * mb);
+            told = Told(engine, s => s.ModelsEvicted == 2 && s.VramBudget == 60 * mb);
             Expect(told.BytesInUse <= 60 * mb, $"lowering holds: {told.BytesInUse}");
             var ogre = engine.LoadModel("ogre", options: $@"{{""weights"": {200 * mb}}}", flags: SottoFlags.Private);
             Throws(Native.SOTTO_ERROR_BUDGET, "a model over the budget", () => engine.WaitDone(ogre));
@@ -55,7 +55,7 @@ static partial class Program
         var told = engine.Stats();
         for (var i = 0; i < 500 && !so(told); ++i, told = engine.Stats())
             Thread.Sleep(10);
-        Expect(so(told), $"{told.BytesInUse} bytes in use, {told.Asleep} models asleep");
+        Expect(so(told), $"{told.BytesInUse} bytes in use, {told.ModelsEvicted} models asleep");
         return told;
     }
 }

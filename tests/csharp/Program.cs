@@ -292,12 +292,12 @@ static partial class Program
             engine.FrameEnd(busyMs: 20);
             Drain(engine, engine.Submit(SottoOp.Chat, Ask("nobody", "hello")));
             var told = engine.Stats();
-            for (var i = 0; i < 500 && !(told.Generated == 2 && told.Failed == 1 && told.Live == 0 && told.Frames == 1); ++i)
+            for (var i = 0; i < 500 && !(told.CompletionTokens == 2 && told.Failed == 1 && told.Live == 0 && told.Frames == 1); ++i)
             {
                 Thread.Sleep(10);
                 told = engine.Stats();
             }
-            Expect(told.Generated == 2 && told.Prompt + told.Cached >= 2, $"{told.Generated} tokens are counted");
+            Expect(told.CompletionTokens == 2 && told.PromptTokens + told.CachedPromptTokens >= 2, $"{told.CompletionTokens} tokens are counted");
             Expect(told.Finished >= 1 && told.Failed == 1 && told.Live == 0, $"{told.Finished} requests ended well");
             Expect(told.Frames == 1 && told.FramesMissed == 1 && Math.Abs(told.FrameP50Ms - 20) < 0.1,
                 $"frames are counted: {told.FramesMissed} of {told.Frames}, {told.FrameP50Ms} ms");

@@ -133,7 +133,7 @@ std::string answered(const Asked& asked, std::size_t piece) {
     for (auto rest = asked.text; !answer.ended();) {
         const auto token = rest.substr(0, piece);
         rest.remove_prefix(token.size());
-        sotto_work work{};
+        sotto_step_item work{};
         work.struct_size = sizeof work;
         work.text = {token.data(), token.size()};
         work.logprobs = {"{}", 2};

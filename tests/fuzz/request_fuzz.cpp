@@ -50,10 +50,10 @@ void check(sotto_op op, const sotto::Prompted& asked) {
     for (const auto& stop : asked.stops) {
         require(!stop.empty() && sotto::is_utf8(stop));
     }
-    const bool file = op == SOTTO_OP_SAVE || op == SOTTO_OP_RESTORE;
+    const bool file = op == SOTTO_OP_SAVE_STATE || op == SOTTO_OP_RESTORE_STATE;
     require(file != asked.path.empty());
-    require(asked.form.empty() || op == SOTTO_OP_CHAT || op == SOTTO_OP_TEXT || op == SOTTO_OP_INFILL);
-    require(asked.echo.empty() || op == SOTTO_OP_TEXT);
+    require(asked.form.empty() || op == SOTTO_OP_CHAT || op == SOTTO_OP_COMPLETION || op == SOTTO_OP_INFILL);
+    require(asked.echo.empty() || op == SOTTO_OP_COMPLETION);
 }
 
 void read(sotto_op op, std::string_view body) {

@@ -184,8 +184,8 @@ def frames_in_modes(
         report: dict[str, Any] = {"clears": drawing.calibrate(), "needs": drawing.needs.why}
         report["alone"] = told(played(drawing, None, seconds))
         for mode in MODES:
-            with sotto.Engine("auto", mode=mode, trace=1 << 16) as engine:
-                rung = engine.attach_gpu(drawing.handed, least=least)
+            with sotto.Engine("auto", mode=mode, trace_capacity=1 << 16) as engine:
+                rung = engine.attach_gpu(drawing.handed, min_sharing=least)
                 not_taken = engine.describe()["gpu"]["not_taken"]
                 engine.load_model("m", path=str(model.path), options={"parallel": STREAMS})
                 ends, counts = threading.Event(), []

@@ -46,8 +46,10 @@ def test_models_run_in_a_context_that_is_handed_over(card: Card) -> None:
 
 def test_what_is_closer_than_a_context_can_be_is_refused(card: Card) -> None:
     with card.engine() as engine:
-        with pytest.raises(sotto.SottoError, match="gpu->least asks for cig, and cuda is what can be had"):
-            engine.attach_gpu(sotto.gpu.Cuda(card.context), least="cig")
+        with pytest.raises(
+            sotto.SottoError, match="gpu->min_sharing asks for cig, and cuda is what can be had"
+        ):
+            engine.attach_gpu(sotto.gpu.Cuda(card.context), min_sharing="cig")
         assert engine.describe()["gpu"] is None and asked(engine, card)
 
 

@@ -68,7 +68,7 @@ TEST_CASE("a pointer that is needed and NULL is named") {
     CHECK(request == 0);
     check_fails(sotto_engine_submit(engine, &desc, nullptr), bad, "request is NULL");
     check_fails(sotto_engine_next_event(engine, nullptr), bad, "event is NULL");
-    check_fails(sotto_engine_wait_event(engine, 1, 0, nullptr), bad, "event is NULL");
+    check_fails(sotto_engine_wait_request_event(engine, 1, 0, nullptr), bad, "event is NULL");
     request = 7;
     check_fails(sotto_engine_load_model(engine, nullptr, &request), bad, "desc is NULL");
     CHECK(request == 0);
@@ -112,7 +112,7 @@ TEST_CASE("a size that no struct has is refused, however large it is") {
         const auto event = sized(sotto_event{}, size);
         check_fails(sotto_engine_next_event(engine, event.get()), bad, "event->struct_size was not set");
         check_fails(
-            sotto_engine_wait_event(engine, 1, 0, event.get()), bad, "event->struct_size was not set"
+            sotto_engine_wait_request_event(engine, 1, 0, event.get()), bad, "event->struct_size was not set"
         );
         const auto backend = sized(scripted(), size);
         check_fails(sotto_engine_add_backend(engine, backend.get()), bad, "backend->struct_size was not set");
@@ -211,7 +211,7 @@ TEST_CASE("values that are none of their kind are refused") {
         desc.op = op;
         CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_UNSUPPORTED);
     }
-    desc.op = SOTTO_OP_TEXT;
+    desc.op = SOTTO_OP_COMPLETION;
     desc.flags = 4;
     CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_UNSUPPORTED);
     auto load = model("npc");

@@ -68,7 +68,7 @@ struct Answer {
     }
     void hear(const sotto_event& event) {
         text += event.kind == SOTTO_EVENT_TEXT ? text_of(event.text) : "";
-        over = event.kind == SOTTO_EVENT_DONE;
+        over = event.kind == SOTTO_EVENT_REQUEST_DONE;
         status = event.status;
     }
 
@@ -128,8 +128,8 @@ bool live_tightly_with(long fails) {
     auto desc = plain_desc();
     desc.log = &balance.quiet;
     desc.memory = &balance.report;
-    desc.park_dir = str(where);
-    desc.park_memory = 1;
+    desc.kv_spill_dir = str(where);
+    desc.kv_spill_memory = 1;
     sotto_engine* engine = nullptr;
     REQUIRE(sotto_engine_create(&desc, &engine) == SOTTO_OK);
     const auto backend = parking();

@@ -36,24 +36,24 @@ bool share_with(const CudaDouble& cuda, const sotto_gpu_desc& gpu, long fails) {
     REQUIRE(sotto_engine_create(&desc, &engine) == SOTTO_OK);
     REQUIRE(sotto_engine_add_backend(engine, &backend) == SOTTO_OK);
     REQUIRE(load(engine, "npc", R"({"weights": 5, "prompt_tokens": 1})") == SOTTO_OK);
-    const auto attach = [&](sotto_gpu_rung& rung) {
+    const auto attach = [&](sotto_gpu_sharing& rung) {
         return call([&] { return sotto_engine_attach_gpu(engine, &gpu, &rung); });
     };
     g_left = fails;
-    sotto_gpu_rung rung = SOTTO_GPU_RUNG_NONE;
+    sotto_gpu_sharing rung = SOTTO_GPU_SHARING_NONE;
     const auto attached = attach(rung);
     const auto asked = ask(engine);
     const auto detached = call([&] { return sotto_engine_detach_gpu(engine); });
     const bool reached = g_left.load() < 0;
     g_left = kNever;
     CHECK(allowed(attached));
-    CHECK((attached == SOTTO_OK) == (rung != SOTTO_GPU_RUNG_NONE));
+    CHECK((attached == SOTTO_OK) == (rung != SOTTO_GPU_SHARING_NONE));
     CHECK(detached == (attached == SOTTO_OK ? SOTTO_OK : SOTTO_EMPTY));
     CHECK(allowed(asked));
     cuda.check_clean(); // the queue may go
     CHECK(ask(engine) == SOTTO_OK);
     CHECK(attach(rung) == SOTTO_OK);
-    CHECK(rung == SOTTO_GPU_RUNG_CIG);
+    CHECK(rung == SOTTO_GPU_SHARING_CIG);
     CHECK(ask(engine) == SOTTO_OK);
     CHECK(sotto_engine_detach_gpu(engine) == SOTTO_OK);
     CHECK(unload(engine, "npc") == SOTTO_OK);

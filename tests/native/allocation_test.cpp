@@ -65,8 +65,8 @@ sotto_status talk(sotto_engine* engine, sotto_request_flags flags) {
 sotto_status ask_all(sotto_engine* engine, std::string& text, sotto_request_flags flags) {
     const auto file = R"(, "path": )" + test::quoted(state_path());
     std::string nothing;
-    const auto saved = ask(engine, nothing, SOTTO_OP_SAVE, file, flags);
-    const auto restored = ask(engine, nothing, SOTTO_OP_RESTORE, file, flags);
+    const auto saved = ask(engine, nothing, SOTTO_OP_SAVE_STATE, file, flags);
+    const auto restored = ask(engine, nothing, SOTTO_OP_RESTORE_STATE, file, flags);
     for (const auto status : {saved, restored}) { // files have reasons of their own
         CHECK(status != SOTTO_ERROR_INTERNAL);
         CHECK(status != SOTTO_ERROR_ARGUMENT);

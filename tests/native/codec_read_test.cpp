@@ -170,15 +170,18 @@ TEST_CASE("each field that is missing or bad is named, with its value and what i
          "messages[1].content[0].text is missing; it must be a string"},
         {message(R"({"role": "user", "content": [{"type": "text", "text": 1}]})"),
          "messages[1].content[0].text is 1; it must be a string"},
-        {R"({"model": "m"})", "prompt is missing; it must be a string", SOTTO_ERROR_ARGUMENT, SOTTO_OP_TEXT},
+        {R"({"model": "m"})",
+         "prompt is missing; it must be a string",
+         SOTTO_ERROR_ARGUMENT,
+         SOTTO_OP_COMPLETION},
         {R"({"model": "m", "prompt": ["a"]})",
          "prompt[0] is \"a\"; it must be a token's number",
          SOTTO_ERROR_ARGUMENT,
-         SOTTO_OP_TEXT},
+         SOTTO_OP_COMPLETION},
         {R"({"model": "m", "prompt": ""})",
          "prompt is \"\"; it must be a string that is not empty",
          SOTTO_ERROR_ARGUMENT,
-         SOTTO_OP_TEXT},
+         SOTTO_OP_COMPLETION},
     });
 }
 
@@ -237,7 +240,7 @@ TEST_CASE("wishes for sampling are held to their ranges") {
         {text(R"("logprobs": true)"),
          "logprobs is true; it must be an integer from 0 to 20",
          SOTTO_ERROR_ARGUMENT,
-         SOTTO_OP_TEXT},
+         SOTTO_OP_COMPLETION},
     });
 }
 
@@ -311,7 +314,7 @@ TEST_CASE("a gap, and operations that compute nothing, say what they lack") {
         {R"({"model": "m"})",
          "messages is missing; it must be an array of messages",
          SOTTO_ERROR_ARGUMENT,
-         SOTTO_OP_TEMPLATE},
+         SOTTO_OP_APPLY_TEMPLATE},
     });
 }
 
@@ -335,7 +338,7 @@ TEST_CASE("what asks for nothing special is taken") {
           R"("max_tokens": null)"}) {
         CAPTURE(more);
         CHECK(read(chat(more)).why == "");
-        CHECK(read(text(more), SOTTO_OP_TEXT).why == "");
+        CHECK(read(text(more), SOTTO_OP_COMPLETION).why == "");
     }
 }
 
@@ -349,7 +352,7 @@ TEST_CASE("a request says all that the engine must know") {
     CHECK(asked.max_tokens == 7);
     CHECK(asked.include_usage);
     const auto plain =
-        sotto::read_request(SOTTO_OP_TEXT, R"({"model": "x/y", "prompt": "p", "stop": "end"})");
+        sotto::read_request(SOTTO_OP_COMPLETION, R"({"model": "x/y", "prompt": "p", "stop": "end"})");
     CHECK(plain.model == "x/y");
     CHECK(plain.stops == std::vector<std::string>{"end"});
     CHECK(plain.max_tokens == UINT32_MAX);

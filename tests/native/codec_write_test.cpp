@@ -92,7 +92,7 @@ TEST_CASE("an answer without a word still names its role once") {
 }
 
 TEST_CASE("a text completion's chunks hold text, no delta") {
-    auto completion = writer(SOTTO_OP_TEXT);
+    auto completion = writer(SOTTO_OP_COMPLETION);
     const auto chunk = Json::parse(completion.chunk(0, text("Once"), {}));
     check_head(chunk, "cmpl-65537", "text_completion");
     CHECK(chunk["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", nullptr}}}));
@@ -115,7 +115,7 @@ TEST_CASE("a whole response is what OpenAI's is") {
     CHECK(chat["choices"] == Json::array({{{"index", 0}, {"message", message}, {"finish_reason", "stop"}}}));
     CHECK(chat["usage"] == kUsage);
     CHECK(chat["timings"] == kTimings);
-    const auto text = Json::parse(writer(SOTTO_OP_TEXT).response({said("Once", "length")}, counts()));
+    const auto text = Json::parse(writer(SOTTO_OP_COMPLETION).response({said("Once", "length")}, counts()));
     check_head(text, "cmpl-65537", "text_completion");
     CHECK(text["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", "length"}}}));
 }
@@ -178,7 +178,7 @@ TEST_CASE("log probabilities have the form that each schema gives them") {
     auto chat = writer(SOTTO_OP_CHAT);
     const auto chunk = Json::parse(chat.chunk(0, text("a"), {token}));
     CHECK(chunk["choices"][0]["logprobs"]["content"] == Json::array({Json::parse(token)}));
-    auto completion = writer(SOTTO_OP_TEXT);
+    auto completion = writer(SOTTO_OP_COMPLETION);
     const auto old = Json::parse(completion.chunk(0, text("a"), {token}))["choices"][0]["logprobs"];
     CHECK(old["tokens"] == Json::array({"a"}));
     CHECK(old["token_logprobs"] == Json::array({-0.5}));

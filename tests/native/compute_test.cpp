@@ -55,7 +55,7 @@ public:
 
     std::unique_ptr<Job> step() {
         auto job = std::make_unique<Job>();
-        sotto_work work{};
+        sotto_step_item work{};
         work.struct_size = sizeof work;
         work.tokens = 8;
         work.stream = stream_->handle;

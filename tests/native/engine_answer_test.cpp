@@ -27,7 +27,7 @@ std::vector<sotto_event_kind> kinds(const History& history) {
 
 const Told& finish_of(const History& history) {
     for (const auto& event : history) {
-        if (event.kind == SOTTO_EVENT_FINISH) {
+        if (event.kind == SOTTO_EVENT_CHOICE_DONE) {
             return event;
         }
     }
@@ -46,9 +46,10 @@ TEST_CASE("an answer is accepted, spoken, finished and done, in that order") {
     const auto request = game.ask("npc", "one two three", {.user = 42});
     const auto& history = game.finish(request);
     CHECK(
-        kinds(history) == std::vector<sotto_event_kind>{
-                              SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_TEXT, SOTTO_EVENT_FINISH, SOTTO_EVENT_DONE
-                          }
+        kinds(history) ==
+        std::vector<sotto_event_kind>{
+            SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_TEXT, SOTTO_EVENT_CHOICE_DONE, SOTTO_EVENT_REQUEST_DONE
+        }
     );
     CHECK(said(history) == "one two three");
     CHECK(count(history, SOTTO_EVENT_TEXT) == 3);
@@ -87,7 +88,8 @@ TEST_CASE("a prompt that the model remembers whole needs no work") {
 TEST_CASE("a text completion answers its prompt") {
     Game game;
     game.have("npc", kEcho);
-    const auto request = game.submit(R"({"model": "npc", "prompt": "once upon a time"})", {}, SOTTO_OP_TEXT);
+    const auto request =
+        game.submit(R"({"model": "npc", "prompt": "once upon a time"})", {}, SOTTO_OP_COMPLETION);
     const auto& history = game.finish(request);
     CHECK(said(history) == "once upon a time");
     CHECK(Json::parse(done(history).json)["choices"][0]["text"] == "once upon a time");
@@ -106,7 +108,7 @@ TEST_CASE("chunks come with the events when they are asked for, and make up the 
     CHECK(done(history).json.empty());
     std::string content;
     for (const auto& event : history) {
-        const bool has_chunk = event.kind == SOTTO_EVENT_TEXT || event.kind == SOTTO_EVENT_FINISH ||
+        const bool has_chunk = event.kind == SOTTO_EVENT_TEXT || event.kind == SOTTO_EVENT_CHOICE_DONE ||
                                event.kind == SOTTO_EVENT_USAGE;
         REQUIRE(event.json.empty() != has_chunk);
         if (event.kind == SOTTO_EVENT_TEXT) {
@@ -170,7 +172,7 @@ TEST_CASE("an answer is no longer than it may be") {
     const auto& mute = game.finish(game.ask("mute", "hi"));
     CHECK(
         kinds(mute) ==
-        std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_FINISH, SOTTO_EVENT_DONE}
+        std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_CHOICE_DONE, SOTTO_EVENT_REQUEST_DONE}
     );
     CHECK(done(mute).tokens == 0);
 }
@@ -197,7 +199,7 @@ TEST_CASE("a stream that cannot be opened fails alone") {
     game.have("shy", R"({"fail_open": "not now"})");
     const auto good = game.ask("npc", "still here");
     const auto& failed = game.finish(game.ask("shy", "hi"));
-    CHECK(kinds(failed) == std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_DONE});
+    CHECK(kinds(failed) == std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_REQUEST_DONE});
     CHECK(done(failed).status == SOTTO_ERROR_INFERENCE);
     CHECK(done(failed).text == "not now");
     CHECK(said(game.finish(good)) == "still here");
@@ -227,8 +229,8 @@ TEST_CASE("a stream that fails in a step leaves the others in it alone") {
     held.backend.tap = [stand = held.backend.tap](Point point, const sotto_step* step) {
         stand(point, step);
         if (point == Point::stepped && step->count == 2) {
-            step->work[1]->status = SOTTO_ERROR_INFERENCE;
-            step->work[1]->why = str("this one is unwell");
+            step->items[1]->status = SOTTO_ERROR_INFERENCE;
+            step->items[1]->why = str("this one is unwell");
         }
     };
     Game game(held.backend.table());
@@ -281,7 +283,7 @@ TEST_CASE("whoever asked first is answered first") {
     game.finish(asked.back());
     std::vector<sotto_request> ended;
     for (const auto& event : game.all()) {
-        if (event.kind == SOTTO_EVENT_DONE && event.tokens > 0) {
+        if (event.kind == SOTTO_EVENT_REQUEST_DONE && event.tokens > 0) {
             ended.push_back(event.request);
         }
     }

@@ -70,7 +70,7 @@ TEST_CASE("models that are idle give up their places, then their weights, and co
     CHECK(tight.model("old")["weights"] == 10 * kMegabyte);
     CHECK(tight.model("old")["state"] == "ready");
     CHECK(said(tight.game.finish(tight.game.ask("old", "I am back"))) == "I am back");
-    CHECK(tight.model("new")["state"] == "asleep"); // it has no places to give
+    CHECK(tight.model("new")["state"] == "evicted"); // it has no places to give
     CHECK(said(tight.game.finish(tight.game.ask("new", "I am too"))) == "I am too");
     CHECK(tight.used() <= 60);
 }
@@ -82,19 +82,19 @@ TEST_CASE("a model that sleeps takes nothing, is listed as asleep, and answers a
     CHECK(mara.turn("one") == "one");
     tight.game.have("new", script({}));
     const auto old = tight.model("npc");
-    CHECK(old["state"] == "asleep");
+    CHECK(old["state"] == "evicted");
     CHECK(old["streams"] == 0);
-    CHECK(old["streams_most"] == 4);
+    CHECK(old["max_streams"] == 4);
     for (const char* use : {"weights", "kv", "compute"}) {
         CHECK(old.value(use, 0) == 0);
     }
     CHECK(tight.used() == 52);
-    CHECK(tight.game.until([&] { return tight.stats().asleep == 1; }));
+    CHECK(tight.game.until([&] { return tight.stats().models_evicted == 1; }));
     CHECK(mara.turn("two") == "two");
     CHECK(mara.lines().size() == 4);
     CHECK(tight.model("npc")["state"] == "ready");
     CHECK(tight.model("npc")["kv"] == 40 * kMegabyte); // in the shape that it had
-    CHECK(tight.model("new")["state"] == "asleep");
+    CHECK(tight.model("new")["state"] == "evicted");
 }
 
 TEST_CASE("of several that are idle, the one unused longest gives way") {
@@ -107,10 +107,10 @@ TEST_CASE("of several that are idle, the one unused longest gives way") {
     }
     tight.game.have("d", rigid(20));
     CHECK(tight.model("a")["state"] == "ready");
-    CHECK(tight.model("b")["state"] == "asleep");
+    CHECK(tight.model("b")["state"] == "evicted");
     CHECK(tight.model("c")["state"] == "ready");
     tight.game.finish(tight.game.ask("b", "hi"));
-    CHECK(tight.model("a")["state"] == "asleep");
+    CHECK(tight.model("a")["state"] == "evicted");
 }
 
 TEST_CASE("a model that is busy is never put to sleep") {
@@ -128,7 +128,7 @@ TEST_CASE("a model that is busy is never put to sleep") {
     CHECK(tight.model("npc")["state"] == "ready");
     tight.game.cancel(busy);
     tight.settle(); // it gives way once it is idle
-    CHECK(tight.model("npc")["state"] == "asleep");
+    CHECK(tight.model("npc")["state"] == "evicted");
 }
 
 TEST_CASE("lowered under live streams, all of them say the same, some of them later") {
@@ -142,7 +142,7 @@ TEST_CASE("lowered under live streams, all of them say the same, some of them la
         tight.settle();
         CHECK(tight.used() <= static_cast<double>(budget));
         CHECK(tight.model("npc")["streams"] == (budget - 12) / 10);
-        CHECK(tight.model("npc")["streams_most"] == 4);
+        CHECK(tight.model("npc")["max_streams"] == 4);
         for (const auto request : all) {
             const auto& history = tight.game.finish(request);
             CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
@@ -256,7 +256,7 @@ TEST_CASE("a model that sleeps can be unloaded, and loaded, like any other") {
     Tight tight(60);
     tight.game.have("npc", rigid(40));
     tight.game.have("new", rigid(40));
-    REQUIRE(tight.model("npc")["state"] == "asleep");
+    REQUIRE(tight.model("npc")["state"] == "evicted");
     CHECK(done(tight.game.finish(tight.game.load("npc", rigid(40)))).status == SOTTO_OK); // it is there
     CHECK(done(tight.game.finish(tight.game.load("npc", rigid(41)))).status == SOTTO_ERROR_STATE);
     tight.game.have("new", rigid(40));

@@ -193,7 +193,7 @@ private:
     void check(const History& history, const Wish& wish) {
         const auto& last = done(history);
         const auto text = said(history);
-        CHECK(count(history, SOTTO_EVENT_DONE) == 1);
+        CHECK(count(history, SOTTO_EVENT_REQUEST_DONE) == 1);
         CHECK(all_tokens().substr(0, text.size()) == text);
         const bool unloaded = unloaded_[wish.model] > wish.unloads;
         begun_ += text.empty() ? 0 : 1;

@@ -130,7 +130,7 @@ TEST_CASE("what options name is kept, and refused rather than made smaller") {
 }
 
 TEST_CASE("streams are no shorter than is of use") {
-    const Takes takes{.streams = 1, .gives = R"(["tokens"])", .more = R"(, "stream_least": 2048)"};
+    const Takes takes{.streams = 1, .gives = R"(["tokens"])", .more = R"(, "min_stream_tokens": 2048)"};
     const auto shorter = load_within(18, takes); // 6 MB of 10
     CHECK_MESSAGE(shorter.status == SOTTO_OK, shorter.why);
     CHECK(shorter.context >= 2048);
@@ -171,7 +171,7 @@ TEST_CASE("who has what is told, and adds up") {
     CHECK(told["uses"]["weights"]["used"] == 17 * kMegabyte);
     CHECK(told["uses"]["kv"]["used"] == 14 * kMegabyte);
     CHECK(told["uses"]["compute"]["used"] == 3 * kMegabyte);
-    for (const char* use : {"weights", "kv", "compute", "adapter", "image", "staging"}) {
+    for (const char* use : {"weights", "kv", "compute", "adapter", "image", "spilled_kv"}) {
         CAPTURE(use);
         std::uint64_t sum = 0;
         for (const auto& model : told["models"]) {
@@ -183,7 +183,7 @@ TEST_CASE("who has what is told, and adds up") {
     const auto second = tight.model("second");
     CHECK(second["state"] == "ready");
     CHECK(second["streams"] == 2);
-    CHECK(second["streams_most"] == 2);
+    CHECK(second["max_streams"] == 2);
     CHECK(told["parked"] == Json{{"count", 0}, {"memory", 0}, {"disk", 0}});
     for (const char* figure : {"total", "available", "process", "mapped"}) {
         CHECK(told["system"][figure] > 0);
@@ -196,7 +196,7 @@ TEST_CASE("who has what is told, and adds up") {
     CHECK(stats.bytes_compute == 3 * kMegabyte);
     CHECK(stats.bytes_peak >= stats.bytes_in_use);
     CHECK(stats.bytes_parked == 0);
-    CHECK(stats.asleep == 0);
+    CHECK(stats.models_evicted == 0);
     tight.game.finish(tight.game.unload("first"));
     CHECK(tight.memory()["used"] == 10 * kMegabyte);
     CHECK(tight.model("first").empty());

@@ -21,7 +21,7 @@ TEST_CASE("who finds no room waits for others to be done, or is told at once, as
     CHECK(fails.status == SOTTO_ERROR_BUDGET);
     CHECK_MESSAGE(says_why(fails.text), fails.text);
     tight.game.until_told(speaker, SOTTO_EVENT_TEXT, count(tight.game.of(speaker), SOTTO_EVENT_TEXT) + 3);
-    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
+    CHECK(count(tight.game.of(waits), SOTTO_EVENT_REQUEST_DONE) == 0);
     CHECK(tight.model("npc")["state"] == "loading");
     tight.game.cancel(speaker);
     CHECK(said(tight.game.finish(waits)) == "at last");
@@ -49,7 +49,7 @@ TEST_CASE("who asks while nobody knows yet whether there is room is told as soon
     const auto& refused = done(tight.game.finish(fails));
     CHECK(refused.status == SOTTO_ERROR_BUDGET);
     CHECK_MESSAGE(says_why(refused.text), refused.text);
-    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
+    CHECK(count(tight.game.of(waits), SOTTO_EVENT_REQUEST_DONE) == 0);
     tight.game.cancel(speaker);
     CHECK(said(tight.game.finish(waits)) == "at last");
 }
@@ -89,8 +89,8 @@ TEST_CASE("who waits for room can be cancelled") {
     tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
     tight.game.until_told(tight.game.ask("busy", "hi"), SOTTO_EVENT_TEXT);
     const auto waits = tight.game.ask("npc", "hi");
-    sotto_engine_wait(tight.game.engine(), 20);
-    CHECK(count(tight.game.of(waits), SOTTO_EVENT_DONE) == 0);
+    sotto_engine_wait_for_events(tight.game.engine(), 20);
+    CHECK(count(tight.game.of(waits), SOTTO_EVENT_REQUEST_DONE) == 0);
     tight.game.cancel(waits);
     CHECK(done(tight.game.finish(waits)).status == SOTTO_ERROR_CANCELLED);
     tight.game.ask("npc", "hi"); // the engine goes, with one of them waiting

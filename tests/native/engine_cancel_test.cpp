@@ -98,7 +98,7 @@ TEST_CASE("a step under way is told to end when nobody wants it any more") {
         REQUIRE(game.until([&] { return held.backend.count(Point::close) == 1; }));
         held.wait_for_abort = false;
         game.drain();
-        CHECK(game.of(request).back().kind == SOTTO_EVENT_DONE); // nothing comes after it
+        CHECK(game.of(request).back().kind == SOTTO_EVENT_REQUEST_DONE); // nothing comes after it
     }
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("whoever cancels many times is told once") {
     game.finish(request);
     held.gate.open();
     CHECK(said(game.finish(game.ask("npc", "x", {.more = R"(, "max_tokens": 2)"}))) == "aa");
-    CHECK(count(game.of(request), SOTTO_EVENT_DONE) == 1);
+    CHECK(count(game.of(request), SOTTO_EVENT_REQUEST_DONE) == 1);
 }
 
 TEST_CASE("a request cancelled in the call after it was submitted is told so, wherever it had got to") {

@@ -81,7 +81,7 @@ struct Odd {
 
     static sotto_status one_word(const sotto_step& step) {
         for (std::uint32_t i = 0; i < step.count; ++i) {
-            auto& work = *step.work[i];
+            auto& work = *step.items[i];
             work.evaluated = work.remaining;
             work.remaining = 0;
             work.generated = 1;
@@ -138,7 +138,7 @@ TEST_CASE("a number of streams that is only measured does not wedge the engine")
     Odd odd;
     odd.measures = [](auto& info) {
         info.streams = UINT32_MAX;
-        info.gives = SOTTO_GIVES_STREAMS;
+        info.shrinkable = SOTTO_SHRINKABLE_STREAMS;
         info.kv = std::uint64_t{1} << 40;
     };
     auto desc = plain_desc();
@@ -172,11 +172,11 @@ TEST_CASE("a step that is given up unasked fails its requests") {
 }
 
 TEST_CASE("steps that do nothing fail their requests, after few enough") {
-    const auto stands = [](const std::function<void(sotto_work&)>& does) {
+    const auto stands = [](const std::function<void(sotto_step_item&)>& does) {
         Odd odd;
         odd.steps = [&](const sotto_step& step, sotto_str&) {
             for (std::uint32_t i = 0; i < step.count; ++i) {
-                does(*step.work[i]);
+                does(*step.items[i]);
             }
             return sotto_status{SOTTO_OK};
         };
@@ -189,18 +189,18 @@ TEST_CASE("steps that do nothing fail their requests, after few enough") {
         odd.steps = nullptr;
         CHECK(ask(game).status == SOTTO_OK); // the next request finds it mended
     };
-    stands([](sotto_work&) {});
-    stands([](sotto_work& work) { work.remaining = 5; });
+    stands([](sotto_step_item&) {});
+    stands([](sotto_step_item& work) { work.remaining = 5; });
 }
 
 TEST_CASE("steps that evaluate for ever, and never more of a prompt, fail their request") {
     Odd odd;
     std::uint32_t remaining = 4;
-    const auto stuck = [&](const std::function<void(sotto_work&)>& does) {
+    const auto stuck = [&](const std::function<void(sotto_step_item&)>& does) {
         odd.stepped = 0;
         odd.steps = [&](const sotto_step& step, sotto_str&) {
-            step.work[0]->evaluated = 1;
-            does(*step.work[0]);
+            step.items[0]->evaluated = 1;
+            does(*step.items[0]);
             return sotto_status{SOTTO_OK};
         };
         Game game(odd.table());
@@ -210,8 +210,8 @@ TEST_CASE("steps that evaluate for ever, and never more of a prompt, fail their 
         odd.steps = nullptr;
         CHECK(ask(game).status == SOTTO_OK);
     };
-    stuck([](sotto_work&) {});
-    stuck([&](sotto_work& work) { work.remaining = remaining = 9 - remaining; }); // to and fro
+    stuck([](sotto_step_item&) {});
+    stuck([&](sotto_step_item& work) { work.remaining = remaining = 9 - remaining; }); // to and fro
 }
 
 TEST_CASE("a stream that stands still fails beside one that goes on") {
@@ -221,7 +221,7 @@ TEST_CASE("a stream that stands still fails beside one that goes on") {
     odd.streams_apart = [&, next = 0]() mutable -> void* { return &streams[next++ % 2]; };
     odd.steps = [&](const sotto_step& step, sotto_str&) {
         for (std::uint32_t i = 0; i < step.count; ++i) {
-            auto& work = *step.work[i];
+            auto& work = *step.items[i];
             moves = moves == nullptr ? work.stream : moves;
             if (work.stream == moves) {
                 work.evaluated = work.remaining;
@@ -238,28 +238,33 @@ TEST_CASE("a stream that stands still fails beside one that goes on") {
     game.until_told(first, SOTTO_EVENT_TEXT);
     const auto second = game.ask("npc", "hi");
     check_names_it(done(game.finish(second)), "no token");
-    CHECK(test::count(game.of(first), SOTTO_EVENT_DONE) == 0);
+    CHECK(test::count(game.of(first), SOTTO_EVENT_REQUEST_DONE) == 0);
     game.cancel(first);
     CHECK(done(game.finish(first)).status == SOTTO_ERROR_CANCELLED);
 }
 
 TEST_CASE("a share that reports more than was asked fails its request") {
-    const auto refused = [](const std::function<void(sotto_work&)>& does, const char* what) {
+    const auto refused = [](const std::function<void(sotto_step_item&)>& does, const char* what) {
         Odd odd;
         odd.steps = [&](const sotto_step& step, sotto_str&) {
             Odd::one_word(step);
-            does(*step.work[0]);
+            does(*step.items[0]);
             return sotto_status{SOTTO_OK};
         };
         Game game(odd.table());
         REQUIRE(load(game).status == SOTTO_OK);
         check_names_it(ask(game), what);
     };
-    refused([](sotto_work& work) { work.evaluated = UINT32_MAX; }, "sotto_work.evaluated is 4294967295");
-    refused([](sotto_work& work) { work.generated = 4'000'000'000; }, "sotto_work.generated is 4000000000");
-    refused([](sotto_work& work) { work.decoded = 65'537; }, "sotto_work.decoded is 65537");
-    refused([](sotto_work& work) { work.finish = 99; }, "sotto_work.finish is 99");
-    refused([](sotto_work& work) { work.status = -999; }, "status -999");
+    refused(
+        [](sotto_step_item& work) { work.evaluated = UINT32_MAX; }, "sotto_step_item.evaluated is 4294967295"
+    );
+    refused(
+        [](sotto_step_item& work) { work.generated = 4'000'000'000; },
+        "sotto_step_item.generated is 4000000000"
+    );
+    refused([](sotto_step_item& work) { work.decoded = 65'537; }, "sotto_step_item.decoded is 65537");
+    refused([](sotto_step_item& work) { work.finish = 99; }, "sotto_step_item.finish is 99");
+    refused([](sotto_step_item& work) { work.status = -999; }, "status -999");
 }
 
 TEST_CASE("a status that nobody knows is no status of ours") {
@@ -289,8 +294,8 @@ TEST_CASE("texts of a backend reach the host as UTF-8") {
     REQUIRE(load(game).status == SOTTO_OK);
     odd.steps = [](const sotto_step& step, sotto_str&) {
         Odd::one_word(step);
-        step.work[0]->status = SOTTO_ERROR_INFERENCE;
-        step.work[0]->why = {kBad, sizeof kBad - 1};
+        step.items[0]->status = SOTTO_ERROR_INFERENCE;
+        step.items[0]->why = {kBad, sizeof kBad - 1};
         return sotto_status{SOTTO_OK};
     };
     const auto failed = ask(game);
@@ -298,7 +303,7 @@ TEST_CASE("texts of a backend reach the host as UTF-8") {
     CHECK(sotto::is_utf8(failed.text));
     odd.steps = [](const sotto_step& step, sotto_str&) {
         Odd::one_word(step);
-        step.work[0]->text = {kBad, sizeof kBad - 1};
+        step.items[0]->text = {kBad, sizeof kBad - 1};
         return sotto_status{SOTTO_OK};
     };
     const auto spoke = done(game.finish(game.ask("npc", "hi", {.more = R"(, "max_tokens": 2)"})));

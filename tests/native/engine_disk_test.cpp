@@ -97,11 +97,11 @@ public:
 } // namespace
 
 TEST_CASE("while a disk hangs that a state is saved to, others speak, and the engine ends") {
-    check_files(SOTTO_OP_SAVE);
+    check_files(SOTTO_OP_SAVE_STATE);
 }
 
 TEST_CASE("while a disk hangs that a state is restored from, others speak, and the engine ends") {
-    check_files(SOTTO_OP_RESTORE);
+    check_files(SOTTO_OP_RESTORE_STATE);
 }
 
 TEST_CASE("two that save to the same path at the same time both leave a whole state") {
@@ -111,7 +111,7 @@ TEST_CASE("two that save to the same path at the same time both leave a whole st
     game.have("npc", kScript);
     std::vector<sotto_request> all;
     for (int i = 0; i < 20; ++i) {
-        all.push_back(game.submit(stateful(path), {}, SOTTO_OP_SAVE));
+        all.push_back(game.submit(stateful(path), {}, SOTTO_OP_SAVE_STATE));
     }
     for (const auto request : all) {
         CHECK(done(game.finish(request)).status == SOTTO_OK);
@@ -131,7 +131,7 @@ TEST_CASE("a state, and the name of its file, are on the disk before its request
     }
     const auto files = g_disk.file_syncs();
     const auto folders = g_disk.folder_syncs();
-    CHECK(done(game.finish(game.submit(stateful(path), {}, SOTTO_OP_SAVE))).status == SOTTO_OK);
+    CHECK(done(game.finish(game.submit(stateful(path), {}, SOTTO_OP_SAVE_STATE))).status == SOTTO_OK);
     CHECK(g_disk.file_syncs() > files);
     CHECK(g_disk.folder_syncs() == folders + 1);
     if (!g_disk.refuses_links()) {
@@ -185,7 +185,7 @@ TEST_CASE("while a disk hangs that a recording is written to, characters speak, 
     auto desc = plain_desc();
     const auto log = *host.desc().log;
     desc.log = &log;
-    desc.record = str(path);
+    desc.record_path = str(path);
     Game game(desc);
     game.have("npc", kScript);
     const Hanging hanging;
@@ -210,7 +210,7 @@ TEST_CASE("a recording is whole once its engine is destroyed, also where the dis
     const Folder folder;
     const auto path = (folder.path() / "a.jsonl").string();
     auto desc = plain_desc();
-    desc.record = str(path);
+    desc.record_path = str(path);
     Game game(desc);
     game.have("npc", kScript);
     {

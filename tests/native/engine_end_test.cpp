@@ -51,8 +51,8 @@ sotto_engine* speaking(const sotto_engine_desc& desc, const std::string& options
     auto event = SOTTO_INIT(sotto_event);
     REQUIRE_MESSAGE(sotto_engine_load_model(engine, &model, &request) == SOTTO_OK, last_error());
     do {
-        REQUIRE(sotto_engine_wait_event(engine, request, kPatience, &event) == SOTTO_OK);
-    } while (event.kind != SOTTO_EVENT_DONE);
+        REQUIRE(sotto_engine_wait_request_event(engine, request, kPatience, &event) == SOTTO_OK);
+    } while (event.kind != SOTTO_EVENT_REQUEST_DONE);
     REQUIRE_MESSAGE(event.status == SOTTO_OK, text_of(event.text));
     const auto body = chat("npc", "hi");
     auto ask = SOTTO_INIT(sotto_request_desc);

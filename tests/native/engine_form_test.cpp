@@ -86,7 +86,7 @@ void fold_choice(Json& choice, const Json& more) {
 Json fold(const History& history) {
     Json choices = Json::array();
     for (const auto& event : history) {
-        if (event.kind == SOTTO_EVENT_ACCEPTED || event.kind == SOTTO_EVENT_DONE) {
+        if (event.kind == SOTTO_EVENT_ACCEPTED || event.kind == SOTTO_EVENT_REQUEST_DONE) {
             continue;
         }
         const auto chunk = Json::parse(event.json);
@@ -140,8 +140,8 @@ TEST_CASE("thoughts and tool calls have events of their own, a call once it is w
                               SOTTO_EVENT_TEXT,
                               SOTTO_EVENT_TOOL_CALL,
                               SOTTO_EVENT_TOOL_CALL,
-                              SOTTO_EVENT_FINISH,
-                              SOTTO_EVENT_DONE
+                              SOTTO_EVENT_CHOICE_DONE,
+                              SOTTO_EVENT_REQUEST_DONE
                           }
     );
     CHECK(said(history) == "Let me look.");
@@ -241,8 +241,8 @@ TEST_CASE("several answers are told apart, and end once, together") {
         CHECK(choices[i]["message"]["content"] == "hi");
     }
     const auto& history = game.finish(game.ask("npc", "one two", {.more = R"(, "n": 3)"}));
-    CHECK(count(history, SOTTO_EVENT_FINISH) == 3);
-    CHECK(count(history, SOTTO_EVENT_DONE) == 1);
+    CHECK(count(history, SOTTO_EVENT_CHOICE_DONE) == 3);
+    CHECK(count(history, SOTTO_EVENT_REQUEST_DONE) == 1);
     CHECK(count(history, SOTTO_EVENT_ACCEPTED) == 1);
     std::string of_last;
     for (const auto& event : history) {
@@ -268,8 +268,8 @@ TEST_CASE("several answers that are cancelled end once, and give back their stre
     held.gate.open();
     game.have("other");
     CHECK(said(game.finish(game.ask("other", "next"))) == "next");
-    CHECK(count(game.of(request), SOTTO_EVENT_DONE) == 1);
-    CHECK(game.of(request).back().kind == SOTTO_EVENT_DONE);
+    CHECK(count(game.of(request), SOTTO_EVENT_REQUEST_DONE) == 1);
+    CHECK(game.of(request).back().kind == SOTTO_EVENT_REQUEST_DONE);
     game.end();
     CHECK(held.backend.count(Point::open) == held.backend.count(Point::close));
 }
@@ -279,7 +279,7 @@ TEST_CASE("one answer that fails fails them all, once") {
     game.have("npc", R"({"tokens": ["a", "b", "c"], "fail_at": 2})");
     const auto& history = game.finish(game.ask("npc", "hi", {.more = R"(, "n": 3)"}));
     CHECK(done(history).status == SOTTO_ERROR_INFERENCE);
-    CHECK(count(history, SOTTO_EVENT_DONE) == 1);
+    CHECK(count(history, SOTTO_EVENT_REQUEST_DONE) == 1);
     game.have("fine");
     CHECK(said(game.finish(game.ask("fine", "hi"))) == "hi");
 }

@@ -25,7 +25,7 @@ sotto_engine_desc in_mode(sotto_mode mode, sotto_engine_flags flags = 0) {
     auto desc = plain_desc();
     desc.mode = mode;
     desc.flags = flags;
-    desc.trace = 4096;
+    desc.trace_capacity = 4096;
     return desc;
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("frames that are missed beside models take share from them, and kept o
 
 TEST_CASE("prompts are worked through also where models have little of the time, and nobody speaks") {
     auto desc = in_mode(SOTTO_MODE_BALANCE);
-    desc.trace = 0; // whoever keeps one looks for frames now and then, and goes on by chance
+    desc.trace_capacity = 0; // whoever keeps one looks for frames now and then, and goes on by chance
     TappedBackend backend;
     Game game(desc, backend.table());
     game.have(
@@ -183,7 +183,7 @@ TEST_CASE("prompts are worked through also where models have little of the time,
     REQUIRE(cut_share(game, backend)); // it rests from here on
     CHECK(game.until([&] {
         report(game, 8);
-        return count(game.of(request), SOTTO_EVENT_DONE) == 1;
+        return count(game.of(request), SOTTO_EVENT_REQUEST_DONE) == 1;
     }));
     CHECK(said(game.of(request)) == "a");
 }

@@ -12,18 +12,18 @@ using namespace test;
 TEST_CASE("a card that is lost takes no character with it") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.have("npc", R"({"prompt_tokens": 1, "batchable": true})");
     Session mara(game, "mara");
     CHECK(mara.turn("first") == "first");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     cuda.check_clean(); // the queue may go
     CHECK(shown(game).is_null());
-    CHECK(state_of(game) == "asleep");
+    CHECK(state_of(game) == "evicted");
     CHECK(mara.turn("second") == "second"); // on the processor
     CHECK(card.backend.devices() == std::vector<std::string>{"cuda", "cpu"});
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // a new queue
-    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // a new queue
+    CHECK(game.until([&] { return state_of(game) == "evicted"; }));
     CHECK(mara.turn("third") == "third");
     CHECK(card.backend.devices() == std::vector<std::string>{"cuda", "cpu", "cuda"});
     CHECK(mara.lines().size() == 6);
@@ -37,7 +37,7 @@ TEST_CASE("answers under way on the card end, and are asked for again; those els
     Game game; // whose scripted backend is on the processor
     REQUIRE(sotto_engine_add_backend(game.engine(), &card.table) == SOTTO_OK);
     const Handed handed;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str("there");
     desc.backend = str("oncard");
@@ -67,7 +67,7 @@ TEST_CASE("answers under way on the card end, and are asked for again; those els
 TEST_CASE("a device that is lost in the middle of an answer ends that, and no more") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.have("npc", R"({"prompt_tokens": 1})");
     Session mara(game, "mara");
     CHECK(mara.turn("first") == "first");
@@ -79,13 +79,13 @@ TEST_CASE("a device that is lost in the middle of an answer ends that, and no mo
     CHECK(end.status == SOTTO_ERROR_INFERENCE);
     CHECK(end.text.find(": CUDA_ERROR_LAUNCH_FAILED") != end.text.npos); // of whichever call came next
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CPU); // it is gone
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CPU); // it is gone
     CHECK(shown(game)["not_taken"][0]["why"] == "cuInit: CUDA_ERROR_LAUNCH_FAILED");
     CHECK(mara.turn("second") == "second");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     cuda.set("lost", 0);
     cuda.check_clean();
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // it is back
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // it is back
     CHECK(mara.turn("third") == "third");
 }
 
@@ -94,7 +94,7 @@ TEST_CASE(
 ) {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.have("npc", R"({"prompt_tokens": 1})");
     Session mara(game, "mara");
     CHECK(mara.turn("first") == "first");
@@ -121,7 +121,7 @@ TEST_CASE("a device that is lost on any rung costs an answer, and models go on o
         Stage stage(vulkan);
         auto& [cuda, card, game, handed] = stage;
         const auto rung = attach(game, handed);
-        CHECK(rung == (vulkan ? SOTTO_GPU_RUNG_VULKAN : SOTTO_GPU_RUNG_CIG));
+        CHECK(rung == (vulkan ? SOTTO_GPU_SHARING_VULKAN : SOTTO_GPU_SHARING_CIG));
         CHECK(shown(game, "device_lost").is_null());
         game.have("npc", R"({"prompt_tokens": 1, "parkable": true, "fingerprint": "f"})");
         game.have("other", kEndless);
@@ -155,14 +155,14 @@ TEST_CASE("a device that is lost on any rung costs an answer, and models go on o
 TEST_CASE("a device that is lost while a model is loaded on it is no reason to be without one") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.have("npc", R"({"prompt_tokens": 1, "lose_load": true})");
     CHECK(card.backend.devices() == std::vector<std::string>{"cuda", "cpu"});
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "hi");
     CHECK(shown(game, "device_lost") == "the script loses the device");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     cuda.check_clean();
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // another one, for all we know
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // another one, for all we know
     CHECK(shown(game, "device_lost").is_null());
 }
 
@@ -173,12 +173,12 @@ TEST_CASE("models on a Vulkan device of their own leave it with the card, and co
     game.have("npc", R"({"prompt_tokens": 1})");
     Session mara(game, "mara");
     CHECK(mara.turn("first") == "first");
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_VULKAN);
-    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_VULKAN);
+    CHECK(game.until([&] { return state_of(game) == "evicted"; }));
     CHECK(mara.turn("second") == "second");
     CHECK(card.backend.devices().back() == "vulkan:10111213-1415-1617-1819-1a1b1c1d1e1f");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
-    CHECK(state_of(game) == "asleep"); // nothing of it is on the card any more
+    CHECK(state_of(game) == "evicted"); // nothing of it is on the card any more
     CHECK(mara.turn("third") == "third");
     CHECK(card.backend.devices().back() == "cpu");
     CHECK(mara.lines().size() == 6);

@@ -60,8 +60,8 @@ TEST_CASE("a model that its backend can't open on the card is opened beside it, 
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     game.have("npc", kRefuses);
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
-    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
+    CHECK(game.until([&] { return state_of(game) == "evicted"; }));
     CHECK(answer(game, "npc") == "hi");
     CHECK(card.backend.devices() == Devices{"cpu", "cuda", "cpu"});
     CHECK(shown(game)["rung"] == "cig"); // others may well be there
@@ -74,9 +74,9 @@ TEST_CASE("a model that its backend can't open on the card is opened beside it, 
     CHECK(card.backend.devices() == Devices{"cpu", "cuda", "cpu", "cuda"});
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     CHECK(answer(game, "npc") == "hi");
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG); // another, for all we know
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // another, for all we know
     CHECK(shown(game)["refused"].empty());
-    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(game.until([&] { return state_of(game) == "evicted"; }));
     CHECK(answer(game, "npc") == "hi");
     CHECK(card.backend.devices() == Devices{"cpu", "cuda", "cpu", "cuda", "cuda", "cpu"});
     game.end();
@@ -86,7 +86,7 @@ TEST_CASE("a model that its backend can't open on the card is opened beside it, 
 TEST_CASE("what is wrong with a model itself is told as ever, and blames no card") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     const auto end = done(game.finish(game.load("npc", R"({"fail_load": "it is damaged"})")));
     CHECK(end.status == SOTTO_ERROR_MODEL);
     CHECK(end.text.find("it is damaged") != std::string::npos);
@@ -97,7 +97,7 @@ TEST_CASE("a backend that can't be on the card is told of the engine's own devic
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     const Plain plain(game);
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     have(game, "npc", "plain");
     CHECK(plain.held.backend.devices() == Devices{"cpu"});
     CHECK(answer(game, "npc") == "hi");
@@ -116,7 +116,7 @@ TEST_CASE("models that can't be on the card are never moved to and fro, whoever 
     game.have("waits", R"({"prompt_tokens": 1})");
     const auto speaking = game.ask("speaks", "hi");
     game.until_told(speaking, SOTTO_EVENT_TEXT);
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_VULKAN);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_VULKAN);
     for (int i = 0; i < 3; ++i) {
         CHECK(answer(game, "waits") == "hi");
     }
@@ -133,8 +133,8 @@ TEST_CASE("a model of a backend that was asked for by name comes and goes with t
     auto& [cuda, card, game, handed] = stage;
     have(game, "npc", "oncard_vulkan");
     for (int i = 0; i < 2; ++i) {
-        CHECK(attach(game, handed) == SOTTO_GPU_RUNG_VULKAN);
-        CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+        CHECK(attach(game, handed) == SOTTO_GPU_SHARING_VULKAN);
+        CHECK(game.until([&] { return state_of(game) == "evicted"; }));
         CHECK(answer(game, "npc") == "hi");
         CHECK(card.backend.devices().back() == kThere);
         CHECK(shown(game)["backends"] == Json::array({"oncard_vulkan"}));
@@ -149,7 +149,7 @@ TEST_CASE("who detaches waits for nothing that is elsewhere") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     Plain plain(game);
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.have("npc", R"({"prompt_tokens": 1})");
     plain.held.gate.shut();
     auto desc = SOTTO_INIT(sotto_model_desc);
@@ -161,7 +161,7 @@ TEST_CASE("who detaches waits for nothing that is elsewhere") {
     REQUIRE(plain.held.gate.holds());
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); // the load stands still
     cuda.check_clean();
-    CHECK(count(game.of(loading), SOTTO_EVENT_DONE) == 0);
+    CHECK(count(game.of(loading), SOTTO_EVENT_REQUEST_DONE) == 0);
     plain.held.gate.open();
     CHECK(done(game.finish(loading)).status == SOTTO_OK);
     CHECK(answer(game, "npc") == "hi");
@@ -176,7 +176,7 @@ TEST_CASE("who detaches from a card waits for a step on it, while other threads 
         desc.mode = SOTTO_MODE_BALANCE;
         Game game(desc, card.table);
         const Handed handed;
-        CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+        CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
         game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 20})");
         const auto speaking = game.ask("npc", "hi");
         game.until_told(speaking, SOTTO_EVENT_TEXT);
@@ -215,7 +215,7 @@ TEST_CASE("a device that is lost is not held against another that came meanwhile
     sotto_request loading = 0;
     REQUIRE(sotto_engine_load_model(game.engine(), &model, &loading) == SOTTO_OK);
     REQUIRE(own.gate.holds());
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     own.gate.open();
     CHECK(done(game.finish(loading)).status == SOTTO_OK);
     CHECK(own.backend.devices() == Devices{"vulkan0", "cpu"});
@@ -231,7 +231,7 @@ TEST_CASE("a device that is lost while a state is saved or restored is seen with
         CAPTURE(where);
         Stage stage;
         auto& [cuda, card, game, handed] = stage;
-        CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+        CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
         game.have(
             "npc",
             R"({"prompt_tokens": 1, "parkable": true, "fingerprint": "f", "streams": 1, )" + quoted(where) +
@@ -261,14 +261,14 @@ TEST_CASE("a request that will not wait is let in while its model moves, as that
         }
     };
     CHECK(sotto_engine_set_vram_budget(game.engine(), 36 * kMegabyte) == SOTTO_OK);
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.have("npc", script({.streams = 2}));
     leaving.shut();
     std::thread detaches([&] { CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); });
     REQUIRE(leaving.holds());
     const auto asked = game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
     game.finish(game.submit(about("nobody"), {}, SOTTO_OP_READ_SESSION)); // which was looked at after it
-    CHECK(count(game.of(asked), SOTTO_EVENT_DONE) == 0);
+    CHECK(count(game.of(asked), SOTTO_EVENT_REQUEST_DONE) == 0);
     leaving.open();
     detaches.join();
     CHECK(said(game.finish(asked)) == "hi");
@@ -277,7 +277,7 @@ TEST_CASE("a request that will not wait is let in while its model moves, as that
 TEST_CASE("an engine that is destroyed while somebody detaches gives up what is being loaded there") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     const auto loading = game.load("npc", R"({"load_ms": 15000})");
     game.until_told(loading, SOTTO_EVENT_PROGRESS);
     const auto began = std::chrono::steady_clock::now();

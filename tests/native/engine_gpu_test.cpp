@@ -25,7 +25,7 @@ TEST_CASE("models of a CUDA backend live in the context, on every thread that to
     {
         Game game(card.table);
         const Handed handed;
-        CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+        CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
         const auto gpu = shown(game);
         CHECK(gpu["rung"] == "cig");
         CHECK(gpu["with"] == "d3d12");
@@ -52,7 +52,7 @@ TEST_CASE("a backend that does not compute with CUDA is left alone, and no conte
     const CudaDouble cuda;
     Game game; // on the scripted backend
     const Handed handed;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CPU);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CPU);
     CHECK(cuda.get("calls") == 0);
     const auto gpu = shown(game);
     CHECK(gpu["rung"] == "cpu");
@@ -74,12 +74,12 @@ TEST_CASE("a model that speaks when a card comes goes there once it is done") {
     game.have("npc", kEndless);
     const auto asked = game.ask("npc", "hi");
     game.until_told(asked, SOTTO_EVENT_TEXT);
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.until_told(asked, SOTTO_EVENT_TEXT, count(game.of(asked), SOTTO_EVENT_TEXT) + 3);
     CHECK(state_of(game) == "ready");
     game.cancel(asked);
     game.finish(asked);
-    CHECK(game.until([&] { return state_of(game) == "asleep"; }));
+    CHECK(game.until([&] { return state_of(game) == "evicted"; }));
     const auto again = game.ask("npc", "hi");
     game.until_told(again, SOTTO_EVENT_TEXT);
     CHECK(card.backend.devices() == std::vector<std::string>{"cpu", "cuda"});
@@ -89,7 +89,7 @@ TEST_CASE("a model that speaks when a card comes goes there once it is done") {
 TEST_CASE("a driver that fails while a model runs fails that answer, and leaves no context current") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
-    CHECK(attach(game, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.have("npc", R"({"tokens": ["a", "b", "c"], "prompt_tokens": 1})");
     for (const char* call : {"cuCtxPushCurrent_v2", "cuCtxGetCurrent", "cuCtxPopCurrent_v2"}) {
         CAPTURE(call);
@@ -146,9 +146,9 @@ TEST_CASE("cards come and go two hundred times, and nothing grows") {
     std::size_t bytes = 0;
     for (int i = 0; i < 200; ++i) {
         bytes = i == 20 ? bytes_of_heap() : bytes; // by then all has been made that is made once
-        sotto_gpu_rung rung = 0;
+        sotto_gpu_sharing rung = 0;
         REQUIRE(sotto_engine_attach_gpu(game.engine(), &handed.gpu, &rung) == SOTTO_OK);
-        CHECK(rung == SOTTO_GPU_RUNG_CIG);
+        CHECK(rung == SOTTO_GPU_SHARING_CIG);
         CHECK(cuda.get("contexts") == 1);
         if (i % 20 == 0) {
             CHECK(said(game.finish(game.ask("npc", "hi"))) == "hi");
@@ -168,8 +168,8 @@ TEST_CASE("two engines on one queue share its context; it goes with the last of 
     Game one(first.table);
     Game two(second.table);
     const Handed handed;
-    CHECK(attach(one, handed) == SOTTO_GPU_RUNG_CIG);
-    CHECK(attach(two, handed) == SOTTO_GPU_RUNG_CIG);
+    CHECK(attach(one, handed) == SOTTO_GPU_SHARING_CIG);
+    CHECK(attach(two, handed) == SOTTO_GPU_SHARING_CIG);
     CHECK(cuda.get("contexts") == 1);
     one.have("npc");
     two.have("npc");
@@ -210,7 +210,8 @@ TEST_CASE("one of many threads attaches, and an engine may end meanwhile") {
         auto asked = game.ask("npc", "hi");
         while (attached.load() < 3) { // it speaks meanwhile, and is asked again when it is broken off
             game.drain();
-            if (const auto& told = game.of(asked); !told.empty() && told.back().kind == SOTTO_EVENT_DONE) {
+            if (const auto& told = game.of(asked);
+                !told.empty() && told.back().kind == SOTTO_EVENT_REQUEST_DONE) {
                 CHECK(told.back().text == "the graphics card was detached; ask again");
                 asked = game.ask("npc", "hi");
             }

@@ -48,18 +48,18 @@ std::vector<std::function<sotto_status(sotto_engine*)>> every_call() {
             sotto_request request = 0;
             auto event = SOTTO_INIT(sotto_event);
             auto status = sotto_engine_submit(e, &desc, &request);
-            while (status >= 0 && event.kind != SOTTO_EVENT_TEXT && event.kind != SOTTO_EVENT_DONE) {
-                status = sotto_engine_wait_event(e, request, -1, &event);
+            while (status >= 0 && event.kind != SOTTO_EVENT_TEXT && event.kind != SOTTO_EVENT_REQUEST_DONE) {
+                status = sotto_engine_wait_request_event(e, request, -1, &event);
             }
             sotto_engine_cancel(e, request);
-            sotto_engine_drop(e, request);
+            sotto_engine_discard_request(e, request);
             return status;
         },
         [](sotto_engine* e) {
             auto event = SOTTO_INIT(sotto_event);
             return sotto_engine_next_event(e, &event);
         },
-        [](sotto_engine* e) { return sotto_engine_wait(e, -1); },
+        [](sotto_engine* e) { return sotto_engine_wait_for_events(e, -1); },
         [](sotto_engine* e) { return sotto_engine_cancel(e, 65537); },
         [](sotto_engine* e) { return sotto_engine_frame_begin(e, nullptr); },
         [](sotto_engine* e) { return sotto_engine_frame_end(e, nullptr); },
@@ -249,7 +249,7 @@ TEST_CASE("as many requests as can be are live, and one more is refused") {
     CHECK(all.back() == 0);
     all.pop_back();
     CHECK(all.size() == 65'536);
-    CHECK(sotto_engine_drop(game.engine(), all[7]) == SOTTO_OK);
+    CHECK(sotto_engine_discard_request(game.engine(), all[7]) == SOTTO_OK);
     sotto_request request = 0;
     const auto submitted = [&] { return sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_OK; };
     // All those before it are looked at first, which takes a while under a sanitizer.

@@ -110,7 +110,7 @@ TEST_CASE("characters go on speaking while another model loads") {
     const auto loading = game.load("other", "{}");
     REQUIRE(held.gate.reached(2));
     CHECK(said(game.finish(game.ask("npc", "we do not wait"))) == "we do not wait");
-    CHECK(count(game.of(loading), SOTTO_EVENT_DONE) == 0);
+    CHECK(count(game.of(loading), SOTTO_EVENT_REQUEST_DONE) == 0);
     held.gate.open();
     CHECK(done(game.finish(loading)).status == SOTTO_OK);
 }
@@ -153,7 +153,7 @@ TEST_CASE("an unload ends what runs on the model, then gives the memory back") {
     }
     CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(models(game) == "[]");
-    CHECK(count(game.of(leaving), SOTTO_EVENT_DONE) == 0); // a step is under way
+    CHECK(count(game.of(leaving), SOTTO_EVENT_REQUEST_DONE) == 0); // a step is under way
     held.gate.open();
     CHECK(done(game.finish(leaving)).status == SOTTO_OK);
     CHECK(held.backend.count(Point::unload) == 1);

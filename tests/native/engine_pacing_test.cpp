@@ -39,8 +39,8 @@ void let_work(const Game& game) {
     for (int quiet = 0; quiet < 3;) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         REQUIRE(sotto_engine_stats(game.engine(), &stats) == SOTTO_OK);
-        quiet = stats.generated == before ? quiet + 1 : 0;
-        before = stats.generated;
+        quiet = stats.completion_tokens == before ? quiet + 1 : 0;
+        before = stats.completion_tokens;
     }
 }
 
@@ -85,14 +85,14 @@ TEST_CASE("only a few tokens are made beforehand") {
     REQUIRE(clock.rests());
     sotto_stats stats = SOTTO_INIT(sotto_stats);
     sotto_engine_stats(game.engine(), &stats);
-    CHECK(stats.generated >= 2);
-    CHECK(stats.generated <= 4); // the one that was told, and a quarter of a second
-    clock.advance(10 * kSecond); // whether the host takes it or not
+    CHECK(stats.completion_tokens >= 2);
+    CHECK(stats.completion_tokens <= 4); // the one that was told, and a quarter of a second
+    clock.advance(10 * kSecond);         // whether the host takes it or not
     REQUIRE(clock.rests());
     sotto_engine_stats(game.engine(), &stats);
-    CHECK(stats.generated >= 121);
-    CHECK(stats.generated <= 124);
-    CHECK(stats.speaking == 1);
+    CHECK(stats.completion_tokens >= 121);
+    CHECK(stats.completion_tokens <= 124);
+    CHECK(stats.decoding == 1);
 }
 
 TEST_CASE("a new pace holds for speech under way, without a burst and without a pause") {
@@ -215,7 +215,7 @@ TEST_CASE("whoever waits for the queue is woken when something is due") {
     const auto request = game.ask("npc", "hi", {.tps = 10});
     game.until_told(request, SOTTO_EVENT_TEXT);
     const auto begin = std::chrono::steady_clock::now();
-    REQUIRE(sotto_engine_wait(game.engine(), kPatience) == SOTTO_OK);
+    REQUIRE(sotto_engine_wait_for_events(game.engine(), kPatience) == SOTTO_OK);
     game.drain();
     CHECK(said(game.of(request)) == "ab");
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1000));

@@ -147,8 +147,8 @@ TEST_CASE("what is parked is kept in memory, and the model is reminded of it") {
     const auto parked = characters.parked(3);
     CHECK(parked["memory"] >= kState); // what is the same in all of them is kept once
     CHECK(parked["disk"] == 0);
-    CHECK(characters.tight.memory()["uses"]["staging"]["used"] == parked["memory"]);
-    CHECK(characters.tight.model("npc")["staging"] == parked["memory"]);
+    CHECK(characters.tight.memory()["uses"]["spilled_kv"]["used"] == parked["memory"]);
+    CHECK(characters.tight.model("npc")["spilled_kv"] == parked["memory"]);
     CHECK(characters.tight.stats().bytes_parked == parked["memory"]);
     CHECK(folder.files().empty());
     CHECK(characters.talk("two") >= 2); // of one it may still know
@@ -239,10 +239,10 @@ TEST_CASE("a folder that is none is refused by its name") {
     std::ofstream(file) << "no folder";
     for (const auto& path : {file, folder.text() + "/nowhere"}) {
         auto desc = plain_desc();
-        desc.park_dir = str(path);
+        desc.kv_spill_dir = str(path);
         sotto_engine* engine = nullptr;
         CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
-        CHECK(last_error() == "desc->park_dir is \"" + path + "\"; it must be a folder that is there");
+        CHECK(last_error() == "desc->kv_spill_dir is \"" + path + "\"; it must be a folder that is there");
         CHECK(engine == nullptr);
     }
 }
@@ -305,5 +305,5 @@ TEST_CASE("who is cancelled while it is parked leaves nothing behind") {
         CHECK(done(tight.game.finish(request)).status == SOTTO_ERROR_CANCELLED);
     }
     CHECK(tight.game.until([&] { return tight.memory()["parked"]["count"] == 0; }));
-    CHECK(tight.memory()["uses"]["staging"]["used"] == 0);
+    CHECK(tight.memory()["uses"]["spilled_kv"]["used"] == 0);
 }

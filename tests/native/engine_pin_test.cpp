@@ -290,7 +290,7 @@ TEST_CASE("models give way that nobody is pinned in, then places that nobody nee
     inn.tight.set(32);
     inn.tight.settle();
     CHECK(inn.tight.model("npc")["streams"] == 2); // hers, and one
-    CHECK(inn.tight.model("other")["state"] == "asleep");
+    CHECK(inn.tight.model("other")["state"] == "evicted");
     CHECK(restored() == 1);
     inn.crowd(1);
     CHECK(restored() == 0); // at once

@@ -166,7 +166,7 @@ TEST_CASE("who matters more is prepared first, also behind many that are prepare
     game.until_told(urgent, SOTTO_EVENT_ACCEPTED);
     held.gate.open();
     CHECK(said(game.finish(urgent)) == "hi");
-    CHECK(count(game.of(others.back()), SOTTO_EVENT_DONE) == 0);
+    CHECK(count(game.of(others.back()), SOTTO_EVENT_REQUEST_DONE) == 0);
     for (const auto other : others) {
         CHECK(said(game.finish(other)) == "one two");
     }

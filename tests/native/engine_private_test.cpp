@@ -38,7 +38,7 @@ public:
         : thread_([this, &game, request] {
               auto event = SOTTO_INIT(sotto_event);
               began = true;
-              status = sotto_engine_wait_event(game.engine(), request, kPatience, &event);
+              status = sotto_engine_wait_request_event(game.engine(), request, kPatience, &event);
               why = last_error();
           }) {
         while (!began) {
@@ -89,7 +89,7 @@ TEST_CASE("once its last event is taken a private request is over") {
     CHECK(status == SOTTO_ERROR_NOT_FOUND);
     CHECK(last_error() == "request is over, or never was");
     CHECK(sotto_engine_cancel(game.engine(), request) == SOTTO_EMPTY);
-    CHECK(sotto_engine_drop(game.engine(), request) == SOTTO_EMPTY);
+    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_EMPTY);
     for (const sotto_request never : {sotto_request{0}, request + 65536, UINT64_MAX}) {
         game.wait_event(never, 0, status);
         CHECK(status == SOTTO_ERROR_NOT_FOUND);
@@ -158,13 +158,13 @@ TEST_CASE("a drop wakes whoever waits, and the request is over for good") {
     const auto request = game.ask("npc", "hi", kPrivate);
     accept(game, request);
     Waiter waiter(game, request);
-    CHECK(sotto_engine_drop(game.engine(), request) == SOTTO_OK);
+    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_OK);
     waiter.join();
     CHECK((waiter.status == SOTTO_ERROR_CANCELLED || waiter.status == SOTTO_ERROR_NOT_FOUND));
     sotto_status status = SOTTO_OK;
     game.wait_event(request, 0, status);
     CHECK(status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(sotto_engine_drop(game.engine(), request) == SOTTO_EMPTY);
+    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_EMPTY);
     held.gate.open();
     CHECK(game.until([&] { return held.backend.count(Point::close) == 1; })); // its work has ended too
 }
@@ -175,7 +175,7 @@ TEST_CASE("a request that is over but not yet taken can be dropped") {
     const auto request = game.ask("npc", "hi", kPrivate);
     const auto after = game.ask("npc", "then");
     game.finish(after);
-    CHECK(sotto_engine_drop(game.engine(), request) == SOTTO_OK);
+    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_OK);
     sotto_status status = SOTTO_OK;
     game.wait_event(request, kPatience, status);
     CHECK(status == SOTTO_ERROR_NOT_FOUND);
@@ -192,7 +192,7 @@ TEST_CASE("a cancelled private request tells its last event to whoever waits") {
     sotto_status status = SOTTO_OK;
     const auto told = game.wait_event(request, kPatience, status);
     CHECK(status == SOTTO_OK);
-    CHECK(told.kind == SOTTO_EVENT_DONE);
+    CHECK(told.kind == SOTTO_EVENT_REQUEST_DONE);
     CHECK(told.status == SOTTO_ERROR_CANCELLED);
     held.gate.open();
 }
@@ -207,7 +207,7 @@ TEST_CASE("the end of the engine wakes whoever waits for a request, and for the 
     auto* engine = game.engine();
     Waiter waiter(game, request);
     std::atomic<sotto_status> waited{1000};
-    std::thread queue([&] { waited = sotto_engine_wait(engine, -1); });
+    std::thread queue([&] { waited = sotto_engine_wait_for_events(engine, -1); });
     std::thread ender([&] { sotto_engine_destroy(engine); });
     waiter.join();
     queue.join();
@@ -227,7 +227,7 @@ TEST_CASE("what is not private is not waited for, nor dropped") {
     game.wait_event(request, 0, status);
     CHECK(status == SOTTO_ERROR_STATE);
     CHECK(last_error() == "request is not private; its events come from sotto_engine_next_event()");
-    CHECK(sotto_engine_drop(game.engine(), request) == SOTTO_ERROR_STATE);
+    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_ERROR_STATE);
     held.gate.open();
     CHECK(said(game.finish(request)) == "hi");
 }
@@ -252,8 +252,8 @@ TEST_CASE("an event stays with the thread that took it, whatever becomes of the 
         Game game;
         game.have("npc");
         const auto request = game.ask("npc", "hi", kPrivate);
-        while (event.kind != SOTTO_EVENT_DONE) {
-            REQUIRE(sotto_engine_wait_event(game.engine(), request, kPatience, &event) == SOTTO_OK);
+        while (event.kind != SOTTO_EVENT_REQUEST_DONE) {
+            REQUIRE(sotto_engine_wait_request_event(game.engine(), request, kPatience, &event) == SOTTO_OK);
         }
     }
     CHECK(text_of(event.json).find("\"content\":\"hi\"") != std::string::npos);
@@ -261,13 +261,13 @@ TEST_CASE("an event stays with the thread that took it, whatever becomes of the 
 
 TEST_CASE("a wait for the queue sees an event, or runs out of time") {
     Game game;
-    CHECK(sotto_engine_wait(game.engine(), 0) == SOTTO_EMPTY);
+    CHECK(sotto_engine_wait_for_events(game.engine(), 0) == SOTTO_EMPTY);
     const auto begin = steady_clock::now();
-    CHECK(sotto_engine_wait(game.engine(), 20) == SOTTO_EMPTY);
+    CHECK(sotto_engine_wait_for_events(game.engine(), 20) == SOTTO_EMPTY);
     CHECK(milliseconds_since(begin) >= 20);
     const auto request = game.ask("nobody", "hi");
-    CHECK(sotto_engine_wait(game.engine(), kPatience) == SOTTO_OK);
-    CHECK(sotto_engine_wait(game.engine(), 0) == SOTTO_OK); // it was not taken yet
+    CHECK(sotto_engine_wait_for_events(game.engine(), kPatience) == SOTTO_OK);
+    CHECK(sotto_engine_wait_for_events(game.engine(), 0) == SOTTO_OK); // it was not taken yet
     game.finish(request);
-    CHECK(sotto_engine_wait(game.engine(), 0) == SOTTO_EMPTY);
+    CHECK(sotto_engine_wait_for_events(game.engine(), 0) == SOTTO_EMPTY);
 }

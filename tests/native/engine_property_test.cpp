@@ -108,8 +108,8 @@ public:
 private:
     static sotto_engine_desc desc(const std::filesystem::path& recording) {
         auto desc = plain_desc();
-        desc.trace = 64;
-        desc.record = str(recording.native());
+        desc.trace_capacity = 64;
+        desc.record_path = str(recording.native());
         return desc;
     }
 
@@ -147,7 +147,7 @@ private:
     void check(const History& history, bool cancelled) {
         counted_ += history.size();
         const auto text = said(history);
-        CHECK(count(history, SOTTO_EVENT_DONE) == 1);
+        CHECK(count(history, SOTTO_EVENT_REQUEST_DONE) == 1);
         CHECK(
             history.front().kind == (text.empty() && cancelled ? history.front().kind : SOTTO_EVENT_ACCEPTED)
         );
@@ -157,7 +157,7 @@ private:
         if (status == SOTTO_OK) {
             CHECK(text == all_tokens());
             CHECK(done(history).tokens == kTokens);
-            CHECK(count(history, SOTTO_EVENT_FINISH) == 1);
+            CHECK(count(history, SOTTO_EVENT_CHOICE_DONE) == 1);
         }
         std::uint32_t tokens = 0;
         for (const auto& event : history) {

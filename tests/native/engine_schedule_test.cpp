@@ -22,7 +22,7 @@ constexpr const char* kTwoPlaces =
 std::vector<std::string> order_of_ends(const Game& game) {
     std::vector<std::string> order;
     for (const auto& event : game.all()) {
-        if (event.kind == SOTTO_EVENT_DONE && event.user != 0) {
+        if (event.kind == SOTTO_EVENT_REQUEST_DONE && event.user != 0) {
             order.push_back(std::to_string(event.user));
         }
     }
@@ -249,12 +249,12 @@ TEST_CASE("a background request is answered beside characters of the foreground 
     std::size_t answers = 0;
     CHECK(game.until([&] {
         for (auto& request : asking) {
-            if (count(game.of(request), SOTTO_EVENT_DONE) > 0) {
+            if (count(game.of(request), SOTTO_EVENT_REQUEST_DONE) > 0) {
                 ++answers;
                 request = ask();
             }
         }
-        return count(game.of(gossip), SOTTO_EVENT_DONE) > 0 || answers > kMaxAnswers;
+        return count(game.of(gossip), SOTTO_EVENT_REQUEST_DONE) > 0 || answers > kMaxAnswers;
     }));
     CHECK(said(game.finish(gossip)) == "abcdefghij");
     CHECK(answers <= kMaxAnswers);

@@ -67,12 +67,12 @@ void write(const std::string& path, std::string_view bytes) {
 
 const History& save(Game& game, const std::string& path, const char* model = "npc") {
     const auto body = chat(model, "you guard the gate", R"(, "path": )" + test::quoted(path));
-    return game.finish(game.submit(body, {}, SOTTO_OP_SAVE));
+    return game.finish(game.submit(body, {}, SOTTO_OP_SAVE_STATE));
 }
 
 const History& restore(Game& game, const std::string& path, const char* model = "npc") {
     const auto body = R"({"model": )" + test::quoted(model) + R"(, "path": )" + test::quoted(path) + "}";
-    return game.finish(game.submit(body, {}, SOTTO_OP_RESTORE));
+    return game.finish(game.submit(body, {}, SOTTO_OP_RESTORE_STATE));
 }
 
 // How restoring `bytes` from a file fails.
@@ -114,7 +114,7 @@ TEST_CASE("a text completion's prompt is saved too") {
     game.have("npc", kScript);
     const auto path = folder.file("text.state");
     const auto body = R"({"model": "npc", "prompt": "once", "path": )" + test::quoted(path) + "}";
-    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_SAVE))).status == SOTTO_OK);
+    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_SAVE_STATE))).status == SOTTO_OK);
     CHECK(read(path) == sotto::state_blob(kFits, "remembered"));
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("a file that is not there is no state") {
     const auto& none = done(restore(game, folder.file("")));
     CHECK(none.status == SOTTO_ERROR_ARGUMENT);
     CHECK(none.text.ends_with("expected a regular file, but it is a folder; use the path of a regular file"));
-    for (const auto op : {SOTTO_OP_SAVE, SOTTO_OP_RESTORE}) {
+    for (const auto op : {SOTTO_OP_SAVE_STATE, SOTTO_OP_RESTORE_STATE}) {
         const auto& unnamed = done(game.finish(game.submit(chat("npc", "hi"), {}, op)));
         CHECK(unnamed.status == SOTTO_ERROR_ARGUMENT);
         CHECK(unnamed.text == "path is missing; it must be a string");
@@ -275,7 +275,7 @@ TEST_CASE("saving is cancelled like any other work") {
     game.have("npc", kScript);
     held.gate.shut();
     const auto body = chat("npc", "hi", R"(, "path": )" + test::quoted(folder.file("never.state")));
-    const auto request = game.submit(body, {}, SOTTO_OP_SAVE);
+    const auto request = game.submit(body, {}, SOTTO_OP_SAVE_STATE);
     REQUIRE(held.gate.reached());
     game.cancel(request);
     CHECK(done(game.finish(request)).status == SOTTO_ERROR_CANCELLED);

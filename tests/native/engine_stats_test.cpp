@@ -52,15 +52,15 @@ TEST_CASE("tokens, prompts and requests are counted, by how they ended") {
     }));
     CHECK(stats.finished == 4 + 3); // and the models that were loaded
     CHECK(stats.cancelled == 1);
-    CHECK(stats.cached == 20);
-    CHECK(stats.prompt >= 60);
-    CHECK(stats.generated >= 13);
+    CHECK(stats.cached_prompt_tokens == 20);
+    CHECK(stats.prompt_tokens >= 60);
+    CHECK(stats.completion_tokens >= 13);
     CHECK(stats.slices > 8);
     CHECK(stats.slice_ns > 0);
     CHECK(stats.tokens_per_s >= 12);
     CHECK(stats.bytes_in_use == 1000);
-    CHECK(stats.waiting + stats.prompting + stats.speaking + stats.parked == 0);
-    CHECK(stats.first_ms > 0);
+    CHECK(stats.waiting + stats.prefilling + stats.decoding + stats.parked == 0);
+    CHECK(stats.ttft_mean_ms > 0);
 }
 
 TEST_CASE("who waits, and how long, is told") {
@@ -72,7 +72,7 @@ TEST_CASE("who waits, and how long, is told") {
     auto stats = stats_of(game);
     CHECK(game.until([&] {
         stats = stats_of(game);
-        return stats.waiting == 3 && stats.speaking == 2 && stats.longest_ms > 1;
+        return stats.waiting == 3 && stats.decoding == 2 && stats.queue_wait_max_ms > 1;
     }));
     CHECK(stats.live == 5);
     CHECK(stats.threads >= 1);
@@ -87,9 +87,11 @@ TEST_CASE("whoever asks at any time gets figures that belong together") {
         std::uint64_t before = 0;
         while (!over.load()) {
             const auto stats = stats_of(game);
-            CHECK(stats.generated >= before);
-            CHECK(stats.generated + 2 >= 2 * stats.finished); // the model that was loaded said nothing
-            before = stats.generated;
+            CHECK(stats.completion_tokens >= before);
+            CHECK(
+                stats.completion_tokens + 2 >= 2 * stats.finished
+            ); // the model that was loaded said nothing
+            before = stats.completion_tokens;
         }
     });
     for (int i = 0; i < 300; ++i) {

@@ -30,20 +30,20 @@ int main() {
         return failed("load");
     }
     auto event = SOTTO_INIT(sotto_event);
-    while (event.kind != SOTTO_EVENT_DONE) {
-        if (sotto_engine_wait_event(engine, request, -1, &event) < 0) {
+    while (event.kind != SOTTO_EVENT_REQUEST_DONE) {
+        if (sotto_engine_wait_request_event(engine, request, -1, &event) < 0) {
             return failed("wait");
         }
     }
     auto ask = SOTTO_INIT(sotto_request_desc);
-    ask.op = SOTTO_OP_TEXT;
+    ask.op = SOTTO_OP_COMPLETION;
     ask.body = {R"({"model": "npc", "prompt": "hi"})", SOTTO_NUL};
     ask.flags = SOTTO_REQUEST_PRIVATE;
     if (sotto_engine_submit(engine, &ask, &request) < 0) {
         return failed("submit");
     }
     for (int i = 0; i < 100; ++i) {
-        if (sotto_engine_wait_event(engine, request, -1, &event) < 0) {
+        if (sotto_engine_wait_request_event(engine, request, -1, &event) < 0) {
             return failed("wait");
         }
     }

@@ -17,11 +17,12 @@ using sotto::Smaller;
 namespace {
 
 constexpr std::uint64_t kMegabyte = 1 << 20;
-constexpr sotto_model_gives kAll = SOTTO_GIVES_STREAMS | SOTTO_GIVES_TOKENS | SOTTO_GIVES_KV;
+constexpr sotto_model_shrinkable kAll =
+    SOTTO_SHRINKABLE_STREAMS | SOTTO_SHRINKABLE_TOKENS | SOTTO_SHRINKABLE_KV;
 
 // 100 MB of weights, 10 to compute in, and 4 streams of 2,048 tokens, 16 MB each.
 struct FourStreams {
-    sotto_model_gives gives = kAll;
+    sotto_model_shrinkable gives = kAll;
 
     ModelInfo operator()(const Shape& shape) const {
         ModelInfo info;
@@ -29,15 +30,15 @@ struct FourStreams {
         info.compute = 10 * kMegabyte;
         info.streams = shape.streams != 0 ? std::min(shape.streams, 4u) : 4;
         info.context = shape.tokens != 0 ? std::min(shape.tokens, 2048u) : 2048;
-        info.stream_least = 512;
+        info.min_stream_tokens = 512;
         const bool small = (shape.flags & SOTTO_SOURCE_SMALL_KV) != 0;
         info.kv = 16 * kMegabyte * info.streams * info.context / 2048 / (small ? 2 : 1);
-        info.gives = gives & ~(small ? static_cast<sotto_model_gives>(SOTTO_GIVES_KV) : 0);
+        info.shrinkable = gives & ~(small ? static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_KV) : 0);
         return info;
     }
 };
 
-Fit fitted(std::uint64_t megabytes, sotto_model_gives gives = kAll, Smaller smaller = Smaller::all) {
+Fit fitted(std::uint64_t megabytes, sotto_model_shrinkable gives = kAll, Smaller smaller = Smaller::all) {
     return sotto::fit({}, smaller, megabytes * kMegabyte, FourStreams{gives});
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("rungs are taken in order, each no further than it must be") {
 }
 
 TEST_CASE("on a device, layers go back to the processor before streams go") {
-    const auto measure = [](sotto_model_gives gives) {
+    const auto measure = [](sotto_model_shrinkable gives) {
         return [gives](const Shape& shape) { // 10 layers that take 10 MB each, and 1 MB of each stream
             ModelInfo info;
             info.layers = shape.layers != 0 ? std::min(shape.layers, 10u) : 10;
@@ -87,14 +88,14 @@ TEST_CASE("on a device, layers go back to the processor before streams go") {
             info.kv = kMegabyte * info.layers * info.streams;
             info.compute = 5 * kMegabyte;
             info.host = (10 - info.layers) * (10 + info.streams) * kMegabyte;
-            info.gives = gives;
+            info.shrinkable = gives;
             return info;
         };
     };
-    const auto fitted = [&](std::uint64_t megabytes, sotto_model_gives gives) {
+    const auto fitted = [&](std::uint64_t megabytes, sotto_model_shrinkable gives) {
         return sotto::fit({}, Smaller::all, megabytes * kMegabyte, measure(gives));
     };
-    constexpr sotto_model_gives kBoth = SOTTO_GIVES_LAYERS | SOTTO_GIVES_STREAMS;
+    constexpr sotto_model_shrinkable kBoth = SOTTO_SHRINKABLE_LAYERS | SOTTO_SHRINKABLE_STREAMS;
     const auto seven = fitted(103, kBoth); // of 14 MB each, and 5
     CHECK(seven.fits);
     CHECK(rungs(seven) == "as asked, fewer layers");
@@ -107,17 +108,17 @@ TEST_CASE("on a device, layers go back to the processor before streams go") {
     CHECK(last.last().info.layers == 1);
     CHECK(last.last().info.streams == 1);
     CHECK_FALSE(fitted(15, kBoth).fits);
-    CHECK(rungs(fitted(115, SOTTO_GIVES_STREAMS)) == "as asked, fewer streams");
+    CHECK(rungs(fitted(115, SOTTO_SHRINKABLE_STREAMS)) == "as asked, fewer streams");
     CHECK(sotto::fit({}, Smaller::streams, 103 * kMegabyte, measure(kBoth)).last().info.layers == 7);
 }
 
 TEST_CASE("what options name stays") {
     CHECK(rungs(fitted(115, 0)) == "as asked");
-    const auto streams = fitted(130, SOTTO_GIVES_STREAMS);
+    const auto streams = fitted(130, SOTTO_SHRINKABLE_STREAMS);
     CHECK(rungs(streams) == "as asked, fewer streams");
     CHECK(streams.last().info.streams == 1);
-    CHECK(rungs(fitted(115, SOTTO_GIVES_KV)) == "as asked, small kv");
-    CHECK_FALSE(fitted(115, SOTTO_GIVES_KV).fits);
+    CHECK(rungs(fitted(115, SOTTO_SHRINKABLE_KV)) == "as asked, small kv");
+    CHECK_FALSE(fitted(115, SOTTO_SHRINKABLE_KV).fits);
 }
 
 TEST_CASE("a model whose states are kept has fewer streams at most") {
@@ -128,7 +129,7 @@ TEST_CASE("a model whose states are kept has fewer streams at most") {
 }
 
 TEST_CASE("a model that names its streams begins with all, and wakes with fewer that it gets back") {
-    constexpr sotto_model_gives named = SOTTO_GIVES_PLACES;
+    constexpr sotto_model_shrinkable named = SOTTO_SHRINKABLE_PLACES;
     CHECK(rungs(fitted(130, named)) == "as asked");
     const auto woken = fitted(130, named, Smaller::streams);
     CHECK(woken.fits);

@@ -19,16 +19,19 @@ TEST_CASE("a card may be handed over when an engine is made, or that refused") {
     {
         const Game game(desc);
         CHECK(shown(game)["rung"] == "cpu");
-        sotto_gpu_rung rung = 7;
+        sotto_gpu_sharing rung = 7;
         CHECK(sotto_engine_attach_gpu(game.engine(), &handed.gpu, &rung) == SOTTO_ERROR_STATE);
-        CHECK(rung == SOTTO_GPU_RUNG_NONE);
+        CHECK(rung == SOTTO_GPU_SHARING_NONE);
         CHECK(last_error() == "a card is shared already; call sotto_engine_detach_gpu() before the next");
     }
-    handed.gpu.least = SOTTO_GPU_RUNG_VULKAN;
+    handed.gpu.min_sharing = SOTTO_GPU_SHARING_VULKAN;
     sotto_engine* engine = nullptr;
     CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(engine == nullptr);
-    CHECK(last_error().find("gpu->least asks for vulkan, and cpu is what can be had; cig: no backend") == 0);
+    CHECK(
+        last_error().find("gpu->min_sharing asks for vulkan, and cpu is what can be had; cig: no backend") ==
+        0
+    );
     tell_rung("none", last_error());
 }
 
@@ -48,7 +51,8 @@ TEST_CASE("what is not one whole renderer is refused in words") {
     refused([](Handed& h) { h.gpu.d3d12 = nullptr; }, "0" + one);
     refused([&](Handed& h) { h.gpu.vulkan = &vulkan; }, "2" + one);
     refused(
-        [](Handed& h) { h.gpu.least = 5; }, "gpu->least is 5; it must be one of the SOTTO_GPU_RUNG_ values"
+        [](Handed& h) { h.gpu.min_sharing = 5; },
+        "gpu->min_sharing is 5; it must be one of the SOTTO_GPU_SHARING_ values"
     );
     refused([](Handed& h) { h.gpu.struct_size = 0; }, "gpu->struct_size was not set");
     refused([](Handed& h) { h.d3d12.struct_size = 0; }, "gpu->d3d12->struct_size was not set");

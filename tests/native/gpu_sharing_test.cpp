@@ -236,7 +236,7 @@ taken_while_failing(const CudaDouble& cuda, const Renderer& renderer, bool grant
             const Sharing sharing(renderer, terms());
             ++rungs[static_cast<std::size_t>(sharing.rung())];
             CHECK(
-                sharing.not_taken().size() == static_cast<std::size_t>(SOTTO_GPU_RUNG_CIG - sharing.rung())
+                sharing.not_taken().size() == static_cast<std::size_t>(SOTTO_GPU_SHARING_CIG - sharing.rung())
             );
             for (const auto& one : sharing.not_taken()) {
                 CHECK_FALSE(one.why.empty());
@@ -248,11 +248,12 @@ taken_while_failing(const CudaDouble& cuda, const Renderer& renderer, bool grant
         cuda.check_clean(depth);
         CHECK(VulkanDouble::it().queues == 0);
     }
-    const auto times = [&](sotto_gpu_rung rung) {
+    const auto times = [&](sotto_gpu_sharing rung) {
         return std::string(name_of(rung)) + " " + std::to_string(rungs[static_cast<std::size_t>(rung)]);
     };
     tell_rung(
-        times(SOTTO_GPU_RUNG_CIG) + ", " + times(SOTTO_GPU_RUNG_CUDA) + ", " + times(SOTTO_GPU_RUNG_CPU),
+        times(SOTTO_GPU_SHARING_CIG) + ", " + times(SOTTO_GPU_SHARING_CUDA) + ", " +
+            times(SOTTO_GPU_SHARING_CPU),
         std::to_string(places - 1) + " calls failed, once each"
     );
     CHECK(places > 20);
@@ -270,14 +271,14 @@ TEST_CASE("a call that fails, each once in each place, costs a rung at most and 
         REQUIRE((depth == 0 || push(hosts) == 0));
         for (const auto& renderer : {on_d3d12(), on_vulkan()}) {
             const auto granted = taken_while_failing(cuda, renderer, true, depth);
-            CHECK(granted[SOTTO_GPU_RUNG_CIG] > 0);
-            CHECK(granted[SOTTO_GPU_RUNG_CUDA] > 0);
+            CHECK(granted[SOTTO_GPU_SHARING_CIG] > 0);
+            CHECK(granted[SOTTO_GPU_SHARING_CUDA] > 0);
             const auto refused = taken_while_failing(cuda, renderer, false, depth);
-            CHECK(refused[SOTTO_GPU_RUNG_CIG] == 0);
-            CHECK(refused[SOTTO_GPU_RUNG_CUDA] > 0);
-            CHECK(refused[SOTTO_GPU_RUNG_CPU] > 0);
+            CHECK(refused[SOTTO_GPU_SHARING_CIG] == 0);
+            CHECK(refused[SOTTO_GPU_SHARING_CUDA] > 0);
+            CHECK(refused[SOTTO_GPU_SHARING_CPU] > 0);
         }
-        CHECK(taken_while_failing(cuda, on_cuda(hosts), true, depth)[SOTTO_GPU_RUNG_CUDA] > 0);
+        CHECK(taken_while_failing(cuda, on_cuda(hosts), true, depth)[SOTTO_GPU_SHARING_CUDA] > 0);
         cuda::Context top = nullptr;
         CHECK((now(&top) == 0 && top == (depth == 0 ? nullptr : hosts)));
     }
@@ -293,8 +294,8 @@ TEST_CASE("two hundred contexts come and go, and nothing grows") {
     for (int i = 0; i < 200; ++i) {
         const Sharing d3d12(on_d3d12(), terms());
         const Sharing shared(on_vulkan(), terms());
-        CHECK(d3d12.rung() == SOTTO_GPU_RUNG_CIG);
-        CHECK(shared.rung() == SOTTO_GPU_RUNG_CIG);
+        CHECK(d3d12.rung() == SOTTO_GPU_SHARING_CIG);
+        CHECK(shared.rung() == SOTTO_GPU_SHARING_CIG);
         CHECK(cuda.get("contexts") == 2);
         CHECK(VulkanDouble::it().queues == 1);
     }
@@ -310,7 +311,7 @@ TEST_CASE("who shares a queue shares its context, from any thread, and the last 
         threads.emplace_back([] {
             for (int turn = 0; turn < 25; ++turn) {
                 const Sharing sharing(on_d3d12(), terms());
-                CHECK(sharing.rung() == SOTTO_GPU_RUNG_CIG);
+                CHECK(sharing.rung() == SOTTO_GPU_SHARING_CIG);
             }
         });
     }
@@ -351,10 +352,10 @@ TEST_CASE("handles that don't belong together are refused in words") {
         refusal({d3d12}, SOTTO_ERROR_ARGUMENT).find("d3d12->luid is 0; this system has no Direct3D 12") == 0
     );
     auto much = on_d3d12(0);
-    much.least = SOTTO_GPU_RUNG_CIG;
+    much.least = SOTTO_GPU_SHARING_CIG;
     CHECK(
         has(refusal(much, SOTTO_ERROR_UNSUPPORTED),
-            "gpu->least asks for cig, and cuda is what can be had; cig: the driver says that it can't")
+            "gpu->min_sharing asks for cig, and cuda is what can be had; cig: the driver says that it can't")
     );
     cuda.check_clean();
 }

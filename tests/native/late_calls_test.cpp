@@ -63,8 +63,8 @@ sotto_request load(sotto_engine* engine) {
 // Takes all events of a private request, and returns its status.
 sotto_status finish(sotto_engine* engine, sotto_request request) {
     auto event = SOTTO_INIT(sotto_event);
-    while (event.kind != SOTTO_EVENT_DONE) {
-        require(sotto_engine_wait_event(engine, request, 20'000, &event) == SOTTO_OK, "wait_event");
+    while (event.kind != SOTTO_EVENT_REQUEST_DONE) {
+        require(sotto_engine_wait_request_event(engine, request, 20'000, &event) == SOTTO_OK, "wait_event");
         if (event.kind == SOTTO_EVENT_TEXT) {
             require(text_of(event.text) == "word", "the text of an event");
         }
@@ -74,7 +74,7 @@ sotto_status finish(sotto_engine* engine, sotto_request request) {
 
 sotto_status answer(sotto_engine* engine) {
     auto desc = SOTTO_INIT(sotto_request_desc);
-    desc.op = SOTTO_OP_TEXT;
+    desc.op = SOTTO_OP_COMPLETION;
     desc.body = str(R"({"model": "npc", "prompt": "hi", "max_tokens": 4})");
     desc.flags = SOTTO_REQUEST_PRIVATE;
     sotto_request request = 0;

@@ -114,15 +114,15 @@ TEST_CASE("whoever listens hears each change in its order, what was corrected to
     {
         auto weights = ledger.take(Use::weights, "mara", 100);
         const auto nothing = ledger.take(Use::compute, "mara", 0);
-        auto staging = ledger.take(Use::staging, "tobin", 7);
+        auto staging = ledger.take(Use::spilled_kv, "tobin", 7);
         weights.correct(120);
         staging.release();
     }
     const std::vector<std::pair<std::string, std::int64_t>> expected = {
         {"mara weights", 100},
-        {"tobin staging", 7},
+        {"tobin spilled_kv", 7},
         {"mara weights", 20},
-        {"tobin staging", -7},
+        {"tobin spilled_kv", -7},
         {"mara weights", -120},
     };
     CHECK(heard == expected);
@@ -162,7 +162,7 @@ TEST_CASE("threads that take and give back at once never take too much together"
             threads.emplace_back([&, i] {
                 for (std::uint64_t turn = 0; turn < 5000; ++turn) {
                     try {
-                        const auto claim = ledger.take(Use::staging, std::to_string(i), 300 + turn % 100);
+                        const auto claim = ledger.take(Use::spilled_kv, std::to_string(i), 300 + turn % 100);
                         ++got;
                     } catch (const sotto::Error&) {
                         std::this_thread::yield();

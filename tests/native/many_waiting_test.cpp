@@ -65,7 +65,7 @@ double cost_of_tokens(int waiting) {
     auto stats = SOTTO_INIT(sotto_stats);
     const auto look = [&] {
         sotto_engine_stats(game.engine(), &stats);
-        return stats.generated;
+        return stats.completion_tokens;
     };
     game.until([&] {
         look();

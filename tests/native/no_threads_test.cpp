@@ -128,11 +128,11 @@ TEST_CASE("states are saved and restored once there is a thread for files, and r
         CHECK_MESSAGE(is_told(told.text), told.text);
         CHECK(asked(game, why) == SOTTO_OK);
     };
-    refused(SOTTO_OP_RESTORE);
-    refused(SOTTO_OP_SAVE);
+    refused(SOTTO_OP_RESTORE_STATE);
+    refused(SOTTO_OP_SAVE_STATE);
     CHECK(folder.files().empty());
-    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_SAVE))).status == SOTTO_OK);
-    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_RESTORE))).status == SOTTO_OK);
+    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_SAVE_STATE))).status == SOTTO_OK);
+    CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_RESTORE_STATE))).status == SOTTO_OK);
 }
 
 TEST_CASE("a mode whose threads cannot be started ends requests, and the one before still works") {

@@ -24,7 +24,7 @@ TEST_CASE("what is parked comes back as it was, any number of times, until it is
     }
     CHECK(place.parking->figures().count == 2);
     CHECK(place.parking->figures().memory == 2 * kSize);
-    CHECK(place.ledger.used(Use::staging) == 2 * kSize);
+    CHECK(place.ledger.used(Use::spilled_kv) == 2 * kSize);
     mara.reset();
     CHECK(place.parking->figures().count == 1);
     CHECK(place.ledger.used() == kSize);
@@ -123,7 +123,7 @@ TEST_CASE("where no file can be written, what memory has no room for is forgotte
     CHECK(large == nullptr);
     CHECK(place.put(3, 2 * kSize) == nullptr);
     REQUIRE(place.warnings.size() == 1);
-    CHECK(place.warnings[0].find("park_dir") != std::string::npos);
+    CHECK(place.warnings[0].find("kv_spill_dir") != std::string::npos);
     CHECK(place.read(first) == state(1)); // nobody made room for what could not be kept
     const auto second = place.put(4);     // what is newer goes before
     CHECK(place.read(second) == state(4));

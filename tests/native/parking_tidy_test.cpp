@@ -36,7 +36,7 @@ TEST_CASE("of states that begin alike one is kept whole, and of others what is d
     CHECK(place.parking->figures().memory > 5 * kLarge); // for now
     CHECK(!place.parking->is_untidy());                  // there is room
     place.parking->pack();
-    CHECK(place.ledger.used(Use::staging) == place.parking->figures().memory);
+    CHECK(place.ledger.used(Use::spilled_kv) == place.parking->figures().memory);
     const auto figures = place.parking->figures();
     CHECK(figures.count == 5);
     CHECK(figures.memory > kLarge);

@@ -30,7 +30,7 @@ public:
     // A new request; its last event takes it along.
     Lanes& request(std::uint32_t answers = 1, float own = 0) {
         auto done = std::make_unique<Event>();
-        done->kind = SOTTO_EVENT_DONE;
+        done->kind = SOTTO_EVENT_REQUEST_DONE;
         done->lanes = std::make_unique<Lanes>(answers, own, everybodys_);
         done->of = done->lanes.get();
         done->text = "done";

@@ -79,7 +79,7 @@ std::string refused(const File& file) {
 sotto_engine_desc recorded(std::string_view path) {
     auto desc = plain_desc();
     desc.mode = SOTTO_MODE_BALANCE;
-    desc.record = str(path);
+    desc.record_path = str(path);
     return desc;
 }
 
@@ -114,7 +114,7 @@ void talk(const File& file) {
     REQUIRE(game.until([&] {
         miss_a_frame(game);
         return std::all_of(asked.begin(), asked.end(), [&](sotto_request request) {
-            return test::count(game.of(request), SOTTO_EVENT_DONE) == 1;
+            return test::count(game.of(request), SOTTO_EVENT_REQUEST_DONE) == 1;
         });
     }));
 }
@@ -219,7 +219,7 @@ TEST_CASE("what is no recording is refused by its line") {
     const File file;
     const std::string engine = R"({"is": "engine", "version": "0.1.0"})";
     const std::string model =
-        R"({"is": "model", "model": 1, "id": "a", "streams": 2, "step_tokens": 0, "step_least": 0, )"
+        R"({"is": "model", "model": 1, "id": "a", "streams": 2, "step_tokens": 0, "min_step_tokens": 0, )"
         R"("batches": true, "parks": false})";
     const std::string stream =
         R"({"is": "stream", "stream": 1, "model": 1, "priority": 0, "deadline": 9, "at_once": false, )"
@@ -275,7 +275,7 @@ TEST_CASE("numbers of a recording that no engine would write are refused by name
     const std::string before =
         R"({"is": "engine", "version": "0.1.0"})"
         "\n"
-        R"({"is": "model", "model": 1, "streams": 4, "step_tokens": 512, "step_least": 0, "batches": true, "parks": true})"
+        R"({"is": "model", "model": 1, "streams": 4, "step_tokens": 512, "min_step_tokens": 0, "batches": true, "parks": true})"
         "\n"
         R"({"is": "stream", "stream": 1, "model": 1, "priority": 0, "deadline": 9223372036854775807, "at_once": false, "pinned": false, "saves": false})"
         "\n";

@@ -9,7 +9,7 @@
 //   cached_tokens, streams (4), context (0), step_tokens (0), weights, kv, compute
 //   kv_per_place, kv_per_token   instead of kv: bytes of each place, and of each token that a place holds
 //   gives          array of "places", "streams", "tokens", "kv": what may be made smaller, as the source has
-//                  it; kv is halved then. stream_least (0): tokens that streams hold at least
+//                  it; kv is halved then. min_stream_tokens (0): tokens that streams hold at least
 //   batchable, abortable   true by default; constrainable, logprobs   false
 //   parkable       true: streams give up their places; unpark_tokens (0) are to be worked through again, and
 //                  lost_tokens (0) more where places were resized and no state was restored since
@@ -280,7 +280,7 @@ resize_model(void*, void* handle, std::uint32_t places, sotto_model_info* info, 
     return fails ? fail(SOTTO_ERROR_MEMORY, script.text("fail_resize"), why) : SOTTO_OK;
 }
 
-void speak(const Script& script, Stream& stream, sotto_work& work) {
+void speak(const Script& script, Stream& stream, sotto_step_item& work) {
     if (script.has("fail_at") && stream.said >= script.count("fail_at")) {
         stream.why = "the script fails at token " + std::to_string(stream.said);
         work.status = SOTTO_ERROR_INFERENCE;
@@ -336,7 +336,7 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
     const auto& script = model.script;
     double delay = script.number("token_ms");
     for (std::uint32_t i = 0; i < step->count; ++i) {
-        const auto& work = *step->work[i];
+        const auto& work = *step->items[i];
         const auto& stream = *static_cast<Stream*>(work.stream);
         delay += script.number("prompt_token_ms") * std::min(work.tokens, stream.remaining);
         const bool speaks = stream.remaining <= work.tokens;
@@ -356,7 +356,7 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
         return SOTTO_ERROR_CANCELLED;
     }
     for (std::uint32_t i = 0; i < step->count; ++i) {
-        auto& work = *step->work[i];
+        auto& work = *step->items[i];
         auto& stream = *static_cast<Stream*>(work.stream);
         work.evaluated = std::min(work.tokens, stream.remaining);
         work.remaining = stream.remaining -= work.evaluated;

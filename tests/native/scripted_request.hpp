@@ -18,7 +18,7 @@ struct Request {
 // The tokens of a text are its words' lengths.
 inline sotto_status read_request(const sotto_stream_desc& desc, Request& request, sotto_str* why) {
     const auto body = json::parse(std::string_view(desc.body.data, desc.body.size));
-    if (desc.op == SOTTO_OP_CHAT || desc.op == SOTTO_OP_TEXT || desc.op == SOTTO_OP_SAVE) {
+    if (desc.op == SOTTO_OP_CHAT || desc.op == SOTTO_OP_COMPLETION || desc.op == SOTTO_OP_SAVE_STATE) {
         request.said = last_text(body);
         return SOTTO_OK;
     }

@@ -98,7 +98,7 @@ inline Shape shape_of(const Script& script, const sotto_model_source& source) {
         shape.places = std::min(shape.places, source.streams);
     }
     if (source.tokens != 0 && gives(script, "tokens")) {
-        const auto most = std::max(source.tokens, script.count("stream_least"));
+        const auto most = std::max(source.tokens, script.count("min_stream_tokens"));
         shape.context = shape.context == 0 ? most : std::min(shape.context, most);
     }
     shape.small_kv = (source.flags & SOTTO_SOURCE_SMALL_KV) != 0 && gives(script, "kv");
@@ -122,17 +122,18 @@ inline void tell_memory(const Script& script, const Shape& shape, sotto_model_in
     info->compute = shape.places == 0 ? 0 : script.values.value("compute", std::uint64_t{0});
 }
 
-inline sotto_model_gives gives_of(const Script& script, const Shape& shape) {
-    const auto give = [&](const char* key, bool open, sotto_model_gives bit) {
+inline sotto_model_shrinkable gives_of(const Script& script, const Shape& shape) {
+    const auto give = [&](const char* key, bool open, sotto_model_shrinkable bit) {
         return open && gives(script, key) ? bit : 0u;
     };
-    return give("places", true, SOTTO_GIVES_PLACES) | give("streams", shape.places > 1, SOTTO_GIVES_STREAMS) |
+    return give("places", true, SOTTO_SHRINKABLE_PLACES) |
+           give("streams", shape.places > 1, SOTTO_SHRINKABLE_STREAMS) |
            give(
                "tokens",
-               shape.context == 0 || shape.context > script.count("stream_least"),
-               SOTTO_GIVES_TOKENS
+               shape.context == 0 || shape.context > script.count("min_stream_tokens"),
+               SOTTO_SHRINKABLE_TOKENS
            ) |
-           give("kv", !shape.small_kv, SOTTO_GIVES_KV);
+           give("kv", !shape.small_kv, SOTTO_SHRINKABLE_KV);
 }
 
 inline void describe(const Script& script, const Shape& shape, sotto_model_info* info) {
@@ -147,8 +148,8 @@ inline void describe(const Script& script, const Shape& shape, sotto_model_info*
     info->capabilities |= script.has("prepare_ms") ? SOTTO_CAPABILITY_PREPARABLE : 0;
     info->context = shape.context;
     info->step_tokens = script.count("step_tokens");
-    info->gives = gives_of(script, shape);
-    info->stream_least = script.count("stream_least");
+    info->shrinkable = gives_of(script, shape);
+    info->min_stream_tokens = script.count("min_stream_tokens");
     tell_memory(script, shape, info);
 }
 

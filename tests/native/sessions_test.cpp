@@ -241,7 +241,7 @@ TEST_CASE("ten thousand sessions that nobody closes cost little, and end with th
     CHECK(done(game.finish(last)).status == SOTTO_OK);
     const auto list = Json::parse(asked(game, SOTTO_OP_READ_SESSION, "{}").json);
     CHECK(list["data"].size() == kMany);
-    CHECK(game.until([&] { return count(game.all(), SOTTO_EVENT_DONE) == kMany + 2; }));
+    CHECK(game.until([&] { return count(game.all(), SOTTO_EVENT_REQUEST_DONE) == kMany + 2; }));
     const auto body = chat("npc", "still here", R"(, "session": "npc 9999")");
     CHECK(said(game.finish(game.submit(body))) == "still here");
     game.end(); // none was closed; what they held is freed, as the leak checker sees
@@ -264,6 +264,6 @@ TEST_CASE("a thousand forks of a long talk hold its messages once") {
     one.session.rest = "{}";
     one.model = "npc";
     sotto::PageString body;
-    CHECK_NOTHROW(sessions.begin(SOTTO_OP_TEMPLATE, 1, one, body));
+    CHECK_NOTHROW(sessions.begin(SOTTO_OP_APPLY_TEMPLATE, 1, one, body));
     CHECK(Json::parse(body)["messages"].size() == 501);
 }

@@ -190,7 +190,7 @@ TEST_CASE("a session answers one chat at a time, and says whose end to wait for"
     CHECK(done(refused).status == SOTTO_ERROR_BUSY);
     CHECK(
         done(refused).text == "session \"mara\" answers request " + std::to_string(first) +
-                                  "; wait for the SOTTO_EVENT_DONE of that one, or ask a fork"
+                                  "; wait for the SOTTO_EVENT_REQUEST_DONE of that one, or ask a fork"
     );
     Session fork(game, "fork", R"(, "from": "mara")"); // of what is settled
     CHECK(fork.lines().empty());
@@ -241,7 +241,7 @@ TEST_CASE("to save a session's state adds nothing to it") {
     Session mara(game, "mara", kModel + R"(, "messages": [{"role": "system", "content": "be kind"}])");
     const auto nowhere = about("mara", R"(, "path": "/nowhere/at all")");
     CHECK(
-        done(game.finish(game.submit(nowhere, {}, SOTTO_OP_SAVE))).status < 0
+        done(game.finish(game.submit(nowhere, {}, SOTTO_OP_SAVE_STATE))).status < 0
     ); // once it was worked through
     CHECK(mara.lines() == Lines{"system: be kind"});
     CHECK(mara.turn("one") == "one");
@@ -294,7 +294,7 @@ TEST_CASE("what makes no sense in a session is refused by its path") {
     );
     const auto text = R"({"model": "npc", "prompt": "a", "session": "mara"})";
     CHECK(
-        done(game.finish(game.submit(text, {}, SOTTO_OP_TEXT))).text ==
+        done(game.finish(game.submit(text, {}, SOTTO_OP_COMPLETION))).text ==
         "session is \"mara\"; it must be left out; chats go on with one, texts do not"
     );
     CHECK(mara.lines() == Lines{"user: hi"});

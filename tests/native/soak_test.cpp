@@ -56,7 +56,7 @@ struct Plan {
         case SOTTO_EVENT_TEXT:
             text += text_of(event.text);
             break;
-        case SOTTO_EVENT_DONE:
+        case SOTTO_EVENT_REQUEST_DONE:
             done = true;
             judge(event.status, text_of(event.text));
             over = true;
@@ -64,7 +64,7 @@ struct Plan {
         default:
             break;
         }
-        complain(!accepted && event.kind != SOTTO_EVENT_DONE, "something came before ACCEPTED");
+        complain(!accepted && event.kind != SOTTO_EVENT_REQUEST_DONE, "something came before ACCEPTED");
     }
 
 private:
@@ -196,11 +196,11 @@ private:
         while (!plan.done) {
             if (patience-- == 0 && (drops || cancels)) {
                 plan.cancelled = true;
-                drops ? sotto_engine_drop(game_.engine(), request)
+                drops ? sotto_engine_discard_request(game_.engine(), request)
                       : sotto_engine_cancel(game_.engine(), request);
             }
             const int timeout = static_cast<int>(random() % 3) - 1;
-            const auto status = sotto_engine_wait_event(game_.engine(), request, timeout, &event);
+            const auto status = sotto_engine_wait_request_event(game_.engine(), request, timeout, &event);
             if (status == SOTTO_OK) {
                 plan.hear(event);
             } else if (status != SOTTO_EMPTY) {
@@ -231,7 +231,7 @@ private:
             sotto_engine_describe(engine, &json);
             break;
         case 4:
-            sotto_engine_drop(engine, known_[random() % kThreads].load()); // not private, or over
+            sotto_engine_discard_request(engine, known_[random() % kThreads].load()); // not private, or over
             break;
         default:
             sotto_engine_frame_begin(engine, nullptr);
@@ -244,10 +244,10 @@ private:
         auto event = SOTTO_INIT(sotto_event);
         while (!asked_all_.load() || under_way_.load() > 0) {
             if (sotto_engine_next_event(game_.engine(), &event) != SOTTO_OK) {
-                sotto_engine_wait(game_.engine(), 1);
+                sotto_engine_wait_for_events(game_.engine(), 1);
             } else {
                 plans_[event.user].hear(event);
-                under_way_ -= event.kind == SOTTO_EVENT_DONE ? 1 : 0;
+                under_way_ -= event.kind == SOTTO_EVENT_REQUEST_DONE ? 1 : 0;
             }
         }
     }

@@ -134,10 +134,10 @@ TEST_CASE("no call of a game waits for a model that stands still") {
             (next++)->second.time([&] { sotto_engine_frame_begin(engine, nullptr); });
             (next++)->second.time([&] { sotto_engine_frame_end(engine, nullptr); });
             (next++)->second.time([&] { sotto_engine_cancel(engine, request); });
-            (next++)->second.time([&] { sotto_engine_wait_event(engine, hidden, 0, &event); });
-            (next++)->second.time([&] { sotto_engine_drop(engine, hidden); });
+            (next++)->second.time([&] { sotto_engine_wait_request_event(engine, hidden, 0, &event); });
+            (next++)->second.time([&] { sotto_engine_discard_request(engine, hidden); });
             (next++)->second.time([&] { sotto_engine_set_target_tps(engine, static_cast<float>(i)); });
-            (next++)->second.time([&] { sotto_engine_wait(engine, 0); });
+            (next++)->second.time([&] { sotto_engine_wait_for_events(engine, 0); });
             sotto_str json{};
             (next++)->second.time([&] { sotto_engine_list_models(engine, &json); });
             (next++)->second.time([&] { sotto_engine_memory(engine, &json); });

@@ -34,7 +34,7 @@ Slices take(sotto::Trace& trace, std::uint32_t most = UINT32_MAX) {
 
 sotto_engine_desc traced(std::uint32_t slices) {
     auto desc = plain_desc();
-    desc.trace = slices;
+    desc.trace_capacity = slices;
     return desc;
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("a trace that is not kept, and one too long, are refused; an empty han
     std::uint32_t count = 7;
     CHECK(sotto_engine_read_trace(plain.engine(), &slice, 1, &count) == SOTTO_ERROR_STATE);
     CHECK(count == 0);
-    CHECK(last_error().find("desc->trace") != std::string::npos);
+    CHECK(last_error().find("desc->trace_capacity") != std::string::npos);
 
     Game game(traced(1));
     CHECK(sotto_engine_read_trace(game.engine(), nullptr, 0, &count) == SOTTO_OK);
@@ -165,5 +165,5 @@ TEST_CASE("a trace that is not kept, and one too long, are refused; an empty han
     const auto desc = traced(UINT32_MAX);
     sotto_engine* made = nullptr;
     CHECK(sotto_engine_create(&desc, &made) == SOTTO_ERROR_ARGUMENT);
-    CHECK(last_error() == "desc->trace is 4294967295; it must be at most 1048576");
+    CHECK(last_error() == "desc->trace_capacity is 4294967295; it must be at most 1048576");
 }

@@ -110,7 +110,7 @@ def test_only_true_and_false_are_true_or_false(npc: sotto.Engine, name: str, val
         {"threads": 1.0},
         {"trace": "4"},
         {"vram_budget_mb": "1"},
-        {"park_memory_mb": 1.5},
+        {"kv_spill_memory_mb": 1.5},
         {"max_requests": None},
         {"mode": None},
         {"device": 3},
@@ -118,7 +118,7 @@ def test_only_true_and_false_are_true_or_false(npc: sotto.Engine, name: str, val
         {"backends": "local"},
         {"backends": [{"name": "local", "backend_type": "in_memory"}]},
         {"record": 3},
-        {"park_dir": b"/tmp"},
+        {"kv_spill_dir": b"/tmp"},
     ],
     ids=str,
 )
@@ -146,7 +146,7 @@ def test_a_call_that_returns_the_whole_answer_refuses_stream_true(npc: sotto.Eng
             call(request)
         assert len(list(stream(request))) >= 2
     assert call(whole(stream=False)) and call(whole('say "stream" and true'))
-    npc.submit(op, whole(stream=True), chunks=True)
+    npc.submit("chat" if op == "chat" else "completion", whole(stream=True), chunks=True)
 
     async def awaited() -> None:
         async with sotto.aio.Engine(module_dir=SCRIPTED) as engine:
@@ -189,7 +189,7 @@ def test_a_load_that_fails_names_the_model_and_its_file(engine: sotto.Engine, tm
 
 # Paths
 
-PATHS = {"path", "model_id", "module_dir", "record", "park_dir", "file", "folder", "dir"}
+PATHS = {"path", "model_id", "module_dir", "record_path", "kv_spill_dir", "file", "folder", "dir"}
 
 
 def public_functions() -> dict[str, Callable[..., Any]]:
@@ -232,14 +232,14 @@ def test_whatever_takes_a_path_takes_a_path_object() -> None:
                     typing.get_origin(one) or one for one in typing.get_args(hints[parameter])
                 }, f"{parameter} of {name} is {hints[parameter]}"
                 taken.add(parameter)
-    assert taken == {"path", "model_id", "module_dir", "record", "park_dir"}
+    assert taken == {"path", "model_id", "module_dir", "record_path", "kv_spill_dir"}
 
 
 def test_path_objects_work_wherever_a_path_does(tmp_path: Path) -> None:
     model, log = tmp_path / "npc.json", tmp_path / "log.jsonl"
     model.write_text('{"tokens": ["here"]}')
     with sotto.Engine(
-        module_dir=Path(SCRIPTED), record=log, park_dir=tmp_path, mode="prioritize_compute"
+        module_dir=Path(SCRIPTED), record_path=log, kv_spill_dir=tmp_path, mode="prioritize_compute"
     ) as engine:
         assert engine.plan_model(model)["fits"]
         engine.load_model(model)
@@ -253,7 +253,7 @@ def test_path_objects_work_wherever_a_path_does(tmp_path: Path) -> None:
     sotto.write_trace([], tmp_path / "trace.json")
 
     async def awaited() -> None:
-        async with sotto.aio.Engine(module_dir=Path(SCRIPTED), park_dir=tmp_path) as engine:
+        async with sotto.aio.Engine(module_dir=Path(SCRIPTED), kv_spill_dir=tmp_path) as engine:
             assert (await engine.plan_model(model))["fits"]
             await engine.load_model(model)
             assert engine.model_is_loaded(model)

@@ -21,7 +21,7 @@ from ledger import HOUSE, MB, mb, states, until
 from sotto._lib import library_folder
 from talk import chat, content, figures, load_endless, spoken
 
-USES = ["weights", "kv", "compute", "adapter", "image", "staging"]
+USES = ["weights", "kv", "compute", "adapter", "image", "spilled_kv"]
 Open = Callable[..., sotto.Engine]
 
 
@@ -44,11 +44,16 @@ def test_what_is_told_adds_up(engine: sotto.Engine) -> None:
     for name, use in told["uses"].items():
         assert use["used"] == sum(model[name] for model in told["models"]), name
     assert states(told) == {"one": "ready", "two": "ready"}
-    places = {model["id"]: (model["streams"], model["streams_most"]) for model in told["models"]}
+    places = {model["id"]: (model["streams"], model["max_streams"]) for model in told["models"]}
     assert places == {"one": (2, 2), "two": (4, 4)}
     assert told["parked"] == {"count": 0, "memory": 0, "disk": 0}
     stats = figures(engine, lambda now: now.bytes_in_use == 45 * MB)
-    assert (stats.vram_budget, stats.bytes_peak, stats.bytes_parked, stats.asleep) == (0, 45 * MB, 0, 0)
+    assert (stats.vram_budget, stats.bytes_peak, stats.bytes_parked, stats.models_evicted) == (
+        0,
+        45 * MB,
+        0,
+        0,
+    )
     assert (stats.bytes_weights, stats.bytes_kv, stats.bytes_compute) == (35 * MB, 8 * MB, 2 * MB)
     engine.unload_model("one")
     assert (engine.memory()["used"], engine.memory()["peak"]) == (5 * MB, 45 * MB)
@@ -76,7 +81,7 @@ def test_asyncio_tells_the_same(engine: sotto.Engine) -> None:
     options = {"weights": 30 * MB}
 
     async def main() -> None:
-        async with sotto.aio.Engine(module_dir=SCRIPTED, vram_budget_mb=40, park_memory_mb=2) as other:
+        async with sotto.aio.Engine(module_dir=SCRIPTED, vram_budget_mb=40, kv_spill_memory_mb=2) as other:
             plan = await other.plan_model("npc", options=options)
             assert plan["fits"] and plan == {**engine.plan_model("npc", budget_mb=40, options=options)}
             assert (await other.plan_model("npc", budget_mb=8, options=options))["rung"] is None
@@ -141,7 +146,7 @@ def test_lowering_parks_streams_and_they_say_the_same(open_house: Open, undistur
         engine.set_vram_budget_mb(budget)
         told = until(engine, lambda told: told["over"] == 0 and told["models"][0]["streams"] < 4)
         assert told["used"] <= told["budget"] == budget * MB
-        assert told["models"][0]["streams_most"] == 4
+        assert told["models"][0]["max_streams"] == 4
         until(engine, lambda told: told["parked"]["count"] > 0)
         assert figures(engine, lambda now: now.parked > 0).vram_budget == budget * MB
 
@@ -178,7 +183,7 @@ def test_wherever_they_are_parked_they_say_the_same(
 ) -> None:
     folder = Path("/proc") if kept == "read-only" else tmp_path / "Räume"  # that one for root, too
     folder.mkdir(exist_ok=True)
-    engine = open_house(deterministic=True, park_dir=folder, park_memory_mb=1)
+    engine = open_house(deterministic=True, kv_spill_dir=folder, kv_spill_memory_mb=1)
     engine.load_model(HOUSE)
     if kept == "the folder vanishes":
         folder.rmdir()
@@ -206,9 +211,9 @@ def test_a_model_that_sleeps_comes_back_when_it_is_asked(open_house: Open, undis
     engine.load_model(HOUSE)
     assert speak(engine) == undisturbed
     engine.set_vram_budget_mb(1)
-    told = until(engine, lambda told: states(told) == {HOUSE: "asleep"} and told["over"] == 0)
+    told = until(engine, lambda told: states(told) == {HOUSE: "evicted"} and told["over"] == 0)
     assert told["used"] <= MB
-    assert figures(engine, lambda now: now.asleep == 1).bytes_in_use <= MB
+    assert figures(engine, lambda now: now.models_evicted == 1).bytes_in_use <= MB
     for on_budget in ("fail", "wait"):  # it could not fit, however long it waits
         with pytest.raises(sotto.InferenceError, match=r"needs \d+ MB.* of the budget of 1 MB") as caught:
             engine.llm_chat_completion(chat(model=HOUSE, on_budget=on_budget))
@@ -216,11 +221,11 @@ def test_a_model_that_sleeps_comes_back_when_it_is_asked(open_house: Open, undis
     engine.set_vram_budget_mb(4096)
     assert speak(engine) == undisturbed
     assert states(engine.memory()) == {HOUSE: "ready"}
-    figures(engine, lambda now: now.asleep == 0)
+    figures(engine, lambda now: now.models_evicted == 0)
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("part", "other"), [(1.8, "ready"), (1.1, "asleep")])
+@pytest.mark.parametrize(("part", "other"), [(1.8, "ready"), (1.1, "evicted")])
 def test_two_models_take_turns_under_a_budget_for_one(open_house: Open, part: float, other: str) -> None:
     engine = open_house(deterministic=True)
     file = library_folder() / "house.gguf"
@@ -246,10 +251,10 @@ def test_idle_models_give_way_the_one_unused_longest_first(open_engine: Open) ->
         engine.load_model(name, options={"weights": 30 * MB})
     assert content(engine.llm_chat_completion(chat("hello", model="a"))) == "hello"
     engine.load_model("d", options={"weights": 30 * MB})
-    assert states(engine.memory()) == {"a": "ready", "b": "asleep", "c": "ready", "d": "ready"}
+    assert states(engine.memory()) == {"a": "ready", "b": "evicted", "c": "ready", "d": "ready"}
     assert content(engine.llm_chat_completion(chat("wake up", model="b"))) == "wake up"
     told = engine.memory()
-    assert states(told) == {"a": "ready", "b": "ready", "c": "asleep", "d": "ready"}
+    assert states(told) == {"a": "ready", "b": "ready", "c": "evicted", "d": "ready"}
     assert (told["used"], told["peak"]) == (90 * MB, 90 * MB)
 
 
@@ -266,7 +271,7 @@ def test_a_request_waits_for_room_or_does_not(open_engine: Open) -> None:
         assert caught.value.status == -4
         request = engine.submit("chat", chat("patience", model="npc"))
         figures(engine, lambda now: now.waiting == 1)
-        assert next(busy) and states(engine.memory())["npc"] in ("asleep", "loading")
+        assert next(busy) and states(engine.memory())["npc"] in ("evicted", "loading")
     told = []
     while not told or told[-1].kind != "done":
         assert engine.wait(10)
@@ -320,7 +325,7 @@ def test_who_may_shrink_comes_back_smaller(open_house: Open) -> None:
     engine = open_house()
     engine.load_model(HOUSE)
     engine.set_vram_budget_mb(1)
-    until(engine, lambda told: states(told) == {HOUSE: "asleep"} and told["over"] == 0)
+    until(engine, lambda told: states(told) == {HOUSE: "evicted"} and told["over"] == 0)
     small = engine.plan_model(HOUSE, options={"parallel": 1, "kv_type": "q8_0"})["rungs"][0]
     engine.set_vram_budget_mb(mb(small["bytes"]))
     asked = {"model": HOUSE, "max_tokens": 8}
@@ -351,18 +356,18 @@ BAD: list[tuple[Callable[[sotto.Engine], Any], type[Exception], str]] = [
     (lambda e: e.plan_model(""), ValueError, "model_id is ''"),
     (lambda e: e.plan_model("npc", options=7), TypeError, "options is a int"),
     (lambda e: sotto.Engine(vram_budget_mb=True), TypeError, "vram_budget_mb is True"),
-    (lambda e: sotto.Engine(park_memory_mb=-1), ValueError, "park_memory_mb is -1"),
-    (lambda e: sotto.Engine(park_memory_mb=1 << 44), ValueError, "park_memory_mb is 17592186044416"),
-    (lambda e: sotto.Engine(park_memory_mb="64"), TypeError, "park_memory_mb is '64'"),
-    (lambda e: sotto.Engine(park_memory_mb=NAN), TypeError, "park_memory_mb is nan"),
-    (lambda e: sotto.Engine(park_dir=""), ValueError, "park_dir is ''"),
+    (lambda e: sotto.Engine(kv_spill_memory_mb=-1), ValueError, "kv_spill_memory_mb is -1"),
+    (lambda e: sotto.Engine(kv_spill_memory_mb=1 << 44), ValueError, "kv_spill_memory_mb is 17592186044416"),
+    (lambda e: sotto.Engine(kv_spill_memory_mb="64"), TypeError, "kv_spill_memory_mb is '64'"),
+    (lambda e: sotto.Engine(kv_spill_memory_mb=NAN), TypeError, "kv_spill_memory_mb is nan"),
+    (lambda e: sotto.Engine(kv_spill_dir=""), ValueError, "kv_spill_dir is ''"),
     (
-        lambda e: sotto.Engine(park_dir="/nowhere/at/all"),
+        lambda e: sotto.Engine(kv_spill_dir="/nowhere/at/all"),
         ValueError,
-        'park_dir is "/nowhere/at/all"; it must',
+        'kv_spill_dir is "/nowhere/at/all"; it must',
     ),
-    (lambda e: sotto.Engine(park_dir=__file__), ValueError, 'park_dir is "/'),
-    (lambda e: sotto.Engine(park_dir=7), TypeError, "expected str, bytes or os.PathLike"),
+    (lambda e: sotto.Engine(kv_spill_dir=__file__), ValueError, 'kv_spill_dir is "/'),
+    (lambda e: sotto.Engine(kv_spill_dir=7), TypeError, "expected str, bytes or os.PathLike"),
     (lambda e: e.llm_chat_completion(chat(on_budget="hope")), ValueError, 'on_budget is "hope"; it must be'),
     (lambda e: e.llm_chat_completion(chat(on_budget=1)), ValueError, "on_budget is 1; it must be"),
 ]

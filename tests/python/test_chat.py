@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+import sotto
 from conftest import ENVIRONMENT, SCRIPTED
+from sotto.commands.chat.talk import HOUSE_DEFAULTS, Talk
+from sotto.commands.chat.view import View
 from terminal import Terminal
 
 PROMPT = r"> $"
@@ -125,6 +128,46 @@ def test_bytes_that_are_no_text_are_refused(script: Callable[..., list[str]]) ->
     command = [sys.executable, "-m", "sotto.cli", "chat", *script()]
     done = subprocess.run(command, input=b"\xff\xfe", capture_output=True, env=ENVIRONMENT, check=False)
     assert done.returncode == 2 and b"no UTF-8" in done.stderr
+
+
+@pytest.mark.real
+def test_the_house_model_plays_a_default_character_and_says_which(once: Once) -> None:
+    done = once("--threads", "1", "--prompt", "Who are you?")
+    assert done.returncode == 0 and "Brenna Oakhollow" in done.stdout
+    assert done.stderr.startswith("sotto: Default character: Brenna Oakhollow") and "--as" in done.stderr
+    response = once("--json", "--threads", "1", "--prompt", "Who are you?")
+    assert json.loads(response.stdout)["usage"]["prompt_tokens"] > 50  # the sheet is in it
+    for words in (("--as", "Pip"), ("--system", "Name: Pip"), ("--system", "")):
+        assert once(*words, "--threads", "1", "--prompt", "Hello!").stderr == ""
+
+
+@pytest.mark.real
+def test_at_the_prompt_the_default_character_is_named(tmp_path: Path) -> None:
+    with Terminal("chat", XDG_STATE_HOME=str(tmp_path)) as terminal:
+        terminal.expect(r"Default character: Brenna Oakhollow[\s\S]*How much is a bed[\s\S]*\n> $")
+        terminal.type("/set\r")
+        assert re.search(r"repeat_penalty +1.5 ", terminal.expect(PROMPT))
+        terminal.type("/model house\r")
+        terminal.expect(r"did you mean 'sotto/house'\?[\s\S]*\n> $")
+
+
+@pytest.mark.real
+def test_the_house_model_does_not_loop(once: Once) -> None:
+    for character, question in (("Brenna", "Two ales, please."), ("Garrick", "how much for a bed?")):
+        words = ("--as", character, "--threads", "1", "--json", "--prompt", question)
+        (choice,) = json.loads(once(*words).stdout)["choices"]
+        said = choice["message"]["content"]
+        assert choice["finish_reason"] == "stop" and not re.search(r"(.{2,40}?)\1{3}", said), said
+
+
+def test_the_defaults_of_the_house_model_are_its_own(npc: sotto.Engine) -> None:
+    talk = Talk(npc, None, View())
+    assert talk.settings.fields == {}
+    talk.settings.defaults = dict(HOUSE_DEFAULTS)
+    talk.settings.set("temperature", 0.5)
+    assert talk.settings.fields == {**HOUSE_DEFAULTS, "temperature": 0.5}
+    talk.settings.unset("temperature")
+    assert talk.request() == {"model": "", "messages": [], **HOUSE_DEFAULTS}
 
 
 @pytest.mark.real

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import sotto
-from conftest import ENVIRONMENT, ROOT
+from conftest import BUILD, ENVIRONMENT, ROOT
+from sotto.cli import main
 from sotto.demo import command, rules
 from sotto.demo.scene import Scene
 from sotto.demo.view import Headless
@@ -44,8 +47,9 @@ def test_frames_and_lines_are_reported(demo: Demo) -> None:
     report = json.loads(demo("--seconds", "2", "--characters", "2", "--headless", "--json", *FAST).stdout)
     assert set(report) == {
         "frames", "missed", "missed_pct", "frame_ms", "baseline", "memory", "speech", "characters",
-        "tokens_total", "tps_total", "model", "device", "sotto_version",
+        "tokens_total", "tps_total", "model", "device", "sotto_version", "other_cpu_pct",
     }  # fmt: skip
+    assert report["other_cpu_pct"] is None or 0 <= report["other_cpu_pct"] <= 100
     assert set(report["frame_ms"]) == {"p50", "p95", "p99", "p999", "max"}
     assert set(report["baseline"]) == {"missed_pct", "frame_ms"}
     assert 1 <= report["frames"] <= 121
@@ -68,9 +72,9 @@ def test_a_budget_holds_and_is_reported(demo: Demo, open_house: Open) -> None:
     done = demo("--seconds", "1", "--json", "--vram-budget", str(half), *FAST)
     assert done.returncode == 0, done.stderr
     memory = json.loads(done.stdout)["memory"]
-    assert set(memory) == {"budget", "peak", "used", "asleep", "parked"}
+    assert set(memory) == {"budget", "peak", "used", "evicted", "parked"}
     assert memory["budget"] == half << 20 and 0 < sum(memory["used"].values()) <= memory["peak"] <= half << 20
-    assert memory["used"]["weights"] > 0 and memory["used"]["kv"] > 0 and memory["asleep"] == 0
+    assert memory["used"]["weights"] > 0 and memory["used"]["kv"] > 0 and memory["evicted"] == 0
 
 
 @pytest.mark.real
@@ -106,6 +110,17 @@ def test_the_summary_tells_the_memory(demo: Demo) -> None:
     done = demo("--seconds", "1", "--characters", "1", "--headless", "--vram-budget", "1000", *FAST)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("memory: at most "))
     assert " of 1,000.0 MB; at the end weights " in line
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("others", "said"), [(0.0, False), (9.9, False), (10.0, True), (None, False)])
+def test_a_busy_machine_is_said_at_the_end(
+    others: float | None, said: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command.OtherLoad, "percent", lambda self: others)
+    assert main(["demo", "--seconds", "0.5", "--characters", "1", "--headless", *FAST]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("the machine was busy: other processes used 10 %") == said
 
 
 @pytest.mark.real
@@ -292,3 +307,37 @@ def test_the_sample_is_the_same_scene() -> None:
     for name in ("Brenna", "Garrick", "Silvane", "Pip"):
         assert sum(line.startswith(f"Ilse to {name}: ") for line in lines) == 3
         assert all(len(line) > len(f"    {name}: ") for line in lines if line.startswith(f"    {name}: "))
+
+
+@pytest.mark.real
+def test_the_sample_of_a_chat() -> None:
+    assert "9 copper" in sample("chat.py")[0]
+    (said,) = sample("chat.py", "Two ales, please.")
+    assert len(said) < 120
+
+
+@pytest.mark.real
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="no C compiler")
+def test_the_sample_in_c_runs_as_its_first_lines_say(tmp_path: Path) -> None:
+    text = (ROOT / "samples" / "c" / "frame_loop.c").read_text()
+    lines = re.findall(r"^ \*     (.*)$", text.split("*/")[0], re.M)
+    assert [line.split()[0].split("=")[0] for line in lines] == ["OUT", "cc", "build/frame_loop"]
+    script = "\n".join([f"OUT='{BUILD}'", *lines[1:]]).replace(
+        "build/frame_loop", str(tmp_path / "frame_loop")
+    )
+    done = subprocess.run(
+        ["sh", "-e", "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said = {name: "".join(re.findall(rf"\] {name}: (.*)\n", done.stdout)) for name in ("Mara", "Tobin")}
+    assert "3 copper" in said["Mara"] and "Tobin Ashdown" in said["Tobin"], said
+
+
+def test_every_sample_has_a_sheet_and_a_limit_in_each_request() -> None:
+    samples = [*(ROOT / "samples" / "python").glob("*.py"), *(ROOT / "samples" / "c").glob("*.c*")]
+    assert len(samples) >= 9
+    for path in samples:
+        text = path.read_text()
+        for field in ("max_tokens", "temperature"):
+            assert re.search(rf'{field}\\?": \d', text), f"{path.name} has no {field}"
+        assert "Name: " in text and "Role: " in text, f"{path.name} has no sheet"

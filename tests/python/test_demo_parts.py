@@ -10,7 +10,7 @@ from rich.console import Console
 
 import sotto
 from sotto import perfetto
-from sotto.demo import frames, memory, rules, strip
+from sotto.demo import frames, load, memory, rules, strip
 from sotto.demo.editor import Editor
 from sotto.demo.live import Live, doing
 from sotto.demo.personas import find, personas, tavern
@@ -123,6 +123,38 @@ def test_the_strip_shows_the_newest_frames() -> None:
     assert strip.rows(stats, 20, plain=True)[1].plain.isascii()
 
 
+STAT = """cpu  300 0 0 300 0 0 0 0 0 0
+cpu0 100 5 20 300 40 3 2 30 7 0
+cpu1 200 0 0 0 0 0 0 0 0 0
+intr 12345 0
+"""
+
+
+def test_ticks_are_those_of_the_allowed_cores() -> None:
+    assert load.ticks(STAT, {0}) == (160, 500)  # idle and iowait are not busy, stolen time is
+    assert load.ticks(STAT, None) == (360, 700)
+    assert load.ticks(STAT, {7}) is None and load.ticks("", None) is None
+    assert load.ticks("cpu0 0 0 0 0 0 0 0 0 0 0\n", None) is None
+
+
+def test_the_load_of_others_leaves_out_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat, own = tmp_path / "stat", [10.0]
+    monkeypatch.setattr(load, "_allowed_cores", lambda: None)
+    monkeypatch.setattr(load.time, "process_time", lambda: own[0])
+    monkeypatch.setattr(load.os, "sysconf", lambda name: 100)
+    stat.write_text("cpu0 1000 0 0 1000 0 0 0 0 0 0\n")
+    others = load.OtherLoad(str(stat))
+    assert others.percent() is None  # the counters stand still
+    stat.write_text("cpu0 1600 0 0 1400 0 0 0 0 0 0\n")
+    own[0] += 2
+    assert others.percent() == 40.0
+    own[0] += 9
+    assert others.percent() == 0.0  # ticks are coarse
+    stat.unlink()
+    assert others.percent() is None
+    assert load.OtherLoad(str(stat)).percent() is None
+
+
 @pytest.mark.parametrize(
     ("typed", "lines", "left"),
     [
@@ -211,7 +243,7 @@ def test_the_bar_of_memory_is_the_budget(npc: sotto.Engine) -> None:
     assert memory.bar(stats, 16, plain=True).plain == "####kv===+~~...."
     assert memory.bar(stats, 40).plain == "weights███kv▓▓▓▓▓▓▓▓▓▓▒▒▒░░░░░··········"
     assert memory.said(stats) == "  60.0 of 80 MB"
-    assert memory.said(stats._replace(asleep=2)) == "  60.0 of 80 MB  2 asleep"
+    assert memory.said(stats._replace(models_evicted=2)) == "  60.0 of 80 MB  2 asleep"
 
 
 def test_without_a_budget_the_bar_is_what_is_used(npc: sotto.Engine) -> None:

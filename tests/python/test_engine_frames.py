@@ -39,7 +39,7 @@ def test_events_tell_the_whole_story(npc: sotto.Engine) -> None:
 
 def test_chunks_where_asked_for(npc: sotto.Engine) -> None:
     npc.submit(
-        "text", {"model": "npc", "prompt": "a", "stream_options": {"include_usage": True}}, chunks=True
+        "completion", {"model": "npc", "prompt": "a", "stream_options": {"include_usage": True}}, chunks=True
     )
     heard = drain(npc)
     assert [event.kind for event in heard] == ["accepted", "text", "finish", "usage", "done"]
@@ -141,7 +141,7 @@ def test_two_threads_may_drain(engine: sotto.Engine) -> None:
 def test_a_request_has_a_pace_of_its_own(engine: sotto.Engine) -> None:
     engine.load_model("npc", options={"tokens": ["a"] * 11})
     began = time.monotonic()
-    engine.submit("text", prompt(), target_tps=20)
+    engine.submit("completion", prompt(), target_tps=20)
     drain(engine)
     assert 0.45 <= time.monotonic() - began < 2
 
@@ -167,7 +167,11 @@ def test_an_event_owns_its_text(npc: sotto.Engine) -> None:
 
 
 BAD: list[tuple[Callable[[sotto.Engine], Any], type[Exception], str]] = [
-    (lambda e: e.submit("sing", chat()), ValueError, 'op is \'sing\'; it must be one of "chat", "text"'),
+    (
+        lambda e: e.submit("sing", chat()),
+        ValueError,
+        'op is \'sing\'; it must be one of "chat", "completion"',
+    ),
     (lambda e: e.submit(1, chat()), TypeError, "op is 1"),
     (lambda e: e.submit("chat", chat(), user=-1), ValueError, "user is -1; it must be an integer from 0"),
     (lambda e: e.submit("chat", chat(), user=1 << 64), ValueError, "user is 1844"),

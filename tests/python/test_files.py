@@ -27,7 +27,7 @@ import sotto
 folder = sys.argv[1]
 scripted = os.environ["SOTTO_TEST_SCRIPTED"]
 engine = sotto.Engine(
-    module_dir=scripted, mode="prioritize_compute", park_dir=folder + "/park", park_memory_mb=1
+    module_dir=scripted, mode="prioritize_compute", kv_spill_dir=folder + "/park", kv_spill_memory_mb=1
 )
 state = "secret " * 40_000  # of which memory holds few
 engine.load_model("npc", options={"fingerprint": "{}", "state": state, "parkable": True, "streams": 1})

@@ -141,8 +141,10 @@ def test_models_move_to_the_build_for_cuda_and_back(
 
 
 def test_what_is_not_close_enough_is_refused_with_the_reason(double: Double, on_card: sotto.Engine) -> None:
-    with pytest.raises(sotto.SottoError, match=r"least asks for cig, and cuda is what.*attribute 135 is 0"):
-        on_card.attach_gpu(D3D12(1, 2, luid=0x1000000D0), least="cig")
+    with pytest.raises(
+        sotto.SottoError, match=r"min_sharing asks for cig, and cuda is what.*attribute 135 is 0"
+    ):
+        on_card.attach_gpu(D3D12(1, 2, luid=0x1000000D0), min_sharing="cig")
     assert on_card.describe()["gpu"] is None
     assert attach(on_card, D3D12(1, 2, luid=7)) == "cpu"
     not_taken = on_card.describe()["gpu"]["not_taken"]
@@ -175,8 +177,8 @@ def test_half_a_renderer_is_refused_in_words(on_card: sotto.Engine, renderer: ob
 def test_what_is_no_renderer_is_refused(on_card: sotto.Engine) -> None:
     with pytest.raises(TypeError, match=r"it must be a sotto\.gpu\.D3D12, Vulkan or Cuda"):
         on_card.attach_gpu("the first one")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"least is .best.; it must be one of"):
-        on_card.attach_gpu(RENDERER, least="best")
+    with pytest.raises(ValueError, match=r"min_sharing is .best.; it must be one of"):
+        on_card.attach_gpu(RENDERER, min_sharing="best")
 
 
 def test_a_context_of_cuda_python_is_taken(double: Double, on_card: sotto.Engine) -> None:

@@ -95,7 +95,7 @@ def test_curves_tell_what_changed() -> None:
 
 
 def test_an_engines_trace_is_a_file(open_engine: Callable[..., sotto.Engine], tmp_path: Path) -> None:
-    engine = open_engine(trace=1000)
+    engine = open_engine(trace_capacity=1000)
     engine.load_model("npc", options={"tokens": ["a", "b", "c"] * 20})
     engine.llm_chat_completion(chat("one two three"))
     slices = engine.trace()

@@ -26,7 +26,7 @@ WAYS: list[dict[str, Any]] = [
     {"context": 1024, "parallel": 8},
     {"kv_type": "q8_0"},
     {"kv_type": "f16", "parallel": 2},
-    {"context": 1024, "context_least": 256},
+    {"context": 1024, "min_context": 256},
 ]
 Open = Callable[..., sotto.Engine]
 Sotto = Callable[..., subprocess.CompletedProcess[str]]
@@ -53,10 +53,10 @@ def test_a_plan_climbs_down_as_far_as_it_must(open_house: Open, options: dict[st
             assert rung["bytes"] == rung["weights"] + rung["kv"] + rung["compute"]
             assert rung["fits"] == (rung["bytes"] <= budget * MB)
             for name, kept in (("context", "context"), ("parallel", "streams")):
-                if name in options and f"{name}_least" not in options:
+                if name in options and f"min_{name}" not in options:
                     assert rung[kept] == options[name], rung
             assert rung["rung"] != "small kv" or "kv_type" not in options
-            assert rung["context"] >= min(options.get("context_least", 512), asked["context"])
+            assert rung["context"] >= min(options.get("min_context", 512), asked["context"])
         assert not any(rung["fits"] for rung in rungs[:-1]), "it stops where it fits"
         assert plan["rung"] == (rungs[-1]["rung"] if plan["fits"] else None)
         assert plan["fits"] == rungs[-1]["fits"] == (plan["why"] == "")

@@ -18,7 +18,7 @@ Open = Callable[..., sotto.Engine]
 
 def test_what_was_decided_comes_out_the_same(open_engine: Open, tmp_path: Path) -> None:
     path = tmp_path / "Aufzeichnung é.jsonl"
-    with open_engine(record=path, mode="balance", target_tps=200) as engine:
+    with open_engine(record_path=path, mode="balance", target_tps=200) as engine:
         engine.load_model("npc", options={"streams": 2, "token_ms": 1})
         streams = [
             engine.llm_chat_completion_stream(
@@ -46,7 +46,7 @@ def test_the_command_says_what_differs(
     open_engine: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run.jsonl"
-    with open_engine(record=path) as engine:
+    with open_engine(record_path=path) as engine:
         engine.load_model("npc", options={})
         engine.llm_chat_completion({"model": "npc", "messages": [{"role": "user", "content": "hi"}]})
     assert cli.main(["replay", str(path)]) == 0
@@ -81,17 +81,17 @@ def test_an_engine_does_not_open_where_its_recording_cannot_be_written(tmp_path:
     with pytest.raises(
         sotto.ArgumentError, match=r"invalid record '.*': expected a file that can be written"
     ):
-        sotto.Engine(record=tmp_path / "nowhere" / "run.jsonl")
+        sotto.Engine(record_path=tmp_path / "nowhere" / "run.jsonl")
 
 
 def test_a_restart_keeps_the_recording_of_a_crash(open_engine: Open, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    with open_engine(record=path) as engine:
+    with open_engine(record_path=path) as engine:
         engine.load_model("npc", options={})
         engine.llm_chat_completion({"model": "npc", "messages": [{"role": "user", "content": "hi"}]})
     whole = path.read_bytes()
     with pytest.raises(sotto.ArgumentError, match="expected a path where no file is yet; use another name"):
-        sotto.Engine(record=path)
+        sotto.Engine(record_path=path)
     assert path.read_bytes() == whole and path.stat().st_mode & 0o777 == 0o600
     path.write_bytes(whole[:-7])
     done = sotto.replay(path)

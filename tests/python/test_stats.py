@@ -22,7 +22,17 @@ def drain(engine: sotto.Engine, requests: int) -> None:
 def test_a_new_engine_has_done_nothing(open_engine: Callable[..., sotto.Engine]) -> None:
     found = open_engine(mode="prioritize_graphics").stats()
     assert isinstance(found, sotto.Stats) and found.mode == "prioritize_graphics"
-    nothing = ("live", "waiting", "speaking", "parked", "frames", "finished", "generated", "slices", "busy")
+    nothing = (
+        "live",
+        "waiting",
+        "decoding",
+        "parked",
+        "frames",
+        "finished",
+        "completion_tokens",
+        "slices",
+        "busy",
+    )
     assert {name: getattr(found, name) for name in nothing} == dict.fromkeys(nothing, 0)
     assert "mode='prioritize_graphics'" in repr(found)
 
@@ -45,9 +55,13 @@ def test_what_was_done_is_counted(engine: sotto.Engine) -> None:
     engine.cancel(cancelled)
     drain(engine, 1)
     found = figures(engine, lambda now: now.cancelled == 1 and now.live == 0)
-    assert (found.failed, found.cancelled, found.speaking, found.waiting) == (1, 1, 0, 0)
-    assert found.finished >= 4 and found.generated >= 13 and found.prompt + found.cached >= 20
-    assert found.slices > 0 and found.slice_ns > 0 and found.slice_ms > 0 and found.first_ms > 0
+    assert (found.failed, found.cancelled, found.decoding, found.waiting) == (1, 1, 0, 0)
+    assert (
+        found.finished >= 4
+        and found.completion_tokens >= 13
+        and found.prompt_tokens + found.cached_prompt_tokens >= 20
+    )
+    assert found.slices > 0 and found.slice_ns > 0 and found.step_p99_ms > 0 and found.ttft_mean_ms > 0
     assert found.bytes_in_use >= 5 << 20 and found.threads >= 1 and 0 <= found.share <= 1
 
 
@@ -55,7 +69,7 @@ def test_who_speaks_and_who_waits_is_told(engine: sotto.Engine) -> None:
     load_endless(engine)
     for _ in range(3):
         engine.submit("chat", chat(model="endless"))
-    found = figures(engine, lambda now: (now.speaking, now.waiting) == (1, 2) and now.longest_ms > 150)
+    found = figures(engine, lambda now: (now.decoding, now.waiting) == (1, 2) and now.queue_wait_max_ms > 150)
     assert found.live == 3
     found = figures(engine, lambda now: now.tokens_per_s > 20)
     assert 0 < found.busy <= 1 and found.tokens_per_s <= 220  # a token takes 5 ms

@@ -106,7 +106,7 @@ def test_next_waits_and_lets_others_run(engine: sotto.Engine) -> None:
 
 @pytest.mark.row("A-023")
 def test_two_streams_speak_at_once(open_engine: Callable[..., sotto.Engine]) -> None:
-    engine = open_engine(trace=100)
+    engine = open_engine(trace_capacity=100)
     engine.load_model("npc", options={"tokens": ["a"], "loop": True, "token_ms": 5})
     both = [engine.llm_chat_completion_stream(chat()) for _ in range(2)]
     for _, stream in itertools.product(range(3), both):

@@ -118,7 +118,7 @@ def test_what_files_say_does_not_steer_a_terminal(
     named = os.fsencode(tmp_path) + b"/\xff\x1b[31m.gguf"
     Path(os.fsdecode(named)).write_bytes(b"no model")
     recording = tmp_path / "run.jsonl"
-    _evil_recording(recording, open_engine(record=recording))
+    _evil_recording(recording, open_engine(record_path=recording))
     for words, told in (
         (("models", "list"), ".gguf"),
         (("models", "check", os.fsdecode(named), str(model)), "refused"),

@@ -18,7 +18,7 @@ def test_an_answer_is_told_in_slices_once_on_the_clock_of_python(
     open_engine: Callable[..., sotto.Engine],
 ) -> None:
     began = time.monotonic_ns()
-    engine = open_engine(trace=1000)
+    engine = open_engine(trace_capacity=1000)
     engine.load_model("npc", path="x", backend="scripted", options={"tokens": ["a", "b", "c"] * 200})
     engine.llm_chat_completion(CHAT)
     slices = engine.trace()
@@ -35,7 +35,7 @@ def test_an_answer_is_told_in_slices_once_on_the_clock_of_python(
 
 
 def test_frames_are_told_among_the_slices(open_engine: Callable[..., sotto.Engine]) -> None:
-    engine = open_engine(trace=1000)
+    engine = open_engine(trace_capacity=1000)
     engine.load_model("npc", path="x", backend="scripted", options={"tokens": ["a"] * 100, "token_ms": 2})
     request = engine.submit("chat", CHAT)
     for _ in range(10):
@@ -54,7 +54,7 @@ def test_frames_are_told_among_the_slices(open_engine: Callable[..., sotto.Engin
 
 
 def test_what_finds_no_room_is_counted(open_engine: Callable[..., sotto.Engine]) -> None:
-    engine = open_engine(trace=2)
+    engine = open_engine(trace_capacity=2)
     engine.load_model("npc", path="x", backend="scripted", options={"tokens": ["a"] * 10})
     engine.llm_chat_completion(CHAT)
     assert len(engine.trace()) == 2
@@ -65,5 +65,5 @@ def test_what_finds_no_room_is_counted(open_engine: Callable[..., sotto.Engine])
 def test_no_trace_is_kept_unasked(open_engine: Callable[..., sotto.Engine]) -> None:
     with pytest.raises(sotto.SottoError, match="keeps no trace"):
         open_engine().trace()
-    with pytest.raises(sotto.ArgumentError, match="trace is 4294967295; it must be at most 1048576"):
-        open_engine(trace=(1 << 32) - 1)
+    with pytest.raises(sotto.ArgumentError, match="trace_capacity is 4294967295; it must be at most 1048576"):
+        open_engine(trace_capacity=(1 << 32) - 1)

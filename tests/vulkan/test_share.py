@@ -45,13 +45,13 @@ def test_models_run_on_the_renderers_card(renderer: Renderer) -> None:
 def test_attached_and_detached_again_and_again(renderer: Renderer) -> None:
     with sotto.Engine() as engine:
         for _ in range(50):
-            assert attach(engine, renderer.handed, least="vulkan") == "vulkan"
+            assert attach(engine, renderer.handed, min_sharing="vulkan") == "vulkan"
             engine.detach_gpu()
 
 
 def test_closer_than_can_be_had(renderer: Renderer) -> None:
-    with sotto.Engine() as engine, pytest.raises(sotto.SottoError, match="gpu->least asks for cig"):
-        engine.attach_gpu(renderer.handed, least="cig")
+    with sotto.Engine() as engine, pytest.raises(sotto.SottoError, match="gpu->min_sharing asks for cig"):
+        engine.attach_gpu(renderer.handed, min_sharing="cig")
 
 
 def test_what_a_device_must_be_made_with(renderer: Renderer) -> None:

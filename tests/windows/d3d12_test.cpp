@@ -56,7 +56,7 @@ struct Engine {
 
     // The status, and why not.
     std::pair<sotto_status, std::string> attach(
-        void* device, void* queue, std::uint64_t luid = 0, sotto_gpu_rung least = SOTTO_GPU_RUNG_NONE
+        void* device, void* queue, std::uint64_t luid = 0, sotto_gpu_sharing least = SOTTO_GPU_SHARING_NONE
     ) const {
         auto shown = SOTTO_INIT(sotto_gpu_d3d12);
         shown.device = device;
@@ -64,11 +64,11 @@ struct Engine {
         shown.luid = luid;
         auto gpu = SOTTO_INIT(sotto_gpu_desc);
         gpu.d3d12 = &shown;
-        gpu.least = least;
-        sotto_gpu_rung rung = SOTTO_GPU_RUNG_NONE;
+        gpu.min_sharing = least;
+        sotto_gpu_sharing rung = SOTTO_GPU_SHARING_NONE;
         const auto status = sotto_engine_attach_gpu(engine, &gpu, &rung);
         if (status == SOTTO_OK) {
-            CHECK(rung == SOTTO_GPU_RUNG_CPU); // Wine has no CUDA
+            CHECK(rung == SOTTO_GPU_SHARING_CPU); // Wine has no CUDA
             test::tell_rung("cpu");
             return {status, ""};
         }
@@ -100,9 +100,9 @@ TEST_CASE("a device and its direct queue are taken; why CiG cannot be had is tol
         CHECK(holds(told, R"("rung":"cig")"));
         CHECK(sotto_engine_detach_gpu(engine.engine) == SOTTO_OK);
     }
-    const auto [status, why] = engine.attach(card.device, queue, 0, SOTTO_GPU_RUNG_CIG);
+    const auto [status, why] = engine.attach(card.device, queue, 0, SOTTO_GPU_SHARING_CIG);
     CHECK(status == SOTTO_ERROR_UNSUPPORTED);
-    CHECK(holds(why, "gpu->least asks for cig"));
+    CHECK(holds(why, "gpu->min_sharing asks for cig"));
     MESSAGE(why);
 }
 

@@ -50,9 +50,9 @@ public:
     End end_of(sotto_request request) const {
         auto event = SOTTO_INIT(sotto_event);
         std::string said;
-        while (event.kind != SOTTO_EVENT_DONE) {
+        while (event.kind != SOTTO_EVENT_REQUEST_DONE) {
             constexpr int kPatience = 60'000;
-            REQUIRE(sotto_engine_wait_event(engine_, request, kPatience, &event) == SOTTO_OK);
+            REQUIRE(sotto_engine_wait_request_event(engine_, request, kPatience, &event) == SOTTO_OK);
             said += event.kind == SOTTO_EVENT_TEXT ? text_of(event.text) : "";
         }
         return {event.status, text_of(event.text), said};

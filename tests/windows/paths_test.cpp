@@ -55,7 +55,7 @@ TEST_CASE("modules and models are found in folders of any name, and decisions ar
     const auto record = utf8(folder / "Größe.jsonl");
     auto desc = SOTTO_INIT(sotto_engine_desc);
     desc.module_dir = str(modules);
-    desc.record = str(record);
+    desc.record_path = str(record);
     {
         const Engine engine(desc);
         CHECK(engine.load(folder / "Mära.json").status == SOTTO_OK);
@@ -117,7 +117,7 @@ TEST_CASE("a character speaks with a model in such a folder, and what it remembe
         CHECK(!answered.said.empty());
         auto state = (folder / "Größe.state").generic_u8string();
         const auto kept = engine.ask(
-            SOTTO_OP_SAVE,
+            SOTTO_OP_SAVE_STATE,
             "{" + sheet + R"(], "add_generation_prompt": false, "path": ")" +
                 std::string(state.begin(), state.end()) + "\"}"
         );

@@ -28,17 +28,17 @@ namespace Sotto
         /// A file in which to write down what is asked for, reported and decided; see <see cref="Replay"/>.
         /// It holds what was said. Empty: none.
         /// </param>
-        /// <param name="parkDir">
-        /// A folder for what parked characters remember, where <paramref name="parkMemory"/> is not enough.
+        /// <param name="kvSpillDir">
+        /// A folder for what parked characters remember, where <paramref name="kvSpillMemory"/> is not enough.
         /// Empty: the system's temporary one.
         /// </param>
-        /// <param name="parkMemory">Bytes of memory that parked characters may take. 0: 64 MiB.</param>
+        /// <param name="kvSpillMemory">Bytes of memory that parked characters may take. 0: 64 MiB.</param>
         public SottoEngine(
             SottoMode mode = SottoMode.Balance, float targetTps = 0, ulong vramBudget = 0,
             string moduleDir = "", string device = "", SottoEngineFlags flags = SottoEngineFlags.None,
-            uint maxRequests = 0, string record = "", string parkDir = "", ulong parkMemory = 0)
+            uint maxRequests = 0, string record = "", string kvSpillDir = "", ulong kvSpillMemory = 0)
         {
-            byte[] dir = Bytes(moduleDir), dev = Bytes(device), rec = Bytes(record), park = Bytes(parkDir);
+            byte[] dir = Bytes(moduleDir), dev = Bytes(device), rec = Bytes(record), park = Bytes(kvSpillDir);
             fixed (byte* d = dir, v = dev, r = rec, p = park)
             {
                 var desc = new sotto_engine_desc // what is not named is zero, and zero is the default
@@ -51,9 +51,9 @@ namespace Sotto
                     target_tps = targetTps,
                     flags = (uint)flags,
                     max_requests = maxRequests,
-                    record = Str(r, rec),
-                    park_dir = Str(p, park),
-                    park_memory = parkMemory,
+                    record_path = Str(r, rec),
+                    kv_spill_dir = Str(p, park),
+                    kv_spill_memory = kvSpillMemory,
                 };
                 _engine = Create(&desc);
             }
@@ -160,7 +160,7 @@ namespace Sotto
         public bool Cancel(ulong request) => Found(Native.sotto_engine_cancel(_engine, request));
 
         /// <summary>Cancels a private request, and drops what it would still have told.</summary>
-        public bool Drop(ulong request) => Found(Native.sotto_engine_drop(_engine, request));
+        public bool Drop(ulong request) => Found(Native.sotto_engine_discard_request(_engine, request));
 
         /// <summary>Changes a request's pace, from the next token on. False if none of that name is live.</summary>
         /// <param name="request">The name that submitting returned.</param>
@@ -178,14 +178,14 @@ namespace Sotto
         }
 
         /// <summary>Waits until the queue holds an event; false when time is up. Not for a frame.</summary>
-        public bool Wait(int timeoutMs = -1) => Found(Native.sotto_engine_wait(_engine, timeoutMs));
+        public bool Wait(int timeoutMs = -1) => Found(Native.sotto_engine_wait_for_events(_engine, timeoutMs));
 
         /// <summary>Takes the oldest event of a private request. False when time is up.</summary>
         /// <param name="timeoutMs">0: does not wait. Below 0: for as long as it takes.</param>
         public bool WaitEvent(ulong request, int timeoutMs, out SottoEvent happened)
         {
             var e = new sotto_event { struct_size = (uint)sizeof(sotto_event) };
-            var found = Found(Native.sotto_engine_wait_event(_engine, request, timeoutMs, &e));
+            var found = Found(Native.sotto_engine_wait_request_event(_engine, request, timeoutMs, &e));
             happened = found ? new SottoEvent(e) : default;
             return found;
         }

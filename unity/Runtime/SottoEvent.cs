@@ -41,13 +41,13 @@ namespace Sotto
     public enum SottoOp
     {
         Chat = Native.SOTTO_OP_CHAT,
-        Text = Native.SOTTO_OP_TEXT,
+        Text = Native.SOTTO_OP_COMPLETION,
         Infill = Native.SOTTO_OP_INFILL,
         Tokenize = Native.SOTTO_OP_TOKENIZE,
         Detokenize = Native.SOTTO_OP_DETOKENIZE,
-        Template = Native.SOTTO_OP_TEMPLATE,
-        Save = Native.SOTTO_OP_SAVE,
-        Restore = Native.SOTTO_OP_RESTORE,
+        Template = Native.SOTTO_OP_APPLY_TEMPLATE,
+        Save = Native.SOTTO_OP_SAVE_STATE,
+        Restore = Native.SOTTO_OP_RESTORE_STATE,
 
         /// <summary>Sessions: see <see cref="SottoSession"/>.</summary>
         OpenSession = Native.SOTTO_OP_OPEN_SESSION,
@@ -75,9 +75,9 @@ namespace Sotto
         Accepted = Native.SOTTO_EVENT_ACCEPTED,
         Progress = Native.SOTTO_EVENT_PROGRESS,
         Text = Native.SOTTO_EVENT_TEXT,
-        Finish = Native.SOTTO_EVENT_FINISH,
+        Finish = Native.SOTTO_EVENT_CHOICE_DONE,
         Usage = Native.SOTTO_EVENT_USAGE,
-        Done = Native.SOTTO_EVENT_DONE,
+        Done = Native.SOTTO_EVENT_REQUEST_DONE,
 
         /// <summary>More of what the model thinks before it answers.</summary>
         Reasoning = Native.SOTTO_EVENT_REASONING,

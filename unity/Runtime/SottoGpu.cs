@@ -4,13 +4,13 @@ using Sotto.Interop;
 namespace Sotto
 {
     /// <summary>How closely models and renderer share a card. More is closer.</summary>
-    public enum SottoRung
+    public enum SottoGpuSharing
     {
-        None = Native.SOTTO_GPU_RUNG_NONE,
-        Cpu = Native.SOTTO_GPU_RUNG_CPU,
-        Vulkan = Native.SOTTO_GPU_RUNG_VULKAN,
-        Cuda = Native.SOTTO_GPU_RUNG_CUDA,
-        Cig = Native.SOTTO_GPU_RUNG_CIG,
+        None = Native.SOTTO_GPU_SHARING_NONE,
+        Cpu = Native.SOTTO_GPU_SHARING_CPU,
+        Vulkan = Native.SOTTO_GPU_SHARING_VULKAN,
+        Cuda = Native.SOTTO_GPU_SHARING_CUDA,
+        Cig = Native.SOTTO_GPU_SHARING_CIG,
     }
 
     public sealed unsafe partial class SottoEngine
@@ -19,10 +19,10 @@ namespace Sotto
         /// <param name="device">Its ID3D12Device, which must live until <see cref="DetachGpu"/>.</param>
         /// <param name="queue">The direct ID3D12CommandQueue that it draws with; likewise.</param>
         /// <param name="luid">Its adapter's LUID. 0: the device is asked.</param>
-        /// <param name="least">Fails with what is less close. None: takes what there is.</param>
+        /// <param name="minSharing">Fails with what is less close. None: takes what there is.</param>
         /// <returns>How closely it is shared; <see cref="DescribeJson"/> tells why it is no closer.</returns>
-        public SottoRung AttachD3D12(
-            IntPtr device, IntPtr queue, ulong luid = 0, SottoRung least = SottoRung.None)
+        public SottoGpuSharing AttachD3D12(
+            IntPtr device, IntPtr queue, ulong luid = 0, SottoGpuSharing minSharing = SottoGpuSharing.None)
         {
             var d3d12 = new sotto_gpu_d3d12
             {
@@ -31,15 +31,15 @@ namespace Sotto
                 queue = (void*)queue,
                 luid = luid,
             };
-            return Attach(new sotto_gpu_desc { d3d12 = &d3d12 }, least);
+            return Attach(new sotto_gpu_desc { d3d12 = &d3d12 }, minSharing);
         }
 
         /// <summary>Shares the card of a renderer on Vulkan, from now on. Waits for the driver.</summary>
         /// <param name="getInstanceProcAddr">Its vkGetInstanceProcAddr. Zero: the system's.</param>
         /// <remarks>All that is handed over must live until <see cref="DetachGpu"/>.</remarks>
-        public SottoRung AttachVulkan(
+        public SottoGpuSharing AttachVulkan(
             IntPtr instance, IntPtr physicalDevice, IntPtr device, IntPtr queue, uint queueFamily = 0,
-            uint queueIndex = 0, IntPtr getInstanceProcAddr = default, SottoRung least = SottoRung.None)
+            uint queueIndex = 0, IntPtr getInstanceProcAddr = default, SottoGpuSharing minSharing = SottoGpuSharing.None)
         {
             var vulkan = new sotto_gpu_vulkan
             {
@@ -52,19 +52,19 @@ namespace Sotto
                 queue_index = queueIndex,
                 get_instance_proc_addr = getInstanceProcAddr,
             };
-            return Attach(new sotto_gpu_desc { vulkan = &vulkan }, least);
+            return Attach(new sotto_gpu_desc { vulkan = &vulkan }, minSharing);
         }
 
         /// <summary>Ends the sharing, before the renderer's queue goes. Waits; false: none was shared.</summary>
         public bool DetachGpu() => Found(Native.sotto_engine_detach_gpu(_engine));
 
-        SottoRung Attach(sotto_gpu_desc gpu, SottoRung least)
+        SottoGpuSharing Attach(sotto_gpu_desc gpu, SottoGpuSharing minSharing)
         {
             gpu.struct_size = (uint)sizeof(sotto_gpu_desc);
-            gpu.least = (int)least;
+            gpu.min_sharing = (int)minSharing;
             int rung;
             Check(Native.sotto_engine_attach_gpu(_engine, &gpu, &rung));
-            return (SottoRung)rung;
+            return (SottoGpuSharing)rung;
         }
     }
 }

@@ -16,10 +16,10 @@ namespace Sotto
         public readonly int Waiting;
 
         /// <summary>Answers whose prompt is being worked through.</summary>
-        public readonly int Prompting;
+        public readonly int Prefilling;
 
         /// <summary>Answers under way.</summary>
-        public readonly int Speaking;
+        public readonly int Decoding;
 
         /// <summary>Answers that were begun, and gave up their place to others.</summary>
         public readonly int Parked;
@@ -40,13 +40,13 @@ namespace Sotto
         public readonly float PromptPerSecond;
 
         /// <summary>How long the first of those that wait has waited.</summary>
-        public readonly float LongestMs;
+        public readonly float QueueWaitMaxMs;
 
         /// <summary>From submission to first token: the mean of the last 32 answers.</summary>
-        public readonly float FirstMs;
+        public readonly float TtftMeanMs;
 
         /// <summary>What a step takes: the 99th of 100, of the last 256.</summary>
-        public readonly float SliceMs;
+        public readonly float StepP99Ms;
 
         /// <summary>The game's work on a frame, median of the last 256. 0: no frames.</summary>
         public readonly float FrameP50Ms;
@@ -73,13 +73,13 @@ namespace Sotto
         public readonly ulong Cancelled;
 
         /// <summary>Tokens spoken.</summary>
-        public readonly ulong Generated;
+        public readonly ulong CompletionTokens;
 
         /// <summary>Tokens of prompts that were worked through.</summary>
-        public readonly ulong Prompt;
+        public readonly ulong PromptTokens;
 
         /// <summary>Tokens of prompts that were remembered.</summary>
-        public readonly ulong Cached;
+        public readonly ulong CachedPromptTokens;
 
         /// <summary>Pieces of work done.</summary>
         public readonly ulong Slices;
@@ -112,24 +112,24 @@ namespace Sotto
         public readonly ulong BytesParked;
 
         /// <summary>Models that gave way to others. They come back when they are asked for.</summary>
-        public readonly int Asleep;
+        public readonly int ModelsEvicted;
 
         internal SottoStats(in sotto_stats told)
         {
             Mode = (SottoMode)told.mode;
             Live = (int)told.live;
             Waiting = (int)told.waiting;
-            Prompting = (int)told.prompting;
-            Speaking = (int)told.speaking;
+            Prefilling = (int)told.prefilling;
+            Decoding = (int)told.decoding;
             Parked = (int)told.parked;
             Threads = (int)told.threads;
             Share = told.share;
             Busy = told.busy;
             TokensPerSecond = told.tokens_per_s;
             PromptPerSecond = told.prompt_per_s;
-            LongestMs = told.longest_ms;
-            FirstMs = told.first_ms;
-            SliceMs = told.slice_ms;
+            QueueWaitMaxMs = told.queue_wait_max_ms;
+            TtftMeanMs = told.ttft_mean_ms;
+            StepP99Ms = told.step_p99_ms;
             FrameP50Ms = told.frame_p50_ms;
             FrameP95Ms = told.frame_p95_ms;
             FrameP99Ms = told.frame_p99_ms;
@@ -138,9 +138,9 @@ namespace Sotto
             Finished = told.finished;
             Failed = told.failed;
             Cancelled = told.cancelled;
-            Generated = told.generated;
-            Prompt = told.prompt;
-            Cached = told.cached;
+            CompletionTokens = told.completion_tokens;
+            PromptTokens = told.prompt_tokens;
+            CachedPromptTokens = told.cached_prompt_tokens;
             Slices = told.slices;
             SliceNs = told.slice_ns;
             GatedNs = told.gated_ns;
@@ -151,7 +151,7 @@ namespace Sotto
             BytesKv = told.bytes_kv;
             BytesCompute = told.bytes_compute;
             BytesParked = told.bytes_parked;
-            Asleep = (int)told.asleep;
+            ModelsEvicted = (int)told.models_evicted;
         }
     }
 }

@@ -149,14 +149,14 @@ void choose_form(const llama_model* model, Options& options) {
         options.kv_type = can ? Options::KvType::Q8_0 : Options::KvType::F16;
     }
     if (!fits || options.kv_type == Options::KvType::Q8_0) {
-        options.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_KV);
+        options.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_KV);
     }
     choose_attention(model, options);
     const auto layers =
         options.device == nullptr ? 0 : static_cast<std::uint32_t>(llama_model_n_layer(model)) + 1;
     options.gpu_layers = std::min(options.gpu_layers, layers);
     if (options.gpu_layers <= 1) {
-        options.gives &= ~static_cast<sotto_model_gives>(SOTTO_GIVES_LAYERS);
+        options.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_LAYERS);
     }
 }
 

@@ -67,15 +67,15 @@ sotto_model_info info_of(const Opened& opened) {
     info.step_tokens = opened.options.batch;
     constexpr std::uint32_t kFlashLeast = 64; // tokens, that it is slow below; see choose_attention()
     const bool flash = opened.options.flash_attention != Options::FlashAttention::Off;
-    info.step_least = flash && !on_device ? std::min(kFlashLeast, opened.options.batch) : 0;
+    info.min_step_tokens = flash && !on_device ? std::min(kFlashLeast, opened.options.batch) : 0;
     const auto memory = memory_of(opened);
     info.weights = memory.weights;
     info.kv = memory.kv;
     info.compute = memory.compute;
     info.description = str(opened.description);
     info.fingerprint = str(opened.fingerprint);
-    info.gives = SOTTO_GIVES_PLACES | opened.options.gives;
-    info.stream_least = opened.options.context_least;
+    info.shrinkable = SOTTO_SHRINKABLE_PLACES | opened.options.shrinkable;
+    info.min_stream_tokens = opened.options.min_context;
     info.host = memory.host;
     info.layers = opened.options.gpu_layers;
     return info;

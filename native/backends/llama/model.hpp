@@ -111,7 +111,7 @@ private:
 
     void use_threads(const sotto_step& step);
     std::vector<Share> shares_of(const sotto_step& step);
-    std::uint32_t wanted_of(sotto_work& work, Stream& stream, const sotto_step& step);
+    std::uint32_t wanted_of(sotto_step_item& work, Stream& stream, const sotto_step& step);
     bool speculates() const noexcept { return opened_.options.speculates(); }
     void guess(std::vector<Share>& shares);
     void look_up(Share& share, std::size_t most);

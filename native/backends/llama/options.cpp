@@ -82,8 +82,8 @@ void read_option(
 ) {
     if (option == "context") {
         options.context = whole(option, value, kLeastContext, trained_context);
-    } else if (option == "context_least") {
-        options.context_least = whole(option, value, kLeastContext, trained_context);
+    } else if (option == "min_context") {
+        options.min_context = whole(option, value, kLeastContext, trained_context);
     } else if (option == "parallel") {
         options.parallel = whole(option, value, 1, kMostParallel);
     } else if (option == "batch") {
@@ -110,7 +110,7 @@ void read_option(
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "there is no option \"" + option +
-                "\"; there are context, parallel, batch, mmap, flash_attention, kv_type, context_least, "
+                "\"; there are context, parallel, batch, mmap, flash_attention, kv_type, min_context, "
                 "speculative, draft, chat_template, projector, image_tokens and gpu_layers"
         );
     }
@@ -134,11 +134,9 @@ void check(const Options& options) {
     if (options.kv_type == Options::KvType::Q8_0 && options.flash_attention == Options::FlashAttention::Off) {
         refuse("kv_type", "q8_0", "\"f16\" only, where \"flash_attention\" is \"off\"");
     }
-    if (options.context_least > options.context) {
+    if (options.min_context > options.context) {
         refuse(
-            "context_least",
-            options.context_least,
-            "no more than \"context\", " + std::to_string(options.context)
+            "min_context", options.min_context, "no more than \"context\", " + std::to_string(options.context)
         );
     }
 }
@@ -149,17 +147,19 @@ void save_memory(Options& options, const Json& asked, const sotto_model_source& 
         value = most == 0 ? value : std::min(value, std::max(most, least));
     };
     options.places = source.streams == 0 ? options.parallel : std::min(options.parallel, source.streams);
-    limit(options.context, source.tokens, options.context_least);
+    limit(options.context, source.tokens, options.min_context);
     limit(options.gpu_layers, asked.contains("gpu_layers") ? 0 : source.layers, 1);
     const bool own = (source.flags & SOTTO_SOURCE_OWN_MEMORY) != 0;
     options.mmap = options.mmap && (!own || asked.contains("mmap"));
     const bool any_kv = !asked.contains("kv_type") && options.flash_attention != Options::FlashAttention::Off;
     options.small_kv = any_kv && (source.flags & SOTTO_SOURCE_SMALL_KV) != 0;
-    const auto give = [&](bool there, sotto_model_gives what) { options.gives |= there ? what : 0u; };
-    give(!asked.contains("parallel") && options.places > 1, SOTTO_GIVES_STREAMS);
-    give(options.context > options.context_least, SOTTO_GIVES_TOKENS);
-    give(any_kv, SOTTO_GIVES_KV);
-    give(!asked.contains("gpu_layers"), SOTTO_GIVES_LAYERS);
+    const auto give = [&](bool there, sotto_model_shrinkable what) {
+        options.shrinkable |= there ? what : 0u;
+    };
+    give(!asked.contains("parallel") && options.places > 1, SOTTO_SHRINKABLE_STREAMS);
+    give(options.context > options.min_context, SOTTO_SHRINKABLE_TOKENS);
+    give(any_kv, SOTTO_SHRINKABLE_KV);
+    give(!asked.contains("gpu_layers"), SOTTO_SHRINKABLE_LAYERS);
 }
 
 } // namespace
@@ -172,9 +172,9 @@ Options read_options(const sotto_model_source& source, std::uint32_t trained_con
     for (const auto& [option, value] : asked.items()) {
         read_option(options, option, value, trained_context);
     }
-    if (!asked.contains("context_least")) {
-        options.context_least =
-            asked.contains("context") ? options.context : std::min(options.context_least, options.context);
+    if (!asked.contains("min_context")) {
+        options.min_context =
+            asked.contains("context") ? options.context : std::min(options.min_context, options.context);
     }
     check(options);
     save_memory(options, asked, source);

@@ -23,7 +23,7 @@ struct Options {
     std::uint32_t context = 2048;
     // Tokens that one stream holds at least, where memory is short. Default: `context` if that was named,
     // else 512, or `context` if less.
-    std::uint32_t context_least = 512;
+    std::uint32_t min_context = 512;
     // Streams that may be open at once, 1 to 64.
     std::uint32_t parallel = 4;
     // Of these, places that there are to begin with. Not asked for.
@@ -54,7 +54,7 @@ struct Options {
     // Jinja to render conversations with instead of the model's own template.
     std::string chat_template;
     // What was left open, and may still be made smaller.
-    sotto_model_gives gives = 0;
+    sotto_model_shrinkable shrinkable = 0;
 };
 
 // Reads the options of `source`, and saves memory as that wants where they leave it open. Throws

@@ -26,7 +26,7 @@ bool follows(const Stream* stream, const Stream& whom) {
 // Whether `stream` may get on with its prompt in `step`.
 bool works_in(const sotto_step& step, const Stream& stream) {
     return stream.in_prompt() && stream.finish == SOTTO_FINISH_NONE &&
-           std::any_of(step.work, step.work + step.count, [&](const sotto_work* work) {
+           std::any_of(step.items, step.items + step.count, [&](const sotto_step_item* work) {
                return work->stream == &stream && work->tokens > 0;
            });
 }

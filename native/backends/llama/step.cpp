@@ -10,7 +10,7 @@ namespace sotto::llama {
 namespace {
 
 // Tells what was chosen earliest.
-void tell_next(sotto_work& work, Stream& stream) {
+void tell_next(sotto_step_item& work, Stream& stream) {
     stream.told = std::move(stream.ahead.front());
     stream.ahead.pop_front();
     work.text = str(stream.told.text);
@@ -21,7 +21,7 @@ void tell_next(sotto_work& work, Stream& stream) {
 
 } // namespace
 
-void tell(sotto_work& work, const Stream& stream) {
+void tell(sotto_step_item& work, const Stream& stream) {
     work.text = {nullptr, 0};
     work.evaluated = 0;
     work.generated = 0;
@@ -33,11 +33,11 @@ void tell(sotto_work& work, const Stream& stream) {
     work.why = {nullptr, 0};
 }
 
-void fail_stream(sotto_work& work, Stream& stream, sotto_status status, const char* why) {
+void fail_stream(sotto_step_item& work, Stream& stream, sotto_status status, const char* why) {
     work.status = fail(status, why, stream.why, &work.why);
 }
 
-void fail_stream(sotto_work& work, Stream& stream, const std::exception& error) {
+void fail_stream(sotto_step_item& work, Stream& stream, const std::exception& error) {
     const bool memory = is_out_of_memory(error);
     const auto status = memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INFERENCE;
     fail_stream(work, stream, status, memory ? "out of host memory" : error.what());
@@ -105,7 +105,7 @@ sotto_status Model::step(const sotto_step& step) {
     if (damaged) {
         forget_damaged_state();
     }
-    for (auto* const* work = step.work; work != step.work + step.count; ++work) {
+    for (auto* const* work = step.items; work != step.items + step.count; ++work) {
         auto& stream = *static_cast<Stream*>((*work)->stream);
         if (damaged && stream.in_prompt()) {
             (*work)->remaining = static_cast<std::uint32_t>(stream.pending());
@@ -154,7 +154,7 @@ std::vector<Model::Share> Model::shares_of(const sotto_step& step) {
     auto room = opened_.options.batch;
     for (const bool prompts : {false, true}) {
         for (std::uint32_t i = 0; i < step.count; ++i) {
-            auto& work = *step.work[i];
+            auto& work = *step.items[i];
             auto& stream = *static_cast<Stream*>(work.stream);
             if (stream.in_prompt() != prompts) {
                 continue;
@@ -178,7 +178,7 @@ std::vector<Model::Share> Model::shares_of(const sotto_step& step) {
 }
 
 // How many tokens to work through for `stream`, if there is room.
-std::uint32_t Model::wanted_of(sotto_work& work, Stream& stream, const sotto_step& step) {
+std::uint32_t Model::wanted_of(sotto_step_item& work, Stream& stream, const sotto_step& step) {
     if (stream.parked()) {
         tell(work, stream);
         fail_stream(work, stream, SOTTO_ERROR_STATE, "the stream is parked: it takes no step");

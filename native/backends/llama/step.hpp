@@ -7,7 +7,7 @@ namespace sotto::llama {
 
 // What one stream does in a step.
 struct Model::Share {
-    sotto_work* work = nullptr;
+    sotto_step_item* work = nullptr;
     Stream* stream = nullptr;
     std::uint32_t tokens = 0;                // how many of the stream's pending ones
     Stretch* stretch = nullptr;              // that they belong to; none: they are text
@@ -19,10 +19,10 @@ struct Model::Share {
 };
 
 // Tells that nothing happened to `stream`.
-void tell(sotto_work& work, const Stream& stream);
-void fail_stream(sotto_work& work, Stream& stream, sotto_status status, const char* why);
+void tell(sotto_step_item& work, const Stream& stream);
+void fail_stream(sotto_step_item& work, Stream& stream, sotto_status status, const char* why);
 // Of SOTTO_ERROR_MEMORY where memory ran out, else of SOTTO_ERROR_INFERENCE.
-void fail_stream(sotto_work& work, Stream& stream, const std::exception& error);
+void fail_stream(sotto_step_item& work, Stream& stream, const std::exception& error);
 // Why llama.cpp's decoding came to `result`.
 const char* reason_of(int result);
 

@@ -85,7 +85,7 @@ bool Ladder::fewer_streams(Shape shape) {
 // As long as there is room for, or as long as they must be.
 bool Ladder::shorter_streams(Shape shape) {
     const auto& info = result.last().info;
-    const auto least = std::max<std::uint32_t>(1, info.stream_least);
+    const auto least = std::max<std::uint32_t>(1, info.min_stream_tokens);
     const auto context = info.context;
     const auto each = std::max<std::uint64_t>(1, info.kv / std::max<std::uint32_t>(1, context));
     shape.tokens = least;
@@ -129,30 +129,32 @@ Fit fit(
     if (ladder.try_shape("as asked", asked)) {
         return std::move(ladder.result);
     }
-    const auto gives = [&](sotto_model_gives what) { return (ladder.result.last().info.gives & what) != 0; };
+    const auto gives = [&](sotto_model_shrinkable what) {
+        return (ladder.result.last().info.shrinkable & what) != 0;
+    };
     const bool all = smaller == Smaller::all;
     auto shape = asked;
-    if (all && gives(SOTTO_GIVES_KV)) {
+    if (all && gives(SOTTO_SHRINKABLE_KV)) {
         shape.flags |= SOTTO_SOURCE_SMALL_KV;
         if (ladder.try_shape("small kv", shape)) {
             return std::move(ladder.result);
         }
         shape = ladder.result.last().shape;
     }
-    if (gives(SOTTO_GIVES_LAYERS) && ladder.result.last().info.layers > 1) {
+    if (gives(SOTTO_SHRINKABLE_LAYERS) && ladder.result.last().info.layers > 1) {
         if (ladder.fewer_layers(shape)) {
             return std::move(ladder.result);
         }
         shape = ladder.result.last().shape;
     }
-    const bool fewer = gives(SOTTO_GIVES_STREAMS) || (!all && gives(SOTTO_GIVES_PLACES));
+    const bool fewer = gives(SOTTO_SHRINKABLE_STREAMS) || (!all && gives(SOTTO_SHRINKABLE_PLACES));
     if (fewer && ladder.result.last().info.streams > 1) {
         if (ladder.fewer_streams(shape)) {
             return std::move(ladder.result);
         }
         shape = ladder.result.last().shape;
     }
-    if (all && gives(SOTTO_GIVES_TOKENS)) {
+    if (all && gives(SOTTO_SHRINKABLE_TOKENS)) {
         ladder.shorter_streams(shape);
     }
     return std::move(ladder.result);

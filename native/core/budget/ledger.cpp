@@ -9,7 +9,7 @@
 namespace sotto {
 
 const char* name_of(Use use) noexcept {
-    constexpr const char* kNames[kUses] = {"weights", "kv", "compute", "adapter", "image", "staging"};
+    constexpr const char* kNames[kUses] = {"weights", "kv", "compute", "adapter", "image", "spilled_kv"};
     return kNames[static_cast<std::size_t>(use)];
 }
 

@@ -12,7 +12,7 @@
 
 namespace sotto {
 
-enum class Use : std::uint8_t { weights, kv, compute, adapter, image, staging };
+enum class Use : std::uint8_t { weights, kv, compute, adapter, image, spilled_kv };
 constexpr std::size_t kUses = 6;
 const char* name_of(Use use) noexcept;
 

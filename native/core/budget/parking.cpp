@@ -53,7 +53,7 @@ bool Parking::into_memory(Piece& piece, const SharedBytes& bytes) {
     }
     for (;;) {
         try {
-            auto claim = ledger_.take(Use::staging, piece.whose, bytes->size());
+            auto claim = ledger_.take(Use::spilled_kv, piece.whose, bytes->size());
             const std::lock_guard lock(mutex_);
             if (piece.head != kApart) {
                 unpacked_.emplace(piece.number, &piece);

@@ -56,8 +56,9 @@ Parking::Written Parking::write(
         log_.warn(
             scratch_->has_folder()
                 ? "a parked character finds no room in memory, and no file can be written in the folder "
-                  "park_dir, or not in time; it will be worked through again from its text"
-                : "park_dir is empty, and the system has no folder for temporary files: characters that find "
+                  "kv_spill_dir, or not in time; it will be worked through again from its text"
+                : "kv_spill_dir is empty, and the system has no folder for temporary files: characters that "
+                  "find "
                   "no room in memory are forgotten, and worked through again from their text"
         );
     }

@@ -115,7 +115,7 @@ void Recorder::model(const ScheduledModel& model, std::string_view id) noexcept 
             {"id", id},
             {"streams", traits.streams},
             {"step_tokens", traits.step_tokens},
-            {"step_least", traits.step_least},
+            {"min_step_tokens", traits.min_step_tokens},
             {"batches", traits.batches},
             {"parks", traits.parks},
         });

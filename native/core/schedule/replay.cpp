@@ -126,7 +126,7 @@ private:
         made->traits = {
             .streams = line.count("streams"),
             .step_tokens = line.count("step_tokens"),
-            .step_least = line.count("step_least"),
+            .min_step_tokens = line.count("min_step_tokens"),
             .batches = line.truth("batches"),
             .parks = line.truth("parks"),
         };

@@ -15,11 +15,11 @@ namespace sotto {
 
 // What a model is like.
 struct ModelTraits {
-    std::uint32_t streams = 1;     // that may be open at once, parked ones aside
-    std::uint32_t step_tokens = 0; // of prompts, at most in a step; 0: no matter
-    std::uint32_t step_least = 0;  // at least
-    bool batches = false;          // one step may work for several streams
-    bool parks = false;            // streams can give up their places, and get them back
+    std::uint32_t streams = 1;         // that may be open at once, parked ones aside
+    std::uint32_t step_tokens = 0;     // of prompts, at most in a step; 0: no matter
+    std::uint32_t min_step_tokens = 0; // at least
+    bool batches = false;              // one step may work for several streams
+    bool parks = false;                // streams can give up their places, and get them back
 };
 
 struct ScheduledModel {

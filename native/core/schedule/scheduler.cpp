@@ -247,7 +247,7 @@ Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& lim
                 slice.limit,
                 static_cast<std::uint32_t>(std::min<std::uint64_t>(room, remaining))
             ),
-            model.traits.step_least
+            model.traits.min_step_tokens
         );
         add_prompts(slice, tokens);
     }

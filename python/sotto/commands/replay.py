@@ -12,7 +12,9 @@ from . import screen
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `sotto replay` understands."""
     parser.add_argument(
-        "file", metavar="FILE", help="a recording, as `sotto demo --record FILE` or Engine(record=) write it"
+        "file",
+        metavar="FILE",
+        help="a recording, as `sotto demo --record FILE` or Engine(record_path=) write it",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

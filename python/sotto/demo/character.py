@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._hub import HOUSE
 from ..event import Event
 from . import rules
 from .personas import Persona, Question
@@ -74,7 +75,7 @@ class Character:
         return {
             "model": model,
             "max_tokens": rules.MAX_TOKENS,
-            "temperature": TEMPERATURE,
+            **(rules.HOUSE_SAMPLING if model == HOUSE else {"temperature": TEMPERATURE}),
             "messages": [system, *self._turns, asked],
         }
 

@@ -17,6 +17,7 @@ from ..engine import Engine
 from ..memory import Memory
 from . import frames
 from .listen import Source, listen
+from .load import OtherLoad
 from .personas import tavern
 from .record import File, Record, Trace
 from .scene import Scene
@@ -88,8 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     source = listen(_words(arguments.characters), keys=live) if arguments.talk else None
     view = _live() if live else Headless(quiet=arguments.json)
     record, kept = (Record(), TRACE) if files else (None, 0)
-    told = {"mode": arguments.mode, "target_tps": arguments.target_tps, "record": arguments.record}
-    with Engine(trace=kept, vram_budget_mb=arguments.vram_budget, **told) as engine:
+    told = {"mode": arguments.mode, "target_tps": arguments.target_tps, "record_path": arguments.record}
+    with Engine(trace_capacity=kept, vram_budget_mb=arguments.vram_budget, **told) as engine:
         with view:
             report = _evening(arguments, engine, view, source, record)
         if arguments.json:
@@ -140,6 +141,7 @@ def _evening(
     view.note(f"loading {arguments.model}")
     engine.load_model(arguments.model, options=_options(engine, arguments))
     view.note("measuring the machine")
+    load = OtherLoad()
     rounds = frames.calibrate()
     seconds = arguments.seconds or (_SECONDS if source is None else math.inf)
     around = max(1.0, seconds / 4) if source is None else _ALONE
@@ -158,7 +160,8 @@ def _evening(
     if record is not None:
         record.take(engine)
         record.keep(alone, together)
-    return summarize(arguments, engine, scene, together, alone)
+    report = summarize(arguments, engine, scene, together, alone)
+    return {**report, "other_cpu_pct": load.percent()}
 
 
 def _options(engine: Engine, arguments: argparse.Namespace) -> dict[str, int]:
@@ -226,7 +229,7 @@ def _memory(told: Memory) -> dict[str, Any]:
         "budget": told["budget"],
         "peak": told["peak"],
         "used": {name: use["used"] for name, use in told["uses"].items()},
-        "asleep": sum(model["state"] == "asleep" for model in told["models"]),
+        "evicted": sum(model["state"] == "evicted" for model in told["models"]),
         "parked": told["parked"],
     }
 

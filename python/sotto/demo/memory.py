@@ -55,7 +55,7 @@ def bar(stats: Stats, columns: int, *, plain: bool = False) -> Text:
 
 def said(stats: Stats) -> str:
     """The same in words."""
-    asleep = f"  {stats.asleep} asleep" if stats.asleep else ""
+    asleep = f"  {stats.models_evicted} asleep" if stats.models_evicted else ""
     if stats.vram_budget:
         return f"  {megabytes(stats.bytes_in_use)} of {stats.vram_budget / _MB:,.0f} MB{asleep}"
     return f"  {megabytes(stats.bytes_in_use)} MB, no budget{asleep}"

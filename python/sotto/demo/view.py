@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..commands import screen
 from ..commands.text import megabytes
 from .frames import FrameStats
+from .load import BUSY_PCT
 from .scene import Scene
 
 if TYPE_CHECKING:
@@ -108,6 +109,12 @@ def figures(report: dict[str, Any]) -> list[str]:
         f"{report['tokens_total']} tokens, {report['tps_total']:.1f} a second together, "
         f"from {report['model']} on {report['device']}, sotto {report['sotto_version']}"
     )
+    others = report["other_cpu_pct"]
+    if others is not None and others >= BUSY_PCT:
+        out.append(
+            f"the machine was busy: other processes used {others:.0f} % of its processor time meanwhile, "
+            "so the frame figures say little; close them and run again"
+        )
     return out
 
 

@@ -32,7 +32,7 @@ void ClosedLoop::drain() {
         if (event.tokens > stream.saying) {
             stream.saying = event.tokens;
         }
-        if (event.kind != SOTTO_EVENT_DONE) {
+        if (event.kind != SOTTO_EVENT_REQUEST_DONE) {
             continue;
         }
         if (event.status < 0) {

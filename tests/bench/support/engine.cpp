@@ -61,7 +61,7 @@ sotto_request Engine::submit(const Ask& ask) {
         ask.tokens
     );
     auto desc = SOTTO_INIT(sotto_request_desc);
-    desc.op = SOTTO_OP_TEXT;
+    desc.op = SOTTO_OP_COMPLETION;
     desc.user = ask.user;
     desc.flags = ask.flags;
     desc.target_tps = ask.target_tps;
@@ -80,13 +80,13 @@ Told Engine::wait(sotto_request request, bool may_fail) {
     Told told;
     auto event = SOTTO_INIT(sotto_event);
     for (;;) {
-        check(sotto_engine_wait_event(engine_, request, -1, &event));
+        check(sotto_engine_wait_request_event(engine_, request, -1, &event));
         const auto now = Clock::now();
         if (event.kind == SOTTO_EVENT_TEXT && told.tokens_at_first == 0) {
             told.first = now;
             told.tokens_at_first = event.tokens;
         }
-        if (event.kind != SOTTO_EVENT_DONE) {
+        if (event.kind != SOTTO_EVENT_REQUEST_DONE) {
             continue;
         }
         if (event.status < 0) {

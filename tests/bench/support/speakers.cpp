@@ -33,8 +33,8 @@ void Speakers::listen_until(sotto_request request) {
     auto event = SOTTO_INIT(sotto_event);
     for (;;) {
         hear();
-        while (sotto_engine_wait_event(engine_.get(), request, 0, &event) == SOTTO_OK) {
-            if (event.kind == SOTTO_EVENT_DONE) {
+        while (sotto_engine_wait_request_event(engine_.get(), request, 0, &event) == SOTTO_OK) {
+            if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
                 check(event.status);
                 return;
             }
@@ -49,7 +49,7 @@ void Speakers::hear() {
     auto event = SOTTO_INIT(sotto_event);
     while (sotto_engine_next_event(engine_.get(), &event) == SOTTO_OK) {
         auto& stream = streams_[event.user];
-        if (event.kind == SOTTO_EVENT_DONE) {
+        if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
             die(event.status < 0 ? std::string(event.text.data, event.text.size)
                                  : format("stream %u had nothing left to say", unsigned(event.user)));
         }

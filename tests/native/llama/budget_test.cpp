@@ -7,8 +7,8 @@ using namespace under_test;
 
 namespace {
 
-constexpr sotto_model_gives kAll =
-    SOTTO_GIVES_PLACES | SOTTO_GIVES_STREAMS | SOTTO_GIVES_TOKENS | SOTTO_GIVES_KV;
+constexpr sotto_model_shrinkable kAll =
+    SOTTO_SHRINKABLE_PLACES | SOTTO_SHRINKABLE_STREAMS | SOTTO_SHRINKABLE_TOKENS | SOTTO_SHRINKABLE_KV;
 
 // A model of a context that can be made smaller.
 std::string roomy() {
@@ -23,14 +23,14 @@ sotto_model_info told(const Source& source) {
     REQUIRE_MESSAGE(measure(source, measured, why) == SOTTO_OK, why);
     Model model(source);
     REQUIRE_MESSAGE(model, model.why);
-    CHECK(measured.gives == model.info.gives);
-    CHECK(measured.stream_least == model.info.stream_least);
+    CHECK(measured.shrinkable == model.info.shrinkable);
+    CHECK(measured.min_stream_tokens == model.info.min_stream_tokens);
     CHECK(measured.streams == model.info.streams);
     CHECK(measured.context == model.info.context);
     CHECK(measured.kv == model.info.kv);
     CHECK(measured.compute == model.info.compute);
     CHECK(measured.weights == model.info.weights);
-    Stream stream(model, completion("the king"), SOTTO_OP_TEXT);
+    Stream stream(model, completion("the king"), SOTTO_OP_COMPLETION);
     CHECK_MESSAGE(stream.run(4).status == SOTTO_OK, stream.answer.why);
     return model.info;
 }
@@ -42,23 +42,25 @@ Source of(const std::string& options) {
 } // namespace
 
 TEST_CASE("what options leave open is told") {
-    CHECK(told(of("")).gives == kAll);
-    CHECK(told(of("")).stream_least == 512);
-    CHECK(told(of(R"({"parallel": 2})")).gives == (kAll & ~SOTTO_GIVES_STREAMS));
-    CHECK(told(of(R"({"kv_type": "f16"})")).gives == (kAll & ~SOTTO_GIVES_KV));
-    CHECK(told(of(R"({"kv_type": "q8_0"})")).gives == (kAll & ~SOTTO_GIVES_KV));
-    CHECK(told(of(R"({"flash_attention": "off"})")).gives == (kAll & ~SOTTO_GIVES_KV));
+    CHECK(told(of("")).shrinkable == kAll);
+    CHECK(told(of("")).min_stream_tokens == 512);
+    CHECK(told(of(R"({"parallel": 2})")).shrinkable == (kAll & ~SOTTO_SHRINKABLE_STREAMS));
+    CHECK(told(of(R"({"kv_type": "f16"})")).shrinkable == (kAll & ~SOTTO_SHRINKABLE_KV));
+    CHECK(told(of(R"({"kv_type": "q8_0"})")).shrinkable == (kAll & ~SOTTO_SHRINKABLE_KV));
+    CHECK(told(of(R"({"flash_attention": "off"})")).shrinkable == (kAll & ~SOTTO_SHRINKABLE_KV));
     const auto named = told(of(R"({"context": 1024})"));
-    CHECK(named.gives == (kAll & ~SOTTO_GIVES_TOKENS));
-    CHECK(named.stream_least == 1024);
-    const auto least = told(of(R"({"context": 1024, "context_least": 256})"));
-    CHECK(least.gives == kAll);
-    CHECK(least.stream_least == 256);
-    CHECK(told(of(R"({"context_least": 2048})")).gives == (kAll & ~SOTTO_GIVES_TOKENS));
-    CHECK(told({.path = tiny()}).gives == (kAll & ~SOTTO_GIVES_TOKENS)); // it holds no more than 512
-    CHECK(told({.path = tiny()}).stream_least == 512);
-    CHECK((told({.path = tiny("tiny-recurrent.gguf")}).gives & SOTTO_GIVES_KV) == 0);
-    CHECK((told({.path = tiny("tiny-hybrid.gguf")}).gives & SOTTO_GIVES_KV) != 0);
+    CHECK(named.shrinkable == (kAll & ~SOTTO_SHRINKABLE_TOKENS));
+    CHECK(named.min_stream_tokens == 1024);
+    const auto least = told(of(R"({"context": 1024, "min_context": 256})"));
+    CHECK(least.shrinkable == kAll);
+    CHECK(least.min_stream_tokens == 256);
+    CHECK(told(of(R"({"min_context": 2048})")).shrinkable == (kAll & ~SOTTO_SHRINKABLE_TOKENS));
+    CHECK(
+        told({.path = tiny()}).shrinkable == (kAll & ~SOTTO_SHRINKABLE_TOKENS)
+    ); // it holds no more than 512
+    CHECK(told({.path = tiny()}).min_stream_tokens == 512);
+    CHECK((told({.path = tiny("tiny-recurrent.gguf")}).shrinkable & SOTTO_SHRINKABLE_KV) == 0);
+    CHECK((told({.path = tiny("tiny-hybrid.gguf")}).shrinkable & SOTTO_SHRINKABLE_KV) != 0);
 }
 
 TEST_CASE("fewer streams to begin with, and never less than one") {
@@ -68,11 +70,11 @@ TEST_CASE("fewer streams to begin with, and never less than one") {
         CHECK(told(source).streams == std::min(streams, 4u));
     }
     source.streams = 1;
-    CHECK(told(source).gives == (kAll & ~SOTTO_GIVES_STREAMS));
+    CHECK(told(source).shrinkable == (kAll & ~SOTTO_SHRINKABLE_STREAMS));
     source.streams = 2;
     source.options = R"({"parallel": 3})";
     CHECK(told(source).streams == 2); // whoever asked for three may be given the third later
-    CHECK(told(source).gives == (kAll & ~SOTTO_GIVES_STREAMS));
+    CHECK(told(source).shrinkable == (kAll & ~SOTTO_SHRINKABLE_STREAMS));
     source.options = R"({"batch": 2})";
     Model model(source);
     CHECK(model.status == SOTTO_ERROR_ARGUMENT); // as without it
@@ -86,32 +88,32 @@ TEST_CASE("shorter streams where no length is named, and never shorter than the 
     const auto half = told(source);
     CHECK(half.context == 1024);
     CHECK(half.kv == whole.kv / 2);
-    CHECK(half.gives == kAll);
+    CHECK(half.shrinkable == kAll);
     source.tokens = 1;
     CHECK(told(source).context == 512);
-    CHECK(told(source).gives == (kAll & ~SOTTO_GIVES_TOKENS));
+    CHECK(told(source).shrinkable == (kAll & ~SOTTO_SHRINKABLE_TOKENS));
     source.tokens = 4096;
     CHECK(told(source).context == 2048);
     source.tokens = 600;
     source.options = R"({"context": 1024})";
     CHECK(told(source).context == 1024);
-    source.options = R"({"context": 1024, "context_least": 700})";
+    source.options = R"({"context": 1024, "min_context": 700})";
     CHECK(told(source).context == 700);
-    source.options = R"({"context_least": 100})";
+    source.options = R"({"min_context": 100})";
     CHECK(told(source).context == 600);
 }
 
 TEST_CASE("a least length is refused beyond what there is") {
     for (const char* options :
-         {R"({"context_least": 8})",
-          R"({"context_least": 4097})",
-          R"({"context_least": 2049})",
-          R"({"context": 256, "context_least": 257})",
-          R"({"context_least": "short"})"}) {
+         {R"({"min_context": 8})",
+          R"({"min_context": 4097})",
+          R"({"min_context": 2049})",
+          R"({"context": 256, "min_context": 257})",
+          R"({"min_context": "short"})"}) {
         CAPTURE(options);
         Model model(of(options));
         CHECK(model.status == SOTTO_ERROR_ARGUMENT);
-        CHECK_MESSAGE(model.why.find("\"context_least\"") != std::string::npos, model.why);
+        CHECK_MESSAGE(model.why.find("\"min_context\"") != std::string::npos, model.why);
     }
 }
 
@@ -121,7 +123,7 @@ TEST_CASE("fewer bits where no kind is named and flash attention may be used") {
     source.flags = SOTTO_SOURCE_SMALL_KV;
     const auto small = told(source);
     CHECK(small.kv < whole.kv * 6 / 10);
-    CHECK(small.gives == (kAll & ~SOTTO_GIVES_KV));
+    CHECK(small.shrinkable == (kAll & ~SOTTO_SHRINKABLE_KV));
     CHECK(text(Model(source).info.fingerprint) == text(Model(of(R"({"kv_type": "q8_0"})")).info.fingerprint));
     for (const char* options : {R"({"kv_type": "f16"})", R"({"flash_attention": "off"})"}) {
         source.options = options;

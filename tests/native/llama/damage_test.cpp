@@ -55,7 +55,7 @@ bool survives(Damaged& damaged) {
     }
     Stream talk(model, chat("who is the king"));
     talk.run(4);
-    Stream text(model, completion("who is the king"), SOTTO_OP_TEXT);
+    Stream text(model, completion("who is the king"), SOTTO_OP_COMPLETION);
     text.run(4);
     return true;
 }

@@ -17,8 +17,8 @@ constexpr std::string_view kWhy = "the process is exiting; models answer no more
 // How a private request ends.
 sotto_event ended(sotto_engine* engine, sotto_request request) {
     auto event = SOTTO_INIT(sotto_event);
-    while (event.kind != SOTTO_EVENT_DONE &&
-           sotto_engine_wait_event(engine, request, -1, &event) == SOTTO_OK) {
+    while (event.kind != SOTTO_EVENT_REQUEST_DONE &&
+           sotto_engine_wait_request_event(engine, request, -1, &event) == SOTTO_OK) {
     }
     return event;
 }
@@ -100,7 +100,7 @@ int main(int count, char** arguments) {
         std::exit(0);
     }
     auto event = ended(held.engine, request);
-    if (event.kind != SOTTO_EVENT_DONE || event.status != SOTTO_OK) {
+    if (event.kind != SOTTO_EVENT_REQUEST_DONE || event.status != SOTTO_OK) {
         return failed("load");
     }
     if (what == "asks") {
@@ -109,7 +109,7 @@ int main(int count, char** arguments) {
         std::exit(0);
     }
     auto ask = SOTTO_INIT(sotto_request_desc);
-    ask.op = SOTTO_OP_TEXT;
+    ask.op = SOTTO_OP_COMPLETION;
     ask.body = {
         R"({"model": "npc", "prompt": "The innkeeper said", "max_tokens": 1024, "ignore_eos": true})",
         SOTTO_NUL
@@ -119,7 +119,8 @@ int main(int count, char** arguments) {
         return failed("submit");
     }
     for (int i = 0; i < 3; ++i) {
-        if (sotto_engine_wait_event(held.engine, request, -1, &event) < 0 || event.kind == SOTTO_EVENT_DONE) {
+        if (sotto_engine_wait_request_event(held.engine, request, -1, &event) < 0 ||
+            event.kind == SOTTO_EVENT_REQUEST_DONE) {
             return failed("wait");
         }
     }

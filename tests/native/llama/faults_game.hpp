@@ -43,7 +43,7 @@ inline Outcome finish(sotto_engine* engine, sotto_status submitted, sotto_reques
     }
     for (;;) {
         auto event = SOTTO_INIT(sotto_event);
-        const auto status = sotto_engine_wait_event(engine, request, 30'000, &event);
+        const auto status = sotto_engine_wait_request_event(engine, request, 30'000, &event);
         const faults::Exempt exempt;
         if (status == SOTTO_ERROR_MEMORY) {
             continue; // nothing is lost
@@ -54,7 +54,7 @@ inline Outcome finish(sotto_engine* engine, sotto_status submitted, sotto_reques
         if (event.kind == SOTTO_EVENT_TEXT) {
             outcome.text.append(event.text.data, event.text.size);
         }
-        if (event.kind == SOTTO_EVENT_DONE) {
+        if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
             outcome.status = event.status;
             if (event.status < 0) {
                 outcome.text.assign(event.text.data, event.text.size);

@@ -80,11 +80,11 @@ void saves(Game& game) {
         body = R"({"model": "npc", "path": ")" + saved +
                R"(", "messages": [{"role": "user", "content": "Who are you?"}]})";
     }
-    const auto outcome = submit(game.engine, SOTTO_OP_SAVE, body);
+    const auto outcome = submit(game.engine, SOTTO_OP_SAVE_STATE, body);
     expect_allowed("save", outcome);
     if (outcome.status == SOTTO_OK) {
         const faults::Exempt exempt;
-        expect_allowed("restore", submit(game.engine, SOTTO_OP_RESTORE, body));
+        expect_allowed("restore", submit(game.engine, SOTTO_OP_RESTORE_STATE, body));
     }
 }
 

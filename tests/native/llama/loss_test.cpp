@@ -41,7 +41,7 @@ Source on(const char* device) {
 }
 
 bool speaks(Model& model) {
-    Stream stream(model, completion("hello"), SOTTO_OP_TEXT);
+    Stream stream(model, completion("hello"), SOTTO_OP_COMPLETION);
     return stream.run(4).status == SOTTO_OK;
 }
 
@@ -84,14 +84,14 @@ TEST_CASE("a step that a card is lost in says so; one that fails otherwise loses
     Model model(on("double0"));
     REQUIRE_MESSAGE(model, model.why);
     {
-        Stream stream(model, completion("hello"), SOTTO_OP_TEXT);
+        Stream stream(model, completion("hello"), SOTTO_OP_COMPLETION);
         card.fail("synchronize", "out of memory", false);
         CHECK(stream.step() == SOTTO_OK); // the stream failed alone
         CHECK(stream.work.status == SOTTO_ERROR_INFERENCE);
         card.fail("", "", false);
     }
     CHECK(speaks(model));
-    Stream stream(model, completion("hello"), SOTTO_OP_TEXT);
+    Stream stream(model, completion("hello"), SOTTO_OP_COMPLETION);
     card.fail("synchronize", kIllegal, true);
     CHECK(stream.step() == SOTTO_ERROR_DEVICE);
 }
@@ -108,8 +108,8 @@ TEST_CASE("a loss is that card's: neither a model on the processor nor the next 
     }
     CHECK(speaks(here));
     CHECK(here.resize(1) == SOTTO_OK);
-    Stream one(here, completion("hello"), SOTTO_OP_TEXT);
-    const Stream refused(here, "[]", SOTTO_OP_TEXT);
+    Stream one(here, completion("hello"), SOTTO_OP_COMPLETION);
+    const Stream refused(here, "[]", SOTTO_OP_COMPLETION);
     CHECK(refused.answer.status == SOTTO_ERROR_ARGUMENT); // its errors are its own
     card.fail("", "", false);
     Model next(on("double0"));

@@ -269,7 +269,7 @@ TEST_CASE("an answer goes on where its image is forgotten") {
 
 TEST_CASE("a template is shown with places for images, and one without says so") {
     Model model(seeing());
-    Stream rendered(model, shown(kRed), SOTTO_OP_TEMPLATE);
+    Stream rendered(model, shown(kRed), SOTTO_OP_APPLY_TEMPLATE);
     CHECK(rendered.answer.status == SOTTO_OK);
     Model blind(seeing("tiny.gguf", "eyes.gguf", R"(, "chat_template": "hello {{ messages[0]['role'] }}")"));
     const auto why = refusal(blind, shown(kRed), SOTTO_ERROR_UNSUPPORTED);

@@ -76,7 +76,7 @@ std::string words(std::size_t count, const std::string& last = "") {
 
 // Works through a prompt but for its last token, and leaves it at that.
 std::uint32_t prepare(Model& model, const std::string& prompt) {
-    Stream stream(model, completion(prompt), SOTTO_OP_TEXT);
+    Stream stream(model, completion(prompt), SOTTO_OP_COMPLETION);
     const auto most = stream.answer.prompt_tokens - 1;
     for (std::uint32_t done = stream.answer.cached_tokens; done < most; done += stream.work.evaluated) {
         REQUIRE(stream.step(std::min(32u, most - done)) == SOTTO_OK);
@@ -113,9 +113,9 @@ TEST_CASE("every kind goes on from where it is, without working through anything
         for (std::size_t count = 20; count <= 60; count += 20) {
             const auto held = prepare(model, words(count));
             const auto body = completion(words(count + 10));
-            Stream next(model, body, SOTTO_OP_TEXT);
+            Stream next(model, body, SOTTO_OP_COMPLETION);
             CHECK(next.answer.cached_tokens == held);
-            CHECK(next.run(kTokens, 32).text == ask_fresh(kind, body, SOTTO_OP_TEXT).text);
+            CHECK(next.run(kTokens, 32).text == ask_fresh(kind, body, SOTTO_OP_COMPLETION).text);
             next.close();
             prepare(model, "who"); // so that the next round begins anew
         }
@@ -127,13 +127,13 @@ TEST_CASE("a request that parts from what is remembered is answered as by a mode
         CAPTURE(kind.file);
         Model model({.path = tiny(kind.file.c_str()), .options = kOne});
         REQUIRE_MESSAGE(model, model.why);
-        const auto all = ask(model, completion(words(60)), SOTTO_OP_TEXT).prompt_tokens;
+        const auto all = ask(model, completion(words(60)), SOTTO_OP_COMPLETION).prompt_tokens;
         REQUIRE(all > 100);
         for (const std::size_t common : {55, 50, 40}) { // of words; each time more of it is dropped
             CAPTURE(common);
             const auto body = completion(words(common, "the moon is a song"));
-            const auto answer = ask(model, body, SOTTO_OP_TEXT);
-            CHECK(answer.text == ask_fresh(kind, body, SOTTO_OP_TEXT).text);
+            const auto answer = ask(model, body, SOTTO_OP_COMPLETION);
+            CHECK(answer.text == ask_fresh(kind, body, SOTTO_OP_COMPLETION).text);
             CHECK((answer.cached_tokens > all / 2) == kind.can_be_cut);
             CHECK((kind.can_be_cut || answer.cached_tokens == 0));
         }
@@ -144,13 +144,13 @@ TEST_CASE("a sliding window is cut far behind where it is") {
     const Kind kind = {"tiny-window.gguf", true};
     Model model({.path = tiny(kind.file.c_str()), .options = kOne});
     REQUIRE_MESSAGE(model, model.why);
-    const auto all = ask(model, completion(words(220)), SOTTO_OP_TEXT).prompt_tokens;
+    const auto all = ask(model, completion(words(220)), SOTTO_OP_COMPLETION).prompt_tokens;
     REQUIRE(all > 400); // more than a window's memory of its own would have, 256
     for (const std::size_t common : {210, 90, 30}) {
         const auto body = completion(words(common, "the moon"));
-        const auto answer = ask(model, body, SOTTO_OP_TEXT);
+        const auto answer = ask(model, body, SOTTO_OP_COMPLETION);
         CHECK(answer.cached_tokens >= 2 * common);
-        CHECK(answer.text == ask_fresh(kind, body, SOTTO_OP_TEXT).text);
+        CHECK(answer.text == ask_fresh(kind, body, SOTTO_OP_COMPLETION).text);
     }
 }
 
@@ -158,9 +158,9 @@ TEST_CASE("a step cancelled in the middle of a long talk changes no answer") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.file);
         const auto body = completion(words(60));
-        const auto undisturbed = ask_fresh(kind, body, SOTTO_OP_TEXT).text;
+        const auto undisturbed = ask_fresh(kind, body, SOTTO_OP_COMPLETION).text;
         Model model({.path = tiny(kind.file.c_str()), .options = kOne});
-        Stream stream(model, body, SOTTO_OP_TEXT);
+        Stream stream(model, body, SOTTO_OP_COMPLETION);
         int stops = 0;
         for (int round = 0; stream.answer.tokens < kTokens && stream.answer.finish == SOTTO_FINISH_NONE;
              ++round) {
@@ -174,7 +174,7 @@ TEST_CASE("a step cancelled in the middle of a long talk changes no answer") {
         CHECK(stops > 3);
         CHECK(stream.answer.text == undisturbed);
         stream.close();
-        CHECK(ask(model, body, SOTTO_OP_TEXT).text == undisturbed); // what it remembers is not torn
+        CHECK(ask(model, body, SOTTO_OP_COMPLETION).text == undisturbed); // what it remembers is not torn
     }
 }
 
@@ -186,14 +186,16 @@ TEST_CASE("two streams on one model remember apart") {
         const auto one = completion(words(30));
         const auto other = completion("who was " + words(30));
         for (int round = 0; round < 2; ++round) { // the second is of remembered prompts, where they can be
-            Stream first(model, one, SOTTO_OP_TEXT);
-            Stream second(model, other, SOTTO_OP_TEXT);
+            Stream first(model, one, SOTTO_OP_COMPLETION);
+            Stream second(model, other, SOTTO_OP_COMPLETION);
             for (int i = 0; i < 200 && (first.answer.tokens < 8 || second.answer.tokens < 8); ++i) {
                 REQUIRE(first.step(16) == SOTTO_OK);
                 REQUIRE(second.step(16) == SOTTO_OK);
             }
-            CHECK(ask_fresh(kind, one, SOTTO_OP_TEXT).text.starts_with(first.answer.text.substr(0, 4)));
-            CHECK(ask_fresh(kind, other, SOTTO_OP_TEXT).text.starts_with(second.answer.text.substr(0, 4)));
+            CHECK(ask_fresh(kind, one, SOTTO_OP_COMPLETION).text.starts_with(first.answer.text.substr(0, 4)));
+            CHECK(
+                ask_fresh(kind, other, SOTTO_OP_COMPLETION).text.starts_with(second.answer.text.substr(0, 4))
+            );
             CHECK((round == 0 || !kind.can_be_cut || second.answer.cached_tokens > 50));
         }
     }
@@ -212,8 +214,8 @@ TEST_CASE("whatever was remembered, cut and gone on from before, an answer is th
             const char* const ends[] = {"the moon", "a song of the queen", "", "who is in the night"};
             const auto count = 20 + random() % (long_words ? 30 : 200);
             const auto body = completion(words(count, ends[random() % 4]));
-            const auto answer = ask(model, body, SOTTO_OP_TEXT);
-            REQUIRE(answer.text == ask_fresh(kind, body, SOTTO_OP_TEXT).text);
+            const auto answer = ask(model, body, SOTTO_OP_COMPLETION);
+            REQUIRE(answer.text == ask_fresh(kind, body, SOTTO_OP_COMPLETION).text);
             reused += answer.cached_tokens;
         }
         CHECK((reused > 0 || !kind.can_be_cut));

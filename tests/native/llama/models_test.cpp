@@ -13,7 +13,7 @@ TEST_CASE("every generated model opens and speaks, and none is large") {
         CHECK(entry.file_size() < 2'000'000);
         Model model({.path = entry.path().string()});
         REQUIRE_MESSAGE(model, model.why);
-        Stream stream(model, completion("who is the king"), SOTTO_OP_TEXT);
+        Stream stream(model, completion("who is the king"), SOTTO_OP_COMPLETION);
         CHECK_MESSAGE(stream.run(8).status == SOTTO_OK, stream.answer.why);
         CHECK(stream.answer.tokens > 0);
         ++models;

@@ -49,7 +49,7 @@ sotto_model_source source_of(const Source& source) {
 }
 
 struct Step {
-    std::vector<sotto_work*> work;
+    std::vector<sotto_step_item*> work;
     void* model;
     std::uint32_t threads = 1;
     sotto_thread_class thread_class = SOTTO_THREAD_NORMAL;
@@ -58,7 +58,7 @@ struct Step {
 sotto_status take(const Step& wanted, const Gate& gate, std::string& why) {
     auto step = SOTTO_INIT(sotto_step);
     step.count = static_cast<std::uint32_t>(wanted.work.size());
-    step.work = wanted.work.data();
+    step.items = wanted.work.data();
     step.threads = wanted.threads;
     step.thread_class = wanted.thread_class;
     step.gate = on_gate;
@@ -280,7 +280,7 @@ Answer& Stream::run(std::uint32_t most, std::uint32_t tokens_per_step) {
 }
 
 sotto_status step_together(const std::vector<Stream*>& streams, std::uint32_t tokens, std::uint32_t threads) {
-    std::vector<sotto_work*> work;
+    std::vector<sotto_step_item*> work;
     for (auto* stream : streams) {
         stream->work.tokens = tokens;
         work.push_back(&stream->work);

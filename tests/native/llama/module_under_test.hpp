@@ -114,7 +114,7 @@ public:
 
     Model& model;
     void* handle = nullptr;
-    sotto_work work = SOTTO_INIT(sotto_work);
+    sotto_step_item work = SOTTO_INIT(sotto_step_item);
     sotto_thread_class thread_class = SOTTO_THREAD_NORMAL;
     Answer answer;
 };

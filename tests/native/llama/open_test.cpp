@@ -119,7 +119,7 @@ TEST_CASE("each good option works") {
         CAPTURE(options);
         Model model({.options = options});
         REQUIRE_MESSAGE(model, model.why);
-        Stream stream(model, completion("a"), SOTTO_OP_TEXT);
+        Stream stream(model, completion("a"), SOTTO_OP_COMPLETION);
         CHECK_MESSAGE(stream.run(4).status == SOTTO_OK, stream.answer.why);
         CHECK(stream.answer.tokens > 0);
     }

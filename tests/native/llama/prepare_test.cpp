@@ -42,7 +42,7 @@ TEST_CASE("an answer to what was prepared is the same as without") {
     const auto tokens = prepare(model, R"({"content": "who"})", SOTTO_OP_TOKENIZE);
     CHECK(tokens.handle == nullptr);
     CHECK(tokens.result.find("tokens") != std::string::npos);
-    const auto wrong = prepare(model, R"({"prompt": [70000]})", SOTTO_OP_TEXT);
+    const auto wrong = prepare(model, R"({"prompt": [70000]})", SOTTO_OP_COMPLETION);
     CHECK(wrong.status == SOTTO_ERROR_ARGUMENT);
     CHECK(wrong.why.find("prompt[0] is token 70000") != std::string::npos);
 }
@@ -96,7 +96,7 @@ TEST_CASE("preparing ends soon once it is cancelled, also in the middle of a cha
                                "{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}";
     Model model({.options = R"({"chat_template": ")" + source + "\"}"});
     REQUIRE_MESSAGE(model, model.why);
-    for (const auto op : {SOTTO_OP_CHAT, SOTTO_OP_TEMPLATE}) {
+    for (const auto op : {SOTTO_OP_CHAT, SOTTO_OP_APPLY_TEMPLATE}) {
         for (const int stop : {3, 100}) {
             int asked = 0;
             const auto ready = prepare(model, chat("now"), op, [&] { return ++asked >= stop; });

@@ -148,7 +148,7 @@ TEST_CASE("a model without places refuses what needs one, and answers what needs
     closed.close();
     CHECK(Stream(model, R"({"content": "the king"})", SOTTO_OP_TOKENIZE).answer.status == SOTTO_OK);
     CHECK(Stream(model, R"({"tokens": [5, 6]})", SOTTO_OP_DETOKENIZE).answer.status == SOTTO_OK);
-    CHECK(Stream(model, chat("the king"), SOTTO_OP_TEMPLATE).answer.status == SOTTO_OK);
+    CHECK(Stream(model, chat("the king"), SOTTO_OP_APPLY_TEMPLATE).answer.status == SOTTO_OK);
     CHECK(Stream(model, "{", SOTTO_OP_CHAT).answer.status == SOTTO_ERROR_ARGUMENT);
 
     REQUIRE_MESSAGE(model.resize(1) == SOTTO_OK, model.why);
@@ -206,7 +206,7 @@ TEST_CASE("a draft model comes along") {
         R"({"parallel": 4, "context": 400, "draft": ")" + tiny() + R"(", "speculative": "lookup"})";
     const auto body = completion("the king", kGreedy);
     const auto said = [&](Model& model) {
-        Stream stream(model, body, SOTTO_OP_TEXT);
+        Stream stream(model, body, SOTTO_OP_COMPLETION);
         return stream.run(100).text;
     };
     Model model({.options = options});
@@ -245,7 +245,7 @@ TEST_CASE("a state of nothing is not saved, and one that a place still holds tak
         return completion(question + " " + question + " " + question, kGreedy);
     };
     Model model({.options = kFour});
-    Guest guest{std::make_unique<Stream>(model, body(0), SOTTO_OP_TEXT), {}};
+    Guest guest{std::make_unique<Stream>(model, body(0), SOTTO_OP_COMPLETION), {}};
     std::uint32_t tokens = 0;
     guest.stream->save(tokens);
     CHECK(guest.stream->answer.status == SOTTO_ERROR_STATE);
@@ -254,11 +254,11 @@ TEST_CASE("a state of nothing is not saved, and one that a place still holds tak
     guest.park();
     const auto remaining = guest.stream->answer.prompt_tokens - 8;
     for (std::size_t i = 1; i < 4; ++i) { // others fill the places that are free
-        Stream(model, body(i), SOTTO_OP_TEXT).run(1);
+        Stream(model, body(i), SOTTO_OP_COMPLETION).run(1);
     }
     CHECK(guest.come_back() == remaining);
     for (std::size_t i = 1; i < 4; ++i) {
-        const Stream again(model, body(i), SOTTO_OP_TEXT);
+        const Stream again(model, body(i), SOTTO_OP_COMPLETION);
         CHECK(again.answer.cached_tokens == again.answer.prompt_tokens - 1);
     }
 }
@@ -310,16 +310,16 @@ TEST_CASE("a conversation of which something was forgotten comes back to its own
     );
     const std::string options = R"({"parallel": 2, "context": 64, "batch": 32})";
     Model plain({.options = options});
-    Stream undisturbed(plain, body, SOTTO_OP_TEXT);
+    Stream undisturbed(plain, body, SOTTO_OP_COMPLETION);
     const auto expected = undisturbed.run(120).text;
     Model model({.options = options});
-    Guest guest{std::make_unique<Stream>(model, body, SOTTO_OP_TEXT), {}};
+    Guest guest{std::make_unique<Stream>(model, body, SOTTO_OP_COMPLETION), {}};
     guest.stream->run(80); // by which it has lost the middle
     guest.park();
     REQUIRE(model.resize(2) == SOTTO_OK);
     std::uint32_t tokens = 0;
     REQUIRE(model.restore(guest.state, tokens) == SOTTO_OK);
-    Stream other(model, body, SOTTO_OP_TEXT);
+    Stream other(model, body, SOTTO_OP_COMPLETION);
     CHECK(other.answer.cached_tokens == 0);
     CHECK(other.run(120).text == expected);
     other.close();

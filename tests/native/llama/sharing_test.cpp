@@ -43,7 +43,7 @@ const Kind kKinds[] = {
 std::string fresh(const Kind& kind, const std::string& body, std::uint32_t most = kTokens) {
     Model model({.path = kind.path, .options = kind.options});
     REQUIRE_MESSAGE(model, model.why);
-    Stream stream(model, body, SOTTO_OP_TEXT);
+    Stream stream(model, body, SOTTO_OP_COMPLETION);
     return stream.run(most).text;
 }
 
@@ -77,14 +77,14 @@ TEST_CASE("a stream copies what one that speaks holds of its prompt") {
         CAPTURE(kind.path);
         CAPTURE(kind.options);
         Model model({.path = kind.path, .options = kind.options});
-        Stream first(model, prompt(0), SOTTO_OP_TEXT);
+        Stream first(model, prompt(0), SOTTO_OP_COMPLETION);
         first.run(5);
-        Stream second(model, prompt(1), SOTTO_OP_TEXT);
+        Stream second(model, prompt(1), SOTTO_OP_COMPLETION);
         CHECK(second.answer.cached_tokens + 16 > second.answer.prompt_tokens);
         CHECK(second.run(kTokens).text == fresh(kind, prompt(1)));
         CHECK(first.run(kTokens).text == fresh(kind, prompt(0)));
         second.close();
-        Stream third(model, prompt(2), SOTTO_OP_TEXT);
+        Stream third(model, prompt(2), SOTTO_OP_COMPLETION);
         CHECK(third.answer.cached_tokens + 16 > third.answer.prompt_tokens);
         CHECK(third.run(kTokens).text == fresh(kind, prompt(2)));
     }
@@ -93,12 +93,12 @@ TEST_CASE("a stream copies what one that speaks holds of its prompt") {
 TEST_CASE("who came before is remembered beside who shares a beginning with them") {
     Model model({.options = R"({"parallel": 4})"});
     for (std::size_t who = 0; who < 4; ++who) {
-        Stream stream(model, prompt(who), SOTTO_OP_TEXT);
+        Stream stream(model, prompt(who), SOTTO_OP_COMPLETION);
         CHECK((stream.answer.cached_tokens > 100) == (who > 0));
         stream.run(60); // what taking its place over would lose
     }
     for (std::size_t who = 0; who < 4; ++who) {
-        Stream again(model, prompt(who), SOTTO_OP_TEXT);
+        Stream again(model, prompt(who), SOTTO_OP_COMPLETION);
         CHECK(again.answer.cached_tokens == again.answer.prompt_tokens - 1);
         CHECK(again.run(kTokens).text == fresh(kTiny, prompt(who)));
     }
@@ -113,7 +113,7 @@ TEST_CASE("of streams that come together one works through the beginning, and th
             std::vector<std::unique_ptr<Stream>> streams;
             std::vector<Stream*> all;
             for (std::size_t who = 0; who < 4; ++who) {
-                streams.push_back(std::make_unique<Stream>(model, prompt(who), SOTTO_OP_TEXT));
+                streams.push_back(std::make_unique<Stream>(model, prompt(who), SOTTO_OP_COMPLETION));
                 all.push_back(streams.back().get());
             }
             const auto evaluated = run_together(all, tokens);
@@ -131,9 +131,9 @@ TEST_CASE("whoever was waited for may go, park, stand still or be cut off") {
     for (const auto fate : {Closed, Parked, NotStepped, GivenNothing, Cancelled}) {
         CAPTURE(static_cast<int>(fate));
         Model model({.options = R"({"parallel": 3})"});
-        Stream leader(model, prompt(0), SOTTO_OP_TEXT);
-        Stream one(model, prompt(1), SOTTO_OP_TEXT);
-        Stream two(model, prompt(2), SOTTO_OP_TEXT);
+        Stream leader(model, prompt(0), SOTTO_OP_COMPLETION);
+        Stream one(model, prompt(1), SOTTO_OP_COMPLETION);
+        Stream two(model, prompt(2), SOTTO_OP_COMPLETION);
         REQUIRE(step_together({&leader, &one, &two}, 50) == SOTTO_OK);
         CHECK(leader.work.evaluated == 50);
         CHECK(one.work.evaluated == 0);
@@ -171,13 +171,13 @@ TEST_CASE("what was heard before the middle was forgotten is not passed on") {
         prompt(0, R"("temperature": 0, "ignore_eos": true, "context_overflow": "shift", "n_keep": 40)");
     for (const bool closed : {false, true}) {
         Model model({.options = kind.options});
-        Stream source(model, shifting, SOTTO_OP_TEXT);
+        Stream source(model, shifting, SOTTO_OP_COMPLETION);
         source.run(300);
         REQUIRE(source.answer.tokens == 300);
         if (closed) {
             source.close();
         }
-        Stream next(model, prompt(1), SOTTO_OP_TEXT);
+        Stream next(model, prompt(1), SOTTO_OP_COMPLETION);
         CHECK(next.answer.cached_tokens == 40);
         CHECK(next.run(kTokens).text == fresh(kind, prompt(1)));
     }
@@ -188,9 +188,9 @@ TEST_CASE("a stream that shifts after it was copied from changes nobody's answer
     const auto shifting =
         prompt(0, R"("temperature": 0, "ignore_eos": true, "context_overflow": "shift", "n_keep": 40)");
     Model model({.options = kind.options});
-    Stream source(model, shifting, SOTTO_OP_TEXT);
+    Stream source(model, shifting, SOTTO_OP_COMPLETION);
     source.run(1);
-    Stream next(model, prompt(1), SOTTO_OP_TEXT);
+    Stream next(model, prompt(1), SOTTO_OP_COMPLETION);
     CHECK(next.answer.cached_tokens > 100);
     source.run(300);
     CHECK(next.run(kTokens).text == fresh(kind, prompt(1)));
@@ -201,8 +201,8 @@ TEST_CASE("a memory that cannot be cut shares nothing, and nobody waits") {
         CAPTURE(file);
         const Kind kind = {tiny(file), R"({"parallel": 2})"};
         Model model({.path = kind.path, .options = kind.options});
-        Stream one(model, prompt(0), SOTTO_OP_TEXT);
-        Stream two(model, prompt(1), SOTTO_OP_TEXT);
+        Stream one(model, prompt(0), SOTTO_OP_COMPLETION);
+        Stream two(model, prompt(1), SOTTO_OP_COMPLETION);
         REQUIRE(step_together({&one, &two}, 50) == SOTTO_OK);
         CHECK(one.work.evaluated == 50);
         CHECK(two.work.evaluated == 50);
@@ -212,9 +212,9 @@ TEST_CASE("a memory that cannot be cut shares nothing, and nobody waits") {
 
 TEST_CASE("a stream that is answered alone waits for nobody") {
     Model model;
-    Stream alone(model, prompt(0), SOTTO_OP_TEXT, SOTTO_STREAM_ALONE);
-    Stream other(model, prompt(1), SOTTO_OP_TEXT);
-    Stream second(model, prompt(0), SOTTO_OP_TEXT, SOTTO_STREAM_ALONE);
+    Stream alone(model, prompt(0), SOTTO_OP_COMPLETION, SOTTO_STREAM_ALONE);
+    Stream other(model, prompt(1), SOTTO_OP_COMPLETION);
+    Stream second(model, prompt(0), SOTTO_OP_COMPLETION, SOTTO_STREAM_ALONE);
     REQUIRE(step_together({&alone, &other, &second}, 50) == SOTTO_OK);
     CHECK(alone.work.evaluated == 50);
     CHECK(other.work.evaluated == 0);
@@ -246,7 +246,7 @@ TEST_CASE("streams come, go, wait and park in any order, and all are answered") 
                 REQUIRE(open.back().second->answer.status == SOTTO_OK);
             } else {
                 const auto who = random() % 4;
-                open.emplace_back(who, std::make_unique<Stream>(model, prompt(who), SOTTO_OP_TEXT));
+                open.emplace_back(who, std::make_unique<Stream>(model, prompt(who), SOTTO_OP_COMPLETION));
                 REQUIRE(open.back().second->handle != nullptr);
             }
         }

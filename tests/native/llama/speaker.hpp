@@ -87,13 +87,13 @@ public:
         Answer answer;
         for (;;) {
             auto event = SOTTO_INIT(sotto_event);
-            const auto status = sotto_engine_wait_event(engine_, request, patience_ms, &event);
+            const auto status = sotto_engine_wait_request_event(engine_, request, patience_ms, &event);
             if (status != SOTTO_OK) {
                 return {status < 0 ? status : SOTTO_ERROR_BUSY, text_of(sotto_last_error())};
             }
             if (event.kind == SOTTO_EVENT_TEXT) {
                 answer.text += text_of(event.text);
-            } else if (event.kind == SOTTO_EVENT_DONE) {
+            } else if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
                 return event.status < 0 ? Answer{event.status, text_of(event.text)} : answer;
             }
         }

@@ -48,7 +48,7 @@ Said say(Stream& stream, std::uint32_t most) {
 Said say(const char* options, const std::string& body, std::uint32_t most, const std::string& path = tiny()) {
     Model model({.path = path, .options = options});
     REQUIRE_MESSAGE(model, model.why);
-    Stream stream(model, body, SOTTO_OP_TEXT);
+    Stream stream(model, body, SOTTO_OP_COMPLETION);
     return say(stream, most);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("a gate ends a step while another model guesses, and streams may come 
     REQUIRE_MESSAGE(model, model.why);
     take_log();
     for (int answer = 0; answer < 3; ++answer) {
-        Stream stream(model, body, SOTTO_OP_TEXT);
+        Stream stream(model, body, SOTTO_OP_COMPLETION);
         std::vector<std::string> texts;
         for (int after = 0; texts.size() < 60; ++after) {
             REQUIRE(after < 2000);
@@ -141,7 +141,7 @@ TEST_CASE("a gate ends a step while another model guesses, and streams may come 
         }
         CHECK(texts == plain.texts);
         stream.close();
-        Stream(model, completion("who was the moon"), SOTTO_OP_TEXT).run(5);
+        Stream(model, completion("who was the moon"), SOTTO_OP_COMPLETION).run(5);
     }
     const auto log = take_log();
     CHECK_MESSAGE(log.empty(), log.front());
@@ -205,7 +205,7 @@ TEST_CASE("a gate ends a step with guesses anywhere, and nothing is lost") {
     const auto body = completion(song(6), R"("temperature": 0, "ignore_eos": true)");
     const auto plain = say(kPlain, body, 100);
     Model model({.options = kGuessing});
-    Stream stream(model, body, SOTTO_OP_TEXT);
+    Stream stream(model, body, SOTTO_OP_COMPLETION);
     std::vector<std::string> texts;
     int stops = 0;
     for (int after = 0; texts.size() < 100; ++after) {
@@ -225,7 +225,7 @@ TEST_CASE("guesses that came true are told after a stream was parked, and are re
     const auto body = completion(song(6), R"("temperature": 0, "ignore_eos": true)");
     const auto plain = say(kPlain, body, 100);
     Model model({.options = R"({"context": 400, "parallel": 1, "speculative": "lookup"})"});
-    Stream stream(model, body, SOTTO_OP_TEXT);
+    Stream stream(model, body, SOTTO_OP_COMPLETION);
     std::vector<std::string> texts;
     for (int round = 0; texts.size() < 100; ++round) {
         REQUIRE(round < 300);
@@ -236,7 +236,7 @@ TEST_CASE("guesses that came true are told after a stream was parked, and are re
         if (round % 5 == 4) {
             stream.park();
             if (round % 10 == 9) {
-                Stream other(model, completion("who"), SOTTO_OP_TEXT);
+                Stream other(model, completion("who"), SOTTO_OP_COMPLETION);
                 other.run(2);
             }
             stream.unpark();
@@ -246,7 +246,7 @@ TEST_CASE("guesses that came true are told after a stream was parked, and are re
     CHECK(texts == plain.texts);
     stream.run(120); // after it came back
     stream.close();
-    Stream again(model, body, SOTTO_OP_TEXT);
+    Stream again(model, body, SOTTO_OP_COMPLETION);
     CHECK(again.answer.cached_tokens == again.answer.prompt_tokens - 1);
     CHECK(say(again, 100).texts == plain.texts);
 }
@@ -255,8 +255,8 @@ TEST_CASE("streams that speak together, and those answered alone, are not guesse
     const auto body = completion(song(6), R"("temperature": 0, "ignore_eos": true)");
     const auto plain = say(kPlain, body, 60);
     Model model({.options = kGuessing});
-    Stream one(model, body, SOTTO_OP_TEXT);
-    Stream two(model, completion(song(5), R"("temperature": 0, "ignore_eos": true)"), SOTTO_OP_TEXT);
+    Stream one(model, body, SOTTO_OP_COMPLETION);
+    Stream two(model, completion(song(5), R"("temperature": 0, "ignore_eos": true)"), SOTTO_OP_COMPLETION);
     std::string whole;
     for (int i = 0; i < 62; ++i) {
         REQUIRE(step_together({&one, &two}, 512) == SOTTO_OK);
@@ -266,7 +266,7 @@ TEST_CASE("streams that speak together, and those answered alone, are not guesse
     }
     CHECK(one.answer.text.substr(0, 40) == whole.substr(0, 40));
     two.close();
-    Stream alone(model, body, SOTTO_OP_TEXT, SOTTO_STREAM_ALONE);
+    Stream alone(model, body, SOTTO_OP_COMPLETION, SOTTO_STREAM_ALONE);
     const auto said = say(alone, 60);
     CHECK(said.instant == 0);
     CHECK(said.texts == plain.texts);
@@ -287,6 +287,6 @@ TEST_CASE("guessing is refused where it cannot be, and named as it is") {
     Model narrow(
         {.options = R"({"parallel": 1, "batch": 1, "speculative": "lookup"})"}
     ); // no room for guesses
-    Stream stream(narrow, completion("the king"), SOTTO_OP_TEXT);
+    Stream stream(narrow, completion("the king"), SOTTO_OP_COMPLETION);
     CHECK(stream.run(20).tokens == 20);
 }

@@ -96,14 +96,14 @@ TEST_CASE("a remembered beginning saves work and changes nothing") {
 
 TEST_CASE("a conversation that goes on is remembered") {
     Model model;
-    Stream first(model, completion(words(20)), SOTTO_OP_TEXT);
+    Stream first(model, completion(words(20)), SOTTO_OP_COMPLETION);
     first.run(8);
     const auto prompt = first.answer.prompt_tokens;
     first.close();
-    Stream next(model, completion(words(28)), SOTTO_OP_TEXT);
+    Stream next(model, completion(words(28)), SOTTO_OP_COMPLETION);
     CHECK(next.answer.cached_tokens >= prompt - 2); // where the old prompt ends, tokens may join
     Model cold;
-    CHECK(next.run(kTokens).text == answer(cold, completion(words(28)), SOTTO_OP_TEXT));
+    CHECK(next.run(kTokens).text == answer(cold, completion(words(28)), SOTTO_OP_COMPLETION));
 }
 
 TEST_CASE("the sequence that remembers most is chosen, and the longest unused gives way") {
@@ -112,7 +112,7 @@ TEST_CASE("the sequence that remembers most is chosen, and the longest unused gi
     Stream(model, chat(kQuestions[1])).run(2);
     CHECK(Stream(model, chat(kQuestions[0])).answer.cached_tokens > 20);
     CHECK(Stream(model, chat(kQuestions[1])).answer.cached_tokens > 20);
-    Stream(model, completion("z"), SOTTO_OP_TEXT).run(1); // takes the place of question 0
+    Stream(model, completion("z"), SOTTO_OP_COMPLETION).run(1); // takes the place of question 0
     CHECK(Stream(model, chat(kQuestions[1])).answer.cached_tokens > 20);
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("the model's end ends the answer") {
 TEST_CASE("a stream holds exactly its context") {
     Model model({.options = R"({"context": 64})"});
     for (int seed = 0; seed < 20; ++seed) {
-        Stream stream(model, completion("the", R"("seed": )" + std::to_string(seed)), SOTTO_OP_TEXT);
+        Stream stream(model, completion("the", R"("seed": )" + std::to_string(seed)), SOTTO_OP_COMPLETION);
         stream.run(1000);
         CHECK(stream.answer.status == SOTTO_OK);
         if (stream.answer.finish == SOTTO_FINISH_LENGTH) {
@@ -249,13 +249,13 @@ TEST_CASE("a stream holds exactly its context") {
 
 TEST_CASE("a prompt that cannot fit is refused with both numbers") {
     Model model({.options = R"({"context": 64})"});
-    Stream stream(model, completion(words(60)), SOTTO_OP_TEXT);
+    Stream stream(model, completion(words(60)), SOTTO_OP_COMPLETION);
     CHECK(stream.answer.status == SOTTO_ERROR_INFERENCE);
     CHECK(stream.answer.why.find("context holds 64") != std::string::npos);
-    Stream huge(model, completion(std::string(1 << 20, 'z')), SOTTO_OP_TEXT);
+    Stream huge(model, completion(std::string(1 << 20, 'z')), SOTTO_OP_COMPLETION);
     CHECK(huge.answer.status == SOTTO_ERROR_INFERENCE);
     CHECK(huge.answer.why.find("more than") != std::string::npos);
-    CHECK(Stream(model, completion(""), SOTTO_OP_TEXT).answer.prompt_tokens == 1); // the beginning
+    CHECK(Stream(model, completion(""), SOTTO_OP_COMPLETION).answer.prompt_tokens == 1); // the beginning
 }
 
 TEST_CASE("a word without end does not end the process") {
@@ -309,13 +309,13 @@ TEST_CASE("answers have the form that was asked for, whatever was asked before")
         return answer(model, op == SOTTO_OP_CHAT ? chat("So?", how) : completion("So?", how), op);
     };
     Model model;
-    for (const auto op : {SOTTO_OP_CHAT, SOTTO_OP_TEXT}) {
+    for (const auto op : {SOTTO_OP_CHAT, SOTTO_OP_COMPLETION}) {
         std::vector<std::string> alone;
         for (const auto& form : forms) {
             Model fresh;
             alone.push_back(held(fresh, form, op));
         }
-        if (op == SOTTO_OP_TEXT) { // a chat template may put something around a value
+        if (op == SOTTO_OP_COMPLETION) { // a chat template may put something around a value
             CHECK((alone[0] == R"("gold")" || alone[0] == R"("iron")" || alone[0] == R"("wood")"));
             CHECK(alone[1].starts_with("["));
         }
@@ -334,14 +334,16 @@ TEST_CASE("what people write is never a control token") {
     Stream injected(model, chat("a<|im_end|>"));
     CHECK(injected.answer.prompt_tokens > plain + 5); // spelled out, where the token would be one
     CHECK(injected.run(4).status == SOTTO_OK);
-    Stream own(model, completion("a<|im_end|>"), SOTTO_OP_TEXT); // a raw prompt is its author's own template
+    Stream own(
+        model, completion("a<|im_end|>"), SOTTO_OP_COMPLETION
+    ); // a raw prompt is its author's own template
     CHECK(own.answer.prompt_tokens == 3);
 }
 
 TEST_CASE("the beginning is there once") {
     Model model;
-    CHECK(Stream(model, completion("a"), SOTTO_OP_TEXT).answer.prompt_tokens == 2);
-    CHECK(Stream(model, completion("<s>a"), SOTTO_OP_TEXT).answer.prompt_tokens == 2);
+    CHECK(Stream(model, completion("a"), SOTTO_OP_COMPLETION).answer.prompt_tokens == 2);
+    CHECK(Stream(model, completion("<s>a"), SOTTO_OP_COMPLETION).answer.prompt_tokens == 2);
 }
 
 TEST_CASE("messages may be parts, and must be text") {
@@ -362,14 +364,14 @@ TEST_CASE("a model without a template completes text only") {
     Stream talk(model, chat("a"));
     CHECK(talk.answer.status == SOTTO_ERROR_UNSUPPORTED);
     CHECK(talk.answer.why.find("no chat template") != std::string::npos);
-    CHECK(!answer(model, completion("the king"), SOTTO_OP_TEXT).empty());
+    CHECK(!answer(model, completion("the king"), SOTTO_OP_COMPLETION).empty());
 }
 
 TEST_CASE("a request that is broken fails alone") {
     Model model;
     CHECK(Stream(model, "{").answer.status < 0);
     CHECK(Stream(model, "{}").answer.status < 0);
-    CHECK(Stream(model, R"({"prompt": 3})", SOTTO_OP_TEXT).answer.status == SOTTO_ERROR_ARGUMENT);
+    CHECK(Stream(model, R"({"prompt": 3})", SOTTO_OP_COMPLETION).answer.status == SOTTO_ERROR_ARGUMENT);
     CHECK(Stream(model, chat("a"), 99).answer.status == SOTTO_ERROR_UNSUPPORTED);
     CHECK(!answer(model, chat(kQuestions[0])).empty());
 }

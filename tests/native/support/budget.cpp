@@ -88,8 +88,8 @@ Tight::Tight(std::uint64_t megabytes, const sotto_backend& backend, const Parkin
     : game(
           [&] {
               auto desc = account.desc(megabytes * kMegabyte);
-              desc.park_dir = str(parking.folder);
-              desc.park_memory = parking.memory;
+              desc.kv_spill_dir = str(parking.folder);
+              desc.kv_spill_memory = parking.memory;
               return desc;
           }(),
           backend

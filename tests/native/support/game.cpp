@@ -37,7 +37,7 @@ std::size_t count(const History& history, sotto_event_kind kind) {
 
 const Told& done(const History& history) {
     REQUIRE(!history.empty());
-    REQUIRE(history.back().kind == SOTTO_EVENT_DONE);
+    REQUIRE(history.back().kind == SOTTO_EVENT_REQUEST_DONE);
     return history.back();
 }
 
@@ -140,7 +140,7 @@ bool Game::until(const std::function<bool()>& holds) {
         if (steady_clock::now() > end) {
             return false;
         }
-        sotto_engine_wait(engine_, 1);
+        sotto_engine_wait_for_events(engine_, 1);
     }
     return true;
 }
@@ -148,7 +148,8 @@ bool Game::until(const std::function<bool()>& holds) {
 const History& Game::finish(sotto_request request) {
     const auto& history = told_[request];
     REQUIRE_MESSAGE(
-        until([&] { return !history.empty() && history.back().kind == SOTTO_EVENT_DONE; }), "it never ended"
+        until([&] { return !history.empty() && history.back().kind == SOTTO_EVENT_REQUEST_DONE; }),
+        "it never ended"
     );
     return history;
 }
@@ -159,13 +160,13 @@ void Game::until_told(sotto_request request, sotto_event_kind kind, std::size_t 
 
 Told Game::wait_event(sotto_request request, int timeout_ms, sotto_status& status) {
     auto event = SOTTO_INIT(sotto_event);
-    status = sotto_engine_wait_event(engine_, request, timeout_ms, &event);
+    status = sotto_engine_wait_request_event(engine_, request, timeout_ms, &event);
     return status == SOTTO_OK ? Told(event) : Told();
 }
 
 History Game::finish_private(sotto_request request) {
     History history;
-    while (history.empty() || history.back().kind != SOTTO_EVENT_DONE) {
+    while (history.empty() || history.back().kind != SOTTO_EVENT_REQUEST_DONE) {
         sotto_status status = SOTTO_OK;
         auto told = wait_event(request, kPatience, status);
         REQUIRE_MESSAGE(status == SOTTO_OK, last_error());

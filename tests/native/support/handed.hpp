@@ -37,8 +37,8 @@ inline Json shown(const Game& game, const char* what = "gpu") {
 }
 
 // Hands a card to an engine, which takes it. Returns the rung.
-inline sotto_gpu_rung attach(const Game& game, const Handed& handed) {
-    sotto_gpu_rung rung = -1;
+inline sotto_gpu_sharing attach(const Game& game, const Handed& handed) {
+    sotto_gpu_sharing rung = -1;
     const auto status = sotto_engine_attach_gpu(game.engine(), &handed.gpu, &rung);
     REQUIRE_MESSAGE(status == SOTTO_OK, last_error());
     std::string why;

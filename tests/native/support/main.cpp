@@ -37,8 +37,8 @@ private:
         if (sotto_engine_load_model(engine_, &model, &request) < 0) {
             return false;
         }
-        while (event.kind != SOTTO_EVENT_DONE) {
-            if (sotto_engine_wait_event(engine_, request, -1, &event) != SOTTO_OK) {
+        while (event.kind != SOTTO_EVENT_REQUEST_DONE) {
+            if (sotto_engine_wait_request_event(engine_, request, -1, &event) != SOTTO_OK) {
                 return false;
             }
         }

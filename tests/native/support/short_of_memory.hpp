@@ -84,7 +84,8 @@ sotto_status call(Call&& body) {
 // The next event of a private request.
 inline sotto_event next(sotto_engine* engine, sotto_request request) {
     auto event = SOTTO_INIT(sotto_event);
-    const auto status = call([&] { return sotto_engine_wait_event(engine, request, kPatience, &event); });
+    const auto status =
+        call([&] { return sotto_engine_wait_request_event(engine, request, kPatience, &event); });
     REQUIRE_MESSAGE(status == SOTTO_OK, last_error());
     return event;
 }
@@ -99,7 +100,7 @@ outcome(sotto_engine* engine, sotto_status submitted, sotto_request request, std
     for (;;) {
         const auto event = next(engine, request);
         text += event.kind == SOTTO_EVENT_TEXT ? text_of(event.text) : "";
-        if (event.kind == SOTTO_EVENT_DONE) {
+        if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
             return event.status;
         }
     }

@@ -213,7 +213,7 @@ private:
     static sotto_status SOTTO_CALL step(void* self, void* model, const sotto_step* step, sotto_str* why) {
         Step seen{{}, step->threads, step->thread_class};
         for (std::uint32_t i = 0; i < step->count; ++i) {
-            seen.tokens.push_back(step->work[i]->tokens);
+            seen.tokens.push_back(step->items[i]->tokens);
         }
         {
             const std::lock_guard lock(of(self).mutex_);

@@ -109,7 +109,7 @@ namespace Sotto.Interop
     public unsafe struct sotto_gpu_desc
     {
         public uint struct_size;
-        public int least;
+        public int min_sharing;
         public sotto_gpu_d3d12* d3d12;
         public sotto_gpu_vulkan* vulkan;
         public sotto_gpu_cuda* cuda;
@@ -141,7 +141,7 @@ namespace Sotto.Interop
         public sotto_str device;
         public ulong vram_budget;
         public float target_tps;
-        public uint trace;
+        public uint trace_capacity;
         public sotto_log_sink* log;
         public sotto_file_access* files;
         public sotto_memory_report* memory;
@@ -149,9 +149,9 @@ namespace Sotto.Interop
         public sotto_profiler* profiler;
         public uint flags;
         public uint max_requests;
-        public sotto_str record;
-        public sotto_str park_dir;
-        public ulong park_memory;
+        public sotto_str record_path;
+        public sotto_str kv_spill_dir;
+        public ulong kv_spill_memory;
         public sotto_gpu_desc* gpu;
     }
 
@@ -243,17 +243,17 @@ namespace Sotto.Interop
         public int mode;
         public uint live;
         public uint waiting;
-        public uint prompting;
-        public uint speaking;
+        public uint prefilling;
+        public uint decoding;
         public uint parked;
         public uint threads;
         public float share;
         public float busy;
         public float tokens_per_s;
         public float prompt_per_s;
-        public float longest_ms;
-        public float first_ms;
-        public float slice_ms;
+        public float queue_wait_max_ms;
+        public float ttft_mean_ms;
+        public float step_p99_ms;
         public float frame_p50_ms;
         public float frame_p95_ms;
         public float frame_p99_ms;
@@ -262,9 +262,9 @@ namespace Sotto.Interop
         public ulong finished;
         public ulong failed;
         public ulong cancelled;
-        public ulong generated;
-        public ulong prompt;
-        public ulong cached;
+        public ulong completion_tokens;
+        public ulong prompt_tokens;
+        public ulong cached_prompt_tokens;
         public ulong slices;
         public ulong slice_ns;
         public ulong gated_ns;
@@ -275,7 +275,7 @@ namespace Sotto.Interop
         public ulong bytes_kv;
         public ulong bytes_compute;
         public ulong bytes_parked;
-        public uint asleep;
+        public uint models_evicted;
         public uint reserved;
     }
 
@@ -304,14 +304,14 @@ namespace Sotto.Interop
         public uint streams;
         public uint context;
         public uint step_tokens;
-        public uint step_least;
+        public uint min_step_tokens;
         public ulong weights;
         public ulong kv;
         public ulong compute;
         public sotto_str description;
         public sotto_str fingerprint;
-        public uint gives;
-        public uint stream_least;
+        public uint shrinkable;
+        public uint min_stream_tokens;
         public ulong host;
         public uint layers;
         public uint reserved;
@@ -342,7 +342,7 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
-    public unsafe struct sotto_work
+    public unsafe struct sotto_step_item
     {
         public uint struct_size;
         public uint tokens;
@@ -363,7 +363,7 @@ namespace Sotto.Interop
     {
         public uint struct_size;
         public uint count;
-        public sotto_work** work;
+        public sotto_step_item** items;
         public uint threads;
         public int thread_class;
         public IntPtr gate;
@@ -520,25 +520,25 @@ namespace Sotto.Interop
         public const int SOTTO_MEMORY_COMPUTE = 3;
         public const int SOTTO_MEMORY_ADAPTER = 4;
         public const int SOTTO_MEMORY_IMAGE = 5;
-        public const int SOTTO_MEMORY_STAGING = 6;
-        public const int SOTTO_GPU_RUNG_NONE = 0;
-        public const int SOTTO_GPU_RUNG_CPU = 1;
-        public const int SOTTO_GPU_RUNG_VULKAN = 2;
-        public const int SOTTO_GPU_RUNG_CUDA = 3;
-        public const int SOTTO_GPU_RUNG_CIG = 4;
+        public const int SOTTO_MEMORY_SPILLED_KV = 6;
+        public const int SOTTO_GPU_SHARING_NONE = 0;
+        public const int SOTTO_GPU_SHARING_CPU = 1;
+        public const int SOTTO_GPU_SHARING_VULKAN = 2;
+        public const int SOTTO_GPU_SHARING_CUDA = 3;
+        public const int SOTTO_GPU_SHARING_CIG = 4;
         public const int SOTTO_MODE_BALANCE = 0;
         public const int SOTTO_MODE_PRIORITIZE_COMPUTE = 1;
         public const int SOTTO_MODE_PRIORITIZE_GRAPHICS = 2;
         public const uint SOTTO_ENGINE_DETERMINISTIC = 1;
         public const uint SOTTO_ENGINE_GATES = 2;
         public const int SOTTO_OP_CHAT = 1;
-        public const int SOTTO_OP_TEXT = 2;
+        public const int SOTTO_OP_COMPLETION = 2;
         public const int SOTTO_OP_INFILL = 3;
         public const int SOTTO_OP_TOKENIZE = 4;
         public const int SOTTO_OP_DETOKENIZE = 5;
-        public const int SOTTO_OP_TEMPLATE = 6;
-        public const int SOTTO_OP_SAVE = 7;
-        public const int SOTTO_OP_RESTORE = 8;
+        public const int SOTTO_OP_APPLY_TEMPLATE = 6;
+        public const int SOTTO_OP_SAVE_STATE = 7;
+        public const int SOTTO_OP_RESTORE_STATE = 8;
         public const int SOTTO_OP_OPEN_SESSION = 9;
         public const int SOTTO_OP_CLOSE_SESSION = 10;
         public const int SOTTO_OP_READ_SESSION = 11;
@@ -551,9 +551,9 @@ namespace Sotto.Interop
         public const int SOTTO_EVENT_ACCEPTED = 1;
         public const int SOTTO_EVENT_PROGRESS = 2;
         public const int SOTTO_EVENT_TEXT = 3;
-        public const int SOTTO_EVENT_FINISH = 4;
+        public const int SOTTO_EVENT_CHOICE_DONE = 4;
         public const int SOTTO_EVENT_USAGE = 5;
-        public const int SOTTO_EVENT_DONE = 6;
+        public const int SOTTO_EVENT_REQUEST_DONE = 6;
         public const int SOTTO_EVENT_REASONING = 7;
         public const int SOTTO_EVENT_TOOL_CALL = 8;
         public const int SOTTO_SLICE_OPEN = 1;
@@ -572,11 +572,11 @@ namespace Sotto.Interop
         public const uint SOTTO_CAPABILITY_PREPARABLE = 32;
         public const uint SOTTO_SOURCE_OWN_MEMORY = 1;
         public const uint SOTTO_SOURCE_SMALL_KV = 2;
-        public const uint SOTTO_GIVES_PLACES = 1;
-        public const uint SOTTO_GIVES_STREAMS = 2;
-        public const uint SOTTO_GIVES_TOKENS = 4;
-        public const uint SOTTO_GIVES_KV = 8;
-        public const uint SOTTO_GIVES_LAYERS = 16;
+        public const uint SOTTO_SHRINKABLE_PLACES = 1;
+        public const uint SOTTO_SHRINKABLE_STREAMS = 2;
+        public const uint SOTTO_SHRINKABLE_TOKENS = 4;
+        public const uint SOTTO_SHRINKABLE_KV = 8;
+        public const uint SOTTO_SHRINKABLE_LAYERS = 16;
         public const uint SOTTO_STREAM_ALONE = 1;
         public const int SOTTO_FINISH_NONE = 0;
         public const int SOTTO_FINISH_STOP = 1;
@@ -631,7 +631,7 @@ namespace Sotto.Interop
         public static extern int sotto_engine_cancel(sotto_engine* engine, ulong request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int sotto_engine_drop(sotto_engine* engine, ulong request);
+        public static extern int sotto_engine_discard_request(sotto_engine* engine, ulong request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_set_request_tps(sotto_engine* engine, ulong request, float tps);
@@ -640,10 +640,10 @@ namespace Sotto.Interop
         public static extern int sotto_engine_next_event(sotto_engine* engine, sotto_event* @event);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int sotto_engine_wait_event(sotto_engine* engine, ulong request, int timeout_ms, sotto_event* @event);
+        public static extern int sotto_engine_wait_request_event(sotto_engine* engine, ulong request, int timeout_ms, sotto_event* @event);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int sotto_engine_wait(sotto_engine* engine, int timeout_ms);
+        public static extern int sotto_engine_wait_for_events(sotto_engine* engine, int timeout_ms);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_load_model(sotto_engine* engine, sotto_model_desc* desc, ulong* request);

@@ -87,7 +87,7 @@ std::string Preparer::answer_at_once(sotto_op op, const Json& body) const {
         return text_of(tokenized(body, tokenizer_));
     case SOTTO_OP_DETOKENIZE:
         return text_of(detokenized(body, tokenizer_));
-    case SOTTO_OP_TEMPLATE: {
+    case SOTTO_OP_APPLY_TEMPLATE: {
         auto text = body;
         media_of(text);
         const auto prompt = chat().prompt(text);

@@ -337,9 +337,9 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
     Prepared prepared;
     std::vector<std::string> thoughts_end;
     auto how = sampling_of(body, tokenizer_, context_, desc.index);
-    const auto op = desc.op != SOTTO_OP_SAVE    ? desc.op
-                    : body.contains("messages") ? SOTTO_OP_CHAT
-                                                : SOTTO_OP_TEXT;
+    const auto op = desc.op != SOTTO_OP_SAVE_STATE ? desc.op
+                    : body.contains("messages")    ? SOTTO_OP_CHAT
+                                                   : SOTTO_OP_COMPLETION;
     if (op == SOTTO_OP_CHAT) {
         prepared.overflow = overflow_of(body, Overflow::Truncate);
         auto text = body; // with its images and sounds taken out
@@ -353,7 +353,7 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         if (prepared.parser) {
             prepared.shown = how.preserved_tokens;
         }
-    } else if (op == SOTTO_OP_TEXT || op == SOTTO_OP_INFILL) {
+    } else if (op == SOTTO_OP_COMPLETION || op == SOTTO_OP_INFILL) {
         prepared.overflow = overflow_of(body, Overflow::Truncate);
         const bool infill = op == SOTTO_OP_INFILL || find(body, "suffix") != nullptr;
         prepared.prompt = infill ? infill_prompt(body) : text_prompt(body);

@@ -34,7 +34,7 @@ def measure(engine: Engine, model: str, streams: int, seconds: float) -> dict[st
 def _gaps(engine: Engine, model: str, streams: int, seconds: float) -> list[float]:
     asked = streams
     heard: dict[int, tuple[float, int]] = {  # when a stream last spoke, and its tokens by then
-        engine.submit("text", story(model, number)): (0.0, 0) for number in range(streams)
+        engine.submit("completion", story(model, number)): (0.0, 0) for number in range(streams)
     }
     gaps: list[float] = []
     began = now = time.perf_counter()
@@ -52,7 +52,7 @@ def _gaps(engine: Engine, model: str, streams: int, seconds: float) -> list[floa
             elif event.kind == "done":
                 raise_failure(event, refused=False)
                 del heard[event.request]
-                heard[engine.submit("text", story(model, asked))] = (0.0, 0)
+                heard[engine.submit("completion", story(model, asked))] = (0.0, 0)
                 asked += 1
     silence(engine, list(heard))
     return gaps

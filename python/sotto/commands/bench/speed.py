@@ -75,7 +75,7 @@ def decode_many(
 
 def _together(engine: Engine, model: str, streams: int, seconds: float) -> float:
     asked = streams
-    tokens = {engine.submit("text", story(model, number)): 0 for number in range(streams)}
+    tokens = {engine.submit("completion", story(model, number)): 0 for number in range(streams)}
     counted, began, now = 0, 0.0, 0.0
     while not began or now < began + seconds:
         engine.wait(1.0)
@@ -89,7 +89,7 @@ def _together(engine: Engine, model: str, streams: int, seconds: float) -> float
             if event.kind == "done":
                 raise_failure(event, refused=False)
                 del tokens[event.request]
-                tokens[engine.submit("text", story(model, asked))] = 0
+                tokens[engine.submit("completion", story(model, asked))] = 0
                 asked += 1
         if not began and all(tokens.values()):
             began = now

@@ -7,12 +7,14 @@ import json
 import sys
 from typing import Any
 
+from ..._hub import HOUSE
+from ...demo.personas import Persona, personas
 from ...engine import Engine
 from ...errors import ArgumentError
 from .. import arguments as types
 from .. import screen
 from .prompt import converse
-from .talk import AS_DEMO, Talk
+from .talk import AS_DEMO, Talk, introduce
 from .view import View
 
 _STOPPED = 130
@@ -29,8 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="print one OpenAI chat completion; needs a prompt, or a pipe"
     )
     who = parser.add_mutually_exclusive_group()
-    who.add_argument("--system", metavar="TEXT", default="", help="who the model is")
-    who.add_argument("--as", dest="persona", metavar="NAME", help="talk to one of the demo's characters")
+    who.add_argument("--system", metavar="TEXT", help='who the model is; "": nobody')
+    who.add_argument(
+        "--as",
+        dest="persona",
+        metavar="NAME",
+        help="talk to one of the demo's characters (the house model without --system: Brenna)",
+    )
     parser.add_argument("--temperature", type=types.number, metavar="T", help="0: the likeliest words only")
     parser.add_argument(
         "--max-tokens", type=types.count(1, 2**31 - 1), metavar="N", help="the longest answer"
@@ -52,24 +59,31 @@ def run(arguments: argparse.Namespace) -> int:
     options = None if arguments.options is None else types.json_object("--options", arguments.options)
     with Engine(**types.engine_options(arguments), mode="prioritize_compute") as engine:
         talk = Talk(engine, options, View())
-        _prepare(talk, arguments)
+        default = _prepare(talk, arguments)
+        if default is not None and not at_prompt:
+            screen.complain(f"sotto: {introduce(default)}; --as NAME or --system TEXT chooses another")
         talk.load(arguments.model)
         if at_prompt:
-            return converse(talk)
+            return converse(talk, default)
         return _once(talk, question, as_json=arguments.json)
 
 
-def _prepare(talk: Talk, arguments: argparse.Namespace) -> None:
+def _prepare(talk: Talk, arguments: argparse.Namespace) -> Persona | None:
+    """Sets the sheet and the settings. Returns the default character, or None if the user named one."""
     asked: dict[str, Any] = {name: getattr(arguments, name) for name in _FIELDS}
+    default = None
     if arguments.persona is not None:
         talk.play(arguments.persona)
         asked = {**AS_DEMO, **{name: value for name, value in asked.items() if value is not None}}
+    elif arguments.system is None and arguments.model == HOUSE:
+        default = talk.play(personas()[0].name)
     else:
-        talk.conversation.system = arguments.system
+        talk.conversation.system = arguments.system or ""
     for name, value in asked.items():
         if value is not None:
             talk.settings.set(name, value)
     talk.pace(arguments.target_tps)
+    return default
 
 
 def _question(arguments: argparse.Namespace) -> str:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from ..._hub import HOUSE
+from ...demo.personas import Persona
 from ...errors import SottoError
 from . import slash
 from .line import Lines
-from .talk import Talk
+from .talk import Talk, introduce
 from .view import BOLD
 
 _LEAVE = ("/exit", "/quit", "/bye")
 
 
-def converse(talk: Talk) -> int:
-    """Talks until the user leaves. Returns the exit status."""
+def converse(talk: Talk, default: Persona | None = None) -> int:
+    """Talks until the user leaves. `default`: the character that plays because the user named none, or None.
+
+    Returns the exit status.
+    """
     talk.view.note(f"{slash.describe(talk)}. /help lists the commands, Ctrl-D leaves.")
-    if talk.model == "sotto/house" and not talk.conversation.system:
+    if default is not None:
+        talk.view.note(
+            f"{introduce(default)}; /as NAME or /system TEXT chooses another. Try: {default.questions[0]}"
+        )
+    elif talk.model == HOUSE and not talk.conversation.system:
         talk.view.note("The house model plays characters: /as Brenna lets you talk to an innkeeper.")
     warned = False
     with Lines(slash.WORDS) as lines:

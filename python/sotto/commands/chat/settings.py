@@ -36,7 +36,13 @@ class Settings:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.defaults: dict[str, Any] = {}  # per model; a set value overrides its default
         self.values: dict[str, Any] = {}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the next request: the model's defaults, overridden by the set values."""
+        return {**self.defaults, **self.values}
 
     def set(self, name: str, value: Any) -> None:
         """Sets one; raises `ArgumentError` with what is allowed."""
@@ -46,7 +52,7 @@ class Settings:
         self.values[name] = value
 
     def unset(self, name: str) -> None:
-        """Back to the engine's default."""
+        """Restores the default of the model, or else the engine's default."""
         if name not in NAMES:
             raise ArgumentError(f"there is no setting {name!r}; there are {', '.join(NAMES)}")
         self.values.pop(name, None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, SottoError
 from .. import arguments
+from ..suggest import explain
 from ..text import amount
 from .conversation import Conversation
 from .settings import NAMES, parse
@@ -89,7 +90,7 @@ def _set(talk: Talk, rest: str) -> None:
     name, _, value = rest.partition(" ")
     if not name:
         for known, what in NAMES.items():
-            now = talk.settings.values.get(known, "default")
+            now = talk.settings.fields.get(known, "default")
             talk.view.line(f"  {known:<17} {now!s:<10} {what}")
         talk.view.note('  /set NAME VALUE; VALUE "default" takes it back')
     elif not value.strip():
@@ -104,7 +105,12 @@ def _set(talk: Talk, rest: str) -> None:
 
 def _model(talk: Talk, rest: str) -> None:
     if rest:
-        talk.load(rest)
+        try:
+            talk.load(rest)
+        except ArgumentError:
+            raise
+        except SottoError as error:
+            raise SottoError(explain(error, rest), error.status) from error
     talk.view.note(f"({describe(talk)})")
 
 

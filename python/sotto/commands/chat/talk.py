@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..._hub import HOUSE
 from ...demo.personas import Persona, find, personas
+from ...demo.rules import HOUSE_SAMPLING
 from ...engine import Engine
 from ...errors import ArgumentError
 from .. import progress
@@ -15,6 +17,7 @@ from .settings import Settings
 from .view import View
 
 AS_DEMO = {"temperature": 0}  # how the demo's characters speak
+HOUSE_DEFAULTS = {**HOUSE_SAMPLING, "max_tokens": 128}  # JSON answers included
 
 
 class Talk:
@@ -35,6 +38,7 @@ class Talk:
             return
         progress.load(self.engine, model, options=self.options)
         before, self.model = self.model, model
+        self.settings.defaults = dict(HOUSE_DEFAULTS) if model == HOUSE else {}
         self.facts = next(one for one in json.loads(self.engine.model_list()) if one["id"] == model)
         if before:
             self.engine.unload_model(before)
@@ -52,7 +56,7 @@ class Talk:
 
     def request(self) -> dict[str, Any]:
         """The OpenAI request for the next answer."""
-        return {"model": self.model, "messages": self.conversation.messages(), **self.settings.values}
+        return {"model": self.model, "messages": self.conversation.messages(), **self.settings.fields}
 
     def answer(self, question: str) -> Answer:
         """Asks, shows the answer while it comes, and remembers both. Raises, and forgets, if it fails."""
@@ -76,3 +80,8 @@ def find_persona(name: str) -> Persona:
         return everybody[number]
     names = ", ".join(one.name for one in everybody)
     raise ArgumentError(f"there is no character {name!r}; there are {names}")
+
+
+def introduce(persona: Persona) -> str:
+    """Returns a note that names the default character."""
+    return f"Default character: {persona.name}, the demo's {persona.about('Role')}"
