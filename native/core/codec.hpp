@@ -40,7 +40,8 @@ struct Prompted {
     bool logprobs = false;                 // tell how likely each token was
     std::string path;                      // of a state's file
     OnBudget on_budget = OnBudget::wait;
-    std::string form; // the field that asks for a form of the answer, if one does
+    std::string form;                 // the field that asks for a form of the answer, if one does
+    std::vector<std::string> unknown; // fields that no operation has; ignored
 };
 
 // Reads and checks a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or

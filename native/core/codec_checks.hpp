@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/codec.hpp"
 #include "text/json_reader.hpp"
@@ -27,5 +28,9 @@ void check_sampling(const Fields& body);
 // Returns the field that says what form an answer has; empty if none does.
 std::string check_form(const Fields& body);
 void check_thinking(const Fields& body);
+
+// Throws Error(SOTTO_ERROR_ARGUMENT) for a field that is an edit or two from a known one, which it names.
+// Returns the other fields that are not known, at most 16.
+std::vector<std::string> check_names(const Json& body);
 
 } // namespace sotto

@@ -224,7 +224,20 @@ void Control::cancelled(Slot& slot) noexcept {
 }
 
 // Throws before anything is kept of the slot, or not at all.
+// A field that is ignored is logged once.
+void Control::warn_of(const std::vector<std::string>& unknown) {
+    constexpr std::size_t kMaxNames = 64;
+    for (const auto& name : unknown) {
+        if (warned_fields_.size() < kMaxNames && warned_fields_.insert(name).second) {
+            world_.hooks.log.warn(
+                ("request field " + excerpt(name) + " is not known, and is ignored").c_str()
+            );
+        }
+    }
+}
+
 void Control::answer(Slot& slot, Prompted prompted) {
+    warn_of(prompted.unknown);
     ModelEntry* entry = world_.registry.find(sessions_.model_of(prompted));
     if (entry != nullptr && must_hold(*entry)) {
         hold(slot, *entry, prompted.on_budget);

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -80,6 +82,7 @@ private:
     void cancelled(Slot& slot) noexcept;
     void answer(Slot& slot);
     void answer(Slot& slot, Prompted prompted);
+    void warn_of(const std::vector<std::string>& unknown);
     void load(Slot& slot);
     void unload(Slot& slot);
     void plan(Slot& slot);
@@ -254,7 +257,8 @@ private:
     bool leaving_ = false; // stopping_ was seen
     bool stuck_ = false;   // there was no memory to begin a job
     IdleClass idle_;
-    bool avoids_idle_ = false; // for now
+    bool avoids_idle_ = false;            // for now
+    std::set<std::string> warned_fields_; // of requests
     Compute compute_;
     IdleProbe probe_;
     PreparingThreads preparing_;

@@ -1,0 +1,124 @@
+"""Misspelt request fields are refused with the right name; fields of other servers pass, with a warning."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import sotto
+from conftest import ROOT
+from talk import chat
+
+SOURCE = (ROOT / "native" / "core" / "codec_fields.cpp").read_text()
+KNOWN = re.findall(r'^    "(\w+)",$', SOURCE.split("kKnown[]")[1].split("};")[0], re.M)
+OTHERS = [
+    "user",
+    "store",
+    "metadata",
+    "service_tier",
+    "best_of",
+    "modalities",
+    "prediction",
+    "verbosity",
+    "web_search_options",
+    "functions",
+    "function_call",
+    "audio",
+    "safety_identifier",
+    "prompt_cache_key",
+    "min_tokens",
+    "top_a",
+    "tfs_z",
+    "typical",
+    "use_beam_search",
+    "length_penalty",
+    "repetition_penalty",
+    "stop_token_ids",
+    "include_stop_str_in_output",
+    "skip_special_tokens",
+    "spaces_between_special_tokens",
+    "truncate_prompt_tokens",
+    "prompt_logprobs",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "add_special_tokens",
+    "documents",
+    "priority",
+    "id_slot",
+    "image_data",
+    "t_max_predict_ms",
+    "n_predict",
+    "num_predict",
+    "num_ctx",
+    "keep_alive",
+    "options",
+    "format",
+    "raw",
+    "template",
+    "system",
+    "context",
+    "images",
+    "suffixes_allowed",
+    "thinking",
+    "budget",
+    "seeds",
+    "early_stopping",
+]
+
+
+def misspelt(name: str) -> set[str]:
+    """Returns names that are one letter from `name`: one left out, one doubled, one other, two swapped."""
+    at = len(name) // 2
+    made = {name[:at] + "z" + name[at + 1 :], name + name[-1]}
+    if len(name) > 2:
+        made |= {name[:at] + name[at + 1 :], name[: at - 1] + name[at] + name[at - 1] + name[at + 1 :]}
+    return made - set(KNOWN)
+
+
+def answer(npc: sotto.Engine, **fields: object) -> str:
+    """Returns why a chat with these fields failed; empty if it did not."""
+    try:
+        npc.llm_chat_completion({**json.loads(chat()), **fields})
+    except sotto.ArgumentError as error:
+        return str(error)
+    return ""
+
+
+def test_the_list_is_sorted_and_has_what_requests_read() -> None:
+    assert sorted(set(KNOWN)) == KNOWN and len(KNOWN) > 70
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if name not in ("model", "messages")])
+def test_a_field_misspelt_by_one_letter_is_refused_with_its_name(npc: sotto.Engine, name: str) -> None:
+    for wrong in misspelt(name):
+        said = answer(npc, **{wrong: 1})
+        assert f'unknown field "{wrong}": did you mean' in said and f'"{name}"' in said, said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("max_token", "max_tokens"), ("temprature", "temperature"), ("topk", "top_k")]
+)
+def test_usual_slips(npc: sotto.Engine, wrong: str, meant: str) -> None:
+    assert meant in answer(npc, **{wrong: 1})
+
+
+def test_no_field_is_suggested_that_is_there(npc: sotto.Engine) -> None:
+    assert answer(npc, temperature=0, temprature=1) == ""
+
+
+def test_fields_of_other_servers_pass_with_one_warning_each(
+    npc: sotto.Engine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert len(OTHERS) >= 50 and not set(OTHERS) & set(KNOWN)
+    for name in [*OTHERS, *OTHERS]:
+        assert answer(npc, **{name: 1}) == "", name
+    warned = re.findall(r'request field "(\w+)" is not known', capfd.readouterr().err)
+    assert warned == OTHERS
+
+
+def test_many_unknown_fields_cost_little(npc: sotto.Engine) -> None:
+    assert answer(npc, **{f"something_quite_else_{i}": i for i in range(20_000)}) == ""
