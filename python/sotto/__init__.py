@@ -9,6 +9,7 @@ from . import _forks as _forks
 from . import gpu
 from ._lib import VERSION as __version__
 from .backend import Backend
+from .completion import Completion, Delta, DeltaStream, ToolCall, Usage
 from .engine import Engine
 from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError, SottoError
 from .event import Event
@@ -29,6 +30,9 @@ __all__ = [
     "ArgumentError",
     "AtelicoError",
     "Backend",
+    "Completion",
+    "Delta",
+    "DeltaStream",
     "Engine",
     "Event",
     "InferenceError",
@@ -42,6 +46,8 @@ __all__ = [
     "SottoError",
     "Stats",
     "TokenStream",
+    "ToolCall",
+    "Usage",
     "__version__",
     "aio",
     "gpu",

@@ -12,19 +12,25 @@ from typing import Any
 from . import engine as blocking
 from ._aio import Request as _Request
 from ._aio import closed, pump
+from ._aio_streams import DeltaStream, TokenStream
 from ._asking import Progress, naming
 from ._desc import Json, StrPath, megabytes, model_desc
 from ._handle import Unique
 from ._lib import lib
 from ._typing import Unpack
 from ._values import string
+from .completion import Completion, read_completion
 from .errors import CANCELLED, NOT_FOUND, InferenceError, ModelLoadError, SottoError
 from .event import Event
 from .gpu import Renderer
 from .memory import Memory, Plan, read_plan
-from .session import MessagesInput, fork_body, messages_of, open_body, pin_body, sizes_of, text_of, turn_body
+from .messages import MessagesInput
+from .session import fork_body, messages_of, open_body, pin_body, sizes_of, text_of, turn_body
 from .stats import Stats
 from .terms import RequestOptions
+from .trace import Slice
+
+DeltaStream.__module__ = TokenStream.__module__ = __name__  # where they are public
 
 
 class Engine(Unique):
@@ -48,9 +54,11 @@ class Engine(Unique):
         vram_budget_mb: int = 0,
         module_dir: StrPath | None = None,
         threads: int = 0,
+        trace_capacity: int = 0,
         deterministic: bool = False,
         gates: bool = False,
         max_requests: int = 0,
+        record_path: StrPath | None = None,
         kv_spill_dir: StrPath | None = None,
         kv_spill_memory_mb: int = 0,
     ) -> None:
@@ -63,9 +71,11 @@ class Engine(Unique):
             vram_budget_mb=vram_budget_mb,
             module_dir=module_dir,
             threads=threads,
+            trace_capacity=trace_capacity,
             deterministic=deterministic,
             gates=gates,
             max_requests=max_requests,
+            record_path=record_path,
             kv_spill_dir=kv_spill_dir,
             kv_spill_memory_mb=kv_spill_memory_mb,
         )
@@ -165,6 +175,45 @@ class Engine(Unique):
         """Continues a prompt, chunk by chunk."""
         return TokenStream(self._ask("completion", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
+    async def llm_infill(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
+        """Fills the gap between `input_prefix` and `input_suffix`, as `sotto.Engine.llm_infill()` does."""
+        return (await self._ask("infill", request_json, terms).finish()).json
+
+    async def chat(self, messages: MessagesInput, *, model: str | None = None, **fields: Any) -> Completion:
+        """Answers messages with a whole answer, as `sotto.Engine.chat()` does."""
+        body, options = self._engine._chat_body(messages, model, fields)
+        return read_completion((await self._ask("chat", body, options).finish()).json)
+
+    def stream(self, messages: MessagesInput, *, model: str | None = None, **fields: Any) -> DeltaStream:
+        """Answers messages, part by part, as `sotto.Engine.stream()` does."""
+        body, options = self._engine._chat_body(messages, model, fields)
+        return DeltaStream(TokenStream(self._ask("chat", body, options, lib.SOTTO_REQUEST_CHUNKS)))
+
+    async def complete(self, prompt: str, *, model: str | None = None, **fields: Any) -> Completion:
+        """Continues a text, as `sotto.Engine.complete()` does."""
+        body, options = self._engine._text_body(prompt, model, fields)
+        return read_completion((await self._ask("completion", body, options).finish()).json)
+
+    async def tokenize(self, request_json: Json) -> str:
+        """Returns the tokens of `content`, as `sotto.Engine.tokenize()` does."""
+        return (await self._ask("tokenize", request_json, {}).finish()).json
+
+    async def detokenize(self, request_json: Json) -> str:
+        """Returns the text of `tokens`: `{"content": "..."}`."""
+        return (await self._ask("detokenize", request_json, {}).finish()).json
+
+    async def apply_template(self, request_json: Json) -> str:
+        """Returns the prompt of `messages`: `{"prompt": "..."}`."""
+        return (await self._ask("apply_template", request_json, {}).finish()).json
+
+    async def save_state(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
+        """Prefills `messages` or `prompt` and saves the KV cache, as `sotto.Engine.save_state()` does."""
+        return (await self._ask("save_state", request_json, terms).finish()).json
+
+    async def restore_state(self, request_json: Json) -> str:
+        """Loads a saved KV cache for the next request that begins so."""
+        return (await self._ask("restore_state", request_json, {}).finish()).json
+
     async def session(
         self,
         session_id: str | None = None,
@@ -194,6 +243,18 @@ class Engine(Unique):
         """The pace of each stream, in tokens per second, also of those under way. 0: as fast as it goes."""
         self._engine.set_target_tps(tps)
 
+    def frame_begin(self, *, busy_cores: int = 1, period: float = 0) -> None:
+        """Reports that the game begins a frame's work, as `sotto.Engine.frame_begin()` does. Never waits."""
+        self._engine.frame_begin(busy_cores=busy_cores, period=period)
+
+    def frame_end(self, *, busy: float = 0, gpu: float = 0) -> None:
+        """Reports that a frame's work is done, as `sotto.Engine.frame_end()` does. Never waits."""
+        self._engine.frame_end(busy=busy, gpu=gpu)
+
+    def trace(self) -> list[Slice]:
+        """Returns the slices since the last call, oldest first. Never waits."""
+        return self._engine.trace()
+
     def stats(self) -> Stats:
         """How it does: who waits and who speaks, how fast, and what it costs the game. Never waits."""
         return self._engine.stats()
@@ -205,6 +266,9 @@ class Engine(Unique):
     async def describe(self) -> dict[str, Any]:
         """Versions, device, processor, backends, and which modules were passed over and why."""
         return await asyncio.to_thread(self._engine.describe)
+
+    is_cig_d3d12_supported = staticmethod(blocking.Engine.is_cig_d3d12_supported)
+    is_cig_vulkan_supported = staticmethod(blocking.Engine.is_cig_vulkan_supported)
 
     async def attach_gpu(self, renderer: Renderer, *, min_sharing: str = "any") -> str:
         """Shares a renderer's card from now on: "cig", "cuda", "vulkan" or "cpu"."""
@@ -265,42 +329,6 @@ class Engine(Unique):
         for event in events:
             if request := self._asked.get(event.user):
                 request.hear(event)
-
-
-class TokenStream(Unique):
-    """Iterates over an answer's OpenAI chunks, each a JSON string. Closing or dropping it cancels it."""
-
-    def __init__(self, request: _Request) -> None:
-        self._request = request
-        self._end = weakref.finalize(self, request.drop)
-
-    def __aiter__(self) -> TokenStream:
-        return self
-
-    async def __anext__(self) -> str:
-        try:
-            while self._end.alive and (event := await self._request.next()).kind != "done":
-                if event.json:
-                    return event.json
-        except BaseException:
-            self._end()
-            raise
-        self._end()
-        raise StopAsyncIteration
-
-    def set_target_tps(self, tps: float) -> bool:
-        """The answer's pace, from the next token on. 0: the engine's. False: it is over."""
-        return self._request.set_target_tps(tps)
-
-    async def __aenter__(self) -> TokenStream:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Cancels what is left of the answer. A second call does nothing."""
-        self._end()
 
 
 class Session(Unique):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import log
-from ._asking import Asks, Progress, naming
+from ._asking import Progress, naming
 from ._call import new, struct, utf8
 from ._desc import MOST_U32, MOST_U64, Json, StrPath, engine_flags, megabytes, model_desc, path_text
 from ._handle import SLICE_MS, Handle, Request
@@ -15,19 +15,21 @@ from ._lib import lib
 from ._typing import Unpack
 from ._values import choice, number, string, truth, whole
 from .backend import BackendNames, UnknownBackend
+from .completion import Completes
 from .errors import ModelLoadError, SottoError
 from .event import Event, read_event
 from .gpu import SharesGpu, require_device
 from .memory import Memory, Plan, read_memory, read_plan
+from .messages import MessagesInput
 from .mode import MODES
-from .session import MessagesInput, Session, open_body, sizes_of
+from .session import Session, open_body, sizes_of
 from .stats import Stats, read_stats
 from .stream import TokenStream
 from .terms import RequestOptions
 from .trace import Slice, read_trace
 
 
-class Engine(Asks, SharesGpu):
+class Engine(Completes, SharesGpu):
     """Runs models inside this process, beside a game. Use it as a context manager, or `close()` it.
 
     Any thread may call anything. Calls that wait let other threads run. Those that ask for an answer take
@@ -340,13 +342,6 @@ class Engine(Asks, SharesGpu):
         return found
 
     # Inside
-
-    def _models(self) -> list[str]:
-        """Returns the ids of the models that answer."""
-        told = self.model_list()
-        import json
-
-        return [model["id"] for model in json.loads(told)]
 
     def _take(self) -> Event | None:
         if not self._taking.acquire(blocking=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from . import engine as blocking  # which imports this module; for annotations
@@ -11,13 +11,9 @@ from ._handle import Unique
 from ._typing import Unpack
 from ._values import string, truth, whole
 from .errors import NOT_FOUND, SottoError
+from .messages import MessagesInput, as_messages
 from .stream import TokenStream
 from .terms import RequestOptions
-
-Message = Mapping[str, Any]  # in the OpenAI schema
-MessagesInput = (
-    str | Message | Iterable[Message] | None
-)  # what is said: a text, a message, several; None: nothing
 
 _MOST_KEPT = (1 << 31) - 1
 
@@ -108,7 +104,7 @@ def open_body(
     session_id: str | None, said: MessagesInput, model: str | None, pinned: bool = False
 ) -> dict[str, Any]:
     """A new session's."""
-    body: dict[str, Any] = {"session": _id(session_id), "messages": _messages("messages", said, "system")}
+    body: dict[str, Any] = {"session": _id(session_id), "messages": as_messages("messages", said, "system")}
     if truth("pinned", pinned):
         body["pinned"] = True
     return body if model is None else {**body, "model": string("model", model)}
@@ -129,7 +125,7 @@ def turn_body(session_id: str, said: MessagesInput, request: Mapping[str, Any] |
     """A turn's."""
     if request is not None and not isinstance(request, Mapping):
         raise TypeError(f"request is a {type(request).__name__}; it must be a mapping of further fields")
-    return {**(request or {}), "session": session_id, "messages": _messages("said", said, "user")}
+    return {**(request or {}), "session": session_id, "messages": as_messages("said", said, "user")}
 
 
 def text_of(response: str) -> str:
@@ -156,15 +152,3 @@ def sizes_of(sessions: str) -> dict[str, int]:
 
 def _id(given: str | None) -> str:
     return f"session-{os.urandom(8).hex()}" if given is None else string("session_id", given)
-
-
-def _messages(name: str, said: MessagesInput, role: str) -> list[Message]:
-    if said is None:
-        return []
-    if isinstance(said, str):
-        return [{"role": role, "content": said}]
-    if isinstance(said, Mapping):
-        return [said]
-    if isinstance(said, Iterable):
-        return list(said)
-    raise TypeError(f"{name} is a {type(said).__name__}; it must be a str, a message or messages")

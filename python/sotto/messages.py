@@ -1,0 +1,22 @@
+"""Messages as callers give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Message = Mapping[str, Any]  # in the OpenAI schema
+MessagesInput = str | Message | Iterable[Message] | None  # a text, a message, or several; None: nothing
+
+
+def as_messages(name: str, said: MessagesInput, role: str) -> list[Message]:
+    """Returns messages as a request has them; a text is one of `role`."""
+    if said is None:
+        return []
+    if isinstance(said, str):
+        return [{"role": role, "content": said}]
+    if isinstance(said, Mapping):
+        return [said]
+    if isinstance(said, Iterable):
+        return list(said)
+    raise TypeError(f"{name} is a {type(said).__name__}; it must be a str, a message or messages")
