@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ._asking import Asks
 from ._handle import Unique
@@ -16,9 +16,10 @@ from .messages import MessagesInput, as_messages
 from .stream import TokenStream
 from .terms import RequestOptions
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+
+class Usage(NamedTuple):
     """Token counts of one answer."""
 
     prompt_tokens: int = 0
@@ -26,18 +27,15 @@ class Usage:
     cached_tokens: int = 0  # of prompt_tokens: reused from the prefix cache
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call of a tool. `arguments` is the parsed JSON object; `index` orders the calls of one answer."""
+class ToolCall(NamedTuple):
+    """A call of a tool. `arguments` is the parsed JSON object."""
 
     name: str
     arguments: Mapping[str, Any]
     id: str = ""
-    index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(NamedTuple):
     """A whole answer.
 
     `finish_reason` is "stop", "length" (`max_tokens` or the context cut the answer) or "tool_calls".
@@ -49,11 +47,10 @@ class Completion:
     usage: Usage
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
-    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    raw: Mapping[str, Any] = _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """The next part of an answer; `finish_reason` is None until the last one.
 
     `raw` is the OpenAI chunk, which also holds tool calls while they are generated.
@@ -62,7 +59,7 @@ class Delta:
     text: str = ""
     reasoning: str = ""
     finish_reason: str | None = None
-    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    raw: Mapping[str, Any] = _NOTHING
 
 
 class DeltaStream(Unique):
@@ -178,7 +175,7 @@ def read_completion(response: str) -> Completion:
         choice.get("finish_reason") or "",
         _usage(raw.get("usage") or {}),
         message.get("reasoning_content") or "",
-        tuple(_tool_call(call, index) for index, call in enumerate(message.get("tool_calls") or ())),
+        tuple(map(_tool_call, message.get("tool_calls") or ())),
         raw,
     )
 
@@ -198,6 +195,6 @@ def _usage(told: Mapping[str, Any]) -> Usage:
     return Usage(told.get("prompt_tokens", 0), told.get("completion_tokens", 0), cached)
 
 
-def _tool_call(call: Mapping[str, Any], index: int) -> ToolCall:
+def _tool_call(call: Mapping[str, Any]) -> ToolCall:
     function = call["function"]
-    return ToolCall(function["name"], load(function["arguments"] or "{}"), call.get("id", ""), index)
+    return ToolCall(function["name"], load(function["arguments"] or "{}"), call.get("id", ""))

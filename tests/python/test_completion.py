@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import inspect
 import json
 from pathlib import Path
@@ -23,7 +22,7 @@ def test_a_chat_gives_text_reason_and_usage(npc: sotto.Engine) -> None:
     assert answer.usage.prompt_tokens == raw["usage"]["prompt_tokens"] > 0
     assert answer.usage.completion_tokens == raw["usage"]["completion_tokens"] > 0
     assert answer.raw["object"] == "chat.completion" and answer.tool_calls == ()
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         answer.text = "another"  # type: ignore[misc]
 
 
@@ -89,7 +88,7 @@ def test_tool_calls_are_parsed() -> None:
     message = {"content": None, "tool_calls": [{"id": "call-1", "type": "function", "function": function}]}
     response = {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
     answer = read_completion(json.dumps(response))
-    assert answer.tool_calls == (sotto.ToolCall("open_door", {"wide": True}, "call-1", 0),)
+    assert answer.tool_calls == (sotto.ToolCall("open_door", {"wide": True}, "call-1"),)
     assert (answer.text, answer.finish_reason, answer.usage) == ("", "tool_calls", sotto.Usage())
 
 
