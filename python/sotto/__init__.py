@@ -1,10 +1,10 @@
-"""Runs language models inside a game's process, and keeps out of its frames' way."""
+"""Runs language models inside a game's process, on the cores and time that its frames leave free."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import _early as _early  # before all others
+from . import _early as _early  # must be the first import
 from . import _forks as _forks
 from . import gpu
 from ._lib import VERSION as __version__
@@ -58,7 +58,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "aio":  # asyncio takes longer to import than all of this
+    if name == "aio":  # lazy: importing asyncio takes longer than importing the rest of the package
         import importlib
 
         return importlib.import_module(".aio", __name__)

@@ -1,4 +1,4 @@
-"""Requests of `aio.Engine`: events on their way from the library to the task that awaits them."""
+"""Requests of `aio.Engine`: passes events from the native library to the task that awaits them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .event import Event
 
 
 class Asked(Protocol):
-    """What a request needs of its engine."""
+    """Interface of the engine that a request uses."""
 
     _handle: Handle
     _engine: Any
@@ -25,12 +25,12 @@ class Asked(Protocol):
 
 
 class Request(Unique):
-    """One request's events, on their way to whoever awaits them."""
+    """One request, with the queue of its events."""
 
     def __init__(self, number: int, engine: Asked, error: type[SottoError]) -> None:
         self.number = number
         self.name = new("sotto_request *")
-        self._engine = engine  # kept alive by whoever awaits
+        self._engine = engine  # keeps the engine alive while the request is awaited
         self._error = error
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._accepted = False
@@ -38,7 +38,7 @@ class Request(Unique):
         self._undo: Callable[[], object] | None = None
 
     def hear(self, event: Event) -> None:
-        """Takes an event that arrived."""
+        """Queues an event. A "done" event ends the request and runs the undo callback if one is set."""
         self._events.put_nowait(event)
         if event.kind == "done":
             self._engine._forget(self)
@@ -46,14 +46,14 @@ class Request(Unique):
             self._undone()
 
     async def next(self) -> Event:
-        """Waits for the next event; raises what the request failed with."""
+        """Waits for the next event and returns it. Raises the request's error if it failed."""
         event = await self._events.get()
         raise_failure(event, self._error, refused=not self._accepted)
         self._accepted = True
         return event
 
     async def finish(self, progress: Callable[[float], None] | None = None) -> Event:
-        """Waits for the last event. Cancels the request if the task is cancelled."""
+        """Waits for the last event and returns it. Cancels the request if the task is cancelled."""
         try:
             while (event := await self.next()).kind != "done":
                 if event.kind == "progress" and progress is not None:
@@ -63,33 +63,33 @@ class Request(Unique):
             self.drop()
 
     async def end(self) -> None:
-        """Waits for the last event. The request goes on if the task is cancelled."""
+        """Waits for the last event. The request continues if the task is cancelled."""
         while (await self.next()).kind != "done":
             pass
 
     def undo(self, how: Callable[[], object]) -> None:
-        """Cancels the request, and calls `how` if it ends well, or has ended well, all the same."""
+        """Cancels the request. Calls `how` if the request nevertheless ends, or has ended, with success."""
         lib.sotto_engine_cancel(self._engine._handle.pointer, self.name[0])
         self._undo = how
         self._undone()
 
     def _undone(self) -> None:
         if self._undo is not None and self._ended_well:
-            with contextlib.suppress(SottoError):  # the engine is closed, and the session with it
+            with contextlib.suppress(SottoError):  # the engine is closed, so the session is closed too
                 self._undo()
 
     def set_target_tps(self, tps: float) -> bool:
-        """Changes its pace. Returns False if it is over."""
+        """Sets the request's pace in tokens per second. Returns False if the request has ended."""
         return bool(self._engine._engine.set_request_tps(self.name[0], tps))
 
     def drop(self) -> None:
-        """Cancels it, if it is not over."""
+        """Cancels the request if it has not ended."""
         if self._engine._forget(self):
             lib.sotto_engine_cancel(self._engine._handle.pointer, self.name[0])
 
 
 def pump(pointer: Any, loop: asyncio.AbstractEventLoop, deliver: weakref.WeakMethod[Any]) -> None:
-    """Brings an engine's events to a loop, until the engine or the loop ends."""
+    """Thread function: posts an engine's events to a loop until the engine or the loop ends."""
     for batch in batches(pointer):
         method = deliver()
         if method is None:

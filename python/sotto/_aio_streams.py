@@ -1,4 +1,4 @@
-"""Answers that arrive part by part, for asyncio."""
+"""Streamed answers for asyncio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from .completion import Delta, read_delta
 
 
 class TokenStream(Unique):
-    """Iterates over an answer's OpenAI chunks, each a JSON string. Closing or dropping it cancels it."""
+    """Iterates over an answer's OpenAI chunks, each a JSON string.
+
+    Closing the stream, or deleting the last reference to it, cancels the rest of the answer.
+    """
 
     def __init__(self, request: _Request) -> None:
         self._request = request
@@ -31,7 +34,11 @@ class TokenStream(Unique):
         raise StopAsyncIteration
 
     def set_target_tps(self, tps: float) -> bool:
-        """The answer's pace, from the next token on. 0: the engine's. False: it is over."""
+        """Sets the pace in tokens per second from the next token on; 0: the engine's.
+
+        Returns:
+            False if the answer has ended.
+        """
         return self._request.set_target_tps(tps)
 
     async def __aenter__(self) -> TokenStream:
@@ -41,12 +48,12 @@ class TokenStream(Unique):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Cancels what is left of the answer. A second call does nothing."""
+        """Cancels the rest of the answer. A second call does nothing."""
         self._end()
 
 
 class DeltaStream(Unique):
-    """Iterates over the `Delta`s of an answer. Closing the stream, or dropping it, cancels the rest."""
+    """Iterates over the `Delta`s of an answer. Closing or deleting the stream cancels the rest."""
 
     def __init__(self, chunks: TokenStream) -> None:
         self._chunks = chunks
@@ -58,7 +65,7 @@ class DeltaStream(Unique):
         return read_delta(await self._chunks.__anext__())
 
     def set_target_tps(self, tps: float) -> bool:
-        """Sets the pace in tokens per second from the next token on; 0: the engine's."""
+        """Sets the pace, as `TokenStream.set_target_tps()` does. Returns False if the answer has ended."""
         return self._chunks.set_target_tps(tps)
 
     async def __aenter__(self) -> DeltaStream:

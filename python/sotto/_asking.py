@@ -1,4 +1,4 @@
-"""What `Engine` is made of inside: how a call becomes a request, and an id a file."""
+"""Base class of `Engine`: builds requests from calls, and resolves model ids to files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .backend import BackendNames
 from .errors import ArgumentError, InferenceError, ModelLoadError
 from .terms import terms
 
-Progress = Callable[[str, float], None]  # hears what is going on, and how far it got, from 0 to 1
+Progress = Callable[[str, float], None]  # called with "download" or "load", and a fraction from 0 to 1
 Opened = TypeVar("Opened")
 
 _STREAMING = {"chat": "llm_chat_completion_stream()", "completion": "llm_text_completion_stream()"}
 
 
 class Asks(Unique):
-    """Part of `Engine`: requests, and the ids of models."""
+    """Part of `Engine`: requests and model ids."""
 
     _handle: Handle
     _names: BackendNames
@@ -34,7 +34,7 @@ class Asks(Unique):
         return Request(self._handle, InferenceError, lib.sotto_engine_submit, desc)
 
     def _open(self, body: Mapping[str, Any], made: Callable[[str], Opened]) -> Opened:
-        """Opens a session and returns what is made of its id. Closes it again if the call is interrupted."""
+        """Opens a session and returns `made(id)`. Closes the session again if the call is interrupted."""
         flags = lib.SOTTO_REQUEST_PRIVATE
         desc = self._request_desc("open_session", body, flags, {}, name="request_json")
         opening = Opening(self._handle, lambda: self._ask("close_session", {"session": body["session"]}, {}))
@@ -57,7 +57,7 @@ class Asks(Unique):
         name: str = "request",
         whole_response: bool = True,
     ) -> Any:
-        self._handle.require()  # before anything is imported, which fails while the interpreter ends
+        self._handle.require()  # before any import, which fails during interpreter shutdown
         body = json_text(name, request)
         if whole_response and not flags & lib.SOTTO_REQUEST_CHUNKS:
             refuse_stream(op, request, body)
@@ -71,7 +71,7 @@ class Asks(Unique):
         )
 
     def _find(self, model_id: StrPath, path: StrPath | None, progress: Progress | None) -> tuple[str, str]:
-        """Returns a model's id and its file's path. Downloads the file if it must."""
+        """Returns a model's id and file path. Downloads the file if it is not on this machine."""
         from ._hub import locate
 
         if progress is not None and not callable(progress):
@@ -80,7 +80,7 @@ class Asks(Unique):
         return name, path_text("path", path) if path is not None else locate(name, progress) or ""
 
     def _here(self, model_id: StrPath, path: StrPath | None) -> tuple[str, str]:
-        """Returns the same for a model that is here. Downloads nothing."""
+        """Returns id and file path of a model that is on this machine. Downloads nothing."""
         from ._hub import find
 
         name = self._model_id(model_id)
@@ -97,7 +97,7 @@ class Asks(Unique):
 
 @contextmanager
 def naming(model_id: str, path: str) -> Iterator[None]:
-    """Has every `ModelLoadError` inside name the model and its file."""
+    """Context manager that adds the model and its file to the message of a `ModelLoadError`."""
     try:
         yield
     except ModelLoadError as error:
@@ -111,7 +111,7 @@ def naming(model_id: str, path: str) -> Iterator[None]:
 
 
 def refuse_stream(op: str, request: Json, body: str) -> None:
-    """Raises if a request asks for chunks and the call returns none."""
+    """Raises `ArgumentError` if a request with `"stream": true` is passed to a non-streaming call."""
     if op not in _STREAMING or '"stream"' not in body:
         return
     asked = request if isinstance(request, Mapping) else load(body)

@@ -1,4 +1,4 @@
-"""Hugging Face's cache: a file's bytes under their hash, and links to them under the names of a commit."""
+"""The Hugging Face cache: blobs named by hash, and a folder per commit with links to the blobs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ _SHA256, _GIT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 
 
 def home(repo: str) -> Path:
-    """Returns the folder of a repository."""
+    """Returns the cache folder of a repository."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
 
 
 def bring(hub: Hub, repo: str, file: str, revision: str | None, told: Callable[[int, int], None]) -> Path:
-    """Downloads what is missing of a file, checks all of it, and only then gives it its name."""
+    """Downloads the missing part of a file, verifies the whole file, then links it; returns its path.
+
+    Calls `told` with the bytes present and the size. Raises `HubError` if a name is invalid or the file is
+    damaged.
+    """
     from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]
 
     for name in (file, revision or "main"):
@@ -37,7 +41,7 @@ def bring(hub: Hub, repo: str, file: str, revision: str | None, told: Callable[[
     blob.parent.mkdir(parents=True, exist_ok=True)
     with WeakFileLock(part.with_name(f"{part.name}.lock")):
         if blob.is_file() and _fault(blob, facts):
-            blob.unlink()  # somebody else left it so
+            blob.unlink()  # damaged by another program
         if not blob.is_file():
             _complete(hub, file, part, facts, told)
             part.replace(blob)
@@ -46,7 +50,7 @@ def bring(hub: Hub, repo: str, file: str, revision: str | None, told: Callable[[
 
 def _complete(hub: Hub, file: str, part: Path, facts: Facts, told: Callable[[int, int], None]) -> None:
     with part.open("ab") as content:
-        if content.tell() > facts.size:  # it is no part of this
+        if content.tell() > facts.size:  # not a partial download of this file
             content.seek(0)
             content.truncate()
         told(content.tell(), facts.size)
@@ -59,7 +63,7 @@ def _complete(hub: Hub, file: str, part: Path, facts: Facts, told: Callable[[int
 
 
 def _hash(facts: Facts) -> Any:
-    """Returns what computes the hash that a file goes by; None if it goes by none."""
+    """Returns a hash object for the kind of hash in the ETag; None if the ETag is not a hash."""
     if _SHA256.fullmatch(facts.etag):
         return hashlib.sha256()
     if _GIT.fullmatch(facts.etag):
@@ -68,7 +72,7 @@ def _hash(facts: Facts) -> Any:
 
 
 def _fault(path: Path, facts: Facts) -> str:
-    """Returns what is wrong with a file's content; empty if nothing is, or nobody can tell."""
+    """Returns the difference between a file and its facts; empty if it matches or has no hash to check."""
     if (size := path.stat().st_size) != facts.size:
         return f"it has {size} of {facts.size} bytes"
     if (digest := _hash(facts)) is None:
@@ -81,7 +85,7 @@ def _fault(path: Path, facts: Facts) -> str:
 
 
 def _link(folder: Path, blob: Path, commit: str, file: str, revision: str) -> Path:
-    """Gives a file its name in a commit, and the commit its name."""
+    """Links a blob into the commit's folder, points `revision` to the commit; returns the link's path."""
     path = folder / "snapshots" / commit / file
     path.parent.mkdir(parents=True, exist_ok=True)
     if not (path.exists() and path.samefile(blob)):
@@ -89,7 +93,7 @@ def _link(folder: Path, blob: Path, commit: str, file: str, revision: str) -> Pa
         made.unlink(missing_ok=True)
         try:
             made.symlink_to(os.path.relpath(blob, path.parent))
-        except OSError:  # Windows, without the right to make links
+        except OSError:  # Windows, without the privilege to create symbolic links
             with suppress(OSError):
                 os.link(blob, made)
             if not made.exists():

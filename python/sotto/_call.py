@@ -1,4 +1,4 @@
-"""What every wrapper needs at the boundary: checked calls, sized structs, strings."""
+"""Helpers for calls into the native library: status checks, sized structs and strings."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from weakref import WeakKeyDictionary
 from ._lib import ffi, lib
 from .errors import ArgumentError, SottoError
 
-_keep: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()  # what a struct points at lives as long as it
+_keep: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()  # keeps targets of pointers alive
 
 
 def check(status: int, error: type[SottoError] = SottoError) -> int:
-    """Returns a status that is no error, raises one that is."""
+    """Returns `status` if it is not negative; otherwise raises the library's last error."""
     if status < 0:
         raise failure(status, text(lib.sotto_last_error()).replace("desc->", ""), error)
     return status
 
 
 def failure(status: int, message: str, error: type[SottoError], *, refused: bool = False) -> Exception:
-    """The exception for a status. `refused`: before any work began, so it lies with who asked."""
+    """Returns the exception for a status. `refused`: the request was rejected before any work began."""
     if status == lib.SOTTO_ERROR_ARGUMENT or (refused and status == lib.SOTTO_ERROR_UNSUPPORTED):
         return ArgumentError(message, status)
     return error(message, status)
 
 
 def new(type_: str) -> Any:
-    """A zeroed `type_`."""
+    """Allocates a zeroed `type_`."""
     return ffi.new(type_)
 
 
 def struct(name: str, **fields: Any) -> Any:
-    """A struct that knows its size. Zero is every default; strings in it live as long as it does."""
+    """Allocates a struct, sets `struct_size` and `fields`, and keeps its strings and pointers alive."""
     made = ffi.new(f"{name} *")
     made.struct_size = ffi.sizeof(name)
     for field, value in fields.items():
@@ -46,34 +46,34 @@ def struct(name: str, **fields: Any) -> Any:
 
 
 def structs(name: str, count: int) -> Any:
-    """An array of structs to be written to. The first one's size is that of all."""
+    """Allocates an output array of structs. Only the first element needs `struct_size`."""
     made = ffi.new(f"{name}[]", count)
     made[0].struct_size = ffi.sizeof(name)
     return made
 
 
 def pointer(address: int) -> Any:
-    """A `void *` that another library knows as a number."""
+    """Returns a `void *` from an address."""
     return ffi.cast("void *", address)
 
 
 def address_of(pointer_: Any) -> int:
-    """Where a pointer points; 0 for NULL."""
+    """Returns the address in a pointer; 0 for NULL."""
     return int(ffi.cast("uintptr_t", pointer_))
 
 
 def strings(array: Any, count: int) -> list[str]:
-    """So many texts that end in a NUL."""
+    """Returns `count` NUL-terminated strings of an array."""
     return [bytes(ffi.string(array[at])).decode() for at in range(count)]
 
 
 def function_pointer(type_: str, address: int) -> Any:
-    """The same of a function; 0 is NULL."""
+    """Returns a function pointer of type `type_` from an address; 0 is NULL."""
     return ffi.cast(type_, address)
 
 
 def utf8(name: str, value: str | bytes) -> Any:
-    """A `sotto_str *` of `value`. Its bytes live as long as it does."""
+    """Returns a `sotto_str *` of `value`, which keeps its bytes alive."""
     bytes_ = ffi.from_buffer("char[]", value if isinstance(value, bytes) else encode(name, value))
     made = ffi.new("sotto_str *", {"data": bytes_, "size": len(bytes_)})
     _keep[made] = [bytes_]
@@ -81,7 +81,7 @@ def utf8(name: str, value: str | bytes) -> Any:
 
 
 def encode(name: str, value: str) -> bytes:
-    """The UTF-8 of `value`. A lone surrogate has none."""
+    """Returns `value` as UTF-8. Raises `ArgumentError` for a lone surrogate."""
     try:
         return value.encode()
     except UnicodeEncodeError as error:

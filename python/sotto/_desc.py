@@ -1,4 +1,4 @@
-"""What calls are made of: operations, JSON, paths, and the struct that describes a model."""
+"""Arguments of native calls: operations, JSON, paths, and `sotto_model_desc`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._json import dump
 from ._lib import lib
 from ._values import string, truth, whole
 
-Json = str | Mapping[str, Any]  # a JSON object, as text or not yet
+Json = str | Mapping[str, Any]  # a JSON object, as text or as a mapping
 StrPath = str | os.PathLike[str]
 
 OPS: Mapping[str, int] = {
@@ -42,7 +42,7 @@ def model_desc(
     user: int = 0,
     flags: int = 0,
 ) -> Any:
-    """Which model, and how it is wanted."""
+    """Returns a `sotto_model_desc`."""
     return struct(
         "sotto_model_desc",
         id=model_id,
@@ -55,28 +55,28 @@ def model_desc(
 
 
 def engine_flags(deterministic: object, gates: object) -> int:
-    """How an engine works."""
+    """Returns the SOTTO_ENGINE_ flags."""
     given: int = lib.SOTTO_ENGINE_DETERMINISTIC if truth("deterministic", deterministic) else 0
     return given | lib.SOTTO_ENGINE_GATES if truth("gates", gates) else given
 
 
 def megabytes(name: str, value: object) -> int:
-    """A number of megabytes, in bytes."""
+    """Converts megabytes (1,048,576 bytes each) to bytes. Raises `ArgumentError` if out of range."""
     return whole(name, value, _MOST_MB) * _MB
 
 
 def path_text(name: str, path: StrPath | None) -> str:
-    """A path as the library takes it. None is the empty text."""
+    """Returns a path as text with `~` expanded; None gives the empty string."""
     return "" if path is None else string(name, os.path.expanduser(os.fspath(path)))
 
 
 def model_name(name: str, value: StrPath) -> str:
-    """A model's id, which may be its file's path."""
+    """Returns a model id as text; a path object is also accepted."""
     return string(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
 def json_text(name: str, value: Json) -> str:
-    """A JSON object as text."""
+    """Returns a JSON object as text. Raises `TypeError` if it is neither a str nor a mapping."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Mapping):

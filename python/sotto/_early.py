@@ -1,6 +1,6 @@
-"""The first moments of the `sotto` command: Ctrl-C ends it silently while its modules are imported.
+"""Lets Ctrl-C end the `sotto` command silently while its modules are imported.
 
-Imported before all others. Does nothing in a program that is not this command.
+Must be imported before all other modules. Does nothing in any other program.
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ def _quieten() -> bool:
     return True
 
 
-quiet = _quieten()  # whether the system's own way is in force, until the command is ready for another
+quiet = _quieten()  # True: SIGINT has the system's default action until the command sets its own

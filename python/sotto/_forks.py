@@ -1,8 +1,8 @@
-"""Has fork() wait for imports that other threads are in the middle of.
+"""Delays fork() until other threads have finished their imports.
 
-A child has none of those threads, but the interpreter's locks of the modules that they were importing, for
-ever. Parts of this package are imported when they are first needed, so any thread that loads its first model
-may be importing.
+A forked child does not inherit the threads, but it inherits the module locks that they hold, which are then
+never released. This package imports some modules lazily, so any thread that loads its first model may be
+importing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAUSE_S = 0.0005
 
 
 def _importing() -> bool:
-    """Whether another thread is, or is about to: it has a module's lock, acquired or not yet."""
+    """Returns True if another thread imports or is about to: it holds or will take a module lock."""
     references: dict[str, Any] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
     me = threading.get_ident()
     locks = [reference() for reference in list(references.values())]
@@ -27,10 +27,11 @@ def _importing() -> bool:
 
 
 def _wait() -> None:
-    """Returns in a time slice that has just begun, so that no other thread runs before the fork.
+    """Waits until no other thread imports, at most `LONGEST_S` seconds.
 
-    The import lock is not held over the fork: hooks of other packages run after this one, and may wait for a
-    lock whose holder imports.
+    Returns right after a sleep, at the start of a time slice, so that no other thread runs before the fork.
+    Does not hold the import lock during the fork: fork hooks of other packages run after this one, and may
+    wait for a lock whose holder is importing.
     """
     until = time.monotonic() + LONGEST_S
     time.sleep(PAUSE_S)

@@ -1,4 +1,4 @@
-"""An engine inside the library, and private requests to it: what must end well whatever happens."""
+"""Ownership of a native engine and of private requests: both are released on every path."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._values import number
 from .errors import CANCELLED, STATE, InferenceError, SottoError
 from .event import Event, read_event
 
-_SETTLE_MS = 10_000  # how long something that was interrupted is waited for
-SLICE_MS = 100  # longest wait inside the library: between two, Python looks for Ctrl-C
+_SETTLE_MS = 10_000  # longest wait for the end of an interrupted request
+SLICE_MS = 100  # longest wait inside the library; Python checks for Ctrl-C between waits
 
 
 class Unique:
-    """Refuses to be copied or pickled: it stands for something inside the library."""
+    """Base class of objects that own a native resource: copying or pickling raises `TypeError`."""
 
     def __reduce_ex__(self, protocol: object) -> Any:
         kind = type(self)
@@ -27,9 +27,9 @@ class Unique:
 
 
 class Handle(Unique):
-    """Owns an engine. Whoever still needs it holds one; the last to let go destroys it.
+    """Owns a native engine, which is destroyed when the last reference to the handle is deleted.
 
-    The library takes calls on an engine that is destroyed meanwhile, so nothing here is locked.
+    The library accepts calls on an engine that another thread destroys meanwhile, so this class has no lock.
     """
 
     def __init__(self, desc: Any) -> None:
@@ -41,22 +41,22 @@ class Handle(Unique):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True if the engine was closed."""
         return not self._end.alive
 
     def close(self) -> None:
-        """Ends the engine. A second call does nothing."""
+        """Destroys the engine. A second call does nothing."""
         self._end()
 
     def require(self, error: type[SottoError] = SottoError) -> None:
-        """Raises unless it can be used."""
+        """Raises an error if the engine is closed or belongs to the process before a fork."""
         if self.closed:
             raise error("engine is closed; create another one", STATE)
         if os.getpid() != self._pid:
             raise SottoError("engine belongs to the process before the fork; create another one here", STATE)
 
     def call(self, function: Callable[..., int], *args: Any, error: type[SottoError] = SottoError) -> int:
-        """Calls `function(engine, *args)`, and raises what it fails with."""
+        """Returns the status of `function(engine, *args)`; raises `error` if it fails."""
         self.require(error)
         status = function(self.pointer, *args)
         if status < 0 and self.closed:
@@ -65,12 +65,12 @@ class Handle(Unique):
 
 
 def _destroy(pointer: Any, pid: int) -> None:
-    if os.getpid() == pid:  # a forked child has no threads to end
+    if os.getpid() == pid:  # a forked child does not have the engine's threads
         lib.sotto_engine_destroy(pointer)
 
 
 class Request(Unique):
-    """One private request: its events one by one, until it is over or dropped."""
+    """One private request, whose events are taken one by one until it ends or is dropped."""
 
     def __init__(
         self, handle: Handle, error: type[SottoError], submit: Callable[..., int] | None, *args: Any
@@ -93,16 +93,16 @@ class Request(Unique):
             self.drop()
 
     def set_target_tps(self, tps: float) -> bool:
-        """Its pace, from the next token on. False: it is over."""
+        """Sets the pace in tokens per second from the next token on. Returns False if the request ended."""
         pace, name = number("tps", tps), self._id[0]
         return self._handle.call(lib.sotto_engine_set_request_tps, name, pace) == 0
 
     def drop(self) -> None:
-        """Cancels it, if it is not over. Never waits."""
+        """Cancels the request if it has not ended, and discards its events. Never waits."""
         lib.sotto_engine_discard_request(self._handle.pointer, self._id[0])
 
     def next(self) -> Event:
-        """The next event. Waits for it; raises what the request failed with."""
+        """Waits for the next event and returns it. Raises the request's error if it failed."""
         wait, args = lib.sotto_engine_wait_request_event, (self._id[0], SLICE_MS, self._event)
         while self._handle.call(wait, *args, error=self._error) == lib.SOTTO_EMPTY:
             pass
@@ -112,7 +112,7 @@ class Request(Unique):
         return event
 
     def finish(self, progress: Callable[[float], None] | None = None) -> Event:
-        """The last event. Waits for it; raises what the request failed with."""
+        """Waits for the last event and returns it. Raises the request's error if it failed."""
         with self:
             while (event := self.next()).kind != "done":
                 if event.kind == "progress" and progress is not None:
@@ -120,7 +120,7 @@ class Request(Unique):
             return event
 
     def settle(self) -> bool:
-        """Waits for the end, a while at most, whatever was heard before. Returns whether it ended well."""
+        """Waits up to 10 s for the request to end. Returns True if it ended with success."""
         pointer, name, event = self._handle.pointer, self._id[0], self._event
         for _ in range(_SETTLE_MS // SLICE_MS):
             if event.kind == lib.SOTTO_EVENT_REQUEST_DONE:
@@ -132,21 +132,21 @@ class Request(Unique):
 
 
 class Opening(Request):
-    """A request to open a session, which can be undone: what it opened is closed again."""
+    """A request that opens a session; `undo()` closes the session again."""
 
     def __init__(self, handle: Handle, close: Callable[[], Request]) -> None:
         super().__init__(handle, InferenceError, None)
         self._close = close
 
     def submit(self, desc: Any) -> None:
-        """Submits it."""
+        """Submits the request."""
         self._handle.call(lib.sotto_engine_submit, desc, self._id, error=self._error)
 
     def drop(self) -> None:
-        """Does nothing: `undo()` wants to hear how it ends."""
+        """Does nothing: `undo()` needs the result of the request."""
 
     def undo(self) -> None:
-        """Cancels it if it is not over, and closes the session if it was opened."""
+        """Cancels the request if it has not ended, and closes the session if it was opened."""
         if self._handle.closed:
             return
         lib.sotto_engine_cancel(self._handle.pointer, self._id[0])
@@ -155,13 +155,13 @@ class Opening(Request):
 
 
 def raise_failure(event: Event, error: type[SottoError] = InferenceError, *, refused: bool) -> None:
-    """Raises if `event` tells that its request failed."""
+    """Raises an error if `event` reports that its request failed."""
     if event.status < 0:
         raise failure(event.status, event.text, error, refused=refused)
 
 
 def batches(pointer: Any) -> Iterator[list[Event]]:
-    """What arrives on an engine's queue, until the engine ends. Does not keep it alive."""
+    """Yields the events of an engine's queue in batches until the engine is destroyed. Holds no reference."""
     told = struct("sotto_event")
     while lib.sotto_engine_wait_for_events(pointer, -1) >= 0:
         batch = []

@@ -1,7 +1,7 @@
-"""Finds a model's file: on this machine, else on Hugging Face.
+"""Finds a model's file on this machine, or downloads it from Hugging Face.
 
-Hugging Face ids are `org/name`, `org/name:QUANT` or `org/name/file.gguf`. What is in the cache is used
-without asking the network; only then is the repository listed, and one file downloaded.
+Hugging Face ids are `org/name`, `org/name:QUANT` or `org/name/file.gguf`. A cached file is used without
+network access. Otherwise, the repository is listed and one file is downloaded.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import NamedTuple
 from ._asking import Progress
 from .errors import NOT_FOUND, ArgumentError, ModelLoadError, SottoError
 
-Transferred = Callable[[int, int], None]  # hears how many bytes are here, of how many
+Transferred = Callable[[int, int], None]  # called with the bytes present and the size of the file
 
 HOUSE = "sotto/house"
 PREFERENCE = (
     *("Q4_K_M", "Q4_K_S", "Q4_0", "Q5_K_M", "Q5_K_S", "Q5_0", "Q8_0", "Q6_K", "IQ4_NL", "IQ4_XS", "Q3_K_M"),
     *("Q3_K_L", "Q3_K_S", "Q2_K", "F16", "BF16", "F32"),
 )
-_NAMED = 30  # files in a message
+_NAMED = 30  # maximum number of files in an error message
 _NAME = r"[A-Za-z0-9][\w.-]*"
 _ID = re.compile(rf"(?P<repo>{_NAME}/{_NAME})(?::(?P<quant>[\w.-]+)|/(?P<file>.+\.gguf))?")
 _SPLIT = re.compile(r"-\d{5}-of-(\d{5})\.gguf$", re.IGNORECASE)
@@ -31,7 +31,7 @@ _NOT_WEIGHTS = re.compile(r"(^|/)(mmproj|imatrix)|imatrix\.gguf$", re.IGNORECASE
 
 
 def locate(model_id: str, progress: Progress | None = None) -> str | None:
-    """The path of a model's file, downloaded if need be. None: the library is to make sense of the id."""
+    """Returns the path of a model's file; downloads it if missing. None: the library resolves the id."""
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
@@ -40,7 +40,10 @@ def locate(model_id: str, progress: Progress | None = None) -> str | None:
 
 
 def find(model_id: str) -> str | None:
-    """The path of a model's file, if it is on this machine: asks no network. None: as in `locate()`."""
+    """Returns the path of a model's file without network access. None: the library resolves the id.
+
+    Raises `ModelLoadError` if the file is not on this machine.
+    """
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
@@ -53,15 +56,15 @@ def find(model_id: str) -> str | None:
 
 
 def _wanted(model_id: str) -> Wanted | str | None:
-    """What an id asks Hugging Face for, or a file's path. None: the library is to make sense of the id."""
+    """Returns a parsed Hugging Face id or the path of a file. None: the library resolves the id."""
     path = os.path.expanduser(model_id)
     if model_id == HOUSE or os.path.exists(path):
         return None if model_id == HOUSE else path
-    return parse(model_id)  # None: a path, with no file at it
+    return parse(model_id)  # None: a path to a file that does not exist
 
 
 def pull(model_id: str, file: str | None, revision: str | None, transferred: Transferred) -> str:
-    """Downloads a model's file, or what is left of it; asks whether there is a newer one. Its path."""
+    """Downloads the newest version of a model's file, or its missing part. Returns its path."""
     wanted = parse(model_id)
     if wanted is None or (file is not None and (wanted.file or wanted.quant)):
         forms = "org/name, org/name:QUANT or org/name/file.gguf"
@@ -72,7 +75,7 @@ def pull(model_id: str, file: str | None, revision: str | None, transferred: Tra
 
 
 class Wanted(NamedTuple):
-    """What an id asks for."""
+    """A parsed Hugging Face id."""
 
     repo: str
     file: str | None
@@ -81,7 +84,7 @@ class Wanted(NamedTuple):
 
 
 def parse(model_id: str) -> Wanted | None:
-    """What a Hugging Face id asks for. None: it is none."""
+    """Parses a Hugging Face id. Returns None if `model_id` has another form."""
     found = _ID.fullmatch(model_id)
     if found is None or found["repo"].endswith(".gguf"):
         return None
@@ -100,7 +103,10 @@ def _reasons(what: str) -> Iterator[None]:
 
 
 def choose(repo: str, files: Iterable[str], quant: str | None) -> str:
-    """Which of a repository's files to load: the same one for the same files, whatever their order."""
+    """Returns the file of a repository to load. The result does not depend on the order of `files`.
+
+    Raises `ModelLoadError` if no file matches, several candidates are left, or the file is split.
+    """
     weights = sorted((file for file in files if is_model(file)), key=lambda file: (len(file), file))
     whole = [file for file in weights if not _SPLIT.search(file)]
     for wanted in (quant,) if quant else PREFERENCE:
@@ -118,7 +124,7 @@ def choose(repo: str, files: Iterable[str], quant: str | None) -> str:
 
 
 def is_model(file: str) -> bool:
-    """Whether a repository's file holds a model's weights."""
+    """Returns True if a repository's file holds a model's weights."""
     return file.lower().endswith(".gguf") and not _NOT_WEIGHTS.search(file)
 
 
@@ -133,7 +139,7 @@ def _whole(repo: str, file: str) -> str:
 
 
 def _here(wanted: Wanted) -> str | None:
-    """The path of what is in the cache already."""
+    """Returns the path of a cached file; None if it is not cached."""
     file = _whole(wanted.repo, wanted.file) if wanted.file else None
     cached = _cached_files(wanted.repo)
     if cached is None:
@@ -166,7 +172,7 @@ def _download(wanted: Wanted, transferred: Transferred | None) -> str:
         raise ModelLoadError(
             "offline mode is on; unset HF_HUB_OFFLINE, or load a file that is here", NOT_FOUND
         )
-    got = (0, 0)  # bytes, and of how many
+    got = (0, 0)  # bytes present, and the size of the file
 
     def told(have: int, size: int) -> None:
         nonlocal got

@@ -1,4 +1,4 @@
-"""Writes and reads the JSON of requests: any mapping or sequence goes in, and an error names its field."""
+"""Writes and reads the JSON of requests. Accepts any mapping or sequence; errors name the field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from .errors import ArgumentError
 
 _SCALARS = (str, int, float, bool, type(None))
-_MAX_DEPTH = 256  # levels of a value that could not be written
+_MAX_DEPTH = 256  # maximum nesting of a value
 
 
 def dump(name: str, value: Mapping[str, Any]) -> str:
@@ -28,7 +28,7 @@ def dump(name: str, value: Mapping[str, Any]) -> str:
 
 
 def load(text: str) -> Any:
-    """Returns what `text` holds; None if it is not JSON, about which the library says more."""
+    """Returns the value of the JSON `text`; None if it is invalid, which the library then reports."""
     import json
 
     try:
@@ -38,7 +38,7 @@ def load(text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value of JSON's own types for `value`. Raises `TypeError` if there is none."""
+    """Converts `value` to a JSON type. Raises `TypeError` if it has no equivalent."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, os.PathLike):
@@ -55,7 +55,7 @@ def _plain(value: Any) -> Any:
 
 
 def _faults(name: str, value: Any, depth: int) -> Iterator[Exception]:
-    """Yields what keeps a value from being written, each with the path of its field."""
+    """Yields an error, with the path of the field, for each part of a value that JSON cannot represent."""
     if depth > _MAX_DEPTH:
         yield ArgumentError(f"invalid {name}: expected at most {_MAX_DEPTH} levels of nesting; flatten it")
         return

@@ -1,4 +1,4 @@
-"""Finds the native library and opens it. The only module that knows where it is."""
+"""Finds and opens the native library. No other module knows its path."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ lib: Any = _open(_path)
 
 
 def library_folder() -> Path:
-    """Where the library, its modules and the house model are."""
+    """Returns the folder of the native library, its backend modules and the house model."""
     from pathlib import Path
 
     return Path(_path).resolve().parent

@@ -1,4 +1,4 @@
-"""Names for annotations, which `typing.get_type_hints()` finds while a program runs."""
+"""Names for annotations that `typing.get_type_hints()` must resolve at run time."""
 
 from __future__ import annotations
 

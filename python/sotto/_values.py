@@ -1,4 +1,7 @@
-"""Looks at arguments before they cross: an error names the parameter, its value, and what it may be."""
+"""Checks arguments before native calls. Errors name the parameter, its value and the expected values.
+
+A wrong type raises `TypeError`, a value out of range `ArgumentError`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from .errors import ArgumentError
 
 
 def whole(name: str, value: object, most: int) -> int:
-    """An integer from 0 to `most`. True and False are none."""
+    """Returns `value` as an integer from 0 to `most`. Rejects True and False."""
     try:
         number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
@@ -22,7 +25,7 @@ def whole(name: str, value: object, most: int) -> int:
 
 
 def number(name: str, value: object) -> float:
-    """0 or a positive number that a C float holds."""
+    """Returns `value` as a number from 0 to the maximum of a C float."""
     if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} is {reprlib.repr(value)}; it must be a number")
     try:
@@ -35,7 +38,7 @@ def number(name: str, value: object) -> float:
 
 
 def string(name: str, value: object) -> str:
-    """Text that is not empty, without NULs: something with a name."""
+    """Returns `value` if it is a non-empty str without NUL."""
     if not isinstance(value, str):
         raise TypeError(f"{name} is {reprlib.repr(value)}; it must be a str")
     if not value or "\0" in value:
@@ -44,7 +47,7 @@ def string(name: str, value: object) -> str:
 
 
 def choice(name: str, value: object, allowed: Mapping[str, int]) -> int:
-    """What one of a few words stands for."""
+    """Returns the number of the word `value` in `allowed`."""
     words = ", ".join(f'"{word}"' for word in allowed)
     if not isinstance(value, str):
         raise TypeError(f"{name} is {reprlib.repr(value)}; it must be one of {words}")
@@ -54,7 +57,7 @@ def choice(name: str, value: object, allowed: Mapping[str, int]) -> int:
 
 
 def truth(name: str, value: object) -> bool:
-    """True or False, and nothing that stands for one."""
+    """Returns `value` if it is True or False. Rejects other truthy and falsy values."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} is {reprlib.repr(value)}; it must be True or False")
     return value

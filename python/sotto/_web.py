@@ -1,7 +1,7 @@
-"""Asks a Hugging Face hub: for the files of a repository, for what a file is, and for its bytes.
+"""HTTP client for a Hugging Face hub: lists a repository, reads a file's metadata, downloads a file.
 
-Nothing that a hub says is trusted: names are plain names, lists and answers end, no more bytes are taken
-than were announced, none are unpacked, and the token goes to the hub alone.
+Does not trust the hub's responses: validates names, limits the size of lists and responses, accepts no more
+bytes than announced, decompresses nothing, and sends the token only to the hub itself.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
-MAX_BYTES = 50_000_000_000  # of a file; hubs have no plain downloads of larger ones
+MAX_BYTES = 50_000_000_000  # maximum file size; hubs offer no plain downloads of larger files
 _MAX_PAGES, _MAX_PAGE_BYTES, _MAX_FILES = 100, 8 << 20, 100_000
 _MAX_REDIRECTS = 5
-_TIMEOUT = 10.0  # seconds for a connection, and between two pieces
-_WAITS = (1.0, 2.0, 4.0)  # seconds before each further attempt
-_STEADY = 1 << 20  # bytes that have to arrive for the waits to begin again
+_TIMEOUT = 10.0  # seconds, for a connection and between two pieces of a response
+_WAITS = (1.0, 2.0, 4.0)  # seconds before each retry
+_STEADY = 1 << 20  # bytes received in one attempt that reset the retries
 _TRANSIENT = (429, 500, 502, 503, 504)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _ETAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -34,15 +34,15 @@ _Found = TypeVar("_Found")
 
 
 class HubError(Exception):
-    """A hub cannot give what it is asked for, or gives what is not to be taken."""
+    """The hub cannot fulfil a request, or its response is invalid."""
 
 
 class Transient(Exception):
-    """An attempt that failed for a reason that may pass."""
+    """A request failed for a transient reason and can be retried."""
 
 
 class Facts(NamedTuple):
-    """What a hub says of a file."""
+    """Metadata of a file, as reported by the hub. `size` is in bytes."""
 
     commit: str
     etag: str
@@ -50,13 +50,13 @@ class Facts(NamedTuple):
 
 
 def is_plain(path: str) -> bool:
-    """Returns whether a repository's path stays in the folder that it is put in."""
+    """Returns True if a path in a repository is safe to create below the cache folder."""
     parts = path.split("/")
     return len(path) <= 1024 and all(_PART.fullmatch(part) and part not in (".", "..") for part in parts)
 
 
 class Hub:
-    """One repository of a hub. `alive` is called all the while; what it raises ends everything."""
+    """One repository of a hub. Calls `alive` regularly; an exception that it raises ends the operation."""
 
     def __init__(self, endpoint: str, repo: str, revision: str | None, alive: Callable[[], None]) -> None:
         self._endpoint = endpoint.rstrip("/")
@@ -80,11 +80,11 @@ class Hub:
         raise HubError(f"the hub's list of files has more than {_MAX_PAGES} pages or {_MAX_FILES} files")
 
     def facts(self, file: str) -> Facts:
-        """Returns what the hub says of a file. Raises if any of it is no plain name or number."""
+        """Returns a file's metadata. Raises `HubError` if any of it is malformed."""
         return self._patiently(lambda: self._facts(file))
 
     def download(self, file: str, size: int, content: BinaryIO, told: Callable[[int], None]) -> None:
-        """Appends to `content` what it lacks of a file of `size` bytes."""
+        """Appends the missing part of a file of `size` bytes to `content`. Calls `told` with the length."""
         waits = list(_WAITS)
         while (have := content.tell()) < size:
             try:
@@ -151,7 +151,7 @@ class Hub:
     ) -> None:
         with self._open("GET", self._url(file), have) as response:
             begun = response.headers.get("content-range", "").startswith(f"bytes {have}-")
-            if have and not (response.status_code == 206 and begun):  # it begins at the beginning
+            if have and not (response.status_code == 206 and begun):  # the response starts at offset 0
                 content.seek(0)
                 have = content.truncate()
             for piece in _pieces(response):
@@ -169,7 +169,10 @@ class Hub:
 
     @contextmanager
     def _open(self, method: str, url: str, begin: int = 0) -> Iterator[Any]:
-        """Opens a page. Follows redirects: to other hosts only to get something, and without the token."""
+        """Opens a URL and follows redirects. Sends the token only to the hub.
+
+        Yields the response to a HEAD request that redirects to another host if it holds the file's metadata.
+        """
         for _ in range(_MAX_REDIRECTS):
             with self._send(method, url, begin) as response:
                 target = response.headers.get("location") if 300 <= response.status_code < 400 else None
@@ -188,7 +191,7 @@ class Hub:
         from huggingface_hub import constants, get_session, get_token
 
         self._alive()
-        # Not build_hf_headers(): that reads a list from the hub first, without a limit on its length.
+        # Not build_hf_headers(): it first reads a list from the hub without limiting its length.
         headers = {"user-agent": "sotto", "accept-encoding": "identity"}
         token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
         if token and _origin(url) == _origin(self._endpoint):
@@ -221,7 +224,7 @@ class Hub:
 
 
 def _pieces(response: Any) -> Iterator[bytes]:
-    """Yields an answer's bytes as they arrive, as they are."""
+    """Yields a response's raw bytes as they arrive."""
     pieces = response.iter_raw()
     while True:
         try:

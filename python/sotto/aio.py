@@ -1,4 +1,4 @@
-"""The engine for asyncio: the same calls, awaited. One thread per engine brings its events to the loop."""
+"""`sotto.Engine` for asyncio, with awaitable methods. One thread per engine posts events to the loop."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ from .stats import Stats
 from .terms import RequestOptions
 from .trace import Slice
 
-DeltaStream.__module__ = TokenStream.__module__ = __name__  # where they are public
+DeltaStream.__module__ = TokenStream.__module__ = __name__  # the public module of both classes
 
 
 class Engine(Unique):
-    """`sotto.Engine` for asyncio. Belongs to the loop that runs when it is created.
+    """`sotto.Engine` for asyncio. Belongs to the event loop that runs when it is created.
 
-    Cancelling a task cancels what it waits for. Everything is to be called on the loop's thread.
+    Cancelling a task cancels the request that it awaits. Call all methods on the loop's thread; requests on
+    another loop raise `RuntimeError`. Arguments and errors are those of `sotto.Engine`.
 
     >>> async with sotto.aio.Engine() as engine:
     ...     await engine.load_model("sotto/house")
@@ -82,7 +83,7 @@ class Engine(Unique):
         self._handle = self._engine._handle
         self._numbers = itertools.count(1)
         self._asked: dict[int, _Request] = {}
-        deliver = weakref.WeakMethod(self._deliver)  # an engine that is dropped ends, and its pump with it
+        deliver = weakref.WeakMethod(self._deliver)  # weak: the thread does not keep the engine alive
         self._pump = threading.Thread(
             target=pump, args=(self._handle.pointer, self._loop, deliver), name="sotto-aio", daemon=True
         )
@@ -98,7 +99,7 @@ class Engine(Unique):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Cancels what runs, unloads every model, frees everything. A second call does nothing."""
+        """Cancels live requests, unloads all models and frees all memory. A second call does nothing."""
         await asyncio.to_thread(self._end)
         for request in list(self._asked.values()):
             request.hear(closed(request.number))
@@ -136,7 +137,7 @@ class Engine(Unique):
         backend: str | None = None,
         options: Json | None = None,
     ) -> Plan:
-        """Finds out what a model would take, without loading it, as `sotto.Engine.plan_model()` does."""
+        """Computes the memory needs of a model without loading it, as `sotto.Engine.plan_model()` does."""
         self._handle.require()
         number, budget = next(self._numbers), megabytes("budget_mb", budget_mb)
         name, where = await asyncio.to_thread(self._engine._here, model_id, path)
@@ -146,41 +147,41 @@ class Engine(Unique):
             return read_plan((await plan.finish()).json)
 
     async def unload_model(self, model_id: StrPath) -> None:
-        """Frees a model. Requests that still run on it fail."""
+        """Unloads a model and waits until its memory is freed. Requests that still run on it fail."""
         await asyncio.to_thread(self._engine.unload_model, model_id)
 
     def model_list(self) -> str:
-        """The models that answer: a JSON array of OpenAI model objects."""
+        """Returns the loaded models as a JSON array of OpenAI model objects."""
         return self._engine.model_list()
 
     def model_is_loaded(self, model_id: StrPath) -> bool:
-        """Whether a model answers."""
+        """Returns True if the model is loaded."""
         return self._engine.model_is_loaded(model_id)
 
-    # Answers
+    # Requests
 
     async def llm_chat_completion(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Answers an OpenAI chat completion request with a chat completion."""
+        """Answers an OpenAI chat completion request and returns the chat completion as JSON."""
         return (await self._ask("chat", request_json, terms).finish()).json
 
     def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[RequestOptions]) -> TokenStream:
-        """Answers an OpenAI chat completion request, chunk by chunk."""
+        """Answers an OpenAI chat completion request; returns a stream of chunks."""
         return TokenStream(self._ask("chat", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
     async def llm_text_completion(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Continues an OpenAI text completion request's prompt, as it stands, without a template."""
+        """Continues the raw prompt of an OpenAI text completion request, without a chat template."""
         return (await self._ask("completion", request_json, terms).finish()).json
 
     def llm_text_completion_stream(self, request_json: Json, **terms: Unpack[RequestOptions]) -> TokenStream:
-        """Continues a prompt, chunk by chunk."""
+        """Continues the raw prompt of a text completion request; returns a stream of chunks."""
         return TokenStream(self._ask("completion", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
     async def llm_infill(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Fills the gap between `input_prefix` and `input_suffix`, as `sotto.Engine.llm_infill()` does."""
+        """Generates the text between `input_prefix` and `input_suffix`. Needs a model trained for infill."""
         return (await self._ask("infill", request_json, terms).finish()).json
 
     async def chat(self, messages: MessagesInput, *, model: str | None = None, **fields: Any) -> Completion:
-        """Answers messages with a whole answer, as `sotto.Engine.chat()` does."""
+        """Answers messages and returns the whole answer, as `sotto.Engine.chat()` does."""
         body, options = self._engine._chat_body(messages, model, fields)
         return read_completion((await self._ask("chat", body, options).finish()).json)
 
@@ -211,7 +212,7 @@ class Engine(Unique):
         return (await self._ask("save_state", request_json, terms).finish()).json
 
     async def restore_state(self, request_json: Json) -> str:
-        """Loads a saved KV cache for the next request that begins so."""
+        """Loads a saved KV cache, as `sotto.Engine.restore_state()` does."""
         return (await self._ask("restore_state", request_json, {}).finish()).json
 
     async def session(
@@ -222,33 +223,33 @@ class Engine(Unique):
         model: str | None = None,
         pinned: bool = False,
     ) -> Session:
-        """Begins a conversation that the engine keeps, as `sotto.Engine.session()` does."""
+        """Opens a session, as `sotto.Engine.session()` does."""
         return Session(self, await self._open(open_body(session_id, messages, model, pinned)))
 
     async def sessions(self) -> dict[str, int]:
-        """The ids of the sessions that are open, and how many messages each holds."""
+        """Returns the ids of the open sessions, each with its number of messages."""
         return sizes_of((await self._ask("read_session", {}, {}).finish()).json)
 
     # Settings
 
     def set_scheduling_mode(self, mode: str) -> None:
-        """Who comes first: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
+        """Sets the mode: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
         self._engine.set_scheduling_mode(mode)
 
     def set_vram_budget_mb(self, mb: int) -> None:
-        """The ceiling on what all models take together, from now on; 0: none."""
+        """Sets the memory budget of all models together, in MB; 0: no limit."""
         self._engine.set_vram_budget_mb(mb)
 
     def set_target_tps(self, tps: float) -> None:
-        """The pace of each stream, in tokens per second, also of those under way. 0: as fast as it goes."""
+        """Sets the pace of all streams, running ones included, in tokens per second; 0: no pacing."""
         self._engine.set_target_tps(tps)
 
     def frame_begin(self, *, busy_cores: int = 1, period: float = 0) -> None:
-        """Reports that the game begins a frame's work, as `sotto.Engine.frame_begin()` does. Never waits."""
+        """Reports a frame's start, as `sotto.Engine.frame_begin()` does. Never waits."""
         self._engine.frame_begin(busy_cores=busy_cores, period=period)
 
     def frame_end(self, *, busy: float = 0, gpu: float = 0) -> None:
-        """Reports that a frame's work is done, as `sotto.Engine.frame_end()` does. Never waits."""
+        """Reports a frame's end, as `sotto.Engine.frame_end()` does. Never waits."""
         self._engine.frame_end(busy=busy, gpu=gpu)
 
     def trace(self) -> list[Slice]:
@@ -256,29 +257,29 @@ class Engine(Unique):
         return self._engine.trace()
 
     def stats(self) -> Stats:
-        """How it does: who waits and who speaks, how fast, and what it costs the game. Never waits."""
+        """Returns statistics: requests, throughput, latency, frame times and memory. Never waits."""
         return self._engine.stats()
 
     def memory(self) -> Memory:
-        """Who has how much of the machine's memory: each use, each model, what is parked. Never waits."""
+        """Returns memory use by purpose and by model, and spilled KV caches. Never waits for a model."""
         return self._engine.memory()
 
     async def describe(self) -> dict[str, Any]:
-        """Versions, device, processor, backends, and which modules were passed over and why."""
+        """Returns versions, device, processor, backends, and skipped modules with the reason."""
         return await asyncio.to_thread(self._engine.describe)
 
     is_cig_d3d12_supported = staticmethod(blocking.Engine.is_cig_d3d12_supported)
     is_cig_vulkan_supported = staticmethod(blocking.Engine.is_cig_vulkan_supported)
 
     async def attach_gpu(self, renderer: Renderer, *, min_sharing: str = "any") -> str:
-        """Shares a renderer's card from now on: "cig", "cuda", "vulkan" or "cpu"."""
+        """Starts sharing the renderer's graphics card, as `sotto.Engine.attach_gpu()` does."""
         return await asyncio.to_thread(self._engine.attach_gpu, renderer, min_sharing=min_sharing)
 
     async def detach_gpu(self) -> bool:
-        """Ends the sharing, before the renderer's queue goes. False: none was shared."""
+        """Ends sharing, as `sotto.Engine.detach_gpu()` does. Returns False if the engine shares no card."""
         return await asyncio.to_thread(self._engine.detach_gpu)
 
-    # Inside
+    # Internal
 
     def _ask(self, op: str, request: Json, on: RequestOptions, flags: int = 0) -> _Request:
         number = next(self._numbers)
@@ -302,7 +303,7 @@ class Engine(Unique):
             raise RuntimeError("this engine belongs to the event loop that it was created on")
         request = _Request(number, self, error)
         self._handle.call(submit, *args, request.name)
-        self._asked[number] = request  # its events come to this thread, so not before
+        self._asked[number] = request  # in time: events are delivered on this thread
         return request
 
     def _forget(self, request: _Request) -> bool:
@@ -322,7 +323,7 @@ class Engine(Unique):
         try:
             return await asyncio.to_thread(self._engine._find, model_id, path, hear)
         except asyncio.CancelledError:
-            cancelled = True  # the download ends at its next piece
+            cancelled = True  # the download stops at its next progress callback
             raise
 
     def _deliver(self, events: list[Event]) -> None:
@@ -354,7 +355,7 @@ class Session(Unique):
         request: Mapping[str, Any] | None = None,
         **terms: Unpack[RequestOptions],
     ) -> TokenStream:
-        """Answers what is said, chunk by chunk. `request` holds further fields: `max_tokens`, `tools` ..."""
+        """Appends a turn and streams the answer, as `sotto.Session.chat()` does."""
         return self._engine.llm_chat_completion_stream(turn_body(self.id, said, request), **terms)
 
     async def say(
@@ -363,28 +364,28 @@ class Session(Unique):
         request: Mapping[str, Any] | None = None,
         **terms: Unpack[RequestOptions],
     ) -> str:
-        """The text of the answer to what is said."""
+        """Waits for the whole answer and returns its text."""
         return text_of(await self._engine.llm_chat_completion(turn_body(self.id, said, request), **terms))
 
     async def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
-        """Another session that begins as a copy of this one, or of its first `keep` messages."""
+        """Opens a session that starts as a copy of this one, as `sotto.Session.fork()` does."""
         return Session(self._engine, await self._engine._open(fork_body(self.id, session_id, keep)))
 
     async def pin(self, pinned: bool = True) -> None:
-        """Has it keep its place in the model between its turns, as `sotto.Session.pin()` does."""
+        """Pins the session to its slot between turns, or unpins it, as `sotto.Session.pin()` does."""
         await self._engine._ask("change_session", pin_body(self.id, pinned), {}).finish()
 
     async def messages(self) -> list[dict[str, Any]]:
-        """All that was said: what `Engine.session()` takes."""
+        """Returns all messages of the session, in the form that `Engine.session()` takes."""
         return messages_of((await self._engine._ask("read_session", {"session": self.id}, {}).finish()).json)
 
     async def aclose(self) -> None:
-        """Forgets it. A second call does nothing."""
+        """Closes the session and deletes its messages. A second call does nothing."""
         if self._engine._handle.closed:
             return
         closing = self._engine._ask("close_session", {"session": self.id}, {})
         try:
-            await closing.end()  # where the task is cancelled, the session is closed all the same
+            await closing.end()  # the session is closed even if the task is cancelled
         except SottoError as error:
             if error.status != NOT_FOUND:
                 raise

@@ -1,4 +1,4 @@
-"""What models run on: the names that a host gives to backends, and model ids that begin with one."""
+"""Backend configurations, and model ids with a backend name as prefix."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _SUPPORTED = ("in_memory",)
 
 
 class Backend:
-    """Writes the JSON that `Engine(backends=[...])` takes.
+    """Creates the JSON strings that `Engine(backends=[...])` takes.
 
     >>> Engine(backends=[Backend.in_memory(name="local")])
     """
 
     @staticmethod
     def in_memory(name: str = "local") -> str:
-        """Models run here, inside this process."""
+        """Returns the configuration of a backend that runs models inside this process."""
         import json
 
         return json.dumps({"name": string("name", name), "backend_type": "in_memory"})
 
 
 class UnknownBackend(ArgumentError):
-    """A model's id names a backend that the engine lacks."""
+    """The prefix of a model id names a backend that the engine does not have."""
 
 
 class BackendNames:
-    """The names of an engine's backends. `local::some/model` is `some/model` on the backend `local`."""
+    """Names of an engine's backends. `local::some/model` means `some/model` on the backend `local`."""
 
     def __init__(self, configurations: Iterable[str] | None) -> None:
         self.names = ["local"] if configurations is None else []
@@ -62,7 +62,7 @@ class BackendNames:
         return name
 
     def model(self, name: str, model_id: str) -> str:
-        """The id without a backend's name before it."""
+        """Returns the id without its backend prefix. Raises `UnknownBackend` for an unknown prefix."""
         backend, separator, rest = model_id.partition("::")
         if not separator or "/" in backend or "\\" in backend:
             return model_id
@@ -72,12 +72,12 @@ class BackendNames:
         return rest
 
     def request(self, text: str) -> str:
-        """A request's JSON, with `model` as the engine knows it."""
+        """Returns a request's JSON, with the backend prefix of `model` removed."""
         if "::" not in text:
             return text
         import json
 
-        asked = load(text)  # None: the library says what is wrong with it
+        asked = load(text)  # None if invalid: the native library reports the error
         if not isinstance(asked, dict) or not isinstance(model := asked.get("model"), str):
             return text
         known = self.model("model", model)

@@ -11,16 +11,16 @@ USAGE, FAILURE, INTERRUPTED = 2, 1, 130  # exit statuses
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns its exit status."""
+    """Runs one command and returns its exit status."""
     try:
         from .commands import standard
 
         standard.prepare()
         try:
             return standard.leave(_run(argv))
-        except SystemExit as leaving:  # of the parser
+        except SystemExit as leaving:  # raised by the parser
             raise SystemExit(standard.leave(int(leaving.code or 0))) from None
-        except BrokenPipeError:  # whoever read our output has gone, as `head` does
+        except BrokenPipeError:  # the reader of the output has exited, as `head` does
             return standard.leave(FAILURE)
         except OSError as error:
             where = f"{error.filename}: " if error.filename is not None else "reading or writing failed: "
@@ -49,7 +49,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints as everything here does: where help cannot be written, that is an error."""
+    """Prints through `screen`, so that a failure to write the help is an error."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         from .commands import screen
@@ -61,7 +61,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """Everything that the command understands."""
+    """Returns the argument parser of the `sotto` command."""
     from . import __version__
     from .commands import bench, chat, doctor, models, plan, replay
     from .demo import command as demo
@@ -89,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def fail(why: str, status: int) -> int:
-    """Says what went wrong."""
+    """Prints an error message and returns `status`."""
     from .commands import screen
 
     screen.complain(f"sotto: {why}")

@@ -1,4 +1,4 @@
-"""The engine: models, requests, and what may be changed while it runs."""
+"""`Engine`: loads models, runs requests, and changes settings while requests run."""
 
 from __future__ import annotations
 
@@ -30,22 +30,34 @@ from .trace import Slice, read_trace
 
 
 class Engine(Completes, SharesGpu):
-    """Runs models inside this process, beside a game. Use it as a context manager, or `close()` it.
+    """Runs models inside this process, beside a game. Use it as a context manager, or call `close()`.
 
-    Any thread may call anything. Calls that wait let other threads run. Those that ask for an answer take
-    its `RequestOptions` by name: `target_tps`, `priority` and `deadline`.
+    All methods are thread-safe. Methods that wait release the GIL. Methods that request an answer take its
+    `RequestOptions` as keyword arguments: `target_tps`, `priority` and `deadline`. 1 MB is 1,048,576 bytes.
 
-    `deterministic`: an answer depends on its request alone, not on what else is asked for meanwhile; slower.
-    `gates`: steps also wait inside while the game works on a frame and leaves no core free, not only where
-    their threads cannot be made to yield to the game's. `max_requests` may be live at once; 0: 65,536.
-    `record_path`: a file that records requests, reported frames and scheduling decisions. It holds the text
-    of requests, and only its user may read it. The engine creates the file and raises `ArgumentError` if it
-    exists, so that a restart keeps the recording of a crash. `sotto.replay()` repeats the decisions.
+    Args:
+        device: "auto", "cpu", "vulkan" or "cuda"; also a device index ("cuda0") or UUID ("cuda:UUID").
+        backends: JSON strings made by `Backend`; None: one in-process backend, "local".
+        mode: Scheduling mode, see `set_scheduling_mode()`.
+        target_tps: Pace of each stream in tokens per second; 0: no pacing.
+        vram_budget_mb: Memory budget of all models in MB; 0: no limit. See `set_vram_budget_mb()`.
+        module_dir: Folder of backend modules; None: the library's folder.
+        threads: Maximum threads per step; 0: at most one per core, tuned for throughput.
+        trace_capacity: Number of slices kept for `trace()`; 0: no trace.
+        deterministic: Makes each answer depend on its request alone, not on concurrent requests; slower.
+        gates: Steps also wait at gates (wait points inside a step) while the game works on a frame and
+            leaves no core free. By default, only if their threads cannot be made to yield to the game's.
+        max_requests: Maximum number of live requests; 0: 65,536.
+        record_path: File that records requests with their text, reported frames and scheduling decisions,
+            for `sotto.replay()`. The engine creates it, readable by the current user only. It must not
+            exist, so that a restart keeps the recording of a crash.
+        kv_spill_dir: Folder of the file for spilled KV caches, which disappears with the engine; None: the
+            system's temporary folder. The engine spills the KV cache of parked streams if memory is short.
+            A lost KV cache is prefilled again.
+        kv_spill_memory_mb: Spilled KV caches kept in memory before the file is used, in MB; 0: 64.
 
-    `vram_budget_mb`: see `set_vram_budget_mb()`. If the budget is short, the engine parks some streams: it
-    spills their KV cache to `kv_spill_memory_mb` of memory (0: 64), and beyond that to a file in
-    `kv_spill_dir` (None: the system's temporary folder), which is gone with the engine. A KV cache that is
-    lost is prefilled again.
+    Raises:
+        ArgumentError: An argument is out of range, `record_path` exists, or `device` is not supported here.
 
     >>> with Engine() as engine:
     ...     engine.load_model("sotto/house")
@@ -91,7 +103,7 @@ class Engine(Completes, SharesGpu):
         self._device = device
         log.settle()
         self._handle = Handle(desc)
-        self._taking = threading.Lock()  # one thread at a time may take the queue's events
+        self._taking = threading.Lock()  # held by the thread that takes events from the queue
         self._told = struct("sotto_event")  # guarded by _taking
 
     def __enter__(self) -> Engine:
@@ -108,7 +120,7 @@ class Engine(Completes, SharesGpu):
         return f"<sotto.Engine on {self._device}, {stats.mode}, {stats.live} live requests, models: {models}>"
 
     def close(self) -> None:
-        """Cancels what runs, unloads every model, frees everything. A second call does nothing."""
+        """Cancels live requests, unloads all models and frees all memory. A second call does nothing."""
         self._handle.close()
 
     # Models
@@ -122,11 +134,18 @@ class Engine(Completes, SharesGpu):
         options: Json | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Loads a model and waits until it answers. Does nothing if it does already.
+        """Loads a model and waits until it is ready. Does nothing if it is already loaded.
 
-        `model_id` is "sotto/house", a GGUF file's path, or a Hugging Face id: `org/name`,
-        `org/name:QUANT` or `org/name/file.gguf`, downloaded unless it is in the cache. With `path`, it is
-        any name. `progress` hears of "download" and "load".
+        Args:
+            model_id: "sotto/house", the path of a GGUF file, or a Hugging Face id: `org/name`,
+                `org/name:QUANT` or `org/name/file.gguf`, downloaded if not cached. Any name if `path` is set.
+            path: Path of the GGUF file.
+            backend: Name of the backend that runs the model; None: the first available one.
+            options: JSON object of load options.
+            progress: Called with "download" or "load" and a fraction from 0 to 1.
+
+        Raises:
+            ModelLoadError: The model was not found, or it could not be downloaded or loaded.
         """
         self._handle.require()
         name, where = self._find(model_id, path, progress)
@@ -144,9 +163,10 @@ class Engine(Completes, SharesGpu):
         backend: str | None = None,
         options: Json | None = None,
     ) -> Plan:
-        """Finds out what a model would take, and how it would fit, without loading or downloading it.
+        """Computes the memory needs of a model, and how it would fit, without loading or downloading it.
 
-        The rest as in `load_model()`. `budget_mb`: what it may take, alone; 0: what the engine has left.
+        Other arguments and errors are those of `load_model()`. `budget_mb` is the memory available to this
+        model alone; 0: the rest of the engine's budget.
         """
         self._handle.require()
         budget = megabytes("budget_mb", budget_mb)
@@ -157,17 +177,17 @@ class Engine(Completes, SharesGpu):
             return read_plan(plan.finish().json)
 
     def unload_model(self, model_id: StrPath) -> None:
-        """Frees a model, and waits for that. Requests that still run on it fail."""
+        """Unloads a model and waits until its memory is freed. Requests that still run on it fail."""
         name = utf8("model_id", self._model_id(model_id))
         unload, private = lib.sotto_engine_unload_model, lib.SOTTO_REQUEST_PRIVATE
         Request(self._handle, ModelLoadError, unload, name[0], private).finish()
 
     def model_list(self) -> str:
-        """The models that answer: a JSON array of OpenAI model objects."""
+        """Returns the loaded models as a JSON array of OpenAI model objects."""
         return self._json(lib.sotto_engine_list_models)
 
     def model_is_loaded(self, model_id: StrPath) -> bool:
-        """Returns whether a model answers. An id of a backend that the engine lacks has none."""
+        """Returns True if the model is loaded; False also if the id names an unknown backend."""
         self._handle.require()
         try:
             name = self._model_id(model_id)
@@ -175,56 +195,55 @@ class Engine(Completes, SharesGpu):
             return False
         return name in self._models()
 
-    # Answers, waited for
+    # Blocking requests
 
     def llm_chat_completion(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Answers an OpenAI chat completion request with a chat completion.
+        """Answers an OpenAI chat completion request and returns the chat completion as JSON.
 
-        Every request may have a field `on_budget`: what to do where the model has to be brought back and the
-        budget has no room: "wait" for others to be done (the default), "fail" at once, or "shrink": as
-        "wait", and the model may come back smaller, at a loss.
+        The request field `on_budget` applies if an evicted model must be reloaded and the budget is full:
+        "wait" for free memory (default), "fail" at once, or "shrink" (wait; may reload at reduced quality).
         """
         return self._ask("chat", request_json, terms).finish().json
 
     def llm_chat_completion_stream(self, request_json: Json, **terms: Unpack[RequestOptions]) -> TokenStream:
-        """Answers an OpenAI chat completion request, chunk by chunk."""
+        """Answers an OpenAI chat completion request; returns a stream of chunks."""
         return TokenStream(self._ask("chat", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
     def llm_text_completion(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Continues an OpenAI text completion request's prompt, as it stands, without a template."""
+        """Continues the raw prompt of an OpenAI text completion request, without a chat template."""
         return self._ask("completion", request_json, terms).finish().json
 
     def llm_text_completion_stream(self, request_json: Json, **terms: Unpack[RequestOptions]) -> TokenStream:
-        """Continues a prompt, chunk by chunk."""
+        """Continues the raw prompt of a text completion request; returns a stream of chunks."""
         return TokenStream(self._ask("completion", request_json, terms, lib.SOTTO_REQUEST_CHUNKS))
 
     def llm_infill(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Fills the gap between `input_prefix` and `input_suffix`, with a model that was taught to."""
+        """Generates the text between `input_prefix` and `input_suffix`. Needs a model trained for infill."""
         return self._ask("infill", request_json, terms).finish().json
 
     def tokenize(self, request_json: Json) -> str:
-        """The tokens of `content`: `{"tokens": [...]}`, as numbers or, `with_pieces`, as objects."""
+        """Returns the tokens of `content`: `{"tokens": [...]}`, as ids, or as objects if `with_pieces`."""
         return self._ask("tokenize", request_json, {}).finish().json
 
     def detokenize(self, request_json: Json) -> str:
-        """The text of `tokens`: `{"content": "..."}`."""
+        """Returns the text of `tokens`: `{"content": "..."}`."""
         return self._ask("detokenize", request_json, {}).finish().json
 
     def apply_template(self, request_json: Json) -> str:
-        """The prompt that a chat completion's `messages` make: `{"prompt": "..."}`."""
+        """Returns the prompt rendered from a chat's `messages`: `{"prompt": "..."}`."""
         return self._ask("apply_template", request_json, {}).finish().json
 
     def save_state(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Works through `messages` or `prompt`, and saves what the model then remembers to `path`.
+        """Prefills `messages` or `prompt` and saves the KV cache to the file `path`.
 
-        A character's sheet that was saved once needs no work ever again: see `restore_state`.
+        `restore_state()` loads the file later, which saves the prefill, for example of a character sheet.
         """
         return self._ask("save_state", request_json, terms).finish().json
 
     def restore_state(self, request_json: Json) -> str:
-        """Has the model remember what `path` holds, for the next request that begins so.
+        """Loads the KV cache file `path` into the prefix cache, for the next prompt that starts with it.
 
-        Refuses what is damaged, or of another model, library or memory.
+        Raises an error if the file is damaged, or from another model, library version or set of options.
         """
         return self._ask("restore_state", request_json, {}).finish().json
 
@@ -236,26 +255,34 @@ class Engine(Completes, SharesGpu):
         model: str | None = None,
         pinned: bool = False,
     ) -> Session:
-        """Begins a conversation that the engine keeps. Without an id it gets one of its own.
+        """Opens a session: a conversation that the engine stores.
 
-        `messages` is what was said before: a character's sheet as a text, or any messages. `model` answers
-        where a request names none; else that of the first request. `pinned`: see `Session.pin()`.
+        Args:
+            session_id: Id of the session; None: a random id.
+            messages: Earlier messages; a text is a system message, for example a character sheet.
+            model: Default model of the session; None: the model of its first request.
+            pinned: Pins the session, see `Session.pin()`.
         """
         body = open_body(session_id, messages, model, pinned)
         return self._open(body, lambda name: Session(self, name))
 
     def sessions(self) -> dict[str, int]:
-        """The ids of the sessions that are open, and how many messages each holds."""
+        """Returns the ids of the open sessions, each with its number of messages."""
         return sizes_of(self._ask("read_session", {}, {}).finish().json)
 
-    # Answers, frame by frame
+    # Non-blocking requests and frames
 
     def submit(
         self, op: str, request: Json, user: int = 0, *, chunks: bool = False, **terms: Unpack[RequestOptions]
     ) -> int:
-        """Asks for a "chat", a "text" ... Never waits: returns the name that its events will carry.
+        """Submits a request and returns its id, which its events carry as `request`. Never waits.
 
-        `user` comes back in each event; `chunks` has them carry OpenAI chunks in `json`.
+        Args:
+            op: Operation: "chat", "completion", "infill", "tokenize", ...
+            request: The request's JSON object.
+            user: Number that each event of the request carries.
+            chunks: Events carry OpenAI chunks in `json`.
+            **terms: See `RequestOptions`.
         """
         flags = lib.SOTTO_REQUEST_CHUNKS if truth("chunks", chunks) else 0
         desc = self._request_desc(op, request, flags, terms, user=user, whole_response=False)
@@ -264,12 +291,15 @@ class Engine(Completes, SharesGpu):
         return int(out[0])
 
     def events(self) -> Iterator[Event]:
-        """What happened since last asked. Never waits, and never raises for a request that failed."""
+        """Takes the queued events of submitted requests. Never waits; never raises for a failed request."""
         self._handle.require()
         return iter(self._take, None)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits for an event, at most `timeout` seconds. For tools and servers, never for a frame."""
+        """Waits up to `timeout` seconds (None: no limit) for an event. Never call it in a frame.
+
+        Returns True if an event is queued.
+        """
         left = -1 if timeout is None else int(number("timeout", timeout) * 1000)
         while True:
             piece = SLICE_MS if left < 0 else min(left, SLICE_MS)
@@ -279,17 +309,25 @@ class Engine(Completes, SharesGpu):
                 return False
 
     def cancel(self, request: int) -> bool:
-        """Asks for a request to end; its last event still comes. False: it is over, or never was."""
+        """Cancels a request; its "done" event still follows. Returns False if it ended or never existed."""
         name = whole("request", request, MOST_U64)
         return self._handle.call(lib.sotto_engine_cancel, name) == 0
 
     def set_request_tps(self, request: int, tps: float) -> bool:
-        """The pace of a request, from the next token on. 0: the engine's. False: it is over, or never was."""
+        """Sets a request's pace in tokens per second from the next token on; 0: the engine's pace.
+
+        Returns False if the request ended or never existed.
+        """
         name, pace = whole("request", request, MOST_U64), number("tps", tps)
         return self._handle.call(lib.sotto_engine_set_request_tps, name, pace) == 0
 
     def frame_begin(self, *, busy_cores: int = 1, period: float = 0) -> None:
-        """The game begins a frame's work, on so many cores; frames are due every `period` seconds."""
+        """Reports that the game starts its work on a frame. Never waits.
+
+        Args:
+            busy_cores: Number of cores that the game keeps busy during this work.
+            period: Target time from one frame to the next, in seconds; 0: unknown.
+        """
         desc = struct(
             "sotto_frame_begin_desc",
             busy_cores=whole("busy_cores", busy_cores, MOST_U32),
@@ -298,7 +336,12 @@ class Engine(Completes, SharesGpu):
         self._handle.call(lib.sotto_engine_frame_begin, desc)
 
     def frame_end(self, *, busy: float = 0, gpu: float = 0) -> None:
-        """The game has done a frame's work. Seconds that it took, in all and on the GPU, where known."""
+        """Reports that the game has finished its work on a frame. Never waits.
+
+        Args:
+            busy: Duration of the work in seconds; 0: the time since `frame_begin()`.
+            gpu: GPU time of the frame in seconds; 0: unknown.
+        """
         busy_ms, gpu_ms = number("busy", busy) * 1000, number("gpu", gpu) * 1000
         desc = struct("sotto_frame_end_desc", busy_ms=busy_ms, gpu_ms=gpu_ms)
         self._handle.call(lib.sotto_engine_frame_end, desc)
@@ -308,44 +351,44 @@ class Engine(Completes, SharesGpu):
         return list(read_trace(self._handle))
 
     def stats(self) -> Stats:
-        """How it does: who waits and who speaks, how fast, and what it costs the game. Never waits."""
+        """Returns statistics: requests, throughput, latency, frame times and memory. Never waits."""
         return read_stats(self._handle)
 
     def memory(self) -> Memory:
-        """Who has how much of the machine's memory: each use, each model, what is parked. Never waits."""
+        """Returns memory use by purpose and by model, and spilled KV caches. Never waits for a model."""
         return read_memory(self._json(lib.sotto_engine_memory))
 
     # Settings
 
     def set_scheduling_mode(self, mode: str) -> None:
-        """Who comes first: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
+        """Sets the mode: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
         self._handle.call(lib.sotto_engine_set_mode, choice("mode", mode, MODES))
 
     def set_vram_budget_mb(self, mb: int) -> None:
-        """The ceiling on what all models take together; 0: none. `memory()` tells who has how much.
+        """Sets the memory budget of all models together, in MB; 0: no limit. On a CPU, limits main memory.
 
-        Also where more is in use, it holds within moments: models that are idle give way, and come back when
-        they are asked for; of those that speak, some give up their places for a while, and say the same.
+        If more is in use, the engine evicts idle models, which reload at their next request, and parks some
+        streams of busy models, which continue later with the same text. See `memory()` for current use.
         """
         self._handle.call(lib.sotto_engine_set_vram_budget, megabytes("mb", mb))
 
     def set_target_tps(self, tps: float) -> None:
-        """The pace of each stream, in tokens per second, also of those under way. 0: as fast as it goes."""
+        """Sets the pace of all streams, running ones included, in tokens per second; 0: no pacing."""
         self._handle.call(lib.sotto_engine_set_target_tps, number("tps", tps))
 
     def describe(self) -> dict[str, Any]:
-        """Versions, device, processor, backends, and which modules were passed over and why."""
+        """Returns versions, device, processor, backends, and skipped modules with the reason."""
         told = self._json(lib.sotto_engine_describe)
         import json
 
         found: dict[str, Any] = json.loads(told)
         return found
 
-    # Inside
+    # Internal
 
     def _take(self) -> Event | None:
         if not self._taking.acquire(blocking=False):
-            return None  # another thread takes it
+            return None  # another thread is taking events
         try:
             status = self._handle.call(lib.sotto_engine_next_event, self._told)
             return read_event(self._told) if status == lib.SOTTO_OK else None

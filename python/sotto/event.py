@@ -1,4 +1,4 @@
-"""What happened to a request."""
+"""`Event`: progress, text and results of requests."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _KINDS = {
 
 
 class Event(NamedTuple):
-    """One thing that happened to one request.
+    """One event of one request. The event owns its text.
 
-    `kind` is "accepted", "progress", "text", "reasoning", "tool_call", "finish", "usage" or, last of all,
-    "done"; skip what you do not know. Owns its text.
+    `kind` is "accepted", "progress", "text", "reasoning", "tool_call", "finish", "usage" or "done", which is
+    always the last event of a request; ignore unknown kinds.
     """
 
     kind: str
-    request: int
-    user: int
+    request: int  # id that `Engine.submit()` returned
+    user: int  # number that was passed to `Engine.submit()`
     text: str
     json: str
-    status: int
+    status: int  # negative: the request failed with this SOTTO_ERROR_ value
     tokens: int
     progress: float
-    index: int  # type: ignore[assignment]  # hides tuple.index(), which nobody misses
+    index: int  # type: ignore[assignment]  # hides tuple.index(), which events do not need
 
 
 def read_event(told: Any) -> Event:
-    """Copies a `sotto_event`."""
+    """Returns a copy of a `sotto_event`."""
     return Event(
         _KINDS.get(told.kind, f"kind {told.kind}"),
         told.request,

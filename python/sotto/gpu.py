@@ -1,4 +1,4 @@
-"""Graphics cards: what they can share with a renderer, and what an engine is handed of one."""
+"""Graphics cards: their properties, and sharing one between a renderer and an engine."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class Gpu(NamedTuple):
 
     name: str
     uuid: str
-    luid: int  # LowPart, and HighPart above it; 0: it has none, as outside Windows
+    luid: int  # LowPart in the lower 32 bits, HighPart in the upper 32; 0: no LUID, as outside Windows
     vram: int  # bytes
-    driver: str  # the newest CUDA that the driver speaks
-    capability: int  # CUDA's: 89 is 8.9
-    cig_d3d12: bool  # whether it can be shared with a renderer on Direct3D 12
-    cig_d3d12_why: str  # why not, where it can't
-    cig_vulkan: bool
-    cig_vulkan_why: str
+    driver: str  # newest CUDA version that the driver supports, as "13.0"
+    capability: int  # CUDA compute capability: 89 is 8.9
+    cig_d3d12: bool  # True: models can share the card with a Direct3D 12 renderer
+    cig_d3d12_why: str  # reason if cig_d3d12 is False
+    cig_vulkan: bool  # True: models can share the card with a Vulkan renderer
+    cig_vulkan_why: str  # reason if cig_vulkan is False
 
 
 class D3D12(NamedTuple):
-    """A renderer on Direct3D 12: addresses of its ID3D12Device and direct ID3D12CommandQueue."""
+    """A Direct3D 12 renderer: addresses of its ID3D12Device and its direct ID3D12CommandQueue."""
 
     device: int
     queue: int
-    luid: int = 0  # its adapter's; 0: the device is asked
+    luid: int = 0  # LUID of the adapter; 0: queried from `device`
 
     def crossed(self) -> dict[str, Any]:
-        """The fields of its struct."""
+        """Returns the fields of the C struct."""
         handles = {name: _address(name, getattr(self, name)) for name in ("device", "queue")}
         return {**handles, "luid": whole("luid", self.luid, _MOST_U64)}
 
 
 class Vulkan(NamedTuple):
-    """A renderer on Vulkan: its handles as addresses, and which queue it draws with."""
+    """A Vulkan renderer: addresses of its handles, and the family and index of its queue."""
 
     instance: int
     physical_device: int
@@ -60,10 +60,10 @@ class Vulkan(NamedTuple):
     queue: int
     queue_family: int = 0
     queue_index: int = 0
-    get_instance_proc_addr: int = 0  # 0: that of the system's loader
+    get_instance_proc_addr: int = 0  # address of vkGetInstanceProcAddr; 0: the system loader's
 
     def crossed(self) -> dict[str, Any]:
-        """The fields of its struct."""
+        """Returns the fields of the C struct."""
         names = ("instance", "physical_device", "device", "queue")
         return {
             **{name: _address(name, getattr(self, name)) for name in names},
@@ -77,12 +77,12 @@ class Vulkan(NamedTuple):
 
 
 class Cuda(NamedTuple):
-    """A CUDA context that the host has already: its address."""
+    """The address of a CUDA context that the host already has."""
 
     context: int
 
     def crossed(self) -> dict[str, Any]:
-        """The fields of its struct."""
+        """Returns the fields of the C struct."""
         return {"context": _address("context", self.context)}
 
 
@@ -92,7 +92,7 @@ _STRUCTS[Cuda] = ("cuda", "sotto_gpu_cuda")
 
 
 def gpus() -> list[Gpu]:
-    """The cards that the CUDA driver knows, in its order. None, where there is no driver."""
+    """Returns the cards in the CUDA driver's order; an empty list without a CUDA driver."""
     found: list[Gpu] = []
     while isinstance(gpu := _query(len(found)), Gpu):
         found.append(gpu)
@@ -100,20 +100,24 @@ def gpus() -> list[Gpu]:
 
 
 def why_none() -> str:
-    """Why there is no card, in words. Empty: there is one."""
+    """Returns the reason why the CUDA driver reports no card; empty if it reports one."""
     asked = _query(0)
     return asked if isinstance(asked, str) else ""
 
 
 def why_no_cuda() -> str:
-    """Why no model here can compute with CUDA, in words. Empty: there is a module for it."""
+    """Returns the reason why models cannot run on CUDA; empty if a CUDA module is installed."""
     folder = library_folder()
     there = any(folder.glob("*sotto_*_cuda-*"))
     return "" if there else f"there is no module sotto_llama_cuda in {folder}"
 
 
 def require_device(device: str, module_dir: StrPath | None) -> None:
-    """Raises if no backend module can compute on an engine's device, or CUDA's driver knows no card."""
+    """Checks that an engine can run on `device`.
+
+    Raises:
+        ArgumentError: No installed backend module supports the device, or the CUDA driver reports no card.
+    """
     kind = next((kind for kind in ("cuda", "vulkan") if device.startswith(kind)), None)
     if kind is None:
         return
@@ -154,7 +158,7 @@ def _address(name: str, value: object) -> Any:
 
 
 def described(renderer: Renderer, min_sharing: str) -> Any:
-    """The struct for a renderer. What it points at lives as long as it does."""
+    """Returns a `sotto_gpu_desc`, which keeps the structs that it points to alive."""
     if type(renderer) not in _STRUCTS:
         raise TypeError(f"renderer is {renderer!r}; it must be a sotto.gpu.D3D12, Vulkan or Cuda")
     field, name = _STRUCTS[type(renderer)]
@@ -166,41 +170,51 @@ def described(renderer: Renderer, min_sharing: str) -> Any:
 
 
 class SharesGpu:
-    """What an engine does with a card. Part of `Engine`."""
+    """Part of `Engine`: sharing a graphics card with a renderer."""
 
     _handle: Handle
 
     def attach_gpu(self, renderer: Renderer, *, min_sharing: str = "any") -> str:
-        """Shares a renderer's card from now on. Returns how closely: "cig", "cuda", "vulkan" or "cpu".
+        """Starts sharing the renderer's graphics card. The renderer's objects must live until `detach_gpu()`.
 
-        What the renderer's handles name must live until `detach_gpu()`. `describe()["gpu"]` tells why it is
-        no closer. Raises where it is not as close as `min_sharing`.
+        Args:
+            renderer: A `D3D12`, `Vulkan` or `Cuda`.
+            min_sharing: Minimum sharing level, ascending: "any", "cpu", "vulkan", "cuda", "cig".
+
+        Returns:
+            The level: "cig", "cuda", "vulkan" or "cpu". `describe()["gpu"]` holds the reason if not closer.
+
+        Raises:
+            SottoError: The level would be below `min_sharing`, or the engine already shares a card.
         """
         rung = new("sotto_gpu_sharing *")
         self._handle.call(lib.sotto_engine_attach_gpu, described(renderer, min_sharing), rung)
         return _NAMES[rung[0]]
 
     def detach_gpu(self) -> bool:
-        """Ends the sharing, before the renderer's queue goes, or when its device was lost.
+        """Ends sharing. Call it before destroying the renderer's queue, or when its device was lost.
 
-        Characters stay; answers under way on the card end as cancelled. False: none was shared.
+        Sessions keep their conversations; answers that run on the card end as cancelled.
+
+        Returns:
+            False if the engine shares no card.
         """
         return bool(self._handle.call(lib.sotto_engine_detach_gpu) == lib.SOTTO_OK)
 
     @staticmethod
     def is_cig_d3d12_supported(device_index: int = 0) -> bool:
-        """Whether models can share that card with a renderer on Direct3D 12. Always False without CUDA.
+        """Returns True if models can share the card with a Direct3D 12 renderer. Always False without CUDA.
 
-        Why not: `sotto.gpu.why_no_cuda()`, else `sotto.gpu.gpus()`.
+        `sotto.gpu.why_no_cuda()` or `cig_d3d12_why` in `sotto.gpu.gpus()` holds the reason.
         """
         asked = "" if why_no_cuda() else _query(device_index)
         return isinstance(asked, Gpu) and asked.cig_d3d12
 
     @staticmethod
     def is_cig_vulkan_supported(device_index: int = 0) -> bool:
-        """Whether models can share that card with a renderer on Vulkan. Always False without CUDA.
+        """Returns True if models can share the card with a Vulkan renderer. Always False without CUDA.
 
-        Why not: `sotto.gpu.why_no_cuda()`, else `sotto.gpu.gpus()`.
+        `sotto.gpu.why_no_cuda()` or `cig_vulkan_why` in `sotto.gpu.gpus()` holds the reason.
         """
         asked = "" if why_no_cuda() else _query(device_index)
         return isinstance(asked, Gpu) and asked.cig_vulkan

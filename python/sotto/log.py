@@ -1,4 +1,4 @@
-"""How much is logged, and from when on."""
+"""The log level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEVELS: Mapping[str, int] = {
     "debug": lib.SOTTO_LOG_DEBUG,
     "trace": lib.SOTTO_LOG_TRACE,
 }
-_settled = False  # somebody chose a level, or an engine was created
+_settled = False  # True once a level was set or an engine was created
 
 
 def set_log_level(level: str) -> None:
@@ -27,7 +27,7 @@ def set_log_level(level: str) -> None:
 
 
 def settle() -> None:
-    """Looks at SOTTO_LOG and RUST_LOG again, for the first engine: a script sets them after its imports."""
+    """Applies SOTTO_LOG or RUST_LOG once, for the first engine: a script may set them after its imports."""
     global _settled
     if _settled:
         return

@@ -1,4 +1,4 @@
-"""What an engine takes of the machine's memory, and what a model would take. All of it is in bytes."""
+"""Memory use of an engine, and the memory needs of a model. All sizes are in bytes."""
 
 from __future__ import annotations
 
@@ -6,90 +6,90 @@ from typing import TypedDict
 
 
 class Use(TypedDict):
-    """What one use takes."""
+    """Memory in use for one purpose."""
 
-    used: int  # now
-    peak: int  # at most, so far
+    used: int  # current bytes
+    peak: int  # highest value of `used` so far
 
 
 class ModelMemory(TypedDict):
-    """What one model takes."""
+    """Memory in use by one model."""
 
     id: str
-    state: str  # "ready", "loading", "evicted" (it gave way to others; a request wakes it) or "leaving"
-    streams: int  # answers that may be under way at once, now
-    max_streams: int  # and where there is room
-    host: int  # of the machine's memory, where the model is on a device; it does not count
+    state: str  # "ready", "loading", "evicted" (its next request reloads it) or "leaving" (being unloaded)
+    streams: int  # current slots: answers that can run at once
+    max_streams: int  # slots if the budget has room
+    host: int  # main memory used by a model on a device; not charged to the budget
     weights: int
-    kv: int  # what streams remember
+    kv: int  # KV caches of the streams
     compute: int
     adapter: int
     image: int
-    staging: int  # what is parked
+    spilled_kv: int  # spilled KV caches of parked streams
 
 
 class Parked(TypedDict):
-    """What those remember who gave up their place to others."""
+    """Spilled KV caches of parked streams, whose slots other streams use."""
 
-    count: int  # how many
+    count: int  # number of spilled KV caches
     memory: int  # bytes in memory
     disk: int  # bytes in files
 
 
 class Video(TypedDict):
-    """What Vulkan's driver says of a graphics card's memory."""
+    """Memory of a graphics card, as reported by the Vulkan driver."""
 
     total: int
-    available: int  # what this process could still take
-    process: int  # what this process has, its graphics too
+    available: int  # bytes that this process can still allocate
+    process: int  # bytes in use by this process, including its graphics
 
 
 class System(TypedDict):
-    """What the system itself says."""
+    """Main memory, as reported by the operating system."""
 
-    total: int  # of the machine, or of the container if that has less
-    available: int  # what programs could still take
-    process: int  # this one's own, which is in no file
-    mapped: int  # of the files that this one has mapped, what is in memory
-    device: Video | None  # None: models are on the processor, or the driver does not say
+    total: int  # of the machine, or of the container if its limit is lower
+    available: int  # bytes that programs can still allocate
+    process: int  # private memory of this process, not backed by files
+    mapped: int  # resident part of the files that this process has mapped
+    device: Video | None  # None: models run on the CPU, or the driver does not report it
 
 
 class CardMemory(TypedDict):
-    """What NVIDIA's driver says of a graphics card."""
+    """A graphics card, as reported by the NVIDIA driver."""
 
     name: str
     uuid: str
     total: int
-    available: int  # what nobody has, in any process
+    available: int  # bytes not in use by any process
 
 
 class AdapterMemory(TypedDict):
-    """What Windows says of a graphics card."""
+    """A graphics card, as reported by Windows."""
 
     name: str
     luid: int
     total: int
-    budget: int  # what this process may use of it now
-    used: int  # by this process
+    budget: int  # bytes of it that this process may use now
+    used: int  # bytes in use by this process
 
 
 class Memory(TypedDict):
-    """Who has how much: what `Engine.memory()` tells. It may hold more by now; skip what you do not know."""
+    """Memory use by purpose and by model, from `Engine.memory()`. Ignore unknown fields."""
 
-    budget: int  # 0: none
+    budget: int  # 0: no limit
     used: int
     peak: int
-    over: int  # so much more than the budget is in use, since that was lowered
+    over: int  # bytes in use above the budget, after the budget was lowered
     uses: dict[str, Use]  # "weights", "kv", "compute", "adapter", "image", "spilled_kv"
     models: list[ModelMemory]
     parked: Parked
-    system: System | None  # None: it does not say
+    system: System | None  # None: the operating system does not report it
     cards: list[CardMemory]
-    adapters: list[AdapterMemory]  # none outside Windows
+    adapters: list[AdapterMemory]  # empty outside Windows
 
 
 class Rung(TypedDict):
-    """One way to load a model."""
+    """One step of the plan: a configuration in which the model could be loaded."""
 
     rung: str  # "as asked", "small kv", "fewer layers", "fewer streams", "shorter streams" or "unload idle"
     streams: int
@@ -97,28 +97,28 @@ class Rung(TypedDict):
     weights: int
     kv: int
     compute: int
-    bytes: int  # the sum
-    host: int  # of the machine's memory, where those are a device's
-    layers: int  # on the device
+    bytes: int  # sum of weights, kv and compute
+    host: int  # main memory, if the sum is device memory
+    layers: int  # number of layers on the device
     fits: bool
 
 
 class Plan(TypedDict):
-    """How a model would fit: what `Engine.plan_model()` tells."""
+    """Steps that make a model fit into the budget, from `Engine.plan_model()`."""
 
     model: str
     budget: int | None  # None or 0: no limit
-    used: int | None  # of it, by others
+    used: int | None  # part of the budget that other models use
     free: int | None  # None: no limit
-    kv_per_token: int  # bytes, of each stream
-    rungs: list[Rung]  # what was tried, in this order
+    kv_per_token: int  # KV cache of one token, in each stream
+    rungs: list[Rung]  # steps tried, in this order
     fits: bool
-    rung: str | None  # the first that fits
-    why: str  # in words, where none does
+    rung: str | None  # the first step that fits; None: no step fits
+    why: str  # reason if no step fits
 
 
 def read_memory(told: str) -> Memory:
-    """Reads what an engine tells."""
+    """Parses the JSON of `sotto_engine_memory()`."""
     import json
 
     found: Memory = json.loads(told)
@@ -126,7 +126,7 @@ def read_memory(told: str) -> Memory:
 
 
 def read_plan(told: str) -> Plan:
-    """Reads what was planned."""
+    """Parses the JSON of a plan request."""
     import json
 
     found: Plan = json.loads(told)

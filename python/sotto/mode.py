@@ -1,4 +1,4 @@
-"""Who comes first when the machine is short: the models or the frame."""
+"""Scheduling modes: priority between models and the game's frames when cores are short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces as files that https://ui.perfetto.dev and chrome://tracing open, in the trace event format."""
+"""Writes traces in the trace event format, for https://ui.perfetto.dev and chrome://tracing."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .trace import Slice
 
 Event = dict[str, Any]
 
-TRACKS = {  # of slices: what they are called, from the top
+TRACKS = {  # track title by kind of slice, from top to bottom
     "frame": "game: frames",
     "gate": "waits for the game",
     "open": "prompts opened",
     "prompt": "prompts read",
     "decode": "words written",
 }
-WORK = ("open", "prompt", "decode")  # the engine's own
-_LANES = 1000  # track numbers that a kind has; slices that overlap need more than one
+WORK = ("open", "prompt", "decode")  # kinds of slices in which the engine computes
+_LANES = 1000  # track numbers per kind; overlapping slices need several tracks
 _PROCESS = 1
 
 
 def write_trace(slices: Iterable[Slice], path: str | os.PathLike[str]) -> None:
-    """Writes what `Engine.trace()` told, as often as it was asked, into a JSON file for Perfetto.
+    """Writes the slices of one or more `Engine.trace()` calls into a JSON file for Perfetto.
 
-    Each kind has a track; beside them stand the share of the time that models might use, and the tokens so
-    far. Times are microseconds on the clock of `time.monotonic()`: other events of the game's fit among them.
+    The file has a track for each kind of slice, and counters for the duty cycle and the tokens so far. Times
+    are microseconds on the clock of `time.monotonic()`, so that the game's own events can be merged.
     """
     import json
 
@@ -38,7 +38,7 @@ def write_trace(slices: Iterable[Slice], path: str | os.PathLike[str]) -> None:
 
 
 def trace_events(slices: Iterable[Slice]) -> Iterator[Event]:
-    """The same, event by event: first the tracks' names, then what happened, in the order of time."""
+    """Yields the trace events: first the names of the tracks, then slices and counters by time."""
     tracks, counters = _Tracks(), _Counters()
     happened: list[Event] = []
     for one in sorted(slices, key=lambda one: (one.begin_ns, one.end_ns)):
@@ -50,14 +50,14 @@ def trace_events(slices: Iterable[Slice]) -> Iterator[Event]:
 
 
 class _Tracks:
-    """Where slices are drawn: on one track, none begins before the one before it has ended."""
+    """Assigns slices to tracks, so that slices on the same track do not overlap."""
 
     def __init__(self) -> None:
         self.kinds = list(TRACKS)
-        self.ends: dict[int, int] = {}  # when the last slice of each track ended
+        self.ends: dict[int, int] = {}  # end of the last slice by track, in ns
 
     def take(self, one: Slice) -> int:
-        """The number of the first of its kind's tracks that has room for a slice."""
+        """Returns the first track of the slice's kind that is free when the slice begins."""
         if one.kind not in self.kinds:
             self.kinds.append(one.kind)
         track = (self.kinds.index(one.kind) + 1) * _LANES
@@ -75,14 +75,14 @@ class _Tracks:
 
 
 class _Counters:
-    """What is drawn as a curve: a value each time that it changed."""
+    """Counters, which Perfetto draws as curves: one event per change of value."""
 
     def __init__(self) -> None:
         self.share = -1.0
         self.read = self.written = 0
 
     def take(self, one: Slice) -> Iterator[Event]:
-        """What a slice changed."""
+        """Yields an event for each counter that the slice changed, and one for lost slices."""
         if one.lost:
             yield _at(one.begin_ns, "i", f"{one.lost} slices found no room", s="p")
         if one.kind in WORK and one.share != self.share:
@@ -95,7 +95,7 @@ class _Counters:
 
 
 def _figures(one: Slice) -> dict[str, Any]:
-    """What a click on a slice shows. What is not known is left out."""
+    """Returns the details that Perfetto shows for a slice, without unknown values."""
     figures: dict[str, Any] = {}
     if one.kind in WORK:
         figures = {

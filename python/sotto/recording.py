@@ -1,4 +1,4 @@
-"""What an engine decided, taken again."""
+"""Replays the scheduling decisions of a recording."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from ._values import string
 
 
 class Replay(NamedTuple):
-    """What came of taking a recording's decisions again.
+    """Result of replaying a recording.
 
-    Of `decisions` (what each slice was for and how much it did, on how many threads, how long models rested,
-    the share of the time they had) so many came out the `same`. `first_difference` is None, or the first that
-    did not: its `line` in the recording, `what` it was, and what was `recorded` and `replayed`.
-
-    The recording is of `streams` answers by `models` models, beside `frames` frames of a game, from its first
-    decision to its last in `seconds`; `version` of Sotto wrote it. `cut`: its last line is not whole, as
-    after a crash, and was left out.
+    A decision is the kind, size and thread count of a slice, a rest of the models, or a duty cycle.
     """
 
     file: str
-    version: str
-    decisions: int
-    same: int
-    first_difference: dict[str, Any] | None
-    streams: int
+    version: str  # of the Sotto library that wrote the recording
+    decisions: int  # number of decisions replayed
+    same: int  # number of decisions with an equal result
+    first_difference: dict[str, Any] | None  # `line`, `what`, `recorded` and `replayed`; None: all equal
+    streams: int  # answers in the recording
     models: int
-    frames: int
-    seconds: float
-    cut: bool
+    frames: int  # frames that the game reported
+    seconds: float  # from the first decision to the last
+    cut: bool  # True: the last line is incomplete, as after a crash, and was ignored
 
 
 def replay(path: str | os.PathLike[str]) -> Replay:
-    """Repeats the scheduling decisions of a recording made with `Engine(record_path=)`. Needs no model.
+    """Replays the scheduling decisions of a recording made with `Engine(record_path=)`. Needs no model.
 
-    Raises `ArgumentError` that names the line if it is not a recording, or if it is not a regular file,
-    `SottoError` if there is no file.
+    Args:
+        path: Path of the recording.
+
+    Returns:
+        The number of decisions, and the first that differs.
+
+    Raises:
+        ArgumentError: The file is not regular, or not a recording; the message names the line.
+        SottoError: The file does not exist.
     """
     import json
 

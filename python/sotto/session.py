@@ -1,4 +1,4 @@
-"""Conversations that the engine keeps, so that a request says only what is new."""
+"""Conversations that the engine stores, so that a request sends only new messages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _MOST_KEPT = (1 << 31) - 1
 
 
 class Session(Unique):
-    """A conversation that its engine keeps under an id. `Engine.session()` opens one, `fork()` another.
+    """A conversation that the engine stores under an id. `Engine.session()` and `fork()` open sessions.
 
-    A turn is remembered once its answer is whole: one that is cut off or fails leaves the session as it was.
-    A session answers one chat at a time. It lasts until it is closed, or its engine is; `Session(engine,
-    session_id)` is one that is open already. Any request may go on with one: `{"session": "mara", ...}`.
+    The engine appends a turn to the session when its answer is complete; a turn that is cancelled or fails
+    leaves the session unchanged. A session answers one chat at a time. It exists until it is closed, or the
+    engine is closed. `Session(engine, session_id)` refers to a session that is already open. Any request may
+    continue a session by its id: `{"session": "mara", ...}`.
 
     >>> with engine.session("mara", "You are Mara, who keeps the inn.", model="sotto/house") as mara:
     ...     print(mara.say("Is there a room?"))
@@ -49,7 +50,19 @@ class Session(Unique):
         request: Mapping[str, Any] | None = None,
         **terms: Unpack[RequestOptions],
     ) -> TokenStream:
-        """Answers what is said, chunk by chunk. `request` holds further fields: `max_tokens`, `tools` ..."""
+        """Appends a turn and streams the answer.
+
+        Args:
+            said: The user's text, one message, or several; None: no new message.
+            request: Further fields of the chat request: `max_tokens`, `tools`, ...
+            **terms: See `RequestOptions`.
+
+        Returns:
+            The answer's OpenAI chunks.
+
+        Raises:
+            InferenceError: The session already answers another chat, or the model failed.
+        """
         return self._engine.llm_chat_completion_stream(self._body(said, request), **terms)
 
     def say(
@@ -58,28 +71,37 @@ class Session(Unique):
         request: Mapping[str, Any] | None = None,
         **terms: Unpack[RequestOptions],
     ) -> str:
-        """Waits for the answer to what is said, and returns its text."""
+        """Waits for the whole answer and returns its text. Arguments and errors are those of `chat()`."""
         return text_of(self._engine.llm_chat_completion(self._body(said, request), **terms))
 
     def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
-        """Another session that begins as a copy of this one, or of its first `keep` messages."""
+        """Opens a session that starts as a copy of this one. The copy is not pinned.
+
+        Args:
+            session_id: Id of the new session; None: a random id.
+            keep: Copies only this many of the first messages; None: all messages.
+
+        Returns:
+            The new session.
+        """
         body = fork_body(self.id, session_id, keep)
         return self._engine._open(body, lambda name: Session(self._engine, name))
 
     def pin(self, pinned: bool = True) -> None:
-        """Has it keep its place in the model between its turns, whoever else speaks; or no longer.
+        """Pins the session, so that it keeps its slot and KV cache between turns; `False` unpins it.
 
-        A model leaves one place to those who are not pinned: where all others are kept, this is refused.
+        Raises:
+            InferenceError: The session would take the last unpinned slot of its model.
         """
         self._engine._ask("change_session", pin_body(self.id, pinned), {}).finish()
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """All that was said: what `Engine.session()` takes."""
+        """All messages of the session, in the form that `Engine.session()` takes."""
         return messages_of(self._engine._ask("read_session", {"session": self.id}, {}).finish().json)
 
     def close(self) -> None:
-        """Forgets it. A second call does nothing."""
+        """Closes the session and deletes its messages. A second call does nothing."""
         if self._engine._handle.closed:
             return
         closing = self._engine._ask("close_session", {"session": self.id}, {})
@@ -90,20 +112,20 @@ class Session(Unique):
             if error.status != NOT_FOUND:
                 raise
         except BaseException:
-            closing.settle()  # it goes on
+            closing.settle()  # the request continues in the engine
             raise
 
     def _body(self, said: MessagesInput, request: Mapping[str, Any] | None) -> dict[str, Any]:
         return turn_body(self.id, said, request)
 
 
-# What requests about sessions say, and what comes of them: for both faces of the engine.
+# Request bodies and response parsers for sessions, shared by sotto.Engine and sotto.aio.Engine.
 
 
 def open_body(
     session_id: str | None, said: MessagesInput, model: str | None, pinned: bool = False
 ) -> dict[str, Any]:
-    """A new session's."""
+    """Returns the request body that opens a session."""
     body: dict[str, Any] = {"session": _id(session_id), "messages": as_messages("messages", said, "system")}
     if truth("pinned", pinned):
         body["pinned"] = True
@@ -111,32 +133,32 @@ def open_body(
 
 
 def fork_body(origin: str, session_id: str | None, keep: int | None) -> dict[str, Any]:
-    """A fork's."""
+    """Returns the request body that forks the session `origin`."""
     body: dict[str, Any] = {"session": _id(session_id), "from": origin}
     return body if keep is None else {**body, "keep": whole("keep", keep, _MOST_KEPT)}
 
 
 def pin_body(session_id: str, pinned: bool) -> dict[str, Any]:
-    """A change of it."""
+    """Returns the request body that pins or unpins a session."""
     return {"session": session_id, "pinned": truth("pinned", pinned)}
 
 
 def turn_body(session_id: str, said: MessagesInput, request: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A turn's."""
+    """Returns the chat request body of one turn. Raises `TypeError` if `request` is not a mapping."""
     if request is not None and not isinstance(request, Mapping):
         raise TypeError(f"request is a {type(request).__name__}; it must be a mapping of further fields")
     return {**(request or {}), "session": session_id, "messages": as_messages("said", said, "user")}
 
 
 def text_of(response: str) -> str:
-    """What a chat completion says."""
+    """Returns the text of a chat completion."""
     import json
 
     return json.loads(response)["choices"][0]["message"]["content"] or ""
 
 
 def messages_of(session: str) -> list[dict[str, Any]]:
-    """What was said in a session that was read."""
+    """Returns the messages in the response of a read_session request."""
     import json
 
     found: list[dict[str, Any]] = json.loads(session)["messages"]
@@ -144,7 +166,7 @@ def messages_of(session: str) -> list[dict[str, Any]]:
 
 
 def sizes_of(sessions: str) -> dict[str, int]:
-    """How many messages each session holds, of a list of them."""
+    """Returns the number of messages by session id, from the list of all sessions."""
     import json
 
     return {one["session"]: one["messages"] for one in json.loads(sessions)["data"]}

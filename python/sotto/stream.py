@@ -1,4 +1,4 @@
-"""Answers that arrive word by word."""
+"""`TokenStream`: an answer that arrives in chunks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ._handle import Request, Unique
 class TokenStream(Unique):
     """Iterates over an answer's OpenAI chunks, each a JSON string.
 
-    An iteration waits for the next chunk and lets other threads run meanwhile. Closing the stream, or
-    dropping it, cancels what is left of the answer.
+    Each iteration waits for the next chunk and releases the GIL meanwhile. Closing the stream, or deleting
+    the last reference to it, cancels the rest of the answer.
 
     >>> for chunk in engine.llm_chat_completion_stream(request_json):
     ...     delta = json.loads(chunk)["choices"][0]["delta"]
@@ -21,9 +21,9 @@ class TokenStream(Unique):
 
     def __init__(self, request: Request) -> None:
         with request:
-            request.next()  # accepted, or it raises here
+            request.next()  # the "accepted" event; raises if the request is rejected
             self._request = request
-            self._taking = threading.Lock()  # one thread at a time may take a request's events
+            self._taking = threading.Lock()  # held by the thread that takes the request's events
             self._end = weakref.finalize(self, request.drop)
 
     def __iter__(self) -> TokenStream:
@@ -34,7 +34,7 @@ class TokenStream(Unique):
             with self._taking:
                 return self._next()
         except BaseException as error:
-            cut = not self._end.alive  # by close(), while this thread waited
+            cut = not self._end.alive  # close() was called while this thread waited
             self.close()
             if cut and isinstance(error, Exception):
                 raise StopIteration from None
@@ -50,7 +50,11 @@ class TokenStream(Unique):
         raise StopIteration
 
     def set_target_tps(self, tps: float) -> bool:
-        """The answer's pace, from the next token on. 0: the engine's. False: it is over."""
+        """Sets the pace in tokens per second from the next token on; 0: the engine's.
+
+        Returns:
+            False if the answer has ended.
+        """
         return self._request.set_target_tps(tps)
 
     def __enter__(self) -> TokenStream:
@@ -60,5 +64,5 @@ class TokenStream(Unique):
         self.close()
 
     def close(self) -> None:
-        """Cancels what is left of the answer. A second call does nothing."""
+        """Cancels the rest of the answer. A second call does nothing."""
         self._end()

@@ -1,4 +1,4 @@
-"""On what terms an answer is asked for: at what pace, who comes first, and by when."""
+"""`RequestOptions`: pace, priority and deadline of a request."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ _LATEST_NS = (1 << 63) - 1
 
 
 class RequestOptions(TypedDict, total=False):
-    """What every call that asks for an answer takes by name; each has a default.
+    """Keyword arguments of every call that requests an answer. All are optional.
 
-    `target_tps`: tokens per second to pace to. 0, the default: the engine's.
+    `target_tps`: Pace in tokens per second. 0, the default: the engine's pace.
 
-    `priority`: who is served first. "foreground" is whom the player speaks with: it gets the next slice and,
-    if need be, the place of one that matters less, which goes on later where it was. "background" is what
-    nobody waits for. "normal" is the default. Who waits long rises.
+    `priority`: Scheduling priority. "foreground" (the character that the player speaks with) gets the next
+    slice; if no slot is free, it preempts a stream of lower priority, which resumes later where it stopped.
+    "normal" is the default. "background" is work that no player waits for. The scheduler prefers a request
+    that has waited long over others, so that low priorities do not starve.
 
-    `deadline`: when the answer shall have begun, a moment of `time.monotonic()`: half a second from now is
-    `time.monotonic() + 0.5`. Of two that matter as much, the earlier one is served first; nothing happens to
-    one that misses it. 0, the default: none.
+    `deadline`: Latest start of the answer, a time of `time.monotonic()`: half a second from now is
+    `time.monotonic() + 0.5`. Within a priority, the earliest deadline is served first. A missed deadline has
+    no consequence. 0, the default: no deadline.
     """
 
     target_tps: float
@@ -36,7 +37,7 @@ class RequestOptions(TypedDict, total=False):
 
 
 def terms(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns `given` as fields of a `sotto_request_desc`. Raises `TypeError` for a name that is unknown."""
+    """Returns `given` as fields of a `sotto_request_desc`. Raises `TypeError` for an unknown name."""
     for name in given:
         if name not in RequestOptions.__annotations__:
             known = ", ".join(RequestOptions.__annotations__)

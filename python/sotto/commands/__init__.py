@@ -1,1 +1,1 @@
-"""What the `sotto` command can do: one module, or one folder, a command."""
+"""Subcommands of the `sotto` command line tool: one module or one package per subcommand."""

@@ -1,4 +1,7 @@
-"""Argument types: each refuses with the word that was said and what is allowed."""
+"""Argument types for argparse and arguments that several subcommands share.
+
+The error of an argument type names the rejected value and the allowed range.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,14 @@ from typing import Any
 from ..errors import ArgumentError
 from .confined import Limits
 
-MOST_MB = (1 << 44) - 1  # of a budget
+MOST_MB = (1 << 44) - 1  # maximum memory budget, in MB
 
 
 def seconds(text: str) -> float:
-    """A length of time."""
+    """Parses a duration in seconds, 0.5 to 86400.
+
+    Raises `argparse.ArgumentTypeError` for any other text.
+    """
     value = _number(text, "number of seconds")
     if not 0.5 <= value <= 86400:
         raise argparse.ArgumentTypeError(f"{text} is out of range; it must be from 0.5 to 86400")
@@ -23,7 +29,10 @@ def seconds(text: str) -> float:
 
 
 def pace(text: str) -> float:
-    """Tokens per second."""
+    """Parses a pace in tokens per second. 0: no pacing.
+
+    Raises `argparse.ArgumentTypeError` if the text is not a number, or is negative.
+    """
     value = _number(text, "pace")
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text} is negative; 0 means no pacing")
@@ -31,12 +40,12 @@ def pace(text: str) -> float:
 
 
 def number(text: str) -> float:
-    """Any number; what is in range, the engine says."""
+    """Parses a finite number. The engine checks its range."""
     return _number(text, "number")
 
 
 def count(least: int, most: int) -> Callable[[str], int]:
-    """A whole number from `least` to `most`."""
+    """Returns an argument type for integers from `least` to `most`, both included."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) <= most:
@@ -47,7 +56,7 @@ def count(least: int, most: int) -> Callable[[str], int]:
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
-    """What every command that opens an engine understands."""
+    """Adds the arguments that all commands with an engine share: `--threads` and `--module-dir`."""
     parser.add_argument(
         "--threads", type=count(0, 4096), default=0, metavar="N", help="compute threads; 0: one a core (0)"
     )
@@ -55,7 +64,7 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limit_arguments(parser: argparse.ArgumentParser) -> None:
-    """What every command that opens a file in a process of its own understands."""
+    """Adds the arguments of commands that open a file in a child process: `--timeout` and `--memory`."""
     parser.add_argument(
         "--timeout", type=seconds, metavar="S", help="seconds for a file (30, and 1 for each 100 MB)"
     )
@@ -68,18 +77,28 @@ def add_limit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def limits(path: str, timeout: float | None, memory: int | None, extra: int = 0) -> Limits:
-    """The same, for a file. `extra`: bytes that are needed beside it."""
+    """Returns the limits of a child process that opens the file `path`.
+
+    Args:
+        path: file that the child process opens; a larger file gets higher limits.
+        timeout: time limit in seconds. None: depends on the file size.
+        memory: memory limit in MB. None: depends on the file size.
+        extra: bytes to add to the default memory limit.
+    """
     found = Limits.of(path, timeout, extra)
     return found if memory is None else Limits(found.seconds, memory << 20)
 
 
 def engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The same, as `Engine` takes it."""
+    """Returns the parsed engine arguments as keyword arguments of `Engine`."""
     return {"threads": arguments.threads, "module_dir": arguments.module_dir}
 
 
 def json_object(name: str, text: str) -> dict[str, Any]:
-    """A JSON object that somebody typed."""
+    """Parses `text`, the value of the argument `name`, as a JSON object.
+
+    Raises `ArgumentError` if it is not a JSON object.
+    """
     try:
         found = json.loads(text)
     except ValueError as error:

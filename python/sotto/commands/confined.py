@@ -1,7 +1,8 @@
-"""Does what opens a file that nobody vouches for in a process of its own, which has limits.
+"""Opens untrusted files in a child process with limits.
 
-The process has a limit of time and, on Linux, of memory. It ends when whoever started it does: the pipe that
-it waits at closes then. If a parser crashes, that process does. `CALLS` lists what may be asked of it.
+The child process has a time limit and, on Linux, a memory limit. It exits when its parent exits, because its
+stdin pipe closes then. A crash of a file parser ends the child process only. `CALLS` lists the calls that
+the child process can run.
 """
 
 from __future__ import annotations
@@ -28,21 +29,25 @@ CALLS = {
     "plan": "sotto.commands.plan_file",
 }
 SOUND, REFUSED, CRASHED, TIMEOUT, MEMORY = "sound", "refused", "crashed", "timeout", "memory"
-MIN_SECONDS, BYTES_A_SECOND = 30.0, 100 << 20  # how slow a disk may be
+MIN_SECONDS, BYTES_A_SECOND = 30.0, 100 << 20  # time limit: 30 s, plus the read time at 100 MiB/s
 MIN_BYTES, MEMORY_OF_FILE = 2 << 30, 2
 _POLL = 0.02
 
 
 @dataclass
 class Limits:
-    """What a process may take: seconds, and bytes of memory (0: any)."""
+    """Limits of a child process: run time in seconds, and resident memory in bytes (0: no limit)."""
 
     seconds: float
     bytes: int
 
     @classmethod
     def of(cls, path: str | os.PathLike[str], seconds: float | None = None, extra: int = 0) -> Limits:
-        """Limits for a file: more for a larger one. `extra`: bytes that are needed beside it."""
+        """Returns the limits for opening the file `path`.
+
+        The memory limit is 2 GiB plus twice the file size plus `extra` bytes.
+        `seconds` sets the time limit. None: 30 seconds, plus 1 second for each 100 MiB of the file.
+        """
         try:
             size = Path(path).expanduser().stat().st_size
         except OSError:
@@ -55,30 +60,30 @@ class Limits:
 
 @dataclass
 class Outcome:
-    """What became of a call. `result`: what it returned, where it is sound."""
+    """Outcome of a call. `why`: reason for any verdict but `SOUND`. `result`: return value if `SOUND`."""
 
     verdict: str
     why: str = ""
     result: Any = None
-    error: tuple[str, int, str] = ("", 0, "")  # class, status and text of what was raised
+    error: tuple[str, int, str] = ("", 0, "")  # class, status and text of the exception
 
 
 def call(name: str, arguments: dict[str, Any], limits: Limits) -> Outcome:
-    """Calls `run(**arguments)` of a module of `CALLS` in a process of its own."""
+    """Calls `run(**arguments)` of the module `CALLS[name]` in a child process, and waits for the outcome."""
     command = _command(name)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         stderr = None if sys.stderr is not None and _is_terminal(2) else errors
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=stderr)
         assert child.stdin is not None
         try:
-            with suppress(BrokenPipeError):  # it has crashed already
+            with suppress(BrokenPipeError):  # the child process has crashed already
                 child.stdin.write(json.dumps(arguments).encode() + b"\n")
-                child.stdin.flush()  # and stays open: the child ends when it closes
+                child.stdin.flush()  # stdin stays open: the child process exits when it closes
             stopped = _wait(child, limits)
         finally:
             child.kill()
             child.wait()
-            with suppress(OSError):  # of what it did not come to read
+            with suppress(OSError):  # the child process did not read all input
                 child.stdin.close()
         if stopped is not None:
             return stopped
@@ -88,7 +93,11 @@ def call(name: str, arguments: dict[str, Any], limits: Limits) -> Outcome:
 
 
 def value(name: str, arguments: dict[str, Any], limits: Limits, path: str) -> Any:
-    """The same; raises what the call raised, or what became of it."""
+    """Runs `call()` and returns its result.
+
+    Raises the exception of the call (`ArgumentError` or `SottoError`). If the child process crashed or
+    exceeded a limit, raises `SottoError` with `path`, the verdict and the reason.
+    """
     outcome = call(name, arguments, limits)
     if outcome.verdict == SOUND:
         return outcome.result
@@ -105,7 +114,7 @@ def _command(name: str) -> list[str]:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process holds; 0 where the system does not say."""
+    """Returns the resident memory of a process in bytes, or 0 if the system does not report it."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
@@ -114,7 +123,7 @@ def resident(pid: int) -> int:
 
 
 def _wait(child: subprocess.Popen[bytes], limits: Limits) -> Outcome | None:
-    """Waits for the end, or for a limit."""
+    """Waits until the child process exits or exceeds a limit. Returns None if it exited."""
     until = time.monotonic() + limits.seconds
     while child.poll() is None:
         if time.monotonic() > until:
@@ -130,7 +139,7 @@ def _judge(status: int, out: bytes, errors: bytes) -> Outcome:
         said = json.loads(out)
         return Outcome(said["verdict"], said["why"], said["result"], tuple(said["error"]))
     except (ValueError, KeyError):
-        pass  # it did not come to say anything
+        pass  # the child process ended before it printed its result
     last = next((text for text in reversed(errors.decode(errors="replace").splitlines()) if text.strip()), "")
     how = f"exit status {status}"
     if status < 0:
@@ -149,7 +158,7 @@ def _is_terminal(descriptor: int) -> bool:
 
 
 def _serve(name: str) -> None:
-    """The child: reads one line of arguments, prints one JSON object."""
+    """Runs the child process: reads one line of JSON arguments from stdin, prints one JSON object."""
     _no_core_dump()
     arguments = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -158,9 +167,9 @@ def _serve(name: str) -> None:
         said = {"verdict": SOUND, "why": "", "result": result, "error": ("", 0, "")}
     except SottoError as error:
         kind = "ArgumentError" if isinstance(error, ArgumentError) else "SottoError"
-        why = getattr(error, "reason", "") or str(error)  # without the name of the file
+        why = getattr(error, "reason", "") or str(error)  # the reason does not contain the file name
         said = {"verdict": REFUSED, "why": why, "result": None, "error": (kind, error.status, str(error))}
-    except KeyboardInterrupt:  # whoever started it says so
+    except KeyboardInterrupt:  # the parent process reports the interrupt
         os._exit(130)
     print(json.dumps(said), flush=True)
     os._exit(0)
@@ -174,7 +183,7 @@ def _end_with_parent() -> None:
 def _no_core_dump() -> None:
     try:
         import resource
-    except ImportError:  # Windows has none
+    except ImportError:  # Windows has no `resource` module
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -1,4 +1,4 @@
-"""`sotto doctor`: what this machine has, what Sotto found, and what it passed over and why."""
+"""`sotto doctor`: reports the hardware, the backends, and each skipped backend module with the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .text import size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto doctor` understands."""
+    """Adds the arguments of `sotto doctor` to `parser`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--gpu", action="store_true", help="ask the drivers too: cards, and what they can share"
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def examine(*, gpu: bool = False) -> dict[str, Any]:
-    """Everything the doctor knows."""
+    """Returns the report of `sotto doctor`. `gpu`: queries the GPU drivers too."""
     with Engine() as engine:
         found, memory = engine.describe(), engine.memory()
     house = library_folder() / "house.gguf"
@@ -49,7 +49,7 @@ def examine(*, gpu: bool = False) -> dict[str, Any]:
 
 
 def _memory(told: Memory) -> dict[str, int]:
-    """What a device has, what of it nobody uses, and what an engine that asks for no budget may take."""
+    """Returns a device's total and available memory, and the default budget of an engine, in bytes."""
     system = told["system"]
     available = system["available"] if system else machine.available_bytes()
     return {
@@ -60,7 +60,7 @@ def _memory(told: Memory) -> dict[str, int]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints what was found. Returns 1 if nothing here could run a model."""
+    """Prints the report. Returns 1 if there are no backends to run a model, else 0."""
     report = examine(gpu=arguments.gpu)
     if arguments.json:
         screen.say(screen.dump(report))
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(report: dict[str, Any]) -> None:
-    """Prints a report for people."""
+    """Prints a report as a table."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2))
@@ -114,7 +114,7 @@ def show(report: dict[str, Any]) -> None:
 
 
 def _show_card(table: Any, card: dict[str, Any]) -> None:
-    """What one card is, and with whom it can be shared."""
+    """Adds the rows of one GPU: memory, CUDA version, and the graphics APIs that support CiG on it."""
     capability = f"{card['capability'] // 10}.{card['capability'] % 10}"
     table.add_row(
         "gpu", f"{card['name']}: {size(card['vram'])}, CUDA {card['driver']}, compute capability {capability}"

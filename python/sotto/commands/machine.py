@@ -1,4 +1,4 @@
-"""The machine that all this runs on."""
+"""Reads properties of the machine: processor, memory, CPU frequency governor, operating system."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def processor_name() -> str:
-    """What the processor calls itself."""
+    """Returns the processor's model name, or "unknown"."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             for line in lines:
@@ -20,12 +20,15 @@ def processor_name() -> str:
 
 
 def memory_bytes() -> int:
-    """All of its memory."""
+    """Returns the size of the physical memory in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def available_bytes() -> int:
-    """What programs could still take without swapping."""
+    """Returns the memory in bytes that is available without swapping.
+
+    Returns half of the physical memory if the system does not report it.
+    """
     try:
         with open("/proc/meminfo", encoding="utf-8") as lines:
             for line in lines:
@@ -37,7 +40,7 @@ def available_bytes() -> int:
 
 
 def governor() -> str | None:
-    """How the first core's speed is governed, where the system tells."""
+    """Returns the CPU frequency governor of the first core, or None if the system does not report it."""
     try:
         path = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
         return path.read_text(encoding="utf-8").strip()
@@ -46,7 +49,7 @@ def governor() -> str | None:
 
 
 def system_name() -> str:
-    """The operating system as it calls itself."""
+    """Returns the name of the operating system."""
     try:
         return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
     except OSError:

@@ -1,4 +1,4 @@
-"""`sotto plan`: how a model would fit into so much memory. It is measured, not loaded."""
+"""`sotto plan`: plans how a model fits into a memory budget. Measures the model without loading it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from . import confined, screen
 from .text import megabytes, size
 
 _MB = 1 << 20
-_MOST_COUNT = 2**31 - 1  # what is too much, the model says
+_MOST_COUNT = 2**31 - 1  # the engine checks the model's own maximum
 _COLUMNS = ("", "rung", "streams", "context", "weights", "kv", "compute", "together", "fits")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto plan` understands."""
+    """Adds the arguments of `sotto plan` to `parser`."""
     parser.epilog = (
         "Megabytes are of 1,048,576 bytes. Nothing is downloaded. Exit status: 0 if the model fits, 1 if it "
         "does not or cannot be read, 2 if the question makes no sense."
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plans. Returns 1 if the model would not fit."""
+    """Prints the plan. Returns 0 if the model fits into the budget, else 1."""
     options = _options(arguments)
     asked = {"model": arguments.model, "budget_mb": arguments.budget, "options": options}
     asked["engine"] = types.engine_options(arguments)
@@ -126,7 +126,7 @@ def _chosen(plan: Plan) -> Rung | None:
 
 
 def _remedy(plan: Plan) -> list[str]:
-    """Why it does not fit, and what it would fit into."""
+    """Returns lines with the reason why the model does not fit, and the smallest budget that it fits into."""
     least = min((rung["bytes"] for rung in plan["rungs"]), default=None)
     why = [plan["why"]] if plan["why"] else []
     return why if least is None else [*why, f"It fits with --budget {math.ceil(least / _MB)}."]

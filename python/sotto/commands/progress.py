@@ -1,4 +1,4 @@
-"""Progress bars on stderr, where that is a terminal; else nothing."""
+"""Progress bars on stderr. Draws nothing if stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from ..engine import Engine
 from . import screen
 
 Told = Callable[[str, float], None]
-Bytes = Callable[[int, int], None]  # how many are here, of how many
+Bytes = Callable[[int, int], None]  # bytes transferred so far, and total bytes
 
 _WORDS = {"download": "downloading", "load": "loading"}
 
 
 def shown() -> bool:
-    """Whether somebody could see a bar."""
+    """Returns true if progress bars are shown, i.e. if stderr is a terminal."""
     return sys.stderr.isatty()
 
 
 @contextmanager
 def fractions(what: str) -> Iterator[Told]:
-    """A bar for each part of some work, told from 0 to 1. They vanish at the end.
+    """Yields a callback `(part, done)` that draws one progress bar per part; `done` runs from 0 to 1.
 
-    Drawn only when told, and by whoever tells: nothing disturbs a measurement meanwhile.
+    Removes the bars at the end. Draws only inside the callback, on the caller's thread, so that no refresh
+    thread disturbs a measurement.
     """
     if not shown():
         yield lambda part, done: None
@@ -35,7 +36,7 @@ def fractions(what: str) -> Iterator[Told]:
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    name = Path(what).name if os.path.isfile(what) else what  # a whole path leaves a bar no room
+    name = Path(what).name if os.path.isfile(what) else what  # a full path would squeeze the bar
     with _bars(*columns, transient=True, auto_refresh=False) as bars:
         tasks: dict[str, Any] = {}
 
@@ -51,7 +52,10 @@ def fractions(what: str) -> Iterator[Told]:
 
 @contextmanager
 def download(what: str) -> Iterator[Bytes]:
-    """A bar for a transfer: bytes, speed, time left. It stays, as a record."""
+    """Yields a callback `(bytes so far, total bytes)` that draws a bar with bytes, speed and time left.
+
+    The bar stays on the screen at the end.
+    """
     if not shown():
         yield lambda got, whole: None
         return
@@ -77,7 +81,7 @@ def download(what: str) -> Iterator[Bytes]:
 
 
 def load(engine: Engine, model: str, **options: Any) -> None:
-    """Loads a model, and shows how far it got."""
+    """Loads a model and shows the progress. `options`: keyword arguments of `Engine.load_model()`."""
     with fractions(model) as told:
         engine.load_model(model, progress=told, **options)
 

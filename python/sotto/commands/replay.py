@@ -1,4 +1,4 @@
-"""`sotto replay`: whether the decisions in a recording would be taken again."""
+"""`sotto replay`: replays a recording and compares each scheduling decision with the recorded one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import screen
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto replay` understands."""
+    """Adds the arguments of `sotto replay` to `parser`."""
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints what came of it. Returns 1 if a decision came out otherwise."""
+    """Prints the result of the replay. Returns 1 if any decision differs from the recorded one, else 0."""
     done = replay(arguments.file)
     if arguments.json:
         screen.say(screen.dump(done._asdict()))
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(done: Replay) -> None:
-    """Says it to people."""
+    """Prints the result of a replay as text."""
     screen.say(
         f"{done.decisions:,} decisions in {done.seconds:.1f} s: {done.streams:,} answers, "
         f"{done.models:,} models, {done.frames:,} frames; written by Sotto {done.version}"

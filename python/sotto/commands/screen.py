@@ -1,7 +1,7 @@
-"""Where everything goes that a command prints: nothing else writes to a standard stream.
+"""Output of all commands: only this module writes to the standard streams.
 
-What came from a file, a recording, a hub or a model may hold characters that steer a terminal or turn the
-direction of its text. They are replaced here, whatever prints them.
+Text from a file, a recording, a model hub or a model may contain terminal control characters or characters
+that change the text direction. This module replaces them in all output.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from contextlib import suppress
 from typing import Any
 
 _WIDE = 10_000
-# C0 but tab and newline, DEL, C1, marks of direction, line and paragraph separators, halves of characters.
+# C0 except tab and newline, DEL, C1, bidirectional marks, line and paragraph separators, lone surrogates.
 _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Returns `text` with U+FFFD for every control character but tab and newline."""
+    """Returns `text` with U+FFFD for every control character except tab and newline."""
     return _CONTROL.sub("\ufffd", text)
 
 
@@ -28,20 +28,20 @@ def say(text: str = "", *, end: str = "\n", flush: bool = False) -> None:
 
 
 def complain(text: str, *, end: str = "\n") -> None:
-    """Prints to stderr. Whoever cannot hear it misses it."""
+    """Prints to stderr. Ignores write errors."""
     with suppress(OSError, ValueError):
         print(printable(text), end=end, file=sys.stderr, flush=True)
 
 
 def dump(value: Any) -> str:
-    """Returns `value` as JSON for people, with control characters escaped."""
+    """Returns `value` as indented JSON, with control characters escaped."""
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(value, ensure_ascii=plain, indent=2)
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def console(*, stderr: bool = False, **options: Any) -> Any:
-    """Returns a console that colours nothing of its own; in a pipe or a file, as wide as it needs."""
+    """Returns a `rich` console without automatic highlighting. In a pipe or a file, its lines do not wrap."""
     from rich.console import Console
     from rich.segment import Segment
 

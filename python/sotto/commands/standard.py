@@ -1,4 +1,4 @@
-"""The standard streams and Ctrl-C: closed, full or early ones end no command in a traceback."""
+"""Handles standard streams and Ctrl-C: a closed or full stream or an early Ctrl-C prints no traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from .. import _early
 from . import screen
 
-# What a stream that is closed becomes: no input, output that fails, complaints that nobody hears.
+# Replacement of a closed stream: stdin reads nothing, writes to stdout fail, stderr discards its text.
 _CLOSED = ((0, os.O_RDONLY, "stdin", "r"), (1, os.O_RDONLY, "stdout", "w"), (2, os.O_WRONLY, "stderr", "w"))
 
 
@@ -22,12 +22,15 @@ class _Heard(logging.Handler):
 
 
 def prepare() -> None:
-    """Opens the streams that are closed, and prints what cannot be encoded as escapes."""
+    """Opens closed standard streams, and prints the messages of the "sotto" logger to stderr.
+
+    Prints characters that a stream cannot encode as backslash escapes.
+    """
     for fd, flags, name, mode in _CLOSED:
         try:
             os.fstat(fd)
         except OSError:
-            opened = os.open(os.devnull, flags)  # the lowest number that is free: `fd`
+            opened = os.open(os.devnull, flags)  # the lowest free descriptor: usually `fd`
             if opened != fd:
                 os.dup2(opened, fd)
                 os.close(opened)
@@ -43,14 +46,14 @@ def prepare() -> None:
 
 
 def interruptible() -> None:
-    """Has Ctrl-C raise `KeyboardInterrupt` from now on, which commands know how to end by."""
+    """Makes Ctrl-C raise `KeyboardInterrupt` from now on. Commands handle that exception."""
     if _early.quiet:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def leave(status: int) -> int:
-    """Writes what is left to be written. Returns the exit status: 1 in place of 0 if it cannot be."""
-    if _early.quiet:  # and now there is nothing left to end
+    """Flushes stdout and stderr. Returns `status`, or 1 in place of 0 if flushing stdout fails."""
+    if _early.quiet:  # the command has ended: Ctrl-C may kill the process
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Formats numbers as readable text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def size(count: float) -> str:
-    """Bytes, in the unit that suits them."""
+    """Formats a number of bytes in B, KiB, MiB or GiB, depending on its magnitude."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -15,7 +15,7 @@ def size(count: float) -> str:
 
 
 def amount(count: float) -> str:
-    """A number of parameters."""
+    """Formats a number of model parameters with the suffix K, M or G."""
     for unit in ("", " K", " M"):
         if count < 1000:
             return f"{count:.0f}{unit}" if count >= 100 or not unit else f"{count:.1f}{unit}"
@@ -24,5 +24,5 @@ def amount(count: float) -> str:
 
 
 def megabytes(count: float) -> str:
-    """Bytes, in the megabytes that budgets are given in. Never fewer than there are."""
+    """Formats a number of bytes in MB of 1,048,576 bytes, the unit of budgets; rounds up to one decimal."""
     return f"{math.ceil(count / (1 << 20) * 10) / 10:,.1f}"

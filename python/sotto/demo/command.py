@@ -1,4 +1,4 @@
-"""The demo itself: the game alone, the game with characters, the game alone again, and a summary."""
+"""Entry point of `sotto demo`: runs the game alone, with characters, alone again, and prints a summary."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .scene import Scene
 from .talk import COMMANDS, Talk
 from .view import Headless, View
 
-TRACE = 4096  # slices that the engine keeps between two frames, where they are to be kept
+TRACE = 4096  # trace capacity in slices between two frames, if a trace is recorded
 _SECONDS = 20.0
-_TOGETHER = 8  # characters that speak at once; where there are more, they wait for their turn
-_REMEMBERED = 1024  # tokens of a conversation, with which nobody forgets who they are
-_ALONE = 1.5  # seconds of the game alone, before somebody who wants to talk
+_TOGETHER = 8  # maximum number of characters that generate at once; the other ones queue
+_REMEMBERED = 1024  # minimum context in tokens: enough for the character sheet and a conversation
+_ALONE = 1.5  # seconds of the game alone, before the user can type
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto demo` understands."""
+    """Adds the arguments of `sotto demo` to `parser`."""
     parser.add_argument(
         "--seconds", type=types.seconds, help="how long characters speak (20; with --talk: until you leave)"
     )
@@ -115,7 +115,18 @@ def play(
     record: Record | None = None,
     stats: frames.FrameStats | None = None,
 ) -> frames.FrameStats:
-    """The game with its characters. Counts in `stats`, if there are some."""
+    """Runs the game with its characters for `seconds`. Returns the frame statistics.
+
+    Args:
+        engine: engine with the model loaded.
+        scene: the characters.
+        rounds: work per frame, from `frames.calibrate()`.
+        seconds: duration.
+        view: output.
+        talk: input of the user; the game ends when it ends.
+        record: collects the engine's trace after each frame.
+        stats: statistics to add the frames to. None: new ones.
+    """
     counted = frames.FrameStats() if stats is None else stats
 
     def begin() -> None:
@@ -137,7 +148,7 @@ def play(
 def _evening(
     arguments: argparse.Namespace, engine: Engine, view: View, source: Source | None, record: Record | None
 ) -> dict[str, Any]:
-    """Everything that is measured. Returns the report."""
+    """Loads the model and runs all measurements. Returns the report."""
     view.note(f"loading {arguments.model}")
     engine.load_model(arguments.model, options=_options(engine, arguments))
     view.note("measuring the machine")
@@ -165,17 +176,21 @@ def _evening(
 
 
 def _options(engine: Engine, arguments: argparse.Namespace) -> dict[str, int]:
-    """Everybody speaks at once, or as many as there is room for with enough to remember."""
+    """Returns the load options: the number of parallel streams.
+
+    Without a budget, all characters speak at once, up to 8. With a budget, returns the largest number of
+    streams whose plan fits with a context of at least 1024 tokens.
+    """
     most = min(arguments.characters, _TOGETHER)
     if not arguments.vram_budget:
         return {"parallel": most}
-    path = locate(arguments.model)  # downloads it, if it must
+    path = locate(arguments.model)  # downloads the model if necessary
     for streams in range(most, 0, -1):
         asked = {"parallel": streams}
         plan = engine.plan_model(arguments.model, path=path, options=asked)
         if plan["fits"] and plan["rungs"][-1]["context"] >= _REMEMBERED:
             return asked
-    return {}  # the engine says how it fits, or what it would need
+    return {}  # the engine chooses a plan, or reports the required budget
 
 
 def _talk(
@@ -187,7 +202,7 @@ def _talk(
     source: Source,
     record: Record | None,
 ) -> frames.FrameStats:
-    """The game, while somebody types. Ctrl-C ends it as Ctrl-D does."""
+    """Runs the game while the user types. Ctrl-C ends it in the same way as Ctrl-D."""
     stats = frames.FrameStats()
     with source, suppress(KeyboardInterrupt):
         talk = Talk(scene, view, source)
@@ -204,7 +219,7 @@ def summarize(
     together: frames.FrameStats,
     alone: frames.FrameStats,
 ) -> dict[str, Any]:
-    """The demo's JSON object."""
+    """Returns the summary of the demo, which `--json` prints."""
     characters = [character.report() for character in scene.characters]
     total = sum(character["tokens"] for character in characters)
     return {
@@ -250,7 +265,7 @@ def _words(count: int) -> list[str]:
 
 
 def _live() -> View:
-    from .live import Live  # rich takes longer to import than all of this
+    from .live import Live  # imported late: `rich` is slow to import
 
     return Live()
 

@@ -1,4 +1,4 @@
-"""The picture of a run: frame times, what the engine did under them, and the longest frame from near."""
+"""Draws the plot of a run: frame times, the engine's work below them, and a close-up of the longest frame."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .record import Record
 if TYPE_CHECKING:
     from ..trace import Slice
 
-KINDS = {  # of slices: their colour, and what they are
+KINDS = {  # slice kinds: colour and label
     "open": ("#8d6cab", "prompts opened"),
     "prompt": ("#e09f3e", "prompts read"),
     "decode": ("#2a7f9e", "words written"),
 }
-STEPS = ("prompt", "decode")  # those that are thought of before they are taken
+STEPS = ("prompt", "decode")  # slice kinds with a predicted duration
 _GATE = ("#d9cfb8", "waits for the game")
 _PAPER, _INK, _FAINT, _RED = "#fcfbf8", "#2b2b33", "#a9a69d", "#c8323a"
 _GAME, _ALONE, _SHARE = "#5b8c5a", "#9c988e", "#6f5f4c"
-_HIGHEST = 3  # deadlines on the scale; what took longer is marked at its end
-_BIN = 0.1  # seconds of work behind a bar
-_NEAR = 12  # frames that are shown from near
+_HIGHEST = 3  # top of the scale in frame periods; longer frames are drawn at the top
+_BIN = 0.1  # bin width of the bars, in seconds
+_NEAR = 12  # frames in the close-up
 _NEAR_LABEL = (
     "milliseconds, around the longest frame; dotted: a frame is due; the higher, the more streams at once"
 )
@@ -41,7 +41,7 @@ _STYLE = {
 
 
 def draw(path: str, record: Record, report: dict[str, Any]) -> None:
-    """Draws a run into a file."""
+    """Draws a run into the file `path`."""
     alone, together, slices = record.alone, record.together, record.slices
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(12, 9), dpi=150, facecolor=_PAPER)
@@ -118,7 +118,7 @@ def _draw_work(axes: Any, slices: Sequence[Slice], began: float, limits: tuple[f
         below = [one + more for one, more in zip(below, ms, strict=True)]
     named = [Patch(color=colour, label=name) for colour, name in KINDS.values()]
     waits = _binned(slices, "gate", began + first, bins)
-    if any(waits):  # they are part of the steps
+    if any(waits):  # gate waits are part of the steps
         bottom = [whole - wait for whole, wait in zip(below, waits, strict=True)]
         axes.bar(at, waits, bottom=bottom, color=_GATE[0], **bars)
         named.append(Patch(color=_GATE[0], label=_GATE[1]))
@@ -127,7 +127,7 @@ def _draw_work(axes: Any, slices: Sequence[Slice], began: float, limits: tuple[f
 
 
 def _binned(slices: Sequence[Slice], kind: str, zero: float, bins: int) -> list[float]:
-    """The milliseconds of each bin that went into slices of a kind."""
+    """Returns the milliseconds that slices of a kind took in each bin."""
     ms = [0.0] * bins
     for one in slices:
         if one.kind == kind:
@@ -136,14 +136,14 @@ def _binned(slices: Sequence[Slice], kind: str, zero: float, bins: int) -> list[
 
 
 def _spread(ms: list[float], begin: float, end: float) -> None:
-    """Adds the milliseconds from `begin` to `end`, in seconds, to the bins that they are in."""
+    """Splits the interval from `begin` to `end`, in seconds, over its bins. Adds milliseconds to each bin."""
     for place in range(max(0, int(begin / _BIN)), min(len(ms), int(end / _BIN) + 1)):
         part = min(end, (place + 1) * _BIN) - max(begin, place * _BIN)
         ms[place] += max(0.0, part) * 1000
 
 
 def _draw_steps(axes: Any, slices: Sequence[Slice], began: float, limits: tuple[float, float]) -> None:
-    """What each step took, what it was thought to take, and the share of the time that models might use."""
+    """Draws each step's measured and predicted duration, and the duty cycle: the time share for models."""
     steps = [one for one in slices if one.kind in STEPS]
     named = []
     for kind in STEPS:
@@ -177,7 +177,7 @@ def _ms(one: Slice) -> float:
 
 
 def _draw_near(axes: Any, together: FrameStats, slices: Sequence[Slice]) -> None:
-    """Some frames around the longest one: the game's work above, the engine's slices below."""
+    """Draws the frames around the longest one: the game's work above, the engine's slices below."""
     worst = max(range(together.frames), key=lambda n: together.times_ms[n], default=0)
     first = max(0, min(worst - _NEAR // 2, together.frames - _NEAR))
     shown = range(first, min(first + _NEAR, together.frames))
@@ -192,7 +192,7 @@ def _draw_near(axes: Any, together: FrameStats, slices: Sequence[Slice]) -> None
         axes.text(at + ms / 2, 1.5, f"{ms:.1f}", color="white", ha="center", va="center", fontsize=8.5)
     end = (together.due[shown[-1]] - zero + PERIOD) * 1000
     most = max((one.streams for one in slices), default=1) or 1
-    for one in sorted(slices, key=lambda one: one.kind == "gate"):  # they are drawn into their steps
+    for one in sorted(slices, key=lambda one: one.kind == "gate"):  # draw gates last, on top of their steps
         at = (one.begin_ns / 1e9 - zero) * 1000
         if not -_ms(one) < at < end:
             continue

@@ -1,4 +1,4 @@
-"""A line that is being typed: keys go in, whole lines come out. Knows nothing of terminals but their keys."""
+"""Line editor: takes keys, returns complete lines. Decodes terminal key sequences, but does no I/O."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _BEGUN = re.compile(r"\x1b(\[[0-9;?]*[ -/]*|O)?$")
 
 
 class Editor:
-    """One line, a place in it, and the lines before."""
+    """Editor state: the current line, the cursor position and the history."""
 
     def __init__(self, words: Sequence[str], history: Sequence[str] = ()) -> None:
-        self.words = words  # what Tab completes at the line's beginning
+        self.words = words  # words that Tab completes at the start of the line
         self.history = list(history)
         self.text, self.cursor = "", 0
-        self.left = False  # whether Ctrl-D was typed in an empty line
-        self._rest = ""  # the beginning of a key's sequence
+        self.left = False  # true after Ctrl-D in an empty line
+        self._rest = ""  # incomplete key sequence
         self._at = len(self.history)
-        self._draft = ""  # what was typed before the history was gone through
+        self._draft = ""  # text typed before browsing the history
 
     def feed(self, typed: str) -> list[str]:
-        """Takes what was typed. Returns the lines that became whole."""
+        """Handles typed characters. Returns the lines that were completed with Enter."""
         lines = []
         for key in self._keys(typed):
             name = _KEYS.get(key)

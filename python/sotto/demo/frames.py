@@ -1,4 +1,4 @@
-"""A game reduced to what matters here: a fixed amount of work per frame, 60 times a second."""
+"""A simulated game: does a fixed amount of CPU work per frame at 60 frames per second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _spin(rounds: int) -> None:
 
 
 def calibrate(work_ms: float = WORK_MS) -> int:
-    """How many rounds of work take `work_ms` of CPU time here. Takes about half a second."""
+    """Returns the number of work rounds that take `work_ms` of CPU time here. Runs for about 0.5 s."""
     rounds, times = 256, []
     for _ in range(40):
         began = time.thread_time()
@@ -31,24 +31,24 @@ def calibrate(work_ms: float = WORK_MS) -> int:
 
 @dataclass
 class FrameStats:
-    """Frame times in milliseconds: from the moment a frame was due to the end of its work."""
+    """Frame times in milliseconds, each from the time when the frame was due to the end of its work."""
 
     times_ms: list[float] = field(default_factory=list)
-    due: list[float] = field(default_factory=list)  # when each was, in seconds of `time.perf_counter()`
+    due: list[float] = field(default_factory=list)  # due times, in seconds of `time.perf_counter()`
     missed: int = 0
 
     @property
     def frames(self) -> int:
-        """How many frames ran."""
+        """Number of frames."""
         return len(self.times_ms)
 
     @property
     def seconds(self) -> float:
-        """How long they ran."""
+        """Duration of the run in seconds."""
         return self.due[-1] - self.due[0] + PERIOD if self.due else 0.0
 
     def take(self, due: float, done: float) -> int:
-        """Takes in a frame. Returns how many of those after it can no longer begin when they are due."""
+        """Adds a frame. Returns the number of following frames whose start it missed."""
         late = int((done - due) / PERIOD)
         self.times_ms.append((done - due) * 1000)
         self.due.append(due)
@@ -57,11 +57,11 @@ class FrameStats:
 
     @property
     def missed_pct(self) -> float:
-        """Percent of the frames that were not done when the next one was due."""
+        """Percentage of frames that were not done when the next frame was due."""
         return round(100 * self.missed / self.frames, 3) if self.frames else 0.0
 
     def percentiles(self) -> dict[str, float]:
-        """p50, p95, p99, p999 and max, by the nearest rank."""
+        """Returns p50, p95, p99, p999 and max of the frame times in ms, by nearest rank."""
         ordered = sorted(self.times_ms)
         if not ordered:
             return dict.fromkeys(("p50", "p95", "p99", "p999", "max"), 0.0)
@@ -70,7 +70,7 @@ class FrameStats:
         return {name: round(ordered[min(last, int(rank * len(ordered)))], 3) for name, rank in ranks.items()}
 
     def add(self, other: FrameStats) -> None:
-        """Takes in the frames of another run."""
+        """Adds the frames of another run."""
         self.times_ms += other.times_ms
         self.due += other.due
         self.missed += other.missed
@@ -85,10 +85,18 @@ def run(
     going: Callable[[], bool] = lambda: True,
     stats: FrameStats | None = None,
 ) -> FrameStats:
-    """Runs frames for `seconds`, while `going()`: `begin()`, the work, then `end(seconds that are left)`.
+    """Runs frames for `seconds`, or until `going()` returns false. Returns the frame statistics.
 
-    A frame that is late is missed; the next one starts where the display would start it. `stats` is what to
-    count in, for who wants to see it meanwhile.
+    Each frame calls `begin()`, does the work, then calls `end(slack)` with the seconds left until the next
+    frame is due. A late frame counts as missed, and the next frame starts at the next display refresh.
+
+    Args:
+        rounds: work per frame, from `calibrate()`.
+        seconds: duration.
+        begin: called at the start of each frame.
+        end: called after the work of each frame.
+        going: the run ends when it returns false.
+        stats: statistics to add the frames to, which the caller can read during the run. None: new ones.
     """
     stats = FrameStats() if stats is None else stats
     due = time.perf_counter() + PERIOD

@@ -1,4 +1,4 @@
-"""Where typed lines come from: a keyboard that is read key by key, or whatever else stdin is."""
+"""Sources of typed lines: a terminal that is read key by key, or stdin read line by line."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..errors import ArgumentError
 from .editor import Editor
 
 _LONGEST = 1000  # lines of history
-_MOMENT = 0.2  # seconds in which a stdin that has nothing to say shows it
+_MOMENT = 0.2  # seconds to wait for the end of an empty stdin
 
 
 class Bytes:
-    """What arrives at stdin. A thread reads it, so that no frame waits for it."""
+    """Input from stdin. A background thread reads it, so that no frame blocks on it."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -31,7 +31,7 @@ class Bytes:
         threading.Thread(target=self._read, name="sotto-demo-stdin", daemon=True).start()
 
     def take(self) -> str:
-        """What arrived since last asked. Never waits."""
+        """Returns the text that arrived since the last call. Never blocks."""
         text = ""
         while not self.ended:
             try:
@@ -47,22 +47,22 @@ class Bytes:
         while arrived:
             try:
                 arrived = os.read(self.fd, 65536)
-            except OSError:  # the terminal has gone
+            except OSError:  # the terminal was closed
                 arrived = b""
             self._arrived.put(arrived)
 
 
 class Source:
-    """Lines, one after the other. Use it as a context manager."""
+    """A source of typed lines. Use it as a context manager."""
 
-    editor: Editor | None = None  # of a keyboard
+    editor: Editor | None = None  # set for a keyboard only
 
     def __init__(self, arriving: Bytes) -> None:
         self._bytes = arriving
         self._terminal = os.isatty(arriving.fd)
         self._lines: list[str] = []
         self._rest = ""
-        self.spoke = False  # whether there ever was a line
+        self.spoke = False  # true after the first line
 
     def __enter__(self) -> Source:
         return self
@@ -72,16 +72,22 @@ class Source:
 
     @property
     def ended(self) -> bool:
-        """Whether no more lines will come."""
+        """True if no more lines will come."""
         return self._bytes.ended and not self._lines
 
     def take(self, *, quiet: bool) -> list[str]:
-        """The next line, where nobody speaks: whoever writes to a pipe cannot wait for an answer."""
+        """Returns the next line if `quiet` (no character speaks), else an empty list.
+
+        Piped lines arrive all at once, so this method holds each line back until the last answer is complete.
+        """
         self._hear()
         return [self._lines.pop(0)] if quiet and self._lines else []
 
     def silent(self, seconds: float = 0.0) -> bool:
-        """Whether it ended without a word, or does within some seconds. Who sits at a terminal may."""
+        """Returns true if the input ended without any line, or does so within `seconds`.
+
+        Always returns false for a terminal. Blocks for at most `seconds`.
+        """
         until = time.monotonic() + seconds
         while True:
             self._hear()
@@ -98,7 +104,7 @@ class Source:
 
 
 class Keyboard(Source):
-    """A terminal's keys, one by one. The terminal is as it was, afterwards."""
+    """Reads a terminal key by key. Restores the terminal settings on exit."""
 
     def __init__(self, arriving: Bytes, words: Sequence[str]) -> None:
         super().__init__(arriving)
@@ -111,7 +117,7 @@ class Keyboard(Source):
 
         self._before = termios.tcgetattr(self._bytes.fd)
         now = termios.tcgetattr(self._bytes.fd)
-        now[0] &= ~termios.IXON  # Ctrl-S would stop the frames with the screen
+        now[0] &= ~termios.IXON  # otherwise Ctrl-S would block the output and with it the frames
         now[3] &= ~(termios.ICANON | termios.ECHO | termios.IEXTEN)
         termios.tcsetattr(self._bytes.fd, termios.TCSADRAIN, now)
         return self
@@ -124,29 +130,37 @@ class Keyboard(Source):
 
     @property
     def ended(self) -> bool:
-        """Whether Ctrl-D was typed, or the terminal has gone."""
+        """True if Ctrl-D was typed, or if the terminal was closed."""
         return self._bytes.ended or self.editor.left
 
     def take(self, *, quiet: bool) -> list[str]:
-        """The lines that became whole."""
+        """Returns the lines that were completed since the last call."""
         return self.editor.feed(typed) if (typed := self._bytes.take()) else []
 
     def _read_history(self) -> list[str]:
         try:
             return self.path.read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError):  # there is none yet, or it is no history
+        except (OSError, ValueError):  # the file does not exist yet, or is not a history file
             return []
 
     def _write_history(self) -> None:
         lines = "".join(f"{line}\n" for line in self.editor.history[-_LONGEST:])
-        with contextlib.suppress(OSError):  # a home that cannot be written to is no reason to fail
+        with contextlib.suppress(OSError):  # a read-only home folder is not an error
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.touch(mode=0o600)  # what somebody said to a character is theirs
+            self.path.touch(mode=0o600)  # private to the user
             self.path.write_text(lines, encoding="utf-8")
 
 
 def listen(words: Sequence[str], *, keys: bool) -> Source:
-    """Who is to be listened to. `keys`: key by key, where that can be. Refuses a stdin without a word."""
+    """Returns the source of typed lines on stdin.
+
+    Args:
+        words: words that Tab completes.
+        keys: reads key by key if stdin is a terminal and the system has termios.
+
+    Raises:
+        ArgumentError: stdin is closed, or is not a terminal and ends without a line.
+    """
     fd = _stdin()
     if fd is not None:
         arriving = Bytes(fd)
@@ -159,7 +173,7 @@ def listen(words: Sequence[str], *, keys: bool) -> Source:
 
 
 def nobody() -> ArgumentError:
-    """What to say where there is neither a terminal nor a line."""
+    """Returns the error for a stdin that is not a terminal and contains no line."""
     return ArgumentError(
         "--talk has nobody to listen to: stdin is no terminal, and there is no line in it; "
         "run it in a terminal, or pipe lines to it, like: echo 'Brenna, what news?' | sotto demo --talk"
@@ -169,13 +183,13 @@ def nobody() -> ArgumentError:
 def _stdin() -> int | None:
     try:
         return sys.stdin.fileno()
-    except (AttributeError, OSError, ValueError):  # none, or closed
+    except (AttributeError, OSError, ValueError):  # stdin is missing or closed
         return None
 
 
 def _has_termios() -> bool:
     try:
-        import termios  # noqa: F401  # Windows has none; there, lines are read whole
+        import termios  # noqa: F401  # missing on Windows, where input is read line by line
     except ImportError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""The live picture: who speaks and how fast, the game's frame times, and the line that is typed."""
+"""Live display on a terminal: the characters' speech and pace, the frame times, and the input line."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from .talk import Talk
 from .view import View, figures
 
 COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "bright_cyan", "bright_magenta")
-REDRAW = 0.1  # seconds between pictures, where frames leave time for them
-PATIENCE = 0.6  # seconds after which there is a picture anyway
-KEY_PATIENCE = 0.1  # the same, while somebody types
-RECENT = 600  # frames that the figures beside the strip are of
-ROOMY = 12  # lines of a terminal, from which on the engine has two
-CALM = 1.0  # seconds for which what it says there stands
+REDRAW = 0.1  # minimum seconds between two redraws
+PATIENCE = 0.6  # seconds after which a redraw happens even without slack
+KEY_PATIENCE = 0.1  # value of PATIENCE after a key press
+RECENT = 600  # frames that p50 and p99 cover
+ROOMY = 12  # minimum terminal height, in lines, for the memory and engine rows
+CALM = 1.0  # seconds between two updates of the memory and engine rows
 _FIGURES = 25  # columns
 _RATE = 12
 
 
 class Live(View):
-    """The picture stays below; lines that are whole scroll up above it."""
+    """Draws the live display at the bottom of the terminal. Completed lines scroll up above it."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or screen.console()
         self.live = RichLive(console=self.console, auto_refresh=False, transient=True)
         self.talk: Talk | None = None
-        self.names = 8  # columns of a name
+        self.names = 8  # columns for a character's name
         self.visitor = ""
         self.drawn = 0.0
-        self.cost = 0.002  # seconds that a picture took, worst so far, slowly forgotten
+        self.cost = 0.002  # seconds per redraw: decaying maximum
         self._typed: tuple[str, int] | None = None
-        self._engine: tuple[Stats | None, float] = (None, 0.0)  # what it told, and when
+        self._engine: tuple[Stats | None, float] = (None, 0.0)  # last statistics, and their time
 
     def __enter__(self) -> Live:
         self.live.start()
@@ -56,27 +56,30 @@ class Live(View):
         self.live.stop()
 
     def note(self, text: str) -> None:
-        """In place of the picture, until there is one."""
+        """Shows a status note in place of the display, until the first redraw."""
         self.live.update(Text(f"{text} ...", style="dim"), refresh=True)
 
     def listen(self, talk: Talk) -> None:
-        """From now on there is a line for what is typed, if keys come one by one."""
+        """Shows an input line from now on, if `talk` reads key by key."""
         self.talk = talk
 
     def asked(self, whom: str, text: str) -> None:
-        """The question, above the picture; its answers follow when they are whole."""
+        """Prints the question above the display. Its answers follow when they are complete."""
         self.console.print(self._said("You", f"to {whom}: {text}", "dim", "dim"))
 
     def say(self, text: str) -> None:
-        """A line above the picture."""
+        """Prints a line above the display."""
         self.console.print(Text(_plain(text), style="dim"))
 
     def wrong(self, text: str) -> None:
-        """The same, in red."""
+        """Prints an error above the display, in red."""
         self.console.print(Text(_plain(text), style="red"))
 
     def show(self, scene: Scene, stats: FrameStats, slack: float) -> None:
-        """Draws at most ten times a second, or at a key, and hardly ever where there is no time for it."""
+        """Redraws at most ten times per second, or after a key press.
+
+        If the frame's slack (seconds) is too short for a redraw, redraws after 0.6 s, or 0.1 s after a key.
+        """
         now = time.perf_counter()
         since, key = now - self.drawn, self._key()
         patience = KEY_PATIENCE if key else PATIENCE
@@ -90,18 +93,18 @@ class Live(View):
         self.cost = max(time.perf_counter() - now, self.cost * 0.9)
 
     def flush(self, scene: Scene) -> None:
-        """Lines that are whole scroll up."""
+        """Prints the completed lines above the display."""
         for character, line in scene.take_spoken():
             self.console.print(self._whole(character, line))
 
     def summary(self, report: dict[str, Any]) -> None:
-        """The figures, under what was said."""
+        """Prints the summary below the spoken lines."""
         self.console.print()
         for line in figures(report):
             self.console.print(line, highlight=True, markup=False)
 
     def picture(self, scene: Scene, stats: FrameStats) -> RenderableType:
-        """All of what stays below."""
+        """Returns the display at the bottom of the terminal, sized to the terminal."""
         width, height = self.console.size
         self.names = max(len(one.called) for one in scene.characters) + 1
         self.visitor = scene.tavern.visitor
@@ -134,7 +137,7 @@ class Live(View):
         ]
 
     def _rows(self, told: Stats, width: int) -> list[Text]:
-        """What the engine has, and what it does."""
+        """Returns two rows: the engine's memory and its activity."""
         has = memory.row(told, width - self.names - 2, _FIGURES, plain=self._ascii)
         return [
             Text(no_wrap=True, overflow="crop").append(f"{label:>{self.names}}  ", "dim").append_text(row)
@@ -151,7 +154,7 @@ class Live(View):
 
     @property
     def _ascii(self) -> bool:
-        """Whether the terminal has no more than ASCII."""
+        """True if the terminal's encoding is not UTF."""
         return not self.console.encoding.startswith("utf")
 
     def _prompt(self, width: int) -> Text:
@@ -185,7 +188,7 @@ class Live(View):
 
 
 def doing(stats: Stats) -> str:
-    """What an engine does, in a few words."""
+    """Returns a short text about the engine's activity: threads, duty cycle, busy share, waiting answers."""
     threads = f"{stats.threads} thread{'' if stats.threads == 1 else 's'}"
     waits = f"  {stats.waiting} wait{'s' if stats.waiting == 1 else ''}" if stats.waiting else ""
     return f"{threads}  may use {stats.share * 100:.0f} % of the time  uses {stats.busy * 100:.0f} %{waits}"
@@ -204,7 +207,7 @@ def _plain(text: str) -> str:
 
 
 def _speaking(one: Character, names: int, width: int, lines_each: int) -> Text:
-    """A character's rows: the end of what it says, and its pace; or who it is."""
+    """Returns a character's rows: the end of its current line and its pace, or its role if it is silent."""
     room = max(8, width - names - 2 - _RATE)
     idle = one.speaking is None
     role = one.persona.about("Role") if idle else "..."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 
-BUSY_PCT = 10.0  # of the processor time of all cores, from which on frame figures say little
+BUSY_PCT = 10.0  # percent of all cores' processor time, above which frame times are unreliable
 _STAT = "/proc/stat"
 
 
 class OtherLoad:
-    """Compares the machine's processor time with this process's, from construction on.
+    """Compares the machine's processor time with this process's time, from construction on.
 
     Counts the cores that this process may run on. Time stolen by the hypervisor counts as other processes'.
     """
@@ -34,7 +34,7 @@ class OtherLoad:
         return round(min(100.0, max(0.0, 100 * others / total)), 1)
 
     def _machine(self) -> tuple[int, int] | None:
-        """Busy and total ticks of the allowed cores since boot."""
+        """Returns the busy and total ticks of the allowed cores since boot, or None if they are unknown."""
         try:
             with open(self._path, encoding="ascii") as lines:
                 return ticks(lines.read(), self._cores)

@@ -1,4 +1,4 @@
-"""The engine's memory as a row: who has how much of it, as a bar against the budget, and in words."""
+"""Draws the engine's memory use as a row: a bar against the budget, by use, and a text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FREE = ("·", ".")
 
 
 class Use(NamedTuple):
-    """What memory is used for: its name, how its part of the bar is filled, and where it cannot be so."""
+    """A use of memory: its name, the fill character of its bar, the ASCII fill character, and its style."""
 
     name: str
     fill: str
@@ -32,7 +32,10 @@ USES = (
 
 
 def row(stats: Stats, columns: int, words: int, *, plain: bool = False) -> Text:
-    """A bar, and beside it `words` columns or more that say how much that is."""
+    """Returns a bar, then the amount as text in at least `words` of the `columns`.
+
+    `plain`: uses ASCII characters only. The text is red if the memory in use exceeds the budget.
+    """
     told = said(stats)
     over = 0 < stats.vram_budget < stats.bytes_in_use
     made = bar(stats, max(8, columns - max(words, len(told))), plain=plain)
@@ -40,7 +43,7 @@ def row(stats: Stats, columns: int, words: int, *, plain: bool = False) -> Text:
 
 
 def bar(stats: Stats, columns: int, *, plain: bool = False) -> Text:
-    """Each use as long as its part of the budget; without one, of the most that there was so far."""
+    """Returns a bar with one segment per use, scaled to the budget, or to the peak without a budget."""
     counts = [stats.bytes_weights, stats.bytes_kv, stats.bytes_compute, stats.bytes_parked]
     counts.append(max(0, stats.bytes_in_use - sum(counts)))
     whole = max(stats.vram_budget or stats.bytes_peak, sum(counts), 1)
@@ -54,7 +57,7 @@ def bar(stats: Stats, columns: int, *, plain: bool = False) -> Text:
 
 
 def said(stats: Stats) -> str:
-    """The same in words."""
+    """Returns the memory in use, the budget and the number of evicted models as text."""
     asleep = f"  {stats.models_evicted} asleep" if stats.models_evicted else ""
     if stats.vram_budget:
         return f"  {megabytes(stats.bytes_in_use)} of {stats.vram_budget / _MB:,.0f} MB{asleep}"

@@ -1,4 +1,4 @@
-"""Who sits in the tavern: sheets in the house model's format, and what one may ask about them."""
+"""The characters of the tavern: sheets in the house model's format, and scripted questions about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Question:
-    """What the visitor asks, and the key words that an answer owes to the sheet: none, if it owes none."""
+    """A visitor's question, and the key words from the sheet that its answer must contain, if any."""
 
     text: str
     facts: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Persona:
-    """A character: its sheet, and questions whose answers stand there."""
+    """A character: its sheet, and questions that the sheet answers."""
 
     name: str
     called: str
@@ -29,18 +29,18 @@ class Persona:
 
     @property
     def questions(self) -> list[str]:
-        """The questions alone."""
+        """Texts of the scripted questions."""
         return [question.text for question in self.script]
 
     def about(self, title: str) -> str:
-        """What the sheet says on the line of this title, like "Role"."""
+        """Returns the text of the sheet's line with this title, such as "Role", or an empty string."""
         found = (line.partition(": ") for line in self.system.splitlines())
         return next((rest for name, _, rest in found if name == title), "")
 
 
 @dataclass(frozen=True)
 class Tavern:
-    """The place, the hour, who has come in, and everybody who is there."""
+    """The tavern: its place, the time, the visitor and all characters."""
 
     place: str
     time: str
@@ -50,7 +50,7 @@ class Tavern:
 
 @cache
 def tavern() -> Tavern:
-    """The tavern that comes with the package."""
+    """Returns the tavern that comes with the package."""
     found = json.loads(Path(__file__).with_name("tavern.json").read_text(encoding="utf-8"))
     head = [f"Place: {found['place']}", f"Time: {found['time']}"]
     people = tuple(_persona(one, head, found["visitor"]) for one in found["characters"])
@@ -58,12 +58,15 @@ def tavern() -> Tavern:
 
 
 def personas() -> list[Persona]:
-    """All who sit there."""
+    """Returns all characters of the tavern."""
     return list(tavern().personas)
 
 
 def find(wanted: str, names: Sequence[str]) -> int | None:
-    """Which name it is: the whole of it, or a word of it, or what it or one of its words begins with."""
+    """Returns the index of the name that matches `wanted`, ignoring case, or None.
+
+    Order: the full name, then a word of a name, then the start of a name or of one of its words.
+    """
     wanted = wanted.strip().casefold()
     ways: list[Callable[[str], bool]] = [
         lambda name: name == wanted,

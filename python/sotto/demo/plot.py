@@ -1,4 +1,4 @@
-"""`--plot`: a run as a picture, drawn by matplotlib where that is installed."""
+"""`--plot`: draws a run with matplotlib into a PNG, SVG or PDF file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 class Plot:
-    """A picture to be. Refuses at once what could not be drawn or written at the end."""
+    """Plot file to write at the end of a run. Checks the path and matplotlib at construction.
+
+    Raises `ArgumentError` if the file name or folder is invalid, `SottoError` without matplotlib.
+    """
 
     def __init__(self, path: str) -> None:
         if os.path.splitext(path)[1].lower() not in FORMATS:
@@ -25,7 +28,7 @@ class Plot:
             )
 
     def write(self, record: Record, report: dict[str, Any]) -> None:
-        """Draws the picture into its file."""
+        """Draws the plot into its file. Raises `ArgumentError` if the file cannot be written."""
         from .drawing import draw
 
         try:

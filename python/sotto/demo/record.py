@@ -1,4 +1,4 @@
-"""What a run leaves for `--plot` and `--trace`: its frames, and what the engine traced beside them."""
+"""Data of a run for `--plot` and `--trace`: its frames and the engine's trace."""
 
 from __future__ import annotations
 
@@ -15,38 +15,41 @@ if TYPE_CHECKING:
 
 
 class Record:
-    """What happened, as far as it was kept."""
+    """Collected data of a run: trace slices, and frame statistics of the game alone and with characters."""
 
     def __init__(self) -> None:
         self.slices: list[Slice] = []
         self.alone = self.together = FrameStats()
 
     def take(self, engine: Engine) -> None:
-        """Takes what the engine traced since last asked. Called once a frame: it keeps only so many."""
+        """Takes the slices that the engine traced since the last call.
+
+        Call it once per frame: the engine's trace has a limited capacity.
+        """
         self.slices += engine.trace()
 
     def keep(self, alone: FrameStats, together: FrameStats) -> None:
-        """The frames, once all of them ran."""
+        """Stores the frame statistics at the end of the run."""
         self.alone, self.together = alone, together
 
 
 class File(Protocol):
-    """A file to be. Refuses at once what could not be written at the end."""
+    """File to write at the end of a run. Its constructor raises if the file could not be written."""
 
     path: str
 
     def write(self, record: Record, report: dict[str, Any]) -> None:
-        """Writes it."""
+        """Writes the file."""
 
 
 class Trace:
-    """`--trace`: a file for Perfetto."""
+    """`--trace`: a trace file for Perfetto."""
 
     def __init__(self, path: str) -> None:
         self.path = writable("--trace", path)
 
     def write(self, record: Record, report: dict[str, Any]) -> None:
-        """Writes every slice."""
+        """Writes all slices. Raises `ArgumentError` if the file cannot be written."""
         try:
             write_trace(record.slices, self.path)
         except OSError as error:
@@ -54,7 +57,10 @@ class Trace:
 
 
 def writable(option: str, path: str) -> str:
-    """Where a file is to be, if its folder is there."""
+    """Returns `path` with `~` expanded.
+
+    Raises `ArgumentError` if the folder of the file does not exist, or if `path` is a folder.
+    """
     path = os.path.expanduser(path)
     if not os.path.isdir(os.path.dirname(path) or ".") or os.path.isdir(path):
         what = "it is a folder" if os.path.isdir(path) else "there is no such folder"
@@ -63,5 +69,5 @@ def writable(option: str, path: str) -> str:
 
 
 def unwritten(option: str, path: str, error: OSError) -> ArgumentError:
-    """What to say of a file that could not be written after all."""
+    """Returns the error for a file that could not be written."""
     return ArgumentError(f"{option} {path} cannot be written: {error.strerror}")

@@ -1,4 +1,4 @@
-"""The tavern: who is there, what the visitor asks them, and what they have said."""
+"""The tavern scene: its characters, the visitor's questions and the spoken lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .personas import Question, tavern
 
 
 class Scene:
-    """The characters and the visitor. `begin_frame()` is all the game does about them."""
+    """The characters and the visitor. The game only has to call `begin_frame()` once per frame."""
 
     def __init__(self, engine: Engine, model: str, count: int, *, scripted: bool = True) -> None:
         self.engine, self.model, self.scripted = engine, model, scripted
@@ -26,16 +26,16 @@ class Scene:
 
     @property
     def quiet(self) -> bool:
-        """Whether nobody speaks, and nobody is to."""
+        """True if no character speaks and no question is pending."""
         return not any(one.waiting or one.speaking is not None for one in self.characters)
 
     def ask(self, character: Character, text: str) -> None:
-        """The visitor asks. Who is still speaking answers afterwards."""
+        """Queues a question to a character. A character that is speaking answers it afterwards."""
         character.waiting.append(Question(text))
         character.ask_at = 0.0
 
     def begin_frame(self) -> None:
-        """Drains what happened since the last frame, and lets the visitor ask who is silent."""
+        """Handles the engine events since the last frame, then submits the silent characters' questions."""
         now = time.perf_counter()
         for event in self.engine.events():
             character = self.characters[event.user]
@@ -48,7 +48,10 @@ class Scene:
                 character.asked(self.engine.submit("chat", asked, user=character.number), now)
 
     def hush(self) -> None:
-        """Ends what is being said, and waits until it is."""
+        """Drops pending questions, cancels all current answers, and waits until they have ended.
+
+        Stops waiting if no event arrives for 1 s.
+        """
         for character in self.characters:
             character.waiting.clear()
         speaking = {c.request: c for c in self.characters if c.speaking is not None}
@@ -60,7 +63,7 @@ class Scene:
                     speaking.pop(event.request).falls_silent(event.tokens)
 
     def take_spoken(self) -> list[tuple[Character, Line]]:
-        """The lines that became whole since last asked."""
+        """Returns the lines that were completed since the last call."""
         spoken, self._spoken = self._spoken, []
         return spoken
 

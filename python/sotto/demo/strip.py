@@ -1,4 +1,4 @@
-"""Frame times as a strip of bars, the newest at the right: two rows, as high as a frame is long."""
+"""Draws frame times as bars in two text rows, the newest at the right. Full height: one frame period."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from rich.text import Text
 
 from .frames import PERIOD, FrameStats
 
-FRAMES_EACH = 4  # behind a bar; it shows the longest of them
+FRAMES_EACH = 4  # frames per bar; the bar shows the longest frame
 _BARS = " ▁▂▃▄▅▆▇█"
-_PLAIN = " __--==##"  # where the terminal knows no more
+_PLAIN = " __--==##"  # for terminals with ASCII only
 _FULL = 2 * (len(_BARS) - 1)
 _STYLES = ("green", "yellow", "bold red")
 
 
 def rows(stats: FrameStats, columns: int, *, plain: bool = False) -> tuple[Text, Text]:
-    """The upper row and the lower one. A missed frame, and nothing else, fills both."""
+    """Returns the upper and the lower row, `columns` wide. Only a missed frame fills both rows.
+
+    `plain`: uses ASCII characters only.
+    """
     bars = _PLAIN if plain else _BARS
     upper, lower = Text(no_wrap=True), Text(no_wrap=True)
     shown = _worst(stats.times_ms, columns)
@@ -30,7 +33,7 @@ def rows(stats: FrameStats, columns: int, *, plain: bool = False) -> tuple[Text,
 
 def _worst(times_ms: list[float], columns: int) -> list[float]:
     first = max(0, len(times_ms) // FRAMES_EACH - columns) * FRAMES_EACH
-    last = len(times_ms) // FRAMES_EACH * FRAMES_EACH  # a bar that stands changes no more
+    last = len(times_ms) // FRAMES_EACH * FRAMES_EACH  # only full bars, so that a drawn bar never changes
     return [max(times_ms[at : at + FRAMES_EACH]) for at in range(first, last, FRAMES_EACH)]
 
 

@@ -1,4 +1,4 @@
-"""Free typing: who is spoken to, what is asked, and the /commands."""
+"""Typed input of the demo: addressed characters, questions and /commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"@?(\w[\w'-]*(?: \w[\w'-]*)?)\s*(?:[,:]\s*(.*)|$)", re.S)
 
 
 class Command(NamedTuple):
-    """One of them: what may follow its name, what it does, and who does it."""
+    """A /command. `takes`: name of its argument, or empty; `what`: help text; `run`: implementation."""
 
     takes: str
     what: str
@@ -26,7 +26,7 @@ class Command(NamedTuple):
 
 
 class Talk:
-    """The visitor is whoever types. `frame()` is called once a frame, and never waits."""
+    """Handles typed lines: the user plays the visitor. Call `frame()` once per frame; it never blocks."""
 
     def __init__(self, scene: Scene, view: View, source: Source) -> None:
         self.scene, self.view, self.source = scene, view, source
@@ -35,21 +35,24 @@ class Talk:
 
     @property
     def going(self) -> bool:
-        """Whether there is more to come: from the visitor, or of an answer."""
+        """True while more input from the visitor, or the rest of an answer to piped lines, can come."""
         return not self.left and not (self.source.ended and (self.source.editor or self.scene.quiet))
 
     @property
     def whom(self) -> str:
-        """Who is spoken to."""
+        """Name of the addressed character, or "everybody"."""
         return self.to[0].called if len(self.to) == 1 else EVERYBODY[0]
 
     def greet(self) -> None:
-        """Says where the visitor is."""
+        """Prints the place, the time and a hint about the /commands."""
         self.view.say(f"You are at {self.scene.tavern.place}; {self.scene.tavern.time}.")
         self.view.say("/who is here, /to NAME or a name and a comma turn to somebody, /help, /quit.")
 
     def frame(self) -> None:
-        """Hears what was typed since the last frame."""
+        """Handles the lines typed since the last frame.
+
+        Raises `ArgumentError` if stdin is not a terminal and ended without a line.
+        """
         for line in self.source.take(quiet=self.scene.quiet):
             try:
                 self._hear(line)
@@ -59,7 +62,10 @@ class Talk:
             raise nobody()
 
     def address(self, name: str, *, whole: bool) -> bool:
-        """Turns to somebody. `whole`: a name's first letters are not enough."""
+        """Addresses a character, or all of them, from now on. Returns false if no name matches.
+
+        `whole`: accepts only a full name or a whole word of it, not its first letters.
+        """
         names = [one.name for one in self.scene.characters]
         if name.casefold() in EVERYBODY:
             self.to = list(self.scene.characters)

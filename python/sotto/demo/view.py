@@ -1,4 +1,4 @@
-"""What the demo shows: plain lines here, and where there is a terminal, a live picture."""
+"""Output of the demo: base class and plain text output. `live.Live` draws the display on a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class View:
-    """What every view can do. Drawing happens in a frame's slack, never in its work."""
+    """Base class of all views. Drawing happens in a frame's slack, never during its work."""
 
     def __enter__(self) -> View:
         return self
@@ -27,68 +27,68 @@ class View:
         pass
 
     def note(self, text: str) -> None:
-        """Says what is going on."""
+        """Shows a status note."""
 
     def listen(self, talk: Talk) -> None:
-        """Somebody types from now on."""
+        """Shows the input line of `talk` from now on."""
 
     def asked(self, whom: str, text: str) -> None:
-        """Somebody typed a question."""
+        """Shows a typed question and the name of the addressed character."""
 
     def say(self, text: str) -> None:
-        """Tells the visitor something that no character says."""
+        """Shows a message that is not spoken by a character."""
 
     def wrong(self, text: str) -> None:
-        """Tells the visitor what could not be done."""
+        """Shows an error."""
 
     def show(self, scene: Scene, stats: FrameStats, slack: float) -> None:
-        """Shows the scene and its frames, if `slack` seconds are enough."""
+        """Shows the scene and its frame statistics if `slack` seconds are enough to draw them."""
 
     def flush(self, scene: Scene) -> None:
-        """Shows every line that is whole, whatever it costs."""
+        """Shows every completed line, without a time limit."""
 
     def summary(self, report: dict[str, Any]) -> None:
-        """Shows how it went."""
+        """Shows the summary of the run."""
 
 
 class Headless(View):
-    """Plain lines, as they become whole."""
+    """Prints lines as plain text when they are complete. `quiet`: prints only notes, errors and summary."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
 
     def note(self, text: str) -> None:
-        """One line on stderr."""
+        """Prints the note to stderr."""
         screen.complain(f"{text} ...")
 
     def say(self, text: str) -> None:
-        """One line among those that are spoken."""
+        """Prints the message to stdout, between the spoken lines."""
         if not self.quiet:
             screen.say(text, flush=True)
 
     def wrong(self, text: str) -> None:
-        """One line on stderr."""
+        """Prints the error to stderr."""
         screen.complain(text)
 
     def show(self, scene: Scene, stats: FrameStats, slack: float) -> None:
-        """A question and its answer, once whole."""
+        """Prints each question with its answer when the answer is complete. Ignores `slack`."""
         self.flush(scene)
 
     def flush(self, scene: Scene) -> None:
-        """The same, whenever that is."""
+        """Prints each completed answer with its question."""
         for character, line in scene.take_spoken():
             if not self.quiet:
                 screen.say(f'{character.name}, asked "{line.question.text}":  {line.answer}', flush=True)
 
     def summary(self, report: dict[str, Any]) -> None:
-        """The figures, in plain text."""
+        """Prints the summary as plain text."""
         screen.say()
         for line in figures(report):
             screen.say(line)
 
 
 def figures(report: dict[str, Any]) -> list[str]:
-    """The summary, a line each."""
+    """Returns the lines of the summary."""
     missed, missed_alone = report["missed_pct"], report["baseline"]["missed_pct"]
     out = [
         f"{report['frames']} frames at 60 FPS, {report['missed']} missed "

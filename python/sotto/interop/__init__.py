@@ -1,1 +1,4 @@
-"""Hands objects of other packages to an engine. Each module needs its package, and says so."""
+"""Converts GPU objects of other packages for an engine.
+
+Each module requires its package: its functions raise `ImportError` if the package is missing.
+"""

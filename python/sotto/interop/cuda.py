@@ -1,4 +1,4 @@
-"""CUDA contexts of the `cuda-python` package (`pip install sotto-runtime[cuda]`).
+"""Converts CUDA contexts of the `cuda-python` package (`pip install sotto-runtime[cuda]`).
 
 >>> from cuda.bindings import driver
 >>> from sotto.interop import cuda
@@ -14,14 +14,24 @@ from ..gpu import Cuda
 
 
 def renderer(context: object = None) -> Cuda:
-    """What `Engine.attach_gpu()` takes of a context. None: the one that is current on this thread."""
+    """Converts a CUDA context for `Engine.attach_gpu()`.
+
+    Args:
+        context: a `driver.CUcontext`, or a `Device` or `Context` of `cuda.core`. None: the current context of
+            the calling thread.
+
+    Raises:
+        ArgumentError: the context is NULL, or `context` is None and the thread has no current context.
+        TypeError: `context` has another type.
+        ImportError: the package `cuda-python` is missing.
+    """
     driver = _driver()
     if context is None:
         error, found = driver.cuCtxGetCurrent()
         if error != driver.CUresult.CUDA_SUCCESS or int(found) == 0:
             raise ArgumentError("context is None, and this thread has no current CUDA context; hand one over")
         return Cuda(int(found))
-    for name in ("context", "_handle", "handle"):  # of cuda.core's Device, and its Context
+    for name in ("context", "_handle", "handle"):  # attributes of cuda.core's Device and Context
         if not isinstance(context, driver.CUcontext) and (inner := getattr(context, name, None)) is not None:
             context = inner
     if not isinstance(context, driver.CUcontext):

@@ -1,4 +1,4 @@
-"""Objects of the `vulkan` package (`pip install sotto-runtime[vulkan]`).
+"""Converts objects of the `vulkan` package (`pip install sotto-runtime[vulkan]`).
 
 >>> import vulkan as vk
 >>> from sotto.interop import vulkan
@@ -33,7 +33,23 @@ def renderer(
     queue_family: int = 0,
     queue_index: int = 0,
 ) -> Vulkan:
-    """What `Engine.attach_gpu()` takes of a renderer. All of it must live until the engine is detached."""
+    """Converts the Vulkan handles of a renderer for `Engine.attach_gpu()`.
+
+    All handles must live until the engine is detached.
+
+    Args:
+        instance: the `VkInstance`.
+        physical_device: the `VkPhysicalDevice`.
+        device: the `VkDevice`.
+        queue: the `VkQueue`.
+        queue_family: family index of the queue.
+        queue_index: index of the queue in its family.
+
+    Raises:
+        TypeError: a handle has another type.
+        ArgumentError: a handle is NULL.
+        ImportError: the package `vulkan` or a Vulkan loader is missing.
+    """
     ffi = _ffi()
     given = {"instance": instance, "physical_device": physical_device, "device": device, "queue": queue}
     handles = {name: _address(ffi, name, value) for name, value in given.items()}
@@ -41,15 +57,24 @@ def renderer(
 
 
 class Needs(NamedTuple):
-    """What a renderer's device must be made with, so that the card can be shared closely."""
+    """Requirements of CiG, the closest level of GPU sharing, for the creation of a `VkDevice`."""
 
-    extensions: list[str]  # to be enabled; none: it can't be shared so, see `why`
-    next: Any  # goes last in the chain of pNext, or is None
-    why: str  # empty: it can
+    extensions: list[str]  # extensions to enable. Empty: CiG is unavailable, see `why`
+    next: Any  # struct to append to the end of the pNext chain, or None
+    why: str  # reason why CiG is unavailable. Empty: it is available
 
 
 def needs(instance: object, physical_device: object) -> Needs:
-    """Asks before the device is made. Whoever leaves out what it says is shared less closely."""
+    """Returns the requirements of CiG. Call it before you create the `VkDevice`.
+
+    A device without these extensions and `next` gets a lower level of GPU sharing.
+
+    Raises:
+        TypeError: a handle has another type.
+        ArgumentError: a handle is NULL.
+        ImportError: the package `vulkan` or a Vulkan loader is missing.
+        SottoError: the query fails.
+    """
     ffi = _ffi()
     given = {"instance": instance, "physical_device": physical_device}
     handles = {name: pointer(_address(ffi, name, value)) for name, value in given.items()}

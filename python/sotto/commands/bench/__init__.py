@@ -1,4 +1,4 @@
-"""`sotto bench`: how fast a model runs here, and what it costs a game."""
+"""`sotto bench`: measures a model's speed on this machine and its effect on a game's frame times."""
 
 from .command import add_arguments, run
 

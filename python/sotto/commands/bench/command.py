@@ -1,4 +1,4 @@
-"""`sotto bench` itself: its arguments, the order of measuring, and where the report goes."""
+"""Entry point of `sotto bench`: parses the arguments, runs the measurements and writes the report."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MANY = 4
 
 
 class Plan(NamedTuple):
-    """How often and how long each thing is measured."""
+    """Number of runs and duration of each measurement, in seconds."""
 
     runs: int = 5
-    seconds: float = 3.0  # of a run of several streams
+    seconds: float = 3.0  # per run with several streams
     pacing_seconds: float = 10.0
     game_runs: int = 3
     game_seconds: float = 6.0
@@ -35,7 +35,7 @@ QUICK = Plan(runs=3, seconds=1.0, pacing_seconds=4.0, game_runs=1, game_seconds=
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto bench` understands."""
+    """Adds the arguments of `sotto bench` to `parser`."""
     parser.add_argument(
         "model", nargs="?", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
     )
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measures. Returns the exit status."""
+    """Runs the benchmark, prints the report and writes its files. Returns the exit status."""
     folder = None if arguments.report is None else _folder(arguments.report)
     found = measure(arguments)
     text = report.markdown(found)
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The whole report."""
+    """Runs all measurements. Returns the report."""
     plan = QUICK if arguments.quick else Plan()
     model = arguments.model
     options = None if arguments.options is None else types.json_object("--options", arguments.options)
@@ -92,7 +92,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 @contextmanager
 def _steps(*, quiet: bool) -> Iterator[Callable[[str], Told]]:
-    """Says what is measured: bars on a terminal, else lines, unless it is to be `quiet`."""
+    """Reports the current measurement: with progress bars on a terminal, else with lines on stderr.
+
+    `quiet`: prints no lines. Yields a function that starts a measurement and returns its progress callback.
+    """
     with progress.fractions("") as told:
 
         def step(name: str) -> Told:

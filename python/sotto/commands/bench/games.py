@@ -1,4 +1,4 @@
-"""What speaking characters cost a game: the demo's game and scene, in each mode."""
+"""Measures how speaking characters affect a game's frame times, in each scheduling mode."""
 
 from __future__ import annotations
 
@@ -21,10 +21,24 @@ _NAMES = ("p50", "p95", "p99")
 def measure(
     engine: Engine, model: str, runs: int, seconds: float, done: Callable[[float], None]
 ) -> list[dict[str, Any]]:
-    """Frames of the game alone and with characters, mode by mode, interleaved. Medians of the runs."""
+    """Measures frame times of the game alone and with 4 speaking characters in each scheduling mode.
+
+    Interleaves the measurements: each run measures the game alone, then each mode.
+
+    Args:
+        engine: an engine with the model loaded. This function changes its pace and its scheduling mode.
+        model: id of the model.
+        runs: number of runs.
+        seconds: duration of each measurement.
+        done: is called with the progress, from 0 to 1.
+
+    Returns:
+        One row for the game alone, then one row per mode; each figure except `frames` is the median of the
+        runs. `frames` is the sum.
+    """
     rounds = frames.calibrate()
     engine.set_target_tps(SPEECH_TPS)
-    _speak(engine, model, rounds, seconds / 3)  # what is first is slow
+    _speak(engine, model, rounds, seconds / 3)  # warm-up: the first run is slow
     alone: list[frames.FrameStats] = []
     spoken: dict[str, list[tuple[frames.FrameStats, float]]] = {mode: [] for mode in MODES}
     steps = runs * (1 + len(MODES))

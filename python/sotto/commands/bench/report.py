@@ -1,4 +1,4 @@
-"""The report: one JSON object, and the same as Markdown for an issue. Nothing in it says whose it is."""
+"""The report as a JSON object and as Markdown for an issue. Contains no personal data."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ from .. import machine
 from ..text import amount, size
 
 FORMAT = 1
-BUSY = 0.25  # load of each core from which on figures mean little
+BUSY = 0.25  # load average per core above which the figures are unreliable
 
 
 def about(described: dict[str, Any], entry: dict[str, Any], model: str, load_s: float) -> dict[str, Any]:
-    """What was measured, and on what."""
+    """Returns the head of the report: date, versions, machine and model.
+
+    Args:
+        described: result of `Engine.describe()`.
+        entry: entry of the model in the model list.
+        model: id or path of the model.
+        load_s: load time of the model in seconds.
+    """
     backend = next(one for one in described["backends"] if one["name"] == entry["backend"])
     return {
         "format": FORMAT,
@@ -52,13 +59,13 @@ def about(described: dict[str, Any], entry: dict[str, Any], model: str, load_s: 
 
 
 def public_name(model: str) -> str:
-    """A model's id without the folders of this machine."""
+    """Returns the model's id, or only the file name if it is a path on this machine."""
     known = model == HOUSE or (parse(model) is not None and not os.path.exists(model))
     return model if known else PurePath(model).name
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """The report for people."""
+    """Formats the report as Markdown."""
     lines = [f"# sotto bench: {report['model']['id']}", ""]
     lines += _table([("", ""), *_facts(report)])
     lines += ["", "Reading a prompt:", ""]

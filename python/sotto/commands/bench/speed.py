@@ -1,4 +1,4 @@
-"""How fast a model reads and writes: medians of several runs, as the engine counts and clocks them."""
+"""Measures prefill and decode throughput. Each figure is the median of several runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from typing import Any
 from ..._handle import raise_failure
 from ...engine import Engine
 
-LENGTHS = (32, 128, 512, 1024)  # prompt tokens, nearly
-ENOUGH = 128  # tokens written in a run
+LENGTHS = (32, 128, 512, 1024)  # approximate prompt tokens
+ENOUGH = 128  # tokens generated per run
 _WORDS = ("river", "stone", "lantern", "bridge", "winter", "copper", "meadow", "kettle", "shadow")
-_TRIES = 32  # answers in a run: a model may stop early
+_TRIES = 32  # maximum answers per run, because a model may stop early
 
 
 def prefill(engine: Engine, model: str, context: int, runs: int, done: Callable[[float], None]) -> list[Any]:
-    """Tokens per second of prompts that share nothing with one another, by length."""
+    """Measures the prefill throughput in tokens per second, by prompt length.
+
+    The prompts share no prefix, so the prefix cache does not help. Skips lengths that do not fit into
+    `context` tokens. Calls `done` with the progress, from 0 to 1.
+    """
     chance = random.Random(1)
-    _read(engine, model, 16, chance)  # what is first is slow
+    _read(engine, model, 16, chance)  # warm-up: the first request is slow
     few, many = (_read(engine, model, words, chance)["prompt_n"] for words in (18, 90))
     per_word = max(1.0, (many - few) / 72)
     lengths = [length for length in LENGTHS if length * 1.1 < context]
@@ -47,7 +51,7 @@ def _read(engine: Engine, model: str, words: int, chance: random.Random) -> dict
 
 
 def decode_one(engine: Engine, model: str, runs: int, done: Callable[[float], None]) -> dict[str, Any]:
-    """Tokens per second of one stream, from the first token of each answer on."""
+    """Measures one stream's decode throughput in tokens per second, from each answer's first token on."""
     rates = []
     for run in range(runs):
         tokens, ms = 0, 0.0
@@ -65,7 +69,11 @@ def decode_one(engine: Engine, model: str, runs: int, done: Callable[[float], No
 def decode_many(
     engine: Engine, model: str, streams: int, runs: int, seconds: float, done: Callable[[float], None]
 ) -> dict[str, Any]:
-    """Tokens per second of several streams together. Who comes to an end is asked again."""
+    """Measures the total decode throughput of several concurrent streams in tokens per second.
+
+    Submits a new request when a stream ends. Each run lasts `seconds`, from the time when all streams have
+    generated a token.
+    """
     rates = []
     for run in range(runs):
         rates.append(_together(engine, model, streams, seconds))
@@ -98,7 +106,7 @@ def _together(engine: Engine, model: str, streams: int, seconds: float) -> float
 
 
 def silence(engine: Engine, requests: list[int]) -> None:
-    """Ends requests, and waits until they are over."""
+    """Cancels requests and waits until they have ended, or until no event arrives for 10 s."""
     for request in requests:
         engine.cancel(request)
     left = set(requests)
@@ -107,7 +115,7 @@ def silence(engine: Engine, requests: list[int]) -> None:
 
 
 def story(model: str, number: int) -> dict[str, Any]:
-    """A request for a long answer, another one for each number."""
+    """Returns a completion request for 128 tokens. Each `number` gives another prompt and seed."""
     return {
         "model": model,
         "prompt": f"Story {number}. Once upon a time",
@@ -123,5 +131,5 @@ def _rate(tokens: int, ms: float) -> float:
 
 
 def median(rates: list[float]) -> dict[str, Any]:
-    """The middle of some runs, and all of them."""
+    """Returns the median of the runs ("tps"), and every run ("runs"), in tokens per second."""
     return {"tps": round(statistics.median(rates), 1), "runs": [round(rate, 1) for rate in rates]}

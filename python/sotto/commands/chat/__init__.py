@@ -1,4 +1,4 @@
-"""`sotto chat`: talk to a model, line by line or once."""
+"""`sotto chat`: talks to a model, at an interactive prompt or with one question."""
 
 from .command import add_arguments, run
 

@@ -1,4 +1,4 @@
-"""One answer: asked for, heard as it comes, and stopped by Ctrl-C."""
+"""Submits a chat request and streams its answer. Ctrl-C cancels the request."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..._handle import raise_failure
 from ...engine import Engine
 from ...event import Event
 
-Hear = Callable[[str, str], None]  # "text" or "reasoning", and the words
-_PATIENCE = 0.05  # seconds between two looks at Ctrl-C
+Hear = Callable[[str, str], None]  # kind ("text" or "reasoning"), and the new text
+_PATIENCE = 0.05  # seconds between two checks for Ctrl-C
 
 
 @dataclass
 class Answer:
-    """What came of a question. Seconds are counted from the moment it was asked."""
+    """Answer to a question. `first`, `last`: seconds from the question to the first and the last text."""
 
     text: str = ""
     reasoning: str = ""
@@ -29,20 +29,20 @@ class Answer:
     tokens: int = 0
     prompt_tokens: int | None = None
     cached_tokens: int = 0
-    dropped: int = 0  # messages that did not fit
+    dropped: int = 0  # messages dropped because they did not fit into the context
     first: float | None = None
     last: float = 0.0
     stopped: bool = False
 
     @property
     def tps(self) -> float | None:
-        """Tokens per second, from the first one on."""
+        """Decode speed in tokens per second, from the first token on. None: fewer than 2 tokens."""
         if self.first is None or self.tokens < 2 or self.last <= self.first:
             return None
         return (self.tokens - 1) / (self.last - self.first)
 
     def take(self, event: Event, now: float) -> Iterator[tuple[str, str]]:
-        """Takes an event in. Yields what is to be heard."""
+        """Adds an event to the answer; `now`: seconds since the question. Yields (kind, text) to display."""
         self.tokens = max(self.tokens, event.tokens)
         if event.kind == "done" or not event.json:
             return
@@ -71,7 +71,20 @@ class Answer:
 def ask(
     engine: Engine, request: dict[str, Any], hear: Hear, progress: Callable[[float], None] | None = None
 ) -> Answer:
-    """Asks, and waits until the answer is whole or Ctrl-C stopped it. Raises what it failed with."""
+    """Submits a chat request and waits until the answer is complete, or until Ctrl-C cancels it.
+
+    Args:
+        engine: the engine that runs the request.
+        request: an OpenAI chat completion request.
+        hear: is called with the kind ("text" or "reasoning") and the new text, while the answer streams.
+        progress: is called with the progress of the prefill, from 0 to 1.
+
+    Returns:
+        The answer. `stopped` is true if Ctrl-C cancelled the request.
+
+    Raises:
+        SottoError: the request failed.
+    """
     answer, began, accepted = Answer(), time.perf_counter(), False
     with _interrupt() as interrupted:
         number = engine.submit("chat", request, chunks=True)
@@ -96,7 +109,7 @@ def ask(
 
 @contextmanager
 def _interrupt() -> Iterator[threading.Event]:
-    """Ctrl-C sets an event meanwhile, and does nothing else."""
+    """Yields an event. Inside the context, Ctrl-C sets that event and does not raise `KeyboardInterrupt`."""
     pressed = threading.Event()
     before = signal.signal(signal.SIGINT, lambda number, frame: pressed.set())
     try:

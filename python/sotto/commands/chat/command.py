@@ -1,4 +1,4 @@
-"""`sotto chat` itself: its arguments, and which of its two ways is taken."""
+"""Entry point of `sotto chat`: parses the arguments, then starts the prompt or answers one question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIELDS = ("temperature", "max_tokens", "seed")  # settings with an argument of 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto chat` understands."""
+    """Adds the arguments of `sotto chat` to `parser`."""
     parser.add_argument(
         "model", nargs="?", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
     )
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Talks. Returns the exit status."""
+    """Runs the chat. Returns the exit status; 130 if Ctrl-C stopped the answer to a single question."""
     at_prompt = arguments.prompt is None and sys.stdin.isatty()
     if at_prompt and arguments.json:
         raise ArgumentError("--json needs --prompt, or the question from a pipe")
@@ -69,7 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _prepare(talk: Talk, arguments: argparse.Namespace) -> Persona | None:
-    """Sets the sheet and the settings. Returns the default character, or None if the user named one."""
+    """Sets the system message, the settings and the pace.
+
+    Returns the default character, which plays if the user chose the house model without a character or a
+    system message. Returns None in all other cases.
+    """
     asked: dict[str, Any] = {name: getattr(arguments, name) for name in _FIELDS}
     default = None
     if arguments.persona is not None:

@@ -1,4 +1,4 @@
-"""What was said so far, and how it goes into a file and out again."""
+"""Message history of a chat, with saving to and loading from a JSON file."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 
 @dataclass
 class Conversation:
-    """A system message, or none, and turns: a question, then its answer."""
+    """An optional system message, and turns: a question, then its answer."""
 
     system: str = ""
     turns: list[Message] = field(default_factory=list)
 
     def messages(self) -> list[Message]:
-        """The messages of a chat request: the system message, if there is one, and the turns."""
+        """Returns the messages of a chat request: the system message unless it is empty, then the turns."""
         head = [{"role": "system", "content": self.system}] if self.system else []
         return head + self.turns
 
     def say(self, text: str) -> None:
-        """The user says something."""
+        """Appends a user message."""
         self.turns.append({"role": "user", "content": text})
 
     def answered(self, text: str) -> None:
-        """The model said this. Nothing: then it was not asked either."""
+        """Appends the model's answer. If `text` is empty, removes the question instead."""
         if text:
             self.turns.append({"role": "assistant", "content": text})
         else:
             self.undo()
 
     def undo(self) -> str | None:
-        """Takes the last question back, and what came of it. Returns the question."""
+        """Removes the last question and everything after it. Returns the question, or None without one."""
         asked = [place for place, turn in enumerate(self.turns) if turn["role"] == "user"]
         if not asked:
             return None
@@ -46,7 +46,10 @@ class Conversation:
         return question
 
     def save(self, path: str) -> int:
-        """Writes OpenAI messages as JSON. Returns how many."""
+        """Writes the messages to a file, as a JSON array of OpenAI messages. Returns their number.
+
+        Raises `ArgumentError` if the file cannot be written.
+        """
         messages = self.messages()
         text = json.dumps(messages, ensure_ascii=False, indent=2)
         try:
@@ -56,7 +59,10 @@ class Conversation:
         return len(messages)
 
     def load(self, path: str) -> int:
-        """Takes over the messages of a file. Returns how many; a bad file changes nothing."""
+        """Replaces the conversation with the messages of a file. Returns the number of messages.
+
+        Raises `ArgumentError` and changes nothing if the file is invalid.
+        """
         messages = read(path)
         heads = [message for message in messages if message["role"] == "system"]
         self.system = "\n\n".join(content_of(message) for message in heads)
@@ -65,7 +71,10 @@ class Conversation:
 
 
 def read(path: str) -> list[Message]:
-    """The messages of a file: an array of them, or an object that has one under "messages"."""
+    """Reads messages from a JSON file: an array of messages, or an object with that array in "messages".
+
+    Raises `ArgumentError` if the file cannot be read or is invalid.
+    """
     try:
         found = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
     except OSError as error:
@@ -85,7 +94,7 @@ def read(path: str) -> list[Message]:
 
 
 def content_of(message: Message) -> str:
-    """A message's text, without what is no text."""
+    """Returns the text of a message, without images and other parts that are not text."""
     content = message["content"]
     if isinstance(content, str):
         return content

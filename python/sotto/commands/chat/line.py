@@ -1,4 +1,4 @@
-"""Reads lines at the prompt: with editing, a history that lasts, and Tab for /commands."""
+"""Reads lines at the prompt, with editing, persistent history, and Tab completion of /commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 1000  # lines of history
 
 
 def state_folder() -> Path:
-    """Where this user's programs keep what they remember."""
+    """Returns Sotto's folder for persistent state of the current user, such as history files."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "sotto"
     home = os.environ.get("XDG_STATE_HOME")
@@ -21,7 +21,7 @@ def state_folder() -> Path:
 
 
 class Lines:
-    """The keyboard. Use it as a context manager: it reads the history, and writes it."""
+    """Line input from the keyboard. A context manager: reads the history on entry, writes it on exit."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
@@ -34,7 +34,7 @@ class Lines:
             self.readline.set_completer_delims(" \t\n")
             libedit = "libedit" in (self.readline.__doc__ or "")
             self.readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
-            with suppress(OSError, ValueError):  # there is none yet, or it is no history
+            with suppress(OSError, ValueError):  # the file does not exist yet, or is not a history file
                 self.readline.read_history_file(self.path)
         return self
 
@@ -42,13 +42,13 @@ class Lines:
         if self.readline is None:
             return
         self.readline.set_history_length(_LONGEST)
-        with suppress(OSError):  # a home that cannot be written to is no reason to fail
+        with suppress(OSError):  # a read-only home folder is not an error
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.readline.write_history_file(self.path)
-            self.path.chmod(0o600)  # what somebody said to a model is theirs
+            self.path.chmod(0o600)  # private to the user
 
     def read(self, prompt: str, colour: str = "") -> str:
-        """One line. Raises `EOFError` at Ctrl-D, `KeyboardInterrupt` at Ctrl-C."""
+        """Reads one line. Raises `EOFError` on Ctrl-D, `KeyboardInterrupt` on Ctrl-C."""
         if colour:
             begin, end = ("\001", "\002") if self.readline is not None else ("", "")
             prompt = f"{begin}{colour}{end}{prompt}{begin}\033[0m{end}"
@@ -62,6 +62,6 @@ class Lines:
 def _readline() -> ModuleType | None:
     try:
         import readline
-    except ImportError:  # Windows: its console edits lines by itself
+    except ImportError:  # Windows: the console edits lines itself
         return None
     return readline

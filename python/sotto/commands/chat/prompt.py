@@ -1,4 +1,4 @@
-"""The prompt: reads a line, answers it, and again."""
+"""The prompt loop: reads a line, answers it, repeats."""
 
 from __future__ import annotations
 
@@ -69,6 +69,6 @@ def _hear(talk: Talk, text: str) -> None:
             talk.answer(text[1:] if text.startswith("//") else text)
     except SottoError as error:
         talk.view.wrong(str(error))
-    except KeyboardInterrupt:  # while something loads
+    except KeyboardInterrupt:  # Ctrl-C while a model loads
         talk.view.line("")
         talk.view.note("(stopped)")

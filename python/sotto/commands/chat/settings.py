@@ -1,4 +1,4 @@
-"""What may be set for the answers: names are ours, values are the engine's to judge."""
+"""Request fields that the user can set. This module lists the names; the engine validates the values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NAMES = {
     "response_format": 'its form, like {"type": "json_object"}',
     "reasoning_effort": "how much is thought first: low, medium, high",
 }
-_NOBODY = "nobody"  # no model of that id is ever loaded here
+_NOBODY = "nobody"  # model id that is never loaded here
 
 
 class Settings:
-    """Fields of a request, each checked by the engine before it is taken."""
+    """Fields of a chat request. The engine validates each field before it is stored."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -45,7 +45,7 @@ class Settings:
         return {**self.defaults, **self.values}
 
     def set(self, name: str, value: Any) -> None:
-        """Sets one; raises `ArgumentError` with what is allowed."""
+        """Sets a field. Raises `ArgumentError`, with the allowed values, if name or value is invalid."""
         if name not in NAMES:
             raise ArgumentError(f"there is no setting {name!r}; there are {', '.join(NAMES)}")
         check(self._engine, {name: value})
@@ -59,7 +59,7 @@ class Settings:
 
 
 def parse(text: str) -> Any:
-    """A value as people type it: JSON, else the text itself."""
+    """Parses a typed value as JSON. Returns the text itself if it is not valid JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -67,7 +67,11 @@ def parse(text: str) -> Any:
 
 
 def check(engine: Engine, fields: dict[str, Any]) -> None:
-    """Asks a model that is not there: the engine looks at the fields first, and refuses bad ones."""
+    """Validates request fields. Raises `ArgumentError` if a field is invalid.
+
+    Sends a request for a model that is not loaded: the engine validates the fields before it looks up the
+    model.
+    """
     messages = [{"role": "user", "content": "?"}]
     try:
         engine.llm_chat_completion({"model": _NOBODY, "messages": messages, **fields})

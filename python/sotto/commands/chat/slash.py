@@ -1,4 +1,4 @@
-"""The /commands of the prompt."""
+"""The /commands of the chat prompt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .talk import AS_DEMO, Talk
 
 
 class Command(NamedTuple):
-    """One of them: what may follow its name, what it does, and who does it."""
+    """A /command. `takes`: its argument ("[...]": optional); `what`: help text; `run`: implementation."""
 
     takes: str
     what: str
@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 
 def run(talk: Talk, line: str) -> None:
-    """Runs a line that begins with a slash. Raises `ArgumentError` if it makes no sense."""
+    """Runs a line that begins with a slash. Raises `ArgumentError` if the command or argument is invalid."""
     name, _, rest = line.partition(" ")
     command = COMMANDS.get(name)
     if command is None:
@@ -142,7 +142,7 @@ def _stats(talk: Talk, rest: str) -> None:
 
 
 def describe(talk: Talk) -> str:
-    """The model in a few words."""
+    """Returns a short description of the model: id, architecture, size, quantization, context."""
     details = talk.facts["details"]
     words = [talk.model]
     if parameters := details.get("parameters"):

@@ -1,4 +1,4 @@
-"""A model, a conversation with it, and how its answers are to be."""
+"""State of a chat: the model, the conversation and the request settings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .conversation import Conversation
 from .settings import Settings
 from .view import View
 
-AS_DEMO = {"temperature": 0}  # how the demo's characters speak
+AS_DEMO = {"temperature": 0}  # settings of the demo's characters
 HOUSE_DEFAULTS = {**HOUSE_SAMPLING, "max_tokens": 128}  # JSON answers included
 
 
 class Talk:
-    """What the prompt and the one-shot command share."""
+    """State that the interactive prompt and the one-question mode share."""
 
     def __init__(self, engine: Engine, options: dict[str, Any] | None, view: View) -> None:
         self.engine, self.options, self.view = engine, options, view
@@ -33,7 +33,7 @@ class Talk:
         self.tps = 0.0
 
     def load(self, model: str) -> None:
-        """Loads a model in place of the one that is there. Raises, and keeps that one, if it cannot."""
+        """Loads a model, then unloads the previous one. Raises and keeps that one if loading fails."""
         if model == self.model:
             return
         progress.load(self.engine, model, options=self.options)
@@ -44,22 +44,25 @@ class Talk:
             self.engine.unload_model(before)
 
     def play(self, name: str) -> Persona:
-        """Talks to one of the demo's characters from now on."""
+        """Starts a new conversation with a demo character. Raises `ArgumentError` if the name is unknown."""
         persona = find_persona(name)
         self.conversation = Conversation(persona.system)
         return persona
 
     def pace(self, tps: float) -> None:
-        """Tokens per second; 0: as fast as it goes."""
+        """Sets the pace in tokens per second. 0: no pacing."""
         self.engine.set_target_tps(tps)
         self.tps = tps
 
     def request(self) -> dict[str, Any]:
-        """The OpenAI request for the next answer."""
+        """Returns the OpenAI chat completion request for the next answer."""
         return {"model": self.model, "messages": self.conversation.messages(), **self.settings.fields}
 
     def answer(self, question: str) -> Answer:
-        """Asks, shows the answer while it comes, and remembers both. Raises, and forgets, if it fails."""
+        """Asks a question, streams the answer to the view, and appends both to the conversation.
+
+        If the request fails, raises its error and removes the question from the conversation.
+        """
         self.conversation.say(question)
         try:
             answer = ask(self.engine, self.request(), self.view.hear, self.view.reading)
@@ -73,7 +76,10 @@ class Talk:
 
 
 def find_persona(name: str) -> Persona:
-    """The character of this name, or whose name has a word that begins so."""
+    """Returns the demo character whose name, or a word of it, equals or starts with `name`, ignoring case.
+
+    Raises `ArgumentError` if no character matches.
+    """
     everybody = personas()
     number = find(name, [one.name for one in everybody])
     if number is not None:

@@ -1,4 +1,4 @@
-"""What a chat shows: the answer as it comes, and a few words about it. Colours on a terminal only."""
+"""Output of a chat: the streamed answer, and notes about it. Uses colours on a terminal only."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ BOLD, DIM, RED, RESET = "\033[1m", "\033[2m", "\033[31m", "\033[0m"
 
 
 class View:
-    """Writes to the screen."""
+    """Writes answers and notes to `out`, by default stdout."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = out or sys.stdout
         self.terminal = self.out.isatty()
         self.colours = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self._kind = ""
-        self._wrap: Wrap | None = None  # of the answer that is being heard
-        self._begun = False  # what is heard, with a word that can be seen
-        self._reading = False  # there is a note to be wiped away
+        self._wrap: Wrap | None = None  # line wrapping of the current answer
+        self._begun = False  # whether the current kind of text has printed anything yet
+        self._reading = False  # whether a prefill progress note is on the screen
 
     def reading(self, done: float) -> None:
-        """How much of a long prompt is read, from 0 to 1. Gone with the first word."""
+        """Shows the progress of the prefill, from 0 to 1. The first text of the answer erases it."""
         if self.colours:
             self._reading = True
             self._write(f"\r{DIM}reading {done:4.0%}{RESET}")
 
     def hear(self, kind: str, words: str) -> None:
-        """Words of an answer; reasoning is dimmed, and ends with a blank line."""
+        """Writes new text of the answer. `kind`: "text" or "reasoning".
+
+        Dims reasoning on terminals with colours, and ends it with a blank line.
+        """
         self._wipe()
         if self._wrap is None:
             self._wrap = Wrap(shutil.get_terminal_size().columns if self.terminal else sys.maxsize)
@@ -48,7 +51,7 @@ class View:
         self._write(f"{DIM}{shown}{RESET}" if self.colours and kind == "reasoning" else shown)
 
     def ends(self, answer: Answer) -> None:
-        """An answer is over."""
+        """Ends an answer. Notes dropped messages, a stop by Ctrl-C, or a cut at the token limit."""
         self._wipe()
         if self._wrap is not None and self._wrap.column:
             self._write("\n")
@@ -61,15 +64,15 @@ class View:
             self.note("(cut: max_tokens, or the end of the context)")
 
     def note(self, text: str) -> None:
-        """Something about the chat, not of it."""
+        """Writes a dimmed note that is not part of the conversation."""
         self.line(text, DIM)
 
     def wrong(self, text: str) -> None:
-        """Something that could not be done."""
+        """Writes an error in red."""
         self.line(text, RED)
 
     def line(self, text: str, colour: str = "") -> None:
-        """A line of ours, which may quote others."""
+        """Writes a line, with control characters replaced because it may quote untrusted text."""
         text = printable(text)
         self._write(f"{colour}{text}{RESET}\n" if self.colours and colour else f"{text}\n")
 

@@ -1,4 +1,4 @@
-"""Breaks lines between words, while the words are still being written."""
+"""Wraps streamed text at word boundaries."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import unicodedata
 
 
 class Wrap:
-    """What to write to a terminal `width` columns wide, so that no word is torn.
+    """Converts streamed text to terminal output for `width` columns, without breaking words.
 
-    A word that grows over the edge is taken back and written again on the next line. The last column stays
-    empty: terminals do not agree on where the cursor is once it is full.
+    Erases a word that grows past the edge and writes it again on the next line. A word that fills a whole
+    line is broken. The last column stays empty, because terminals differ in the cursor position after it
+    is filled.
     """
 
     def __init__(self, width: int) -> None:
         self.width = max(8, width - 1)
         self.column = 0
-        self._word = ""  # what follows the last space of the line
+        self._word = ""  # text after the last space of the line
 
     def feed(self, text: str) -> str:
-        """What to write for this text."""
+        """Returns the terminal output for new text."""
         return "".join(map(self._feed, text))
 
     def _feed(self, letter: str) -> str:
@@ -40,7 +41,7 @@ class Wrap:
 
     def _break(self, letter: str) -> str:
         begun = sum(map(_cells, self._word))
-        if begun == self.column:  # the word fills the line: it is torn after all
+        if begun == self.column:  # the word fills the line: break it
             self._word = ""
         else:
             letter = self._word + letter

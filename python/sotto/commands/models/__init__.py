@@ -1,4 +1,4 @@
-"""`sotto models`: what there is here, fetching one, looking at one, checking a file."""
+"""`sotto models`: lists, downloads, checks and describes models."""
 
 from .command import add_arguments, run
 

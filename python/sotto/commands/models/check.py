@@ -1,4 +1,4 @@
-"""`sotto models check`: opens files that nobody vouches for, each in a process of its own."""
+"""`sotto models check`: opens each untrusted file in a separate child process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOUND, UNREADABLE = confined.SOUND, "unreadable"
 
 @dataclass
 class Verdict:
-    """What is to be thought of a file."""
+    """Result of checking a file. `why`: reason for any verdict but "sound". `details`: facts of the model."""
 
     path: str
     verdict: str
@@ -27,7 +27,7 @@ class Verdict:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto models check` understands."""
+    """Adds the arguments of `sotto models check` to `parser`."""
     parser.epilog = (
         "A file is sound if it opens and its model says a word; whether that is the right word, nobody can "
         "tell. Exit status: 0 if every file is sound, 1 if one is not, 2 if one could not be looked at."
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Checks each file. Returns the exit status."""
+    """Checks each file. Returns 0 if all files are sound, 2 if a file is unreadable, else 1."""
     verdicts = []
     for path in arguments.files:
         verdict = examine(path, arguments.timeout, arguments.memory)
@@ -53,9 +53,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(path: str, timeout: float | None = None, memory: int | None = None) -> Verdict:
-    """Opens a file in a child process, and has the model say one word. `memory`: in MB."""
+    """Loads a file in a child process and generates one token.
+
+    Args:
+        path: the model file.
+        timeout: time limit in seconds. None: depends on the file size.
+        memory: memory limit in MB, enforced on Linux. None: depends on the file size.
+    """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a FIFO would wait, reading a device never end
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a FIFO would block, a device might never end
             return Verdict(path, UNREADABLE, "it is not a regular file")
         with open(path, "rb"):
             pass
@@ -68,7 +74,7 @@ def examine(path: str, timeout: float | None = None, memory: int | None = None) 
 
 
 def line(verdict: Verdict) -> str:
-    """A verdict for people."""
+    """Formats a verdict as a line of text."""
     if verdict.verdict != SOUND:
         return f"{verdict.path}: {verdict.verdict}: {verdict.why}"
     details = verdict.details

@@ -1,4 +1,4 @@
-"""What `sotto models check` does with a file, in a process of its own."""
+"""Child process of `sotto models check`: loads a model file and runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _MODEL = "checked"
 
 
 def run(path: str) -> dict[str, Any]:
-    """Loads the model and has it say a word. Raises what is wrong with it."""
+    """Loads the model and generates one token. Returns facts of the model and its file size in bytes.
+
+    Raises `SottoError` if the model cannot be loaded or run.
+    """
     with Engine(mode="prioritize_compute") as engine:
         engine.load_model(_MODEL, path=path, options={"parallel": 1})
         engine.llm_text_completion({"model": _MODEL, "prompt": "a", "max_tokens": 1, "temperature": 0})

@@ -1,4 +1,4 @@
-"""`sotto models` itself: a command of four commands."""
+"""Entry point of `sotto models`, which has the subcommands `list`, `pull`, `check` and `info`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import check, info, listing, pull
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto models` understands."""
+    """Adds the arguments of `sotto models` to `parser`."""
     commands = parser.add_subparsers(dest="models_command", metavar="COMMAND", required=True)
     for name, module, what in (
         ("list", listing, "the models on this machine: the built-in one, and Hugging Face's cache"),
@@ -22,5 +22,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Never called: each of the four sets its own."""
+    """Raises `AssertionError`. Never called: each subcommand sets its own `run`."""
     raise AssertionError(arguments.models_command)

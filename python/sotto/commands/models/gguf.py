@@ -1,4 +1,4 @@
-"""Reads the first few values of a GGUF file: enough to say what it is, and cheap for any size."""
+"""Reads the model architecture from the first metadata values of a GGUF file. Fast for any file size."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import BinaryIO
 
 _STRING = 8
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # of scalars, by type
-_LONGEST = 4096  # bytes of a key or a text worth reading
-_MOST = 64  # values looked at
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # scalar bytes by type
+_LONGEST = 4096  # maximum bytes of a key or a string
+_MOST = 64  # maximum number of metadata values to read
 
 
 def architecture(path: Path) -> str | None:
-    """The model's architecture, if the file says so soon. None: it is no GGUF file, or a strange one."""
+    """Returns the model's architecture from the first 64 metadata values of the file.
+
+    Returns None if the file cannot be read, is not a GGUF file of version 2 or 3, or has no architecture
+    before the first array.
+    """
     try:
         with path.open("rb") as file:
             return _find(file, "general.architecture")
@@ -35,7 +39,7 @@ def _find(file: BinaryIO, wanted: str) -> str | None:
         elif kind in _SIZES:
             file.seek(_SIZES[kind], 1)
         else:
-            return None  # arrays come after what is looked for
+            return None  # the architecture comes before all arrays
     return None
 
 

@@ -1,4 +1,4 @@
-"""`sotto models info`: what a model is, and the memory that it takes."""
+"""`sotto models info`: prints facts of a model and its memory use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import measure_file, sheet
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto models info` understands."""
+    """Adds the arguments of `sotto models info` to `parser`."""
     parser.add_argument(
         "model", nargs="?", default=HOUSE, help="a GGUF file or a Hugging Face id (sotto/house)"
     )
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Looks at a model. Returns the exit status."""
+    """Prints the report of a model. Returns the exit status."""
     report = examine(arguments)
     if arguments.json:
         screen.say(screen.dump(report))
@@ -35,7 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Everything that is known of a model."""
+    """Returns the report of a model: id, path, file size in bytes, backend, details and memory use.
+
+    Downloads the model's file if necessary. Loads the model in a child process with limits.
+    """
     with progress.fractions(arguments.model) as told:
         path = _path(arguments.model, told)
     limits = types.limits(path, arguments.timeout, arguments.memory, measure_file.room())

@@ -15,7 +15,7 @@ from .gguf import architecture
 
 @dataclass(frozen=True)
 class Found:
-    """A model that needs no download. `id` is what other commands take."""
+    """A model on this machine. `id`: the name that other commands accept."""
 
     id: str
     architecture: str | None
@@ -24,12 +24,12 @@ class Found:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto models list` understands."""
+    """Adds the arguments of `sotto models list` to `parser`."""
     parser.add_argument("--json", action="store_true", help="print one JSON array")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Lists them. Returns the exit status."""
+    """Prints the models on this machine. Returns the exit status."""
     found = [*_house(), *sorted(_cached(), key=lambda model: model.id)]
     if arguments.json:
         screen.say(screen.dump([asdict(model) for model in found]))
@@ -57,7 +57,7 @@ def _cached() -> list[Found]:
                 name = file.file_path.relative_to(revision.snapshot_path).as_posix()
                 if repo.repo_type != "model" or not is_model(name):
                     continue
-                # Only what `main` was goes by its id; files of other revisions go by their path.
+                # Files of the revision `main` are listed by id, files of other revisions by path.
                 known = f"{repo.repo_id}/{name}" if "main" in revision.refs else str(file.file_path)
                 models.setdefault(known, _found(known, file.file_path))
     return list(models.values())

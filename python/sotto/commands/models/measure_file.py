@@ -1,4 +1,4 @@
-"""What `sotto models info` does with a file, in a process of its own."""
+"""Child process of `sotto models info`: measures the memory of a model file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ _KINDS = ("f16", "q8_0")
 
 
 def run(path: str, title: str, engine: dict[str, Any]) -> dict[str, Any]:
-    """Loads the model in several ways. Returns its entry of the model list, and its memory by context."""
+    """Loads the model with several contexts and KV types.
+
+    Returns its entry in the model list ("entry"), and the KV cache memory by KV type ("kv").
+    """
     with Engine(**engine) as opened, progress.fractions(title) as told:
         meter = memory.Meter(opened, path, told)
         entry = meter.load()
         trained = int(entry["details"].get("trained_context") or entry["context"])
-        system = opened.memory()["system"]  # knows the limits of a container
+        system = opened.memory()["system"]  # includes the memory limit of a container
         available = system["available"] // 4 if system else room()
         kinds = {kind: memory.measure(meter, kind, trained, min(available, room())) for kind in _KINDS}
     return {"entry": entry, "kv": {name: _kind(kind) for name, kind in kinds.items()}}
 
 
 def room() -> int:
-    """Bytes that keys and values may take while they are measured: others want some, too."""
+    """Returns the maximum KV cache size for measuring, in bytes: a quarter of the available memory."""
     return machine.available_bytes() // 4
 
 

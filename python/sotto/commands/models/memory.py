@@ -1,4 +1,4 @@
-"""What a model takes, measured: loaded in several ways, and asked for its figures each time."""
+"""Measures a model's KV cache memory: loads it with several options and reads its statistics each time."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 from ...engine import Engine
 from ...errors import SottoError
 
-CELLS = 256  # a stream's memory is made in steps of so many tokens
+CELLS = 256  # the KV cache of a stream grows in blocks of 256 tokens
 _ROWS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 _STREAMS = (1, 4, 8)
 
 
 @dataclass
 class Kind:
-    """Keys and values of one type, in bytes."""
+    """KV cache memory of one KV type, in bytes."""
 
-    fixed: int = 0  # of each stream
-    per_token: float | None = None  # None: it does not grow evenly
-    bytes: dict[int, int] = field(default_factory=dict)  # one stream, by its context
-    refused: str = ""  # why this model cannot keep them so
+    fixed: int = 0  # per stream
+    per_token: float | None = None  # None: memory does not grow linearly
+    bytes: dict[int, int] = field(default_factory=dict)  # one stream, by its context in tokens
+    refused: str = ""  # reason why this model does not support this KV type
 
     def rows(self) -> list[dict[str, int]]:
-        """The table: streams do not share anything."""
+        """Returns the bytes for each context and stream count. Streams do not share memory."""
         return [
             {"context": context, "streams": streams, "bytes": one * streams}
             for context, one in self.bytes.items()
@@ -34,14 +34,14 @@ class Kind:
 
 
 class Meter:
-    """Loads a model again and again, never two at once."""
+    """Loads a model repeatedly, one instance at a time."""
 
     def __init__(self, engine: Engine, path: str, told: Callable[[str, float], None]) -> None:
         self._engine, self._path, self._told = engine, path, told
         self._loads = 0
 
     def load(self, **options: Any) -> dict[str, Any]:
-        """The entry of the model list, loaded so. It is gone by then."""
+        """Loads the model with `options`, unloads it, and returns its entry in the model list."""
         self._loads += 1
         name = f"measured {self._loads}"
         self._engine.load_model(name, path=self._path, options=options)
@@ -49,20 +49,21 @@ class Meter:
             one for one in json.loads(self._engine.model_list()) if one["id"] == name
         )
         self._engine.unload_model(name)
-        self._told("measure", 1 - 1 / (1 + self._loads / 4))  # how many there will be, it does not know
+        self._told("measure", 1 - 1 / (1 + self._loads / 4))  # the total is unknown
         return entry
 
     def kv(self, context: int, kv_type: str, streams: int = 1) -> int:
-        """Bytes of keys and values."""
+        """Returns the KV cache size in bytes for a context, a KV type and a number of streams."""
         options = {"context": context, "parallel": streams, "kv_type": kv_type}
         return int(self.load(**options)["bytes"]["kv"])
 
 
 def measure(meter: Meter, kv_type: str, trained: int, available: int) -> Kind:
-    """Keys and values at every context of the table that this machine has `available` bytes for.
+    """Measures the KV cache for each context size of `_ROWS`, and for the trained context.
 
-    Where the smallest contexts and the largest lie on one line, so does what is between them. Where they do
-    not (a sliding window, say), each row is loaded for itself.
+    Skips contexts whose KV cache exceeds `available` bytes. If the sizes at 256 and 512 tokens and at the
+    largest context lie on a line, interpolates the sizes between them. Otherwise (for example with
+    sliding window attention), loads the model once per context.
     """
     kind = Kind()
     contexts = [*(row for row in _ROWS if row < trained), trained]

@@ -14,7 +14,7 @@ _INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `sotto models pull` understands."""
+    """Adds the arguments of `sotto models pull` to `parser`."""
     parser.add_argument("id", help="org/name, org/name:QUANT or org/name/file.gguf")
     parser.add_argument("--file", metavar="F", help="this file of the repository")
     parser.add_argument("--revision", metavar="R", help="a branch, a tag or a commit (main)")
@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Downloads. Returns the exit status."""
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # we draw our own
+    """Downloads the file. Returns the exit status; 130 if Ctrl-C stopped the download."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # `progress.download` draws its own bar
     try:
         with progress.download(arguments.file or arguments.id) as told:
             path = pull(arguments.id, arguments.file, arguments.revision, told)

@@ -1,4 +1,4 @@
-"""A model's facts and its memory, as people read them."""
+"""Prints a model's facts and memory use as tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ELSEWHERE = {"id", "memory", "size", "file_bytes"}
 
 
 def show(report: dict[str, Any]) -> None:
-    """Prints a report."""
+    """Prints the report of `sotto models info`."""
     from rich.markup import escape
     from rich.table import Table
 
