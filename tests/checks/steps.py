@@ -35,7 +35,7 @@ def check_format() -> str:
     run([TOOLS / "ruff", "check", "."])
     sources = [name for name in tracked("*.c", "*.cpp", "*.h", "*.hpp") if ".g." not in name]
     run([TOOLS / "clang-format", "--dry-run", "-Werror", *sources])
-    return f"{len(sources)} C and C++ files"
+    return f"{len(sources)} C and C++ files; {last_line(run([PYTHON, 'tests/language.py']))}"
 
 
 def check_types() -> str:
