@@ -36,7 +36,7 @@ endfunction()
 
 sotto_fuzz(
   request
-  core/codec_messages.cpp core/codec_read.cpp core/codec_sampling.cpp core/codec_session.cpp core/codec_write.cpp
+  core/codec_fields.cpp core/codec_messages.cpp core/codec_read.cpp core/codec_sampling.cpp core/codec_session.cpp core/codec_write.cpp
   text/json_reader.cpp text/ordered_json.cpp text/utf8_stream.cpp
 )
 set(pages platform/pages.cpp platform/pages_${_system}.cpp)

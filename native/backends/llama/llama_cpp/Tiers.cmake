@@ -33,6 +33,7 @@ endfunction()
 # Whether a tier's flags make this preprocessor condition true.
 function(sotto_tier_is tier flags condition result)
     list(JOIN flags " " CMAKE_REQUIRED_FLAGS)
+    set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # nothing is linked: zig would build its C library for the tier
     check_cxx_source_compiles("#if !(${condition})\n#error another tier\n#endif\nint main() {}" ${result}_${tier})
     set(${result} ${${result}_${tier}} PARENT_SCOPE)
 endfunction()
