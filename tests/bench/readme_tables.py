@@ -184,8 +184,9 @@ Two synthetic models (random weights, Q4_0) {on(many)}, by `tests/bench/many_npc
 
 {table}
 
-Beside a game less remains. By `tests/bench/frames.py` the 110 M model decodes {beside["one_thread"]} tokens/s for
-four streams beside a game of one thread, 8 ms a frame, and {beside["job_system"]} beside one on all cores, 10 ms.
+Beside a game less remains. By `tests/bench/frames.py` four streams of the 110 M model get
+{beside["one_thread"]} tokens/s beside a game of one thread, 8 ms a frame,
+and {beside["job_system"]} beside one on all cores, 10 ms.
 """
 
 
