@@ -74,7 +74,7 @@ class Crowd:
     def speaking(self) -> bool:
         """Whether all of them are, each in a place of its own; counts are those of the last slice."""
         (model,) = self.engine.memory()["models"]
-        return bool(self.engine.stats().speaking == STREAMS == model["streams"])
+        return bool(self.engine.stats().decoding == STREAMS == model["streams"])
 
     def close(self) -> None:
         """Ends them."""
