@@ -11,18 +11,32 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {  # what of ours a native layer may include, beside itself
     "base": set(),
+    "device": set(),
     "platform": {"base"},
     "text": {"base", "json"},
-    "gpu": {"base", "platform"},
+    "gpu": {"base", "device", "platform"},
     "store": {"base", "platform"},
     "guard": {"base", "text"},
     "json": set(),
-    "module": {"base", "platform", "text"},
-    "core": {"base", "platform", "text", "gpu", "store", "guard", "module"},
-    "api": {"base", "core", "platform", "text"},
-    "backends": {"json"},
+    "module": {"base", "device", "platform", "text"},
+    "core": {"base", "device", "platform", "text", "gpu", "store", "guard", "module"},
+    "api": {"base", "core", "device", "platform", "text"},
+    "backends": {"device", "json"},
 }
-ALL = {"base.h", "host.h", "engine.h", "request.h", "model.h", "frame.h", "trace.h", "stats.h", "budget.h"}
+ALL = {
+    "base.h",
+    "host.h",
+    "engine.h",
+    "request.h",
+    "event.h",
+    "session.h",
+    "json.h",
+    "model.h",
+    "frame.h",
+    "trace.h",
+    "stats.h",
+    "budget.h",
+}
 MODULE = {"module.h", "module_model.h", "module_stream.h"}
 ALL |= {"gpu.h", "sotto.h"} | MODULE
 PUBLIC = {  # what of include/sotto; where nothing is said, base.h

@@ -62,14 +62,14 @@ typedef struct sotto_str {
 typedef int32_t sotto_status;
 enum {
     SOTTO_OK                = 0,
-    SOTTO_EMPTY             = 1,   /**< Nothing available, or nothing by that name. Not an error. */
+    SOTTO_EMPTY             = 1,   /**< No event is queued. Not an error. */
     SOTTO_ERROR_ARGUMENT    = -1,  /**< NULL pointer, invalid size, value out of range or invalid request. */
     SOTTO_ERROR_UNSUPPORTED = -2,  /**< Valid, but not supported by this build, driver, model or library. */
     SOTTO_ERROR_MEMORY      = -3,  /**< Out of host memory. */
     SOTTO_ERROR_BUDGET      = -4,  /**< Would exceed the memory budget. */
     SOTTO_ERROR_STATE       = -5,  /**< Valid call, but not in the current state. */
     SOTTO_ERROR_INTERNAL    = -6,  /**< Bug in Sotto. Please report it. */
-    SOTTO_ERROR_NOT_FOUND   = -7,  /**< No model or session with that id, or no file at that path. */
+    SOTTO_ERROR_NOT_FOUND   = -7,  /**< No such model, session, live request, card or file. */
     SOTTO_ERROR_MODEL       = -8,  /**< File is not a model that an available backend can run. */
     SOTTO_ERROR_INFERENCE   = -9,  /**< Inference started and failed. */
     SOTTO_ERROR_CANCELLED   = -10, /**< Cancelled, or the host closed its model, session, engine or card. */

@@ -81,7 +81,7 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_memory(sotto_engine* engine, sott
  *                   "shorter streams", "unload idle"), `streams`, `context`, `weights`, `kv`, `compute`,
  *                   `bytes` (sum of the last three), `host`, `layers` (on the device) and `fits`
  *     fits, rung    true and the first rung that fits, or false and null
- *     why           reason in words if no rung fits
+ *     reason        reason in words if no rung fits
  *
  * @param engine   The engine that would load the model.
  * @param desc     The model, copied.

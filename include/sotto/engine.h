@@ -85,7 +85,9 @@ typedef struct sotto_engine_desc {
     /**
      * Device that models run on: "cpu"; "vulkan" (the best Vulkan device), "vulkan0" (by index) or "vulkan:"
      * followed by the card's UUID; the same three forms with "cuda". If the device does not exist, model
-     * loads fail with an error that lists the available devices. "auto" or empty: "cpu".
+     * loads fail with an error that lists the available devices. "auto": the best discrete card that an
+     * installed module can use, else "cpu"; creating the engine then waits for the modules and the driver,
+     * and `device_reason` of sotto_engine_describe() holds the reason. Empty: "cpu".
      */
     sotto_str device;
     /**
@@ -235,7 +237,7 @@ sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_g
  * of sotto_engine_describe() holds the reason.
  *
  * @param engine  The engine.
- * @return SOTTO_OK, SOTTO_EMPTY (shares no card) or SOTTO_ERROR_ARGUMENT.
+ * @return SOTTO_OK, SOTTO_ERROR_STATE (shares no card) or SOTTO_ERROR_ARGUMENT.
  *
  * @thread Any, except inside a callback.
  * @since  0.1
@@ -250,9 +252,9 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_detach_gpu(sotto_engine* engine);
  * "vulkan", "cuda"), `card` (`name`, `uuid`, `luid`, `vram`, `capability`, or null), `device` (device name
  * passed to backends with "vulkan", else null), `driver` (CUDA version of the driver, or null),
  * `shared_memory` (maximum bytes per kernel; 0: not limited by CiG), `priority` (of CUDA streams, or null),
- * `not_taken` (list of the closer levels, each with `rung` and `why`), `backends` (names of the backends that
- * may compute on the card; empty: all models run on the engine's own device), and `refused` (object: model
- * to reason, for each model that its backend could not open on the card).
+ * `not_taken` (list of the closer levels, each with `rung` and `reason`), `backends` (names of the backends
+ * that may compute on the card; empty: all models run on the engine's own device), and `refused` (object:
+ * model to reason, for each model that its backend could not open on the card).
  *
  * @param engine  The engine.
  * @param json    Out: one JSON object, or the empty string on failure.

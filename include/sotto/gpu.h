@@ -88,10 +88,10 @@ typedef struct sotto_gpu_vulkan {
  */
 typedef struct sotto_gpu_vulkan_needs {
     uint32_t           struct_size;     /**< In: sizeof(sotto_gpu_vulkan_needs). */
-    uint32_t           extension_count; /**< Number of extensions. 0: CiG is unavailable, see `why`. */
+    uint32_t           extension_count; /**< Number of extensions. 0: CiG is unavailable, see `reason`. */
     const char* const* extensions;      /**< Names of the extensions to enable. */
     const void*        next;            /**< Struct to append to the end of the `pNext` chain, or NULL. */
-    sotto_str          why;             /**< Reason why the device can't be shared. Empty: it can. */
+    sotto_str          reason;          /**< Reason why the device can't be shared. Empty: it can. */
 } sotto_gpu_vulkan_needs;
 
 /**
@@ -136,11 +136,10 @@ typedef struct sotto_gpu_info {
      * Windows.
      */
     uint64_t  luid;
-    uint64_t  vram;           /**< Bytes of GPU memory. */
-    sotto_str driver;         /**< Newest CUDA version that the driver supports, as "13.0". */
-    sotto_str cig_d3d12_why;  /**< Reason why `cig_d3d12` is 0. Empty: it is not 0. */
-    sotto_str cig_vulkan_why; /**< Reason why `cig_vulkan` is 0. Empty: it is not 0. */
-    sotto_str why;            /**< Reason why no GPU has this index. Empty: one has. */
+    uint64_t  vram;              /**< Bytes of GPU memory. */
+    sotto_str driver;            /**< Newest CUDA version that the driver supports, as "13.0". */
+    sotto_str cig_d3d12_reason;  /**< Reason why `cig_d3d12` is 0. Empty: it is not 0. */
+    sotto_str cig_vulkan_reason; /**< Reason why `cig_vulkan` is 0. Empty: it is not 0. */
 } sotto_gpu_info;
 
 /**
@@ -148,8 +147,8 @@ typedef struct sotto_gpu_info {
  * the first call may take longer than a frame.
  *
  * @param index  Index of the GPU, from 0, in the CUDA driver's order.
- * @param info   Out: properties of the GPU. With SOTTO_EMPTY, every field except `why` is zero.
- * @return SOTTO_OK, SOTTO_EMPTY (no GPU with this index, or no driver), SOTTO_ERROR_ARGUMENT or
+ * @param info   Out: properties of the GPU. Zeroed on failure.
+ * @return SOTTO_OK, SOTTO_ERROR_NOT_FOUND (no GPU with this index, or no driver), SOTTO_ERROR_ARGUMENT or
  *         SOTTO_ERROR_MEMORY.
  *
  * @owner  Texts: the calling thread, until its next call of this function.
@@ -163,12 +162,11 @@ SOTTO_API sotto_status SOTTO_CALL sotto_gpu_query(uint32_t index, sotto_gpu_info
  * the GPU can be shared. Never waits for a device.
  *
  * @param vulkan  Reads only `instance`, `physical_device` and `get_instance_proc_addr`.
- * @param needs   Out: additions to VkDeviceCreateInfo. With SOTTO_EMPTY, only `why` is set.
- * @return SOTTO_OK, SOTTO_EMPTY (the device can't be shared), SOTTO_ERROR_ARGUMENT,
- *         SOTTO_ERROR_UNSUPPORTED
- *         (Vulkan is unavailable) or SOTTO_ERROR_MEMORY.
+ * @param needs   Out: additions to VkDeviceCreateInfo. If the device can't be shared, only `reason` is set.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_UNSUPPORTED (Vulkan is unavailable) or
+ *         SOTTO_ERROR_MEMORY.
  *
- * @owner  `why`: the calling thread, until its next call of this function. The rest: the library.
+ * @owner  `reason`: the calling thread, until its next call of this function. The rest: the library.
  * @thread Any.
  * @since  0.1
  */

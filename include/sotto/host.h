@@ -122,10 +122,16 @@ typedef void(SOTTO_CALL* sotto_thread_fn)(void* self, sotto_str name);
 typedef struct sotto_threads {
     uint32_t struct_size;     /**< sizeof(sotto_threads). */
     uint32_t compute_threads; /**< Maximum threads per step. 0: at most one per core, tuned for throughput. */
-    uint64_t affinity;        /**< Bit i: compute threads may run on core i. 0: all cores. */
-    sotto_str       name;     /**< Prefix of each thread's name. Empty: "sotto". */
-    sotto_thread_fn started;  /**< NULL: no callback. */
-    void*           self;     /**< First argument of the callback. */
+    /**
+     * Cores that compute threads may run on: core i is bit i % 64 of word i / 64. On Windows, word i is
+     * processor group i, and threads run in the first group with a bit set. NULL: all cores.
+     */
+    const uint64_t* affinity;
+    uint32_t        affinity_words; /**< Number of words of `affinity`, at most 16. */
+    uint32_t        reserved;       /**< Must be 0. */
+    sotto_str       name;           /**< Prefix of each thread's name. Empty: "sotto". */
+    sotto_thread_fn started;        /**< NULL: no callback. */
+    void*           self;           /**< First argument of the callback. */
 } sotto_threads;
 
 /** Begins a profiler zone on the calling thread. */

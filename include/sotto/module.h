@@ -12,7 +12,7 @@
  * exception: `prepare` and `prepared_close` run on other threads, in parallel to any call for the model
  * except `open` and `close`. `open` of one model may run while another model steps.
  *
- * Errors: a function that fails returns a status below zero and points `why` at one line of English. The
+ * Errors: a function that fails returns a status below zero and points `reason` at one line of English. The
  * text is valid until the next call for the same model (`open`, `measure` and `prepare`: until the next
  * call on the same thread). These functions must not throw or unwind, and must not call the engine.
  *
@@ -51,11 +51,11 @@ typedef struct sotto_backend_host {
 
 /** Opens a model. Out: `model`; `info`, its properties and memory sizes. */
 typedef sotto_status(SOTTO_CALL* sotto_backend_open_fn)(
-    void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why
+    void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* reason
 );
 /** Returns a model's properties and memory sizes, as far as they are known without loading the model. */
 typedef sotto_status(SOTTO_CALL* sotto_backend_measure_fn)(
-    void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* why
+    void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* reason
 );
 /** Frees a model. All streams of the model are closed before. */
 typedef void(SOTTO_CALL* sotto_backend_close_fn)(void* self, void* model);
@@ -73,7 +73,7 @@ typedef sotto_status(SOTTO_CALL* sotto_prepare_fn)(
     void*                    context,
     void**                   prepared,
     sotto_stream_info*       info,
-    sotto_str*               why
+    sotto_str*               reason
 );
 /** Frees a prepared request that was never passed to `stream_open`. */
 typedef void(SOTTO_CALL* sotto_prepared_close_fn)(void* self, void* model, void* prepared);
@@ -87,18 +87,18 @@ typedef sotto_status(SOTTO_CALL* sotto_stream_open_fn)(
     const sotto_stream_desc* desc,
     void**                   stream,
     sotto_stream_info*       info,
-    sotto_str*               why
+    sotto_str*               reason
 );
 /** Closes a stream. The model may keep the stream's KV cache and reuse it for a later stream. */
 typedef void(SOTTO_CALL* sotto_stream_close_fn)(void* self, void* model, void* stream);
 /**
  * Parses `text`, everything generated so far, in the model's native output format. Out: `deltas`, the
  * additions since the previous call: a JSON array of deltas as in OpenAI's stream chunks ("content",
- * "reasoning_content", "tool_calls"). `deltas` is valid as long as `why`. `last`: nonzero if no more text
+ * "reasoning_content", "tool_calls"). `deltas` is valid as long as `reason`. `last`: nonzero if no more text
  * follows.
  */
 typedef sotto_status(SOTTO_CALL* sotto_stream_parse_fn)(
-    void* self, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* why
+    void* self, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* reason
 );
 /** Receives bytes of a state. Nonzero: out of memory; `state_save` stops and returns SOTTO_ERROR_MEMORY. */
 typedef int32_t(SOTTO_CALL* sotto_write_fn)(void* context, const void* bytes, size_t count);
@@ -110,14 +110,14 @@ typedef sotto_status(SOTTO_CALL* sotto_state_save_fn)(
     sotto_write_fn write,
     void*          context,
     uint32_t*      tokens,
-    sotto_str*     why
+    sotto_str*     reason
 );
 /**
  * Loads a saved state into the KV cache, for the next stream whose prompt starts with the tokens of the
  * state. Out: `tokens`, the number of tokens in the state.
  */
 typedef sotto_status(SOTTO_CALL* sotto_state_restore_fn)(
-    void* self, void* model, sotto_str state, uint32_t* tokens, sotto_str* why
+    void* self, void* model, sotto_str state, uint32_t* tokens, sotto_str* reason
 );
 /**
  * Releases a stream's slot for another stream. The stream takes no step until `stream_unpark` gives it a
@@ -129,7 +129,7 @@ typedef void(SOTTO_CALL* sotto_stream_park_fn)(void* self, void* model, void* st
  * continues.
  */
 typedef sotto_status(SOTTO_CALL* sotto_stream_unpark_fn)(
-    void* self, void* model, void* stream, uint32_t* remaining, sotto_str* why
+    void* self, void* model, void* stream, uint32_t* remaining, sotto_str* reason
 );
 /**
  * Sets the number of slots to `places`, from 0 to the number in the model's options. Called only while no
@@ -138,7 +138,7 @@ typedef sotto_status(SOTTO_CALL* sotto_stream_unpark_fn)(
  * 0. Out: `info`, the new memory sizes; its texts are not set.
  */
 typedef sotto_status(SOTTO_CALL* sotto_model_resize_fn)(
-    void* self, void* model, uint32_t places, sotto_model_info* info, sotto_str* why
+    void* self, void* model, uint32_t places, sotto_model_info* info, sotto_str* reason
 );
 /**
  * Runs a step. A status below zero fails every stream in the step, except SOTTO_ERROR_CANCELLED. Any
@@ -146,7 +146,7 @@ typedef sotto_status(SOTTO_CALL* sotto_model_resize_fn)(
  * then closes the model and its streams, and opens the model again on the device "cpu".
  */
 typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
-    void* self, void* model, const sotto_step* step, sotto_str* why
+    void* self, void* model, const sotto_step* step, sotto_str* reason
 );
 
 /**
@@ -205,12 +205,12 @@ typedef struct sotto_backend {
  * Entry function: the only symbol that a module exports, marked SOTTO_EXPORT. Each major version uses a
  * new symbol name, so modules of an older major version are never called. Fills `backend` for one engine;
  * `backend->struct_size` is set on entry. Called once per engine, never twice at the same time. Returns
- * SOTTO_ERROR_UNSUPPORTED, with `why`, if the module does not support this machine. Returns
+ * SOTTO_ERROR_UNSUPPORTED, with `reason`, if the module does not support this machine. Returns
  * SOTTO_ERROR_MEMORY if memory is short at present: the engine calls again at its next load. A module
  * stays loaded as long as the process lives.
  */
 typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
-    const sotto_backend_host* host, sotto_backend* backend, sotto_str* why
+    const sotto_backend_host* host, sotto_backend* backend, sotto_str* reason
 );
 #define SOTTO_MODULE_SYMBOL "sotto_module_v1"
 

@@ -7,7 +7,7 @@
 #ifndef SOTTO_MODULE_STREAM_H
 #define SOTTO_MODULE_STREAM_H
 
-#include "request.h"
+#include "event.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,14 +65,6 @@ typedef struct sotto_stream_info {
     uint32_t  reserved; /**< Must be 0. */
 } sotto_stream_info;
 
-/** Reason why a stream ended. */
-typedef int32_t sotto_finish;
-enum {
-    SOTTO_FINISH_NONE   = 0, /**< The stream continues. */
-    SOTTO_FINISH_STOP   = 1, /**< The model generated its end token. */
-    SOTTO_FINISH_LENGTH = 2  /**< The stream's context is full. */
-};
-
 /**
  * Work of one stream in a step.
  *
@@ -88,14 +80,14 @@ typedef struct sotto_step_item {
     /** Out: prompt tokens left to prefill. 0: this step or the next one generates a token. */
     uint32_t     remaining;
     uint32_t     generated; /**< Out: tokens generated, 0 or 1. An end token does not count. */
-    sotto_finish finish;    /**< Out: reason why the stream ended, or SOTTO_FINISH_NONE. */
+    sotto_finish finish;    /**< Out: SOTTO_FINISH_NONE, _STOP (end token) or _LENGTH (context full). */
     sotto_status status;    /**< Out: below 0 if this stream failed. Other streams continue. */
     /**
      * In: 1. Out: answer tokens that the step decoded for the stream, draft tokens included, at most
      * 65,536. 0: an earlier step had decoded the token.
      */
     uint32_t  decoded;
-    sotto_str why; /**< Out: reason of the failure. */
+    sotto_str reason; /**< Out: reason of the failure. */
     /** Out: log probabilities of the token, if requested: a JSON object as in OpenAI's `logprobs.content`. */
     sotto_str logprobs;
 } sotto_step_item;

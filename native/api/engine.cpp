@@ -7,6 +7,8 @@
 #include "api/gpu.hpp"
 #include "api/handle.hpp"
 #include "base/path.hpp"
+#include "core/auto_device.hpp"
+#include "device/device_spec.hpp"
 
 using namespace sotto::api;
 using sotto::Error;
@@ -23,17 +25,10 @@ sotto_mode checked_mode(sotto_mode mode, const char* name) {
     return mode;
 }
 
-// The device that is meant: "auto" is the processor. Whether it is there is seen when a model is loaded.
+// Whether the device is there is seen when a model is loaded.
 std::string checked_device(std::string_view device) {
-    if (device.empty() || device == "auto" || device == "cpu") {
+    if (device.empty()) {
         return "cpu";
-    }
-    for (const std::string_view kind : {"vulkan", "cuda"}) {
-        const auto which = device.substr(std::min(kind.size(), device.size()));
-        if (device.substr(0, kind.size()) == kind &&
-            (which.find_first_not_of("0123456789") == std::string_view::npos || which.front() == ':')) {
-            return std::string(device);
-        }
     }
     if (device.substr(0, 5) == "metal") {
         throw Error(
@@ -42,12 +37,17 @@ std::string checked_device(std::string_view device) {
                 "\"; this build runs on \"cpu\", \"vulkan\" and \"cuda\""
         );
     }
-    throw Error(
-        SOTTO_ERROR_ARGUMENT,
-        "desc->device is \"" + std::string(device) +
-            "\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or \"vulkan:\" and a UUID, or the "
-            "same with \"cuda\""
-    );
+    constexpr std::string_view kKinds[] = {"auto", "cpu", "vulkan", "cuda"};
+    const auto spec = sotto::parse_device(device);
+    if (!spec || std::find(std::begin(kKinds), std::end(kKinds), spec->kind) == std::end(kKinds)) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "desc->device is \"" + std::string(device) +
+                "\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or \"vulkan:\" and a UUID, or the "
+                "same with \"cuda\""
+        );
+    }
+    return std::string(device);
 }
 
 std::uint32_t checked_trace(std::uint32_t slices) {
@@ -97,6 +97,22 @@ std::filesystem::path checked_folder(std::string_view folder, const char* name) 
     return path;
 }
 
+sotto::CoreSet read_cores(const sotto_threads& threads) {
+    sotto::CoreSet cores;
+    if (threads.affinity_words > cores.words.size()) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid desc->threads->affinity_words '" + std::to_string(threads.affinity_words) +
+                "': expected at most " + std::to_string(cores.words.size())
+        );
+    }
+    if (threads.affinity_words > 0) {
+        require(threads.affinity, "desc->threads->affinity");
+        std::copy_n(threads.affinity, threads.affinity_words, cores.words.begin());
+    }
+    return cores;
+}
+
 sotto::Hooks read_hooks(const sotto_engine_desc& desc) {
     sotto::Hooks hooks;
     if (desc.log != nullptr) {
@@ -124,7 +140,9 @@ sotto::Hooks read_hooks(const sotto_engine_desc& desc) {
         if (const auto name = utf8(hooks.threads.name, "desc->threads->name"); !name.empty()) {
             hooks.thread_name = name;
         }
+        hooks.cores = read_cores(hooks.threads);
         hooks.threads.name = {}; // the caller's bytes
+        hooks.threads.affinity = nullptr;
     }
     return hooks;
 }
@@ -169,7 +187,7 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
         }
         options.kv_spill_memory =
             asked.kv_spill_memory != 0 ? asked.kv_spill_memory : options.kv_spill_memory;
-        out = open_handle(std::make_unique<sotto::Engine>(std::move(options)));
+        out = open_handle(std::make_unique<sotto::Engine>(sotto::with_device(std::move(options))));
         return SOTTO_OK;
     });
 }

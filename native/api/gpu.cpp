@@ -54,23 +54,23 @@ sotto_status sotto_gpu_query(uint32_t index, sotto_gpu_info* info) {
         auto& kept = lent().card;
         write(info, sotto_gpu_info{}, room);
         kept = sotto::query_card(index);
-        sotto_gpu_info out{};
-        out.why = str(kept.why);
-        if (kept.why.empty()) {
-            const auto& card = kept.adapter;
-            out.cig_d3d12 = card.cig_d3d12_why.empty();
-            out.cig_vulkan = card.cig_vulkan_why.empty();
-            out.capability = card.capability;
-            out.name = str(card.name);
-            out.uuid = str(card.uuid);
-            out.luid = card.luid;
-            out.vram = card.vram;
-            out.driver = str(kept.driver);
-            out.cig_d3d12_why = str(card.cig_d3d12_why);
-            out.cig_vulkan_why = str(card.cig_vulkan_why);
+        if (!kept.why.empty()) {
+            throw Error(SOTTO_ERROR_NOT_FOUND, kept.why);
         }
+        const auto& card = kept.adapter;
+        sotto_gpu_info out{};
+        out.cig_d3d12 = card.cig_d3d12_why.empty();
+        out.cig_vulkan = card.cig_vulkan_why.empty();
+        out.capability = card.capability;
+        out.name = str(card.name);
+        out.uuid = str(card.uuid);
+        out.luid = card.luid;
+        out.vram = card.vram;
+        out.driver = str(kept.driver);
+        out.cig_d3d12_reason = str(card.cig_d3d12_why);
+        out.cig_vulkan_reason = str(card.cig_vulkan_why);
         write(info, out, room);
-        return kept.why.empty() ? SOTTO_OK : SOTTO_EMPTY;
+        return SOTTO_OK;
     });
 }
 
@@ -84,9 +84,9 @@ sotto_status sotto_gpu_query_vulkan(const sotto_gpu_vulkan* vulkan, sotto_gpu_vu
         out.extension_count = kept.extension != nullptr ? 1 : 0;
         out.extensions = kept.extension;
         out.next = kept.next;
-        out.why = str(kept.why);
+        out.reason = str(kept.why);
         write(needs, out, room);
-        return kept.why.empty() ? SOTTO_OK : SOTTO_EMPTY;
+        return SOTTO_OK;
     });
 }
 
@@ -107,7 +107,7 @@ sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_g
 
 sotto_status sotto_engine_detach_gpu(sotto_engine* engine) {
     return guarded([&] {
-        const Pin pinned(engine);
-        return pinned->detach_gpu();
+        Pin(engine)->detach_gpu();
+        return SOTTO_OK;
     });
 }

@@ -129,7 +129,7 @@ Pin::Pin(sotto_engine* handle) : place_(nullptr), engine_(nullptr) {
     }
     auto* const place = place_of(name);
     if (place == nullptr || !pin(*place, name.generation)) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "engine is not one, or was destroyed");
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid engine handle: never created, or already destroyed");
     }
     place_ = place;
     engine_ = place->engine;

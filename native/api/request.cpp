@@ -1,5 +1,6 @@
-// sotto/request.h, sotto/model.h and sotto/budget.h.
+// sotto/request.h, sotto/event.h, sotto/model.h and sotto/budget.h.
 #include "api/boundary.hpp"
+#include "api/checks.hpp"
 #include "api/handle.hpp"
 #include "api/lent.hpp"
 
@@ -8,18 +9,6 @@ using sotto::Asked;
 using sotto::Error;
 
 namespace {
-
-constexpr sotto_request_flags kKnownFlags = SOTTO_REQUEST_PRIVATE | SOTTO_REQUEST_CHUNKS;
-
-sotto_request_flags checked_flags(sotto_request_flags flags, sotto_request_flags allowed, const char* name) {
-    if ((flags & ~allowed) != 0) {
-        throw Error(
-            SOTTO_ERROR_UNSUPPORTED,
-            std::string(name) + " is " + std::to_string(flags) + "; it may hold " + std::to_string(allowed)
-        );
-    }
-    return flags;
-}
 
 void check_op(sotto_op op) {
     if (op == 0) {
@@ -32,44 +21,6 @@ void check_op(sotto_op op) {
     }
 }
 
-// Before it is copied.
-std::string_view checked_body(std::string_view body) {
-    constexpr std::size_t kMost = std::size_t{64} << 20;
-    if (body.size() > kMost) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "invalid desc->body '" + std::to_string(body.size()) + " bytes': expected at most " +
-                std::to_string(kMost) + " bytes; shorten the messages, or make their images smaller"
-        );
-    }
-    return body;
-}
-
-sotto_priority checked_priority(sotto_priority priority) {
-    if (priority < SOTTO_PRIORITY_BACKGROUND || priority > SOTTO_PRIORITY_FOREGROUND) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "desc->priority is " + std::to_string(priority) + "; it must be one of the SOTTO_PRIORITY_ values"
-        );
-    }
-    return priority;
-}
-
-std::int64_t checked_deadline(std::uint64_t deadline_ns) {
-    if (deadline_ns > INT64_MAX) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "desc->deadline_ns is no time of the monotonic clock; 0 is none");
-    }
-    return static_cast<std::int64_t>(deadline_ns);
-}
-
-std::string required(sotto_str text, const char* name) {
-    const auto value = utf8(text, name);
-    if (value.empty()) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is empty");
-    }
-    return std::string(value);
-}
-
 Asked wish_for(const sotto_model_desc* desc, Asked::What what) {
     const auto asked = read(desc, "desc");
     Asked wish;
@@ -79,8 +30,19 @@ Asked wish_for(const sotto_model_desc* desc, Asked::What what) {
     wish.backend = utf8(asked.backend, "desc->backend");
     wish.options = view(asked.options, "desc->options");
     wish.user = asked.user;
-    wish.flags = checked_flags(asked.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
+    wish.flags = checked_request_flags(asked.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
     return wish;
+}
+
+// The status of a call on a request that must be live.
+sotto_status found(bool live, sotto_request request) {
+    if (!live) {
+        throw Error(
+            SOTTO_ERROR_NOT_FOUND,
+            "invalid request '" + std::to_string(request) + "': it has ended, or was never submitted"
+        );
+    }
+    return SOTTO_OK;
 }
 
 // What an event says, in the caller's struct.
@@ -96,6 +58,9 @@ void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) no
         .tokens = happened.tokens,
         .progress = happened.progress,
         .index = happened.index,
+        .finish = happened.finish,
+        .reserved = 0,
+        .error = str(happened.error),
     };
     write(event, told, room);
 }
@@ -112,9 +77,9 @@ sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_
         check_op(asked.op);
         Asked wish;
         wish.op = asked.op;
-        wish.body = checked_body(view(asked.body, "desc->body"));
+        wish.body = checked_size(view(asked.body, "desc->body"), "desc->body");
         wish.user = asked.user;
-        wish.flags = checked_flags(asked.flags, kKnownFlags, "desc->flags");
+        wish.flags = checked_request_flags(asked.flags, kRequestFlags, "desc->flags");
         wish.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
         wish.priority = checked_priority(asked.priority);
         wish.deadline_ns = checked_deadline(asked.deadline_ns);
@@ -124,15 +89,17 @@ sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_
 }
 
 sotto_status sotto_engine_cancel(sotto_engine* engine, sotto_request request) {
-    return guarded([&] { return Pin(engine)->cancel(request); });
+    return guarded([&] { return found(Pin(engine)->cancel(request), request); });
 }
 
 sotto_status sotto_engine_discard_request(sotto_engine* engine, sotto_request request) {
-    return guarded([&] { return Pin(engine)->drop(request); });
+    return guarded([&] { return found(Pin(engine)->drop(request), request); });
 }
 
 sotto_status sotto_engine_set_request_tps(sotto_engine* engine, sotto_request request, float tps) {
-    return guarded([&] { return Pin(engine)->set_request_tps(request, checked_tps(tps, "tps")); });
+    return guarded([&] {
+        return found(Pin(engine)->set_request_tps(request, checked_tps(tps, "tps")), request);
+    });
 }
 
 sotto_status sotto_engine_next_event(sotto_engine* engine, sotto_event* event) {
@@ -214,7 +181,7 @@ sotto_status sotto_engine_unload_model(
         Asked wish;
         wish.what = Asked::What::unload;
         wish.id = required(id, "id");
-        wish.flags = checked_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
+        wish.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
         out = pinned->submit(std::move(wish));
         return SOTTO_OK;
     });

@@ -13,6 +13,7 @@ from cffi import recompiler
 
 import csharp
 import header
+import reference
 from header import Api, Signature, Struct
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +22,10 @@ HEADERS = [
     "host.h",
     "gpu.h",
     "engine.h",
+    "json.h",
     "request.h",
+    "event.h",
+    "session.h",
     "model.h",
     "frame.h",
     "trace.h",
@@ -122,6 +126,7 @@ def outputs() -> dict[str, str]:
         "tests/abi/layout.json": layout(api),
         "tests/abi/layout.g.c": asserts(api),
         "tests/abi/sizes.g.h": sizes(api),
+        "docs/pages/reference/c.md": reference.write(ROOT / "include/sotto", HEADERS),
         "tests/abi/exports.txt": "".join(f"{name}\n" for name in sorted(api.functions)),
     }
 

@@ -42,7 +42,7 @@ void Answer::hear(const sotto_step_item& work, AnswerReader& reader) {
     }
     std::string shown = work.generated != 0 ? spoken(work) : std::string();
     if (!ended() && work.finish != SOTTO_FINISH_NONE) {
-        end(work.finish == SOTTO_FINISH_LENGTH ? "length" : "stop");
+        end(work.finish);
     }
     if (ended()) {
         shown += rest();
@@ -50,8 +50,8 @@ void Answer::hear(const sotto_step_item& work, AnswerReader& reader) {
     tell(std::move(shown), reader);
     if (ended()) {
         close_call();
-        if (said_.reason == "stop" && !said_.calls.empty()) {
-            end("tool_calls");
+        if (said_.finish == SOTTO_FINISH_STOP && !said_.calls.empty()) {
+            end(SOTTO_FINISH_TOOL_CALLS);
         }
     }
     release_logprobs();
@@ -69,9 +69,9 @@ std::string Answer::spoken(const sotto_step_item& work) {
     characters_.feed(bytes, characters);
     if (stops_.feed(characters, shown)) {
         stopped_ = true;
-        end("stop");
+        end(SOTTO_FINISH_STOP);
     } else if (tokens_ >= most_) {
-        end("length");
+        end(SOTTO_FINISH_LENGTH);
     }
     return shown;
 }

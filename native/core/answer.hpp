@@ -37,11 +37,11 @@ public:
     // What is new since the last time.
     Heard take();
 
-    bool ended() const noexcept { return !said_.reason.empty(); }
+    bool ended() const noexcept { return said_.finish != SOTTO_FINISH_NONE; }
     const Said& said() const noexcept { return said_; }
 
 private:
-    void end(const char* reason) { said_.reason = reason; }
+    void end(sotto_finish finish) { said_.finish = finish; }
     std::string spoken(const sotto_step_item& work);
     std::string rest();
     void tell(std::string shown, AnswerReader& reader);

@@ -71,7 +71,7 @@ Ordered told(const gpu::Adapter& card) {
 Ordered told(const gpu::Sharing& sharing, const std::vector<std::string>& backends) {
     auto not_taken = Ordered::array();
     for (const auto& one : sharing.not_taken()) {
-        not_taken.push_back({{"rung", gpu::name_of(one.rung)}, {"why", one.why}});
+        not_taken.push_back({{"rung", gpu::name_of(one.rung)}, {"reason", one.why}});
     }
     const auto* context = sharing.context().get();
     return {
@@ -206,7 +206,7 @@ void Card::lose(DeviceNumber number, std::string why) {
         return;
     }
     usable_ = 0;
-    shown_["not_taken"].push_back({{"rung", shown_["rung"]}, {"why", "it was lost: " + lost_}});
+    shown_["not_taken"].push_back({{"rung", shown_["rung"]}, {"reason", "it was lost: " + lost_}});
     shown_["rung"] = gpu::name_of(SOTTO_GPU_SHARING_CPU);
     shown_["backends"] = Ordered::array();
 }

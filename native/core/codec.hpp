@@ -3,11 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <sotto/request.h>
+#include <sotto/event.h>
 
 #include "text/json_reader.hpp"
 
@@ -62,12 +63,16 @@ struct SessionAsked {
     std::string from;                  // whose copy it begins as; empty: nobody's
     std::size_t keep = SIZE_MAX;       // so many of that one's messages, at most
     std::vector<std::string> messages; // that follow, each as JSON
-    bool pinned = false;
+    std::optional<bool> pinned;
+    std::optional<std::string> system; // the system message; empty: removes it
 };
 
 // Reads and checks its body. Throws like read_request().
 SessionAsked
 read_session_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
+
+// Whether a message is the system's or, which is the same, the developer's.
+bool is_system(std::string_view message);
 
 // Whether an answer can go on with that message.
 bool can_be_continued(std::string_view message);
@@ -115,7 +120,7 @@ struct Said {
     std::string reasoning;
     std::vector<Call> calls;
     std::vector<std::string> logprobs;
-    std::string reason; // why it is over; empty: it is not
+    sotto_finish finish = SOTTO_FINISH_NONE; // NONE: the answer continues
 };
 
 // A message with an answer that went on with it.
@@ -124,14 +129,21 @@ std::string continued(std::string_view message, const Said& said);
 // Writes the answers to one request, in its schema.
 class Writer {
 public:
-    Writer(sotto_op op, sotto_request request, std::string model, std::int64_t created_s);
+    // `ignored`: fields of the request that no operation has; the response lists them.
+    Writer(
+        sotto_op op,
+        sotto_request request,
+        std::string model,
+        std::int64_t created_s,
+        std::vector<std::string> ignored = {}
+    );
 
     // One stream chunk with more of answer `index`. `logprobs` may be empty.
     std::string chunk(std::uint32_t index, const Delta& delta, const std::vector<std::string>& logprobs);
     // The chunk that says why an answer is over.
     std::string last_chunk(
         std::uint32_t index,
-        const std::string& reason,
+        sotto_finish finish,
         const std::vector<std::string>& logprobs,
         const Counts& counts
     );
@@ -152,6 +164,7 @@ private:
     std::string id_;
     std::string model_;
     std::int64_t created_;
+    std::vector<std::string> ignored_;
     std::vector<bool> began_; // by answer: whether a chunk has named the role
 };
 

@@ -72,6 +72,7 @@ constexpr std::string_view kKnown[] = {
     "stream",
     "stream_options",
     "suffix",
+    "system",
     "temperature",
     "tokens",
     "tool_choice",

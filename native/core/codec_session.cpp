@@ -25,6 +25,18 @@ std::string read_id(const Fields& body, const char* key) {
     return id->get<std::string>();
 }
 
+// The system message; absent: nothing.
+std::optional<std::string> read_system(const Fields& body) {
+    const Json* system = body.find("system");
+    if (system == nullptr) {
+        return std::nullopt;
+    }
+    if (!system->is_string()) {
+        body.refuse("system", *system, "a string; an empty one removes the system message");
+    }
+    return system->get<std::string>();
+}
+
 // The messages of a body that was checked.
 std::vector<std::string> messages_of(const Ordered& body) {
     std::vector<std::string> messages;
@@ -67,11 +79,12 @@ SessionAsked read_session_request(sotto_op op, std::string_view text, const std:
         body.require("session", "the id of a session");
     }
     asked.id = read_id(body, "session");
-    if (op == SOTTO_OP_CHANGE_SESSION) {
-        body.require("pinned", "true or false");
-    }
     if (op == SOTTO_OP_OPEN_SESSION || op == SOTTO_OP_CHANGE_SESSION) {
-        asked.pinned = body.boolean("pinned").value_or(false);
+        asked.pinned = body.boolean("pinned");
+        asked.system = read_system(body);
+    }
+    if (op == SOTTO_OP_CHANGE_SESSION && !asked.pinned && !asked.system) {
+        body.require("pinned", "true or false, unless system is set");
     }
     if (op != SOTTO_OP_OPEN_SESSION) {
         return asked;
@@ -88,6 +101,11 @@ SessionAsked read_session_request(sotto_op op, std::string_view text, const std:
     check_message_list(body, true);
     asked.messages = messages_of(parse_ordered(text, cancelled));
     return asked;
+}
+
+bool is_system(std::string_view message) {
+    const auto role = Json::parse(message).value("role", "");
+    return role == "system" || role == "developer";
 }
 
 bool can_be_continued(std::string_view message) {

@@ -10,6 +10,17 @@
 namespace sotto {
 namespace {
 
+const char* name_of(sotto_finish finish) noexcept {
+    switch (finish) {
+    case SOTTO_FINISH_LENGTH:
+        return "length";
+    case SOTTO_FINISH_TOOL_CALLS:
+        return "tool_calls";
+    default:
+        return "stop";
+    }
+}
+
 double rounded(double ms) {
     constexpr double kThousandth = 1000;
     return std::round(ms * kThousandth) / kThousandth;
@@ -128,9 +139,15 @@ Ordered message_of(const Said& said) {
 
 } // namespace
 
-Writer::Writer(sotto_op op, sotto_request request, std::string model, std::int64_t created_s)
+Writer::Writer(
+    sotto_op op,
+    sotto_request request,
+    std::string model,
+    std::int64_t created_s,
+    std::vector<std::string> ignored
+)
     : op_(op), id_((op == SOTTO_OP_CHAT ? "chatcmpl-" : "cmpl-") + std::to_string(request)),
-      model_(std::move(model)), created_(created_s) {}
+      model_(std::move(model)), created_(created_s), ignored_(std::move(ignored)) {}
 
 // Whether nothing was told of that answer yet.
 bool Writer::first(std::uint32_t index) {
@@ -174,10 +191,7 @@ std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::ve
 }
 
 std::string Writer::last_chunk(
-    std::uint32_t index,
-    const std::string& reason,
-    const std::vector<std::string>& logprobs,
-    const Counts& counts
+    std::uint32_t index, sotto_finish finish, const std::vector<std::string>& logprobs, const Counts& counts
 ) {
     auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
     Ordered choice = {{"index", index}};
@@ -189,9 +203,12 @@ std::string Writer::last_chunk(
     if (!logprobs.empty()) {
         choice["logprobs"] = is_chat() ? chat_logprobs(logprobs) : text_logprobs(logprobs);
     }
-    choice["finish_reason"] = reason;
+    choice["finish_reason"] = name_of(finish);
     whole["choices"] = Ordered::array({std::move(choice)});
     whole["timings"] = timings(counts);
+    if (!ignored_.empty()) {
+        whole["sotto"] = {{"ignored_fields", ignored_}};
+    }
     return to_text(whole);
 }
 
@@ -216,11 +233,14 @@ std::string Writer::response(const std::vector<Said>& answers, const Counts& cou
         if (!said.logprobs.empty()) {
             choice["logprobs"] = is_chat() ? chat_logprobs(said.logprobs) : text_logprobs(said.logprobs);
         }
-        choice["finish_reason"] = said.reason;
+        choice["finish_reason"] = name_of(said.finish);
         whole["choices"].push_back(std::move(choice));
     }
     whole["usage"] = usage(counts);
     whole["timings"] = timings(counts);
+    if (!ignored_.empty()) {
+        whole["sotto"] = {{"ignored_fields", ignored_}};
+    }
     return to_text(whole);
 }
 

@@ -81,7 +81,7 @@ void hear(Job& job, const std::vector<std::uint32_t>& before) noexcept {
             auto& stream = *job.streams[i];
             check_work(model.backend(), work, before[i]);
             if (work.status < 0) {
-                throw Error(work.status, reason_of(work.why));
+                throw Error(work.status, reason_of(work.reason));
             }
             check_progress(stream, work, job);
             hear(work, model, stream.answer);
@@ -165,7 +165,7 @@ void Compute::work(Worker& worker, ThreadClass thread_class) {
         no_idle_class_ = true;
         hooks_.log.warn("the system has no idle class for this thread; models compete with the game");
     }
-    if (!set_thread_affinity(hooks_.threads.affinity)) {
+    if (!set_thread_affinity(hooks_.cores)) {
         hooks_.log.warn("threads->affinity names no core that this process may use; it is ignored");
     }
     while (!stopping_.load()) {

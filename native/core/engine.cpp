@@ -88,14 +88,15 @@ Recorder& begun(Recorder& recorder, const EngineOptions& options) {
 } // namespace
 
 Engine::Engine(EngineOptions options)
-    : device_(std::move(options.device)), hooks_(std::move(options.hooks)), clock_(options.clock),
-      trace_(options.trace), recorder_(hooks_), ledger_(told_of(hooks_, device_)),
-      host_ledger_(told_of(hooks_, kHost)), parking_(
-                                                device_ == kHost ? ledger_ : host_ledger_,
-                                                std::move(options.kv_spill_dir),
-                                                options.kv_spill_memory,
-                                                hooks_
-                                            ),
+    : device_(std::move(options.device)), device_reason_(std::move(options.device_reason)),
+      hooks_(std::move(options.hooks)), clock_(options.clock), trace_(options.trace), recorder_(hooks_),
+      ledger_(told_of(hooks_, device_)), host_ledger_(told_of(hooks_, kHost)),
+      parking_(
+          device_ == kHost ? ledger_ : host_ledger_,
+          std::move(options.kv_spill_dir),
+          options.kv_spill_memory,
+          hooks_
+      ),
       modules_(std::move(options.module_dir), hooks_.log),
       card_(modules_, device_, std::move(options.cuda_driver), hooks_.log), control_(
                                                                                 {hooks_,
@@ -128,14 +129,13 @@ sotto_gpu_sharing Engine::attach_gpu(const gpu::Renderer& renderer) {
     return rung;
 }
 
-sotto_status Engine::detach_gpu() {
+void Engine::detach_gpu() {
     const std::lock_guard lock(changing_card_);
     if (!card_.begin_to_leave()) {
-        return SOTTO_EMPTY;
+        throw Error(SOTTO_ERROR_STATE, "no card is shared; call sotto_engine_attach_gpu() first");
     }
     control_.leave_card();
     card_.leave();
-    return SOTTO_OK;
 }
 
 sotto_request Engine::submit(Asked asked) {
@@ -151,10 +151,10 @@ sotto_request Engine::submit(Asked asked) {
     return id;
 }
 
-sotto_status Engine::cancel(sotto_request id) noexcept {
+bool Engine::cancel(sotto_request id) noexcept {
     Slot* slot = table_.acquire(id);
     if (slot == nullptr) {
-        return SOTTO_EMPTY;
+        return false;
     }
     const bool live = !slot->ended.load();
     slot->cancelled = true;
@@ -163,13 +163,13 @@ sotto_status Engine::cancel(sotto_request id) noexcept {
     } else {
         control_.post(slot->cancel); // with the reference, which the control thread releases
     }
-    return live ? SOTTO_OK : SOTTO_EMPTY;
+    return live;
 }
 
-sotto_status Engine::drop(sotto_request id) {
+bool Engine::drop(sotto_request id) {
     Slot* slot = table_.acquire(id);
     if (slot == nullptr) {
-        return SOTTO_EMPTY;
+        return false;
     }
     if (!slot->is_private()) {
         table_.release(*slot);
@@ -182,7 +182,7 @@ sotto_status Engine::drop(sotto_request id) {
         table_.release(*slot); // the host's reference
     }
     table_.release(*slot);
-    return first ? SOTTO_OK : SOTTO_EMPTY;
+    return first;
 }
 
 sotto_status Engine::wait(std::int32_t timeout_ms) noexcept {
@@ -271,17 +271,17 @@ void Engine::set_target_tps(float tps) noexcept {
     retuned();
 }
 
-sotto_status Engine::set_request_tps(sotto_request id, float tps) noexcept {
+bool Engine::set_request_tps(sotto_request id, float tps) noexcept {
     Slot* slot = table_.acquire(id);
     if (slot == nullptr) {
-        return SOTTO_EMPTY;
+        return false;
     }
     const bool live = !slot->ended.load();
     slot->target_tps.store(tps, std::memory_order_relaxed);
     table_.release(*slot);
     control_.retune();
     retuned();
-    return live ? SOTTO_OK : SOTTO_EMPTY;
+    return live;
 }
 
 // Those who wait for events look again when they are due.
@@ -335,13 +335,14 @@ std::string Engine::describe() {
     }
     auto passed = Ordered::array();
     for (const auto& one : passed_over) {
-        passed.push_back({{"path", one.path}, {"why", one.why}});
+        passed.push_back({{"path", one.path}, {"reason", one.why}});
     }
     const auto frames = frames_.report();
     const auto lost = card_.lost();
     const Ordered all = {
         {"version", SOTTO_VERSION},
         {"device", device_},
+        {"device_reason", device_reason_.empty() ? Ordered() : Ordered(device_reason_)},
         {"gpu", card_.describe()},
         {"device_lost", lost.empty() ? Ordered() : Ordered(lost)},
         {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},

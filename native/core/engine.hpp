@@ -33,8 +33,9 @@ public:
 
     // Throws Error(SOTTO_ERROR_BUSY) when as many requests as can be are live.
     sotto_request submit(Asked asked);
-    sotto_status cancel(sotto_request id) noexcept;
-    sotto_status drop(sotto_request id);
+    // Returns false if no such request is live; likewise discard and set_request_tps.
+    bool cancel(sotto_request id) noexcept;
+    bool drop(sotto_request id);
 
     EventQueue& events() noexcept { return queue_; }
     // As sotto_engine_wait_for_events().
@@ -46,13 +47,13 @@ public:
     void set_vram_budget(std::uint64_t bytes) noexcept;
     void set_target_tps(float tps) noexcept;
     // As sotto_engine_set_request_tps().
-    sotto_status set_request_tps(sotto_request id, float tps) noexcept;
+    bool set_request_tps(sotto_request id, float tps) noexcept;
     // Its figures. Never waits.
     sotto_stats stats() noexcept;
     void add_backend(const sotto_backend& table) { modules_.add(table); }
     // As sotto_engine_attach_gpu() and sotto_engine_detach_gpu(), which may wait for each other.
     sotto_gpu_sharing attach_gpu(const gpu::Renderer& renderer);
-    sotto_status detach_gpu();
+    void detach_gpu();
     Frames& frames() noexcept { return frames_; }
     Trace& trace() noexcept { return trace_; }
     const Clock& clock() const noexcept { return *clock_; }
@@ -71,6 +72,7 @@ private:
     sotto_status take_private(Slot& slot, std::int64_t deadline, std::unique_ptr<Event>& event);
 
     const std::string device_;
+    const std::string device_reason_;
     const Hooks hooks_;
     Clock* const clock_;
     Settings settings_;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include <sotto/request.h>
+#include <sotto/event.h>
 
 #include "base/mpsc_queue.hpp"
 #include "platform/clock.hpp"
@@ -25,10 +25,12 @@ struct Event : MpscNode {
     std::uint64_t user = 0;
     std::string text;
     std::string json;
+    std::string error; // of a request's last event, where it failed
     sotto_status status = SOTTO_OK;
     std::uint32_t tokens = 0;
     float progress = 0;
     std::uint32_t index = 0;
+    sotto_finish finish = SOTTO_FINISH_NONE;
 
     std::int64_t made_ns = 0;
     Lane* lane = nullptr;         // in which it waits until it is due; none: it does not

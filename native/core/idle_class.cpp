@@ -138,7 +138,6 @@ void IdleProbe::run() noexcept {
     constexpr std::chrono::microseconds kNap(500);
     constexpr std::int64_t kWork = 1'000'000;
     constexpr unsigned kMaxCores = 16; // of more, hardly all are taken
-    constexpr unsigned kMasked = 64;
     const auto compute = [] {
         for (const auto begin = system_clock().now(); system_clock().now() - begin < kWork;) {
         }
@@ -150,8 +149,10 @@ void IdleProbe::run() noexcept {
     has_run_.store(true, std::memory_order_release);
     if (usable_cores() <= kMaxCores) {
         const auto ours = thread_affinity();
-        for (unsigned core = 0; core < kMasked && !stopping_.load(); ++core) {
-            if ((ours >> core & 1) != 0 && set_thread_affinity(std::uint64_t{1} << core)) {
+        for (unsigned core = 0; core < CoreSet::kMax && !stopping_.load(); ++core) {
+            CoreSet alone;
+            alone.add(core);
+            if (ours.has(core) && set_thread_affinity(alone)) {
                 std::this_thread::yield();
                 compute();
             }

@@ -53,7 +53,7 @@ void PreparingThreads::work(Worker& worker, bool yields) {
     if (yields) {
         lower_thread_priority();
     }
-    if (!set_thread_affinity(hooks_.threads.affinity)) {
+    if (!set_thread_affinity(hooks_.cores)) {
         hooks_.log.debug("threads->affinity names no core that this process may use; it is ignored");
     }
     while (!stopping_.load()) {

@@ -57,6 +57,22 @@ void add(std::vector<Message>& messages, std::vector<std::string> more) {
     }
 }
 
+// Replaces the system message, or adds one in front. An empty text removes the system message.
+void set_system(std::vector<Message>& messages, const std::string& text) {
+    const bool has = !messages.empty() && is_system(*messages.front());
+    if (text.empty()) {
+        messages.erase(messages.begin(), messages.begin() + (has ? 1 : 0));
+        return;
+    }
+    auto message =
+        std::make_shared<const std::string>(R"({"role":"system","content":)" + as_json(text) + "}");
+    if (has) {
+        messages.front() = std::move(message);
+    } else {
+        messages.insert(messages.begin(), std::move(message));
+    }
+}
+
 void check_can_begin(const Session& session, const Prompted& prompted) {
     const auto& asked = prompted.session;
     const auto name = "session " + as_json(asked.id);
@@ -177,9 +193,12 @@ std::string Sessions::open(const SessionAsked& asked) {
     if (!asked.model.empty()) {
         talk.model = asked.model;
     }
-    if (asked.pinned) {
+    if (asked.pinned.value_or(false)) {
         check_can_pin(asked.id, talk.model);
         session->pinned = true;
+    }
+    if (asked.system) {
+        set_system(talk.messages, *asked.system);
     }
     add(talk.messages, asked.messages);
     auto response = told_in_short(asked.id, talk, session->pinned);
@@ -195,11 +214,17 @@ void Sessions::close(const std::string& id) {
 
 std::string Sessions::change(const SessionAsked& asked) {
     auto& session = *find(asked.id);
-    if (asked.pinned && !session.pinned) {
+    const bool pinned = asked.pinned.value_or(session.pinned);
+    if (pinned && !session.pinned) {
         check_can_pin(asked.id, session.talk.model);
     }
-    auto response = told_in_short(asked.id, session.talk, asked.pinned);
-    session.pinned = asked.pinned; // nothing throws any more
+    auto changed = session.talk;
+    if (asked.system) {
+        set_system(changed.messages, *asked.system);
+    }
+    auto response = told_in_short(asked.id, changed, pinned);
+    session.talk = std::move(changed); // nothing throws any more
+    session.pinned = pinned;
     if (session.kept != nullptr) {
         session.kept->pin(session.pinned);
     }

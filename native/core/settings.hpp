@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "gpu/sharing.hpp"
 #include "platform/clock.hpp"
+#include "platform/thread.hpp"
 
 namespace sotto {
 
@@ -31,6 +32,7 @@ struct Hooks {
     std::optional<sotto_profiler> profiler;
     sotto_threads threads{};
     std::string thread_name = "sotto";
+    CoreSet cores; // of compute threads; empty: all
     std::shared_ptr<Outlives> outlives = std::make_shared<Outlives>();
 
     // Names the calling thread, and lets the host look at it.
@@ -52,7 +54,8 @@ private:
 
 struct EngineOptions {
     std::filesystem::path module_dir;
-    std::string device = "cpu"; // where models run
+    std::string device = "cpu"; // where models run; "auto": see with_device()
+    std::string device_reason;  // of the choice that "auto" was; empty: it was none
     sotto_mode mode = SOTTO_MODE_BALANCE;
     std::uint64_t vram_budget = 0;
     float target_tps = 0;

@@ -30,8 +30,8 @@ Reply::Reply(Slot& slot, Prompted asked, Turn taken)
     : slot(slot), lanes(*slot.done->lanes), op(slot.asked.op), body(std::move(slot.asked.body)),
       prompted(std::move(asked)), state(std::move(slot.asked.state)),
       chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
-      writer(op, slot.id.load(), prompted.model, std::time(nullptr)), said(prompted.answers),
-      left(prompted.answers), turn(std::move(taken)) {}
+      writer(op, slot.id.load(), prompted.model, std::time(nullptr), prompted.unknown),
+      said(prompted.answers), left(prompted.answers), turn(std::move(taken)) {}
 
 Stream::Stream(
     std::shared_ptr<Reply> shared,

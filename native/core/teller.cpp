@@ -116,7 +116,7 @@ void Teller::finished(Stream& stream, const Heard& heard) {
     auto counts = reply.counts;
     add(counts, stream.counts());
     auto finish = make(stream, SOTTO_EVENT_CHOICE_DONE, heard.tokens);
-    finish->text = said.reason;
+    finish->finish = said.finish;
     std::unique_ptr<Event> usage;
     std::string response;
     if (!reply.chunked) {
@@ -124,7 +124,7 @@ void Teller::finished(Stream& stream, const Heard& heard) {
         response = over ? reply.writer.response(reply.said, counts) : "";
     } else {
         const auto untold = heard.deltas.empty() ? heard.logprobs : std::vector<std::string>();
-        finish->json = reply.writer.last_chunk(stream.index, said.reason, untold, stream.counts());
+        finish->json = reply.writer.last_chunk(stream.index, said.finish, untold, stream.counts());
         if (over && reply.prompted.include_usage) {
             usage = make(slot, SOTTO_EVENT_USAGE);
             usage->tokens = heard.tokens;
@@ -155,9 +155,9 @@ void Teller::answered(Slot& slot, std::string response) noexcept {
 void Teller::done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens) noexcept {
     slot.done->tokens = tokens;
     try {
-        slot.done->text = why;
+        slot.done->error = why;
     } catch (const std::bad_alloc&) {
-        slot.done->text.clear(); // the status must do
+        slot.done->error.clear(); // the status must do
     }
     end(slot, status);
 }

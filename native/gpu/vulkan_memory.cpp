@@ -1,12 +1,12 @@
 #include "gpu/vulkan_memory.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "device/device_spec.hpp"
 #include "gpu/cuda_driver.hpp"
 #include "gpu/luid.hpp"
 #include "gpu/vulkan_api.hpp"
@@ -66,10 +66,15 @@ struct MemoryProperties {
 
 struct Found {
     void* handle = nullptr;
-    std::int32_t type = 0;
+    std::string type; // as find_device() has it
     std::string uuid;
     std::uint64_t luid = 0; // 0: it has none, as outside Windows
 };
+
+const char* name_of_type(std::int32_t type) {
+    constexpr const char* kNames[] = {"other", "integrated", "discrete", "virtual", "cpu"};
+    return type >= 0 && type < 5 ? kNames[type] : "other";
+}
 
 // Opened once, and kept, like its driver, for as long as the process lives.
 class Vulkan {
@@ -91,8 +96,9 @@ public:
             vk::Properties2 told;
             told.next = &id;
             properties(handle, &told);
-            auto& card = cards_.emplace_back(Found{handle, 0, uuid_text(id.device_uuid), 0});
-            std::memcpy(&card.type, told.properties + kTypeAt, sizeof card.type);
+            std::int32_t type = 0;
+            std::memcpy(&type, told.properties + kTypeAt, sizeof type);
+            auto& card = cards_.emplace_back(Found{handle, name_of_type(type), uuid_text(id.device_uuid), 0});
             if (id.luid_valid != 0) {
                 std::memcpy(&card.luid, id.device_luid, sizeof card.luid);
             }
@@ -154,42 +160,6 @@ private:
     std::vector<Found> cards_;
 };
 
-// Of a UUID: its digits, in lower case.
-std::string digits(std::string_view text) {
-    std::string digits;
-    for (const char c : text) {
-        if (c != '-') {
-            digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        }
-    }
-    return digits;
-}
-
-const Found* best(const std::vector<Found>& cards) {
-    for (const std::int32_t type : {2, 1, 3, 0}) { // discrete, integrated, virtual, other
-        const auto found =
-            std::find_if(cards.begin(), cards.end(), [&](const Found& card) { return card.type == type; });
-        if (found != cards.end()) {
-            return &*found;
-        }
-    }
-    return cards.empty() ? nullptr : &cards.front();
-}
-
-// `which`: what follows "vulkan".
-const Found* find(const std::vector<Found>& cards, std::string_view which) {
-    if (which.empty()) {
-        return best(cards);
-    }
-    for (std::size_t i = 0; i < cards.size(); ++i) {
-        if (which.front() == ':' ? digits(cards[i].uuid) == digits(which.substr(1))
-                                 : which == std::to_string(i)) {
-            return &cards[i];
-        }
-    }
-    return nullptr;
-}
-
 const Vulkan& opened() {
     static PerProcess<Vulkan> vulkan; // a driver's instance is of no use in a child process
     return vulkan.get();
@@ -216,12 +186,12 @@ std::string vulkan_uuid(std::uint64_t luid) {
 }
 
 std::optional<VulkanMemory> vulkan_memory(std::string_view device) {
-    constexpr std::string_view kKind = "vulkan";
-    if (device.substr(0, kKind.size()) != kKind) {
+    const auto spec = parse_device(device);
+    if (!spec || spec->kind != "vulkan") {
         return std::nullopt;
     }
     const auto& vulkan = opened();
-    const Found* card = find(vulkan.cards(), device.substr(kKind.size()));
+    const Found* card = find_device(vulkan.cards(), *spec);
     if (card == nullptr || !vulkan.says_budgets(*card)) {
         return std::nullopt;
     }

@@ -8,6 +8,7 @@
 #include "base/attempt.hpp"
 #include "base/error.hpp"
 #include "base/path.hpp"
+#include "device/device_spec.hpp"
 #include "platform/cpu.hpp"
 #include "platform/dynlib.hpp"
 #include "platform/process.hpp"
@@ -34,11 +35,10 @@ std::string kind_of(std::string_view backend) {
     return std::find(std::begin(kKinds), std::end(kKinds), last) == std::end(kKinds) ? "" : std::string(last);
 }
 
-// Of a device's name, as "vulkan0" or "vulkan:<uuid>": which of the kinds it begins with.
+// Of a device's name: which of the kinds it is of; empty: of none.
 std::string kind_of_device(std::string_view device) {
-    return kind_of(
-        "_" + std::string(device.substr(0, device.find_first_not_of("abcdefghijklmnopqrstuvwxyz")))
-    );
+    const auto spec = parse_device(device);
+    return spec ? kind_of("_" + spec->kind) : std::string();
 }
 
 // What is looked for: a backend's own kind, else the device's.

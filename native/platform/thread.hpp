@@ -1,6 +1,7 @@
 // Threads, as far as the standard library does not reach: their names, classes and cores.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <system_error>
@@ -45,11 +46,24 @@ bool raise_thread_class(std::uint64_t number) noexcept;
 // False if the system would not. Without privileges there is no way back.
 bool lower_thread_priority() noexcept;
 
-// Keeps the calling thread, and threads it will start, to the cores whose bits are set. 0: leaves it.
-bool set_thread_affinity(std::uint64_t cores) noexcept;
+// A set of cores. Core i is bit i % 64 of word i / 64; on Windows, a word is a processor group.
+class CoreSet {
+public:
+    static constexpr unsigned kMax = 1024;
 
-// The cores that the calling thread may run on, of the first 64.
-std::uint64_t thread_affinity() noexcept;
+    bool has(unsigned core) const noexcept { return (words[core / 64] >> (core % 64) & 1) != 0; }
+    void add(unsigned core) noexcept { words[core / 64] |= std::uint64_t{1} << (core % 64); }
+    bool empty() const noexcept { return words == Words{}; }
+
+    using Words = std::array<std::uint64_t, kMax / 64>;
+    Words words{};
+};
+
+// Keeps the calling thread, and threads it will start, to these cores. An empty set leaves it.
+bool set_thread_affinity(const CoreSet& cores) noexcept;
+
+// The cores that the calling thread may run on.
+CoreSet thread_affinity() noexcept;
 
 // How many cores this process may use, at least 1.
 unsigned usable_cores() noexcept;

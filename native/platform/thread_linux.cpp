@@ -17,7 +17,7 @@
 namespace sotto {
 namespace {
 
-// Cores that the CPU quota of the process' control group is worth, rounded down, at least 1.
+// CoreSet that the CPU quota of the process' control group is worth, rounded down, at least 1.
 unsigned quota_under(const std::string& root) {
     return static_cast<unsigned>(std::clamp(cgroup_cores(root).value_or(UINT16_MAX), 1.0, 65535.0));
 }
@@ -77,27 +77,30 @@ bool lower_thread_priority() noexcept {
     return setpriority(PRIO_PROCESS, 0, kNice) == 0; // Linux has a priority for each thread
 }
 
-bool set_thread_affinity(std::uint64_t cores) noexcept {
-    if (cores == 0) {
+bool set_thread_affinity(const CoreSet& cores) noexcept {
+    static_assert(CoreSet::kMax <= CPU_SETSIZE);
+    if (cores.empty()) {
         return true;
     }
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (int core = 0; core < 64; ++core) {
-        if ((cores >> core & 1) != 0) {
+    for (unsigned core = 0; core < CoreSet::kMax; ++core) {
+        if (cores.has(core)) {
             CPU_SET(core, &set);
         }
     }
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-std::uint64_t thread_affinity() noexcept {
+CoreSet thread_affinity() noexcept {
+    CoreSet cores;
     cpu_set_t set;
     CPU_ZERO(&set);
-    std::uint64_t cores = 0;
     if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        for (int core = 0; core < 64; ++core) {
-            cores |= std::uint64_t{CPU_ISSET(core, &set) != 0} << core;
+        for (unsigned core = 0; core < CoreSet::kMax; ++core) {
+            if (CPU_ISSET(core, &set)) {
+                cores.add(core);
+            }
         }
     }
     return cores;

@@ -1,5 +1,6 @@
 #include "platform/thread.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/path.hpp"
@@ -64,16 +65,28 @@ bool lower_thread_priority() noexcept {
     return SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_BELOW_NORMAL) != 0;
 }
 
-bool set_thread_affinity(std::uint64_t cores) noexcept {
-    if (cores == 0) {
+bool set_thread_affinity(const CoreSet& cores) noexcept {
+    const auto found =
+        std::find_if(cores.words.begin(), cores.words.end(), [](std::uint64_t word) { return word != 0; });
+    if (found == cores.words.end()) {
         return true;
     }
-    const auto ours = static_cast<DWORD_PTR>(cores) & cores_of_process(); // it takes no others
-    return ours != 0 && SetThreadAffinityMask(GetCurrentThread(), ours) != 0;
+    GROUP_AFFINITY affinity{};
+    affinity.Group = static_cast<WORD>(found - cores.words.begin());
+    affinity.Mask = static_cast<KAFFINITY>(*found);
+    if (affinity.Group == 0) {
+        affinity.Mask &= cores_of_process(); // it takes no others
+    }
+    return affinity.Mask != 0 && SetThreadGroupAffinity(GetCurrentThread(), &affinity, nullptr) != 0;
 }
 
-std::uint64_t thread_affinity() noexcept {
-    return cores_of_process();
+CoreSet thread_affinity() noexcept {
+    CoreSet cores;
+    GROUP_AFFINITY affinity{};
+    if (GetThreadGroupAffinity(GetCurrentThread(), &affinity) != 0 && affinity.Group < cores.words.size()) {
+        cores.words[affinity.Group] = affinity.Mask;
+    }
+    return cores;
 }
 
 unsigned usable_cores() noexcept {

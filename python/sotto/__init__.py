@@ -11,10 +11,12 @@ from ._lib import VERSION as __version__
 from .backend import Backend
 from .completion import Completion, Delta, DeltaStream, ToolCall, Usage
 from .engine import Engine
-from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError, SottoError
+from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError, SottoError, Status
 from .event import Event
+from .frame import Frame
 from .log import set_log_level
 from .memory import Memory, Plan
+from .partial import JsonField, json_field
 from .perfetto import write_trace
 from .recording import Replay, replay
 from .session import Session
@@ -35,7 +37,9 @@ __all__ = [
     "DeltaStream",
     "Engine",
     "Event",
+    "Frame",
     "InferenceError",
+    "JsonField",
     "Memory",
     "ModelLoadError",
     "Plan",
@@ -45,12 +49,14 @@ __all__ = [
     "Slice",
     "SottoError",
     "Stats",
+    "Status",
     "TokenStream",
     "ToolCall",
     "Usage",
     "__version__",
     "aio",
     "gpu",
+    "json_field",
     "replay",
     "set_log_level",
     "write_trace",

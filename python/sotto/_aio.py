@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ._call import new
 from ._handle import Handle, Unique, batches, raise_failure
 from ._lib import lib
-from .errors import CANCELLED, SottoError
+from .errors import SottoError, Status
 from .event import Event
 
 
@@ -38,9 +38,9 @@ class Request(Unique):
         self._undo: Callable[[], object] | None = None
 
     def hear(self, event: Event) -> None:
-        """Queues an event. A "done" event ends the request and runs the undo callback if one is set."""
+        """Queues an event. "request_done" ends the request and runs the undo callback if one is set."""
         self._events.put_nowait(event)
-        if event.kind == "done":
+        if event.kind == "request_done":
             self._engine._forget(self)
             self._ended_well = event.status >= 0
             self._undone()
@@ -55,7 +55,7 @@ class Request(Unique):
     async def finish(self, progress: Callable[[float], None] | None = None) -> Event:
         """Waits for the last event and returns it. Cancels the request if the task is cancelled."""
         try:
-            while (event := await self.next()).kind != "done":
+            while (event := await self.next()).kind != "request_done":
                 if event.kind == "progress" and progress is not None:
                     progress(event.progress)
             return event
@@ -64,7 +64,7 @@ class Request(Unique):
 
     async def end(self) -> None:
         """Waits for the last event. The request continues if the task is cancelled."""
-        while (await self.next()).kind != "done":
+        while (await self.next()).kind != "request_done":
             pass
 
     def undo(self, how: Callable[[], object]) -> None:
@@ -103,4 +103,6 @@ def pump(pointer: Any, loop: asyncio.AbstractEventLoop, deliver: weakref.WeakMet
 
 def closed(number: int) -> Event:
     """Returns the last event of a request whose engine was closed."""
-    return Event("done", 0, number, "the engine was closed meanwhile", "", CANCELLED, 0, 0.0, 0)
+    return Event(
+        "request_done", 0, number, "", "", Status.CANCELLED, 0, 0.0, 0, "", "the engine was closed meanwhile"
+    )

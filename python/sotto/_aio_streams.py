@@ -24,7 +24,7 @@ class TokenStream(Unique):
 
     async def __anext__(self) -> str:
         try:
-            while self._end.alive and (event := await self._request.next()).kind != "done":
+            while self._end.alive and (event := await self._request.next()).kind != "request_done":
                 if event.json:
                     return event.json
         except BaseException:

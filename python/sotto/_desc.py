@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ._call import struct
 from ._json import dump
@@ -13,6 +13,21 @@ from ._values import string, truth, whole
 
 Json = str | Mapping[str, Any]  # a JSON object, as text or as a mapping
 StrPath = str | os.PathLike[str]
+
+Op = Literal[
+    "chat",
+    "completion",
+    "infill",
+    "tokenize",
+    "detokenize",
+    "apply_template",
+    "save_state",
+    "restore_state",
+    "open_session",
+    "close_session",
+    "read_session",
+    "change_session",
+]
 
 OPS: Mapping[str, int] = {
     "chat": lib.SOTTO_OP_CHAT,

@@ -10,7 +10,7 @@ from typing import Any
 from ._call import check, failure, new, struct
 from ._lib import lib
 from ._values import number
-from .errors import CANCELLED, STATE, InferenceError, SottoError
+from .errors import InferenceError, SottoError, Status
 from .event import Event, read_event
 
 _SETTLE_MS = 10_000  # longest wait for the end of an interrupted request
@@ -51,17 +51,29 @@ class Handle(Unique):
     def require(self, error: type[SottoError] = SottoError) -> None:
         """Raises an error if the engine is closed or belongs to the process before a fork."""
         if self.closed:
-            raise error("engine is closed; create another one", STATE)
+            raise error("engine is closed; create another one", Status.STATE)
         if os.getpid() != self._pid:
-            raise SottoError("engine belongs to the process before the fork; create another one here", STATE)
+            raise SottoError(
+                "engine belongs to the process before the fork; create another one here", Status.STATE
+            )
 
     def call(self, function: Callable[..., int], *args: Any, error: type[SottoError] = SottoError) -> int:
         """Returns the status of `function(engine, *args)`; raises `error` if it fails."""
         self.require(error)
         status = function(self.pointer, *args)
         if status < 0 and self.closed:
-            raise error("the engine was closed meanwhile", CANCELLED)
+            raise error("the engine was closed meanwhile", Status.CANCELLED)
         return check(status, error)
+
+    def call_live(self, function: Callable[..., int], request: int, *args: Any) -> bool:
+        """Calls `function(engine, request, *args)`. Returns False if no such request is live."""
+        try:
+            self.call(function, request, *args)
+        except SottoError as error:
+            if error.status != Status.NOT_FOUND:
+                raise
+            return False
+        return True
 
 
 def _destroy(pointer: Any, pid: int) -> None:
@@ -94,8 +106,7 @@ class Request(Unique):
 
     def set_target_tps(self, tps: float) -> bool:
         """Sets the pace in tokens per second from the next token on. Returns False if the request ended."""
-        pace, name = number("tps", tps), self._id[0]
-        return self._handle.call(lib.sotto_engine_set_request_tps, name, pace) == 0
+        return self._handle.call_live(lib.sotto_engine_set_request_tps, self._id[0], number("tps", tps))
 
     def drop(self) -> None:
         """Cancels the request if it has not ended, and discards its events. Never waits."""
@@ -114,7 +125,7 @@ class Request(Unique):
     def finish(self, progress: Callable[[float], None] | None = None) -> Event:
         """Waits for the last event and returns it. Raises the request's error if it failed."""
         with self:
-            while (event := self.next()).kind != "done":
+            while (event := self.next()).kind != "request_done":
                 if event.kind == "progress" and progress is not None:
                     progress(event.progress)
             return event
@@ -157,7 +168,7 @@ class Opening(Request):
 def raise_failure(event: Event, error: type[SottoError] = InferenceError, *, refused: bool) -> None:
     """Raises an error if `event` reports that its request failed."""
     if event.status < 0:
-        raise failure(event.status, event.text, error, refused=refused)
+        raise failure(event.status, event.error, error, refused=refused)
 
 
 def batches(pointer: Any) -> Iterator[list[Event]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ._asking import Progress
-from .errors import NOT_FOUND, ArgumentError, ModelLoadError, SottoError
+from .errors import ArgumentError, ModelLoadError, SottoError, Status
 
 Transferred = Callable[[int, int], None]  # called with the bytes present and the size of the file
 
@@ -51,7 +51,9 @@ def find(model_id: str) -> str | None:
         path = _here(wanted)
     if path is None:
         fetch = f"`sotto models pull {model_id}` fetches it"
-        raise ModelLoadError(f"{model_id} is no file here, nor in Hugging Face's cache; {fetch}", NOT_FOUND)
+        raise ModelLoadError(
+            f"{model_id} is no file here, nor in Hugging Face's cache; {fetch}", Status.NOT_FOUND
+        )
     return path
 
 
@@ -99,7 +101,7 @@ def _reasons(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         why = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        raise ModelLoadError(f"{what}: {why}", NOT_FOUND) from error
+        raise ModelLoadError(f"{what}: {why}", Status.NOT_FOUND) from error
 
 
 def choose(repo: str, files: Iterable[str], quant: str | None) -> str:
@@ -117,10 +119,12 @@ def choose(repo: str, files: Iterable[str], quant: str | None) -> str:
     if not quant and len(whole or weights) == 1:
         return _whole(repo, (whole or weights)[0])
     if not weights:
-        raise ModelLoadError(f"{repo} holds no GGUF file", NOT_FOUND)
+        raise ModelLoadError(f"{repo} holds no GGUF file", Status.NOT_FOUND)
     lacks = f"no GGUF file of {quant}" if quant else "several GGUF files, and none of a usual quantisation"
     more = ", ..." if len(weights) > _NAMED else ""
-    raise ModelLoadError(f"{repo} holds {lacks}; name one of {', '.join(weights[:_NAMED])}{more}", NOT_FOUND)
+    raise ModelLoadError(
+        f"{repo} holds {lacks}; name one of {', '.join(weights[:_NAMED])}{more}", Status.NOT_FOUND
+    )
 
 
 def is_model(file: str) -> bool:
@@ -133,7 +137,7 @@ def _whole(repo: str, file: str) -> str:
         raise ModelLoadError(
             f"{repo}/{file} is one of {int(split[1])} parts; split files are not supported. "
             "Choose another quantisation, or join the parts with llama-gguf-split --merge",
-            NOT_FOUND,
+            Status.NOT_FOUND,
         )
     return file
 
@@ -170,7 +174,7 @@ def _download(wanted: Wanted, transferred: Transferred | None) -> str:
 
     if constants.HF_HUB_OFFLINE:
         raise ModelLoadError(
-            "offline mode is on; unset HF_HUB_OFFLINE, or load a file that is here", NOT_FOUND
+            "offline mode is on; unset HF_HUB_OFFLINE, or load a file that is here", Status.NOT_FOUND
         )
     got = (0, 0)  # bytes present, and the size of the file
 

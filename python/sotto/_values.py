@@ -9,6 +9,7 @@ import math
 import operator
 import reprlib
 from collections.abc import Mapping
+from typing import Any
 
 from .errors import ArgumentError
 
@@ -46,7 +47,7 @@ def string(name: str, value: object) -> str:
     return value
 
 
-def choice(name: str, value: object, allowed: Mapping[str, int]) -> int:
+def choice(name: str, value: object, allowed: Mapping[Any, int]) -> int:
     """Returns the number of the word `value` in `allowed`."""
     words = ", ".join(f'"{word}"' for word in allowed)
     if not isinstance(value, str):

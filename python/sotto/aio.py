@@ -20,12 +20,14 @@ from ._lib import lib
 from ._typing import Unpack
 from ._values import string
 from .completion import Completion, read_completion
-from .errors import CANCELLED, NOT_FOUND, InferenceError, ModelLoadError, SottoError
+from .errors import InferenceError, ModelLoadError, SottoError, Status
 from .event import Event
-from .gpu import Renderer
+from .frame import Frames
+from .gpu import MinSharing, Renderer
 from .memory import Memory, Plan, read_plan
 from .messages import MessagesInput
-from .session import fork_body, messages_of, open_body, pin_body, sizes_of, text_of, turn_body
+from .mode import Mode
+from .session import fork_body, messages_of, open_body, pin_body, sizes_of, system_body, text_of, turn_body
 from .stats import Stats
 from .terms import RequestOptions
 from .trace import Slice
@@ -33,7 +35,7 @@ from .trace import Slice
 DeltaStream.__module__ = TokenStream.__module__ = __name__  # the public module of both classes
 
 
-class Engine(Unique):
+class Engine(Frames, Unique):
     """`sotto.Engine` for asyncio. Belongs to the event loop that runs when it is created.
 
     Cancelling a task cancels the request that it awaits. Call all methods on the loop's thread; requests on
@@ -50,7 +52,7 @@ class Engine(Unique):
         device: str = "auto",
         *,
         backends: Iterable[str] | None = None,
-        mode: str = "balance",
+        mode: Mode = "balance",
         target_tps: float = 0,
         vram_budget_mb: int = 0,
         module_dir: StrPath | None = None,
@@ -232,7 +234,7 @@ class Engine(Unique):
 
     # Settings
 
-    def set_scheduling_mode(self, mode: str) -> None:
+    def set_scheduling_mode(self, mode: Mode) -> None:
         """Sets the mode: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
         self._engine.set_scheduling_mode(mode)
 
@@ -243,14 +245,6 @@ class Engine(Unique):
     def set_target_tps(self, tps: float) -> None:
         """Sets the pace of all streams, running ones included, in tokens per second; 0: no pacing."""
         self._engine.set_target_tps(tps)
-
-    def frame_begin(self, *, busy_cores: int = 1, period: float = 0) -> None:
-        """Reports a frame's start, as `sotto.Engine.frame_begin()` does. Never waits."""
-        self._engine.frame_begin(busy_cores=busy_cores, period=period)
-
-    def frame_end(self, *, busy: float = 0, gpu: float = 0) -> None:
-        """Reports a frame's end, as `sotto.Engine.frame_end()` does. Never waits."""
-        self._engine.frame_end(busy=busy, gpu=gpu)
 
     def trace(self) -> list[Slice]:
         """Returns the slices since the last call, oldest first. Never waits."""
@@ -271,7 +265,7 @@ class Engine(Unique):
     is_cig_d3d12_supported = staticmethod(blocking.Engine.is_cig_d3d12_supported)
     is_cig_vulkan_supported = staticmethod(blocking.Engine.is_cig_vulkan_supported)
 
-    async def attach_gpu(self, renderer: Renderer, *, min_sharing: str = "any") -> str:
+    async def attach_gpu(self, renderer: Renderer, *, min_sharing: MinSharing = "any") -> str:
         """Starts sharing the renderer's graphics card, as `sotto.Engine.attach_gpu()` does."""
         return await asyncio.to_thread(self._engine.attach_gpu, renderer, min_sharing=min_sharing)
 
@@ -316,7 +310,7 @@ class Engine(Unique):
 
         def hear(what: str, done: float) -> None:
             if cancelled:
-                raise SottoError("loading was cancelled", CANCELLED)
+                raise SottoError("loading was cancelled", Status.CANCELLED)
             if progress is not None:
                 self._loop.call_soon_threadsafe(progress, what, done)
 
@@ -367,6 +361,10 @@ class Session(Unique):
         """Waits for the whole answer and returns its text."""
         return text_of(await self._engine.llm_chat_completion(turn_body(self.id, said, request), **terms))
 
+    async def set_system(self, text: str) -> None:
+        """Sets the system message from the next turn on, as `sotto.Session.set_system()` does."""
+        await self._engine._ask("change_session", system_body(self.id, text), {}).finish()
+
     async def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
         """Opens a session that starts as a copy of this one, as `sotto.Session.fork()` does."""
         return Session(self._engine, await self._engine._open(fork_body(self.id, session_id, keep)))
@@ -387,5 +385,5 @@ class Session(Unique):
         try:
             await closing.end()  # the session is closed even if the task is cancelled
         except SottoError as error:
-            if error.status != NOT_FOUND:
+            if error.status != Status.NOT_FOUND:
                 raise

@@ -12,6 +12,7 @@ from ._json import load
 from ._lib import lib
 from ._values import string
 from .errors import ArgumentError
+from .event import FinishReason
 from .messages import MessagesInput, as_messages
 from .stream import TokenStream
 from .terms import RequestOptions
@@ -43,7 +44,7 @@ class Completion(NamedTuple):
     """
 
     text: str
-    finish_reason: str
+    finish_reason: FinishReason
     usage: Usage
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()

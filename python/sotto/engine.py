@@ -9,7 +9,7 @@ from typing import Any
 from . import log
 from ._asking import Progress, naming
 from ._call import new, struct, utf8
-from ._desc import MOST_U32, MOST_U64, Json, StrPath, engine_flags, megabytes, model_desc, path_text
+from ._desc import MOST_U32, MOST_U64, Json, Op, StrPath, engine_flags, megabytes, model_desc, path_text
 from ._handle import SLICE_MS, Handle, Request
 from ._lib import lib
 from ._typing import Unpack
@@ -18,10 +18,11 @@ from .backend import BackendNames, UnknownBackend
 from .completion import Completes
 from .errors import ModelLoadError, SottoError
 from .event import Event, read_event
+from .frame import Frames
 from .gpu import SharesGpu, require_device
 from .memory import Memory, Plan, read_memory, read_plan
 from .messages import MessagesInput
-from .mode import MODES
+from .mode import MODES, Mode
 from .session import Session, open_body, sizes_of
 from .stats import Stats, read_stats
 from .stream import TokenStream
@@ -29,7 +30,7 @@ from .terms import RequestOptions
 from .trace import Slice, read_trace
 
 
-class Engine(Completes, SharesGpu):
+class Engine(Completes, Frames, SharesGpu):
     """Runs models inside this process, beside a game. Use it as a context manager, or call `close()`.
 
     All methods are thread-safe. Methods that wait release the GIL. Methods that request an answer take its
@@ -69,7 +70,7 @@ class Engine(Completes, SharesGpu):
         device: str = "auto",
         *,
         backends: Iterable[str] | None = None,
-        mode: str = "balance",
+        mode: Mode = "balance",
         target_tps: float = 0,
         vram_budget_mb: int = 0,
         module_dir: StrPath | None = None,
@@ -259,7 +260,8 @@ class Engine(Completes, SharesGpu):
 
         Args:
             session_id: Id of the session; None: a random id.
-            messages: Earlier messages; a text is a system message, for example a character sheet.
+            messages: Earlier messages; a text is a system message, for example a character sheet, which
+                `Session.set_system()` replaces later.
             model: Default model of the session; None: the model of its first request.
             pinned: Pins the session, see `Session.pin()`.
         """
@@ -270,10 +272,10 @@ class Engine(Completes, SharesGpu):
         """Returns the ids of the open sessions, each with its number of messages."""
         return sizes_of(self._ask("read_session", {}, {}).finish().json)
 
-    # Non-blocking requests and frames
+    # Non-blocking requests
 
     def submit(
-        self, op: str, request: Json, user: int = 0, *, chunks: bool = False, **terms: Unpack[RequestOptions]
+        self, op: Op, request: Json, user: int = 0, *, chunks: bool = False, **terms: Unpack[RequestOptions]
     ) -> int:
         """Submits a request and returns its id, which its events carry as `request`. Never waits.
 
@@ -309,9 +311,8 @@ class Engine(Completes, SharesGpu):
                 return False
 
     def cancel(self, request: int) -> bool:
-        """Cancels a request; its "done" event still follows. Returns False if it ended or never existed."""
-        name = whole("request", request, MOST_U64)
-        return self._handle.call(lib.sotto_engine_cancel, name) == 0
+        """Cancels a request; its "request_done" event still follows. Returns False if it is not live."""
+        return self._handle.call_live(lib.sotto_engine_cancel, whole("request", request, MOST_U64))
 
     def set_request_tps(self, request: int, tps: float) -> bool:
         """Sets a request's pace in tokens per second from the next token on; 0: the engine's pace.
@@ -319,32 +320,7 @@ class Engine(Completes, SharesGpu):
         Returns False if the request ended or never existed.
         """
         name, pace = whole("request", request, MOST_U64), number("tps", tps)
-        return self._handle.call(lib.sotto_engine_set_request_tps, name, pace) == 0
-
-    def frame_begin(self, *, busy_cores: int = 1, period: float = 0) -> None:
-        """Reports that the game starts its work on a frame. Never waits.
-
-        Args:
-            busy_cores: Number of cores that the game keeps busy during this work.
-            period: Target time from one frame to the next, in seconds; 0: unknown.
-        """
-        desc = struct(
-            "sotto_frame_begin_desc",
-            busy_cores=whole("busy_cores", busy_cores, MOST_U32),
-            period_ns=min(int(number("period", period) * 1e9), MOST_U64),
-        )
-        self._handle.call(lib.sotto_engine_frame_begin, desc)
-
-    def frame_end(self, *, busy: float = 0, gpu: float = 0) -> None:
-        """Reports that the game has finished its work on a frame. Never waits.
-
-        Args:
-            busy: Duration of the work in seconds; 0: the time since `frame_begin()`.
-            gpu: GPU time of the frame in seconds; 0: unknown.
-        """
-        busy_ms, gpu_ms = number("busy", busy) * 1000, number("gpu", gpu) * 1000
-        desc = struct("sotto_frame_end_desc", busy_ms=busy_ms, gpu_ms=gpu_ms)
-        self._handle.call(lib.sotto_engine_frame_end, desc)
+        return self._handle.call_live(lib.sotto_engine_set_request_tps, name, pace)
 
     def trace(self) -> list[Slice]:
         """Returns the slices since the last call, oldest first; the engine keeps `trace_capacity` of them."""
@@ -360,7 +336,7 @@ class Engine(Completes, SharesGpu):
 
     # Settings
 
-    def set_scheduling_mode(self, mode: str) -> None:
+    def set_scheduling_mode(self, mode: Mode) -> None:
         """Sets the mode: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
         self._handle.call(lib.sotto_engine_set_mode, choice("mode", mode, MODES))
 

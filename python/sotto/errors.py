@@ -1,16 +1,46 @@
-"""Exceptions. Each carries the native library's message and status."""
+"""`Status`, and the exceptions. Each carries the native library's message and status."""
 
 from __future__ import annotations
 
-INTERNAL, STATE, NOT_FOUND, CANCELLED = -6, -5, -7, -10  # SOTTO_ERROR_ values that this package uses
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """Result of a call or a request: the SOTTO_ statuses of `sotto/base.h`. Negative: failure."""
+
+    OK = 0
+    EMPTY = 1  # no event is queued
+    ARGUMENT = -1  # a value is out of range, or the request is invalid
+    UNSUPPORTED = -2  # valid, but not supported by this build, driver, model or library
+    MEMORY = -3  # out of host memory
+    BUDGET = -4  # would exceed the memory budget
+    STATE = -5  # valid call, but not in the current state
+    INTERNAL = -6  # bug in Sotto; please report it
+    NOT_FOUND = -7  # no such model, session, live request, card or file
+    MODEL = -8  # the file is not a model that an available backend can run
+    INFERENCE = -9  # inference started and failed
+    CANCELLED = -10  # cancelled, or its model, session, engine or card was closed
+    BUSY = -11  # a limit of live objects is reached; take pending events, or wait
+    DEVICE = -12  # the graphics card was lost during the request; submit it again
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status:
+        """Returns a member without a name of its own, for statuses of a newer library."""
+        if not isinstance(value, int):
+            raise ValueError(f"{value!r} is not a status")
+        unknown = int.__new__(cls, value)
+        unknown._name_, unknown._value_ = f"STATUS_{value}", value
+        return unknown
 
 
 class SottoError(Exception):
-    """Base class of all errors. `status` is a SOTTO_ERROR_ value of `sotto/base.h`."""
+    """Base class of all errors."""
 
-    def __init__(self, message: str, status: int = INTERNAL) -> None:
+    status: Status
+
+    def __init__(self, message: str, status: int = Status.INTERNAL) -> None:
         super().__init__(message)
-        self.status = status
+        self.status = Status(status)
 
 
 AtelicoError = SottoError  # its name in the reference interface
@@ -29,6 +59,5 @@ class InferenceError(SottoError):
 class ArgumentError(SottoError, ValueError):
     """An argument is out of range or not supported. Also a `ValueError`."""
 
-    def __init__(self, message: str, status: int = -1) -> None:
-        super().__init__(message)
-        self.status = status
+    def __init__(self, message: str, status: int = Status.ARGUMENT) -> None:
+        super().__init__(message, status)

@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from ._call import text
 from ._lib import lib
+from .errors import Status
+
+EventKind = Literal[
+    "accepted", "progress", "text", "reasoning", "tool_call", "choice_done", "usage", "request_done"
+]
+FinishReason = Literal["", "stop", "length", "tool_calls"]
 
 _KINDS = {
     lib.SOTTO_EVENT_ACCEPTED: "accepted",
     lib.SOTTO_EVENT_PROGRESS: "progress",
     lib.SOTTO_EVENT_TEXT: "text",
-    lib.SOTTO_EVENT_CHOICE_DONE: "finish",
+    lib.SOTTO_EVENT_CHOICE_DONE: "choice_done",
     lib.SOTTO_EVENT_USAGE: "usage",
-    lib.SOTTO_EVENT_REQUEST_DONE: "done",
+    lib.SOTTO_EVENT_REQUEST_DONE: "request_done",
     lib.SOTTO_EVENT_REASONING: "reasoning",
     lib.SOTTO_EVENT_TOOL_CALL: "tool_call",
+}
+_FINISHES: dict[int, FinishReason] = {
+    lib.SOTTO_FINISH_NONE: "",
+    lib.SOTTO_FINISH_STOP: "stop",
+    lib.SOTTO_FINISH_LENGTH: "length",
+    lib.SOTTO_FINISH_TOOL_CALLS: "tool_calls",
 }
 
 
 class Event(NamedTuple):
-    """One event of one request. The event owns its text.
+    """One event of one request. The event owns its text. Ignore unknown kinds."""
 
-    `kind` is "accepted", "progress", "text", "reasoning", "tool_call", "finish", "usage" or "done", which is
-    always the last event of a request; ignore unknown kinds.
-    """
-
-    kind: str
+    kind: EventKind  # "request_done" is always the last event of a request
     request: int  # id that `Engine.submit()` returned
     user: int  # number that was passed to `Engine.submit()`
-    text: str
-    json: str
-    status: int  # negative: the request failed with this SOTTO_ERROR_ value
-    tokens: int
-    progress: float
+    text: str  # part of the answer or the reasoning, or a tool's name
+    json: str  # with "request_done": the response. With `chunks`: the chunk
+    status: Status  # with "request_done": the result. Negative: the request failed
+    tokens: int  # tokens generated so far
+    progress: float  # with "progress": 0 to 1
     index: int  # type: ignore[assignment]  # hides tuple.index(), which events do not need
+    finish: FinishReason  # with "choice_done": why the answer ended
+    error: str  # with "request_done": why the request failed
 
 
 def read_event(told: Any) -> Event:
     """Returns a copy of a `sotto_event`."""
     return Event(
-        _KINDS.get(told.kind, f"kind {told.kind}"),
+        cast(EventKind, _KINDS.get(told.kind, f"kind {told.kind}")),
         told.request,
         told.user,
         text(told.text),
         text(told.json),
-        told.status,
+        Status(told.status),
         told.tokens,
         told.progress,
         told.index,
+        _FINISHES.get(told.finish, ""),
+        text(told.error),
     )

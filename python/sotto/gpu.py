@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ._call import check, function_pointer, new, pointer, struct, text
 from ._desc import StrPath, path_text
 from ._handle import Handle
 from ._lib import lib, library_folder
 from ._values import choice, whole
-from .errors import ArgumentError
+from .errors import ArgumentError, SottoError, Status
 
 _MOST_U32, _MOST_U64 = 2**32 - 1, 2**64 - 1
+MinSharing = Literal["any", "cpu", "vulkan", "cuda", "cig"]
+
 RUNGS: Mapping[str, int] = {
     "any": lib.SOTTO_GPU_SHARING_NONE,
     "cpu": lib.SOTTO_GPU_SHARING_CPU,
@@ -33,9 +35,9 @@ class Gpu(NamedTuple):
     driver: str  # newest CUDA version that the driver supports, as "13.0"
     capability: int  # CUDA compute capability: 89 is 8.9
     cig_d3d12: bool  # True: models can share the card with a Direct3D 12 renderer
-    cig_d3d12_why: str  # reason if cig_d3d12 is False
+    cig_d3d12_reason: str  # reason if cig_d3d12 is False
     cig_vulkan: bool  # True: models can share the card with a Vulkan renderer
-    cig_vulkan_why: str  # reason if cig_vulkan is False
+    cig_vulkan_reason: str  # reason if cig_vulkan is False
 
 
 class D3D12(NamedTuple):
@@ -137,8 +139,12 @@ def require_device(device: str, module_dir: StrPath | None) -> None:
 
 def _query(index: int) -> Gpu | str:
     info = struct("sotto_gpu_info")
-    if check(lib.sotto_gpu_query(whole("device_index", index, _MOST_U32), info)) == lib.SOTTO_EMPTY:
-        return text(info.why)
+    try:
+        check(lib.sotto_gpu_query(whole("device_index", index, _MOST_U32), info))
+    except SottoError as error:
+        if error.status != Status.NOT_FOUND:
+            raise
+        return str(error)
     return Gpu(
         name=text(info.name),
         uuid=text(info.uuid),
@@ -147,9 +153,9 @@ def _query(index: int) -> Gpu | str:
         driver=text(info.driver),
         capability=info.capability,
         cig_d3d12=bool(info.cig_d3d12),
-        cig_d3d12_why=text(info.cig_d3d12_why),
+        cig_d3d12_reason=text(info.cig_d3d12_reason),
         cig_vulkan=bool(info.cig_vulkan),
-        cig_vulkan_why=text(info.cig_vulkan_why),
+        cig_vulkan_reason=text(info.cig_vulkan_reason),
     )
 
 
@@ -174,7 +180,7 @@ class SharesGpu:
 
     _handle: Handle
 
-    def attach_gpu(self, renderer: Renderer, *, min_sharing: str = "any") -> str:
+    def attach_gpu(self, renderer: Renderer, *, min_sharing: MinSharing = "any") -> str:
         """Starts sharing the renderer's graphics card. The renderer's objects must live until `detach_gpu()`.
 
         Args:
@@ -199,13 +205,19 @@ class SharesGpu:
         Returns:
             False if the engine shares no card.
         """
-        return bool(self._handle.call(lib.sotto_engine_detach_gpu) == lib.SOTTO_OK)
+        try:
+            self._handle.call(lib.sotto_engine_detach_gpu)
+        except SottoError as error:
+            if error.status != Status.STATE or self._handle.closed:
+                raise
+            return False
+        return True
 
     @staticmethod
     def is_cig_d3d12_supported(device_index: int = 0) -> bool:
         """Returns True if models can share the card with a Direct3D 12 renderer. Always False without CUDA.
 
-        `sotto.gpu.why_no_cuda()` or `cig_d3d12_why` in `sotto.gpu.gpus()` holds the reason.
+        `sotto.gpu.why_no_cuda()` or `cig_d3d12_reason` in `sotto.gpu.gpus()` holds the reason.
         """
         asked = "" if why_no_cuda() else _query(device_index)
         return isinstance(asked, Gpu) and asked.cig_d3d12
@@ -214,7 +226,7 @@ class SharesGpu:
     def is_cig_vulkan_supported(device_index: int = 0) -> bool:
         """Returns True if models can share the card with a Vulkan renderer. Always False without CUDA.
 
-        `sotto.gpu.why_no_cuda()` or `cig_vulkan_why` in `sotto.gpu.gpus()` holds the reason.
+        `sotto.gpu.why_no_cuda()` or `cig_vulkan_reason` in `sotto.gpu.gpus()` holds the reason.
         """
         asked = "" if why_no_cuda() else _query(device_index)
         return isinstance(asked, Gpu) and asked.cig_vulkan

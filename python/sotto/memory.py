@@ -114,7 +114,7 @@ class Plan(TypedDict):
     rungs: list[Rung]  # steps tried, in this order
     fits: bool
     rung: str | None  # the first step that fits; None: no step fits
-    why: str  # reason if no step fits
+    reason: str  # reason if no step fits
 
 
 def read_memory(told: str) -> Memory:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from ._lib import lib
 
-MODES: Mapping[str, int] = {
+Mode = Literal["balance", "prioritize_compute", "prioritize_graphics"]
+
+MODES: Mapping[Mode, int] = {
     "balance": lib.SOTTO_MODE_BALANCE,
     "prioritize_compute": lib.SOTTO_MODE_PRIORITIZE_COMPUTE,
     "prioritize_graphics": lib.SOTTO_MODE_PRIORITIZE_GRAPHICS,

@@ -10,7 +10,7 @@ from . import engine as blocking  # which imports this module; for annotations
 from ._handle import Unique
 from ._typing import Unpack
 from ._values import string, truth, whole
-from .errors import NOT_FOUND, SottoError
+from .errors import SottoError, Status
 from .messages import MessagesInput, as_messages
 from .stream import TokenStream
 from .terms import RequestOptions
@@ -74,6 +74,31 @@ class Session(Unique):
         """Waits for the whole answer and returns its text. Arguments and errors are those of `chat()`."""
         return text_of(self._engine.llm_chat_completion(self._body(said, request), **terms))
 
+    def submit(
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        *,
+        user: int = 0,
+        chunks: bool = False,
+        **terms: Unpack[RequestOptions],
+    ) -> int:
+        """Submits a turn and returns its request id. Never waits: for frame loops.
+
+        The answer arrives as events of `Engine.events()`. A second turn before the first is complete ends
+        with `Status.BUSY`. Other arguments are those of `chat()` and `Engine.submit()`.
+        """
+        body = self._body(said, request)
+        return self._engine.submit("chat", body, user, chunks=chunks, **terms)
+
+    def set_system(self, text: str) -> None:
+        """Sets the system message, for example after a quest has advanced; "" removes it.
+
+        Takes effect with the next turn, whose prompt is prefilled from the start. Waits until the engine has
+        taken the message, usually less than 0.1 ms; a running answer continues.
+        """
+        self._engine._ask("change_session", system_body(self.id, text), {}).finish()
+
     def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
         """Opens a session that starts as a copy of this one. The copy is not pinned.
 
@@ -106,10 +131,10 @@ class Session(Unique):
             return
         closing = self._engine._ask("close_session", {"session": self.id}, {})
         try:
-            while closing.next().kind != "done":
+            while closing.next().kind != "request_done":
                 pass
         except SottoError as error:
-            if error.status != NOT_FOUND:
+            if error.status != Status.NOT_FOUND:
                 raise
         except BaseException:
             closing.settle()  # the request continues in the engine
@@ -141,6 +166,13 @@ def fork_body(origin: str, session_id: str | None, keep: int | None) -> dict[str
 def pin_body(session_id: str, pinned: bool) -> dict[str, Any]:
     """Returns the request body that pins or unpins a session."""
     return {"session": session_id, "pinned": truth("pinned", pinned)}
+
+
+def system_body(session_id: str, text: str) -> dict[str, Any]:
+    """Returns the request body that sets a session's system message. Raises `TypeError` if it is no str."""
+    if not isinstance(text, str):
+        raise TypeError(f"text is a {type(text).__name__}; it must be a str")
+    return {"session": session_id, "system": text}
 
 
 def turn_body(session_id: str, said: MessagesInput, request: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class TokenStream(Unique):
     def _next(self) -> str:
         while self._end.alive:
             event = self._request.next()
-            if event.kind == "done":
+            if event.kind == "request_done":
                 break
             if event.json:
                 return event.json

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from ._lib import lib
 from ._values import choice, number
+
+Priority = Literal["foreground", "normal", "background"]
 
 PRIORITIES: Mapping[str, int] = {
     "foreground": lib.SOTTO_PRIORITY_FOREGROUND,
@@ -32,7 +34,7 @@ class RequestOptions(TypedDict, total=False):
     """
 
     target_tps: float
-    priority: str
+    priority: Priority
     deadline: float
 
 

@@ -60,9 +60,9 @@ def main() -> None:
             for event in engine.events():
                 if event.kind == "text":
                     lines[event.user] += event.text
-                elif event.kind == "done":
+                elif event.kind == "request_done":
                     name, _, _, question = PEOPLE[event.user]
-                    print(f"You to {name}: {question}\n    {name}: {lines[event.user].strip()}{event.text}")
+                    print(f"You to {name}: {question}\n    {name}: {lines[event.user].strip()}{event.error}")
                     speaking -= 1
             if not lowered and all(lines):  # everybody is in the midst of a sentence
                 lowered = True

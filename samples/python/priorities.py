@@ -68,11 +68,11 @@ class Village:
             if who in self.asked_at:
                 waited = time.perf_counter() - self.asked_at.pop(who)
                 self.first["player" if who >= PLAYER else "gossip"].append(waited)
-        elif event.kind == "done" and who >= PLAYER:
+        elif event.kind == "request_done" and who >= PLAYER:
             name, *_, question = PEOPLE[who - PLAYER]
-            print(f"You to {name}: {question}\n    {name}: {self.lines.pop(who, event.text)}")
+            print(f"You to {name}: {question}\n    {name}: {self.lines.pop(who, event.error)}")
             self.answered += 1
-        elif event.kind == "done":
+        elif event.kind == "request_done":
             self.lines.pop(who, "")
             self.gossip(who)
 

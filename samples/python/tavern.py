@@ -91,9 +91,9 @@ class Character:
         """A piece of the answer, or its end. A game would draw a growing balloon."""
         if event.kind == "text":
             self.line += event.text
-        elif event.kind == "done":
+        elif event.kind == "request_done":
             print(f"Ilse to {self.name}: {self.messages[-1]['content']}")
-            print(f"    {self.name}: {self.line or event.text}")
+            print(f"    {self.name}: {self.line or event.error}")
             self.messages.append({"role": "assistant", "content": self.line})
             self.ask_at = time.perf_counter() + MORE
 

@@ -61,7 +61,9 @@ sotto_memory_report memory_report() {
 sotto_threads threads() {
     auto hook = SOTTO_INIT(sotto_threads);
     hook.compute_threads = 1;
-    hook.affinity = 1;
+    static const std::uint64_t cores = 1;
+    hook.affinity = &cores;
+    hook.affinity_words = 1;
     hook.name = str("old");
     hook.started = thread_started;
     hook.self = &g_called;
@@ -246,7 +248,7 @@ sotto_status attach_and_detach(sotto_engine* engine, const sotto_gpu_desc* gpu) 
     sotto_gpu_sharing rung = -1;
     const sotto_status status = sotto_engine_attach_gpu(engine, gpu, &rung);
     expect((rung != SOTTO_GPU_SHARING_NONE) == (status == SOTTO_OK), "a rung exactly if it says so");
-    expect(sotto_engine_detach_gpu(engine) == (status == SOTTO_OK ? SOTTO_OK : SOTTO_EMPTY), "detach");
+    expect(sotto_engine_detach_gpu(engine) == (status == SOTTO_OK ? SOTTO_OK : SOTTO_ERROR_STATE), "detach");
     const sotto_str why = sotto_last_error();
     const bool asked =
         kAsksDevice && std::string_view(why.data, why.size) == "d3d12->device is no ID3D12Device";
@@ -270,7 +272,7 @@ void cards(sotto_engine* engine) {
     });
     for (const std::uint32_t room : sizes_of_sotto_gpu_info) {
         const Cut<sotto_gpu_info> info(SOTTO_INIT(sotto_gpu_info), room);
-        expect(sotto_gpu_query(99, info.get()) == SOTTO_EMPTY, "a card that isn't there");
+        expect(sotto_gpu_query(99, info.get()) == SOTTO_ERROR_NOT_FOUND, "a card that isn't there");
         expect(info.get()->struct_size == room, "struct_size stays");
     }
 }

@@ -23,7 +23,7 @@ static int follow(sotto_engine* engine, sotto_request request, const char* doing
             printf("%.*s", (int)event.text.size, event.text.data);
         }
     }
-    return event.status < 0 ? fail(doing, event.text) : 0;
+    return event.status < 0 ? fail(doing, event.error) : 0;
 }
 
 static int load(sotto_engine* engine, const char* path) {

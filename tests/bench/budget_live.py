@@ -55,7 +55,7 @@ class Crowd:
             if event.request not in self.live:
                 continue
             self.live[event.request] = max(event.tokens, self.live[event.request])
-            if event.kind == "done":
+            if event.kind == "request_done":
                 self.failed += event.status < 0
                 del self.live[event.request]
         while len(self.live) < STREAMS:
@@ -138,9 +138,9 @@ def texts(
             engine.wait(0.01)
             for event in engine.events():
                 said[event.request] += event.text if event.kind == "text" else ""
-                if event.kind == "done":
+                if event.kind == "request_done":
                     left.discard(event.request)
-                    said[event.request] += "" if event.status >= 0 else f" [{event.text}]"
+                    said[event.request] += "" if event.status >= 0 else f" [{event.error}]"
             if lowered and all(said.values()):
                 engine.set_vram_budget_mb(half_mb(engine))
                 lowered = False
@@ -168,9 +168,9 @@ def until_first(engine: Any, body: dict[str, Any]) -> tuple[float, int]:
                 continue
             if event.kind == "text" and not first:
                 first = time.monotonic() - began
-            if event.kind == "done":
+            if event.kind == "request_done":
                 if event.status < 0:
-                    raise RuntimeError(event.text)
+                    raise RuntimeError(event.error)
                 usage = json.loads(event.json)["usage"]
                 cached = usage["prompt_tokens_details"]["cached_tokens"]
                 return first, cached

@@ -216,9 +216,9 @@ class Operations:
             if chat is None:
                 continue
             chat.began |= event.kind == "text"
-            if event.kind == "done":
+            if event.kind == "request_done":
                 del self.chats[event.request]
-                self.ended(chat, event.status, event.text)
+                self.ended(chat, event.status, event.error)
 
     def ended(self, chat: Chat, status: int, why: str) -> None:
         """Of a chat that is over."""

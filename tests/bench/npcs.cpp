@@ -170,7 +170,7 @@ public:
 private:
     static void check_done(const sotto_event& event) {
         if (event.status < 0) {
-            die(std::string(event.text.data, event.text.size));
+            die(std::string(event.error.data, event.error.size));
         }
     }
 

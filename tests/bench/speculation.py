@@ -121,7 +121,7 @@ def ask(engine: Any, question: str) -> tuple[int, float]:
         for event in engine.events():
             if event.request == request and event.tokens > len(times):
                 times.append(perf_counter())
-            if event.request == request and event.kind == "done":
+            if event.request == request and event.kind == "request_done":
                 if event.status < 0:
                     sys.exit(f"the model failed: {event.json}")
                 return len(times) - 1, times[-1] - times[0]

@@ -84,7 +84,7 @@ def share_d3d12(folder: Path, env: dict[str, str]) -> str:
     sample = folder / "tests" / "windows" / "share_d3d12.exe"
     said = run([WINE, sample, folder / "out" / "house.gguf"], env=env, timeout=120)
     taken = re.search(r'"gpu":{"rung":"(\w+)"', said)
-    refused = re.search(r'{"rung":"cig","why":"([^"]+)"}', said)
+    refused = re.search(r'{"rung":"cig","reason":"([^"]+)"}', said)
     if taken is None or refused is None:
         raise Failed(f"no rung is told of, or CiG is not refused:\n{said}")
     note_rungs(f"rung: samples/c/share_d3d12.cpp: {taken[1]}: not cig: {refused[1]}")

@@ -117,7 +117,7 @@ static partial class Program
             var loading = engine.LoadModel("büttel", options: "{}", user: 3);
             var events = Drain(engine, loading);
             var end = events[events.Count - 1];
-            Expect(end.Status == Native.SOTTO_OK && end.User == 3, $"a model loads: {end.Text}");
+            Expect(end.Status == Native.SOTTO_OK && end.User == 3, $"a model loads: {end.Error}");
             Expect(events.Exists(e => e.Kind == SottoEventKind.Progress), "loading tells its progress");
             Expect(engine.ModelsJson().Contains("büttel"), "it is listed");
 
@@ -134,7 +134,7 @@ static partial class Program
 
             var chunks = engine.Submit(SottoOp.Chat, Ask("büttel", "halt"), flags: SottoFlags.Chunks);
             Expect(Drain(engine, chunks).Exists(e => e.Json.Contains("chat.completion.chunk")), "chunks");
-            var plain = engine.Submit(SottoOp.Text, @"{""model"": ""büttel"", ""prompt"": ""so be it""}");
+            var plain = engine.Submit(SottoOp.Completion, @"{""model"": ""büttel"", ""prompt"": ""so be it""}");
             Expect(Said(Drain(engine, plain)) == "so be it", "plain text");
 
             events = Drain(engine, engine.UnloadModel("büttel"));
@@ -375,7 +375,7 @@ static partial class Program
             var events = Drain(engine, engine.Submit(SottoOp.Chat, Ask(House, "Who guards the gate?", more)));
             var end = events[events.Count - 1];
             var said = Said(events);
-            Expect(end.Status == Native.SOTTO_OK && said.Length > 0, $"it speaks: {end.Text} {said}");
+            Expect(end.Status == Native.SOTTO_OK && said.Length > 0, $"it speaks: {end.Error} {said}");
             Expect(end.Tokens > 0 && end.Tokens <= 12, $"no longer than it may: {end.Tokens}");
             Console.WriteLine("the house model: " + said);
         }

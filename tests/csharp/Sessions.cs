@@ -25,6 +25,12 @@ static partial class Program
             Expect(!read(early).Contains("three") && read(early).Contains("inn"), read(early));
             Expect(read(mara).Contains("three") && !read(mara).Contains("four"), read(mara));
         }
+        Drain(engine, mara.SetSystem("You keep the \"Otter\"."));
+        Expect(read(mara).Contains(@"You keep the \""Otter\""."), read(mara));
+        var told = SottoJson.Field(@"{""say"": ""Stay a\""wh", "say", out var complete);
+        Expect(told == "Stay a\"wh" && !complete, told);
+        told = SottoJson.Field("{\"say\": " + SottoJson.Quote(odd) + "}", "say", out complete);
+        Expect(told == odd && complete, told);
         engine.WaitDone(engine.LoadModel("two", options: @"{""streams"": 2}", flags: SottoFlags.Private));
         using (var first = SottoSession.Open(engine, "first", model: "two"))
         using (var second = SottoSession.Open(engine, "second", model: "two"))

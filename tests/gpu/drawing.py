@@ -181,7 +181,7 @@ def frames_in_modes(
 ) -> dict[str, Any]:
     """The renderer alone, and beside speaking characters in each mode, on the card that it hands over."""
     with drawing_on(vendor) as drawing:
-        report: dict[str, Any] = {"clears": drawing.calibrate(), "needs": drawing.needs.why}
+        report: dict[str, Any] = {"clears": drawing.calibrate(), "needs": drawing.needs.reason}
         report["alone"] = told(played(drawing, None, seconds))
         for mode in MODES:
             with sotto.Engine("auto", mode=mode, trace_capacity=1 << 16) as engine:

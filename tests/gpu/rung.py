@@ -9,7 +9,7 @@ from typing import Any
 def tell_rung(gpu: dict[str, Any]) -> None:
     """Prints `rung: <test>: <rung>: <why no closer one>` of an engine's description of its card."""
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].rpartition(" ")[0]
-    why = "; ".join(f"not {one['rung']}: {one['why']}" for one in gpu["not_taken"])
+    why = "; ".join(f"not {one['rung']}: {one['reason']}" for one in gpu["not_taken"])
     print(f"rung: {test}: {gpu['rung']}" + (f": {why}" if why else ""))
 
 

@@ -26,7 +26,9 @@ def test_what_is_told_of_a_card_is_what_the_driver_says(card: Card) -> None:
         attributes = (card.driver.attribute(CIG_D3D12, at), card.driver.attribute(CIG_VULKAN, at))
         print(f"{gpu.name}: attributes 135 and 138 are {attributes}")
         assert (gpu.cig_d3d12, gpu.cig_vulkan) == (attributes[0] == 1, attributes[1] == 1)
-        assert (gpu.cig_d3d12_why == "") is gpu.cig_d3d12 and (gpu.cig_vulkan_why == "") is gpu.cig_vulkan
+        assert (gpu.cig_d3d12_reason == "") is gpu.cig_d3d12 and (
+            gpu.cig_vulkan_reason == ""
+        ) is gpu.cig_vulkan
 
 
 def test_models_run_in_a_context_that_is_handed_over(card: Card) -> None:
@@ -34,7 +36,7 @@ def test_models_run_in_a_context_that_is_handed_over(card: Card) -> None:
         assert attach(engine, sotto.gpu.Cuda(card.context)) == "cuda"
         shown = engine.describe()["gpu"]
         assert shown["not_taken"] == [
-            {"rung": "cig", "why": "the context that was handed over is no CiG context"}
+            {"rung": "cig", "reason": "the context that was handed over is no CiG context"}
         ]
         assert asked(engine, card)
         if REAL:
@@ -70,5 +72,5 @@ def test_attached_and_detached_again_and_again(card: Card) -> None:
 def test_a_queue_of_no_card_of_theirs_falls_to_the_processor(card: Card) -> None:
     with card.engine() as engine:
         assert attach(engine, sotto.gpu.D3D12(0x2900, 0x2800, luid=0x7)) == "cpu"
-        why = engine.describe()["gpu"]["not_taken"][0]["why"]
+        why = engine.describe()["gpu"]["not_taken"][0]["reason"]
         assert "no CUDA device has the LUID 0x7" in why and asked(engine, card)

@@ -281,16 +281,16 @@ TEST_CASE("a body that is none fails in its event, in one line of UTF-8") {
     for (const std::string& body : {std::string(), kNotUtf8, kHoldsNul, std::string(1 << 20, '[')}) {
         const auto& last = done(game.finish(game.submit(body)));
         CHECK(last.status == SOTTO_ERROR_ARGUMENT);
-        CHECK(sotto::is_utf8(last.text));
-        CHECK(last.text.find('\n') == std::string::npos);
-        CHECK(last.text.size() < 1000);
+        CHECK(sotto::is_utf8(last.error));
+        CHECK(last.error.find('\n') == std::string::npos);
+        CHECK(last.error.size() < 1000);
     }
     auto desc = question("");
     const char* terminated = "{\"model\": \"npc\"}";
     desc.body = {terminated, SOTTO_NUL};
     sotto_request request = 0;
     REQUIRE(sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_OK);
-    CHECK(done(game.finish(request)).text == "messages is missing; it must be an array of messages");
+    CHECK(done(game.finish(request)).error == "messages is missing; it must be an array of messages");
 }
 
 TEST_CASE("a hook without its functions is refused by name") {

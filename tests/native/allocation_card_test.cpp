@@ -48,7 +48,7 @@ bool share_with(const CudaDouble& cuda, const sotto_gpu_desc& gpu, long fails) {
     g_left = kNever;
     CHECK(allowed(attached));
     CHECK((attached == SOTTO_OK) == (rung != SOTTO_GPU_SHARING_NONE));
-    CHECK(detached == (attached == SOTTO_OK ? SOTTO_OK : SOTTO_EMPTY));
+    CHECK(detached == (attached == SOTTO_OK ? SOTTO_OK : SOTTO_ERROR_STATE));
     CHECK(allowed(asked));
     cuda.check_clean(); // the queue may go
     CHECK(ask(engine) == SOTTO_OK);

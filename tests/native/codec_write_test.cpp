@@ -19,8 +19,8 @@ Writer writer(sotto_op op) {
     return Writer(op, kRequest, "sotto/house", kCreated);
 }
 
-sotto::Said said(const std::string& text, const std::string& reason) {
-    return {.text = text, .reasoning = "", .calls = {}, .logprobs = {}, .reason = reason};
+sotto::Said said(const std::string& text, sotto_finish finish) {
+    return {.text = text, .reasoning = "", .calls = {}, .logprobs = {}, .finish = finish};
 }
 
 sotto::Delta text(const std::string& more) {
@@ -78,7 +78,7 @@ TEST_CASE("a chat's first chunk names the role, and later ones do not") {
 TEST_CASE("a chat's last chunk says why, and how long it took") {
     auto chat = writer(SOTTO_OP_CHAT);
     chat.chunk(0, text("Hello"), {});
-    const auto last = Json::parse(chat.last_chunk(0, "stop", {}, counts()));
+    const auto last = Json::parse(chat.last_chunk(0, SOTTO_FINISH_STOP, {}, counts()));
     check_head(last, "chatcmpl-65537", "chat.completion.chunk");
     CHECK(last["choices"][0]["finish_reason"] == "stop");
     CHECK(last["choices"][0]["delta"] == Json::object());
@@ -86,7 +86,7 @@ TEST_CASE("a chat's last chunk says why, and how long it took") {
 }
 
 TEST_CASE("an answer without a word still names its role once") {
-    const auto last = Json::parse(writer(SOTTO_OP_CHAT).last_chunk(0, "length", {}, counts()));
+    const auto last = Json::parse(writer(SOTTO_OP_CHAT).last_chunk(0, SOTTO_FINISH_LENGTH, {}, counts()));
     CHECK(last["choices"][0]["delta"] == Json{{"role", "assistant"}});
     CHECK(last["choices"][0]["finish_reason"] == "length");
 }
@@ -96,7 +96,7 @@ TEST_CASE("a text completion's chunks hold text, no delta") {
     const auto chunk = Json::parse(completion.chunk(0, text("Once"), {}));
     check_head(chunk, "cmpl-65537", "text_completion");
     CHECK(chunk["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", nullptr}}}));
-    const auto last = Json::parse(completion.last_chunk(0, "length", {}, counts()));
+    const auto last = Json::parse(completion.last_chunk(0, SOTTO_FINISH_LENGTH, {}, counts()));
     check_head(last, "cmpl-65537", "text_completion");
     CHECK(last["choices"] == Json::array({{{"index", 0}, {"text", ""}, {"finish_reason", "length"}}}));
 }
@@ -109,13 +109,15 @@ TEST_CASE("the usage chunk has no choices") {
 }
 
 TEST_CASE("a whole response is what OpenAI's is") {
-    const auto chat = Json::parse(writer(SOTTO_OP_CHAT).response({said("Hello", "stop")}, counts()));
+    const auto chat =
+        Json::parse(writer(SOTTO_OP_CHAT).response({said("Hello", SOTTO_FINISH_STOP)}, counts()));
     check_head(chat, "chatcmpl-65537", "chat.completion");
     const Json message = {{"role", "assistant"}, {"content", "Hello"}};
     CHECK(chat["choices"] == Json::array({{{"index", 0}, {"message", message}, {"finish_reason", "stop"}}}));
     CHECK(chat["usage"] == kUsage);
     CHECK(chat["timings"] == kTimings);
-    const auto text = Json::parse(writer(SOTTO_OP_COMPLETION).response({said("Once", "length")}, counts()));
+    const auto text =
+        Json::parse(writer(SOTTO_OP_COMPLETION).response({said("Once", SOTTO_FINISH_LENGTH)}, counts()));
     check_head(text, "cmpl-65537", "text_completion");
     CHECK(text["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", "length"}}}));
 }
@@ -137,7 +139,8 @@ TEST_CASE("several answers are told apart, and each names its role") {
         CHECK(chunk["choices"][0]["index"] == index);
         CHECK(chunk["choices"][0]["delta"] == Json{{"role", "assistant"}, {"content", "a"}});
     }
-    const auto whole = Json::parse(chat.response({said("a", "stop"), said("b", "length")}, counts()));
+    const auto whole =
+        Json::parse(chat.response({said("a", SOTTO_FINISH_STOP), said("b", SOTTO_FINISH_LENGTH)}, counts()));
     CHECK(whole["choices"].size() == 2);
     CHECK(whole["choices"][1]["index"] == 1);
     CHECK(whole["choices"][1]["message"]["content"] == "b");
@@ -163,7 +166,7 @@ TEST_CASE("thoughts and tool calls have fields of their own") {
     const auto rest = Json::parse(chat.chunk(0, more, {}))["choices"][0]["delta"]["tool_calls"][0];
     CHECK(rest == Json{{"index", 0}, {"function", {{"arguments", "}"}}}});
 
-    auto all = said("", "tool_calls");
+    auto all = said("", SOTTO_FINISH_TOOL_CALLS);
     all.reasoning = "hm";
     all.calls = {{"abc", "give", "{}"}};
     const auto message = Json::parse(chat.response({all}, counts()))["choices"][0]["message"];

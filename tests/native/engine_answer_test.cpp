@@ -53,9 +53,9 @@ TEST_CASE("an answer is accepted, spoken, finished and done, in that order") {
     );
     CHECK(said(history) == "one two three");
     CHECK(count(history, SOTTO_EVENT_TEXT) == 3);
-    CHECK(finish_of(history).text == "stop");
+    CHECK(finish_of(history).finish == SOTTO_FINISH_STOP);
     CHECK(done(history).status == SOTTO_OK);
-    CHECK(done(history).text.empty());
+    CHECK(done(history).error.empty());
     CHECK(done(history).tokens == 3);
     CHECK(std::all_of(history.begin(), history.end(), [&](const Told& event) {
         return event.user == 42 && event.request == request;
@@ -148,7 +148,7 @@ TEST_CASE("a stop sequence ends the answer, and no part of it is ever told") {
     game.have("npc", R"({"tokens": ["Hello", " E", "N", "D", " and more"]})");
     const auto& stopped = game.finish(game.ask("npc", "hi", {.more = R"(, "stop": ["END", "never"])"}));
     CHECK(said(stopped) == "Hello ");
-    CHECK(finish_of(stopped).text == "stop");
+    CHECK(finish_of(stopped).finish == SOTTO_FINISH_STOP);
     CHECK(done(stopped).tokens == 4);
     const auto& whole = game.finish(game.ask("npc", "hi", {.more = R"(, "stop": "ENDING")"}));
     CHECK(said(whole) == "Hello END and more");
@@ -161,13 +161,13 @@ TEST_CASE("an answer is no longer than it may be") {
     game.have("npc", R"({"tokens": ["a", "b", "c"], "loop": true})");
     const auto& history = game.finish(game.ask("npc", "hi", {.more = R"(, "max_tokens": 5)"}));
     CHECK(said(history) == "abcab");
-    CHECK(finish_of(history).text == "length");
+    CHECK(finish_of(history).finish == SOTTO_FINISH_LENGTH);
     CHECK(Json::parse(done(history).json)["usage"]["completion_tokens"] == 5);
     const auto& cut = game.finish(game.ask("npc", "hi", {.more = R"(, "max_tokens": 2, "stop": "bc")"}));
     CHECK(said(cut) == "ab"); // held back, then told
-    CHECK(finish_of(cut).text == "length");
+    CHECK(finish_of(cut).finish == SOTTO_FINISH_LENGTH);
     game.have("full", R"({"tokens": ["a"], "finish": "length"})");
-    CHECK(finish_of(game.finish(game.ask("full", "hi"))).text == "length");
+    CHECK(finish_of(game.finish(game.ask("full", "hi"))).finish == SOTTO_FINISH_LENGTH);
     game.have("mute", R"({"tokens": []})");
     const auto& mute = game.finish(game.ask("mute", "hi"));
     CHECK(
@@ -183,10 +183,10 @@ TEST_CASE("a bad request ends with the reason, and is never accepted") {
     const auto& bad = game.finish(game.submit("{\"model\": \"npc\"}"));
     CHECK(bad.size() == 1);
     CHECK(done(bad).status == SOTTO_ERROR_ARGUMENT);
-    CHECK(done(bad).text == "messages is missing; it must be an array of messages");
+    CHECK(done(bad).error == "messages is missing; it must be an array of messages");
     const auto& lost = game.finish(game.ask("nobody", "hi"));
     CHECK(done(lost).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(done(lost).text == "no model is loaded as \"nobody\"; load it first");
+    CHECK(done(lost).error == "no model is loaded as \"nobody\"; load it first");
     CHECK(
         done(game.finish(game.ask("npc", "hi", {.more = R"(, "context_overflow": 2)"}))).status ==
         SOTTO_ERROR_ARGUMENT
@@ -201,9 +201,9 @@ TEST_CASE("a stream that cannot be opened fails alone") {
     const auto& failed = game.finish(game.ask("shy", "hi"));
     CHECK(kinds(failed) == std::vector<sotto_event_kind>{SOTTO_EVENT_ACCEPTED, SOTTO_EVENT_REQUEST_DONE});
     CHECK(done(failed).status == SOTTO_ERROR_INFERENCE);
-    CHECK(done(failed).text == "not now");
+    CHECK(done(failed).error == "not now");
     CHECK(said(game.finish(good)) == "still here");
-    CHECK(done(game.finish(game.ask("shy", "again"))).text == "not now"); // and gives its place back
+    CHECK(done(game.finish(game.ask("shy", "again"))).error == "not now"); // and gives its place back
 }
 
 TEST_CASE("a step that fails as a whole fails every stream in it") {
@@ -219,7 +219,7 @@ TEST_CASE("a step that fails as a whole fails every stream in it") {
     for (const auto request : {first, second}) {
         const auto& history = game.finish(request);
         CHECK(done(history).status == SOTTO_ERROR_INFERENCE);
-        CHECK(done(history).text == "the script fails the step at token 2");
+        CHECK(done(history).error == "the script fails the step at token 2");
     }
     CHECK(held.backend.count(Point::open) == 2);
 }
@@ -230,7 +230,7 @@ TEST_CASE("a stream that fails in a step leaves the others in it alone") {
         stand(point, step);
         if (point == Point::stepped && step->count == 2) {
             step->items[1]->status = SOTTO_ERROR_INFERENCE;
-            step->items[1]->why = str("this one is unwell");
+            step->items[1]->reason = str("this one is unwell");
         }
     };
     Game game(held.backend.table());
@@ -242,12 +242,12 @@ TEST_CASE("a stream that fails in a step leaves the others in it alone") {
     game.until_told(second, SOTTO_EVENT_ACCEPTED);
     held.gate.open();
     CHECK(done(game.finish(second)).status == SOTTO_ERROR_INFERENCE);
-    CHECK(done(game.of(second)).text == "this one is unwell");
+    CHECK(done(game.of(second)).error == "this one is unwell");
     CHECK(said(game.finish(first)) == "a b c d e f g h");
     game.have("frail", R"({"fail_at": 2})");
     const auto& frail = game.finish(game.ask("frail", "a b c d"));
     CHECK(said(frail) == "a b");
-    CHECK(done(frail).text == "the script fails at token 2");
+    CHECK(done(frail).error == "the script fails at token 2");
 }
 
 TEST_CASE("streams that speak together share one step, unless the model cannot") {

@@ -120,7 +120,7 @@ TEST_CASE("a model that is busy is never put to sleep") {
     tight.game.until_told(busy, SOTTO_EVENT_TEXT);
     const auto& refused = done(tight.game.finish(tight.game.load("new", rigid(40))));
     CHECK(refused.status == SOTTO_ERROR_BUDGET);
-    CHECK_MESSAGE(says_why(refused.text), refused.text);
+    CHECK_MESSAGE(says_why(refused.error), refused.error);
     tight.set(10);
     CHECK(tight.memory()["over"] == 30 * kMegabyte);
     const auto spoken = count(tight.game.of(busy), SOTTO_EVENT_TEXT);
@@ -145,7 +145,7 @@ TEST_CASE("lowered under live streams, all of them say the same, some of them la
         CHECK(tight.model("npc")["max_streams"] == 4);
         for (const auto request : all) {
             const auto& history = tight.game.finish(request);
-            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error);
             CHECK(said(history) == kSpeech);
         }
         CHECK(tight.backend.count(Point::park) > 0);
@@ -166,7 +166,7 @@ TEST_CASE("lowered below the least, they go on one by one, and then nothing is l
         tight.go_on();
         for (const auto request : all) {
             const auto& history = tight.game.finish(request);
-            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error);
             CHECK(said(history) == kSpeech);
         }
         tight.settle();
@@ -228,7 +228,7 @@ TEST_CASE("where places cannot be had again, whoever had one hears why, and the 
     for (const auto request : all) {
         const auto& last = done(tight.game.finish(request));
         CHECK_MESSAGE(
-            (last.status == SOTTO_OK || last.text.find("not today") != std::string::npos), last.text
+            (last.status == SOTTO_OK || last.error.find("not today") != std::string::npos), last.error
         );
         CHECK((last.status != SOTTO_OK || said(tight.game.of(request)) == kSpeech));
     }
@@ -301,7 +301,7 @@ TEST_CASE("a budget that is changed all the time, from four threads, harms nobod
             CHECK_MESSAGE(
                 ((done(history).status == SOTTO_OK && said(history) == kSpeech) ||
                  (done(history).status == SOTTO_ERROR_BUDGET && said(history).empty())),
-                done(history).text
+                done(history).error
             );
         }
         tight.game.finish(other);

@@ -111,9 +111,9 @@ public:
             CHECK_MESSAGE(
                 (last.status == SOTTO_OK || last.status == SOTTO_ERROR_BUDGET ||
                  last.status == SOTTO_ERROR_CANCELLED),
-                last.text
+                last.error
             );
-            CHECK_MESSAGE((last.status != SOTTO_ERROR_BUDGET || says_why(last.text)), last.text);
+            CHECK_MESSAGE((last.status != SOTTO_ERROR_BUDGET || says_why(last.error)), last.error);
         }
         for (const auto request : unloads_) {
             const auto status = done(tight_.game.finish(request)).status;
@@ -202,17 +202,17 @@ private:
             CHECK(text == all_tokens());
             break;
         case SOTTO_ERROR_CANCELLED:
-            CHECK_MESSAGE((wish.cancelled || unloaded), last.text);
+            CHECK_MESSAGE((wish.cancelled || unloaded), last.error);
             break;
         case SOTTO_ERROR_NOT_FOUND: // it was never loaded, or not any more
             CHECK(text.empty());
             break;
         case SOTTO_ERROR_BUDGET:
-            CHECK_MESSAGE(text.empty(), "it had begun: " << last.text);
-            CHECK_MESSAGE(says_why(last.text), last.text);
+            CHECK_MESSAGE(text.empty(), "it had begun: " << last.error);
+            CHECK_MESSAGE(says_why(last.error), last.error);
             break;
         default:
-            FAIL_CHECK(last.text);
+            FAIL_CHECK(last.error);
         }
     }
 

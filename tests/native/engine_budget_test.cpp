@@ -25,7 +25,7 @@ struct Came {
 Came load_within(std::uint64_t megabytes, const Takes& takes) {
     Tight tight(megabytes);
     const auto& last = done(tight.game.finish(tight.game.load("npc", script(takes))));
-    Came came{last.status, last.text};
+    Came came{last.status, last.error};
     if (last.status == SOTTO_OK) {
         sotto_str json{};
         REQUIRE(sotto_engine_list_models(tight.game.engine(), &json) == SOTTO_OK);
@@ -62,7 +62,7 @@ plan(Game& game, std::string_view options, std::uint64_t budget = 0, std::string
 
 Json planned(Game& game, std::string_view options, std::uint64_t budget = 0) {
     const auto& last = done(game.finish(plan(game, options, budget)));
-    REQUIRE_MESSAGE(last.status == SOTTO_OK, last.text);
+    REQUIRE_MESSAGE(last.status == SOTTO_OK, last.error);
     return Json::parse(last.json);
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("a model that is refused leaves what there was as it was") {
     const auto before = tight.memory()["used"];
     const auto& refused = done(tight.game.finish(tight.game.load("vast", script({.weights = 100}))));
     CHECK(refused.status == SOTTO_ERROR_BUDGET);
-    CHECK_MESSAGE(says_why(refused.text), refused.text);
+    CHECK_MESSAGE(says_why(refused.error), refused.error);
     CHECK(tight.memory()["used"] == before);
     CHECK(tight.model("first")["state"] == "ready"); // nobody was put to sleep for nothing
     CHECK(tight.model("vast").empty());
@@ -244,7 +244,7 @@ TEST_CASE("a plan tells what would fit, and loads nothing") {
     const auto hopeless = planned(tight.game, options, 5 * kMegabyte);
     CHECK(hopeless["fits"] == false);
     CHECK(hopeless["rung"].is_null());
-    CHECK_MESSAGE(says_why(hopeless["why"]), hopeless["why"]);
+    CHECK_MESSAGE(says_why(hopeless["reason"]), hopeless["reason"]);
     CHECK(backend.count(Point::load) == 0);
     CHECK(tight.memory()["used"] == 0);
     CHECK(tight.memory()["models"].empty());
@@ -289,7 +289,7 @@ TEST_CASE("a plan of what is no model says why, and one that nobody wants any mo
     CHECK(done(tight.game.finish(plan(tight.game, "", 0, "no/such/file"))).status == SOTTO_ERROR_NOT_FOUND);
     const auto& odd = done(tight.game.finish(plan(tight.game, "[1]")));
     CHECK(odd.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(odd.text == "options is a JSON array; it must be a JSON object");
+    CHECK(odd.error == "options is a JSON array; it must be a JSON object");
     held.gate.shut();
     const auto request = plan(tight.game, script({}));
     REQUIRE(held.gate.holds());
@@ -317,8 +317,8 @@ TEST_CASE("what a request says of the budget is checked, by name") {
         const auto& refused =
             done(game.finish(game.ask("npc", "hi", {.more = R"(, "on_budget": )" + value})));
         CHECK(refused.status == SOTTO_ERROR_ARGUMENT);
-        CHECK(refused.text.find("on_budget is ") == 0);
-        CHECK(refused.text.find(R"("wait", "fail" or "shrink")") != std::string::npos);
+        CHECK(refused.error.find("on_budget is ") == 0);
+        CHECK(refused.error.find(R"("wait", "fail" or "shrink")") != std::string::npos);
     }
     for (const char* value : {"\"wait\"", "\"fail\"", "\"shrink\"", "null"}) {
         const auto more = R"(, "on_budget": )" + std::string(value);

@@ -19,7 +19,7 @@ TEST_CASE("who finds no room waits for others to be done, or is told at once, as
     const auto& fails =
         done(tight.game.finish(tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"})));
     CHECK(fails.status == SOTTO_ERROR_BUDGET);
-    CHECK_MESSAGE(says_why(fails.text), fails.text);
+    CHECK_MESSAGE(says_why(fails.error), fails.text);
     tight.game.until_told(speaker, SOTTO_EVENT_TEXT, count(tight.game.of(speaker), SOTTO_EVENT_TEXT) + 3);
     CHECK(count(tight.game.of(waits), SOTTO_EVENT_REQUEST_DONE) == 0);
     CHECK(tight.model("npc")["state"] == "loading");
@@ -48,7 +48,7 @@ TEST_CASE("who asks while nobody knows yet whether there is room is told as soon
     measuring.gate.open();
     const auto& refused = done(tight.game.finish(fails));
     CHECK(refused.status == SOTTO_ERROR_BUDGET);
-    CHECK_MESSAGE(says_why(refused.text), refused.text);
+    CHECK_MESSAGE(says_why(refused.error), refused.error);
     CHECK(count(tight.game.of(waits), SOTTO_EVENT_REQUEST_DONE) == 0);
     tight.game.cancel(speaker);
     CHECK(said(tight.game.finish(waits)) == "at last");
@@ -63,7 +63,7 @@ TEST_CASE("nobody waits for what could never be") {
         const auto more = R"(, "on_budget": ")" + std::string(how) + "\"";
         const auto& refused = done(tight.game.finish(tight.game.ask("npc", "hi", {.more = more})));
         CHECK(refused.status == SOTTO_ERROR_BUDGET);
-        CHECK_MESSAGE(says_why(refused.text), refused.text);
+        CHECK_MESSAGE(says_why(refused.error), refused.error);
     }
     tight.set(40);
     CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == "hi");
@@ -77,7 +77,7 @@ TEST_CASE("a model comes back smaller only for who says that it may") {
     CHECK(done(tight.game.finish(tight.game.ask("npc", "hi"))).status == SOTTO_ERROR_BUDGET);
     const auto& shrunk =
         tight.game.finish(tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "shrink")"}));
-    CHECK_MESSAGE(done(shrunk).status == SOTTO_OK, done(shrunk).text);
+    CHECK_MESSAGE(done(shrunk).status == SOTTO_OK, done(shrunk).error);
     CHECK(said(shrunk) == "hi");
     CHECK(tight.model("npc")["kv"] == 20 * kMegabyte);
     CHECK(said(tight.game.finish(tight.game.ask("npc", "it is there now"))) == "it is there now");

@@ -34,7 +34,7 @@ struct Cancelled : Held {
         CHECK(sotto_engine_cancel(game.engine(), request) == SOTTO_OK);
         const auto& last = done(game.finish(request));
         CHECK(last.status == SOTTO_ERROR_CANCELLED);
-        CHECK_FALSE(last.text.empty());
+        CHECK_FALSE(last.error.empty());
     }
 
     std::atomic<bool> wait_for_abort{false};
@@ -213,7 +213,7 @@ TEST_CASE("a model whose loading was cancelled can be loaded again at once, also
         held.cancel_now(game, first);
         const auto second = game.load("npc", script);
         held.gate.open();
-        CHECK(done(game.finish(second)).text == "");
+        CHECK(done(game.finish(second)).error == "");
         CHECK(done(game.of(second)).status == SOTTO_OK);
         CHECK_FALSE(said(game.finish(game.ask("npc", "hi"))).empty());
     }
@@ -237,7 +237,7 @@ TEST_CASE("a request that is over, or never was, has nothing to cancel") {
     const auto request = game.ask("npc", "hi");
     game.finish(request);
     for (const sotto_request name : {request, request + 1, sotto_request{0}, UINT64_MAX}) {
-        CHECK(sotto_engine_cancel(game.engine(), name) == SOTTO_EMPTY);
+        CHECK(sotto_engine_cancel(game.engine(), name) == SOTTO_ERROR_NOT_FOUND);
     }
 }
 

@@ -102,9 +102,9 @@ Told ask(Game& game) {
 
 void check_names_it(const Told& told, const char* what) {
     CHECK(told.status < 0);
-    CHECK_MESSAGE(told.text.find("backend 'odd' broke its contract: ") == 0, told.text);
-    CHECK_MESSAGE(told.text.find(what) != std::string::npos, told.text);
-    CHECK(sotto::is_utf8(told.text));
+    CHECK_MESSAGE(told.error.find("backend 'odd' broke its contract: ") == 0, told.error);
+    CHECK_MESSAGE(told.error.find(what) != std::string::npos, told.error);
+    CHECK(sotto::is_utf8(told.error));
 }
 
 } // namespace
@@ -286,8 +286,8 @@ TEST_CASE("texts of a backend reach the host as UTF-8") {
         Game game(odd.table());
         const auto told = load(game);
         CHECK(told.status == SOTTO_ERROR_MODEL);
-        CHECK(told.text.find("half ") == 0);
-        CHECK(sotto::is_utf8(told.text));
+        CHECK(told.error.find("half ") == 0);
+        CHECK(sotto::is_utf8(told.error));
     }
     odd.refuses = nullptr;
     Game game(odd.table());
@@ -295,7 +295,7 @@ TEST_CASE("texts of a backend reach the host as UTF-8") {
     odd.steps = [](const sotto_step& step, sotto_str&) {
         Odd::one_word(step);
         step.items[0]->status = SOTTO_ERROR_INFERENCE;
-        step.items[0]->why = {kBad, sizeof kBad - 1};
+        step.items[0]->reason = {kBad, sizeof kBad - 1};
         return sotto_status{SOTTO_OK};
     };
     const auto failed = ask(game);

@@ -53,7 +53,7 @@ sotto_engine* speaking(const sotto_engine_desc& desc, const std::string& options
     do {
         REQUIRE(sotto_engine_wait_request_event(engine, request, kPatience, &event) == SOTTO_OK);
     } while (event.kind != SOTTO_EVENT_REQUEST_DONE);
-    REQUIRE_MESSAGE(event.status == SOTTO_OK, text_of(event.text));
+    REQUIRE_MESSAGE(event.status == SOTTO_OK, text_of(event.error));
     const auto body = chat("npc", "hi");
     auto ask = SOTTO_INIT(sotto_request_desc);
     ask.op = SOTTO_OP_CHAT;

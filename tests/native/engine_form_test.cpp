@@ -155,7 +155,7 @@ TEST_CASE("thoughts and tool calls have events of their own, a call once it is w
     CHECK(Json::parse(history[5].json) == look);
     CHECK(history[6].text == "wait");
     CHECK(Json::parse(history[6].json)["function"]["arguments"] == "{}");
-    CHECK(history[7].text == "tool_calls");
+    CHECK(history[7].finish == SOTTO_FINISH_TOOL_CALLS);
     const auto choice = response_of(history)["choices"][0];
     CHECK(choice["finish_reason"] == "tool_calls");
     CHECK(choice["message"]["content"] == "Let me look.");
@@ -314,7 +314,7 @@ TEST_CASE("a form is asked only of a backend that holds to one") {
     const auto& refused = game.finish(game.ask("npc", "hi", {.more = form}));
     CHECK(done(refused).status == SOTTO_ERROR_UNSUPPORTED);
     CHECK(
-        done(refused).text ==
+        done(refused).error ==
         "response_format is there, and this model's backend holds no answer to a form; leave it out"
     );
     game.have("formal", R"({"constrainable": true})");

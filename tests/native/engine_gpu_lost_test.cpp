@@ -54,7 +54,7 @@ TEST_CASE("answers under way on the card end, and are asked for again; those els
     cuda.check_clean();
     const auto end = done(game.finish(there));
     CHECK(end.status == SOTTO_ERROR_CANCELLED);
-    CHECK(end.text == "the graphics card was detached; ask again");
+    CHECK(end.error == "the graphics card was detached; ask again");
     game.until_told(here, SOTTO_EVENT_TEXT, count(game.of(here), SOTTO_EVENT_TEXT) + 3);
     game.cancel(here);
     const auto again = game.ask("there", "hi"); // wakes it
@@ -77,10 +77,10 @@ TEST_CASE("a device that is lost in the middle of an answer ends that, and no mo
     cuda.set("lost", 1);
     const auto end = done(game.finish(asked));
     CHECK(end.status == SOTTO_ERROR_INFERENCE);
-    CHECK(end.text.find(": CUDA_ERROR_LAUNCH_FAILED") != end.text.npos); // of whichever call came next
+    CHECK(end.error.find(": CUDA_ERROR_LAUNCH_FAILED") != end.error.npos); // of whichever call came next
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CPU); // it is gone
-    CHECK(shown(game)["not_taken"][0]["why"] == "cuInit: CUDA_ERROR_LAUNCH_FAILED");
+    CHECK(shown(game)["not_taken"][0]["reason"] == "cuInit: CUDA_ERROR_LAUNCH_FAILED");
     CHECK(mara.turn("second") == "second");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     cuda.set("lost", 0);
@@ -105,7 +105,7 @@ TEST_CASE(
     for (int i = 0; i < 2; ++i) {
         const auto end = done(game.finish(game.ask("npc", "hi")));
         CHECK(end.status == SOTTO_ERROR_INFERENCE);
-        CHECK(end.text.find("cuCtxPushCurrent_v2: ") == 0);
+        CHECK(end.error.find("cuCtxPushCurrent_v2: ") == 0);
     }
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     CHECK(cuda.get("failures") < kCalls);
@@ -132,13 +132,13 @@ TEST_CASE("a device that is lost on any rung costs an answer, and models go on o
         game.until_told(other, SOTTO_EVENT_TEXT);
         const auto end = done(game.finish(game.ask("lost", "hi")));
         CHECK(end.status == SOTTO_ERROR_DEVICE);
-        CHECK(end.text == "the graphics card was lost; ask again (the script loses the device)");
-        CHECK(done(game.finish(other)).text == "the graphics card was lost; ask again");
+        CHECK(end.error == "the graphics card was lost; ask again (the script loses the device)");
+        CHECK(done(game.finish(other)).error == "the graphics card was lost; ask again");
         CHECK(shown(game, "device_lost") == "the script loses the device");
         CHECK(shown(game)["rung"] == "cpu");
         const auto why = shown(game)["not_taken"].back();
         CHECK(why["rung"] == (vulkan ? "vulkan" : "cig"));
-        CHECK(why["why"] == "it was lost: the script loses the device");
+        CHECK(why["reason"] == "it was lost: the script loses the device");
         CHECK(mara.turn("second") == "second"); // on the processor
         CHECK(card.backend.devices().back() == "cpu");
         CHECK(mara.lines().size() == 4);

@@ -50,7 +50,7 @@ struct Plain {
 
 std::string answer(Game& game, const char* model) {
     const auto history = game.finish(game.ask(model, "hi"));
-    CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+    CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error);
     return said(history);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("what is wrong with a model itself is told as ever, and blames no card
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     const auto end = done(game.finish(game.load("npc", R"({"fail_load": "it is damaged"})")));
     CHECK(end.status == SOTTO_ERROR_MODEL);
-    CHECK(end.text.find("it is damaged") != std::string::npos);
+    CHECK(end.error.find("it is damaged") != std::string::npos);
     CHECK(shown(game)["refused"].empty());
 }
 

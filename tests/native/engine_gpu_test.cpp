@@ -60,12 +60,12 @@ TEST_CASE("a backend that does not compute with CUDA is left alone, and no conte
     CHECK(gpu["driver"].is_null());
     CHECK(gpu["backends"].empty());
     REQUIRE(gpu["not_taken"].size() == 3);
-    CHECK(gpu["not_taken"][0] == Json({{"rung", "cig"}, {"why", "no backend here computes with CUDA"}}));
+    CHECK(gpu["not_taken"][0] == Json({{"rung", "cig"}, {"reason", "no backend here computes with CUDA"}}));
     CHECK(gpu["not_taken"][2]["rung"] == "vulkan");
     game.have("npc");
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "hi");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
-    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_EMPTY);
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_ERROR_STATE);
 }
 
 TEST_CASE("a model that speaks when a card comes goes there once it is done") {
@@ -97,7 +97,7 @@ TEST_CASE("a driver that fails while a model runs fails that answer, and leaves 
         const auto end = done(game.finish(game.ask("npc", "hi")));
         const bool harmless = std::string(call) == "cuCtxPopCurrent_v2"; // it is taken off otherwise
         CHECK((end.status == SOTTO_OK || !harmless));
-        CHECK((end.status == SOTTO_OK || end.text.find("CUDA_ERROR_UNKNOWN") != std::string::npos));
+        CHECK((end.status == SOTTO_OK || end.error.find("CUDA_ERROR_UNKNOWN") != std::string::npos));
         CHECK(said(game.finish(game.ask("npc", "hi"))) == "abc");
     }
     CHECK(card.outside.load() <= 2); // streams are closed all the same
@@ -120,7 +120,7 @@ TEST_CASE(
         Game game(card.table);
         REQUIRE(sotto_engine_attach_gpu(game.engine(), &handed.gpu, nullptr) == SOTTO_OK);
         const auto well = [&](const Told& end) {
-            CHECK((end.status == SOTTO_OK || end.text.find("CUDA_ERROR_UNKNOWN") != std::string::npos));
+            CHECK((end.status == SOTTO_OK || end.error.find("CUDA_ERROR_UNKNOWN") != std::string::npos));
             failures += end.status != SOTTO_OK;
             return end.status == SOTTO_OK;
         };

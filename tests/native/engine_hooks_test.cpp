@@ -163,7 +163,7 @@ TEST_CASE("files are read from the host's own archive") {
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "from the archive");
     const auto& missing = game.finish(load_file(game, "other", "/etc/hostname"));
     CHECK(done(missing).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(done(missing).text == "the host has no file /etc/hostname");
+    CHECK(done(missing).error == "the host has no file /etc/hostname");
     CHECK(host.files_opened() == 1);
     CHECK(host.files_closed() == 1);
 }
@@ -184,7 +184,9 @@ TEST_CASE("log lines go to the host, at the level it wants") {
     HostHooks host;
     auto desc = host.desc();
     auto threads = *desc.threads;
-    threads.affinity = 1ULL << 63; // a core that is not there
+    const std::uint64_t nowhere[] = {0, 0, 0, 1ULL << 63}; // core 255, which is not there
+    threads.affinity = nowhere;
+    threads.affinity_words = 4;
     desc.threads = &threads;
     Game game(desc);
     game.have("npc");

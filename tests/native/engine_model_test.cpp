@@ -81,7 +81,7 @@ TEST_CASE("an id names one model at a time") {
     game.have("npc", "{}");
     const auto& other = game.finish(game.load("npc", kEndless));
     CHECK(done(other).status == SOTTO_ERROR_STATE);
-    CHECK(done(other).text == "another model is loaded as \"npc\"; unload it first, or choose another id");
+    CHECK(done(other).error == "another model is loaded as \"npc\"; unload it first, or choose another id");
     CHECK(done(game.finish(load_from(game, "npc", "elsewhere"))).status == SOTTO_ERROR_STATE);
     CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_OK);
     game.have("npc", kEndless);
@@ -95,7 +95,7 @@ TEST_CASE("a model is asked for only once it is there") {
     REQUIRE(held.gate.reached());
     const auto& early = game.finish(game.ask("npc", "hi"));
     CHECK(done(early).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(done(early).text == "no model is loaded as \"npc\"; it is still being loaded");
+    CHECK(done(early).error == "no model is loaded as \"npc\"; it is still being loaded");
     CHECK(models(game) == "[]");
     held.gate.open();
     game.finish(loading);
@@ -117,14 +117,14 @@ TEST_CASE("characters go on speaking while another model loads") {
 
 TEST_CASE("what cannot be loaded says why") {
     Game game;
-    CHECK(done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).text == "it is cursed");
+    CHECK(done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).error == "it is cursed");
     CHECK(
         done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).status == SOTTO_ERROR_MODEL
     );
     CHECK(done(game.finish(load_from(game, "npc", "no/such/file"))).status == SOTTO_ERROR_NOT_FOUND);
     const auto& odd = game.finish(game.load("npc", "[1]"));
     CHECK(done(odd).status == SOTTO_ERROR_ARGUMENT);
-    CHECK(done(odd).text == "options is a JSON array; it must be a JSON object");
+    CHECK(done(odd).error == "options is a JSON array; it must be a JSON object");
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str("npc");
     desc.backend = str("nobody");
@@ -149,7 +149,7 @@ TEST_CASE("an unload ends what runs on the model, then gives the memory back") {
     for (const auto request : all) {
         const auto& history = game.finish(request);
         CHECK(done(history).status == SOTTO_ERROR_CANCELLED);
-        CHECK(done(history).text == "the model was unloaded");
+        CHECK(done(history).error == "the model was unloaded");
     }
     CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(models(game) == "[]");
@@ -192,7 +192,7 @@ TEST_CASE("what is not there cannot be unloaded") {
     Game game;
     const auto& history = game.finish(game.unload("npc"));
     CHECK(done(history).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(done(history).text == "no model is loaded as \"npc\"");
+    CHECK(done(history).error == "no model is loaded as \"npc\"");
     game.have("npc");
     const auto first = game.unload("npc");
     const auto second = game.unload("npc");
@@ -236,7 +236,7 @@ TEST_CASE("what goes over the budget is refused before it is loaded, with the nu
     const auto& refused = game.finish(game.load("second", script(90, 7, 4)));
     CHECK(done(refused).status == SOTTO_ERROR_BUDGET);
     CHECK(
-        done(refused).text ==
+        done(refused).error ==
         "second needs 101 MB; 100 MB of the budget of 100 MB are taken, 100 MB of them by models that are "
         "idle. Raise vram_budget to 101 MB, unload a model, or ask for less in options"
     );

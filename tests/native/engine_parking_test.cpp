@@ -123,7 +123,7 @@ public:
         paused_.unparking.open();
         for (const auto request : all_) {
             const auto& history = tight.game.finish(request);
-            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+            CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error);
             CHECK(said(history) == speech_);
         }
         CHECK(tight.game.until([&] { return tight.memory()["parked"]["count"] == 0; }));

@@ -179,10 +179,10 @@ TEST_CASE("one place of a model is for those who are not pinned") {
         "larger \"parallel\"";
     const auto refused = inn.change("oswin", true);
     CHECK(refused.status == SOTTO_ERROR_BUDGET);
-    CHECK(refused.text == "session \"oswin\"" + why);
+    CHECK(refused.error == "session \"oswin\"" + why);
     const auto opened = asked(inn.tight.game, SOTTO_OP_OPEN_SESSION, about("late", npc + kPinned));
     CHECK(opened.status == SOTTO_ERROR_BUDGET);
-    CHECK(opened.text == "session \"late\"" + why);
+    CHECK(opened.error == "session \"late\"" + why);
     CHECK(asked(inn.tight.game, SOTTO_OP_READ_SESSION, about("late")).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(inn.change("mara", true).status == SOTTO_OK); // it is already
     CHECK(inn.change("tobin", false).status == SOTTO_OK);
@@ -325,10 +325,10 @@ TEST_CASE("what is asked of pinning is checked, by name") {
     };
     const auto absent = change("");
     CHECK(absent.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(absent.text == "pinned is missing; it must be true or false");
+    CHECK(absent.error == "pinned is missing; it must be true or false, unless system is set");
     const auto odd = change(R"(, "pinned": "yes")");
     CHECK(odd.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(odd.text == "pinned is \"yes\"; it must be true or false");
+    CHECK(odd.error == "pinned is \"yes\"; it must be true or false");
     const auto nobody = asked(game, SOTTO_OP_CHANGE_SESSION, about("nobody", kPinned));
     CHECK(nobody.status == SOTTO_ERROR_NOT_FOUND);
     CHECK(Json::parse(change(kPinned).json)["pinned"] == true);

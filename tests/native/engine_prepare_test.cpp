@@ -84,8 +84,8 @@ TEST_CASE("a request that cannot be prepared fails alone") {
     game.have("npc", R"({"prepare_ms": 0, "fail_prepare": "no such words"})");
     const auto& last = done(game.finish(game.ask("npc", "hi")));
     CHECK(last.status == SOTTO_ERROR_INFERENCE);
-    CHECK(last.text == "no such words");
-    CHECK(sotto_engine_cancel(game.engine(), last.request) == SOTTO_EMPTY);
+    CHECK(last.error == "no such words");
+    CHECK(sotto_engine_cancel(game.engine(), last.request) == SOTTO_ERROR_NOT_FOUND);
 }
 
 TEST_CASE("a request is cancelled at once while it is prepared, and so is its preparing") {
@@ -178,7 +178,7 @@ TEST_CASE("a large request is read on another thread, and told what is wrong wit
     CHECK(said(game.finish(game.submit(large_chat("one two")))) == "one two");
     const auto& bad = done(game.finish(game.submit(large_chat("hi", R"(, "temperature": "warm")"))));
     CHECK(bad.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(bad.text.find("temperature is \"warm\"") == 0);
+    CHECK(bad.error.find("temperature is \"warm\"") == 0);
     const auto gone = game.submit(large_chat("hi"));
     game.cancel(gone);
     CHECK(done(game.finish(gone)).status == SOTTO_ERROR_CANCELLED);

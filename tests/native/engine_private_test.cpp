@@ -88,8 +88,8 @@ TEST_CASE("once its last event is taken a private request is over") {
     game.wait_event(request, 0, status);
     CHECK(status == SOTTO_ERROR_NOT_FOUND);
     CHECK(last_error() == "request is over, or never was");
-    CHECK(sotto_engine_cancel(game.engine(), request) == SOTTO_EMPTY);
-    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_EMPTY);
+    CHECK(sotto_engine_cancel(game.engine(), request) == SOTTO_ERROR_NOT_FOUND);
+    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_ERROR_NOT_FOUND);
     for (const sotto_request never : {sotto_request{0}, request + 65536, UINT64_MAX}) {
         game.wait_event(never, 0, status);
         CHECK(status == SOTTO_ERROR_NOT_FOUND);
@@ -164,7 +164,7 @@ TEST_CASE("a drop wakes whoever waits, and the request is over for good") {
     sotto_status status = SOTTO_OK;
     game.wait_event(request, 0, status);
     CHECK(status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_EMPTY);
+    CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_ERROR_NOT_FOUND);
     held.gate.open();
     CHECK(game.until([&] { return held.backend.count(Point::close) == 1; })); // its work has ended too
 }

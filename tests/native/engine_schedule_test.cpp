@@ -104,7 +104,7 @@ TEST_CASE("who gave up its place can be cancelled, unloaded, and fail to come ba
         game.cancel(how == "cancel" ? first : player);
         const auto& last = done(game.finish(first));
         CHECK(last.status == (how == "cancel" ? SOTTO_ERROR_CANCELLED : SOTTO_ERROR_INFERENCE));
-        CHECK((how == "fail") == (last.text == "it is gone"));
+        CHECK((how == "fail") == (last.error == "it is gone"));
         if (how == "fail") { // the model has all its places again
             const auto next = game.ask("npc", "hi");
             game.until_told(next, SOTTO_EVENT_TEXT);

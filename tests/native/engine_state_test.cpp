@@ -82,7 +82,7 @@ std::string refusal(Game& game, const Folder& folder, std::string_view bytes) {
     const auto& last = done(restore(game, path));
     CHECK(last.status == SOTTO_ERROR_MODEL);
     CHECK(last.json.empty());
-    return last.text;
+    return last.error;
 }
 
 } // namespace
@@ -125,7 +125,7 @@ TEST_CASE("a model without a fingerprint neither saves nor restores") {
     for (const auto* history :
          {&save(game, folder.file("a.state")), &restore(game, folder.file("a.state"))}) {
         CHECK(done(*history).status == SOTTO_ERROR_UNSUPPORTED);
-        CHECK(done(*history).text == "this model's backend saves and restores no states");
+        CHECK(done(*history).error == "this model's backend saves and restores no states");
     }
     CHECK(folder.files() == 0);
 }
@@ -137,14 +137,16 @@ TEST_CASE("a file that is not there is no state") {
     const auto path = folder.file("nobody.state");
     const auto& missing = done(restore(game, path));
     CHECK(missing.status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(missing.text.starts_with("invalid path '" + path + "': expected a file that can be read"));
+    CHECK(missing.error.starts_with("invalid path '" + path + "': expected a file that can be read"));
     const auto& none = done(restore(game, folder.file("")));
     CHECK(none.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(none.text.ends_with("expected a regular file, but it is a folder; use the path of a regular file"));
+    CHECK(
+        none.error.ends_with("expected a regular file, but it is a folder; use the path of a regular file")
+    );
     for (const auto op : {SOTTO_OP_SAVE_STATE, SOTTO_OP_RESTORE_STATE}) {
         const auto& unnamed = done(game.finish(game.submit(chat("npc", "hi"), {}, op)));
         CHECK(unnamed.status == SOTTO_ERROR_ARGUMENT);
-        CHECK(unnamed.text == "path is missing; it must be a string");
+        CHECK(unnamed.error == "path is missing; it must be a string");
     }
 }
 
@@ -155,7 +157,7 @@ TEST_CASE("a state that cannot be written is an error, and what was there stays"
     const auto lost = folder.file("no/such/folder.state");
     CHECK(done(save(game, lost)).status == SOTTO_ERROR_STATE);
     CHECK(
-        done(game.all()).text.starts_with("invalid path '" + lost + "': expected a file that can be written")
+        done(game.all()).error.starts_with("invalid path '" + lost + "': expected a file that can be written")
     );
 
     const auto taken = folder.file("taken.state");
@@ -259,10 +261,10 @@ TEST_CASE("a host that lends its files is asked for states") {
     CHECK(done(restore(game, "saves/mara")).status == SOTTO_OK);
     const auto& cut = done(restore(game, "saves/cut"));
     CHECK(cut.status == SOTTO_ERROR_MODEL);
-    CHECK(cut.text.starts_with("the state is cut: it has 50 of its "));
+    CHECK(cut.error.starts_with("the state is cut: it has 50 of its "));
     const auto& missing = done(restore(game, "saves/nobody"));
     CHECK(missing.status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(missing.text == "path is \"saves/nobody\", and there is no such file");
+    CHECK(missing.error == "path is \"saves/nobody\", and there is no such file");
     game.end();
     CHECK(host.files_opened() == 2);
     CHECK(host.files_closed() == 2);

@@ -86,8 +86,8 @@ TEST_CASE("request ids of engines are never the same, and no engine knows anothe
     const auto one = first.ask("npc", "hi");
     const auto other = second.ask("npc", "hi");
     CHECK(one != other);
-    CHECK(sotto_engine_cancel(first.engine(), other) == SOTTO_EMPTY);
-    CHECK(sotto_engine_cancel(second.engine(), one) == SOTTO_EMPTY);
+    CHECK(sotto_engine_cancel(first.engine(), other) == SOTTO_ERROR_NOT_FOUND);
+    CHECK(sotto_engine_cancel(second.engine(), one) == SOTTO_ERROR_NOT_FOUND);
     CHECK(sotto_engine_cancel(first.engine(), one) == SOTTO_OK);
     CHECK(sotto_engine_cancel(second.engine(), other) == SOTTO_OK);
 }

@@ -163,10 +163,10 @@ TEST_CASE("a plan tells every rung, and that idle models may make room") {
     CHECK(fits["rungs"][0]["fits"] == false);
     const auto idle = json(fitted(50), 100, 70);
     CHECK(idle["rung"] == "unload idle");
-    CHECK(idle["why"] == "");
+    CHECK(idle["reason"] == "");
     const auto refused = json(fitted(50), 100, 10);
     CHECK(refused["rung"] == nullptr);
-    CHECK(refused["why"].get<std::string>().starts_with("mara needs 174 MB"));
+    CHECK(refused["reason"].get<std::string>().starts_with("mara needs 174 MB"));
 }
 
 TEST_CASE("what cannot be counted fits nowhere") {

@@ -86,20 +86,20 @@ TEST_CASE("cards are described before there is an engine, with what they can't a
     CHECK(info.vram == std::uint64_t{8} << 30);
     CHECK(info.luid == luid(0));
     CHECK(info.cig_d3d12 == 0);
-    CHECK(text_of(info.cig_d3d12_why).find("the driver says that it can't (attribute 135 is 0)") == 0);
-    CHECK(text_of(info.cig_vulkan_why).find("the driver says that it can't (attribute 138 is 0)") == 0);
+    CHECK(text_of(info.cig_d3d12_reason).find("the driver says that it can't (attribute 135 is 0)") == 0);
+    CHECK(text_of(info.cig_vulkan_reason).find("the driver says that it can't (attribute 138 is 0)") == 0);
     REQUIRE(sotto_gpu_query(1, &info) == SOTTO_OK);
     CHECK(text_of(info.uuid) == "10111213-1415-1617-1819-1a1b1c1d1e1f");
     CHECK(text_of(info.driver) == "13.0");
     CHECK(info.cig_d3d12 == 1);
     CHECK(info.cig_vulkan == 1);
-    CHECK(info.cig_vulkan_why.size == 0);
-    CHECK(sotto_gpu_query(2, &info) == SOTTO_EMPTY);
-    CHECK(text_of(info.why) == "the CUDA driver knows of 2 cards; there is no card 2");
+    CHECK(info.cig_vulkan_reason.size == 0);
+    CHECK(sotto_gpu_query(2, &info) == SOTTO_ERROR_NOT_FOUND);
+    CHECK(test::last_error() == "the CUDA driver knows of 2 cards; there is no card 2");
     CHECK(info.name.size == 0);
     cuda.fail("cuInit", 1, 999);
-    CHECK(sotto_gpu_query(0, &info) == SOTTO_EMPTY);
-    CHECK(text_of(info.why) == "cuInit: CUDA_ERROR_UNKNOWN");
+    CHECK(sotto_gpu_query(0, &info) == SOTTO_ERROR_NOT_FOUND);
+    CHECK(test::last_error() == "cuInit: CUDA_ERROR_UNKNOWN");
 }
 
 TEST_CASE("a renderer on Vulkan is told what to make its device with") {
@@ -115,10 +115,10 @@ TEST_CASE("a renderer on Vulkan is told what to make its device with") {
     CHECK(device.next == nullptr);
     CHECK(device.reserved_queues == 1);
     VulkanDouble::it().extension = false;
-    CHECK(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_EMPTY);
+    CHECK(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_OK);
     CHECK(needs.extension_count == 0);
     CHECK(needs.next == nullptr);
-    CHECK(text_of(needs.why).find("the Vulkan device has no VK_NV_external_compute_queue") == 0);
+    CHECK(text_of(needs.reason).find("the Vulkan device has no VK_NV_external_compute_queue") == 0);
     vulkan.physical_device = vulkan.instance;
     CHECK(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_ERROR_ARGUMENT);
     CHECK(last_error() == "vulkan->physical_device is none of the devices of vulkan->instance");

@@ -91,7 +91,9 @@ void use_what_is_lent(sotto_engine* engine) {
         require(sotto_engine_describe(engine, &json) == SOTTO_OK, "describe");
         require(text_of(json).rfind("{\"version\"", 0) == 0, "the text of describe");
         auto info = SOTTO_INIT(sotto_gpu_info);
-        require(sotto_gpu_query(1'000, &info) == SOTTO_EMPTY && info.why.size > 0, "gpu_query");
+        require(
+            sotto_gpu_query(1'000, &info) == SOTTO_ERROR_NOT_FOUND && sotto_last_error().size > 0, "gpu_query"
+        );
         require(sotto_engine_set_target_tps(engine, -1) == SOTTO_ERROR_ARGUMENT, "set_target_tps");
         require(text_of(sotto_last_error()).find("tps") != std::string::npos, "last_error");
     }

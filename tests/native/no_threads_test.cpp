@@ -36,7 +36,7 @@ private:
 
 sotto_status asked(Game& game, std::string& why) {
     const auto& told = done(game.finish(game.ask("npc", "one two")));
-    why = told.text;
+    why = told.error;
     return told.status;
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("states are saved and restored once there is a thread for files, and r
         const NoThreads none;
         const auto& told = done(game.finish(game.submit(body, {}, op)));
         CHECK(told.status == SOTTO_ERROR_MEMORY);
-        CHECK_MESSAGE(is_told(told.text), told.text);
+        CHECK_MESSAGE(is_told(told.error), told.error);
         CHECK(asked(game, why) == SOTTO_OK);
     };
     refused(SOTTO_OP_RESTORE_STATE);

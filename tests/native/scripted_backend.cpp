@@ -284,7 +284,7 @@ void speak(const Script& script, Stream& stream, sotto_step_item& work) {
     if (script.has("fail_at") && stream.said >= script.count("fail_at")) {
         stream.why = "the script fails at token " + std::to_string(stream.said);
         work.status = SOTTO_ERROR_INFERENCE;
-        work.why = {stream.why.data(), stream.why.size()};
+        work.reason = {stream.why.data(), stream.why.size()};
         return;
     }
     const bool loops = script.flag("loop", false) && !stream.tokens.empty();

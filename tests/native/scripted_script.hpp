@@ -25,7 +25,14 @@ constexpr std::string_view kName = "scripted_cuda";
 constexpr std::string_view kName = "scripted";
 #endif
 constexpr const char* kLost = "the script loses the device";
+#ifdef SOTTO_SCRIPTED_FOR_CUDA
+constexpr std::string_view kDescription =
+    R"({"what": "test double", "devices": {"cuda0": {"name": "Small", "type": "integrated", "uuid": "0"},)"
+    R"( "cuda1": {"name": "Broken", "type": "discrete", "uuid": "1", "unfit": "too old"},)"
+    R"( "cuda2": {"name": "Large", "type": "discrete", "uuid": "2"}}})";
+#else
 constexpr std::string_view kDescription = R"({"what": "test double"})";
+#endif
 
 using nlohmann::json;
 

@@ -28,7 +28,7 @@ void check_all(Game& game, const std::vector<Refused>& all) {
         CAPTURE(one.body);
         const auto told = asked(game, one.op, one.body);
         CHECK(told.status == one.status);
-        CHECK(told.text == one.why);
+        CHECK(told.error == one.why);
         CHECK(told.json.empty());
     }
 }
@@ -176,7 +176,7 @@ TEST_CASE("what makes no sense is refused by its path, and changes nothing") {
             CAPTURE(body);
             const auto told = asked(game, op, body);
             CHECK(told.status == argument);
-            CHECK(sotto::is_utf8(told.text));
+            CHECK(sotto::is_utf8(told.error));
         }
     }
     Session of_any_script(game, "\u5BBF\u5C4B \U0001F3F0\"\\\n");
@@ -220,7 +220,7 @@ TEST_CASE("an engine takes as many sessions as its header says, and refuses one 
     CHECK(done(game.finish(last)).status == SOTTO_OK);
     const auto refused = asked(game, SOTTO_OP_OPEN_SESSION, about("one more"));
     CHECK(refused.status == SOTTO_ERROR_BUSY);
-    CHECK(refused.text == "65536 sessions are open, as many as may be; close one first");
+    CHECK(refused.error == "65536 sessions are open, as many as may be; close one first");
     CHECK(asked(game, SOTTO_OP_OPEN_SESSION, about("0")).status == SOTTO_ERROR_STATE);
     CHECK(asked(game, SOTTO_OP_CLOSE_SESSION, about("0")).status == SOTTO_OK);
     CHECK(asked(game, SOTTO_OP_OPEN_SESSION, about("one more")).status == SOTTO_OK);

@@ -67,7 +67,7 @@ TEST_CASE("a turn is remembered before the host hears the last of it") {
         const auto request =
             mara.say(text, "", {.flags = is_private ? SOTTO_REQUEST_PRIVATE : SOTTO_REQUEST_CHUNKS});
         const auto history = is_private ? game.finish_private(request) : game.finish(request);
-        CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text); // never BUSY
+        CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error); // never BUSY
         expected.push_back("user: " + text);
         expected.push_back("assistant: " + text);
     }
@@ -90,7 +90,7 @@ TEST_CASE("a session's model answers where the request names none") {
     game.finish(game.unload("npc"));
     const auto lost = done(ask(""));
     CHECK(lost.status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(lost.text == "no model is loaded as \"npc\"; load it first");
+    CHECK(lost.error == "no model is loaded as \"npc\"; load it first");
     game.have("npc");
     CHECK(said(ask("")) == "a"); // it outlives its model
     CHECK(mara.lines().size() == 8);
@@ -189,8 +189,8 @@ TEST_CASE("a session answers one chat at a time, and says whose end to wait for"
     CHECK(refused.size() == 1);
     CHECK(done(refused).status == SOTTO_ERROR_BUSY);
     CHECK(
-        done(refused).text == "session \"mara\" answers request " + std::to_string(first) +
-                                  "; wait for the SOTTO_EVENT_REQUEST_DONE of that one, or ask a fork"
+        done(refused).error == "session \"mara\" answers request " + std::to_string(first) +
+                                   "; wait for the SOTTO_EVENT_REQUEST_DONE of that one, or ask a fork"
     );
     Session fork(game, "fork", R"(, "from": "mara")"); // of what is settled
     CHECK(fork.lines().empty());
@@ -284,17 +284,17 @@ TEST_CASE("what makes no sense in a session is refused by its path") {
         CAPTURE(one.more);
         const auto& last = done(game.finish(game.submit(R"({"model": "npc")" + one.more + "}")));
         CHECK(last.status == one.status);
-        CHECK(last.text == one.why);
+        CHECK(last.error == one.why);
     }
     const auto nameless = about("empty", R"(, "messages": [{"role": "user", "content": "a"}])");
     const auto& no_model = done(game.finish(game.submit(nameless)));
     CHECK(no_model.status == SOTTO_ERROR_ARGUMENT);
     CHECK(
-        no_model.text == "model is missing, and session \"empty\" has none; it must be a loaded model's id"
+        no_model.error == "model is missing, and session \"empty\" has none; it must be a loaded model's id"
     );
     const auto text = R"({"model": "npc", "prompt": "a", "session": "mara"})";
     CHECK(
-        done(game.finish(game.submit(text, {}, SOTTO_OP_COMPLETION))).text ==
+        done(game.finish(game.submit(text, {}, SOTTO_OP_COMPLETION))).error ==
         "session is \"mara\"; it must be left out; chats go on with one, texts do not"
     );
     CHECK(mara.lines() == Lines{"user: hi"});

@@ -58,7 +58,7 @@ struct Plan {
             break;
         case SOTTO_EVENT_REQUEST_DONE:
             done = true;
-            judge(event.status, text_of(event.text));
+            judge(event.status, text_of(event.error));
             over = true;
             break;
         default:

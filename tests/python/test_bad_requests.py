@@ -175,5 +175,5 @@ def test_bad_requests_of_the_frame_api_are_told_by_events(npc: sotto.Engine) -> 
     request = npc.submit("chat", "{}", user=3)
     assert npc.wait(5)
     (event,) = npc.events()
-    assert (event.kind, event.request, event.user, event.status) == ("done", request, 3, -1)
-    assert event.text.startswith("model is missing")
+    assert (event.kind, event.request, event.user, event.status) == ("request_done", request, 3, -1)
+    assert event.error.startswith("model is missing")

@@ -273,7 +273,7 @@ def test_a_request_waits_for_room_or_does_not(open_engine: Open) -> None:
         figures(engine, lambda now: now.waiting == 1)
         assert next(busy) and states(engine.memory())["npc"] in ("evicted", "loading")
     told = []
-    while not told or told[-1].kind != "done":
+    while not told or told[-1].kind != "request_done":
         assert engine.wait(10)
         told += list(engine.events())
     assert {event.request for event in told} == {request} and told[-1].status == 0

@@ -29,7 +29,7 @@ class _Screen(io.StringIO):
 
 def _chunk(number: int, **delta: str) -> sotto.Event:
     chunk = {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    return sotto.Event("any", 1, 0, "", json.dumps(chunk), 0, number, 0.0, 0)
+    return sotto.Event("text", 1, 0, "", json.dumps(chunk), sotto.Status.OK, number, 0.0, 0, "", "")
 
 
 def test_reasoning_is_dimmed_and_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,12 @@ def test_blank_lines_are_kept_but_for_the_first() -> None:
 def test_messages_that_no_longer_fit_are_told() -> None:
     answer, screen = Answer(), io.StringIO()
     chunk = {"choices": [], "timings": {"cache_n": 1, "prompt_n": 2, "dropped_messages": 4}}
-    list(answer.take(sotto.Event("finish", 1, 0, "stop", json.dumps(chunk), 0, 1, 0.0, 0), 1.0))
+    list(
+        answer.take(
+            sotto.Event("choice_done", 1, 0, "", json.dumps(chunk), sotto.Status.OK, 1, 0.0, 0, "stop", ""),
+            1.0,
+        )
+    )
     View(screen).ends(answer)
     assert (answer.prompt_tokens, answer.cached_tokens) == (3, 1) and "the 4 oldest" in screen.getvalue()
 

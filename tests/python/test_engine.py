@@ -20,6 +20,7 @@ import pytest
 
 import sotto
 from conftest import ENVIRONMENT, SCRIPTED
+from sotto.frame import Frames
 from talk import Ticks, chat, content, load_endless, prompt, threads, until_threads
 
 CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
@@ -44,6 +45,7 @@ CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
     "events": lambda engine: engine.events(),
     "wait": lambda engine: engine.wait(0),
     "cancel": lambda engine: engine.cancel(1),
+    "frame": lambda engine: engine.frame().__enter__(),
     "frame_begin": lambda engine: engine.frame_begin(),
     "frame_end": lambda engine: engine.frame_end(),
     "trace": lambda engine: engine.trace(),
@@ -73,7 +75,8 @@ def test_signatures() -> None:
         signature = inspect.signature(getattr(sotto.Engine, name))
         positional = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
         assert positional == ["self", *parameters], name
-    assert set(CALLS) == {name for name in vars(sotto.Engine) if not name.startswith("_")} - {"close"}
+    names = {name for kind in (sotto.Engine, Frames) for name in vars(kind) if not name.startswith("_")}
+    assert set(CALLS) == names - {"close"}
 
 
 @pytest.mark.row("A-040")

@@ -19,7 +19,7 @@ def drain(engine: sotto.Engine, requests: int = 1, seconds: float = 20) -> list[
     """Every event until so many requests are done."""
     heard: list[Event] = []
     end = time.monotonic() + seconds
-    while sum(event.kind == "done" for event in heard) < requests:
+    while sum(event.kind == "request_done" for event in heard) < requests:
         assert engine.wait(max(0.0, end - time.monotonic())), heard[-5:]
         heard += engine.events()
     return heard
@@ -29,9 +29,10 @@ def test_events_tell_the_whole_story(npc: sotto.Engine) -> None:
     request = npc.submit("chat", chat("a b"), user=7)
     assert isinstance(request, int) and request > 0
     heard = drain(npc)
-    assert [event.kind for event in heard] == ["accepted", "text", "text", "finish", "done"]
+    assert [event.kind for event in heard] == ["accepted", "text", "text", "choice_done", "request_done"]
     assert {(event.request, event.user) for event in heard} == {(request, 7)}
-    assert [event.text for event in heard] == ["", "a", " b", "stop", ""]
+    assert [event.text for event in heard] == ["", "a", " b", "", ""]
+    assert [event.finish for event in heard] == ["", "", "", "stop", ""]
     assert [event.tokens for event in heard] == [0, 1, 2, 2, 2]
     assert json.loads(heard[-1].json)["choices"][0]["message"]["content"] == "a b"
     assert list(npc.events()) == []
@@ -42,14 +43,14 @@ def test_chunks_where_asked_for(npc: sotto.Engine) -> None:
         "completion", {"model": "npc", "prompt": "a", "stream_options": {"include_usage": True}}, chunks=True
     )
     heard = drain(npc)
-    assert [event.kind for event in heard] == ["accepted", "text", "finish", "usage", "done"]
+    assert [event.kind for event in heard] == ["accepted", "text", "choice_done", "usage", "request_done"]
     assert [bool(event.json) for event in heard] == [False, True, True, True, False]
 
 
 def test_a_failure_is_an_event(npc: sotto.Engine) -> None:
     npc.submit("chat", chat(model="ghost"))
     (event,) = drain(npc)
-    assert (event.kind, event.status, event.text[:15]) == ("done", -7, "no model is loa")
+    assert (event.kind, event.status, event.error[:15]) == ("request_done", -7, "no model is loa")
 
 
 def test_events_is_an_iterator_that_never_waits(npc: sotto.Engine) -> None:
@@ -89,7 +90,7 @@ def test_cancel(npc: sotto.Engine) -> None:
     request = npc.submit("chat", chat(model="endless"))
     assert npc.wait(5) and npc.cancel(request) is True
     last = drain(npc)[-1]
-    assert (last.kind, last.status) == ("done", -10)
+    assert (last.kind, last.status) == ("request_done", -10)
     end = time.monotonic() + 5
     while npc.cancel(request) and time.monotonic() < end:
         time.sleep(0.001)  # its last event is told a moment before it is forgotten
@@ -100,7 +101,7 @@ def test_a_thousand_requests_wait_their_turn(engine: sotto.Engine) -> None:
     engine.load_model("npc", options={"tokens": ["a", "b"], "streams": 4})
     requests = {engine.submit("chat", chat(), user=user) for user in range(1000)}
     assert len(requests) == 1000
-    done = [event for event in drain(engine, 1000, 60) if event.kind == "done"]
+    done = [event for event in drain(engine, 1000, 60) if event.kind == "request_done"]
     assert {event.user for event in done} == set(range(1000)) and {event.status for event in done} == {0}
 
 
@@ -109,7 +110,7 @@ def test_a_thousand_cancelled_requests_all_end(engine: sotto.Engine) -> None:
     requests = [engine.submit("chat", chat(model="endless")) for _ in range(1000)]
     for request in requests:
         engine.cancel(request)
-    done = [event for event in drain(engine, 1000, 60) if event.kind == "done"]
+    done = [event for event in drain(engine, 1000, 60) if event.kind == "request_done"]
     assert {event.status for event in done} == {-10}
 
 
@@ -128,12 +129,12 @@ def test_two_threads_may_drain(engine: sotto.Engine) -> None:
     for user in range(40):
         engine.submit("chat", chat(), user=user)
     end = time.monotonic() + 30
-    while sum(event.kind == "done" for event in heard) < 40 and time.monotonic() < end:
+    while sum(event.kind == "request_done" for event in heard) < 40 and time.monotonic() < end:
         time.sleep(0.01)
     going = False
     for thread in threads:
         thread.join()
-    assert sorted(event.user for event in heard if event.kind == "done") == list(range(40))
+    assert sorted(event.user for event in heard if event.kind == "request_done") == list(range(40))
     assert {event.text for event in heard if event.kind == "text"} == {"abc"}
     assert sum(event.kind == "text" for event in heard) == 2000
 
@@ -163,7 +164,7 @@ def test_an_event_owns_its_text(npc: sotto.Engine) -> None:
     npc.submit("chat", chat("two"))
     heard = drain(npc, 2)
     assert [event.text for event in heard if event.kind == "text"] == ["one", "two"]
-    assert Event._fields[0] == "kind" and "kind='done'" in repr(heard[-1])
+    assert Event._fields[0] == "kind" and "kind='request_done'" in repr(heard[-1])
 
 
 BAD: list[tuple[Callable[[sotto.Engine], Any], type[Exception], str]] = [

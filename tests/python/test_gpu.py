@@ -66,9 +66,9 @@ def test_cards_are_described_with_what_they_cannot_and_why(double: Double) -> No
     first, second = sotto.gpu.gpus()
     assert (first.name, first.capability, first.driver, first.vram) == ("Double 0", 89, "13.0", 8 << 30)
     assert second.luid == RENDERER.luid and second.uuid == "10111213-1415-1617-1819-1a1b1c1d1e1f"
-    assert not first.cig_d3d12 and "attribute 135 is 0" in first.cig_d3d12_why
-    assert not first.cig_vulkan and "attribute 138 is 0" in first.cig_vulkan_why
-    assert second.cig_d3d12 and second.cig_vulkan and second.cig_vulkan_why == ""
+    assert not first.cig_d3d12 and "attribute 135 is 0" in first.cig_d3d12_reason
+    assert not first.cig_vulkan and "attribute 138 is 0" in first.cig_vulkan_reason
+    assert second.cig_d3d12 and second.cig_vulkan and second.cig_vulkan_reason == ""
     assert sotto.gpu.why_none() == ""
 
 
@@ -89,6 +89,21 @@ def test_whether_a_card_can_be_shared_is_what_the_driver_says(
     assert sotto.Engine.is_cig_d3d12_supported(1) is bool(d3d12)
     assert sotto.Engine.is_cig_vulkan_supported(1) is bool(vulkan)
     assert not sotto.Engine.is_cig_d3d12_supported() and not sotto.Engine.is_cig_vulkan_supported(9)
+
+
+def test_auto_is_the_best_card_that_a_module_can_use(open_engine: Callable[..., sotto.Engine]) -> None:
+    with open_engine(device="auto", module_dir=KINDS) as engine:
+        about = engine.describe()
+        assert about["device"] == "cuda2"
+        assert about["device_reason"] == "Large is the best card that scripted_cuda can use"
+        engine.load_model("npc", options={})
+    with open_engine(device="auto", module_dir=BUILD / "scripted") as engine:
+        about = engine.describe()
+        assert about["device"] == "cpu"
+        assert about["device_reason"].startswith('not cuda: there is no backend for the device "cuda" in ')
+        assert '; not vulkan: there is no backend for the device "vulkan" in ' in about["device_reason"]
+    with open_engine(device="cpu", module_dir=KINDS) as engine:
+        assert engine.describe()["device_reason"] is None
 
 
 def test_where_there_is_no_card_it_says_why(double: Double) -> None:
@@ -123,7 +138,7 @@ def backend_of(engine: sotto.Engine) -> str:
 def test_models_move_to_the_build_for_cuda_and_back(
     double: Double, open_engine: Callable[..., sotto.Engine]
 ) -> None:
-    with open_engine(module_dir=KINDS) as engine:
+    with open_engine(device="cpu", module_dir=KINDS) as engine:
         engine.load_model("npc", options={})
         with engine.session("mara", model="npc") as mara:
             assert mara.say("first") == "first" and backend_of(engine) == "scripted"
@@ -149,7 +164,7 @@ def test_what_is_not_close_enough_is_refused_with_the_reason(double: Double, on_
     assert attach(on_card, D3D12(1, 2, luid=7)) == "cpu"
     not_taken = on_card.describe()["gpu"]["not_taken"]
     assert [one["rung"] for one in not_taken] == ["cig", "cuda", "vulkan"]
-    assert "no CUDA device has the LUID 0x7" in not_taken[0]["why"]
+    assert "no CUDA device has the LUID 0x7" in not_taken[0]["reason"]
 
 
 def test_without_a_backend_for_it_no_driver_is_asked(double: Double, engine: sotto.Engine) -> None:
@@ -210,7 +225,7 @@ def test_the_doctor_asks_the_driver() -> None:
     path = os.pathsep.join([str(DOUBLE.parent), os.environ.get("LD_LIBRARY_PATH", "")])
     report = json.loads(doctor("--json", LD_LIBRARY_PATH=path).stdout)
     assert [card["name"] for card in report["gpus"]] == ["Double 0", "Double 1"]
-    assert report["gpus"][1]["cig_d3d12"] and report["gpus_why"] == ""
+    assert report["gpus"][1]["cig_d3d12"] and report["gpus_reason"] == ""
     said = doctor(LD_LIBRARY_PATH=path).stdout
     assert "Double 1: 8.0 GiB" in said or "Double 1: 8" in said
     assert "CiG with Direct3D 12: yes" in said and "attribute 138 is 0" in said

@@ -161,7 +161,7 @@ def test_a_large_request_stops_nobody_from_speaking(house: sotto.Engine, what: s
     large = house.submit(op, text)
     until(
         house,
-        lambda event: event.request == large and event.kind == "done",
+        lambda event: event.request == large and event.kind == "request_done",
         lambda event: spoken.append(event.tokens) if event.request == speaks else None,
     )
     assert spoken[-1] - spoken[0] >= 30, f"{spoken[-1] - spoken[0]} tokens"

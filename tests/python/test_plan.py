@@ -37,7 +37,7 @@ Sotto = Callable[..., subprocess.CompletedProcess[str]]
 def test_a_plan_climbs_down_as_far_as_it_must(open_house: Open, options: dict[str, Any]) -> None:
     engine = open_house()
     whole = engine.plan_model(HOUSE, options=options)
-    assert whole["rung"] == "as asked" and whole["fits"] and whole["free"] is None and whole["why"] == ""
+    assert whole["rung"] == "as asked" and whole["fits"] and whole["free"] is None and whole["reason"] == ""
     (asked,) = whole["rungs"]
     assert whole["kv_per_token"] == asked["kv"] // (asked["streams"] * asked["context"])
     for part in (1.2, 0.9, 0.7, 0.5, 0.35, 0.2, 0.01):
@@ -59,7 +59,7 @@ def test_a_plan_climbs_down_as_far_as_it_must(open_house: Open, options: dict[st
             assert rung["context"] >= min(options.get("min_context", 512), asked["context"])
         assert not any(rung["fits"] for rung in rungs[:-1]), "it stops where it fits"
         assert plan["rung"] == (rungs[-1]["rung"] if plan["fits"] else None)
-        assert plan["fits"] == rungs[-1]["fits"] == (plan["why"] == "")
+        assert plan["fits"] == rungs[-1]["fits"] == (plan["reason"] == "")
     assert engine.memory()["used"] == 0 and engine.memory()["models"] == [], "nothing was loaded"
 
 
@@ -73,12 +73,12 @@ def test_a_refusal_says_what_is_needed_what_there_is_and_what_helps(
     assert not plan["fits"] and plan["rung"] is None
     with pytest.raises(sotto.ModelLoadError) as caught:
         engine.load_model(HOUSE, options=options)
-    assert caught.value.status == -4 and str(caught.value) == plan["why"]
+    assert caught.value.status == -4 and str(caught.value) == plan["reason"]
     found = re.match(
         r"sotto/house needs (\d+) MB.*; 0 MB of the budget of 1 MB are taken\. Raise vram_budget to (\d+) MB",
-        plan["why"],
+        plan["reason"],
     )
-    assert found is not None, plan["why"]
+    assert found is not None, plan["reason"]
     assert int(found[1]) == mb(plan["rungs"][0]["bytes"])
     assert engine.memory()["peak"] <= MB
     engine.set_vram_budget_mb(int(found[2]) - 1)

@@ -113,11 +113,20 @@ def test_no_field_is_suggested_that_is_there(npc: sotto.Engine) -> None:
 def test_fields_of_other_servers_pass_with_one_warning_each(
     npc: sotto.Engine, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(OTHERS) >= 50 and not set(OTHERS) & set(KNOWN)
+    assert len(OTHERS) >= 50 and set(OTHERS) & set(KNOWN) == {"system"}  # which a session has, and no chat
     for name in [*OTHERS, *OTHERS]:
         assert answer(npc, **{name: 1}) == "", name
     warned = re.findall(r'request field "(\w+)" is not known', capfd.readouterr().err)
     assert warned == OTHERS
+
+
+def test_the_response_lists_ignored_fields(npc: sotto.Engine) -> None:
+    body = {**json.loads(chat()), "keep_alive": 3, "system": "be kind", "num_ctx": 9}
+    whole = json.loads(npc.llm_chat_completion(body))
+    assert sorted(whole["sotto"]["ignored_fields"]) == ["keep_alive", "num_ctx", "system"]
+    last = json.loads(list(npc.llm_chat_completion_stream(body))[-1])
+    assert last["sotto"] == whole["sotto"]
+    assert "sotto" not in json.loads(npc.llm_chat_completion(chat()))
 
 
 def test_many_unknown_fields_cost_little(npc: sotto.Engine) -> None:

@@ -129,7 +129,7 @@ def test_sessions_frame_by_frame(npc: sotto.Engine) -> None:
     ends: dict[int, sotto.Event] = {}
     while len(ends) < len(asked):
         npc.wait(5)
-        ends.update({event.request: event for event in npc.events() if event.kind == "done"})
+        ends.update({event.request: event for event in npc.events() if event.kind == "request_done"})
     assert [ends[request].status for request in asked] == [0, 0, -7]
     assert json.loads(ends[asked[0]].json)["messages"] == 1
     assert npc.sessions() == {"mara": 3}

@@ -16,7 +16,7 @@ def drain(engine: sotto.Engine, requests: int) -> None:
     done = 0
     while done < requests:
         assert engine.wait(10)
-        done += sum(event.kind == "done" for event in engine.events())
+        done += sum(event.kind == "request_done" for event in engine.events())
 
 
 def test_a_new_engine_has_done_nothing(open_engine: Callable[..., sotto.Engine]) -> None:

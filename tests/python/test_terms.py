@@ -73,7 +73,7 @@ def order(engine: sotto.Engine, *all_terms: dict[str, Any]) -> list[int]:
     ended: list[int] = []
     while len(ended) < 1 + len(all_terms):
         assert engine.wait(10)
-        ended += [event.user for event in engine.events() if event.kind == "done"]
+        ended += [event.user for event in engine.events() if event.kind == "request_done"]
     assert ended[0] == 99
     return ended[1:]
 
@@ -102,8 +102,8 @@ def test_a_foreground_request_takes_the_place_of_another(engine: sotto.Engine) -
     answer = engine.llm_chat_completion(chat(model="endless", max_tokens=3), priority="foreground")
     assert content(answer) == " on" * 3
     heard = list(engine.events())
-    assert not any(event.kind == "done" for event in heard)
-    while not any(event.kind == "done" for event in heard):  # it goes on where it was
+    assert not any(event.kind == "request_done" for event in heard)
+    while not any(event.kind == "request_done" for event in heard):  # it goes on where it was
         assert engine.wait(10)
         heard += engine.events()
     assert {event.request for event in heard} == {gossip}
@@ -126,7 +126,7 @@ def test_a_pace_changes_under_way(engine: sotto.Engine) -> None:
         assert engine.wait(10)
     began = time.monotonic()
     assert engine.set_request_tps(request, 400) is True
-    while not any(event.kind == "done" for event in engine.events()):
+    while not any(event.kind == "request_done" for event in engine.events()):
         assert engine.wait(10)
     assert time.monotonic() - began < 3  # at 4 a second it would be 9
     assert engine.set_request_tps(request, 4) is False and engine.set_request_tps(12345, 4) is False

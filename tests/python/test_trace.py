@@ -43,7 +43,7 @@ def test_frames_are_told_among_the_slices(open_engine: Callable[..., sotto.Engin
         time.sleep(0.004)
         engine.frame_end()
         time.sleep(0.004)
-    while not any(event.kind == "done" and event.request == request for event in engine.events()):
+    while not any(event.kind == "request_done" and event.request == request for event in engine.events()):
         assert engine.wait(10)
     slices = engine.trace()
     frames = [one for one in slices if one.kind == "frame"]

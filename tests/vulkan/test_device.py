@@ -88,7 +88,7 @@ def test_layers_that_make_no_sense(engine: sotto.Engine) -> None:
 WITHOUT = """
 import sotto
 with sotto.Engine("vulkan0") as engine:
-    passed = [one["why"] for one in engine.describe()["modules_passed_over"] if "vulkan" in one["path"]]
+    passed = [one["reason"] for one in engine.describe()["modules_passed_over"] if "vulkan" in one["path"]]
     print("passed over:", *passed)
     try:
         engine.load_model("sotto/house")
@@ -147,3 +147,11 @@ def test_a_process_may_end_while_it_speaks() -> None:
         check=False,
     )
     assert done.returncode == 7, done.stderr
+
+
+def test_auto_takes_no_device_that_only_passes_for_a_card() -> None:
+    with sotto.Engine("auto") as engine:
+        about = engine.describe()
+        assert about["device"] == "cpu"
+        assert "; not vulkan: llvmpipe" in about["device_reason"]
+        assert "is no card of its own (cpu)" in about["device_reason"]

@@ -55,7 +55,7 @@ def lose(more: int, in_wait: int) -> dict[str, Any]:
     done = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    tell_rung({"rung": "cpu", "not_taken": [{"rung": "vulkan", "why": told["lost"]}]})
+    tell_rung({"rung": "cpu", "not_taken": [{"rung": "vulkan", "reason": told["lost"]}]})
     assert "device" in told["lost"].lower() and "lost" in told["lost"].lower()
     assert told["model"]["backend"] == "llama"
     assert told["after"]

@@ -30,7 +30,7 @@ def test_models_run_on_the_renderers_card(renderer: Renderer) -> None:
         gpu = engine.describe()["gpu"]
         assert (gpu["rung"], gpu["with"]) == ("vulkan", "vulkan")
         assert [one["rung"] for one in gpu["not_taken"]] == ["cig", "cuda"]
-        assert all(one["why"] for one in gpu["not_taken"])
+        assert all(one["reason"] for one in gpu["not_taken"])
         engine.load_model(HOUSE)
         (model,) = json.loads(engine.model_list())
         assert model["backend"] == "llama_vulkan" and model["details"]["gpu_layers"] > 1
@@ -57,7 +57,7 @@ def test_closer_than_can_be_had(renderer: Renderer) -> None:
 def test_what_a_device_must_be_made_with(renderer: Renderer) -> None:
     needs = vulkan.needs(renderer.instance, renderer.physical_device)
     assert needs == renderer.needs and (needs.extensions, needs.next) == ([], None)
-    assert "VK_NV_external_compute_queue" in needs.why
+    assert "VK_NV_external_compute_queue" in needs.reason
     with pytest.raises(TypeError, match=r"physical_device is .*; it must be a VkPhysicalDevice"):
         vulkan.needs(renderer.instance, renderer.device)
 

@@ -55,7 +55,7 @@ public:
             REQUIRE(sotto_engine_wait_request_event(engine_, request, kPatience, &event) == SOTTO_OK);
             said += event.kind == SOTTO_EVENT_TEXT ? text_of(event.text) : "";
         }
-        return {event.status, text_of(event.text), said};
+        return {event.status, text_of(event.error), said};
     }
 
     End ask(sotto_op op, const std::string& body) const {

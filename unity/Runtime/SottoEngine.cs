@@ -157,16 +157,16 @@ namespace Sotto
         }
 
         /// <summary>Asks a request to end. False if none of that name is live.</summary>
-        public bool Cancel(ulong request) => Found(Native.sotto_engine_cancel(_engine, request));
+        public bool Cancel(ulong request) => IsLive(Native.sotto_engine_cancel(_engine, request));
 
         /// <summary>Cancels a private request, and drops what it would still have told.</summary>
-        public bool Drop(ulong request) => Found(Native.sotto_engine_discard_request(_engine, request));
+        public bool Drop(ulong request) => IsLive(Native.sotto_engine_discard_request(_engine, request));
 
         /// <summary>Changes a request's pace, from the next token on. False if none of that name is live.</summary>
         /// <param name="request">The name that submitting returned.</param>
         /// <param name="tps">Tokens per second. 0: the engine's.</param>
         public bool SetRequestTps(ulong request, float tps) =>
-            Found(Native.sotto_engine_set_request_tps(_engine, request, tps));
+            IsLive(Native.sotto_engine_set_request_tps(_engine, request, tps));
 
         /// <summary>Takes the oldest event. False when there is none left. Never waits.</summary>
         public bool TryNextEvent(out SottoEvent happened)
@@ -199,7 +199,7 @@ namespace Sotto
             do
                 WaitEvent(request, -1, out last);
             while (!last.IsDone);
-            return last.Status >= 0 ? last : throw new SottoException(last.Status, last.Text);
+            return last.Status >= 0 ? last : throw new SottoException(last.Status, last.Error);
         }
 
         /// <summary>Changes who comes first, from the next slice on.</summary>
@@ -328,7 +328,9 @@ namespace Sotto
 
         static bool Found(int status) => Check(status) != Native.SOTTO_EMPTY;
 
-        static int Check(int status) =>
+        static bool IsLive(int status) => status != Native.SOTTO_ERROR_NOT_FOUND && Check(status) >= 0;
+
+        internal static int Check(int status) =>
             status >= 0 ? status : throw new SottoException(status, Copy(Native.sotto_last_error()));
     }
 }

@@ -41,13 +41,13 @@ namespace Sotto
     public enum SottoOp
     {
         Chat = Native.SOTTO_OP_CHAT,
-        Text = Native.SOTTO_OP_COMPLETION,
+        Completion = Native.SOTTO_OP_COMPLETION,
         Infill = Native.SOTTO_OP_INFILL,
         Tokenize = Native.SOTTO_OP_TOKENIZE,
         Detokenize = Native.SOTTO_OP_DETOKENIZE,
-        Template = Native.SOTTO_OP_APPLY_TEMPLATE,
-        Save = Native.SOTTO_OP_SAVE_STATE,
-        Restore = Native.SOTTO_OP_RESTORE_STATE,
+        ApplyTemplate = Native.SOTTO_OP_APPLY_TEMPLATE,
+        SaveState = Native.SOTTO_OP_SAVE_STATE,
+        RestoreState = Native.SOTTO_OP_RESTORE_STATE,
 
         /// <summary>Sessions: see <see cref="SottoSession"/>.</summary>
         OpenSession = Native.SOTTO_OP_OPEN_SESSION,
@@ -75,9 +75,9 @@ namespace Sotto
         Accepted = Native.SOTTO_EVENT_ACCEPTED,
         Progress = Native.SOTTO_EVENT_PROGRESS,
         Text = Native.SOTTO_EVENT_TEXT,
-        Finish = Native.SOTTO_EVENT_CHOICE_DONE,
+        ChoiceDone = Native.SOTTO_EVENT_CHOICE_DONE,
         Usage = Native.SOTTO_EVENT_USAGE,
-        Done = Native.SOTTO_EVENT_REQUEST_DONE,
+        RequestDone = Native.SOTTO_EVENT_REQUEST_DONE,
 
         /// <summary>More of what the model thinks before it answers.</summary>
         Reasoning = Native.SOTTO_EVENT_REASONING,
@@ -86,24 +86,35 @@ namespace Sotto
         ToolCall = Native.SOTTO_EVENT_TOOL_CALL,
     }
 
-    /// <summary>One thing that happened to one request. Owns its text.</summary>
+    /// <summary>Reason why an answer ended.</summary>
+    public enum SottoFinish
+    {
+        None = Native.SOTTO_FINISH_NONE,
+        Stop = Native.SOTTO_FINISH_STOP,
+
+        /// <summary><c>max_tokens</c> is reached, or the context is full.</summary>
+        Length = Native.SOTTO_FINISH_LENGTH,
+        ToolCalls = Native.SOTTO_FINISH_TOOL_CALLS,
+    }
+
+    /// <summary>One event of one request. Owns its text.</summary>
     public readonly struct SottoEvent
     {
         public readonly SottoEventKind Kind;
 
-        /// <summary>The name that submitting returned.</summary>
+        /// <summary>Id of the request.</summary>
         public readonly ulong Request;
 
-        /// <summary>What the host gave when it submitted.</summary>
+        /// <summary>User data of the request.</summary>
         public readonly ulong User;
 
-        /// <summary>Text of the answer, a finish reason, or why it failed.</summary>
+        /// <summary>Part of the answer or the reasoning, or a tool's name.</summary>
         public readonly string Text;
 
-        /// <summary>With Done: the whole response. With flag Chunks: this event's chunk.</summary>
+        /// <summary>With RequestDone: the response. With flag Chunks: this event's chunk.</summary>
         public readonly string Json;
 
-        /// <summary>With Done: how it ended, one of the <c>Native.SOTTO_*</c> statuses.</summary>
+        /// <summary>With RequestDone: the result, one of the <c>Native.SOTTO_*</c> statuses.</summary>
         public readonly int Status;
 
         /// <summary>Tokens generated so far.</summary>
@@ -112,11 +123,17 @@ namespace Sotto
         /// <summary>With Progress: 0 to 1.</summary>
         public readonly float Progress;
 
-        /// <summary>Which of the answers asked for, from 0.</summary>
+        /// <summary>Index of the answer (choice), from 0.</summary>
         public readonly int Index;
 
+        /// <summary>With ChoiceDone: why the answer ended.</summary>
+        public readonly SottoFinish Finish;
+
+        /// <summary>With RequestDone: why the request failed. Else empty.</summary>
+        public readonly string Error;
+
         /// <summary>Whether this was the request's last event.</summary>
-        public bool IsDone => Kind == SottoEventKind.Done;
+        public bool IsDone => Kind == SottoEventKind.RequestDone;
 
         internal SottoEvent(in sotto_event e)
         {
@@ -129,6 +146,8 @@ namespace Sotto
             Tokens = (int)e.tokens;
             Progress = e.progress;
             Index = (int)e.index;
+            Finish = (SottoFinish)e.finish;
+            Error = Utf8.Copy(e.error);
         }
     }
 

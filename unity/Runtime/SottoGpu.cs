@@ -56,7 +56,11 @@ namespace Sotto
         }
 
         /// <summary>Ends the sharing, before the renderer's queue goes. Waits; false: none was shared.</summary>
-        public bool DetachGpu() => Found(Native.sotto_engine_detach_gpu(_engine));
+        public bool DetachGpu()
+        {
+            var status = Native.sotto_engine_detach_gpu(_engine);
+            return status != Native.SOTTO_ERROR_STATE && Check(status) >= 0;
+        }
 
         SottoGpuSharing Attach(sotto_gpu_desc gpu, SottoGpuSharing minSharing)
         {

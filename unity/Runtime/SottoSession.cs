@@ -1,7 +1,6 @@
 // Conversations that the engine keeps, so that a request says only what is new.
 using System;
 using System.Globalization;
-using System.Text;
 
 namespace Sotto
 {
@@ -38,7 +37,7 @@ namespace Sotto
             SottoEngine engine, string id, string messages = "", string model = "", ulong user = 0)
         {
             var more = string.IsNullOrEmpty(messages) ? "" : @", ""messages"": " + messages;
-            more += string.IsNullOrEmpty(model) ? "" : @", ""model"": " + Quote(model);
+            more += string.IsNullOrEmpty(model) ? "" : @", ""model"": " + SottoJson.Quote(model);
             return new SottoSession(engine, id, engine.Submit(SottoOp.OpenSession, About(id, more), user));
         }
 
@@ -48,7 +47,7 @@ namespace Sotto
         /// <param name="user">Anything. Comes back in the opening's event.</param>
         public SottoSession Fork(string id, int keep = -1, ulong user = 0)
         {
-            var more = @", ""from"": " + Quote(Id);
+            var more = @", ""from"": " + SottoJson.Quote(Id);
             more += keep < 0 ? "" : @", ""keep"": " + keep.ToString(CultureInfo.InvariantCulture);
             return new SottoSession(_engine, id, _engine.Submit(SottoOp.OpenSession, About(id, more), user));
         }
@@ -65,7 +64,7 @@ namespace Sotto
             string text, string more = "", ulong user = 0, SottoFlags flags = SottoFlags.None,
             float targetTps = 0, SottoPriority priority = SottoPriority.Normal, ulong deadlineNs = 0)
         {
-            var message = @", ""messages"": [{""role"": ""user"", ""content"": " + Quote(text) + "}]";
+            var message = @", ""messages"": [{""role"": ""user"", ""content"": " + SottoJson.Quote(text) + "}]";
             var body = About(Id, message + more);
             return _engine.Submit(SottoOp.Chat, body, user, flags, targetTps, priority, deadlineNs);
         }
@@ -78,6 +77,11 @@ namespace Sotto
         public ulong Pin(bool pinned = true, ulong user = 0) =>
             _engine.Submit(
                 SottoOp.ChangeSession, About(Id, @", ""pinned"": " + (pinned ? "true" : "false")), user);
+
+        /// <summary>Sets the system message, for example after a quest has advanced; empty removes it.</summary>
+        /// <remarks>Takes effect with the next turn, whose prompt is prefilled from the start.</remarks>
+        public ulong SetSystem(string text, ulong user = 0) =>
+            _engine.Submit(SottoOp.ChangeSession, About(Id, @", ""system"": " + SottoJson.Quote(text)), user);
 
         /// <summary>Asks for all that was said: the last event's <c>Json</c> has it as <c>messages</c>.</summary>
         public ulong Read(ulong user = 0, SottoFlags flags = SottoFlags.None) =>
@@ -107,21 +111,6 @@ namespace Sotto
             Opening = opening;
         }
 
-        static string About(string id, string more) => @"{""session"": " + Quote(id) + more + "}";
-
-        static string Quote(string text)
-        {
-            var json = new StringBuilder("\"");
-            foreach (var c in text ?? "")
-            {
-                if (c == '"' || c == '\\')
-                    json.Append('\\').Append(c);
-                else if (c < ' ')
-                    json.Append("\\u").Append(((int)c).ToString("x4", CultureInfo.InvariantCulture));
-                else
-                    json.Append(c);
-            }
-            return json.Append('"').ToString();
-        }
+        static string About(string id, string more) => @"{""session"": " + SottoJson.Quote(id) + more + "}";
     }
 }

@@ -1,22 +1,11 @@
 #include "device.hpp"
 
-#include <algorithm>
-#include <cctype>
+#include "device/device_spec.hpp"
+
 #include <cstdio>
 
 namespace sotto::llama {
 namespace {
-
-// Of a UUID: its digits, in lower case.
-std::string digits(std::string_view text) {
-    std::string digits;
-    for (const char c : text) {
-        if (c != '-') {
-            digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        }
-    }
-    return digits;
-}
 
 std::string listed(const std::vector<Device>& devices) {
     std::string text;
@@ -25,37 +14,6 @@ std::string listed(const std::vector<Device>& devices) {
                 ", " + devices[i].uuid + ")";
     }
     return text;
-}
-
-const Device* best(const std::vector<Device>& devices) {
-    for (const char* type : {"discrete", "integrated", "virtual", "other"}) {
-        for (const auto& device : devices) {
-            if (device.type == type && device.unfit.empty()) {
-                return &device;
-            }
-        }
-    }
-    return devices.empty() ? nullptr : &devices.front();
-}
-
-// `which`: what follows the kind.
-const Device* find(const std::vector<Device>& devices, std::string_view which) {
-    constexpr std::size_t kNumber = 4; // ":" and digits, which are no UUID
-    if (which.front() == ':' && which.size() <= kNumber) {
-        which.remove_prefix(1);
-    } else if (which.front() == ':') {
-        const auto wanted = digits(which.substr(1));
-        const auto found = std::find_if(devices.begin(), devices.end(), [&](const Device& device) {
-            return digits(device.uuid) == wanted;
-        });
-        return found == devices.end() ? nullptr : &*found;
-    }
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-        if (which == std::to_string(i)) {
-            return &devices[i];
-        }
-    }
-    return nullptr;
 }
 
 const Device* fit(const Device* device) {
@@ -69,19 +27,20 @@ const Device* fit(const Device* device) {
 
 const Device* choose_device(const std::vector<Device>& devices, std::string_view asked) {
     const std::string_view kind = kDeviceKind;
-    if (asked == "cpu") {
+    const auto spec = parse_device(asked.empty() ? "auto" : asked);
+    if (spec && spec->kind == "cpu") {
         return nullptr;
     }
-    if (asked.empty() || asked == "auto" || (asked == kind && !kind.empty())) {
+    if (spec && spec->is_best() && (spec->kind == "auto" || spec->kind == kind)) {
         const auto* current = current_device(devices);
-        return fit(current != nullptr ? current : best(devices));
+        return fit(current != nullptr ? current : find_device(devices, *spec));
     }
     const auto text = "device is \"" + std::string(asked) + "\", and ";
-    if (kind.empty() || asked.substr(0, kind.size()) != kind) {
+    if (!spec || spec->kind != kind) {
         const auto own = kind.empty() ? std::string("\"cpu\" alone") : "\"cpu\" and " + listed(devices);
         throw Error(SOTTO_ERROR_UNSUPPORTED, text + "this build of the llama backend computes on " + own);
     }
-    const Device* device = find(devices, asked.substr(kind.size()));
+    const Device* device = find_device(devices, *spec);
     if (device == nullptr) {
         throw Error(SOTTO_ERROR_NOT_FOUND, text + "there are " + listed(devices));
     }
@@ -91,7 +50,7 @@ const Device* choose_device(const std::vector<Device>& devices, std::string_view
 ggml_backend_dev_t ggml_device(const std::vector<Device>& devices, const Device& device) {
     for (std::size_t i = 0; i < ggml_backend_reg_count(); ++i) {
         auto* registry = ggml_backend_reg_get(i);
-        const auto name = digits(ggml_backend_reg_name(registry));
+        const auto name = uuid_digits(ggml_backend_reg_name(registry)); // in lower case
         const auto index = static_cast<std::size_t>(&device - devices.data());
         if (name == kDeviceKind && index < ggml_backend_reg_dev_count(registry)) {
             return ggml_backend_reg_dev_get(registry, index);

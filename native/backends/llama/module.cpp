@@ -243,7 +243,13 @@ sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sott
 }
 
 Json describe(const Device& device) {
-    return {{"name", device.name}, {"type", device.type}, {"uuid", device.uuid}, {"memory", device.memory}};
+    Json told = {
+        {"name", device.name}, {"type", device.type}, {"uuid", device.uuid}, {"memory", device.memory}
+    };
+    if (!device.unfit.empty()) {
+        told["unfit"] = device.unfit;
+    }
+    return told;
 }
 
 std::string describe(const std::vector<Device>& devices) {

@@ -30,11 +30,11 @@ void tell(sotto_step_item& work, const Stream& stream) {
     work.finish = stream.finish;
     work.logprobs = {nullptr, 0};
     work.status = SOTTO_OK;
-    work.why = {nullptr, 0};
+    work.reason = {nullptr, 0};
 }
 
 void fail_stream(sotto_step_item& work, Stream& stream, sotto_status status, const char* why) {
-    work.status = fail(status, why, stream.why, &work.why);
+    work.status = fail(status, why, stream.why, &work.reason);
 }
 
 void fail_stream(sotto_step_item& work, Stream& stream, const std::exception& error) {

@@ -106,7 +106,7 @@ std::string plan_json(
             {"rung", fits ? rungs.back()["rung"] : Ordered(nullptr)},
             {"rungs", std::move(rungs)},
             {"fits", fits},
-            {"why", fits ? "" : refusal(id, fit, budget, used, idle)},
+            {"reason", fits ? "" : refusal(id, fit, budget, used, idle)},
         }
     );
 }

@@ -44,7 +44,7 @@ def examine(*, gpu: bool = False) -> dict[str, Any]:
     if gpu:
         cards = gpus()
         report["gpus"] = [card._asdict() for card in cards]
-        report["gpus_why"] = "" if cards else why_none()
+        report["gpus_reason"] = "" if cards else why_none()
     return report
 
 
@@ -103,8 +103,8 @@ def show(report: dict[str, Any]) -> None:
         table.add_row("backend", "[red]none: no model can run. Is the package whole? Reinstall it.[/red]")
     for card in report.get("gpus", []):
         _show_card(table, card)
-    if report.get("gpus_why"):
-        table.add_row("gpu", f"none that CUDA knows: {report['gpus_why']}")
+    if report.get("gpus_reason"):
+        table.add_row("gpu", f"none that CUDA knows: {report['gpus_reason']}")
     on_cuda = [backend["name"] for backend in report["backends"] if "cuda" in backend["uses"]]
     if report.get("gpus") and not on_cuda:
         table.add_row("", "no backend of this build computes there: models run on the processor")
@@ -121,4 +121,4 @@ def _show_card(table: Any, card: dict[str, Any]) -> None:
     )
     for api, label in (("d3d12", "Direct3D 12"), ("vulkan", "Vulkan")):
         can = card[f"cig_{api}"]
-        table.add_row("", f"CiG with {label}: {'yes' if can else 'no: ' + card[f'cig_{api}_why']}")
+        table.add_row("", f"CiG with {label}: {'yes' if can else 'no: ' + card[f'cig_{api}_reason']}")

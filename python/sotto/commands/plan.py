@@ -128,5 +128,5 @@ def _chosen(plan: Plan) -> Rung | None:
 def _remedy(plan: Plan) -> list[str]:
     """Returns lines with the reason why the model does not fit, and the smallest budget that it fits into."""
     least = min((rung["bytes"] for rung in plan["rungs"]), default=None)
-    why = [plan["why"]] if plan["why"] else []
+    why = [plan["reason"]] if plan["reason"] else []
     return why if least is None else [*why, f"It fits with --budget {math.ceil(least / _MB)}."]

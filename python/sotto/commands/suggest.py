@@ -6,14 +6,14 @@ import difflib
 from pathlib import Path
 
 from .._hub import HOUSE
-from ..errors import NOT_FOUND, SottoError
+from ..errors import SottoError, Status
 
 _CUTOFF = 0.75  # difflib ratio; "house" for "home" is 0.67
 
 
 def explain(error: SottoError, model: str | None) -> str:
     """Returns the error's text, with a suggestion if the model was not found and a known id is close."""
-    if model is None or error.status != NOT_FOUND:
+    if model is None or error.status != Status.NOT_FOUND:
         return str(error)
     found = closest(model, [HOUSE, *_cached_ids()])
     return str(error) if found is None else f"{error}; did you mean '{found}'?"

@@ -93,9 +93,9 @@ class Character:
                 self.first_ms.append((now - self._asked) * 1000)
             self._now, self._last = event.tokens, now
             self.speaking = (self.speaking or "") + event.text
-        elif event.kind == "finish":
-            self._finish = event.text
-        elif event.kind == "done":
+        elif event.kind == "choice_done":
+            self._finish = event.finish
+        elif event.kind == "request_done":
             return self._ends(event, now)
         return None
 
@@ -122,7 +122,7 @@ class Character:
         }
 
     def _ends(self, event: Event, now: float) -> Line:
-        answer = (self.speaking or "").strip() if event.status >= 0 else f"({event.text})"
+        answer = (self.speaking or "").strip() if event.status >= 0 else f"({event.error})"
         line = Line(self.question, answer, event.tokens, self._finish)
         self.tokens += event.tokens
         self.seconds += max(0.0, now - self._first) if self._first else 0.0

@@ -59,7 +59,7 @@ class Scene:
             self.engine.cancel(request)
         while speaking and self.engine.wait(1.0):
             for event in self.engine.events():
-                if event.kind == "done" and event.request in speaking:
+                if event.kind == "request_done" and event.request in speaking:
                     speaking.pop(event.request).falls_silent(event.tokens)
 
     def take_spoken(self) -> list[tuple[Character, Line]]:

@@ -61,7 +61,7 @@ class Needs(NamedTuple):
 
     extensions: list[str]  # extensions to enable. Empty: CiG is unavailable, see `why`
     next: Any  # struct to append to the end of the pNext chain, or None
-    why: str  # reason why CiG is unavailable. Empty: it is available
+    reason: str  # reason why CiG is unavailable. Empty: it is available
 
 
 def needs(instance: object, physical_device: object) -> Needs:
@@ -82,7 +82,7 @@ def needs(instance: object, physical_device: object) -> Needs:
     check(lib.sotto_gpu_query_vulkan(struct("sotto_gpu_vulkan", **handles), told))
     names = strings(told.extensions, told.extension_count)
     chained = address_of(told.next)
-    return Needs(names, ffi.cast("void *", chained) if chained else None, text(told.why))
+    return Needs(names, ffi.cast("void *", chained) if chained else None, text(told.reason))
 
 
 def _address(ffi: Any, name: str, value: object) -> int:

@@ -36,7 +36,7 @@ void ClosedLoop::drain() {
             continue;
         }
         if (event.status < 0) {
-            die(std::string(event.text.data, event.text.size));
+            die(std::string(event.error.data, event.error.size));
         }
         stream.said += stream.saying;
         stream.saying = 0;

@@ -90,7 +90,7 @@ Told Engine::wait(sotto_request request, bool may_fail) {
             continue;
         }
         if (event.status < 0) {
-            told.why.assign(event.text.data, event.text.size);
+            told.why.assign(event.error.data, event.error.size);
             if (!may_fail) {
                 die(told.why);
             }

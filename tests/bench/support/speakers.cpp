@@ -50,7 +50,7 @@ void Speakers::hear() {
     while (sotto_engine_next_event(engine_.get(), &event) == SOTTO_OK) {
         auto& stream = streams_[event.user];
         if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
-            die(event.status < 0 ? std::string(event.text.data, event.text.size)
+            die(event.status < 0 ? std::string(event.error.data, event.error.size)
                                  : format("stream %u had nothing left to say", unsigned(event.user)));
         }
         if (event.tokens > (stream.tokens.empty() ? 0 : stream.tokens.back())) {

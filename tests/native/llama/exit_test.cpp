@@ -49,7 +49,7 @@ struct Held {
     // Ends the process with 3 where a request that was taken is not refused with the reason.
     void see(const char* what, sotto_status status, sotto_request request) const {
         const auto event = ended(engine, request);
-        const std::string_view text(event.text.data, event.text.size);
+        const std::string_view text(event.error.data, event.error.size);
         std::printf(
             "%s: %d, %d: %.*s\n", what, status, event.status, static_cast<int>(text.size()), text.data()
         );

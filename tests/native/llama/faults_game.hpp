@@ -57,7 +57,7 @@ inline Outcome finish(sotto_engine* engine, sotto_status submitted, sotto_reques
         if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
             outcome.status = event.status;
             if (event.status < 0) {
-                outcome.text.assign(event.text.data, event.text.size);
+                outcome.text.assign(event.error.data, event.error.size);
             }
             return outcome;
         }

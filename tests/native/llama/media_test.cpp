@@ -16,7 +16,7 @@ std::string first_likelihoods(Model& model, const std::string& part) {
     std::string told;
     while (stream.answer.tokens == 0) {
         REQUIRE(stream.step() == SOTTO_OK);
-        REQUIRE_MESSAGE(stream.work.status == SOTTO_OK, text(stream.work.why));
+        REQUIRE_MESSAGE(stream.work.status == SOTTO_OK, text(stream.work.reason));
         told = text(stream.work.logprobs);
     }
     return told;

@@ -265,7 +265,7 @@ void Stream::take_over() {
     answer.finish = work.finish;
     if (work.status < 0) {
         answer.status = work.status;
-        answer.why = text(work.why);
+        answer.why = text(work.reason);
     }
 }
 

@@ -133,7 +133,7 @@ TEST_CASE("a parked stream takes no step, alone or with others, and is not saved
     parked.park();
     REQUIRE(step_together({&parked, &other}, 512) == SOTTO_OK);
     CHECK(parked.work.status == SOTTO_ERROR_STATE);
-    CHECK(text(parked.work.why).find("parked") != std::string::npos);
+    CHECK(text(parked.work.reason).find("parked") != std::string::npos);
     CHECK(other.work.generated == 1);
     std::uint32_t tokens = 0;
     sotto_str why = {nullptr, 0};

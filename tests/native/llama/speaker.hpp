@@ -94,7 +94,7 @@ public:
             if (event.kind == SOTTO_EVENT_TEXT) {
                 answer.text += text_of(event.text);
             } else if (event.kind == SOTTO_EVENT_REQUEST_DONE) {
-                return event.status < 0 ? Answer{event.status, text_of(event.text)} : answer;
+                return event.status < 0 ? Answer{event.status, text_of(event.error)} : answer;
             }
         }
     }

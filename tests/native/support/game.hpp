@@ -32,6 +32,8 @@ struct Told {
     std::uint32_t tokens = 0;
     float progress = 0;
     std::uint32_t index = 0;
+    sotto_finish finish = SOTTO_FINISH_NONE;
+    std::string error;
 
     Told() = default;
     explicit Told(const sotto_event& event);

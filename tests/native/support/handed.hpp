@@ -44,7 +44,8 @@ inline sotto_gpu_sharing attach(const Game& game, const Handed& handed) {
     std::string why;
     const auto gpu = shown(game);
     for (const auto& one : gpu["not_taken"]) {
-        why += (why.empty() ? "not " : "; not ") + std::string(one["rung"]) + ": " + std::string(one["why"]);
+        why +=
+            (why.empty() ? "not " : "; not ") + std::string(one["rung"]) + ": " + std::string(one["reason"]);
     }
     tell_rung(gpu["rung"], why);
     return rung;

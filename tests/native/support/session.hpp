@@ -32,7 +32,7 @@ public:
     // `more`: further fields, each with a comma before it.
     Session(Game& game, std::string_view id, std::string_view more = "") : game_(game), id_(id) {
         const auto told = asked(game, SOTTO_OP_OPEN_SESSION, about(id, more));
-        REQUIRE_MESSAGE(told.status == SOTTO_OK, told.text);
+        REQUIRE_MESSAGE(told.status == SOTTO_OK, told.error);
     }
 
     // Begins a turn.
@@ -45,7 +45,7 @@ public:
     // What comes of one.
     std::string turn(std::string_view text, std::string_view more = "") {
         const auto history = game_.finish(say(text, more));
-        CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).text);
+        CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error);
         return said(history);
     }
 
@@ -63,7 +63,7 @@ public:
 
     Json read() {
         const auto told = asked(game_, SOTTO_OP_READ_SESSION, about(id_));
-        REQUIRE_MESSAGE(told.status == SOTTO_OK, told.text);
+        REQUIRE_MESSAGE(told.status == SOTTO_OK, told.error);
         return Json::parse(told.json);
     }
 

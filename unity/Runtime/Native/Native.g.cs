@@ -47,7 +47,9 @@ namespace Sotto.Interop
     {
         public uint struct_size;
         public uint compute_threads;
-        public ulong affinity;
+        public ulong* affinity;
+        public uint affinity_words;
+        public uint reserved;
         public sotto_str name;
         public IntPtr started;
         public void* self;
@@ -94,7 +96,7 @@ namespace Sotto.Interop
         public uint extension_count;
         public byte** extensions;
         public void* next;
-        public sotto_str why;
+        public sotto_str reason;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -127,9 +129,8 @@ namespace Sotto.Interop
         public ulong luid;
         public ulong vram;
         public sotto_str driver;
-        public sotto_str cig_d3d12_why;
-        public sotto_str cig_vulkan_why;
-        public sotto_str why;
+        public sotto_str cig_d3d12_reason;
+        public sotto_str cig_vulkan_reason;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -182,6 +183,40 @@ namespace Sotto.Interop
         public uint tokens;
         public float progress;
         public uint index;
+        public int finish;
+        public uint reserved;
+        public sotto_str error;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_session_desc
+    {
+        public uint struct_size;
+        public uint flags;
+        public sotto_str id;
+        public sotto_str model;
+        public sotto_str system;
+        public sotto_str messages;
+        public sotto_str from;
+        public uint keep;
+        public int pinned;
+        public ulong user;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_say_desc
+    {
+        public uint struct_size;
+        public uint flags;
+        public sotto_str session;
+        public sotto_str text;
+        public sotto_str fields;
+        public ulong user;
+        public ulong deadline_ns;
+        public float target_tps;
+        public int priority;
+        public uint max_tokens;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -354,7 +389,7 @@ namespace Sotto.Interop
         public int finish;
         public int status;
         public uint decoded;
-        public sotto_str why;
+        public sotto_str reason;
         public sotto_str logprobs;
     }
 
@@ -441,55 +476,55 @@ namespace Sotto.Interop
     public unsafe delegate void sotto_message_fn(void* context, int level, sotto_str message);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_backend_open_fn(void* self, sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why);
+    public unsafe delegate int sotto_backend_open_fn(void* self, sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_backend_measure_fn(void* self, sotto_model_source* source, sotto_model_info* info, sotto_str* why);
+    public unsafe delegate int sotto_backend_measure_fn(void* self, sotto_model_source* source, sotto_model_info* info, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void sotto_backend_close_fn(void* self, void* model);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_prepare_fn(void* self, void* model, sotto_stream_desc* desc, IntPtr cancelled, void* context, void** prepared, sotto_stream_info* info, sotto_str* why);
+    public unsafe delegate int sotto_prepare_fn(void* self, void* model, sotto_stream_desc* desc, IntPtr cancelled, void* context, void** prepared, sotto_stream_info* info, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void sotto_prepared_close_fn(void* self, void* model, void* prepared);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_stream_open_fn(void* self, void* model, sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why);
+    public unsafe delegate int sotto_stream_open_fn(void* self, void* model, sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void sotto_stream_close_fn(void* self, void* model, void* stream);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_stream_parse_fn(void* self, void* model, void* stream, sotto_str text, int last, sotto_str* deltas, sotto_str* why);
+    public unsafe delegate int sotto_stream_parse_fn(void* self, void* model, void* stream, sotto_str text, int last, sotto_str* deltas, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_write_fn(void* context, void* bytes, UIntPtr count);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_state_save_fn(void* self, void* model, void* stream, IntPtr write, void* context, uint* tokens, sotto_str* why);
+    public unsafe delegate int sotto_state_save_fn(void* self, void* model, void* stream, IntPtr write, void* context, uint* tokens, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_state_restore_fn(void* self, void* model, sotto_str state, uint* tokens, sotto_str* why);
+    public unsafe delegate int sotto_state_restore_fn(void* self, void* model, sotto_str state, uint* tokens, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void sotto_stream_park_fn(void* self, void* model, void* stream);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_stream_unpark_fn(void* self, void* model, void* stream, uint* remaining, sotto_str* why);
+    public unsafe delegate int sotto_stream_unpark_fn(void* self, void* model, void* stream, uint* remaining, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_model_resize_fn(void* self, void* model, uint places, sotto_model_info* info, sotto_str* why);
+    public unsafe delegate int sotto_model_resize_fn(void* self, void* model, uint places, sotto_model_info* info, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_step_fn(void* self, void* model, sotto_step* step, sotto_str* why);
+    public unsafe delegate int sotto_step_fn(void* self, void* model, sotto_step* step, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void sotto_backend_release_fn(void* self);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_module_v1_fn(sotto_backend_host* host, sotto_backend* backend, sotto_str* why);
+    public unsafe delegate int sotto_module_v1_fn(sotto_backend_host* host, sotto_backend* backend, sotto_str* reason);
 
     public static unsafe class Native
     {
@@ -556,6 +591,10 @@ namespace Sotto.Interop
         public const int SOTTO_EVENT_REQUEST_DONE = 6;
         public const int SOTTO_EVENT_REASONING = 7;
         public const int SOTTO_EVENT_TOOL_CALL = 8;
+        public const int SOTTO_FINISH_NONE = 0;
+        public const int SOTTO_FINISH_STOP = 1;
+        public const int SOTTO_FINISH_LENGTH = 2;
+        public const int SOTTO_FINISH_TOOL_CALLS = 3;
         public const int SOTTO_SLICE_OPEN = 1;
         public const int SOTTO_SLICE_PROMPT = 2;
         public const int SOTTO_SLICE_DECODE = 3;
@@ -578,9 +617,6 @@ namespace Sotto.Interop
         public const uint SOTTO_SHRINKABLE_KV = 8;
         public const uint SOTTO_SHRINKABLE_LAYERS = 16;
         public const uint SOTTO_STREAM_ALONE = 1;
-        public const int SOTTO_FINISH_NONE = 0;
-        public const int SOTTO_FINISH_STOP = 1;
-        public const int SOTTO_FINISH_LENGTH = 2;
         public const int SOTTO_THREAD_NORMAL = 0;
         public const int SOTTO_THREAD_IDLE = 1;
         public const uint SOTTO_BACKEND_CUDA = 1;
@@ -625,6 +661,12 @@ namespace Sotto.Interop
         public static extern int sotto_engine_describe(sotto_engine* engine, sotto_str* json);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_json_quote(sotto_str text, byte* buffer, UIntPtr capacity, UIntPtr* size);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_json_field(sotto_str json, sotto_str name, sotto_str* value, int* complete);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_submit(sotto_engine* engine, sotto_request_desc* desc, ulong* request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
@@ -644,6 +686,24 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_wait_for_events(sotto_engine* engine, int timeout_ms);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_open_session(sotto_engine* engine, sotto_session_desc* desc, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_set_session_system(sotto_engine* engine, sotto_str id, sotto_str text, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_pin_session(sotto_engine* engine, sotto_str id, int pinned, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_read_session(sotto_engine* engine, sotto_str id, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_close_session(sotto_engine* engine, sotto_str id, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_say(sotto_engine* engine, sotto_say_desc* desc, ulong* request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_load_model(sotto_engine* engine, sotto_model_desc* desc, ulong* request);

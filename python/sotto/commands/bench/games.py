@@ -11,8 +11,9 @@ from ...demo.command import play
 from ...demo.scene import Scene
 from ...demo.view import View
 from ...engine import Engine
+from ...mode import Mode
 
-MODES = ("balance", "prioritize_graphics", "prioritize_compute")
+MODES: tuple[Mode, ...] = ("balance", "prioritize_graphics", "prioritize_compute")
 CHARACTERS = 4
 SPEECH_TPS = 24.0
 _NAMES = ("p50", "p95", "p99")
@@ -50,9 +51,9 @@ def measure(
             spoken[mode].append(_speak(engine, model, rounds, seconds))
             done((run * (1 + len(MODES)) + 2 + place) / steps)
     rows = [{"game": "alone", **_middle(alone), "tps": 0.0}]
-    for mode, measured in spoken.items():
+    for name, measured in spoken.items():
         tps = round(statistics.median(rate for _, rate in measured), 1)
-        rows.append({"game": mode, **_middle([stats for stats, _ in measured]), "tps": tps})
+        rows.append({"game": name, **_middle([stats for stats, _ in measured]), "tps": tps})
     return rows
 
 

@@ -52,7 +52,7 @@ def _gaps(engine: Engine, model: str, streams: int, seconds: float) -> list[floa
                 if tokens:
                     gaps.append((now - last) * 1000 / (event.tokens - tokens))
                 heard[event.request] = (now, event.tokens)
-            elif event.kind == "done":
+            elif event.kind == "request_done":
                 raise_failure(event, refused=False)
                 del heard[event.request]
                 heard[engine.submit("completion", story(model, asked))] = (0.0, 0)

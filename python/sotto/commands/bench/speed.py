@@ -94,7 +94,7 @@ def _together(engine: Engine, model: str, streams: int, seconds: float) -> float
             if began:
                 counted += max(0, event.tokens - tokens[event.request])
             tokens[event.request] = max(tokens[event.request], event.tokens)
-            if event.kind == "done":
+            if event.kind == "request_done":
                 raise_failure(event, refused=False)
                 del tokens[event.request]
                 tokens[engine.submit("completion", story(model, asked))] = 0
@@ -111,7 +111,7 @@ def silence(engine: Engine, requests: list[int]) -> None:
         engine.cancel(request)
     left = set(requests)
     while left and engine.wait(10.0):
-        left -= {event.request for event in engine.events() if event.kind == "done"}
+        left -= {event.request for event in engine.events() if event.kind == "request_done"}
 
 
 def story(model: str, number: int) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Answer:
     def take(self, event: Event, now: float) -> Iterator[tuple[str, str]]:
         """Adds an event to the answer; `now`: seconds since the question. Yields (kind, text) to display."""
         self.tokens = max(self.tokens, event.tokens)
-        if event.kind == "done" or not event.json:
+        if event.kind == "request_done" or not event.json:
             return
         chunk = json.loads(event.json)
         for choice in chunk["choices"]:
@@ -100,7 +100,7 @@ def ask(
                     hear(kind, words)
                 if event.kind == "progress" and progress is not None:
                     progress(event.progress)
-                if event.kind == "done":
+                if event.kind == "request_done":
                     if not answer.stopped:
                         raise_failure(event, refused=not accepted)
                     return answer

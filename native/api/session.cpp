@@ -1,0 +1,128 @@
+// sotto/session.h: each call is a request, whose body is written here.
+#include "api/boundary.hpp"
+#include "api/checks.hpp"
+#include "api/handle.hpp"
+#include "core/session_body.hpp"
+
+using namespace sotto::api;
+using sotto::Asked;
+using sotto::Error;
+
+namespace {
+
+// Submits a request, and reports its id where the host wants that.
+sotto_status submit(const Pin& pinned, Asked asked, sotto_request* request) {
+    const auto id = pinned->submit(std::move(asked));
+    if (request != nullptr) {
+        *request = id;
+    }
+    return SOTTO_OK;
+}
+
+Asked about(sotto_op op, std::string body, sotto_request_flags flags, const sotto_request* request) {
+    Asked asked;
+    asked.op = op;
+    asked.body = checked_size(body, "desc");
+    asked.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
+    if (request == nullptr && (asked.flags & SOTTO_REQUEST_PRIVATE) != 0) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT, "request is NULL, and flags has SOTTO_REQUEST_PRIVATE; pass a request"
+        );
+    }
+    return asked;
+}
+
+void clear(sotto_request* request) {
+    if (request != nullptr) {
+        *request = 0;
+    }
+}
+
+} // namespace
+
+sotto_status
+sotto_engine_open_session(sotto_engine* engine, const sotto_session_desc* desc, sotto_request* request) {
+    return guarded([&] {
+        clear(request);
+        const Pin pinned(engine);
+        const auto told = read(desc, "desc");
+        sotto::SessionOpening opening;
+        opening.id = required(told.id, "desc->id");
+        opening.model = utf8(told.model, "desc->model");
+        opening.system = checked_size(utf8(told.system, "desc->system"), "desc->system");
+        opening.messages = checked_size(view(told.messages, "desc->messages"), "desc->messages");
+        opening.from = utf8(told.from, "desc->from");
+        opening.keep = told.keep;
+        opening.pinned = told.pinned != 0;
+        auto asked = about(SOTTO_OP_OPEN_SESSION, open_session_body(opening), told.flags, request);
+        asked.user = told.user;
+        return submit(pinned, std::move(asked), request);
+    });
+}
+
+sotto_status sotto_engine_set_session_system(
+    sotto_engine* engine, sotto_str id, sotto_str text, sotto_request_flags flags, sotto_request* request
+) {
+    return guarded([&] {
+        clear(request);
+        const Pin pinned(engine);
+        auto body =
+            sotto::session_body(required(id, "id"), std::nullopt, checked_size(utf8(text, "text"), "text"));
+        return submit(pinned, about(SOTTO_OP_CHANGE_SESSION, std::move(body), flags, request), request);
+    });
+}
+
+sotto_status sotto_engine_pin_session(
+    sotto_engine* engine, sotto_str id, int32_t keep, sotto_request_flags flags, sotto_request* request
+) {
+    return guarded([&] {
+        clear(request);
+        const Pin pinned(engine);
+        auto body = sotto::session_body(required(id, "id"), keep != 0);
+        return submit(pinned, about(SOTTO_OP_CHANGE_SESSION, std::move(body), flags, request), request);
+    });
+}
+
+sotto_status sotto_engine_read_session(
+    sotto_engine* engine, sotto_str id, sotto_request_flags flags, sotto_request* request
+) {
+    return guarded([&] {
+        deref(request, "request") = 0;
+        const Pin pinned(engine);
+        auto body = sotto::session_body(utf8(id, "id"));
+        return submit(pinned, about(SOTTO_OP_READ_SESSION, std::move(body), flags, request), request);
+    });
+}
+
+sotto_status sotto_engine_close_session(
+    sotto_engine* engine, sotto_str id, sotto_request_flags flags, sotto_request* request
+) {
+    return guarded([&] {
+        clear(request);
+        const Pin pinned(engine);
+        auto body = sotto::session_body(required(id, "id"));
+        return submit(pinned, about(SOTTO_OP_CLOSE_SESSION, std::move(body), flags, request), request);
+    });
+}
+
+sotto_status sotto_engine_say(sotto_engine* engine, const sotto_say_desc* desc, sotto_request* request) {
+    return guarded([&] {
+        deref(request, "request") = 0;
+        const Pin pinned(engine);
+        const auto told = read(desc, "desc");
+        sotto::SessionTurn turn;
+        turn.session = required(told.session, "desc->session");
+        turn.text = checked_size(utf8(told.text, "desc->text"), "desc->text");
+        turn.fields = checked_size(view(told.fields, "desc->fields"), "desc->fields");
+        turn.max_tokens = told.max_tokens;
+        Asked asked;
+        asked.op = SOTTO_OP_CHAT;
+        asked.body = checked_size(say_body(turn), "desc");
+        asked.user = told.user;
+        asked.flags = checked_request_flags(told.flags, kRequestFlags, "desc->flags");
+        asked.target_tps = checked_tps(told.target_tps, "desc->target_tps");
+        asked.priority = checked_priority(told.priority);
+        asked.deadline_ns = checked_deadline(told.deadline_ns);
+        return submit(pinned, std::move(asked), request);
+    });
+}

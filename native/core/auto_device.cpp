@@ -1,0 +1,77 @@
+#include "core/auto_device.hpp"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "device/device_spec.hpp"
+#include "module/modules.hpp"
+#include "text/ordered_json.hpp"
+
+namespace sotto {
+namespace {
+
+// A device, as a backend's description lists it.
+struct Listed {
+    std::string key; // "vulkan0"
+    std::string name;
+    std::string type;
+    std::string uuid;
+    std::string unfit;
+};
+
+std::vector<Listed> devices_of(const Backend& backend) {
+    std::vector<Listed> devices;
+    const auto told = Ordered::parse(backend.description(), nullptr, false);
+    const auto found = told.is_object() ? told.find("devices") : told.end();
+    if (!told.is_object() || found == told.end() || !found->is_object()) {
+        return devices;
+    }
+    for (const auto& [key, one] : found->items()) {
+        const auto text = [&one = one](const char* field) { return one.value(field, std::string()); };
+        devices.push_back({key, text("name"), text("type"), text("uuid"), text("unfit")});
+    }
+    return devices;
+}
+
+// Whether a card has memory and cores of its own, so that models there take neither from the game's frame.
+bool is_card(const Listed& device) {
+    return (device.type == "discrete" || device.type == "virtual") && device.unfit.empty();
+}
+
+} // namespace
+
+EngineOptions with_device(EngineOptions options) {
+    if (options.device != "auto") {
+        return options;
+    }
+    options.device = "cpu";
+    Modules modules(options.module_dir, options.hooks.log);
+    for (const std::string_view kind : {"cuda", "vulkan"}) {
+        auto& reason = options.device_reason;
+        reason += (reason.empty() ? "not " : "; not ") + std::string(kind) + ": ";
+        try {
+            const Backend& backend = modules.find("", kind);
+            const auto devices = devices_of(backend);
+            const Listed* best = find_device(devices, {std::string(kind), std::nullopt, {}});
+            if (best != nullptr && is_card(*best)) {
+                options.device = best->key;
+                reason = best->name + " is the best card that " + backend.name() + " can use";
+                break;
+            }
+            reason += best == nullptr        ? "there is no device"
+                      : !best->unfit.empty() ? best->name + ": " + best->unfit
+                                             : best->name + " is no card of its own (" + best->type + ")";
+        } catch (const Error& error) {
+            if (error.status() == SOTTO_ERROR_MEMORY) {
+                throw;
+            }
+            reason += error.what();
+        }
+    }
+    options.hooks.log.info("device: auto is " + options.device + ": " + options.device_reason);
+    return options;
+}
+
+} // namespace sotto

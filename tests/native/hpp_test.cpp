@@ -1,0 +1,100 @@
+// sotto.hpp, as a program that links the library uses it.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <string>
+#include <type_traits>
+
+#include <sotto/sotto.hpp>
+
+namespace {
+
+sotto::Engine engine() {
+    auto desc = SOTTO_INIT(sotto_engine_desc);
+    desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
+    desc.module_dir = sotto::str(SOTTO_SCRIPTED_FOLDER);
+    sotto::Engine made(desc);
+    made.wait(made.load_model("npc", "{}", SOTTO_REQUEST_PRIVATE)); // says the last message back
+    return made;
+}
+
+// The answer's text, from a frame loop.
+std::string heard(sotto::Engine& engine, sotto_request request) {
+    std::string text;
+    for (bool done = false; !done;) {
+        const sotto::Frame frame(engine, 1'000'000);
+        for (const sotto::Event& event : engine.events()) {
+            text += event.text();
+            done = done || (event.done() && event.request == request);
+        }
+    }
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("a character speaks in a frame loop, and its sheet changes") {
+    auto npcs = engine();
+    sotto::Session mara(npcs, "mara", {"npc", "be kind"});
+    const auto turn = sotto::Turn().max_tokens(2).field("temperature", "0.5").user(3);
+    CHECK(heard(npcs, mara.say("one \"two\" three", turn)) == "one \"two\"");
+    mara.set_system("be gruff");
+    mara.pin();
+    mara.pin(false);
+    auto fork = mara.fork("fork");
+    CHECK(heard(npcs, fork.say("four")) == "four");
+    std::string json;
+    sotto_request reading = 0;
+    sotto::check(sotto_engine_read_session(npcs.get(), sotto::str("mara"), SOTTO_REQUEST_PRIVATE, &reading));
+    npcs.wait(reading, &json);
+    CHECK(json.find("be gruff") != std::string::npos);
+    CHECK(json.find("four") == std::string::npos);
+}
+
+TEST_CASE("handles are moved, close themselves, and outlive each other in any order") {
+    static_assert(
+        !std::is_copy_constructible_v<sotto::Engine> && std::is_move_constructible_v<sotto::Engine>
+    );
+    static_assert(!std::is_copy_constructible_v<sotto::Session> && std::is_move_assignable_v<sotto::Session>);
+    auto first = engine();
+    auto npcs = std::move(first);
+    CHECK(first.get() == nullptr);
+    {
+        sotto::Session mara(npcs, "mara", {"npc"});
+        sotto::Session moved = std::move(mara);
+        sotto::Session odo(npcs, "odo", {"npc"});
+        moved = std::move(odo);
+        CHECK(moved.id() == "odo");
+    }
+    sotto::Session again(npcs, "mara", {"npc"}); // both are closed
+    CHECK(heard(npcs, again.say("hi")) == "hi");
+    {
+        const auto gone = std::move(npcs);
+    }
+    CHECK_THROWS_AS(again.say("hi"), sotto::Error); // its engine is gone, and nothing is harmed
+}
+
+TEST_CASE("errors are thrown, with the library's message and status") {
+    auto npcs = engine();
+    try {
+        npcs.wait(
+            npcs.submit(SOTTO_OP_CHAT, R"({"model": "nobody", "messages": []})", SOTTO_REQUEST_PRIVATE)
+        );
+        FAIL("it was answered");
+    } catch (const sotto::Error& error) {
+        CHECK(error.status() < 0);
+        CHECK(std::string(error.what()).size() > 5);
+    }
+    auto wrong = SOTTO_INIT(sotto_engine_desc);
+    wrong.target_tps = -1;
+    CHECK_THROWS_AS(sotto::Engine{wrong}, sotto::Error);
+    CHECK_FALSE(npcs.cancel(12345));
+    CHECK(npcs.events().begin() == npcs.events().end());
+}
+
+TEST_CASE("text goes into JSON, and a field comes out of it") {
+    CHECK(sotto::quote("a \"b\"") == R"("a \"b\"")");
+    bool complete = true;
+    CHECK(sotto::field(R"({"say": "Stay aw)", "say", &complete) == "Stay aw");
+    CHECK_FALSE(complete);
+}
