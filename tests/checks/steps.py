@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
-import tempfile
-import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from .cross import WINE_NEEDS, both_speak, check_windows, look_at
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
+from .package import check_package, check_wheel, installed
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
 
 RELEASE = BUILD / "release"
@@ -39,8 +36,22 @@ def check_format() -> str:
 
 
 def check_types() -> str:
-    """The Python package is typed, strictly."""
-    return last_line(run([TOOLS / "mypy", "python/sotto"]))
+    """The Python package is typed, strictly, and its types refuse misspelt words."""
+    told = last_line(run([TOOLS / "mypy", "python/sotto"]))
+    return f"{told}; {refused_by_types()} misspelt words refused"
+
+
+def refused_by_types() -> int:
+    """Checks that mypy refuses each line of tests/types/refused.py that is marked, and no other."""
+    file = "tests/types/refused.py"
+    lines = (ROOT / file).read_text().splitlines()
+    wanted = {number for number, line in enumerate(lines, 1) if line.endswith("# refused")}
+    script = "import sys; from mypy import api; print(api.run(sys.argv[1:])[0])"
+    told = run([PYTHON, "-c", script, file], env={"MYPYPATH": "python"})
+    found = {int(line.split(":")[1]) for line in told.splitlines() if ": error:" in line}
+    if found != wanted:
+        raise Failed(f"refused: {sorted(found)}, wanted {sorted(wanted)}\n{told}")
+    return len(wanted)
 
 
 def check_generated() -> str:
@@ -185,34 +196,6 @@ def check_csharp() -> str:
     return last_line(run([PYTHON, "tests/csharp/run.py", OUT]))
 
 
-def installed() -> Path:
-    """The interpreter of the virtual environment that the wheel is installed in."""
-    return BUILD / "elsewhere" / "bin" / "python"
-
-
-def check_wheel() -> str:
-    """A wheel is built, and works in an empty virtual environment elsewhere on disk."""
-    wheels = BUILD / "wheels"
-    shutil.rmtree(wheels, ignore_errors=True)
-    same = {"CC": "cc", "CXX": "c++"}  # compiled as in the step `build`, so that ccache has it already
-    command = [PYTHON, "-m", "pip", "wheel", "-q", "--no-deps", "-C", "cmake.define.SOTTO_WERROR=ON"]
-    run([*command, "-w", wheels, "."], env=same)
-    (wheel,) = wheels.glob("*.whl")
-    if "-py3-none-" not in wheel.name:
-        raise Failed(f"{wheel.name} is not a py3-none wheel")
-    texts = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("THIRD_PARTY.md")]
-    if not texts:
-        raise Failed(f"{wheel.name} lacks the licence texts of THIRD_PARTY.md")
-    hardened = run([PYTHON, "tests/abi/hardening.py", wheel])
-    run([sys.executable, "-m", "venv", "--clear", BUILD / "elsewhere"])
-    run([installed(), "-m", "pip", "install", "-q", wheel])
-    with tempfile.TemporaryDirectory() as empty:
-        found = json.loads(run([installed().parent / "sotto", "doctor", "--json"], cwd=Path(empty)))
-        if [backend["name"] for backend in found["backends"]] != ["llama"]:
-            raise Failed(f"the doctor found {found['backends']}, passed over {found['modules_passed_over']}")
-    return f"{wheel.name}, {wheel.stat().st_size / 2**20:.1f} MB; {last_line(hardened)}"
-
-
 def check_python() -> str:
     """The Python tests, against the installed wheel."""
     run([installed(), "-m", "pip", "install", "-q", *test_requirements()])
@@ -304,6 +287,7 @@ STEPS = [
     Step("gpu", "what measures a card, rehearsed", check_gpu, after=["build"]),
     Step("csharp", "the C# binding, under Mono", check_csharp, needs=["mcs", "mono"], after=["build"]),
     Step("wheel", "wheel, in an empty environment", check_wheel, needs=["g++", "cmake", "ninja"]),
+    Step("package", "C and C++ programs on the installed library", check_package, after=["build", "wheel"]),
     Step("python", "Python tests", check_python, after=["build", "wheel"]),
     Step("bench", "poll, frame and import cost", check_bench, after=["build", "wheel"]),
     Step("demo", "the demo, its frames counted", check_demo, after=["wheel"]),
