@@ -29,16 +29,18 @@ SOTTO_API sotto_status SOTTO_CALL
 sotto_json_quote(sotto_str text, char* buffer, size_t capacity, size_t* size);
 
 /**
- * Reads a string field of a JSON object that may be incomplete, such as an answer that is still being
- * written: a character can speak its field `say` while the rest of its decision is generated. Never waits.
+ * Reads a field of a JSON object that may be incomplete, such as an answer that is still being written: a
+ * character can speak its field `say` while the rest of its decision is generated. Never waits.
  *
- * Pass the text of the SOTTO_EVENT_TEXT events so far, joined. Reads only fields of the outermost object.
- * `value` only grows from call to call: it ends before an incomplete escape or character.
+ * Pass the text of the SOTTO_EVENT_TEXT events so far, joined. Reads only fields of the outermost object. A
+ * string is decoded and only grows from call to call: it ends before an incomplete escape or character. Any
+ * other value (such as `messages` of a session that was read) is JSON, and is there once the object is
+ * complete. Copy a value before the next call.
  *
  * @param json      The object, or its beginning.
  * @param name      Name of the field.
- * @param value     Out: the field's text so far, decoded. Empty if the field has not begun or is no string.
- * @param complete  Out: nonzero if the field's closing quote was read. NULL: not reported.
+ * @param value     Out: the field's value so far. Empty if the field is absent, null or not there yet.
+ * @param complete  Out: nonzero if all of the value was read. NULL: not reported.
  * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT or SOTTO_ERROR_MEMORY.
  *
  * @owner  `value`: the calling thread, until its next call that returns JSON.

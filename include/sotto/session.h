@@ -122,8 +122,8 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_pin_session(
 /**
  * Reads a session with its messages, for example for a save game. Never waits.
  *
- * `json` of SOTTO_EVENT_REQUEST_DONE: {"session": id, "model": ..., "pinned": ..., "messages": [...]};
- * `messages` is what sotto_session_desc.messages takes.
+ * `json` of SOTTO_EVENT_REQUEST_DONE: {"session": id, "model": ..., "pinned": true, "messages": [...]}, the
+ * middle two if they apply. sotto_json_field() of `messages` is what sotto_session_desc.messages takes.
  *
  * @param engine   The engine that stores the session.
  * @param id       Id of the session. Empty: lists all sessions, each with its number of messages.

@@ -100,6 +100,30 @@ private:
     std::string    fields_;
 };
 
+/**
+ * Waits until a private request has ended. Throws Error if it failed.
+ *
+ * @param engine   The engine of the request.
+ * @param request  The request, submitted with SOTTO_REQUEST_PRIVATE.
+ * @param json     Out: the response. NULL: not reported.
+ * @return The answer's text.
+ */
+inline std::string wait(sotto_engine* engine, sotto_request request, std::string* json = nullptr) {
+    std::string text;
+    Event       event;
+    while (!event.done()) {
+        check(sotto_engine_wait_request_event(engine, request, -1, &event));
+        text += event.kind == SOTTO_EVENT_TEXT ? event.text() : std::string_view();
+    }
+    if (event.status < 0) {
+        throw Error(event.status, event.error());
+    }
+    if (json != nullptr) {
+        *json = event.json();
+    }
+    return text;
+}
+
 /** Owns an engine. */
 class Engine {
 public:
@@ -146,34 +170,21 @@ public:
 
     Events events() const noexcept { return Events(engine_); }
 
-    /**
-     * Waits until a private request has ended. Throws Error if it failed.
-     *
-     * @param request  The request, submitted with SOTTO_REQUEST_PRIVATE.
-     * @param json     Out: the response. NULL: not reported.
-     * @return The answer's text.
-     */
+    /** Waits until a private request has ended; see sotto::wait(). */
     std::string wait(sotto_request request, std::string* json = nullptr) {
-        std::string text;
-        Event       event;
-        while (!event.done()) {
-            check(sotto_engine_wait_request_event(engine_, request, -1, &event));
-            text += event.kind == SOTTO_EVENT_TEXT ? event.text() : std::string_view();
-        }
-        if (event.status < 0) {
-            throw Error(event.status, event.error());
-        }
-        if (json != nullptr) {
-            *json = event.json();
-        }
-        return text;
+        return sotto::wait(engine_, request, json);
     }
 
 private:
     sotto_engine* engine_ = nullptr;
 };
 
-/** A conversation that the engine stores. Closes it when destroyed. */
+/**
+ * A conversation that the engine stores. Closes it when destroyed.
+ *
+ * Opening waits for the engine's control thread, usually well below a millisecond, and throws if the session
+ * cannot be opened: a session of that id is open, or `Start::messages` is invalid.
+ */
 class Session {
 public:
     /** Default model, system message, and earlier messages (a JSON array), each of which may be empty. */
@@ -184,20 +195,16 @@ public:
         bool             pinned   = false;
     };
 
-    Session(Engine& engine, std::string id, const Start& start) : engine_(engine.get()), id_(std::move(id)) {
+    Session(Engine& engine, std::string id) : Session(engine, std::move(id), Start()) {}
+    Session(Engine& engine, std::string id, const Start& start) : id_(std::move(id)) {
         auto desc     = SOTTO_INIT(sotto_session_desc);
-        desc.id       = str(id_);
         desc.model    = str(start.model);
         desc.system   = str(start.system);
         desc.messages = str(start.messages);
         desc.pinned   = start.pinned ? 1 : 0;
-        check(sotto_engine_open_session(engine_, &desc, nullptr));
+        open(engine.get(), desc);
     }
-    ~Session() {
-        if (engine_ != nullptr) {
-            sotto_engine_close_session(engine_, str(id_), 0, nullptr);
-        }
-    }
+    ~Session() { close(); }
     Session(Session&& other) noexcept
         : engine_(std::exchange(other.engine_, nullptr)), id_(std::move(other.id_)) {}
     Session& operator=(Session&& other) noexcept {
@@ -207,6 +214,13 @@ public:
     }
 
     const std::string& id() const noexcept { return id_; }
+
+    /** Closes the session now. A second call does nothing. Never waits. */
+    void close() noexcept {
+        if (auto* engine = std::exchange(engine_, nullptr); engine != nullptr) {
+            sotto_engine_close_session(engine, str(id_), 0, nullptr);
+        }
+    }
 
     /** Submits the player's line. Never waits. */
     sotto_request say(std::string_view text, const Turn& turn = {}) {
@@ -225,24 +239,43 @@ public:
         check(sotto_engine_set_session_system(engine_, str(id_), str(text), 0, nullptr));
     }
 
-    /** Pins or unpins the session. Never waits. */
+    /** Pins or unpins the session. Never waits; an event reports SOTTO_ERROR_BUDGET. */
     void pin(bool pinned = true) {
         check(sotto_engine_pin_session(engine_, str(id_), pinned ? 1 : 0, 0, nullptr));
     }
 
-    /** Opens a session that starts as a copy of this one. Never waits. */
-    Session fork(std::string id) const {
+    /** Returns all messages as a JSON array, which Start::messages takes. Waits as opening does. */
+    std::string messages() const {
+        sotto_request request = 0;
+        check(sotto_engine_read_session(engine_, str(id_), SOTTO_REQUEST_PRIVATE, &request));
+        std::string json;
+        wait(engine_, request, &json);
+        return sotto::field(json, "messages");
+    }
+
+    /** Opens a session that starts as a copy of this one, or of its first `keep` messages. Waits likewise. */
+    Session fork(std::string id, std::uint32_t keep = 0) const {
         auto desc = SOTTO_INIT(sotto_session_desc);
-        desc.id   = str(id);
         desc.from = str(id_);
-        check(sotto_engine_open_session(engine_, &desc, nullptr));
-        return Session(engine_, std::move(id));
+        desc.keep = keep;
+        Session made(std::move(id));
+        made.open(engine_, desc);
+        return made;
     }
 
 private:
-    Session(sotto_engine* engine, std::string id) : engine_(engine), id_(std::move(id)) {}
+    explicit Session(std::string id) : id_(std::move(id)) {}
 
-    sotto_engine* engine_; // NULL: moved from
+    void open(sotto_engine* engine, sotto_session_desc desc) {
+        desc.id               = str(id_);
+        desc.flags            = SOTTO_REQUEST_PRIVATE;
+        sotto_request request = 0;
+        check(sotto_engine_open_session(engine, &desc, &request));
+        wait(engine, request);
+        engine_ = engine; // from now on there is one to close
+    }
+
+    sotto_engine* engine_ = nullptr; // NULL: closed, or moved from
     std::string   id_;
 };
 

@@ -52,7 +52,7 @@ inline std::string quote(std::string_view text) {
     return json;
 }
 
-/** Reads a string field of a JSON object that may be incomplete; see sotto_json_field(). */
+/** Reads a field of a JSON object that may be incomplete; see sotto_json_field(). */
 inline std::string field(std::string_view json, std::string_view name, bool* complete = nullptr) {
     sotto_str    value{};
     std::int32_t closed = 0;

@@ -107,7 +107,9 @@ sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_g
 
 sotto_status sotto_engine_detach_gpu(sotto_engine* engine) {
     return guarded([&] {
-        Pin(engine)->detach_gpu();
-        return SOTTO_OK;
+        const Pin pinned(engine);
+        return pinned->detach_gpu()
+                   ? SOTTO_OK
+                   : fail(SOTTO_ERROR_STATE, "no card is shared; call sotto_engine_attach_gpu() first");
     });
 }

@@ -1,4 +1,6 @@
 // sotto/request.h, sotto/event.h, sotto/model.h and sotto/budget.h.
+#include <cstdio>
+
 #include "api/boundary.hpp"
 #include "api/checks.hpp"
 #include "api/handle.hpp"
@@ -34,15 +36,19 @@ Asked wish_for(const sotto_model_desc* desc, Asked::What what) {
     return wish;
 }
 
-// The status of a call on a request that must be live.
-sotto_status found(bool live, sotto_request request) {
-    if (!live) {
-        throw Error(
-            SOTTO_ERROR_NOT_FOUND,
-            "invalid request '" + std::to_string(request) + "': it has ended, or was never submitted"
-        );
+// The status of a call on a request that must be live. Never allocates.
+sotto_status found(bool live, sotto_request request) noexcept {
+    if (live) {
+        return SOTTO_OK;
     }
-    return SOTTO_OK;
+    char message[96];
+    std::snprintf(
+        message,
+        sizeof message,
+        "invalid request '%llu': it has ended, or was never submitted",
+        static_cast<unsigned long long>(request)
+    );
+    return fail(SOTTO_ERROR_NOT_FOUND, message);
 }
 
 // What an event says, in the caller's struct.

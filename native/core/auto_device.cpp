@@ -21,6 +21,12 @@ struct Listed {
     std::string unfit;
 };
 
+// A text of a backend's description; empty where it has none.
+std::string text_at(const Ordered& object, const char* field) {
+    const auto found = object.is_object() ? object.find(field) : object.end();
+    return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 std::vector<Listed> devices_of(const Backend& backend) {
     std::vector<Listed> devices;
     const auto told = Ordered::parse(backend.description(), nullptr, false);
@@ -29,8 +35,9 @@ std::vector<Listed> devices_of(const Backend& backend) {
         return devices;
     }
     for (const auto& [key, one] : found->items()) {
-        const auto text = [&one = one](const char* field) { return one.value(field, std::string()); };
-        devices.push_back({key, text("name"), text("type"), text("uuid"), text("unfit")});
+        devices.push_back(
+            {key, text_at(one, "name"), text_at(one, "type"), text_at(one, "uuid"), text_at(one, "unfit")}
+        );
     }
     return devices;
 }

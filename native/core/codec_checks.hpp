@@ -30,7 +30,7 @@ std::string check_form(const Fields& body);
 void check_thinking(const Fields& body);
 
 // Throws Error(SOTTO_ERROR_ARGUMENT) for a field that is an edit or two from a known one, which it names.
-// Returns the other fields that are not known, at most 16.
-std::vector<std::string> check_names(const Json& body);
+// Returns the other fields that the operation ignores, at most 16.
+std::vector<std::string> check_names(sotto_op op, const Json& body);
 
 } // namespace sotto

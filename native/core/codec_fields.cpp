@@ -1,6 +1,7 @@
 // The fields that a request's body may have, and those that it has by mistake.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -92,6 +93,34 @@ constexpr std::string_view kOfOthers[] = {
     "context", "format", "min_tokens", "seeds", "top_a", "typical", "user"
 };
 
+constexpr std::uint32_t bit(sotto_op op) noexcept {
+    return std::uint32_t{1} << op;
+}
+
+// Fields of some operations alone; others ignore them.
+struct Limited {
+    std::string_view name;
+    std::uint32_t ops;
+};
+constexpr Limited kLimited[] = {
+    {"add_special", bit(SOTTO_OP_TOKENIZE)},
+    {"content", bit(SOTTO_OP_TOKENIZE)},
+    {"echo", bit(SOTTO_OP_COMPLETION)},
+    {"from", bit(SOTTO_OP_OPEN_SESSION)},
+    {"input_extra", bit(SOTTO_OP_INFILL)},
+    {"input_prefix", bit(SOTTO_OP_INFILL)},
+    {"input_suffix", bit(SOTTO_OP_INFILL)},
+    {"keep", bit(SOTTO_OP_OPEN_SESSION)},
+    {"parse_special", bit(SOTTO_OP_TOKENIZE)},
+    {"path", bit(SOTTO_OP_SAVE_STATE) | bit(SOTTO_OP_RESTORE_STATE)},
+    {"pinned", bit(SOTTO_OP_OPEN_SESSION) | bit(SOTTO_OP_CHANGE_SESSION)},
+    {"special", bit(SOTTO_OP_DETOKENIZE)},
+    {"suffix", bit(SOTTO_OP_COMPLETION)},
+    {"system", bit(SOTTO_OP_OPEN_SESSION) | bit(SOTTO_OP_CHANGE_SESSION)},
+    {"tokens", bit(SOTTO_OP_DETOKENIZE)},
+    {"with_pieces", bit(SOTTO_OP_TOKENIZE)},
+};
+
 constexpr std::size_t kLongestField = 40;
 constexpr std::size_t kMaxCompared = 256; // unknown fields of a body
 constexpr std::size_t kMaxListed = 16;
@@ -128,6 +157,14 @@ bool is_in(std::string_view name, const auto& names) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
+// Whether an operation ignores a known field.
+bool ignores(sotto_op op, std::string_view name) {
+    const auto* found = std::find_if(std::begin(kLimited), std::end(kLimited), [&](const Limited& one) {
+        return one.name == name;
+    });
+    return found != std::end(kLimited) && (found->ops & bit(op)) == 0;
+}
+
 // The known fields nearest to `name` that the body lacks, each in quotes; empty where none is near.
 std::string nearest(const Json& body, std::string_view name) {
     constexpr std::size_t kShort = 5; // letters: two edits of such a name make another word
@@ -150,14 +187,15 @@ std::string nearest(const Json& body, std::string_view name) {
 
 } // namespace
 
-std::vector<std::string> check_names(const Json& body) {
+std::vector<std::string> check_names(sotto_op op, const Json& body) {
     std::vector<std::string> unknown;
     std::size_t compared = 0;
     for (const auto& [name, value] : body.items()) {
-        if (is_in(name, kKnown)) {
+        const bool known = is_in(name, kKnown);
+        if (known && !ignores(op, name)) {
             continue;
         }
-        if (!is_in(name, kOfOthers) && compared++ < kMaxCompared) {
+        if (!known && !is_in(name, kOfOthers) && compared++ < kMaxCompared) {
             if (const auto meant = nearest(body, name); !meant.empty()) {
                 throw Error(
                     SOTTO_ERROR_ARGUMENT, "unknown field \"" + name + "\": did you mean " + meant + "?"

@@ -206,10 +206,7 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
     const Json object = parse_object(text, "the request", cancelled);
     const Fields body(object, "");
     Prompted asked;
-    asked.unknown = check_names(object);
-    if (object.contains("system")) { // of sessions alone; other servers have it in chats
-        asked.unknown.emplace_back("system");
-    }
+    asked.unknown = check_names(op, object);
     if (may_be_in_session(op)) {
         asked.session = read_in_session(body, text, cancelled);
     } else if (const Json* session = body.find("session"); session != nullptr && is_completion(op)) {

@@ -73,7 +73,7 @@ InSession read_in_session(const Fields& body, std::string_view text, const std::
 SessionAsked read_session_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
     const Json object = parse_object(text, "the request", cancelled);
     const Fields body(object, "");
-    check_names(object);
+    check_names(op, object);
     SessionAsked asked;
     if (op != SOTTO_OP_READ_SESSION) {
         body.require("session", "the id of a session");

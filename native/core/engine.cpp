@@ -129,13 +129,14 @@ sotto_gpu_sharing Engine::attach_gpu(const gpu::Renderer& renderer) {
     return rung;
 }
 
-void Engine::detach_gpu() {
+bool Engine::detach_gpu() {
     const std::lock_guard lock(changing_card_);
     if (!card_.begin_to_leave()) {
-        throw Error(SOTTO_ERROR_STATE, "no card is shared; call sotto_engine_attach_gpu() first");
+        return false;
     }
     control_.leave_card();
     card_.leave();
+    return true;
 }
 
 sotto_request Engine::submit(Asked asked) {

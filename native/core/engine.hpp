@@ -53,7 +53,7 @@ public:
     void add_backend(const sotto_backend& table) { modules_.add(table); }
     // As sotto_engine_attach_gpu() and sotto_engine_detach_gpu(), which may wait for each other.
     sotto_gpu_sharing attach_gpu(const gpu::Renderer& renderer);
-    void detach_gpu();
+    bool detach_gpu();
     Frames& frames() noexcept { return frames_; }
     Trace& trace() noexcept { return trace_; }
     const Clock& clock() const noexcept { return *clock_; }

@@ -25,8 +25,8 @@ struct SessionTurn {
     std::uint32_t max_tokens = 0; // 0: no limit
 };
 
-// All throw Error(SOTTO_ERROR_ARGUMENT) if the JSON that the host wrote is no array, or no object. The rest
-// of that JSON is checked when the request is read.
+// All throw Error(SOTTO_ERROR_ARGUMENT) if the JSON that the host wrote is malformed, no array, or no object.
+// What it holds is checked when the request is read.
 std::string open_session_body(const SessionOpening& opening);
 std::string say_body(const SessionTurn& turn);
 // `id` empty: of no session in particular.

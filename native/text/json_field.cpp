@@ -1,6 +1,6 @@
 #include "text/json_field.hpp"
 
-#include <nlohmann/json.hpp>
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
@@ -88,14 +88,27 @@ private:
     std::string value_;
 };
 
+// A value that is no string, of a complete object.
+Field other_value(std::string_view json, std::string_view name) {
+    const auto object = Ordered::parse(json, nullptr, false);
+    const auto found = object.is_object() ? object.find(std::string(name)) : object.end();
+    if (!object.is_object() || found == object.end() || found->is_string() || found->is_null()) {
+        return {};
+    }
+    return {to_text(*found), true};
+}
+
 } // namespace
 
 Field read_field(std::string_view json, std::string_view name) {
     const auto open = find_open_string(json);
     FieldReader whole(name);
     Json::sax_parse(json.substr(0, open.begin), &whole);
-    if (whole.found() || open.begin == std::string_view::npos) {
-        return {whole.take(), whole.found()};
+    if (whole.found()) {
+        return {whole.take(), true};
+    }
+    if (open.begin == std::string_view::npos) {
+        return other_value(json, name);
     }
     FieldReader cut(name);
     Json::sax_parse(std::string(json.substr(0, open.end)) + '"', &cut);

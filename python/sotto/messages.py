@@ -17,6 +17,6 @@ def as_messages(name: str, said: MessagesInput, role: str) -> list[Message]:
         return [{"role": role, "content": said}]
     if isinstance(said, Mapping):
         return [said]
-    if isinstance(said, Iterable):
+    if isinstance(said, Iterable) and not isinstance(said, bytes):
         return list(said)
     raise TypeError(f"{name} is a {type(said).__name__}; it must be a str, a message or messages")

@@ -10,17 +10,17 @@ from ._values import string
 
 
 class JsonField(NamedTuple):
-    """A string field of a JSON object. `complete`: its closing quote was read."""
+    """A field of a JSON object. `complete`: all of its value was read."""
 
     text: str
     complete: bool
 
 
 def json_field(json: str, name: str) -> JsonField:
-    """Reads a string field of a JSON object that may be incomplete.
+    """Reads a field of a JSON object that may be incomplete.
 
     Lets a character speak one field of a decision while the rest is generated: join the text so far, and show
-    what is new. The text only grows from call to call.
+    what is new. A string only grows from call to call. Any other value is JSON, once the object is complete.
 
     >>> json_field('{"say": "Stay awh', "say")
     JsonField(text='Stay awh', complete=False)
@@ -30,7 +30,7 @@ def json_field(json: str, name: str) -> JsonField:
         name: Name of a field of the outermost object.
 
     Returns:
-        The field's text so far; empty if the field has not begun or is no string.
+        The field's value so far; empty if the field is absent, null or not there yet.
     """
     if not isinstance(json, str):
         raise TypeError(f"json is a {type(json).__name__}; it must be a str")

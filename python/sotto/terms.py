@@ -43,7 +43,10 @@ def terms(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in RequestOptions.__annotations__:
             known = ", ".join(RequestOptions.__annotations__)
-            raise TypeError(f"invalid argument '{name}': expected {known}; fields of the request go into it")
+            raise TypeError(
+                f"invalid argument '{name}': expected {known}; fields of the request, such as max_tokens, go into "
+                f"the request argument: {{'{name}': ...}}"
+            )
     return {
         "target_tps": number("target_tps", given.get("target_tps", 0)),
         "priority": choice("priority", given.get("priority", "normal"), PRIORITIES),

@@ -44,15 +44,35 @@ ask(sotto_engine* engine, std::string& text, sotto_op op, std::string_view more,
     return outcome(engine, submitted, request, text);
 }
 
-// A turn in a session of its own.
+sotto_status say(sotto_engine* engine, sotto_str session, sotto_request_flags flags) {
+    auto line = SOTTO_INIT(sotto_say_desc);
+    line.session = session;
+    line.text = str("a line that is too long to be kept in place");
+    line.fields = str(R"({"temperature": 0.5, "model": "npc"})");
+    line.flags = flags | SOTTO_REQUEST_PRIVATE;
+    sotto_request request = 0;
+    std::string nothing;
+    const auto submitted = call([&] { return sotto_engine_say(engine, &line, &request); });
+    return outcome(engine, submitted, request, nothing);
+}
+
+// Turns in a session of its own.
 sotto_status talk(sotto_engine* engine, sotto_request_flags flags) {
     const auto mara = R"(, "session": "the session of this test")";
     std::string nothing;
     ask(engine, nothing, SOTTO_OP_CLOSE_SESSION, mara, flags); // where there was no memory to close it
     const auto opened = ask(engine, nothing, SOTTO_OP_OPEN_SESSION, mara, flags);
+    const auto id = str("the session of this test");
+    sotto_request changing = 0;
+    const auto submitted = call([&] {
+        const auto sheet = str("a system message that is too long to be kept in place");
+        return sotto_engine_set_session_system(engine, id, sheet, SOTTO_REQUEST_PRIVATE, &changing);
+    });
+    const auto changed = outcome(engine, submitted, changing, nothing);
+    const auto said = say(engine, id, flags);
     const auto told = ask(engine, nothing, SOTTO_OP_CHAT, mara, flags);
     const auto read = ask(engine, nothing, SOTTO_OP_READ_SESSION, mara, flags);
-    for (const auto status : {opened, told, read}) {
+    for (const auto status : {opened, changed, said, told, read}) {
         CHECK(status != SOTTO_ERROR_INTERNAL);
         CHECK(status != SOTTO_ERROR_ARGUMENT);
         CHECK(status != SOTTO_ERROR_BUSY);
@@ -171,5 +191,32 @@ TEST_CASE("wherever memory runs out, a session remembers the whole of a turn or 
         CHECK_NOTHROW(sessions.begin(SOTTO_OP_CHAT, 2, prompted, body));
     }
     MESSAGE("memory ran out at each of ", fails - 1, " points");
+    CHECK(fails > 10);
+}
+
+TEST_CASE("wherever memory runs out, a system message is changed or as it was") {
+    const Exempt exempt;
+    const auto about = [](const char* more) { return std::string(R"({"session": "mara")") + more + "}"; };
+    const auto change = about(R"(, "system": "a system message that is too long to be kept in place")");
+    g_run = 1;
+    long fails = 0;
+    for (bool reached = true; reached; ++fails) {
+        CAPTURE(fails);
+        sotto::Sessions sessions;
+        sessions.answer(SOTTO_OP_OPEN_SESSION, about(R"(, "messages": [{"role": "user", "content": "hi"}])"));
+        const auto before = sessions.answer(SOTTO_OP_READ_SESSION, about(""));
+        bool changed = false;
+        g_left = fails;
+        t_exempt = false;
+        try {
+            sessions.answer(SOTTO_OP_CHANGE_SESSION, change);
+            changed = true;
+        } catch (const std::bad_alloc&) {
+        }
+        t_exempt = true;
+        reached = g_left.load() < 0;
+        g_left = kNever;
+        CHECK((sessions.answer(SOTTO_OP_READ_SESSION, about("")) == before) == !changed);
+    }
     CHECK(fails > 10);
 }

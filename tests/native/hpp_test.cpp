@@ -74,6 +74,22 @@ TEST_CASE("handles are moved, close themselves, and outlive each other in any or
     CHECK_THROWS_AS(again.say("hi"), sotto::Error); // its engine is gone, and nothing is harmed
 }
 
+TEST_CASE("a session that can't be opened is not there, and leaves that of the same id alone") {
+    auto npcs = engine();
+    sotto::Session mara(npcs, "mara", {"npc"});
+    heard(npcs, mara.say("one"));
+    CHECK_THROWS_AS(sotto::Session(npcs, "mara", {"npc"}), sotto::Error);
+    CHECK_THROWS_AS(sotto::Session(npcs, "odo", {"npc", {}, R"([{"role": "npc"}])"}), sotto::Error);
+    CHECK_THROWS_AS(mara.fork("mara"), sotto::Error);
+    const auto saved = mara.messages();
+    CHECK(saved == R"([{"role":"user","content":"one"},{"role":"assistant","content":"one"}])");
+    CHECK(mara.fork("first", 1).messages() == R"([{"role":"user","content":"one"}])");
+    mara.close();
+    mara = sotto::Session(npcs, "mara", {"npc", "be kind", saved}); // a game is loaded
+    CHECK(heard(npcs, mara.say("two")) == "two");
+    CHECK(mara.messages().find("be kind") != std::string::npos);
+}
+
 TEST_CASE("errors are thrown, with the library's message and status") {
     auto npcs = engine();
     try {

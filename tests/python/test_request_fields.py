@@ -121,9 +121,9 @@ def test_fields_of_other_servers_pass_with_one_warning_each(
 
 
 def test_the_response_lists_ignored_fields(npc: sotto.Engine) -> None:
-    body = {**json.loads(chat()), "keep_alive": 3, "system": "be kind", "num_ctx": 9}
+    body = {**json.loads(chat()), "keep_alive": 3, "system": "be kind", "path": "x"}
     whole = json.loads(npc.llm_chat_completion(body))
-    assert sorted(whole["sotto"]["ignored_fields"]) == ["keep_alive", "num_ctx", "system"]
+    assert sorted(whole["sotto"]["ignored_fields"]) == ["keep_alive", "path", "system"]
     last = json.loads(list(npc.llm_chat_completion_stream(body))[-1])
     assert last["sotto"] == whole["sotto"]
     assert "sotto" not in json.loads(npc.llm_chat_completion(chat()))

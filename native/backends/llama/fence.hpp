@@ -39,7 +39,7 @@ inline sotto_str str(std::string_view text) noexcept {
 
 // A text with a limit on its size and without a destructor, so that it can be thread_local.
 struct FixedText {
-    char bytes[320]; // little, as memory for all thread-locals is (see guard.cpp)
+    char bytes[320];
     std::size_t size;
 
     void operator=(std::string_view text) noexcept {

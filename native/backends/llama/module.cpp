@@ -7,6 +7,7 @@
 #include "opening.hpp"
 #include "process_end.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <mutex>
@@ -14,10 +15,17 @@
 namespace sotto::llama {
 namespace {
 
-// Why a call failed that has no model yet.
+// Why a call failed that has no model yet: of the calling thread. Not thread-local itself, as static TLS,
+// which all modules and drivers of a process share, has room for 1 or 2 KiB only (see guard.cpp).
 FixedText& thread_why() {
-    thread_local FixedText why;
-    return why;
+    constexpr unsigned kThreads = 256; // that fail at the same time; more than engines have
+    static constinit FixedText texts[kThreads] = {};
+    static constinit std::atomic<unsigned> threads = 0;
+    thread_local unsigned mine = 0; // 0: not chosen yet
+    if (mine == 0) {
+        mine = threads.fetch_add(1, std::memory_order_relaxed) % kThreads + 1;
+    }
+    return texts[mine - 1];
 }
 
 Backend& backend_of(void* self) {

@@ -371,7 +371,8 @@ void Model::choose(const Share& share) {
                 .saw(share.drafted ? stream.draft_acceptance : stream.lookup_acceptance, token == expected);
         }
         if (tokenizer.ends_answer(token)) {
-            stream.ahead.push_back({"", "", false, SOTTO_FINISH_STOP});
+            const bool early = stream.how.sampler->closed_early();
+            stream.ahead.push_back({"", "", false, early ? SOTTO_FINISH_LENGTH : SOTTO_FINISH_STOP});
             break;
         }
         if (stream.how.shown.contains(token)) {

@@ -290,7 +290,7 @@ TEST_CASE("what is deep or in itself, and never looked at, costs nothing") {
         set + "{% for i in range(20000) %}{% set ns.x = {'a': ns.x} %}{% endfor %}{% set ns.x = 0 %}",
         set + "{% for i in range(20000) %}{% set ns.x = [].append(a=ns.x) %}{% endfor %}",
         // Fewer iterations: each takes 0.3 ms on a slow machine, and rendering is limited to 5 s of CPU time.
-        set + "{% for i in range(8000) %}{% for x in [ns.x, 1] %}{% set ns.x = loop %}{% endfor %}{% endfor "
+        set + "{% for i in range(4000) %}{% for x in [ns.x, 1] %}{% set ns.x = loop %}{% endfor %}{% endfor "
               "%}",
         set + "{% set ns.f = ns.items %}",
         "{% set x = [] %}{% set y = x.append(x) %}",

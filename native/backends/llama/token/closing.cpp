@@ -55,8 +55,9 @@ void Closing::said(std::string_view bytes) {
     }
 }
 
-void Closing::press(float* logits) const {
+void Closing::press(float* logits) {
     if (begun_ && left_ <= depth_ + kMargin) {
+        pressed_ = true;
         tokens_->prefer(logits);
     }
 }

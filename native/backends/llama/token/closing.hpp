@@ -39,7 +39,9 @@ public:
     void said(std::string_view bytes);
 
     // Prefers what leads to the end, if only so many tokens are left as that may take.
-    void press(float* logits) const;
+    void press(float* logits);
+    // Whether it did: the limit, and not the model alone, ended the answer.
+    bool pressed() const noexcept { return pressed_; }
 
 private:
     void begin(std::string_view bytes);
@@ -50,6 +52,7 @@ private:
     std::vector<std::string> lead_in_end_;
     std::string lead_in_;
     bool begun_ = false;
+    bool pressed_ = false;
     bool in_string_ = false;
     bool escaped_ = false;
     std::uint64_t depth_ = 0; // brackets that are open

@@ -86,7 +86,7 @@ llama_token Sampler::choose(llama_context* context, std::int32_t output) {
 }
 
 // What a grammar lets pass: bytes that are no UTF-8, and control tokens, which it takes for their spelling.
-void Sampler::keep_to_grammar(float* logits) const {
+void Sampler::keep_to_grammar(float* logits) {
     bytes_.mask(logits);
     for (const auto token : tokenizer_.silent()) {
         if (!shown_.contains(token)) {

@@ -40,6 +40,9 @@ public:
     // closing.hpp.
     void close_within(std::uint64_t limit, std::vector<std::string> lead_in_end);
 
+    // Whether the answer was closed because its limit is near.
+    bool closed_early() const noexcept { return closing_ && closing_->pressed(); }
+
     // Takes note of what penalties look back at.
     void heard(const std::vector<llama_token>& prompt);
 
@@ -56,7 +59,7 @@ private:
     };
 
     void check(const float* logits) const;
-    void keep_to_grammar(float* logits) const;
+    void keep_to_grammar(float* logits);
     llama_token greedy(float* logits) const;
     llama_token sampled(llama_context* context, std::int32_t output);
     void tell(const float* logits, llama_token chosen);
