@@ -21,7 +21,7 @@
  *     dry_allowed_length, dry_penalty_last_n, dry_sequence_breakers, samplers (their order),
  *     min_keep, logit_bias, ignore_eos (a grammar still ends the answer), logprobs, top_logprobs, n_probs
  *     response_format | json_schema | grammar (GBNF) | tools, tool_choice, parallel_tool_calls
- *     (a JSON answer is closed before max_tokens or the context runs out)
+ *     (JSON is closed before max_tokens or the context runs out, with SOTTO_FINISH_LENGTH, given ~24 tokens)
  *     reasoning_format ("none": reasoning stays in the text), reasoning_effort,
  *     reasoning_budget_tokens, reasoning_budget_message, chat_template_kwargs
  *     continue_final_message (continue the last assistant message), add_generation_prompt

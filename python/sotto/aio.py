@@ -352,6 +352,15 @@ class Session(Unique):
         """Appends a turn and streams the answer, as `sotto.Session.chat()` does."""
         return self._engine.llm_chat_completion_stream(turn_body(self.id, said, request), **terms)
 
+    def stream(
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
+    ) -> DeltaStream:
+        """Appends a turn and streams the answer as `Delta` objects."""
+        return DeltaStream(self.chat(said, request, **terms))
+
     async def say(
         self,
         said: MessagesInput = None,

@@ -115,7 +115,7 @@ class Completes(Asks):
             The answer.
 
         Raises:
-            ArgumentError: A field is unknown or out of range, or `model` is None and not exactly one model
+            ArgumentError: A field is misspelt or out of range, or `model` is None and not exactly one model
                 is loaded.
             InferenceError: The model failed.
         """

@@ -10,6 +10,7 @@ from . import engine as blocking  # which imports this module; for annotations
 from ._handle import Unique
 from ._typing import Unpack
 from ._values import string, truth, whole
+from .completion import DeltaStream
 from .errors import SottoError, Status
 from .messages import MessagesInput, as_messages
 from .stream import TokenStream
@@ -65,6 +66,15 @@ class Session(Unique):
         """
         return self._engine.llm_chat_completion_stream(self._body(said, request), **terms)
 
+    def stream(
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
+    ) -> DeltaStream:
+        """Appends a turn and streams the answer as `Delta` objects. Arguments and errors: see `chat()`."""
+        return DeltaStream(self.chat(said, request, **terms))
+
     def say(
         self,
         said: MessagesInput = None,
@@ -95,7 +105,8 @@ class Session(Unique):
         """Sets the system message, for example after a quest has advanced; "" removes it.
 
         Takes effect with the next turn, whose prompt is prefilled from the start. Waits until the engine has
-        taken the message, usually less than 0.1 ms; a running answer continues.
+        taken the message, usually well below a millisecond; a running answer continues. A frame that must not
+        wait at all submits `engine.submit("change_session", {"session": id, "system": text})`.
         """
         self._engine._ask("change_session", system_body(self.id, text), {}).finish()
 

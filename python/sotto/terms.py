@@ -44,8 +44,8 @@ def terms(given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in RequestOptions.__annotations__:
             known = ", ".join(RequestOptions.__annotations__)
             raise TypeError(
-                f"invalid argument '{name}': expected {known}; fields of the request, such as max_tokens, go into "
-                f"the request argument: {{'{name}': ...}}"
+                f"invalid argument '{name}': expected {known}; fields of the request go into the argument "
+                f"request: {{'{name}': ...}}"
             )
     return {
         "target_tps": number("target_tps", given.get("target_tps", 0)),

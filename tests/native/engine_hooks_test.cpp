@@ -159,7 +159,7 @@ TEST_CASE("files are read from the host's own archive") {
     HostHooks host;
     host.files["pak/npc.json"] = R"({"tokens": ["from", " the", " archive"]})";
     Game game(host.desc());
-    CHECK(done(game.finish(load_file(game, "npc", "pak/npc.json"))).text == "");
+    CHECK(done(game.finish(load_file(game, "npc", "pak/npc.json"))).error == "");
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "from the archive");
     const auto& missing = game.finish(load_file(game, "other", "/etc/hostname"));
     CHECK(done(missing).status == SOTTO_ERROR_NOT_FOUND);

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.real
 
 ASK = [{"role": "user", "content": "Who are you?"}]
 SHEET = {"role": "system", "content": "Name: Brenna\nRole: innkeeper"}
+ENDS = ("stop", "length")  # by itself, or closed because its limit was near
 ITEM = {"type": "object", "required": ["n"], "properties": {"n": {"type": "number"}}}
 SCHEMA = {
     "type": "object",
@@ -42,7 +43,7 @@ def test_a_json_object_of_the_house_model_always_ends(real_engine: sotto.Engine,
     for seed in range(6):
         for messages in (ASK, [SHEET, *ASK]):
             reason, value = _answer(real_engine, "sotto/house", **form, messages=messages, seed=seed)
-            assert reason == "stop" and isinstance(value, dict)
+            assert reason in ENDS and isinstance(value, dict)
 
 
 def test_a_json_object_ends_where_the_context_does(open_house: Any) -> None:
@@ -52,7 +53,7 @@ def test_a_json_object_ends_where_the_context_does(open_house: Any) -> None:
         for seed in (2, 4):  # which never end by themselves
             form = {"response_format": {"type": "json_object"}, "context_overflow": overflow}
             reason, value = _answer(engine, "sotto/house", **form, seed=seed)
-            assert reason == "stop" and isinstance(value, dict)
+            assert reason in ENDS and isinstance(value, dict)
 
 
 @pytest.mark.parametrize("model", ["tiny", "twin", "window", "hybrid"])
@@ -66,7 +67,7 @@ def test_any_json_of_a_model_that_babbles_ends(tiny: sotto.Engine, model: str) -
     for form in forms:
         for seed in range(5):
             reason, value = _answer(tiny, model, **form, max_tokens=80, seed=seed, repeat_penalty=1.5)
-            assert reason == "stop"
+            assert reason in ENDS
             if form is forms[-1]:
                 jsonschema.validate(value, SCHEMA)
 
@@ -75,7 +76,14 @@ def test_an_answer_that_ends_by_itself_is_left_as_it_is(real_engine: sotto.Engin
     form = {"response_format": {"type": "json_object"}, "temperature": 0}
     first = _answer(real_engine, "sotto/house", **form, max_tokens=120)
     assert first == _answer(real_engine, "sotto/house", **form, max_tokens=1000)
-    assert first[1]["say"]
+    assert first[0] == "stop" and first[1]["say"]
+
+
+def test_an_answer_that_its_limit_closed_says_so(real_engine: sotto.Engine) -> None:
+    form = {"response_format": {"type": "json_object"}, "temperature": 0}
+    whole = _answer(real_engine, "sotto/house", **form, max_tokens=120)
+    cut = _answer(real_engine, "sotto/house", **form, max_tokens=24)
+    assert (whole[0], cut[0]) == ("stop", "length") and cut[1] != whole[1]
 
 
 def test_log_probabilities_of_bytes_keep_them_apart(tiny: sotto.Engine) -> None:

@@ -36,6 +36,13 @@ def test_a_turn_is_submitted_and_remembered(npc: sotto.Engine) -> None:
     assert [one["content"] for one in mara.messages] == ["be kind", "one two", "one"]
 
 
+def test_a_turn_streams_deltas(npc: sotto.Engine) -> None:
+    with npc.session("mara", model="npc") as mara, mara.stream("one two") as answer:
+        parts = list(answer)
+    assert "".join(part.text for part in parts) == "one two"
+    assert parts[-1].finish_reason == "stop"
+
+
 def test_two_turns_at_once_are_one_too_many(npc: sotto.Engine) -> None:
     npc.load_model("slow", options=json.dumps({"tokens": ["a"] * 50, "token_ms": 10}))
     mara = npc.session("mara", model="slow")
