@@ -171,9 +171,7 @@ public:
     Events events() const noexcept { return Events(engine_); }
 
     /** Waits until a private request has ended; see sotto::wait(). */
-    std::string wait(sotto_request request, std::string* json = nullptr) {
-        return sotto::wait(engine_, request, json);
-    }
+    std::string wait(sotto_request request) { return sotto::wait(engine_, request); }
 
 private:
     sotto_engine* engine_ = nullptr;
@@ -214,7 +212,6 @@ public:
     }
 
     const std::string& id() const noexcept { return id_; }
-
     /** Closes the session now. A second call does nothing. Never waits. */
     void close() noexcept {
         if (auto* engine = std::exchange(engine_, nullptr); engine != nullptr) {

@@ -46,7 +46,7 @@ TEST_CASE("a character speaks in a frame loop, and its sheet changes") {
     std::string json;
     sotto_request reading = 0;
     sotto::check(sotto_engine_read_session(npcs.get(), sotto::str("mara"), SOTTO_REQUEST_PRIVATE, &reading));
-    npcs.wait(reading, &json);
+    sotto::wait(npcs.get(), reading, &json);
     CHECK(json.find("be gruff") != std::string::npos);
     CHECK(json.find("four") == std::string::npos);
 }
