@@ -42,7 +42,7 @@ struct Prompted {
     std::string path;                      // of a state's file
     OnBudget on_budget = OnBudget::wait;
     std::string form;                 // the field that asks for a form of the answer, if one does
-    std::vector<std::string> unknown; // fields that no operation has; ignored
+    std::vector<std::string> unknown; // fields that the operation ignores
 };
 
 // Reads and checks a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or
@@ -129,7 +129,7 @@ std::string continued(std::string_view message, const Said& said);
 // Writes the answers to one request, in its schema.
 class Writer {
 public:
-    // `ignored`: fields of the request that no operation has; the response lists them.
+    // `ignored`: fields of the request that its operation ignores; the response lists them.
     Writer(
         sotto_op op,
         sotto_request request,
