@@ -230,7 +230,7 @@ void Control::warn_of(const std::vector<std::string>& unknown) {
     for (const auto& name : unknown) {
         if (warned_fields_.size() < kMaxNames && warned_fields_.insert(name).second) {
             world_.hooks.log.warn(
-                ("request field " + excerpt(name) + " is not known, and is ignored").c_str()
+                ("request field " + excerpt(name) + " has no effect in this request").c_str()
             );
         }
     }
