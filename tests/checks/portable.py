@@ -90,7 +90,7 @@ def only_sse(libraries: Path) -> None:
 def tiers(found: dict[str, Any]) -> tuple[str, list[str]]:
     """The tier that an engine took, and the modules that it passed over with the reason."""
     (llama,) = found["backends"]
-    passed_over = [f"{Path(one['path']).stem}: {one['why']}" for one in found["modules_passed_over"]]
+    passed_over = [f"{Path(one['path']).stem}: {one['reason']}" for one in found["modules_passed_over"]]
     return llama["details"]["tier"], passed_over
 
 
