@@ -14,10 +14,10 @@ sotto_status fail(sotto_status status, const char* message) noexcept {
 std::string_view utf8(sotto_str text, const char* name) {
     const auto bytes = view(text, name);
     if (!is_utf8(bytes)) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is not UTF-8");
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + std::string(name) + ": expected UTF-8");
     }
     if (bytes.find('\0') != std::string_view::npos) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " holds a NUL byte");
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + std::string(name) + ": expected no NUL bytes");
     }
     return bytes;
 }
@@ -43,9 +43,8 @@ sotto_str sotto_last_error(void) {
 sotto_status sotto_log_set_level(sotto_log_level level) {
     return guarded([&] {
         if (level < SOTTO_LOG_DEFAULT || level > SOTTO_LOG_TRACE) {
-            throw sotto::Error(
-                SOTTO_ERROR_ARGUMENT,
-                "level is " + std::to_string(level) + "; it must be from SOTTO_LOG_DEFAULT to SOTTO_LOG_TRACE"
+            throw sotto::invalid_argument(
+                "level", std::to_string(level), "a level from SOTTO_LOG_DEFAULT to SOTTO_LOG_TRACE"
             );
         }
         sotto::set_log_level(level);

@@ -29,7 +29,7 @@ sotto_status guarded(Body&& body) noexcept {
     } catch (const std::exception& error) {
         return fail(status_of(error), reason_of(error));
     } catch (...) {
-        return fail(SOTTO_ERROR_INTERNAL, "something that is no std::exception was thrown");
+        return fail(SOTTO_ERROR_INTERNAL, "an exception that is not a std::exception was thrown");
     }
 }
 
@@ -37,7 +37,7 @@ sotto_status guarded(Body&& body) noexcept {
 template <typename T>
 void require(T* pointer, const char* name) {
     if (pointer == nullptr) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is NULL");
+        throw Error(SOTTO_ERROR_ARGUMENT, "missing " + std::string(name) + ": expected a pointer, not NULL");
     }
 }
 
@@ -54,7 +54,9 @@ std::size_t caller_size(const T* theirs, const char* name) {
     constexpr std::size_t kLargest = 4096; // no struct will ever be; so nobody reads far beyond a caller's
     const std::size_t size = deref(theirs, name).struct_size;
     if (size < sizeof(theirs->struct_size) || size > kLargest) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + "->struct_size was not set");
+        throw invalid_argument(
+            std::string(name) + "->struct_size", std::to_string(size), "sizeof the struct"
+        );
     }
     return size;
 }
@@ -68,13 +70,23 @@ T read(const T* theirs, const char* name) {
     const auto* bytes = reinterpret_cast<const std::byte*>(theirs);
     if (size > sizeof(T) &&
         std::any_of(bytes + sizeof(T), bytes + size, [](std::byte b) { return b != std::byte{0}; })) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, std::string(name) + " uses a field this library is too old for");
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            invalid(
+                std::string(name) + "->struct_size",
+                std::to_string(size),
+                "at most " + std::to_string(sizeof(T)) + ", or zeros in newer fields; update the library"
+            )
+        );
     }
     T ours{};
     std::memcpy(&ours, bytes, std::min(size, sizeof(T)));
     if constexpr (requires { ours.reserved; }) {
         if (ours.reserved != 0) { // may be a field one day, so nobody may put anything in it now
-            throw Error(SOTTO_ERROR_UNSUPPORTED, std::string(name) + "->reserved is not 0");
+            throw Error(
+                SOTTO_ERROR_UNSUPPORTED,
+                invalid(std::string(name) + "->reserved", std::to_string(ours.reserved), "0")
+            );
         }
     }
     return ours;
@@ -89,7 +101,10 @@ void write(T* theirs, T ours, std::size_t size) noexcept {
 
 inline std::string_view view(sotto_str text, const char* name) {
     if (text.data == nullptr && text.size != 0) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " has a length but no bytes");
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "missing " + std::string(name) + "->data: expected a pointer, not NULL, unless the size is 0"
+        );
     }
     constexpr std::size_t kMaxText = std::size_t{1} << 32;
     if (text.size > kMaxText && text.size != SOTTO_NUL) {

@@ -16,7 +16,7 @@ checked_request_flags(sotto_request_flags flags, sotto_request_flags allowed, co
     if ((flags & ~allowed) != 0) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            std::string(name) + " is " + std::to_string(flags) + "; it may hold " + std::to_string(allowed)
+            invalid(name, std::to_string(flags), "only bits of " + std::to_string(allowed))
         );
     }
     return flags;
@@ -38,9 +38,8 @@ inline std::string_view checked_size(std::string_view text, const char* name) {
 
 inline sotto_priority checked_priority(sotto_priority priority) {
     if (priority < SOTTO_PRIORITY_BACKGROUND || priority > SOTTO_PRIORITY_FOREGROUND) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "desc->priority is " + std::to_string(priority) + "; it must be one of the SOTTO_PRIORITY_ values"
+        throw invalid_argument(
+            "desc->priority", std::to_string(priority), "one of the SOTTO_PRIORITY_ values"
         );
     }
     return priority;
@@ -48,7 +47,9 @@ inline sotto_priority checked_priority(sotto_priority priority) {
 
 inline std::int64_t checked_deadline(std::uint64_t deadline_ns) {
     if (deadline_ns > INT64_MAX) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "desc->deadline_ns is no time of the monotonic clock; 0 is none");
+        throw invalid_argument(
+            "desc->deadline_ns", std::to_string(deadline_ns), "a time of the monotonic clock, or 0 for none"
+        );
     }
     return static_cast<std::int64_t>(deadline_ns);
 }
@@ -56,7 +57,9 @@ inline std::int64_t checked_deadline(std::uint64_t deadline_ns) {
 inline std::string_view required(sotto_str text, const char* name) {
     const auto value = utf8(text, name);
     if (value.empty()) {
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is empty");
+        throw Error(
+            SOTTO_ERROR_ARGUMENT, "missing " + std::string(name) + ": expected a string that is not empty"
+        );
     }
     return value;
 }

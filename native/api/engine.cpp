@@ -17,10 +17,7 @@ namespace {
 
 sotto_mode checked_mode(sotto_mode mode, const char* name) {
     if (mode < SOTTO_MODE_BALANCE || mode > SOTTO_MODE_PRIORITIZE_GRAPHICS) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            std::string(name) + " is " + std::to_string(mode) + "; it must be one of the SOTTO_MODE_ values"
-        );
+        throw sotto::invalid_argument(name, std::to_string(mode), "one of the SOTTO_MODE_ values");
     }
     return mode;
 }
@@ -33,18 +30,16 @@ std::string checked_device(std::string_view device) {
     if (device.substr(0, 5) == "metal") {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "desc->device is \"" + std::string(device) +
-                "\"; this build runs on \"cpu\", \"vulkan\" and \"cuda\""
+            sotto::invalid("desc->device", device, "\"auto\", \"cpu\", \"vulkan\" or \"cuda\" in this build")
         );
     }
     constexpr std::string_view kKinds[] = {"auto", "cpu", "vulkan", "cuda"};
     const auto spec = sotto::parse_device(device);
     if (!spec || std::find(std::begin(kKinds), std::end(kKinds), spec->kind) == std::end(kKinds)) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "desc->device is \"" + std::string(device) +
-                "\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or \"vulkan:\" and a UUID, or the "
-                "same with \"cuda\""
+        throw sotto::invalid_argument(
+            "desc->device",
+            device,
+            "\"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or \"vulkan:\" and a UUID, or the same with \"cuda\""
         );
     }
     return std::string(device);
@@ -53,10 +48,8 @@ std::string checked_device(std::string_view device) {
 std::uint32_t checked_trace(std::uint32_t slices) {
     constexpr std::uint32_t kMost = 1 << 20; // 48 MiB
     if (slices > kMost) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "desc->trace_capacity is " + std::to_string(slices) + "; it must be at most " +
-                std::to_string(kMost)
+        throw sotto::invalid_argument(
+            "desc->trace_capacity", std::to_string(slices), "at most " + std::to_string(kMost)
         );
     }
     return slices;
@@ -67,7 +60,7 @@ sotto_engine_flags checked_flags(sotto_engine_flags flags) {
     if ((flags & ~kKnown) != 0) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "desc->flags is " + std::to_string(flags) + "; it may hold " + std::to_string(kKnown)
+            sotto::invalid("desc->flags", std::to_string(flags), "only bits of " + std::to_string(kKnown))
         );
     }
     return flags;
@@ -76,10 +69,8 @@ sotto_engine_flags checked_flags(sotto_engine_flags flags) {
 std::uint32_t checked_most(std::uint32_t requests) {
     constexpr auto kMost = sotto::RequestTable::kMost;
     if (requests > kMost) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "desc->max_requests is " + std::to_string(requests) + "; it must be at most " +
-                std::to_string(kMost)
+        throw sotto::invalid_argument(
+            "desc->max_requests", std::to_string(requests), "at most " + std::to_string(kMost)
         );
     }
     return requests;
@@ -89,10 +80,7 @@ std::filesystem::path checked_folder(std::string_view folder, const char* name) 
     auto path = sotto::native_path(folder);
     std::error_code failed;
     if (!folder.empty() && !std::filesystem::is_directory(path, failed)) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            std::string(name) + " is \"" + std::string(folder) + "\"; it must be a folder that is there"
-        );
+        throw sotto::invalid_argument(name, folder, "an existing folder; create it first");
     }
     return path;
 }
@@ -153,10 +141,7 @@ namespace sotto::api {
 
 float checked_tps(float tps, const char* name) {
     if (!std::isfinite(tps) || tps < 0) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            std::string(name) + " is " + std::to_string(tps) + "; it must be 0 or a positive number"
-        );
+        throw sotto::invalid_argument(name, std::to_string(tps), "0 or a positive number");
     }
     return tps;
 }

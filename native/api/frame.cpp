@@ -11,17 +11,16 @@ namespace {
 
 float checked_ms(float ms, const char* name) {
     if (!std::isfinite(ms) || ms < 0) {
-        throw sotto::Error(
-            SOTTO_ERROR_ARGUMENT,
-            std::string(name) + " is " + std::to_string(ms) + "; it must be 0 or a positive number"
-        );
+        throw sotto::invalid_argument(name, std::to_string(ms), "0 or a positive number");
     }
     return ms;
 }
 
 std::int64_t time_of(std::uint64_t time_ns, const Pin& engine, const char* name) {
     if (time_ns > INT64_MAX) {
-        throw sotto::Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is no time of the monotonic clock");
+        throw sotto::invalid_argument(
+            name, std::to_string(time_ns), "a time of the monotonic clock, or 0 for now"
+        );
     }
     const auto now = engine->clock().now(); // what has not been yet counts as now
     return time_ns != 0 ? std::min(static_cast<std::int64_t>(time_ns), now) : now;

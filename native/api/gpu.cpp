@@ -13,17 +13,14 @@ gpu::Renderer read_gpu(const sotto_gpu_desc& asked) {
     gpu::Renderer renderer;
     renderer.least = asked.min_sharing;
     if (asked.min_sharing < SOTTO_GPU_SHARING_NONE || asked.min_sharing > SOTTO_GPU_SHARING_CIG) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "gpu->min_sharing is " + std::to_string(asked.min_sharing) +
-                "; it must be one of the SOTTO_GPU_SHARING_ values"
+        throw sotto::invalid_argument(
+            "gpu->min_sharing", std::to_string(asked.min_sharing), "one of the SOTTO_GPU_SHARING_ values"
         );
     }
     const int given = (asked.d3d12 != nullptr) + (asked.vulkan != nullptr) + (asked.cuda != nullptr);
     if (given != 1) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            std::to_string(given) + " of gpu->d3d12, gpu->vulkan and gpu->cuda are there; hand over one"
+        throw sotto::invalid_argument(
+            "gpu", std::to_string(given) + " APIs", "exactly one of gpu->d3d12, gpu->vulkan and gpu->cuda"
         );
     }
     if (asked.d3d12 != nullptr) {
@@ -108,8 +105,10 @@ sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_g
 sotto_status sotto_engine_detach_gpu(sotto_engine* engine) {
     return guarded([&] {
         const Pin pinned(engine);
-        return pinned->detach_gpu()
-                   ? SOTTO_OK
-                   : fail(SOTTO_ERROR_STATE, "no card is shared; call sotto_engine_attach_gpu() first");
+        return pinned->detach_gpu() ? SOTTO_OK
+                                    : fail(
+                                          SOTTO_ERROR_STATE,
+                                          "the engine shares no device: call sotto_engine_attach_gpu() first"
+                                      );
     });
 }

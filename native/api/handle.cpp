@@ -91,7 +91,9 @@ sotto_engine* open_handle(std::unique_ptr<Engine> engine) {
             return name_of(i, generation_of(before) + 1);
         }
     }
-    throw Error(SOTTO_ERROR_BUSY, std::to_string(kMost) + " engines are live; destroy one first");
+    throw Error(
+        SOTTO_ERROR_BUSY, std::to_string(kMost) + " engines are live, the maximum: destroy one first"
+    );
 }
 
 void close_handle(sotto_engine* handle) noexcept {
@@ -117,14 +119,14 @@ void close_handle(sotto_engine* handle) noexcept {
 
 Pin::Pin(sotto_engine* handle) : place_(nullptr), engine_(nullptr) {
     if (handle == nullptr) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "engine is NULL");
+        throw Error(SOTTO_ERROR_ARGUMENT, "missing engine: expected a handle, not NULL");
     }
     const auto name = read_name(handle);
     if (is_of_parent(name)) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            "invalid engine handle: it belongs to the process before fork(), whose threads are not in this "
-            "one; create an engine here"
+            "invalid engine handle: the engine belongs to the parent process of fork(); create an engine in "
+            "this process"
         );
     }
     auto* const place = place_of(name);

@@ -16,7 +16,7 @@ sotto_status sotto_json_quote(sotto_str text, char* buffer, size_t capacity, siz
         }
         const auto bytes = view(text, "text");
         if (!sotto::is_utf8(bytes)) {
-            throw Error(SOTTO_ERROR_ARGUMENT, "text is not UTF-8");
+            throw Error(SOTTO_ERROR_ARGUMENT, "invalid text: expected UTF-8");
         }
         const auto quoted = sotto::quoted(bytes);
         if (size != nullptr) {

@@ -14,11 +14,12 @@ namespace {
 
 void check_op(sotto_op op) {
     if (op == 0) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "desc->op is 0; it must be one of the SOTTO_OP_ values");
+        throw sotto::invalid_argument("desc->op", "0", "one of the SOTTO_OP_ values");
     }
     if (op < SOTTO_OP_CHAT || op > SOTTO_OP_CHANGE_SESSION) {
         throw Error(
-            SOTTO_ERROR_UNSUPPORTED, "desc->op is " + std::to_string(op) + "; this library does not know it"
+            SOTTO_ERROR_UNSUPPORTED,
+            sotto::invalid("desc->op", std::to_string(op), "an operation of this version of the library")
         );
     }
 }

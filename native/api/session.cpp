@@ -26,7 +26,7 @@ Asked about(sotto_op op, std::string body, sotto_request_flags flags, const sott
     asked.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
     if (request == nullptr && (asked.flags & SOTTO_REQUEST_PRIVATE) != 0) {
         throw Error(
-            SOTTO_ERROR_ARGUMENT, "request is NULL, and flags has SOTTO_REQUEST_PRIVATE; pass a request"
+            SOTTO_ERROR_ARGUMENT, "missing request: expected a pointer, not NULL, with SOTTO_REQUEST_PRIVATE"
         );
     }
     return asked;

@@ -14,7 +14,7 @@ sotto_engine_read_trace(sotto_engine* engine, sotto_slice* slices, uint32_t capa
         if (!pinned->trace().is_kept()) {
             throw sotto::Error(
                 SOTTO_ERROR_STATE,
-                "the engine keeps no trace; say in desc->trace_capacity how many slices it shall keep"
+                "the engine keeps no trace: set desc->trace_capacity when you create the engine"
             );
         }
         if (capacity == 0) {

@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <sotto/base.h>
@@ -19,6 +20,16 @@ public:
 private:
     sotto_status status_;
 };
+
+// The one form of errors about an argument: "invalid NAME 'VALUE': expected EXPECTED".
+inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
+    std::string text("invalid ");
+    text.append(name).append(" '").append(value).append("': expected ").append(expected);
+    return text;
+}
+inline Error invalid_argument(std::string_view name, std::string_view value, std::string_view expected) {
+    return Error(SOTTO_ERROR_ARGUMENT, invalid(name, value, expected));
+}
 
 // Whether the system refused memory or, as std::thread reports it, a thread.
 inline bool is_out_of_resources(const std::exception& error) noexcept {

@@ -67,9 +67,9 @@ EngineOptions with_device(EngineOptions options) {
                 reason = best->name + " is the best card that " + backend.name() + " can use";
                 break;
             }
-            reason += best == nullptr        ? "there is no device"
+            reason += best == nullptr        ? "the backend found no device"
                       : !best->unfit.empty() ? best->name + ": " + best->unfit
-                                             : best->name + " is no card of its own (" + best->type + ")";
+                                             : best->name + " is not a discrete device (" + best->type + ")";
         } catch (const Error& error) {
             if (error.status() == SOTTO_ERROR_MEMORY) {
                 throw;

@@ -96,7 +96,7 @@ Card::Card(Modules& modules, std::string device, std::filesystem::path driver, c
 sotto_gpu_sharing Card::attach(const gpu::Renderer& renderer) {
     if (shared() != 0) {
         throw Error(
-            SOTTO_ERROR_STATE, "a card is shared already; call sotto_engine_detach_gpu() before the next"
+            SOTTO_ERROR_STATE, "the engine already shares a device: call sotto_engine_detach_gpu() first"
         );
     }
     gpu::Terms terms;
@@ -230,8 +230,8 @@ CardInfo query_card(std::uint32_t index) {
         if (index < static_cast<std::uint32_t>(count)) {
             info.adapter = driver->adapter(static_cast<int>(index));
         } else {
-            info.why = "the CUDA driver knows of " + std::to_string(count) + " cards; there is no card " +
-                       std::to_string(index);
+            info.why = "device " + std::to_string(index) + " does not exist: the CUDA driver reports " +
+                       std::to_string(count) + " devices";
         }
     } catch (const Error& error) {
         info.why = error.what();

@@ -65,7 +65,7 @@ void hear(const sotto_step_item& work, Model& model, Answer& answer) {
         answer.hear(work, reader);
     } catch (const Json::exception&) {
         refuse_backend(
-            model.backend(), SOTTO_ERROR_INFERENCE, "stream_parse did not give a JSON array of deltas"
+            model.backend(), SOTTO_ERROR_INFERENCE, "stream_parse did not return a JSON array of deltas"
         );
     }
 }

@@ -17,20 +17,27 @@ constexpr std::int64_t kListenEvery = 100'000'000;
 constexpr std::int64_t kFrameSoon = 4'000'000; // while models rest until some frames are over
 
 // What would be passed over in silence.
-void check_can(const ModelInfo& model, const Prompted& prompted) {
+void check_can(const Model& loaded, const Prompted& prompted) {
+    const auto& model = loaded.info();
+    const auto backend = [&](const std::string& field) {
+        return field + ": backend '" + loaded.backend().name() + "' ";
+    };
     if (!prompted.form.empty() && !model.can(SOTTO_CAPABILITY_CONSTRAINABLE)) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            prompted.form + " is there, and this model's backend holds no answer to a form; leave it out"
+            backend(prompted.form) +
+                "does not support structured output; remove the field, or use another model"
         );
     }
     if (!prompted.path.empty() && model.fingerprint.empty()) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "this model's backend saves and restores no states");
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED, backend("path") + "does not support saved states; use another model"
+        );
     }
     if (prompted.logprobs && !model.can(SOTTO_CAPABILITY_LOGPROBS)) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "logprobs are asked for, and this model's backend tells none; leave them out"
+            backend("logprobs") + "does not support logprobs; remove the field, or use another model"
         );
     }
 }
@@ -230,7 +237,7 @@ void Control::warn_of(const std::vector<std::string>& unknown) {
     for (const auto& name : unknown) {
         if (warned_fields_.size() < kMaxNames && warned_fields_.insert(name).second) {
             world_.hooks.log.warn(
-                ("request field " + excerpt(name) + " has no effect in this request").c_str()
+                ("request field '" + excerpt(name) + "' has no effect in this request").c_str()
             );
         }
     }
@@ -245,10 +252,11 @@ void Control::answer(Slot& slot, Prompted prompted) {
     }
     auto turn = sessions_.begin(slot.asked.op, slot.id.load(), prompted, slot.asked.body);
     if (entry == nullptr || entry->state != ModelEntry::State::ready) {
-        const char* why = entry == nullptr ? "\"; load it first" : "\"; it is still being loaded";
-        throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + prompted.model + why);
+        const char* why = entry == nullptr ? "' is not loaded: load it first with sotto_engine_load_model()"
+                                           : "' is still loading: wait for its SOTTO_EVENT_REQUEST_DONE";
+        throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + prompted.model + why);
     }
-    check_can(entry->model->info(), prompted);
+    check_can(*entry->model, prompted);
     const bool restores = slot.asked.op == SOTTO_OP_RESTORE_STATE;
     if (restores && slot.asked.state == nullptr) {
         return read_state(slot, prompted.path, entry->model->info());

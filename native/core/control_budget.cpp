@@ -118,7 +118,7 @@ std::string Control::lack_told(const ModelEntry& entry) const {
     const auto needed = there ? entry.first_place() : entry.least;
     return entry.asked.id + " needs " + megabytes(needed) + " to go on; " + megabytes(ledger.used()) +
            " of the budget of " + megabytes(ledger.ceiling()) +
-           " are taken. Raise vram_budget, unload a model, or ask with on_budget \"wait\"";
+           " are taken. Raise vram_budget, unload a model, or set on_budget to \"wait\"";
 }
 
 bool Control::keep_budget() {

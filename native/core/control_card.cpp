@@ -72,7 +72,8 @@ bool Control::take_off_lost() noexcept {
     bool begun = false;
     for (const auto& entry : world_.registry.entries()) {
         if (!entry->with_loader && world_.card.is_lost(entry->device.load())) {
-            begun = take_off(*entry, SOTTO_ERROR_DEVICE, "the graphics card was lost; ask again") || begun;
+            begun = take_off(*entry, SOTTO_ERROR_DEVICE, "the device was lost: submit the request again") ||
+                    begun;
         }
     }
     return begun;
@@ -91,8 +92,10 @@ bool Control::take_off_card() noexcept {
         }
         left = false;
         if (!entry->with_loader) {
-            begun =
-                take_off(*entry, SOTTO_ERROR_CANCELLED, "the graphics card was detached; ask again") || begun;
+            begun = take_off(
+                        *entry, SOTTO_ERROR_CANCELLED, "the device was detached: submit the request again"
+                    ) ||
+                    begun;
         }
     }
     if (left) {

@@ -189,7 +189,7 @@ bool Control::take_job_back() noexcept {
                 entry.device = world_.card.own(); // whatever its backend is called
             }
             world_.card.lose(entry.device.load(), failure.why);
-            failure.why = "the graphics card was lost; ask again (" + failure.why + ")";
+            failure.why = "the device was lost: submit the request again (" + failure.why + ")";
         };
         attempt(lose, [](sotto_status, const char*) {}); // the next step on it says so again
     }

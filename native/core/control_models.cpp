@@ -31,7 +31,9 @@ void Control::load(Slot& slot) {
     if (entry != nullptr && !given_up && !same_model(entry->asked, slot.asked)) {
         throw Error(
             SOTTO_ERROR_STATE,
-            "another model is loaded as \"" + slot.asked.id + "\"; unload it first, or choose another id"
+            "model '" + slot.asked.id +
+                "' is already loaded with another path, backend or options: unload it first, or choose "
+                "another id"
         );
     }
     if (entry != nullptr && entry->state == ModelEntry::State::ready) {
@@ -68,7 +70,7 @@ void Control::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* giv
 void Control::unload(Slot& slot) {
     ModelEntry* entry = world_.registry.find(slot.asked.id);
     if (entry == nullptr) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, "no model is loaded as \"" + slot.asked.id + "\"");
+        throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + slot.asked.id + "' is not loaded: check the id");
     }
     std::vector<Slot*> waiting = {&slot};
     teller_.accepted(slot); // nothing throws from here on

@@ -144,7 +144,7 @@ sotto_request Engine::submit(Asked asked) {
     if (slot == nullptr) {
         throw Error(
             SOTTO_ERROR_BUSY,
-            std::to_string(table_.most()) + " requests are live; take the events of some first"
+            std::to_string(table_.most()) + " requests are live, the maximum: take the events of some first"
         );
     }
     const auto id = slot->id.load();
@@ -174,7 +174,10 @@ bool Engine::drop(sotto_request id) {
     }
     if (!slot->is_private()) {
         table_.release(*slot);
-        throw Error(SOTTO_ERROR_STATE, "request is not private; cancel it, and take its events");
+        throw Error(
+            SOTTO_ERROR_STATE,
+            invalid("request", std::to_string(id), "a private request; cancel the request instead")
+        );
     }
     const bool first = !slot->dropped.exchange(true) && !slot->over.exchange(true);
     if (first) {
@@ -206,18 +209,19 @@ sotto_status Engine::wait(std::int32_t timeout_ms) noexcept {
 }
 
 sotto_status Engine::wait_event(sotto_request id, std::int32_t timeout_ms, std::unique_ptr<Event>& event) {
+    constexpr const char* kUnknown = "': it has ended, or was never submitted";
     Slot* slot = table_.acquire(id);
     if (slot == nullptr) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, "request is over, or never was");
+        throw Error(SOTTO_ERROR_NOT_FOUND, "invalid request '" + std::to_string(id) + kUnknown);
     }
     sotto_status status = SOTTO_ERROR_STATE;
-    const char* why = "request is not private; its events come from sotto_engine_next_event()";
+    const char* why = "': expected a private request; take its events with sotto_engine_next_event()";
     if (slot->is_private() && slot->taking.test_and_set(std::memory_order_acquire)) {
-        why = "another thread waits for this request's events";
+        why = "': another thread waits for its events; wait on one thread";
     } else if (slot->is_private()) {
         const bool over = slot->over.load();
         status = over ? SOTTO_ERROR_NOT_FOUND : take_private(*slot, deadline_after(timeout_ms), event);
-        why = over ? "request is over, or never was" : "the request was dropped, or the engine destroyed";
+        why = over ? kUnknown : "': it was discarded, or the engine was destroyed";
         slot->taking.clear(std::memory_order_release);
     }
     const bool last =
@@ -227,7 +231,7 @@ sotto_status Engine::wait_event(sotto_request id, std::int32_t timeout_ms, std::
     }
     table_.release(*slot);
     if (status < 0) {
-        throw Error(status, why);
+        throw Error(status, "invalid request '" + std::to_string(id) + why);
     }
     return status;
 }

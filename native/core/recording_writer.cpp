@@ -11,7 +11,7 @@ namespace sotto {
 namespace {
 
 [[noreturn]] void not_written(const std::string& reason) {
-    throw Error(SOTTO_ERROR_STATE, "its file cannot be written any more: " + reason);
+    throw Error(SOTTO_ERROR_STATE, "the recording can no longer be written: " + reason);
 }
 
 } // namespace
@@ -66,7 +66,7 @@ std::shared_ptr<FileTask> RecordingWriter::queue(std::string lines, bool last) {
     const auto bytes = lines.size();
     const auto queued = target_->queued.load();
     if (queued > 0 && queued + bytes > kMaxQueued) {
-        not_written("the disk is too slow, " + std::to_string(queued) + " bytes wait for it");
+        not_written("the disk is too slow, " + std::to_string(queued) + " bytes are queued");
     }
     auto task = std::make_shared<Append>(target_, std::move(lines), last);
     target_->queued += bytes;
@@ -85,7 +85,7 @@ void RecordingWriter::finish(std::int64_t timeout_ns) {
     if (!last->wait(timeout_ns)) {
         not_written(
             "the disk is too slow; the engine ends while " + std::to_string(target_->queued.load()) +
-            " bytes wait for it"
+            " bytes are queued"
         );
     }
     if (target_->failed.load(std::memory_order_acquire)) {

@@ -14,6 +14,11 @@ std::string as_json(const std::string& text) {
     return to_text(Json(text));
 }
 
+std::string named(const std::string& id) {
+    constexpr std::size_t kLongestId = 128;
+    return "session '" + excerpt(id, kLongestId) + "'";
+}
+
 // Bytes of the messages as a JSON list.
 std::size_t length_of(const std::vector<Message>& messages) noexcept {
     std::size_t length = 0;
@@ -75,24 +80,26 @@ void set_system(std::vector<Message>& messages, const std::string& text) {
 
 void check_can_begin(const Session& session, const Prompted& prompted) {
     const auto& asked = prompted.session;
-    const auto name = "session " + as_json(asked.id);
+    const auto name = named(asked.id);
     if (prompted.model.empty() && session.talk.model.empty()) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            "model is missing, and " + name + " has none; it must be a loaded model's id"
+            "missing model: expected the id of a loaded model, because " + name + " has no model"
         );
     }
     if (asked.messages.empty() && session.talk.messages.empty()) {
         throw Error(
-            SOTTO_ERROR_ARGUMENT, "messages is missing, and " + name + " has none; there must be one"
+            SOTTO_ERROR_ARGUMENT,
+            "missing messages: expected at least one message, because " + name + " has no messages"
         );
     }
     const auto& last = asked.messages.empty() ? *session.talk.messages.back() : asked.messages.back();
     if (asked.continues && !can_be_continued(last)) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "continue_final_message is true; the last message in " + name +
-                " must be the assistant's, its content a string, without tool_calls"
+        throw invalid_argument(
+            "continue_final_message",
+            "true",
+            "false unless the last message in " + name +
+                " is the assistant's, its content a string, without tool_calls"
         );
     }
 }
@@ -173,13 +180,12 @@ std::string Sessions::answer(sotto_op op, const SessionAsked& asked) {
 std::string Sessions::open(const SessionAsked& asked) {
     if (open_.contains(asked.id)) {
         throw Error(
-            SOTTO_ERROR_STATE,
-            "session " + as_json(asked.id) + " is open; close it first, or choose another id"
+            SOTTO_ERROR_STATE, named(asked.id) + " is already open: close it first, or choose another id"
         );
     }
     if (open_.size() >= most_) {
         throw Error(
-            SOTTO_ERROR_BUSY, std::to_string(most_) + " sessions are open, as many as may be; close one first"
+            SOTTO_ERROR_BUSY, std::to_string(most_) + " sessions are open, the maximum: close one first"
         );
     }
     const auto session = std::make_shared<Session>();
@@ -240,11 +246,10 @@ void Sessions::check_can_pin(const std::string& id, const std::string& model) co
     if (places > 0 && static_cast<std::size_t>(pinned) + 1 >= places) {
         throw Error(
             SOTTO_ERROR_BUDGET,
-            "session " + as_json(id) + " cannot be pinned: model " + as_json(model) + " has " +
-                std::to_string(places) + (places == 1 ? " place" : " places") +
-                ", one of which is for those who are not, and " + std::to_string(pinned) +
+            named(id) + " cannot be pinned: model '" + excerpt(model) + "' has " + std::to_string(places) +
+                (places == 1 ? " slot" : " slots") + ", one stays unpinned, and " + std::to_string(pinned) +
                 (pinned == 1 ? " session is" : " sessions are") +
-                " pinned to it; let go of one, or load the model with a larger \"parallel\""
+                " pinned; unpin a session, or load the model with a larger \"parallel\""
         );
     }
 }
@@ -266,7 +271,7 @@ std::string Sessions::list() const {
 const std::shared_ptr<Session>& Sessions::find(const std::string& id) const {
     const auto found = open_.find(id);
     if (found == open_.end()) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, "no session is open as " + as_json(id) + "; open it first");
+        throw Error(SOTTO_ERROR_NOT_FOUND, named(id) + " is not open: open it first");
     }
     return found->second;
 }
@@ -286,8 +291,8 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, Pag
     if (chat && session->answers != 0) {
         throw Error(
             SOTTO_ERROR_BUSY,
-            "session " + as_json(asked.id) + " answers request " + std::to_string(session->answers) +
-                "; wait for the SOTTO_EVENT_REQUEST_DONE of that one, or ask a fork"
+            named(asked.id) + " already answers request '" + std::to_string(session->answers) +
+                "': wait for its SOTTO_EVENT_REQUEST_DONE, or fork the session"
         );
     }
     check_can_begin(*session, prompted);

@@ -34,7 +34,7 @@ T get(std::string_view in, std::size_t at) {
 }
 
 [[noreturn]] void refuse(const std::string& why) {
-    throw Error(SOTTO_ERROR_MODEL, "the state " + why);
+    throw Error(SOTTO_ERROR_MODEL, "the state " + why + "; save it again");
 }
 
 // Of all but the checksum itself.
@@ -56,12 +56,12 @@ std::string difference(std::string_view theirs, std::string_view wanted) {
             const auto found = is.find(key);
             if (found == is.end() || *found != value) {
                 const auto theirs_is = found == is.end() ? "none" : excerpt(*found, kLongestShown);
-                return "is of another " + key + ": " + theirs_is + ", and here it is " +
-                       excerpt(value, kLongestShown);
+                return "has " + key + " '" + theirs_is + "': expected '" + excerpt(value, kLongestShown) +
+                       "'";
             }
         }
     }
-    return "is of another model or library";
+    return "was saved with another model or library version";
 }
 
 } // namespace
@@ -97,18 +97,15 @@ std::string state_blob(std::string_view fingerprint, std::string_view payload) {
 
 std::uint64_t state_size(std::string_view header) {
     if (header.size() < kStateHeader || !header.starts_with(kMagic)) {
-        refuse("is none: it does not begin like one");
+        refuse("has no header of a Sotto state");
     }
     if (const auto version = get<std::uint32_t>(header, 8); version != kVersion) {
-        refuse(
-            "has version " + std::to_string(version) + "; this library reads version " +
-            std::to_string(kVersion)
-        );
+        refuse("has version '" + std::to_string(version) + "': expected version " + std::to_string(kVersion));
     }
     const auto fingerprint = get<std::uint32_t>(header, kFingerprintAt);
     const auto payload = get<std::uint64_t>(header, kPayloadAt);
     if (fingerprint > kLongestFingerprint || payload > UINT64_MAX / 2) {
-        refuse("is damaged: it says that it is larger than can be");
+        refuse("is damaged: its size is above the maximum");
     }
     return kStateHeader + fingerprint + payload;
 }
@@ -117,11 +114,12 @@ std::string_view state_payload(std::string_view blob, std::string_view wanted) {
     const auto size = state_size(blob.substr(0, kStateHeader));
     if (size != blob.size()) {
         refuse(
-            "is cut: it has " + std::to_string(blob.size()) + " of its " + std::to_string(size) + " bytes"
+            "is truncated: it has " + std::to_string(blob.size()) + " of its " + std::to_string(size) +
+            " bytes"
         );
     }
     if (checksum(blob) != get<std::uint64_t>(blob, kChecksumAt)) {
-        refuse("is damaged: its checksum is another");
+        refuse("is damaged: its checksum does not match");
     }
     const auto length = get<std::uint32_t>(blob, kFingerprintAt);
     const auto fingerprint = blob.substr(kStateHeader, length);

@@ -34,7 +34,7 @@ public:
     }
     void read(std::uint64_t offset, char* out, std::size_t count) override {
         if (file_.read(offset, out, count)) {
-            throw Error(SOTTO_ERROR_MODEL, "path is \"" + path_ + "\", which cannot be read to its end");
+            throw Error(SOTTO_ERROR_MODEL, invalid("path", path_, "a file that can be read to its end"));
         }
     }
 
@@ -53,7 +53,7 @@ public:
             throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
         }
         if (files_.open(files_.self, {path.data(), path.size()}, &file_, &size_) < 0) {
-            throw Error(SOTTO_ERROR_NOT_FOUND, "path is \"" + path + "\", and there is no such file");
+            throw Error(SOTTO_ERROR_NOT_FOUND, invalid("path", path, "an existing file"));
         }
     }
     ~HostReader() override { files_.close(files_.self, file_); }
@@ -62,7 +62,7 @@ public:
     void read(std::uint64_t offset, char* out, std::size_t count) override {
         if (files_.read(files_.self, file_, offset, out, count) < 0) {
             throw Error(
-                SOTTO_ERROR_MODEL, "path is \"" + path_ + "\", which the host cannot read to its end"
+                SOTTO_ERROR_MODEL, invalid("path", path_, "a file that the host can read to its end")
             );
         }
     }
@@ -94,14 +94,17 @@ PageBuffer read_blob(Reader& reader, std::uint64_t max_size) {
     if (size > max_size) {
         throw Error(
             SOTTO_ERROR_MODEL,
-            "the state has " + std::to_string(size) + " bytes, more than the model's memory can hold"
+            "the state has " + std::to_string(size) + " bytes: expected at most " + std::to_string(max_size) +
+                " for this model"
         );
     }
     const auto end = std::min(size, reader.size());
     blob.resize(static_cast<std::size_t>(end));
     reader.read(kStateHeader, blob.data() + kStateHeader, blob.size() - kStateHeader);
     if (reader.size() > size) {
-        throw Error(SOTTO_ERROR_MODEL, "the state is damaged: there is more after its end");
+        throw Error(
+            SOTTO_ERROR_MODEL, "the state is damaged: the file continues after its end; save it again"
+        );
     }
     return blob;
 }

@@ -33,7 +33,7 @@ void check_step(Job& job, sotto_status status, const std::vector<std::uint32_t>&
         refuse_backend(
             job.entry->model->backend(),
             SOTTO_ERROR_INFERENCE,
-            "step returned SOTTO_ERROR_CANCELLED, and its gate had not asked for that"
+            "step returned SOTTO_ERROR_CANCELLED without a cancelling gate"
         );
     }
     for (std::size_t i = 0; i < job.work.size(); ++i) {

@@ -62,7 +62,7 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, Adapter adapter, 
     Fresh fresh{api, handle_, before};
     look();
     if (cig != nullptr && !cig_) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the driver made a context of its own instead of a CiG context");
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the driver created a regular context instead of a CiG context");
     }
     fresh.keep = true;
 }
@@ -101,7 +101,8 @@ void CudaContext::look() {
     if (got != priority_) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "a stream asked for with priority " + std::to_string(priority_) + " has " + std::to_string(got)
+            "the driver created a stream of priority " + std::to_string(got) + " instead of " +
+                std::to_string(priority_)
         );
     }
 }

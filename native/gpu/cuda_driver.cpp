@@ -79,7 +79,7 @@ Adapter pick(const Driver& driver, Is is, const std::string& wanted, Tell tell) 
     }
     throw Error(
         SOTTO_ERROR_UNSUPPORTED,
-        "no CUDA device has " + wanted + "; there is " + (there.empty() ? "none" : there)
+        "no CUDA device has " + wanted + "; the driver reports " + (there.empty() ? "no device" : there)
     );
 }
 
@@ -107,12 +107,12 @@ Driver::Driver(const std::filesystem::path& path) {
     std::string why;
     void* library = open_library(file, why);
     if (library == nullptr) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "there is no CUDA driver: " + why);
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the CUDA driver cannot be opened: " + why);
     }
     if (const auto missing = find_all(library, api_); !missing.empty()) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "the CUDA driver in " + file.string() + " lacks " + missing + "; install the driver anew"
+            "the CUDA driver in " + file.string() + " lacks " + missing + "; reinstall the driver"
         );
     }
     check(api_.init(0), "cuInit");
@@ -145,19 +145,19 @@ int Driver::count() const {
 
 std::string Driver::cig_why(cuda::Device device, int attribute, const char* needs) const {
     if (api_.create_with == nullptr) {
-        return "the driver speaks CUDA " + version_ + " and has no cuCtxCreate_v4; it takes " + needs;
+        return "the driver speaks CUDA " + version_ + " and has no cuCtxCreate_v4; CiG requires " + needs;
     }
     int can = 0;
     const auto result = api_.device_attribute(&can, attribute, device);
     if (result == cuda::kInvalidValue) {
-        return "the driver knows nothing of attribute " + std::to_string(attribute) + "; it takes " + needs;
+        return "the driver does not know attribute " + std::to_string(attribute) + "; CiG requires " + needs;
     }
     if (result != cuda::kSuccess) {
         return told(result, "cuDeviceGetAttribute");
     }
     return can != 0 ? ""
-                    : "the driver says that it can't (attribute " + std::to_string(attribute) +
-                          " is 0); it takes " + needs;
+                    : "the driver does not support CiG here (attribute " + std::to_string(attribute) +
+                          " is 0); CiG requires " + needs;
 }
 
 Adapter Driver::adapter(int index) const {

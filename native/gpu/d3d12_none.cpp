@@ -9,7 +9,8 @@ std::uint64_t luid_of(const sotto_gpu_d3d12& shown) {
     if (shown.luid == 0) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            "d3d12->luid is 0; this system has no Direct3D 12 that could be asked, so say which card it is"
+            "missing d3d12->luid: expected the LUID of the renderer's device; it cannot be queried on this "
+            "system"
         );
     }
     return shown.luid;

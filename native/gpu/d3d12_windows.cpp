@@ -58,25 +58,29 @@ void* identity(IUnknown* object) {
 } // namespace
 
 std::uint64_t luid_of(const sotto_gpu_d3d12& shown) {
-    const auto device = as<ID3D12Device>(shown.device, kDevice, "d3d12->device is no ID3D12Device");
-    const auto queue = as<ID3D12CommandQueue>(shown.queue, kQueue, "d3d12->queue is no ID3D12CommandQueue");
+    const auto device =
+        as<ID3D12Device>(shown.device, kDevice, "invalid d3d12->device: expected an ID3D12Device");
+    const auto queue =
+        as<ID3D12CommandQueue>(shown.queue, kQueue, "invalid d3d12->queue: expected an ID3D12CommandQueue");
     if (const auto kind = queue->GetDesc().Type; kind != D3D12_COMMAND_LIST_TYPE_DIRECT) {
-        refuse(
-            "d3d12->queue is of type " + std::to_string(static_cast<int>(kind)) +
-            "; it must be the queue of type DIRECT that the game draws with"
-        );
+        refuse(invalid(
+            "type of d3d12->queue",
+            std::to_string(static_cast<int>(kind)),
+            "type DIRECT; pass the queue that the game renders with"
+        ));
     }
     Com<ID3D12Device> made_by;
     if (FAILED(queue->GetDevice(kDevice, made_by.out_void())) ||
         identity(made_by.get()) != identity(device.get())) {
-        refuse("d3d12->queue is of another device than d3d12->device");
+        refuse("invalid d3d12->queue: expected a queue of d3d12->device");
     }
     const auto number = number_of(device->GetAdapterLuid());
     if (shown.luid != 0 && shown.luid != number) {
-        refuse(
-            "d3d12->luid is " + std::to_string(shown.luid) + ", and the device is on the card with " +
-            std::to_string(number)
-        );
+        refuse(invalid(
+            "d3d12->luid",
+            std::to_string(shown.luid),
+            "0, or the LUID of d3d12->device, " + std::to_string(number)
+        ));
     }
     return number;
 }

@@ -131,7 +131,7 @@ private:
         need(terms_.no_cuda);
         if (std::holds_alternative<sotto_gpu_cuda>(renderer_.with)) {
             hosts_context();
-            need(sharing_.context_->is_cig() ? "" : "the context that was handed over is no CiG context");
+            need(sharing_.context_->is_cig() ? "" : "cuda->context is not a CiG context");
             return;
         }
         const auto& card = adapter();
@@ -169,7 +169,9 @@ private:
         try {
             sharing_.context_ = std::make_shared<const CudaContext>(driver_, hosts);
         } catch (const Error& error) { // to push it is the first thing that is done with it
-            throw Error(SOTTO_ERROR_UNSUPPORTED, "cuda->context can't be used; " + std::string(error.what()));
+            throw Error(
+                SOTTO_ERROR_UNSUPPORTED, "cuda->context cannot be used: " + std::string(error.what())
+            );
         }
         sharing_.adapter_ = sharing_.context_->adapter();
     }
@@ -200,8 +202,8 @@ Sharing::Sharing(const Renderer& renderer, const Terms& terms) : with_(named(ren
     if (rung_ >= renderer.least) {
         return;
     }
-    std::string why = std::string("gpu->min_sharing asks for ") + name_of(renderer.least) + ", and " +
-                      name_of(rung_) + " is what can be had";
+    const auto expected = std::string("at most '") + name_of(rung_) + "' here";
+    std::string why = invalid("gpu->min_sharing", name_of(renderer.least), expected);
     for (const auto& one : not_taken_) {
         why += std::string("; ") + name_of(one.rung) + ": " + one.why;
     }

@@ -23,7 +23,7 @@ vk::GetFunction getter_of(const sotto_gpu_vulkan& shown) {
     std::string why;
     const auto get = vulkan_getter(why);
     if (get == nullptr) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, why + "; hand over vulkan->get_instance_proc_addr");
+        throw Error(SOTTO_ERROR_UNSUPPORTED, why + "; pass vulkan->get_instance_proc_addr");
     }
     return get;
 }
@@ -43,7 +43,7 @@ void check(vk::Result result, const char* call) {
 vk::GetFunction vulkan_getter(std::string& why) {
     void* loader = open_library(kLoader, why);
     if (loader == nullptr) {
-        why = "there is no Vulkan loader: " + why;
+        why = "the Vulkan loader cannot be opened: " + why;
         return nullptr;
     }
     why = std::string(kLoader) + " has no vkGetInstanceProcAddr";
@@ -53,8 +53,8 @@ vk::GetFunction vulkan_getter(std::string& why) {
 VulkanCard::VulkanCard(const sotto_gpu_vulkan& shown) : shown_(shown), get_(nullptr) {
     if (shown_.instance == nullptr || shown_.physical_device == nullptr) {
         refuse(
-            std::string("vulkan->") + (shown_.instance == nullptr ? "instance" : "physical_device") +
-            " is NULL"
+            std::string("missing vulkan->") + (shown_.instance == nullptr ? "instance" : "physical_device") +
+            ": expected a handle, not NULL"
         );
     }
     get_ = getter_of(shown_);
@@ -65,7 +65,7 @@ VulkanCard::VulkanCard(const sotto_gpu_vulkan& shown) : shown_(shown), get_(null
     check(enumerate(shown_.instance, &count, devices.data()), "vkEnumeratePhysicalDevices");
     devices.resize(std::min<std::size_t>(count, devices.size()));
     if (std::find(devices.begin(), devices.end(), shown_.physical_device) == devices.end()) {
-        refuse("vulkan->physical_device is none of the devices of vulkan->instance");
+        refuse("invalid vulkan->physical_device: expected a device of vulkan->instance");
     }
 }
 
@@ -85,7 +85,10 @@ vk::Function VulkanCard::device_function(const char* name) const {
 
 void VulkanCard::check_queue() const {
     if (shown_.device == nullptr || shown_.queue == nullptr) {
-        refuse(std::string("vulkan->") + (shown_.device == nullptr ? "device" : "queue") + " is NULL");
+        refuse(
+            std::string("missing vulkan->") + (shown_.device == nullptr ? "device" : "queue") +
+            ": expected a handle, not NULL"
+        );
     }
     const auto list = required<vk::GetQueueFamilies>("vkGetPhysicalDeviceQueueFamilyProperties");
     std::uint32_t count = 0;
@@ -93,20 +96,24 @@ void VulkanCard::check_queue() const {
     std::vector<vk::QueueFamilyProperties> families(count);
     list(shown_.physical_device, &count, families.data());
     if (shown_.queue_family >= count) {
-        refuse(
-            "vulkan->queue_family is " + std::to_string(shown_.queue_family) + "; the device has " +
-            std::to_string(count)
-        );
+        refuse(invalid(
+            "vulkan->queue_family",
+            std::to_string(shown_.queue_family),
+            "less than " + std::to_string(count) + ", the number of families of the device"
+        ));
     }
     const auto& family = families[shown_.queue_family];
     if ((family.flags & vk::kGraphicsQueue) == 0) {
-        refuse("vulkan->queue_family is " + std::to_string(shown_.queue_family) + ", which doesn't draw");
+        refuse(
+            invalid("vulkan->queue_family", std::to_string(shown_.queue_family), "a family with graphics")
+        );
     }
     if (shown_.queue_index >= family.count) {
-        refuse(
-            "vulkan->queue_index is " + std::to_string(shown_.queue_index) + "; the family has " +
-            std::to_string(family.count)
-        );
+        refuse(invalid(
+            "vulkan->queue_index",
+            std::to_string(shown_.queue_index),
+            "less than " + std::to_string(family.count) + ", the number of queues of the family"
+        ));
     }
     const auto get_queue = reinterpret_cast<vk::GetQueue>(device_function("vkGetDeviceQueue"));
     void* queue = nullptr;
@@ -115,7 +122,7 @@ void VulkanCard::check_queue() const {
     }
     if (queue != shown_.queue) {
         refuse(
-            "vulkan->queue isn't queue " + std::to_string(shown_.queue_index) + " of family " +
+            "invalid vulkan->queue: expected queue " + std::to_string(shown_.queue_index) + " of family " +
             std::to_string(shown_.queue_family) + " of vulkan->device"
         );
     }
@@ -127,8 +134,8 @@ std::string VulkanCard::uuid() const {
     if (get == nullptr) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "the card can't be told from others: the Vulkan instance has no vkGetPhysicalDeviceProperties2; "
-            "make it for Vulkan 1.1 or newer"
+            "the device cannot be identified: the Vulkan instance has no vkGetPhysicalDeviceProperties2; "
+            "create the instance for Vulkan 1.1 or newer"
         );
     }
     vk::IdProperties id;
@@ -153,7 +160,7 @@ std::string VulkanCard::external_why() const {
     });
     return has ? ""
                : std::string("the Vulkan device has no ") + vk::kExternalComputeQueue +
-                     "; it takes an NVIDIA card and driver 580.88 or newer";
+                     "; it requires an NVIDIA device and driver 580.88 or newer";
 }
 
 vk::ExternalProperties VulkanCard::external_properties() const {
@@ -174,8 +181,8 @@ ExternalQueue::ExternalQueue(const VulkanCard& card) : device_(card.shown().devi
         if (function == nullptr) {
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
-                std::string("vulkan->device has no ") + name + "; it must be made with " +
-                    vk::kExternalComputeQueue + " enabled, see sotto_gpu_vulkan_needs"
+                std::string("invalid vulkan->device: expected a device with ") + name + "; enable " +
+                    vk::kExternalComputeQueue + ", see sotto_gpu_vulkan_needs"
             );
         }
         return function;
@@ -185,14 +192,14 @@ ExternalQueue::ExternalQueue(const VulkanCard& card) : device_(card.shown().devi
     destroy_ = reinterpret_cast<vk::DestroyExternalQueue>(find("vkDestroyExternalComputeQueueNV"));
     const auto size = card.external_properties().data_size;
     if (size == 0) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the Vulkan driver says that its queue has no data to share");
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the Vulkan driver reports no data of its queue to share");
     }
     data_.resize((size + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
     vk::ExternalQueueInfo info;
     info.preferred_queue = card.shown().queue;
     check(create(device_, &info, nullptr, &queue_), "vkCreateExternalComputeQueueNV");
     if (queue_ == nullptr) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "vkCreateExternalComputeQueueNV made none");
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "vkCreateExternalComputeQueueNV created no queue");
     }
     vk::ExternalDataParams params;
     get_data(queue_, &params, data_.data());

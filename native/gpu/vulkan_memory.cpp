@@ -87,7 +87,7 @@ public:
         InstanceInfo wanted;
         wanted.application = &application;
         if (create == nullptr || create(&wanted, nullptr, &instance_) != vk::kSuccess) {
-            why_ = get_ == nullptr ? why_ : "there is no Vulkan driver";
+            why_ = get_ == nullptr ? why_ : "no Vulkan driver was found";
             return;
         }
         const auto properties = function<vk::GetProperties2>("vkGetPhysicalDeviceProperties2");
@@ -174,13 +174,14 @@ std::string vulkan_uuid(std::uint64_t luid) {
     if (found == cards.end()) {
         std::string why = opened().why();
         if (why.empty()) {
-            why = "no Vulkan device has the LUID " + luid_text(luid) + (cards.empty() ? "" : "; there is ");
+            why = "no Vulkan device has the LUID " + luid_text(luid) +
+                  (cards.empty() ? "" : "; the drivers report ");
             for (const auto& card : cards) {
                 why += (&card == &cards.front() ? "UUID " : ", UUID ") + card.uuid +
                        (card.luid != 0 ? " (LUID " + luid_text(card.luid) + ")" : " (no LUID)");
             }
         }
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the renderer's card can't be found: " + why);
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the renderer's device was not found: " + why);
     }
     return found->uuid;
 }

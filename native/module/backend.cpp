@@ -75,19 +75,21 @@ std::string_view view_of(sotto_str text) noexcept {
 
 Backend::Backend(const sotto_backend& table)
     : table_(table), name_(text_of(table.name)), description_(text_of(table.description)) {
-    const auto require = [](bool there, const char* what) {
+    const auto require = [](bool there, const char* what, const char* expected = "a function") {
         if (!there) {
-            throw Error(SOTTO_ERROR_ARGUMENT, std::string("backend->") + what + " is missing");
+            throw Error(
+                SOTTO_ERROR_ARGUMENT, std::string("missing backend->") + what + ": expected " + expected
+            );
         }
     };
-    require(!name_.empty(), "name");
+    require(!name_.empty(), "name", "a string that is not empty");
     if (!is_utf8(name_)) {
         throw Error(SOTTO_ERROR_ARGUMENT, "invalid backend->name: expected UTF-8");
     }
     if (constexpr sotto_backend_uses kKnown = SOTTO_BACKEND_CUDA; (table.uses & ~kKnown) != 0) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "backend->uses is " + std::to_string(table.uses) + "; it may hold " + std::to_string(kKnown)
+            invalid("backend->uses", std::to_string(table.uses), "only bits of " + std::to_string(kKnown))
         );
     }
     require(table.open != nullptr, "open");
@@ -282,7 +284,11 @@ void Model::resize(std::uint32_t places) {
         refuse_backend(
             backend_,
             SOTTO_ERROR_MODEL,
-            "resize to " + std::to_string(places) + " streams left " + std::to_string(info.streams)
+            invalid(
+                "sotto_model_info.streams",
+                std::to_string(info.streams),
+                "at most " + std::to_string(places) + " after resize"
+            )
         );
     }
 }

@@ -12,7 +12,7 @@ constexpr std::uint64_t kMaxCount = 1 << 16;
 
 // The excess of one of a backend's figures.
 std::string over(const char* field, std::uint64_t value, std::uint64_t max) {
-    return std::string(field) + " is " + std::to_string(value) + "; expected at most " + std::to_string(max);
+    return invalid(field, std::to_string(value), "at most " + std::to_string(max));
 }
 
 } // namespace
@@ -37,8 +37,9 @@ void check_info(const Backend& backend, const ModelInfo& info, bool loaded) {
 
 void check_status(const Backend& backend, sotto_status status, const char* function) {
     if (status < SOTTO_ERROR_DEVICE) {
-        const auto what = std::string(function) + " returned status " + std::to_string(status);
-        refuse_backend(backend, SOTTO_ERROR_INFERENCE, what + "; expected one of the SOTTO_ERROR_ values");
+        const auto name = std::string("status of ") + function;
+        const auto what = invalid(name, std::to_string(status), "one of the SOTTO_ERROR_ values");
+        refuse_backend(backend, SOTTO_ERROR_INFERENCE, what);
     }
 }
 
@@ -52,15 +53,16 @@ void check_work(const Backend& backend, const sotto_step_item& work, std::uint32
     check("sotto_step_item.generated", work.generated, 1);
     check("sotto_step_item.decoded", work.decoded, kMaxCount);
     if (work.finish < SOTTO_FINISH_NONE || work.finish > SOTTO_FINISH_LENGTH) {
-        const auto what = "sotto_step_item.finish is " + std::to_string(work.finish);
-        refuse_backend(backend, SOTTO_ERROR_INFERENCE, what + "; expected one of the SOTTO_FINISH_ values");
+        constexpr const char* kExpected = "one of the SOTTO_FINISH_ values";
+        const auto what = invalid("sotto_step_item.finish", std::to_string(work.finish), kExpected);
+        refuse_backend(backend, SOTTO_ERROR_INFERENCE, what);
     }
     check_status(backend, work.status, "the step of a stream");
 }
 
 void check_text(const Backend& backend, std::string_view text, const char* field) {
     if (!is_utf8(text)) {
-        refuse_backend(backend, SOTTO_ERROR_INFERENCE, std::string(field) + " is not UTF-8");
+        refuse_backend(backend, SOTTO_ERROR_INFERENCE, "invalid " + std::string(field) + ": expected UTF-8");
     }
 }
 

@@ -168,7 +168,10 @@ void Modules::add(const sotto_backend& table) {
     const std::lock_guard lock(mutex_);
     for (const auto& other : own_) {
         if (other->name() == backend->name()) {
-            throw Error(SOTTO_ERROR_STATE, "backend->name is \"" + backend->name() + "\"; it is taken");
+            throw Error(
+                SOTTO_ERROR_STATE,
+                "backend '" + backend->name() + "' is already registered: choose another backend->name"
+            );
         }
     }
     own_.push_back(std::move(backend));
@@ -302,10 +305,9 @@ const Backend& Modules::find(std::string_view name, std::string_view device) {
     if (const Backend* found = look(name, kind)) {
         return *found;
     }
-    std::string why =
-        name.empty() ? "there is no backend" : "there is no backend \"" + std::string(name) + "\"";
-    why += kind.empty() ? "" : " for the device \"" + std::string(device) + "\"";
-    why += " in " + utf8_of(folder_);
+    std::string why = name.empty() ? "no backend" : "no backend '" + std::string(name) + "'";
+    why += kind.empty() ? "" : " for device '" + std::string(device) + "'";
+    why += " was found in " + utf8_of(folder_);
     why += unread_.empty() ? "" : ", which cannot be read: " + unread_;
     bool lacks = lacks_;
     for (const auto& [path, passed] : passed_over_) {

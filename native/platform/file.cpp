@@ -181,10 +181,7 @@ File create_file(const PathArgument& path) {
     auto file = file_system::create_new(checked(path), file_system::Access::append, failed);
     if (failed == std::errc::file_exists || failed == std::errc::too_many_symbolic_link_levels) {
         refuse(
-            SOTTO_ERROR_ARGUMENT,
-            path,
-            "a path where no file is yet",
-            "use another name, or move what has this one away"
+            SOTTO_ERROR_ARGUMENT, path, "a path without a file", "use another path, or move the existing file"
         );
     }
     if (failed) {

@@ -12,11 +12,21 @@ namespace sotto {
 namespace {
 
 std::string brief(double value) {
-    return Json(value).dump();
+    return std::trunc(value) == value ? Json(static_cast<std::int64_t>(value)).dump() : Json(value).dump();
 }
 
 std::string range(const std::string& least, const std::string& most) {
     return "from " + least + " to " + most;
+}
+
+// The strings that a field takes, in words.
+std::string string_of(const RequestField& field) {
+    const auto most = std::to_string(field.max_bytes) + " bytes";
+    if (field.max_bytes == SIZE_MAX) {
+        return field.min_bytes == 0 ? "a string" : "a string that is not empty";
+    }
+    return field.min_bytes == 0 ? "a string of at most " + most
+                                : "a string of " + std::to_string(field.min_bytes) + " to " + most;
 }
 
 // Cuts what is too long, not in the middle of a character.
@@ -29,6 +39,16 @@ std::string cut(std::string text, std::size_t longest) {
         text += "...";
     }
     return text;
+}
+
+// True if a string can be shown without its quotes: nobody takes it for a number, a list or true.
+bool reads_as_string(const Json& value, std::string_view text) {
+    if (!value.is_string()) {
+        return false;
+    }
+    const auto inner = text.substr(1, text.size() - 2);
+    const bool literal = inner == "true" || inner == "false" || inner == "null";
+    return !literal && (inner.empty() || std::string_view("-0123456789[{").find(inner[0]) == inner.npos);
 }
 
 // Why something is no JSON, without the name of the exception, and without bytes that are no UTF-8.
@@ -52,7 +72,8 @@ Json parse_object(std::string_view text, std::string_view name, const std::atomi
         if (depth > kDeepest) {
             throw Error(
                 SOTTO_ERROR_ARGUMENT,
-                std::string(name) + " is nested deeper than " + std::to_string(kDeepest) + " levels"
+                "invalid " + std::string(name) + ": expected at most " + std::to_string(kDeepest) +
+                    " levels of nesting; flatten it"
             );
         }
         if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
@@ -63,12 +84,12 @@ Json parse_object(std::string_view text, std::string_view name, const std::atomi
     try {
         value = read_json<Json>(text, check);
     } catch (const std::invalid_argument& error) { // also a number out of range
-        throw Error(SOTTO_ERROR_ARGUMENT, std::string(name) + " is not JSON: " + reason(error.what()));
+        throw Error(
+            SOTTO_ERROR_ARGUMENT, "invalid " + std::string(name) + ": expected JSON; " + reason(error.what())
+        );
     }
     if (!value.is_object()) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT, std::string(name) + " is " + excerpt(value) + "; it must be a JSON object"
-        );
+        throw invalid_argument(name, excerpt(value), "a JSON object");
     }
     return value;
 }
@@ -78,10 +99,14 @@ std::string to_text(const Json& value) {
 }
 
 std::string excerpt(const Json& value, std::size_t longest) {
-    if (value.is_object() || value.is_array()) {
-        return std::string(value.empty() ? "an empty " : "a JSON ") + value.type_name();
+    if (value.is_object()) {
+        return value.empty() ? "{}" : "{...}";
     }
-    return cut(to_text(value), longest);
+    if (value.is_array()) {
+        return value.empty() ? "[]" : "[...]";
+    }
+    const std::string text = to_text(value);
+    return cut(reads_as_string(value, text) ? text.substr(1, text.size() - 2) : text, longest);
 }
 
 const Json* Fields::find(const char* key) const {
@@ -92,7 +117,7 @@ const Json* Fields::find(const char* key) const {
 const Json& Fields::require(const char* key, const char* what) const {
     const Json* found = find(key);
     if (found == nullptr) {
-        throw Error(SOTTO_ERROR_ARGUMENT, path(key) + " is missing; it must be " + what);
+        throw Error(SOTTO_ERROR_ARGUMENT, "missing " + path(key) + ": expected " + what);
     }
     return *found;
 }
@@ -123,6 +148,14 @@ std::optional<std::int64_t> Fields::integer(const char* key, std::int64_t least,
     return found->get<std::int64_t>();
 }
 
+std::optional<double> Fields::number(const RequestField& field) const {
+    return number(field.name, field.min, field.max);
+}
+
+std::optional<std::int64_t> Fields::integer(const RequestField& field) const {
+    return integer(field.name, static_cast<std::int64_t>(field.min), static_cast<std::int64_t>(field.max));
+}
+
 std::optional<bool> Fields::boolean(const char* key) const {
     const Json* found = find(key);
     if (found == nullptr) {
@@ -134,8 +167,35 @@ std::optional<bool> Fields::boolean(const char* key) const {
     return found->get<bool>();
 }
 
+const std::string* Fields::text(const RequestField& field) const {
+    const Json* found = find(field);
+    if (found == nullptr) {
+        return nullptr;
+    }
+    const auto* text = found->get_ptr<const std::string*>();
+    if (text == nullptr || text->size() < field.min_bytes || text->size() > field.max_bytes) {
+        refuse(field, *found, string_of(field));
+    }
+    return text;
+}
+
+const std::string* Fields::choice(const RequestField& field) const {
+    const Json* found = find(field);
+    if (found == nullptr) {
+        return nullptr;
+    }
+    std::string what = "one of ";
+    for (const auto* one = field.choices; *one != nullptr; ++one) {
+        if (*found == *one) {
+            return found->get_ptr<const std::string*>();
+        }
+        what += (one == field.choices ? "\"" : ", \"") + std::string(*one) + "\"";
+    }
+    refuse(field, *found, what);
+}
+
 void Fields::refuse(const char* key, const Json& value, const std::string& what) const {
-    throw Error(SOTTO_ERROR_ARGUMENT, path(key) + " is " + excerpt(value) + "; it must be " + what);
+    throw invalid_argument(path(key), excerpt(value), what);
 }
 
 } // namespace sotto

@@ -9,18 +9,21 @@
 
 #include <nlohmann/json.hpp>
 
+#include "request/field.hpp"
+
 namespace sotto {
 
 using Json = nlohmann::json;
 
-// Parses one JSON object. Throws Error(SOTTO_ERROR_ARGUMENT) that begins with `name`, and
+// Parses one JSON object. Throws Error(SOTTO_ERROR_ARGUMENT) that names `name`, and
 // Error(SOTTO_ERROR_CANCELLED) soon after `cancelled`, which may be null, is set.
 Json parse_object(std::string_view text, std::string_view name, const std::atomic<bool>* cancelled = nullptr);
 
 // `value` as JSON text. Ill-formed UTF-8 in it is replaced, never an error.
 std::string to_text(const Json& value);
 
-// A value as one short line, for error messages.
+// A value as one short line for error messages: JSON, but strings without quotes where they can't be taken
+// for another type, and "{...}" or "[...]" for what is inside an object or an array.
 std::string excerpt(const Json& value, std::size_t longest = 40);
 
 // The fields of an object. A field that is null counts as absent. Everything throws
@@ -36,9 +39,14 @@ public:
     // Absent: nothing.
     std::optional<double> number(const char* key, double least, double most) const;
     std::optional<std::int64_t> integer(const char* key, std::int64_t least, std::int64_t most) const;
+    std::optional<double> number(const RequestField& field) const;
+    std::optional<std::int64_t> integer(const RequestField& field) const;
     std::optional<bool> boolean(const char* key) const;
+    // Absent: nullptr.
+    const std::string* text(const RequestField& field) const;
+    const std::string* choice(const RequestField& field) const;
 
-    // Throws "KEY is VALUE; it must be WHAT".
+    // Throws "invalid KEY 'VALUE': expected WHAT".
     [[noreturn]] void refuse(const char* key, const Json& value, const std::string& what) const;
 
 private:

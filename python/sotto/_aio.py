@@ -104,5 +104,15 @@ def pump(pointer: Any, loop: asyncio.AbstractEventLoop, deliver: weakref.WeakMet
 def closed(number: int) -> Event:
     """Returns the last event of a request whose engine was closed."""
     return Event(
-        "request_done", 0, number, "", "", Status.CANCELLED, 0, 0.0, 0, "", "the engine was closed meanwhile"
+        "request_done",
+        0,
+        number,
+        "",
+        "",
+        Status.CANCELLED,
+        0,
+        0.0,
+        0,
+        "",
+        "the engine was closed during the call",
     )

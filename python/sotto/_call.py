@@ -85,7 +85,9 @@ def encode(name: str, value: str) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError as error:
-        raise ArgumentError(f"{name} is no Unicode text: {error.reason} at {error.start}") from None
+        raise ArgumentError(
+            f"invalid {name}: expected Unicode text; {error.reason} at {error.start}"
+        ) from None
 
 
 def text(view: Any) -> str:

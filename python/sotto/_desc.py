@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ._call import struct
 from ._json import dump
 from ._lib import lib
-from ._values import string, truth, whole
+from ._values import string, truth, whole, wrong_type
 
 Json = str | Mapping[str, Any]  # a JSON object, as text or as a mapping
 StrPath = str | os.PathLike[str]
@@ -95,5 +95,5 @@ def json_text(name: str, value: Json) -> str:
     if isinstance(value, str):
         return value
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a {type(value).__name__}; it must be a str of JSON")
+        raise wrong_type(name, value, "a str of JSON")
     return dump(name, value)

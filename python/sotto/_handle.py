@@ -51,10 +51,11 @@ class Handle(Unique):
     def require(self, error: type[SottoError] = SottoError) -> None:
         """Raises an error if the engine is closed or belongs to the process before a fork."""
         if self.closed:
-            raise error("engine is closed; create another one", Status.STATE)
+            raise error("engine is closed; create another engine", Status.STATE)
         if os.getpid() != self._pid:
             raise SottoError(
-                "engine belongs to the process before the fork; create another one here", Status.STATE
+                "engine belongs to the process before the fork; create an engine in this process",
+                Status.STATE,
             )
 
     def call(self, function: Callable[..., int], *args: Any, error: type[SottoError] = SottoError) -> int:
@@ -62,7 +63,7 @@ class Handle(Unique):
         self.require(error)
         status = function(self.pointer, *args)
         if status < 0 and self.closed:
-            raise error("the engine was closed meanwhile", Status.CANCELLED)
+            raise error("the engine was closed during the call", Status.CANCELLED)
         return check(status, error)
 
     def call_live(self, function: Callable[..., int], request: int, *args: Any) -> bool:

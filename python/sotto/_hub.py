@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ._asking import Progress
+from ._values import invalid
 from .errors import ArgumentError, ModelLoadError, SottoError, Status
 
 Transferred = Callable[[int, int], None]  # called with the bytes present and the size of the file
@@ -35,7 +36,7 @@ def locate(model_id: str, progress: Progress | None = None) -> str | None:
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
-    with _reasons(f"{model_id} is no file here, and cannot be had from Hugging Face"):
+    with _reasons(f"model '{model_id}' is not a local file and cannot be downloaded from Hugging Face"):
         return _here(wanted) or _download(wanted, None if progress is None else _parts(progress))
 
 
@@ -47,12 +48,13 @@ def find(model_id: str) -> str | None:
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
-    with _reasons(f"{model_id} is no file here, and its cache cannot be read"):
+    with _reasons(f"model '{model_id}' is not a local file, and Hugging Face's cache cannot be read"):
         path = _here(wanted)
     if path is None:
-        fetch = f"`sotto models pull {model_id}` fetches it"
         raise ModelLoadError(
-            f"{model_id} is no file here, nor in Hugging Face's cache; {fetch}", Status.NOT_FOUND
+            f"model '{model_id}' is neither a local file nor in Hugging Face's cache; "
+            f"download it with `sotto models pull {model_id}`",
+            Status.NOT_FOUND,
         )
     return path
 
@@ -70,9 +72,9 @@ def pull(model_id: str, file: str | None, revision: str | None, transferred: Tra
     wanted = parse(model_id)
     if wanted is None or (file is not None and (wanted.file or wanted.quant)):
         forms = "org/name, org/name:QUANT or org/name/file.gguf"
-        raise ArgumentError(f"{model_id} is no Hugging Face id; it must be {forms}, or org/name and a file")
+        raise ArgumentError(invalid("model_id", model_id, f"{forms}, or org/name and a file"))
     wanted = wanted._replace(file=file or wanted.file, revision=revision)
-    with _reasons(f"{model_id} cannot be had from Hugging Face"):
+    with _reasons(f"model '{model_id}' cannot be downloaded from Hugging Face"):
         return _download(wanted, transferred)
 
 
@@ -119,11 +121,12 @@ def choose(repo: str, files: Iterable[str], quant: str | None) -> str:
     if not quant and len(whole or weights) == 1:
         return _whole(repo, (whole or weights)[0])
     if not weights:
-        raise ModelLoadError(f"{repo} holds no GGUF file", Status.NOT_FOUND)
-    lacks = f"no GGUF file of {quant}" if quant else "several GGUF files, and none of a usual quantisation"
+        raise ModelLoadError(f"repository '{repo}' contains no GGUF file", Status.NOT_FOUND)
+    lacks = f"no GGUF file of {quant}" if quant else "several GGUF files, none of a usual quantisation"
     more = ", ..." if len(weights) > _NAMED else ""
     raise ModelLoadError(
-        f"{repo} holds {lacks}; name one of {', '.join(weights[:_NAMED])}{more}", Status.NOT_FOUND
+        f"repository '{repo}' contains {lacks}; choose one of {', '.join(weights[:_NAMED])}{more}",
+        Status.NOT_FOUND,
     )
 
 
@@ -135,8 +138,8 @@ def is_model(file: str) -> bool:
 def _whole(repo: str, file: str) -> str:
     if split := _SPLIT.search(file):
         raise ModelLoadError(
-            f"{repo}/{file} is one of {int(split[1])} parts; split files are not supported. "
-            "Choose another quantisation, or join the parts with llama-gguf-split --merge",
+            f"'{repo}/{file}' is one of {int(split[1])} parts: split files are not supported; "
+            "choose another quantisation, or merge the parts with llama-gguf-split --merge",
             Status.NOT_FOUND,
         )
     return file
@@ -174,7 +177,7 @@ def _download(wanted: Wanted, transferred: Transferred | None) -> str:
 
     if constants.HF_HUB_OFFLINE:
         raise ModelLoadError(
-            "offline mode is on; unset HF_HUB_OFFLINE, or load a file that is here", Status.NOT_FOUND
+            "offline mode is on: unset HF_HUB_OFFLINE, or load a local file", Status.NOT_FOUND
         )
     got = (0, 0)  # bytes present, and the size of the file
 

@@ -25,7 +25,7 @@ def _find() -> str:
         if os.path.exists(path):
             return path
     places = " or ".join(folders)
-    raise ImportError(f"there is no {_NAME} in {places}; install the package, or set SOTTO_LIBRARY to one")
+    raise ImportError(f"{_NAME} was not found in {places}; install the package, or set SOTTO_LIBRARY")
 
 
 def _open(path: str) -> Any:
@@ -33,10 +33,10 @@ def _open(path: str) -> Any:
         library: Any = _cdef.ffi.dlopen(path)
         found = library.sotto_version()
     except (OSError, AttributeError) as error:
-        raise ImportError(f"{path} is no library of Sotto's: {error}") from error
+        raise ImportError(f"{path} is not a Sotto library: {error}") from error
     version = bytes(_cdef.ffi.buffer(found.data, found.size)).decode()
     if version != VERSION:
-        raise ImportError(f"{path} is version {version}, and this package is {VERSION}")
+        raise ImportError(f"{path} is version {version}, but this package is version {VERSION}")
     return library
 
 

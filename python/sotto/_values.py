@@ -14,36 +14,48 @@ from typing import Any
 from .errors import ArgumentError
 
 
+def invalid(name: str, value: object, expected: str) -> str:
+    """Returns the text of every error about an argument: "invalid NAME 'VALUE': expected EXPECTED"."""
+    shown = reprlib.repr(value)
+    quoted = shown if isinstance(value, str) else f"'{shown}'"
+    return f"invalid {name} {quoted}: expected {expected}"
+
+
+def wrong_type(name: str, value: object, expected: str) -> TypeError:
+    """Returns the `TypeError` for an argument of the wrong type, which it names."""
+    return TypeError(invalid(name, value, f"{expected}, not {type(value).__name__}"))
+
+
 def whole(name: str, value: object, most: int) -> int:
     """Returns `value` as an integer from 0 to `most`. Rejects True and False."""
     try:
         number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be an integer") from None
+        raise wrong_type(name, value, "an integer") from None
     if not 0 <= number <= most:
-        raise ArgumentError(f"{name} is {reprlib.repr(number)}; it must be an integer from 0 to {most}")
+        raise ArgumentError(invalid(name, number, f"an integer from 0 to {most}"))
     return number
 
 
 def number(name: str, value: object) -> float:
     """Returns `value` as a number from 0 to the maximum of a C float."""
     if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
-        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be a number")
+        raise wrong_type(name, value, "a number")
     try:
         found = float(value)
     except OverflowError:
         found = math.inf
     if not 0 <= found < 2.0**128:
-        raise ArgumentError(f"{name} is {reprlib.repr(value)}; it must be 0 or a positive number")
+        raise ArgumentError(invalid(name, value, "0 or a positive number"))
     return found
 
 
 def string(name: str, value: object) -> str:
     """Returns `value` if it is a non-empty str without NUL."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be a str")
+        raise wrong_type(name, value, "a str")
     if not value or "\0" in value:
-        raise ArgumentError(f"{name} is {reprlib.repr(value)}; it must be text, and hold no NUL")
+        raise ArgumentError(invalid(name, value, "non-empty text without NUL"))
     return value
 
 
@@ -51,14 +63,14 @@ def choice(name: str, value: object, allowed: Mapping[Any, int]) -> int:
     """Returns the number of the word `value` in `allowed`."""
     words = ", ".join(f'"{word}"' for word in allowed)
     if not isinstance(value, str):
-        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be one of {words}")
+        raise wrong_type(name, value, f"one of {words}")
     if value not in allowed:
-        raise ArgumentError(f"{name} is {reprlib.repr(value)}; it must be one of {words}")
+        raise ArgumentError(invalid(name, value, f"one of {words}"))
     return allowed[value]
 
 
 def truth(name: str, value: object) -> bool:
     """Returns `value` if it is True or False. Rejects other truthy and falsy values."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name} is {reprlib.repr(value)}; it must be True or False")
+        raise wrong_type(name, value, "True or False")
     return value

@@ -126,7 +126,7 @@ class Hub:
             entries = json.loads(data)
             names = [str(one["path"]) for one in entries if one["type"] == "file"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise HubError("the hub's list of files is no JSON array of files") from error
+            raise HubError("invalid list of files from the hub: expected a JSON array of files") from error
         return names, following[1] if following else None
 
     def _facts(self, file: str) -> Facts:
@@ -220,7 +220,7 @@ class Hub:
         if status >= 400:
             raise HubError(f"{said} to {urlsplit(url).path}")
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise HubError(f"{_host(url)} answers with compressed data, which was not asked for")
+            raise HubError(f"{_host(url)} answers with compressed data, against the request")
 
 
 def _pieces(response: Any) -> Iterator[bytes]:

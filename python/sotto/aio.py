@@ -294,7 +294,9 @@ class Engine(Frames, Unique):
         self, number: int, error: type[SottoError], submit: Callable[..., int], *args: Any
     ) -> _Request:
         if asyncio.get_running_loop() is not self._loop:
-            raise RuntimeError("this engine belongs to the event loop that it was created on")
+            raise RuntimeError(
+                "this engine belongs to another event loop: call the engine on the loop that created it"
+            )
         request = _Request(number, self, error)
         self._handle.call(submit, *args, request.name)
         self._asked[number] = request  # in time: events are delivered on this thread

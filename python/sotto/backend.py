@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Iterable
 
 from ._json import load
-from ._values import string
+from ._values import invalid, string, wrong_type
 from .errors import ArgumentError
 
 _SUPPORTED = ("in_memory",)
@@ -36,7 +35,7 @@ class BackendNames:
     def __init__(self, configurations: Iterable[str] | None) -> None:
         self.names = ["local"] if configurations is None else []
         if isinstance(configurations, str) or not isinstance(configurations, (Iterable, type(None))):
-            raise TypeError(f"backends is {configurations!r}; it must be a list of such strings")
+            raise wrong_type("backends", configurations, "a list of such strings")
         for number, configuration in enumerate(configurations or ()):
             self.names.append(self._read(f"backends[{number}]", configuration))
 
@@ -44,21 +43,22 @@ class BackendNames:
         import json
 
         if not isinstance(configuration, str):
-            raise TypeError(f"{where} is {reprlib.repr(configuration)}; it must be a str of JSON")
+            raise wrong_type(where, configuration, "a str of JSON")
         try:
             found = json.loads(configuration)
         except (ValueError, RecursionError) as error:
-            raise ArgumentError(f"{where} is not JSON: {error}") from None
+            raise ArgumentError(f"invalid {where}: expected JSON; {error}") from None
         if not isinstance(found, dict):
-            raise ArgumentError(f"{where} is {configuration}; it must be a JSON object")
+            raise ArgumentError(invalid(where, configuration, "a JSON object"))
         kind, name = found.get("backend_type"), found.get("name")
         if kind not in _SUPPORTED:
-            allowed = 'it must be "in_memory", all that this version has'
-            raise ArgumentError(f"{where}.backend_type is {json.dumps(kind)}; {allowed}")
+            raise ArgumentError(
+                invalid(f"{where}.backend_type", kind, '"in_memory", the only type of this version')
+            )
         if not isinstance(name, str) or not name or "::" in name:
-            raise ArgumentError(f'{where}.name is {json.dumps(name)}; it must be text without "::"')
+            raise ArgumentError(invalid(f"{where}.name", name, 'text without "::"'))
         if name in self.names:
-            raise ArgumentError(f"{where}.name is {json.dumps(name)}; it is taken")
+            raise ArgumentError(invalid(f"{where}.name", name, "a unique name"))
         return name
 
     def model(self, name: str, model_id: str) -> str:
@@ -68,7 +68,7 @@ class BackendNames:
             return model_id
         if backend not in self.names:
             known = ", ".join(f'"{one}"' for one in self.names) or "none"
-            raise UnknownBackend(f'{name} is "{model_id}"; there is no backend "{backend}", only {known}')
+            raise UnknownBackend(invalid(name, model_id, f"a backend of this engine before '::', {known}"))
         return rest
 
     def request(self, text: str) -> str:

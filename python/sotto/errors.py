@@ -27,7 +27,7 @@ class Status(IntEnum):
     def _missing_(cls, value: object) -> Status:
         """Returns a member without a name of its own, for statuses of a newer library."""
         if not isinstance(value, int):
-            raise ValueError(f"{value!r} is not a status")
+            raise ValueError(f"invalid status '{value!r}': expected an integer")
         unknown = int.__new__(cls, value)
         unknown._name_, unknown._value_ = f"STATUS_{value}", value
         return unknown

@@ -9,7 +9,7 @@ from ._call import check, function_pointer, new, pointer, struct, text
 from ._desc import StrPath, path_text
 from ._handle import Handle
 from ._lib import lib, library_folder
-from ._values import choice, whole
+from ._values import choice, whole, wrong_type
 from .errors import ArgumentError, SottoError, Status
 
 _MOST_U32, _MOST_U64 = 2**32 - 1, 2**64 - 1
@@ -111,7 +111,7 @@ def why_no_cuda() -> str:
     """Returns the reason why models cannot run on CUDA; empty if a CUDA module is installed."""
     folder = library_folder()
     there = any(folder.glob("*sotto_*_cuda-*"))
-    return "" if there else f"there is no module sotto_llama_cuda in {folder}"
+    return "" if there else f"module sotto_llama_cuda was not found in {folder}"
 
 
 def require_device(device: str, module_dir: StrPath | None) -> None:
@@ -127,7 +127,7 @@ def require_device(device: str, module_dir: StrPath | None) -> None:
 
     folder = library_folder() if module_dir is None else Path(path_text("module_dir", module_dir))
     found = {name: any(folder.glob(f"*sotto_*_{name}[-.]*")) for name in ("cuda", "vulkan")}
-    why = f"{folder} holds no module sotto_llama_{kind}"
+    why = f"{folder} contains no module sotto_llama_{kind}"
     if found[kind]:
         why = why_none() if kind == "cuda" else ""
     if why:
@@ -166,7 +166,7 @@ def _address(name: str, value: object) -> Any:
 def described(renderer: Renderer, min_sharing: str) -> Any:
     """Returns a `sotto_gpu_desc`, which keeps the structs that it points to alive."""
     if type(renderer) not in _STRUCTS:
-        raise TypeError(f"renderer is {renderer!r}; it must be a sotto.gpu.D3D12, Vulkan or Cuda")
+        raise wrong_type("renderer", renderer, "a sotto.gpu.D3D12, Vulkan or Cuda")
     field, name = _STRUCTS[type(renderer)]
     return struct(
         "sotto_gpu_desc",

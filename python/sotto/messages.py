@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ._values import wrong_type
+
 Message = Mapping[str, Any]  # in the OpenAI schema
 MessagesInput = str | Message | Iterable[Message] | None  # a text, a message, or several; None: nothing
 
@@ -19,4 +21,4 @@ def as_messages(name: str, said: MessagesInput, role: str) -> list[Message]:
         return [said]
     if isinstance(said, Iterable) and not isinstance(said, bytes):
         return list(said)
-    raise TypeError(f"{name} is a {type(said).__name__}; it must be a str, a message or messages")
+    raise wrong_type(name, said, "a str, a message or messages")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ._call import check, encode, new, text, utf8
 from ._lib import lib
-from ._values import string
+from ._values import string, wrong_type
 
 
 class JsonField(NamedTuple):
@@ -33,7 +33,7 @@ def json_field(json: str, name: str) -> JsonField:
         The field's value so far; empty if the field is absent, null or not there yet.
     """
     if not isinstance(json, str):
-        raise TypeError(f"json is a {type(json).__name__}; it must be a str")
+        raise wrong_type("json", json, "a str")
     value, complete = new("sotto_str *"), new("int32_t *")
     whole, wanted = utf8("json", encode("json", json)), utf8("name", string("name", name))
     check(lib.sotto_json_field(whole[0], wanted[0], value, complete))

@@ -9,7 +9,7 @@ from typing import Any
 from . import engine as blocking  # which imports this module; for annotations
 from ._handle import Unique
 from ._typing import Unpack
-from ._values import string, truth, whole
+from ._values import string, truth, whole, wrong_type
 from .completion import DeltaStream
 from .errors import SottoError, Status
 from .messages import MessagesInput, as_messages
@@ -182,14 +182,14 @@ def pin_body(session_id: str, pinned: bool) -> dict[str, Any]:
 def system_body(session_id: str, text: str) -> dict[str, Any]:
     """Returns the request body that sets a session's system message. Raises `TypeError` if it is no str."""
     if not isinstance(text, str):
-        raise TypeError(f"text is a {type(text).__name__}; it must be a str")
+        raise wrong_type("text", text, "a str")
     return {"session": session_id, "system": text}
 
 
 def turn_body(session_id: str, said: MessagesInput, request: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the chat request body of one turn. Raises `TypeError` if `request` is not a mapping."""
     if request is not None and not isinstance(request, Mapping):
-        raise TypeError(f"request is a {type(request).__name__}; it must be a mapping of further fields")
+        raise wrong_type("request", request, "a mapping of further fields")
     return {**(request or {}), "session": session_id, "messages": as_messages("said", said, "user")}
 
 

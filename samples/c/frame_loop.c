@@ -63,7 +63,7 @@ static int handle(sotto_engine* engine, const sotto_event* event, int frame, int
         return waiting;
     }
     if (event->status < 0) {
-        fprintf(stderr, "it failed: %.*s\n", (int)event->text.size, event->text.data);
+        fprintf(stderr, "the request failed: %.*s\n", (int)event->text.size, event->text.data);
         return -1;
     }
     if (event->user < CHARACTERS) {

@@ -66,7 +66,7 @@ sotto_status follow(sotto_engine* engine, sotto_request request) {
 int main(int argc, char** argv) {
     Renderer renderer;
     if (!renderer.make()) {
-        std::fprintf(stderr, "there is no Direct3D 12 here\n");
+        std::fprintf(stderr, "no Direct3D 12 device was found\n");
         return 2;
     }
     sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);

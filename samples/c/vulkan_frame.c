@@ -71,7 +71,7 @@ static void make_device(renderer* r) {
     uint32_t count = 1;
     CHECK(vkEnumeratePhysicalDevices(r->instance, &count, &r->physical));
     if (count == 0) {
-        fprintf(stderr, "there is no Vulkan device\n");
+        fprintf(stderr, "no Vulkan device was found\n");
         exit(1);
     }
     VkQueueFamilyProperties families[16];
@@ -330,7 +330,7 @@ int main(int argc, char** argv) {
                 bars[count++] = event.text.size;
                 printf("%.*s", (int)event.text.size, event.text.data);
             } else if (event.kind == SOTTO_EVENT_REQUEST_DONE && event.status < 0) {
-                fprintf(stderr, "it failed: %.*s\n", (int)event.text.size, event.text.data);
+                fprintf(stderr, "the request failed: %.*s\n", (int)event.text.size, event.text.data);
                 return 1;
             } else if (event.kind == SOTTO_EVENT_REQUEST_DONE && speaking == 0) {
                 CHECK(sotto_engine_submit(engine, &ask, &speaking));

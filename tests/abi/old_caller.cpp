@@ -249,8 +249,8 @@ sotto_status attach_and_detach(sotto_engine* engine, const sotto_gpu_desc* gpu) 
     const sotto_status status = sotto_engine_attach_gpu(engine, gpu, &rung);
     expect((rung != SOTTO_GPU_SHARING_NONE) == (status == SOTTO_OK), "a rung exactly if it says so");
     const auto why = sotto_last_error();
-    const bool asked =
-        kAsksDevice && std::string_view(why.data, why.size) == "d3d12->device is no ID3D12Device";
+    const bool asked = kAsksDevice && std::string_view(why.data, why.size) ==
+                                          "invalid d3d12->device: expected an ID3D12Device";
     expect(sotto_engine_detach_gpu(engine) == (status == SOTTO_OK ? SOTTO_OK : SOTTO_ERROR_STATE), "detach");
     return asked ? SOTTO_OK : status; // it got as far as that
 }

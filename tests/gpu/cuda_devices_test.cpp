@@ -20,7 +20,7 @@ namespace {
 
 // Whether this machine has what is said to be missing.
 bool has(const std::string& missing) {
-    const bool driver = missing.rfind("there is no CUDA driver", 0) == 0;
+    const bool driver = missing.rfind("no CUDA driver was found", 0) == 0;
     const bool blas = missing.rfind("cuBLAS is missing", 0) == 0;
     return (driver && dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) ||
            (blas && dlopen(SOTTO_BLAS_NAME, RTLD_LAZY) != nullptr);

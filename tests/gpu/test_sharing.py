@@ -35,9 +35,7 @@ def test_models_run_in_a_context_that_is_handed_over(card: Card) -> None:
     with card.engine() as engine:
         assert attach(engine, sotto.gpu.Cuda(card.context)) == "cuda"
         shown = engine.describe()["gpu"]
-        assert shown["not_taken"] == [
-            {"rung": "cig", "reason": "the context that was handed over is no CiG context"}
-        ]
+        assert shown["not_taken"] == [{"rung": "cig", "reason": "cuda->context is not a CiG context"}]
         assert asked(engine, card)
         if REAL:
             (told,) = engine.memory()["models"]
@@ -49,7 +47,7 @@ def test_models_run_in_a_context_that_is_handed_over(card: Card) -> None:
 def test_what_is_closer_than_a_context_can_be_is_refused(card: Card) -> None:
     with card.engine() as engine:
         with pytest.raises(
-            sotto.SottoError, match="gpu->min_sharing asks for cig, and cuda is what can be had"
+            sotto.SottoError, match="invalid gpu->min_sharing 'cig': expected at most 'cuda' here"
         ):
             engine.attach_gpu(sotto.gpu.Cuda(card.context), min_sharing="cig")
         assert engine.describe()["gpu"] is None and asked(engine, card)

@@ -22,6 +22,10 @@ void check_fails(sotto_status got, sotto_status status, const std::string& why) 
     CHECK(last_error() == why);
 }
 
+void check_null(sotto_status got, const std::string& name) {
+    check_fails(got, SOTTO_ERROR_ARGUMENT, "missing " + name + ": expected a pointer, not NULL");
+}
+
 sotto_request_desc question(std::string_view body) {
     auto desc = SOTTO_INIT(sotto_request_desc);
     desc.op = SOTTO_OP_CHAT;
@@ -62,26 +66,25 @@ TEST_CASE("a pointer that is needed and NULL is named") {
     auto* engine = game.engine();
     const auto desc = question("{}");
     sotto_request request = 7;
-    const auto bad = SOTTO_ERROR_ARGUMENT;
-    check_fails(sotto_engine_create(nullptr, nullptr), bad, "engine is NULL");
-    check_fails(sotto_engine_submit(engine, nullptr, &request), bad, "desc is NULL");
+    check_null(sotto_engine_create(nullptr, nullptr), "engine");
+    check_null(sotto_engine_submit(engine, nullptr, &request), "desc");
     CHECK(request == 0);
-    check_fails(sotto_engine_submit(engine, &desc, nullptr), bad, "request is NULL");
-    check_fails(sotto_engine_next_event(engine, nullptr), bad, "event is NULL");
-    check_fails(sotto_engine_wait_request_event(engine, 1, 0, nullptr), bad, "event is NULL");
+    check_null(sotto_engine_submit(engine, &desc, nullptr), "request");
+    check_null(sotto_engine_next_event(engine, nullptr), "event");
+    check_null(sotto_engine_wait_request_event(engine, 1, 0, nullptr), "event");
     request = 7;
-    check_fails(sotto_engine_load_model(engine, nullptr, &request), bad, "desc is NULL");
+    check_null(sotto_engine_load_model(engine, nullptr, &request), "desc");
     CHECK(request == 0);
     const auto wanted = model("npc");
-    check_fails(sotto_engine_load_model(engine, &wanted, nullptr), bad, "request is NULL");
-    check_fails(sotto_engine_unload_model(engine, str("npc"), 0, nullptr), bad, "request is NULL");
-    check_fails(sotto_engine_list_models(engine, nullptr), bad, "json is NULL");
-    check_fails(sotto_engine_describe(engine, nullptr), bad, "json is NULL");
-    check_fails(sotto_engine_add_backend(engine, nullptr), bad, "backend is NULL");
-    check_fails(sotto_engine_read_trace(engine, nullptr, 1, nullptr), bad, "count is NULL");
-    check_fails(sotto_engine_attach_gpu(engine, nullptr, nullptr), bad, "gpu is NULL");
-    check_fails(sotto_gpu_query(0, nullptr), bad, "info is NULL");
-    check_fails(sotto_gpu_query_vulkan(nullptr, nullptr), bad, "needs is NULL");
+    check_null(sotto_engine_load_model(engine, &wanted, nullptr), "request");
+    check_null(sotto_engine_unload_model(engine, str("npc"), 0, nullptr), "request");
+    check_null(sotto_engine_list_models(engine, nullptr), "json");
+    check_null(sotto_engine_describe(engine, nullptr), "json");
+    check_null(sotto_engine_add_backend(engine, nullptr), "backend");
+    check_null(sotto_engine_read_trace(engine, nullptr, 1, nullptr), "count");
+    check_null(sotto_engine_attach_gpu(engine, nullptr, nullptr), "gpu");
+    check_null(sotto_gpu_query(0, nullptr), "info");
+    check_null(sotto_gpu_query_vulkan(nullptr, nullptr), "needs");
     CHECK(sotto_engine_frame_begin(engine, nullptr) == SOTTO_OK);
     CHECK(sotto_engine_frame_end(engine, nullptr) == SOTTO_OK);
 }
@@ -94,32 +97,30 @@ TEST_CASE("a size that no struct has is refused, however large it is") {
         sotto_engine* made = engine;
         sotto_request request = 0;
         const auto bad = SOTTO_ERROR_ARGUMENT;
+        const auto struct_size = [&](const std::string& name) {
+            return "invalid " + name + "->struct_size '" + std::to_string(size) +
+                   "': expected sizeof the struct";
+        };
         const auto create = sized(sotto_engine_desc{}, size);
-        check_fails(sotto_engine_create(create.get(), &made), bad, "desc->struct_size was not set");
+        check_fails(sotto_engine_create(create.get(), &made), bad, struct_size("desc"));
         CHECK(made == nullptr);
         const auto submit = sized(question("{}"), size);
-        check_fails(
-            sotto_engine_submit(engine, submit.get(), &request), bad, "desc->struct_size was not set"
-        );
+        check_fails(sotto_engine_submit(engine, submit.get(), &request), bad, struct_size("desc"));
         const auto load = sized(model("npc"), size);
-        check_fails(
-            sotto_engine_load_model(engine, load.get(), &request), bad, "desc->struct_size was not set"
-        );
+        check_fails(sotto_engine_load_model(engine, load.get(), &request), bad, struct_size("desc"));
         const auto begin = sized(sotto_frame_begin_desc{}, size);
-        check_fails(sotto_engine_frame_begin(engine, begin.get()), bad, "frame->struct_size was not set");
+        check_fails(sotto_engine_frame_begin(engine, begin.get()), bad, struct_size("frame"));
         const auto end = sized(sotto_frame_end_desc{}, size);
-        check_fails(sotto_engine_frame_end(engine, end.get()), bad, "frame->struct_size was not set");
+        check_fails(sotto_engine_frame_end(engine, end.get()), bad, struct_size("frame"));
         const auto event = sized(sotto_event{}, size);
-        check_fails(sotto_engine_next_event(engine, event.get()), bad, "event->struct_size was not set");
-        check_fails(
-            sotto_engine_wait_request_event(engine, 1, 0, event.get()), bad, "event->struct_size was not set"
-        );
+        check_fails(sotto_engine_next_event(engine, event.get()), bad, struct_size("event"));
+        check_fails(sotto_engine_wait_request_event(engine, 1, 0, event.get()), bad, struct_size("event"));
         const auto backend = sized(scripted(), size);
-        check_fails(sotto_engine_add_backend(engine, backend.get()), bad, "backend->struct_size was not set");
+        check_fails(sotto_engine_add_backend(engine, backend.get()), bad, struct_size("backend"));
         sotto_engine_desc hooks = plain_desc();
         const auto log = sized(sotto_log_sink{}, size);
         hooks.log = log.get();
-        check_fails(sotto_engine_create(&hooks, &made), bad, "desc->log->struct_size was not set");
+        check_fails(sotto_engine_create(&hooks, &made), bad, struct_size("desc->log"));
     }
 }
 
@@ -133,7 +134,8 @@ TEST_CASE("bytes of a struct to come must be zero") {
     check_fails(
         sotto_engine_frame_begin(game.engine(), frame),
         SOTTO_ERROR_UNSUPPORTED,
-        "frame uses a field this library is too old for"
+        "invalid frame->struct_size '4096': expected at most " +
+            std::to_string(sizeof(sotto_frame_begin_desc)) + ", or zeros in newer fields; update the library"
     );
 }
 
@@ -142,14 +144,16 @@ TEST_CASE("what is reserved must be zero") {
     auto end = SOTTO_INIT(sotto_frame_end_desc);
     end.reserved = 1;
     check_fails(
-        sotto_engine_frame_end(game.engine(), &end), SOTTO_ERROR_UNSUPPORTED, "frame->reserved is not 0"
+        sotto_engine_frame_end(game.engine(), &end),
+        SOTTO_ERROR_UNSUPPORTED,
+        "invalid frame->reserved '1': expected 0"
     );
     auto backend = scripted();
     backend.uses = 6;
     check_fails(
         sotto_engine_add_backend(game.engine(), &backend),
         SOTTO_ERROR_UNSUPPORTED,
-        "backend->uses is 6; it may hold 1"
+        "invalid backend->uses '6': expected only bits of 1"
     );
 }
 
@@ -158,31 +162,39 @@ TEST_CASE("numbers that are none are refused, and change nothing") {
     auto* engine = game.engine();
     CHECK(sotto_engine_set_target_tps(engine, 12) == SOTTO_OK);
     for (const float bad : kBadNumbers) {
-        const auto why = " is " + std::to_string(bad) + "; it must be 0 or a positive number";
-        check_fails(sotto_engine_set_target_tps(engine, bad), SOTTO_ERROR_ARGUMENT, "tps" + why);
+        const auto why = " '" + std::to_string(bad) + "': expected 0 or a positive number";
+        check_fails(sotto_engine_set_target_tps(engine, bad), SOTTO_ERROR_ARGUMENT, "invalid tps" + why);
         auto desc = plain_desc();
         desc.target_tps = bad;
         sotto_engine* made = nullptr;
-        check_fails(sotto_engine_create(&desc, &made), SOTTO_ERROR_ARGUMENT, "desc->target_tps" + why);
+        check_fails(
+            sotto_engine_create(&desc, &made), SOTTO_ERROR_ARGUMENT, "invalid desc->target_tps" + why
+        );
         auto ask = question("{}");
         ask.target_tps = bad;
         sotto_request request = 0;
         check_fails(
-            sotto_engine_submit(engine, &ask, &request), SOTTO_ERROR_ARGUMENT, "desc->target_tps" + why
+            sotto_engine_submit(engine, &ask, &request),
+            SOTTO_ERROR_ARGUMENT,
+            "invalid desc->target_tps" + why
         );
         auto end = SOTTO_INIT(sotto_frame_end_desc);
         end.busy_ms = bad;
-        check_fails(sotto_engine_frame_end(engine, &end), SOTTO_ERROR_ARGUMENT, "frame->busy_ms" + why);
+        check_fails(
+            sotto_engine_frame_end(engine, &end), SOTTO_ERROR_ARGUMENT, "invalid frame->busy_ms" + why
+        );
         end.busy_ms = 0;
         end.gpu_ms = bad;
-        check_fails(sotto_engine_frame_end(engine, &end), SOTTO_ERROR_ARGUMENT, "frame->gpu_ms" + why);
+        check_fails(
+            sotto_engine_frame_end(engine, &end), SOTTO_ERROR_ARGUMENT, "invalid frame->gpu_ms" + why
+        );
     }
     auto begin = SOTTO_INIT(sotto_frame_begin_desc);
     begin.time_ns = UINT64_MAX;
     check_fails(
         sotto_engine_frame_begin(engine, &begin),
         SOTTO_ERROR_ARGUMENT,
-        "frame->time_ns is no time of the monotonic clock"
+        "invalid frame->time_ns '18446744073709551615': expected a time of the monotonic clock, or 0 for now"
     );
     sotto_str json{};
     REQUIRE(sotto_engine_describe(engine, &json) == SOTTO_OK);
@@ -201,7 +213,7 @@ TEST_CASE("values that are none of their kind are refused") {
         CHECK(sotto_engine_create(&desc, &made) == SOTTO_ERROR_ARGUMENT);
         CHECK(
             last_error() ==
-            "desc->mode is " + std::to_string(mode) + "; it must be one of the SOTTO_MODE_ values"
+            "invalid desc->mode '" + std::to_string(mode) + "': expected one of the SOTTO_MODE_ values"
         );
     }
     auto desc = question("{}");
@@ -228,7 +240,7 @@ TEST_CASE("values that are none of their kind are refused") {
     CHECK(sotto_engine_create(&device, &made) == SOTTO_ERROR_ARGUMENT);
     CHECK(
         last_error() ==
-        "desc->device is \"toaster\"; it must be \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or "
+        "invalid desc->device 'toaster': expected \"auto\", \"cpu\", \"vulkan\", \"vulkan0\" or "
         "\"vulkan:\" and a UUID, or the same with \"cuda\""
     );
 }
@@ -238,41 +250,44 @@ TEST_CASE("text that is none is refused by name") {
     auto* engine = game.engine();
     sotto_request request = 0;
     sotto_engine* made = nullptr;
-    const auto refused = [&](sotto_str text, const std::string& why) {
+    const auto refused = [&](sotto_str text, const std::string& kind, const std::string& why) {
         const auto bad = SOTTO_ERROR_ARGUMENT;
         auto create = plain_desc();
         create.module_dir = text;
-        check_fails(sotto_engine_create(&create, &made), bad, "desc->module_dir" + why);
+        check_fails(sotto_engine_create(&create, &made), bad, kind + "desc->module_dir" + why);
         create.module_dir = {};
         create.device = text;
-        check_fails(sotto_engine_create(&create, &made), bad, "desc->device" + why);
+        check_fails(sotto_engine_create(&create, &made), bad, kind + "desc->device" + why);
         create.device = {};
         auto threads = SOTTO_INIT(sotto_threads);
         threads.name = text;
         create.threads = &threads;
-        check_fails(sotto_engine_create(&create, &made), bad, "desc->threads->name" + why);
+        check_fails(sotto_engine_create(&create, &made), bad, kind + "desc->threads->name" + why);
         auto load = model("npc");
         load.id = text;
-        check_fails(sotto_engine_load_model(engine, &load, &request), bad, "desc->id" + why);
+        check_fails(sotto_engine_load_model(engine, &load, &request), bad, kind + "desc->id" + why);
         load = model("npc");
         load.path = text;
-        check_fails(sotto_engine_load_model(engine, &load, &request), bad, "desc->path" + why);
+        check_fails(sotto_engine_load_model(engine, &load, &request), bad, kind + "desc->path" + why);
         load = model("npc");
         load.backend = text;
-        check_fails(sotto_engine_load_model(engine, &load, &request), bad, "desc->backend" + why);
-        check_fails(sotto_engine_unload_model(engine, text, 0, &request), bad, "id" + why);
+        check_fails(sotto_engine_load_model(engine, &load, &request), bad, kind + "desc->backend" + why);
+        check_fails(sotto_engine_unload_model(engine, text, 0, &request), bad, kind + "id" + why);
     };
-    refused(str(kNotUtf8), " is not UTF-8");
-    refused(str(kHoldsNul), " holds a NUL byte");
-    refused(kNoBytes, " has a length but no bytes");
-    refused(kNoEnd, " has a length but no bytes");
-    check_fails(sotto_engine_unload_model(engine, {}, 0, &request), SOTTO_ERROR_ARGUMENT, "id is empty");
+    const std::string no_data = "->data: expected a pointer, not NULL, unless the size is 0";
+    refused(str(kNotUtf8), "invalid ", ": expected UTF-8");
+    refused(str(kHoldsNul), "invalid ", ": expected no NUL bytes");
+    refused(kNoBytes, "missing ", no_data);
+    refused(kNoEnd, "missing ", no_data);
+    check_fails(
+        sotto_engine_unload_model(engine, {}, 0, &request),
+        SOTTO_ERROR_ARGUMENT,
+        "missing id: expected a string that is not empty"
+    );
     auto desc = question("{}");
     desc.body = kNoBytes;
     check_fails(
-        sotto_engine_submit(engine, &desc, &request),
-        SOTTO_ERROR_ARGUMENT,
-        "desc->body has a length but no bytes"
+        sotto_engine_submit(engine, &desc, &request), SOTTO_ERROR_ARGUMENT, "missing desc->body" + no_data
     );
 }
 
@@ -290,46 +305,38 @@ TEST_CASE("a body that is none fails in its event, in one line of UTF-8") {
     desc.body = {terminated, SOTTO_NUL};
     sotto_request request = 0;
     REQUIRE(sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_OK);
-    CHECK(done(game.finish(request)).error == "messages is missing; it must be an array of messages");
+    CHECK(done(game.finish(request)).error == "missing messages: expected an array of messages");
 }
 
 TEST_CASE("a hook without its functions is refused by name") {
     HostHooks host;
-    const auto refused = [&](auto member, auto clear, const char* why) {
+    const auto refused = [&](auto member, auto clear, const char* name) {
         auto desc = host.desc();
         auto hook = *(desc.*member);
         clear(hook);
         desc.*member = &hook;
         sotto_engine* made = nullptr;
-        check_fails(sotto_engine_create(&desc, &made), SOTTO_ERROR_ARGUMENT, why);
+        check_null(sotto_engine_create(&desc, &made), name);
     };
-    refused(&sotto_engine_desc::log, [](auto& h) { h.write = nullptr; }, "desc->log->write is NULL");
-    refused(&sotto_engine_desc::files, [](auto& h) { h.open = nullptr; }, "desc->files->open is NULL");
-    refused(&sotto_engine_desc::files, [](auto& h) { h.read = nullptr; }, "desc->files->read is NULL");
-    refused(&sotto_engine_desc::files, [](auto& h) { h.close = nullptr; }, "desc->files->close is NULL");
+    refused(&sotto_engine_desc::log, [](auto& h) { h.write = nullptr; }, "desc->log->write");
+    refused(&sotto_engine_desc::files, [](auto& h) { h.open = nullptr; }, "desc->files->open");
+    refused(&sotto_engine_desc::files, [](auto& h) { h.read = nullptr; }, "desc->files->read");
+    refused(&sotto_engine_desc::files, [](auto& h) { h.close = nullptr; }, "desc->files->close");
+    refused(&sotto_engine_desc::memory, [](auto& h) { h.changed = nullptr; }, "desc->memory->changed");
     refused(
-        &sotto_engine_desc::memory, [](auto& h) { h.changed = nullptr; }, "desc->memory->changed is NULL"
+        &sotto_engine_desc::profiler, [](auto& h) { h.zone_begin = nullptr; }, "desc->profiler->zone_begin"
     );
-    refused(
-        &sotto_engine_desc::profiler,
-        [](auto& h) { h.zone_begin = nullptr; },
-        "desc->profiler->zone_begin is NULL"
-    );
-    refused(
-        &sotto_engine_desc::profiler,
-        [](auto& h) { h.zone_end = nullptr; },
-        "desc->profiler->zone_end is NULL"
-    );
+    refused(&sotto_engine_desc::profiler, [](auto& h) { h.zone_end = nullptr; }, "desc->profiler->zone_end");
 }
 
 TEST_CASE("each thread has its own last error, and success leaves it alone") {
     CHECK(sotto_log_set_level(99) == SOTTO_ERROR_ARGUMENT);
     const auto mine = last_error();
-    CHECK(mine == "level is 99; it must be from SOTTO_LOG_DEFAULT to SOTTO_LOG_TRACE");
+    CHECK(mine == "invalid level '99': expected a level from SOTTO_LOG_DEFAULT to SOTTO_LOG_TRACE");
     std::thread([] {
         CHECK(last_error().empty());
         CHECK(sotto_engine_next_event(nullptr, nullptr) == SOTTO_ERROR_ARGUMENT);
-        CHECK(last_error() == "engine is NULL");
+        CHECK(last_error() == "missing engine: expected a handle, not NULL");
     }).join();
     CHECK(sotto_log_set_level(SOTTO_LOG_DEFAULT) == SOTTO_OK);
     CHECK(last_error() == mine);

@@ -68,16 +68,16 @@ void check_all(const std::vector<Bad>& all) {
 
 TEST_CASE("a body that is no JSON object says so") {
     check_all({
-        {"[]", "the request is an empty array; it must be a JSON object"},
-        {"[1]", "the request is a JSON array; it must be a JSON object"},
-        {"3", "the request is 3; it must be a JSON object"},
-        {"\"model\"", "the request is \"model\"; it must be a JSON object"},
-        {"null", "the request is null; it must be a JSON object"},
+        {"[]", "invalid request '[]': expected a JSON object"},
+        {"[1]", "invalid request '[...]': expected a JSON object"},
+        {"3", "invalid request '3': expected a JSON object"},
+        {"\"model\"", "invalid request 'model': expected a JSON object"},
+        {"null", "invalid request 'null': expected a JSON object"},
     });
     for (const char* body : {"", "{", "{\"model\": }", "{\"model\": \"m\"} x", "nonsense"}) {
         const auto refusal = read(body);
         CHECK(refusal.status == SOTTO_ERROR_ARGUMENT);
-        CHECK(refusal.why.rfind("the request is not JSON: parse error at line 1, column", 0) == 0);
+        CHECK(refusal.why.rfind("invalid request: expected JSON; parse error at line 1, column", 0) == 0);
         CHECK(one_line(refusal) == "");
     }
 }
@@ -103,7 +103,7 @@ TEST_CASE("what is wrong with the JSON is told in one short line of UTF-8") {
 TEST_CASE("a number that no double holds is the request's fault") {
     const auto refusal = read(chat(R"("temperature": 1e999)"));
     CHECK(refusal.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(refusal.why.rfind("the request is not JSON: number overflow", 0) == 0);
+    CHECK(refusal.why.rfind("invalid request: expected JSON; number overflow", 0) == 0);
     CHECK(one_line(refusal) == "");
 }
 
@@ -125,61 +125,55 @@ TEST_CASE("each field that is missing or bad is named, with its value and what i
     const char* content = "a string or an array of parts";
     const char* role = "system, developer, user, assistant or tool";
     check_all({
-        {"{}", "model is missing; it must be the id of a loaded model"},
-        {R"({"model": null})", "model is missing; it must be the id of a loaded model"},
-        {R"({"model": ""})", "model is \"\"; it must be the id of a loaded model"},
-        {R"({"model": 3})", "model is 3; it must be the id of a loaded model"},
-        {R"({"model": "m"})", "messages is missing; it must be an array of messages"},
+        {"{}", "missing model: expected the id of a loaded model"},
+        {R"({"model": null})", "missing model: expected the id of a loaded model"},
+        {R"({"model": ""})", "invalid model '': expected the id of a loaded model"},
+        {R"({"model": 3})", "invalid model '3': expected the id of a loaded model"},
+        {R"({"model": "m"})", "missing messages: expected an array of messages"},
         {R"({"model": "m", "messages": []})",
-         "messages is an empty array; it must be an array with at least one message"},
+         "invalid messages '[]': expected an array with at least one message"},
         {R"({"model": "m", "messages": "hi"})",
-         "messages is \"hi\"; it must be an array with at least one message"},
-        {message("3"), "messages[1] is 3; it must be a JSON object"},
-        {message(R"({"content": "hi"})"), std::string("messages[1].role is missing; it must be ") + role},
+         "invalid messages 'hi': expected an array with at least one message"},
+        {message("3"), "invalid messages[1] '3': expected a JSON object"},
+        {message(R"({"content": "hi"})"), std::string("missing messages[1].role: expected ") + role},
         {message(R"({"role": "king", "content": "hi"})"),
-         std::string("messages[1].role is \"king\"; it must be ") + role},
+         std::string("invalid messages[1].role 'king': expected ") + role},
         {message(R"({"role": 1, "content": "hi"})"),
-         std::string("messages[1].role is 1; it must be ") + role},
-        {message(R"({"role": "user"})"),
-         std::string("messages[1].content is missing; it must be ") + content},
+         std::string("invalid messages[1].role '1': expected ") + role},
+        {message(R"({"role": "user"})"), std::string("missing messages[1].content: expected ") + content},
         {message(R"({"role": "user", "content": []})"),
-         std::string("messages[1].content is an empty array; it must be ") + content},
+         std::string("invalid messages[1].content '[]': expected ") + content},
         {message(R"({"role": "user", "content": ["hi"]})"),
-         "messages[1].content[0] is \"hi\"; it must be a JSON object"},
+         "invalid messages[1].content[0] 'hi': expected a JSON object"},
         {message(R"({"role": "user", "content": [{"text": "hi"}]})"),
-         "messages[1].content[0].type is missing; it must be \"text\", \"image_url\" or \"input_audio\""},
+         "missing messages[1].content[0].type: expected \"text\", \"image_url\" or \"input_audio\""},
         {message(R"({"role": "user", "content": [{"type": "video"}]})"),
-         "messages[1].content[0].type is \"video\"; what is read is \"text\", \"image_url\" and "
-         "\"input_audio\"",
+         "invalid messages[1].content[0].type 'video': expected \"text\", \"image_url\" or \"input_audio\"",
          SOTTO_ERROR_UNSUPPORTED},
         {message(R"({"role": "user", "content": [{"type": "image_url"}]})"),
-         "messages[1].content[0].image_url is missing; it must be a JSON object"},
+         "missing messages[1].content[0].image_url: expected a JSON object"},
         {message(
              R"({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}]})"
          ),
-         "messages[1].content[0].image_url.url is \"https://a.b/c.png\"; it must be a data URL (Sotto "
-         "fetches "
-         "nothing)"},
+         "invalid messages[1].content[0].image_url.url 'https://a.b/c.png': expected a data URL; Sotto "
+         "fetches no URLs"},
         {message(
              R"({"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "", "format": "ogg"}}]})"
          ),
-         "messages[1].content[0].input_audio.format is \"ogg\"; it must be \"wav\", \"mp3\" or \"flac\""},
+         "invalid messages[1].content[0].input_audio.format 'ogg': expected \"wav\", \"mp3\" or \"flac\""},
         {message(R"({"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": 1}}]})"),
-         "messages[1].content[0].input_audio.data is 1; it must be a string"},
+         "invalid messages[1].content[0].input_audio.data '1': expected a string"},
         {message(R"({"role": "user", "content": [{"type": "text"}]})"),
-         "messages[1].content[0].text is missing; it must be a string"},
+         "missing messages[1].content[0].text: expected a string"},
         {message(R"({"role": "user", "content": [{"type": "text", "text": 1}]})"),
-         "messages[1].content[0].text is 1; it must be a string"},
-        {R"({"model": "m"})",
-         "prompt is missing; it must be a string",
-         SOTTO_ERROR_ARGUMENT,
-         SOTTO_OP_COMPLETION},
+         "invalid messages[1].content[0].text '1': expected a string"},
+        {R"({"model": "m"})", "missing prompt: expected a string", SOTTO_ERROR_ARGUMENT, SOTTO_OP_COMPLETION},
         {R"({"model": "m", "prompt": ["a"]})",
-         "prompt[0] is \"a\"; it must be a token's number",
+         "invalid prompt[0] 'a': expected a token's number",
          SOTTO_ERROR_ARGUMENT,
          SOTTO_OP_COMPLETION},
         {R"({"model": "m", "prompt": ""})",
-         "prompt is \"\"; it must be a string that is not empty",
+         "invalid prompt '': expected a string that is not empty",
          SOTTO_ERROR_ARGUMENT,
          SOTTO_OP_COMPLETION},
     });
@@ -187,58 +181,60 @@ TEST_CASE("each field that is missing or bad is named, with its value and what i
 
 TEST_CASE("each number has its range, and a bad one is told it") {
     check_all({
-        {chat(R"("temperature": -0.5)"), "temperature is -0.5; it must be a number from 0.0 to 100.0"},
-        {chat(R"("temperature": "warm")"), "temperature is \"warm\"; it must be a number from 0.0 to 100.0"},
-        {chat(R"("temperature": 100.5)"), "temperature is 100.5; it must be a number from 0.0 to 100.0"},
-        {chat(R"("top_p": 1.5)"), "top_p is 1.5; it must be a number from 0.0 to 1.0"},
-        {chat(R"("min_p": -1)"), "min_p is -1; it must be a number from 0.0 to 1.0"},
-        {chat(R"("top_k": 1.5)"), "top_k is 1.5; it must be an integer from 0 to 2147483647"},
-        {chat(R"("top_k": 99999999999)"), "top_k is 99999999999; it must be an integer from 0 to 2147483647"},
+        {chat(R"("temperature": -0.5)"), "invalid temperature '-0.5': expected a number from 0 to 100"},
+        {chat(R"("temperature": "warm")"), "invalid temperature 'warm': expected a number from 0 to 100"},
+        {chat(R"("temperature": 100.5)"), "invalid temperature '100.5': expected a number from 0 to 100"},
+        {chat(R"("top_p": 1.5)"), "invalid top_p '1.5': expected a number from 0 to 1"},
+        {chat(R"("min_p": -1)"), "invalid min_p '-1': expected a number from 0 to 1"},
+        {chat(R"("top_k": 1.5)"), "invalid top_k '1.5': expected an integer from 0 to 2147483647"},
+        {chat(R"("top_k": 99999999999)"),
+         "invalid top_k '99999999999': expected an integer from 0 to 2147483647"},
         {chat(R"("top_k": 18446744073709551615)"),
-         "top_k is 18446744073709551615; it must be an integer from 0 to 2147483647"},
-        {chat(R"("seed": -2)"), "seed is -2; it must be an integer from -1 to 4294967295"},
-        {chat(R"("max_tokens": 0)"), "max_tokens is 0; it must be an integer from 1 to 2147483647"},
+         "invalid top_k '18446744073709551615': expected an integer from 0 to 2147483647"},
+        {chat(R"("seed": -2)"), "invalid seed '-2': expected an integer from -1 to 4294967295"},
+        {chat(R"("max_tokens": 0)"), "invalid max_tokens '0': expected an integer from 1 to 2147483647"},
         {chat(R"("max_completion_tokens": true)"),
-         "max_completion_tokens is true; it must be an integer from 1 to 2147483647"},
-        {chat(R"("n": 0)"), "n is 0; it must be an integer from 1 to 128"},
-        {chat(R"("stream": 1)"), "stream is 1; it must be true or false"},
-        {chat(R"("stream_options": true)"), "stream_options is true; it must be a JSON object"},
+         "invalid max_completion_tokens 'true': expected an integer from 1 to 2147483647"},
+        {chat(R"("n": 0)"), "invalid n '0': expected an integer from 1 to 128"},
+        {chat(R"("stream": 1)"), "invalid stream '1': expected true or false"},
+        {chat(R"("stream_options": true)"), "invalid stream_options 'true': expected a JSON object"},
         {chat(R"("stream_options": {"include_usage": "yes"})"),
-         "stream_options.include_usage is \"yes\"; it must be true or false"},
-        {chat(R"("stop": 3)"), "stop is 3; it must be strings of 1 to 1024 bytes"},
-        {chat(R"("stop": ["a", ""])"), "stop is \"\"; it must be strings of 1 to 1024 bytes"},
+         "invalid stream_options.include_usage 'yes': expected true or false"},
+        {chat(R"("stop": 3)"), "invalid stop '3': expected strings of 1 to 1024 bytes"},
+        {chat(R"("stop": ["a", ""])"), "invalid stop '': expected strings of 1 to 1024 bytes"},
         {chat(R"("stop": ["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17"])"),
-         "stop is a JSON array; it must be at most 16 strings"},
+         "invalid stop '[...]': expected at most 16 strings"},
         {chat("\"stop\": \"" + std::string(1025, 'x') + "\""),
-         "stop is \"" + std::string(39, 'x') + "...; it must be strings of 1 to 1024 bytes"},
+         "invalid stop '" + std::string(40, 'x') + "...': expected strings of 1 to 1024 bytes"},
     });
 }
 
 TEST_CASE("wishes for sampling are held to their ranges") {
     check_all({
-        {chat(R"("typical_p": 2)"), "typical_p is 2; it must be a number from 0.0 to 1.0"},
-        {chat(R"("repeat_penalty": 0)"), "repeat_penalty is 0; it must be a number from 0.01 to 10.0"},
-        {chat(R"("mirostat": 3)"), "mirostat is 3; it must be an integer from 0 to 2"},
-        {chat(R"("n_probs": 21)"), "n_probs is 21; it must be an integer from 0 to 20"},
+        {chat(R"("typical_p": 2)"), "invalid typical_p '2': expected a number from 0 to 1"},
+        {chat(R"("repeat_penalty": 0)"), "invalid repeat_penalty '0': expected a number from 0.01 to 10"},
+        {chat(R"("mirostat": 3)"), "invalid mirostat '3': expected an integer from 0 to 2"},
+        {chat(R"("n_probs": 21)"), "invalid n_probs '21': expected an integer from 0 to 20"},
         {chat(R"("dry_sequence_breakers": [""])"),
-         "dry_sequence_breakers is \"\"; it must be an array of 1 to 16 strings of 1 to 40 bytes"},
+         "invalid dry_sequence_breakers '': expected an array of 1 to 16 strings of 1 to 40 bytes"},
         {chat(R"("logit_bias": 3)"),
-         "logit_bias is 3; it must be an object from tokens to numbers from -100 to 100, or an array of "
+         "invalid logit_bias '3': expected an object from tokens to numbers from -100 to 100, or an array of "
          "[token, number] pairs"},
         {chat(R"("logit_bias": {"5": 101})"),
-         "logit_bias[\"5\"] is 101; it must be a number from -100 to 100, or false"},
+         "invalid logit_bias[\"5\"] '101': expected a number from -100 to 100, or false"},
         {chat(R"("logit_bias": {"a\nb": "c"})"), // any text, on one line
-         "logit_bias[\"a\\nb\"] is \"c\"; it must be a number from -100 to 100, or false"},
+         "invalid logit_bias[a\\nb] 'c': expected a number from -100 to 100, or false"},
         {chat(R"("logit_bias": [[5]])"),
-         "logit_bias[0] is a JSON array; it must be [token, number from -100 to 100]"},
+         "invalid logit_bias[0] '[...]': expected [token, number from -100 to 100]"},
         {chat(R"("samplers": [1])"),
-         "samplers is 1; it must be an array of 1 to 32 strings of 1 to 40 bytes"},
-        {chat(R"("ignore_eos": 1)"), "ignore_eos is 1; it must be true or false"},
-        {chat(R"("top_logprobs": 2)"), "top_logprobs is there; logprobs must be true then"},
+         "invalid samplers '1': expected an array of 1 to 32 strings of 1 to 40 bytes"},
+        {chat(R"("ignore_eos": 1)"), "invalid ignore_eos '1': expected true or false"},
+        {chat(R"("top_logprobs": 2)"),
+         "invalid top_logprobs '2': expected no value without logprobs; set logprobs to true"},
         {chat(R"("context_overflow": "drop")"),
-         "context_overflow is \"drop\"; it must be one of \"truncate\", \"shift\", \"error\""},
+         "invalid context_overflow 'drop': expected one of \"truncate\", \"shift\", \"error\""},
         {text(R"("logprobs": true)"),
-         "logprobs is true; it must be an integer from 0 to 20",
+         "invalid logprobs 'true': expected an integer from 0 to 20",
          SOTTO_ERROR_ARGUMENT,
          SOTTO_OP_COMPLETION},
     });
@@ -246,18 +242,18 @@ TEST_CASE("wishes for sampling are held to their ranges") {
 
 TEST_CASE("what says the form of an answer is read by its path") {
     check_all({
-        {chat(R"("response_format": "json")"), "response_format is \"json\"; it must be a JSON object"},
+        {chat(R"("response_format": "json")"), "invalid response_format 'json': expected a JSON object"},
         {chat(R"("response_format": {})"),
-         "response_format.type is missing; it must be \"text\", \"json_object\" or \"json_schema\""},
+         "missing response_format.type: expected \"text\", \"json_object\" or \"json_schema\""},
         {chat(R"("response_format": {"type": "xml"})"),
-         "response_format.type is \"xml\"; it must be \"text\", \"json_object\" or \"json_schema\""},
+         "invalid response_format.type 'xml': expected \"text\", \"json_object\" or \"json_schema\""},
         {chat(R"("response_format": {"type": "json_schema"})"),
-         "response_format.json_schema is missing; it must be a JSON object with \"schema\""},
+         "missing response_format.json_schema: expected a JSON object with \"schema\""},
         {chat(R"("response_format": {"type": "json_schema", "json_schema": {}})"),
-         "response_format.json_schema.schema is missing; it must be a JSON schema"},
+         "missing response_format.json_schema.schema: expected a JSON schema"},
         {chat(R"("response_format": {"type": "json_object"}, "grammar": "root ::= \"a\"")"),
-         "response_format and grammar each say what form the answer has; leave out one of them"},
-        {chat(R"("grammar": 1)"), "grammar is 1; it must be a string of at most 262144 bytes"},
+         "invalid grammar: expected no second form beside response_format; remove one of them"},
+        {chat(R"("grammar": 1)"), "invalid grammar '1': expected a string of at most 262144 bytes"},
     });
 }
 
@@ -267,28 +263,27 @@ TEST_CASE("tools and their calls are read by their paths") {
         return chat(R"("tools": [{"type": "function", "function": )" + function + "}]");
     };
     check_all({
-        {chat(R"("tools": 1)"), "tools is 1; it must be an array of at most 128 tools"},
-        {chat(R"("tools": [{"type": "function"}])"),
-         "tools[0].function is missing; it must be a JSON object"},
-        {chat(R"("tools": [{"type": "shell"}])"), "tools[0].type is \"shell\"; it must be \"function\""},
-        {tool("{}"), std::string("tools[0].function.name is missing; it must be ") + name},
+        {chat(R"("tools": 1)"), "invalid tools '1': expected an array of at most 128 tools"},
+        {chat(R"("tools": [{"type": "function"}])"), "missing tools[0].function: expected a JSON object"},
+        {chat(R"("tools": [{"type": "shell"}])"), "invalid tools[0].type 'shell': expected \"function\""},
+        {tool("{}"), std::string("missing tools[0].function.name: expected ") + name},
         {tool(R"({"name": "open door"})"),
-         std::string("tools[0].function.name is \"open door\"; it must be ") + name},
+         std::string("invalid tools[0].function.name 'open door': expected ") + name},
         {tool(R"({"name": "<|im_end|>"})"),
-         std::string("tools[0].function.name is \"<|im_end|>\"; it must be ") + name},
+         std::string("invalid tools[0].function.name '<|im_end|>': expected ") + name},
         {tool(R"({"name": "a", "parameters": []})"),
-         "tools[0].function.parameters is an empty array; it must be a JSON object"},
+         "invalid tools[0].function.parameters '[]': expected a JSON object"},
         {chat(
              R"("tools": [{"type": "function", "function": {"name": "a"}},)"
              R"({"type": "function", "function": {"name": "a"}}])"
          ),
-         "tools[1] is the second tool called \"a\""},
+         "invalid tools[1].function.name 'a': expected a unique name"},
         {chat(R"("tool_choice": "required")"),
-         "tool_choice is \"required\"; it must be \"auto\" or \"none\" where there are no tools"},
+         "invalid tool_choice 'required': expected \"auto\" or \"none\" without tools"},
         {chat(R"("tool_choice": {"type": "function", "function": {"name": "b"}})"),
-         "tool_choice.function is \"b\"; it must be the name of one of the tools"},
+         "invalid tool_choice.function 'b': expected the name of one of the tools"},
         {message(R"({"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": "{"}}]})"),
-         "messages[1].tool_calls[0].function.arguments is \"{\"; it must be a JSON object, written as a "
+         "invalid messages[1].tool_calls[0].function.arguments '\"{\"': expected a JSON object, written as a "
          "string"},
     });
 }
@@ -296,23 +291,20 @@ TEST_CASE("tools and their calls are read by their paths") {
 TEST_CASE("a gap, and operations that compute nothing, say what they lack") {
     check_all({
         {R"({"model": "m"})",
-         "input_prefix is missing; it must be a string",
+         "missing input_prefix: expected a string",
          SOTTO_ERROR_ARGUMENT,
          SOTTO_OP_INFILL},
         {R"({"model": "m", "input_prefix": "", "input_suffix": "", "input_extra": [{}]})",
-         "input_extra[0].text is missing; it must be a string",
+         "missing input_extra[0].text: expected a string",
          SOTTO_ERROR_ARGUMENT,
          SOTTO_OP_INFILL},
-        {R"({"model": "m"})",
-         "content is missing; it must be a string",
-         SOTTO_ERROR_ARGUMENT,
-         SOTTO_OP_TOKENIZE},
+        {R"({"model": "m"})", "missing content: expected a string", SOTTO_ERROR_ARGUMENT, SOTTO_OP_TOKENIZE},
         {R"({"model": "m", "tokens": [1, "a"]})",
-         "tokens[1] is \"a\"; it must be a token's number",
+         "invalid tokens[1] 'a': expected a token's number",
          SOTTO_ERROR_ARGUMENT,
          SOTTO_OP_DETOKENIZE},
         {R"({"model": "m"})",
-         "messages is missing; it must be an array of messages",
+         "missing messages: expected an array of messages",
          SOTTO_ERROR_ARGUMENT,
          SOTTO_OP_APPLY_TEMPLATE},
     });

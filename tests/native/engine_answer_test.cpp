@@ -183,10 +183,10 @@ TEST_CASE("a bad request ends with the reason, and is never accepted") {
     const auto& bad = game.finish(game.submit("{\"model\": \"npc\"}"));
     CHECK(bad.size() == 1);
     CHECK(done(bad).status == SOTTO_ERROR_ARGUMENT);
-    CHECK(done(bad).error == "messages is missing; it must be an array of messages");
+    CHECK(done(bad).error == "missing messages: expected an array of messages");
     const auto& lost = game.finish(game.ask("nobody", "hi"));
     CHECK(done(lost).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(done(lost).error == "no model is loaded as \"nobody\"; load it first");
+    CHECK(done(lost).error == "model 'nobody' is not loaded: load it first with sotto_engine_load_model()");
     CHECK(
         done(game.finish(game.ask("npc", "hi", {.more = R"(, "context_overflow": 2)"}))).status ==
         SOTTO_ERROR_ARGUMENT

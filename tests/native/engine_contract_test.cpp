@@ -127,8 +127,8 @@ TEST_CASE("figures that no machine has are refused, and the model is closed") {
         CHECK(odd.open == 0);
     };
     constexpr auto kMost64 = std::numeric_limits<std::uint64_t>::max();
-    refused([](auto& info) { info.streams = UINT32_MAX; }, "sotto_model_info.streams is 4294967295");
-    refused([](auto& info) { info.layers = UINT32_MAX; }, "sotto_model_info.layers is 4294967295");
+    refused([](auto& info) { info.streams = UINT32_MAX; }, "invalid sotto_model_info.streams '4294967295'");
+    refused([](auto& info) { info.layers = UINT32_MAX; }, "invalid sotto_model_info.layers '4294967295'");
     refused([](auto& info) { info.weights = info.kv = info.compute = kMost64; }, "weights, kv and compute");
     refused([](auto& info) { info.weights = kMost64 - 100, info.kv = 50, info.compute = 60; }, "weights, kv");
     refused([](auto& info) { info.host = kMost64; }, "sotto_model_info.host");
@@ -144,7 +144,7 @@ TEST_CASE("a number of streams that is only measured does not wedge the engine")
     auto desc = plain_desc();
     desc.vram_budget = 1 << 20;
     Game game(desc, odd.table());
-    check_names_it(load(game), "sotto_model_info.streams is 4294967295");
+    check_names_it(load(game), "invalid sotto_model_info.streams '4294967295'");
 }
 
 TEST_CASE("sums of what models report never pass the budget by overflow") {
@@ -256,15 +256,18 @@ TEST_CASE("a share that reports more than was asked fails its request") {
         check_names_it(ask(game), what);
     };
     refused(
-        [](sotto_step_item& work) { work.evaluated = UINT32_MAX; }, "sotto_step_item.evaluated is 4294967295"
+        [](sotto_step_item& work) { work.evaluated = UINT32_MAX; },
+        "invalid sotto_step_item.evaluated '4294967295'"
     );
     refused(
         [](sotto_step_item& work) { work.generated = 4'000'000'000; },
-        "sotto_step_item.generated is 4000000000"
+        "invalid sotto_step_item.generated '4000000000'"
     );
-    refused([](sotto_step_item& work) { work.decoded = 65'537; }, "sotto_step_item.decoded is 65537");
-    refused([](sotto_step_item& work) { work.finish = 99; }, "sotto_step_item.finish is 99");
-    refused([](sotto_step_item& work) { work.status = -999; }, "status -999");
+    refused([](sotto_step_item& work) { work.decoded = 65'537; }, "invalid sotto_step_item.decoded '65537'");
+    refused([](sotto_step_item& work) { work.finish = 99; }, "invalid sotto_step_item.finish '99'");
+    refused(
+        [](sotto_step_item& work) { work.status = -999; }, "invalid status of the step of a stream '-999'"
+    );
 }
 
 TEST_CASE("a status that nobody knows is no status of ours") {
@@ -272,7 +275,7 @@ TEST_CASE("a status that nobody knows is no status of ours") {
     odd.steps = [](const sotto_step&, sotto_str&) { return sotto_status{-777}; };
     Game game(odd.table());
     REQUIRE(load(game).status == SOTTO_OK);
-    check_names_it(ask(game), "step returned status -777");
+    check_names_it(ask(game), "invalid status of step '-777'");
 }
 
 TEST_CASE("texts of a backend reach the host as UTF-8") {
@@ -310,7 +313,7 @@ TEST_CASE("texts of a backend reach the host as UTF-8") {
     CHECK(spoke.status == SOTTO_OK);
     CHECK(sotto::is_utf8(spoke.json));
     odd.begins = [](sotto_stream_info& info) { info.result = {kBad, sizeof kBad - 1}; };
-    check_names_it(ask(game), "sotto_stream_info.result is not UTF-8");
+    check_names_it(ask(game), "invalid sotto_stream_info.result: expected UTF-8");
     odd.begins = [](sotto_stream_info& info) { info.stops = str("[1, {}, null"); };
     check_names_it(ask(game), "sotto_stream_info.stops");
 }

@@ -314,8 +314,9 @@ TEST_CASE("a form is asked only of a backend that holds to one") {
     const auto& refused = game.finish(game.ask("npc", "hi", {.more = form}));
     CHECK(done(refused).status == SOTTO_ERROR_UNSUPPORTED);
     CHECK(
-        done(refused).error ==
-        "response_format is there, and this model's backend holds no answer to a form; leave it out"
+        done(refused).error == "response_format: backend 'scripted' does not support structured output; "
+                               "remove the field, or use another "
+                               "model"
     );
     game.have("formal", R"({"constrainable": true})");
     CHECK(said(game.finish(game.ask("formal", "hi", {.more = form}))) == "hi");

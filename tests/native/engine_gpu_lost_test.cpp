@@ -54,7 +54,7 @@ TEST_CASE("answers under way on the card end, and are asked for again; those els
     cuda.check_clean();
     const auto end = done(game.finish(there));
     CHECK(end.status == SOTTO_ERROR_CANCELLED);
-    CHECK(end.error == "the graphics card was detached; ask again");
+    CHECK(end.error == "the device was detached: submit the request again");
     game.until_told(here, SOTTO_EVENT_TEXT, count(game.of(here), SOTTO_EVENT_TEXT) + 3);
     game.cancel(here);
     const auto again = game.ask("there", "hi"); // wakes it
@@ -132,8 +132,8 @@ TEST_CASE("a device that is lost on any rung costs an answer, and models go on o
         game.until_told(other, SOTTO_EVENT_TEXT);
         const auto end = done(game.finish(game.ask("lost", "hi")));
         CHECK(end.status == SOTTO_ERROR_DEVICE);
-        CHECK(end.error == "the graphics card was lost; ask again (the script loses the device)");
-        CHECK(done(game.finish(other)).error == "the graphics card was lost; ask again");
+        CHECK(end.error == "the device was lost: submit the request again (the script loses the device)");
+        CHECK(done(game.finish(other)).error == "the device was lost: submit the request again");
         CHECK(shown(game, "device_lost") == "the script loses the device");
         CHECK(shown(game)["rung"] == "cpu");
         const auto why = shown(game)["not_taken"].back();

@@ -212,7 +212,7 @@ TEST_CASE("one of many threads attaches, and an engine may end meanwhile") {
             game.drain();
             if (const auto& told = game.of(asked);
                 !told.empty() && told.back().kind == SOTTO_EVENT_REQUEST_DONE) {
-                CHECK(told.back().error == "the graphics card was detached; ask again");
+                CHECK(told.back().error == "the device was detached: submit the request again");
                 asked = game.ask("npc", "hi");
             }
             std::this_thread::yield();

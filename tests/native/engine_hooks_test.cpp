@@ -163,7 +163,7 @@ TEST_CASE("files are read from the host's own archive") {
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "from the archive");
     const auto& missing = game.finish(load_file(game, "other", "/etc/hostname"));
     CHECK(done(missing).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(done(missing).error == "the host has no file /etc/hostname");
+    CHECK(done(missing).error == "the host cannot open file '/etc/hostname'");
     CHECK(host.files_opened() == 1);
     CHECK(host.files_closed() == 1);
 }

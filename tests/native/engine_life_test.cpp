@@ -157,7 +157,7 @@ TEST_CASE("every call refuses an engine that is gone") {
         CHECK(call(engine) == SOTTO_ERROR_ARGUMENT);
         CHECK(last_error() == "invalid engine handle: never created, or already destroyed");
         CHECK(call(nullptr) == SOTTO_ERROR_ARGUMENT);
-        CHECK(last_error() == "engine is NULL");
+        CHECK(last_error() == "missing engine: expected a handle, not NULL");
         threads.emplace_back([engine, call] { CHECK(call(engine) == SOTTO_ERROR_ARGUMENT); });
     }
     for (auto& thread : threads) {
@@ -174,7 +174,7 @@ TEST_CASE("64 engines live side by side, and the 65th is refused") {
     sotto_engine* one_more = all[0];
     CHECK(sotto_engine_create(nullptr, &one_more) == SOTTO_ERROR_BUSY);
     CHECK(one_more == nullptr);
-    CHECK(last_error() == "64 engines are live; destroy one first");
+    CHECK(last_error() == "64 engines are live, the maximum: destroy one first");
     sotto_engine_destroy(all.back());
     all.back() = create();
     for (auto* engine : all) {
@@ -257,7 +257,7 @@ TEST_CASE("as many requests as can be are live, and one more is refused") {
         all.push_back(request);
     }
     CHECK(status == SOTTO_ERROR_BUSY);
-    CHECK(last_error() == "65536 requests are live; take the events of some first");
+    CHECK(last_error() == "65536 requests are live, the maximum: take the events of some first");
     CHECK(all.back() == 0);
     all.pop_back();
     CHECK(all.size() == 65'536);

@@ -81,7 +81,11 @@ TEST_CASE("an id names one model at a time") {
     game.have("npc", "{}");
     const auto& other = game.finish(game.load("npc", kEndless));
     CHECK(done(other).status == SOTTO_ERROR_STATE);
-    CHECK(done(other).error == "another model is loaded as \"npc\"; unload it first, or choose another id");
+    CHECK(
+        done(other).error ==
+        "model 'npc' is already loaded with another path, backend or options: unload it first, or choose "
+        "another id"
+    );
     CHECK(done(game.finish(load_from(game, "npc", "elsewhere"))).status == SOTTO_ERROR_STATE);
     CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_OK);
     game.have("npc", kEndless);
@@ -95,7 +99,7 @@ TEST_CASE("a model is asked for only once it is there") {
     REQUIRE(held.gate.reached());
     const auto& early = game.finish(game.ask("npc", "hi"));
     CHECK(done(early).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(done(early).error == "no model is loaded as \"npc\"; it is still being loaded");
+    CHECK(done(early).error == "model 'npc' is still loading: wait for its SOTTO_EVENT_REQUEST_DONE");
     CHECK(models(game) == "[]");
     held.gate.open();
     game.finish(loading);
@@ -124,7 +128,7 @@ TEST_CASE("what cannot be loaded says why") {
     CHECK(done(game.finish(load_from(game, "npc", "no/such/file"))).status == SOTTO_ERROR_NOT_FOUND);
     const auto& odd = game.finish(game.load("npc", "[1]"));
     CHECK(done(odd).status == SOTTO_ERROR_ARGUMENT);
-    CHECK(done(odd).error == "options is a JSON array; it must be a JSON object");
+    CHECK(done(odd).error == "invalid options '[...]': expected a JSON object");
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str("npc");
     desc.backend = str("nobody");
@@ -192,7 +196,7 @@ TEST_CASE("what is not there cannot be unloaded") {
     Game game;
     const auto& history = game.finish(game.unload("npc"));
     CHECK(done(history).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(done(history).error == "no model is loaded as \"npc\"");
+    CHECK(done(history).error == "model 'npc' is not loaded: check the id");
     game.have("npc");
     const auto first = game.unload("npc");
     const auto second = game.unload("npc");

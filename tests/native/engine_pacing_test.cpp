@@ -146,7 +146,7 @@ TEST_CASE("a request's own pace is not the engine's to change, but its own") {
     CHECK(game.until([&] { return spoken(game, request) == 2; }));
     CHECK(sotto_engine_set_request_tps(game.engine(), request + (1 << 16), 50) == SOTTO_ERROR_NOT_FOUND);
     CHECK(sotto_engine_set_request_tps(game.engine(), request, -1) == SOTTO_ERROR_ARGUMENT);
-    CHECK(last_error() == "tps is -1.000000; it must be 0 or a positive number");
+    CHECK(last_error() == "invalid tps '-1.000000': expected 0 or a positive number");
     CHECK(sotto_engine_set_request_tps(nullptr, request, 1) == SOTTO_ERROR_ARGUMENT);
 }
 

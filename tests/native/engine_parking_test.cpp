@@ -242,7 +242,10 @@ TEST_CASE("a folder that is none is refused by its name") {
         desc.kv_spill_dir = str(path);
         sotto_engine* engine = nullptr;
         CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
-        CHECK(last_error() == "desc->kv_spill_dir is \"" + path + "\"; it must be a folder that is there");
+        CHECK(
+            last_error() ==
+            "invalid desc->kv_spill_dir '" + path + "': expected an existing folder; create it first"
+        );
         CHECK(engine == nullptr);
     }
 }

@@ -174,15 +174,14 @@ TEST_CASE("one place of a model is for those who are not pinned") {
     Session tobin(inn.tight.game, "tobin", npc + kPinned);
     Session oswin(inn.tight.game, "oswin", npc);
     const std::string why =
-        " cannot be pinned: model \"npc\" has 3 places, one of which is for those who are "
-        "not, and 2 sessions are pinned to it; let go of one, or load the model with a "
-        "larger \"parallel\"";
+        " cannot be pinned: model 'npc' has 3 slots, one stays unpinned, and 2 sessions are pinned; unpin a "
+        "session, or load the model with a larger \"parallel\"";
     const auto refused = inn.change("oswin", true);
     CHECK(refused.status == SOTTO_ERROR_BUDGET);
-    CHECK(refused.error == "session \"oswin\"" + why);
+    CHECK(refused.error == "session 'oswin'" + why);
     const auto opened = asked(inn.tight.game, SOTTO_OP_OPEN_SESSION, about("late", npc + kPinned));
     CHECK(opened.status == SOTTO_ERROR_BUDGET);
-    CHECK(opened.error == "session \"late\"" + why);
+    CHECK(opened.error == "session 'late'" + why);
     CHECK(asked(inn.tight.game, SOTTO_OP_READ_SESSION, about("late")).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(inn.change("mara", true).status == SOTTO_OK); // it is already
     CHECK(inn.change("tobin", false).status == SOTTO_OK);
@@ -325,10 +324,10 @@ TEST_CASE("what is asked of pinning is checked, by name") {
     };
     const auto absent = change("");
     CHECK(absent.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(absent.error == "pinned is missing; it must be true or false, unless system is set");
+    CHECK(absent.error == "missing pinned: expected true or false, unless system is set");
     const auto odd = change(R"(, "pinned": "yes")");
     CHECK(odd.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(odd.error == "pinned is \"yes\"; it must be true or false");
+    CHECK(odd.error == "invalid pinned 'yes': expected true or false");
     const auto nobody = asked(game, SOTTO_OP_CHANGE_SESSION, about("nobody", kPinned));
     CHECK(nobody.status == SOTTO_ERROR_NOT_FOUND);
     CHECK(Json::parse(change(kPinned).json)["pinned"] == true);

@@ -87,7 +87,10 @@ TEST_CASE("once its last event is taken a private request is over") {
     sotto_status status = SOTTO_OK;
     game.wait_event(request, 0, status);
     CHECK(status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(last_error() == "request is over, or never was");
+    CHECK(
+        last_error() ==
+        "invalid request '" + std::to_string(request) + "': it has ended, or was never submitted"
+    );
     CHECK(sotto_engine_cancel(game.engine(), request) == SOTTO_ERROR_NOT_FOUND);
     CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_ERROR_NOT_FOUND);
     for (const sotto_request never : {sotto_request{0}, request + 65536, UINT64_MAX}) {
@@ -144,7 +147,10 @@ TEST_CASE("one thread at a time waits for a request") {
         game.wait_event(request, 0, status);
         return status == SOTTO_ERROR_STATE;
     }));
-    CHECK(last_error() == "another thread waits for this request's events");
+    CHECK(
+        last_error() == "invalid request '" + std::to_string(request) +
+                            "': another thread waits for its events; wait on one thread"
+    );
     held.gate.open();
     waiter.join();
     CHECK(waiter.status == SOTTO_OK);
@@ -226,7 +232,10 @@ TEST_CASE("what is not private is not waited for, nor dropped") {
     sotto_status status = SOTTO_OK;
     game.wait_event(request, 0, status);
     CHECK(status == SOTTO_ERROR_STATE);
-    CHECK(last_error() == "request is not private; its events come from sotto_engine_next_event()");
+    CHECK(
+        last_error() == "invalid request '" + std::to_string(request) +
+                            "': expected a private request; take its events with sotto_engine_next_event()"
+    );
     CHECK(sotto_engine_discard_request(game.engine(), request) == SOTTO_ERROR_STATE);
     held.gate.open();
     CHECK(said(game.finish(request)) == "hi");

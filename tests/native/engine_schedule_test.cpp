@@ -125,14 +125,18 @@ TEST_CASE("a priority that is none is refused, as is a deadline that is no time"
         CHECK(sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_ERROR_ARGUMENT);
         CHECK(request == 0);
         CHECK(
-            last_error() ==
-            "desc->priority is " + std::to_string(priority) + "; it must be one of the SOTTO_PRIORITY_ values"
+            last_error() == "invalid desc->priority '" + std::to_string(priority) +
+                                "': expected one of the "
+                                "SOTTO_PRIORITY_ values"
         );
     }
     desc.priority = 0;
     desc.deadline_ns = UINT64_MAX;
     CHECK(sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_ERROR_ARGUMENT);
-    CHECK(last_error() == "desc->deadline_ns is no time of the monotonic clock; 0 is none");
+    CHECK(
+        last_error() == "invalid desc->deadline_ns '18446744073709551615': expected a time of the monotonic "
+                        "clock, or 0 for none"
+    );
 }
 
 TEST_CASE("more requests than may be live are refused until some are over") {
@@ -150,7 +154,7 @@ TEST_CASE("more requests than may be live are refused until some are over") {
     wish.body = str(body);
     sotto_request request = 0;
     CHECK(sotto_engine_submit(game.engine(), &wish, &request) == SOTTO_ERROR_BUSY);
-    CHECK(last_error() == "3 requests are live; take the events of some first");
+    CHECK(last_error() == "3 requests are live, the maximum: take the events of some first");
     game.cancel(live[0]);
     game.finish(live[0]);
     CHECK(game.until([&] { return sotto_engine_submit(game.engine(), &wish, &request) == SOTTO_OK; }));
@@ -161,11 +165,11 @@ TEST_CASE("engines with flags or numbers that are none are refused") {
     auto desc = plain_desc();
     desc.flags = 4;
     CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_UNSUPPORTED);
-    CHECK(last_error() == "desc->flags is 4; it may hold 3");
+    CHECK(last_error() == "invalid desc->flags '4': expected only bits of 3");
     desc.flags = 0;
     desc.max_requests = 65'537;
     CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
-    CHECK(last_error() == "desc->max_requests is 65537; it must be at most 65536");
+    CHECK(last_error() == "invalid desc->max_requests '65537': expected at most 65536");
     CHECK(engine == nullptr);
 }
 

@@ -125,7 +125,10 @@ TEST_CASE("a model without a fingerprint neither saves nor restores") {
     for (const auto* history :
          {&save(game, folder.file("a.state")), &restore(game, folder.file("a.state"))}) {
         CHECK(done(*history).status == SOTTO_ERROR_UNSUPPORTED);
-        CHECK(done(*history).error == "this model's backend saves and restores no states");
+        CHECK(
+            done(*history).error ==
+            "path: backend 'scripted' does not support saved states; use another model"
+        );
     }
     CHECK(folder.files() == 0);
 }
@@ -146,7 +149,7 @@ TEST_CASE("a file that is not there is no state") {
     for (const auto op : {SOTTO_OP_SAVE_STATE, SOTTO_OP_RESTORE_STATE}) {
         const auto& unnamed = done(game.finish(game.submit(chat("npc", "hi"), {}, op)));
         CHECK(unnamed.status == SOTTO_ERROR_ARGUMENT);
-        CHECK(unnamed.error == "path is missing; it must be a string");
+        CHECK(unnamed.error == "missing path: expected a string that is not empty");
     }
 }
 
@@ -211,28 +214,33 @@ TEST_CASE("what is no state, or a damaged or a foreign one, is refused, and the 
     Game game;
     game.have("npc", kScript);
     const auto blob = sotto::state_blob(kFits, "remembered");
-    const auto none = "the state is none: it does not begin like one";
+    const auto none = "the state has no header of a Sotto state; save it again";
     CHECK(refusal(game, folder, "") == none);
     CHECK(refusal(game, folder, blob.substr(0, 20)) == none);
     CHECK(refusal(game, folder, std::string(100, 'x')) == none);
     CHECK(
         refusal(game, folder, blob.substr(0, blob.size() - 3)) ==
-        "the state is cut: it has " + std::to_string(blob.size() - 3) + " of its " +
-            std::to_string(blob.size()) + " bytes"
+        "the state is truncated: it has " + std::to_string(blob.size() - 3) + " of its " +
+            std::to_string(blob.size()) + " bytes; save it again"
     );
-    CHECK(refusal(game, folder, blob + "more") == "the state is damaged: there is more after its end");
+    CHECK(
+        refusal(game, folder, blob + "more") ==
+        "the state is damaged: the file continues after its end; save it again"
+    );
     auto changed = blob;
     changed.back() = 'x';
-    CHECK(refusal(game, folder, changed) == "the state is damaged: its checksum is another");
+    CHECK(
+        refusal(game, folder, changed) == "the state is damaged: its checksum does not match; save it again"
+    );
     auto huge = blob;
     huge[20] = 1; // 4 GiB more
     CHECK(
         refusal(game, folder, huge) == "the state has " + std::to_string(blob.size() + (1ULL << 32)) +
-                                           " bytes, more than the model's memory can hold"
+                                           " bytes: expected at most 4294967296 for this model"
     );
     CHECK(
         refusal(game, folder, sotto::state_blob(R"({"model":"b2","kv_type":"f16"})", "remembered")) ==
-        "the state is of another model: \"b2\", and here it is \"a1\""
+        "the state has model 'b2': expected 'a1'; save it again"
     );
     CHECK(
         refusal(game, folder, sotto::state_blob(kFits, "forgotten")) == "the script remembers something else"
@@ -248,7 +256,7 @@ TEST_CASE("how large a state may be follows from the model's memory") {
     blob[19] = 5; // 80 MiB more
     CHECK(
         refusal(game, folder, blob) == "the state has " + std::to_string(blob.size() + 80 * 1024 * 1024) +
-                                           " bytes, more than the model's memory can hold"
+                                           " bytes: expected at most 67109864 for this model"
     );
 }
 
@@ -261,10 +269,10 @@ TEST_CASE("a host that lends its files is asked for states") {
     CHECK(done(restore(game, "saves/mara")).status == SOTTO_OK);
     const auto& cut = done(restore(game, "saves/cut"));
     CHECK(cut.status == SOTTO_ERROR_MODEL);
-    CHECK(cut.error.starts_with("the state is cut: it has 50 of its "));
+    CHECK(cut.error.starts_with("the state is truncated: it has 50 of its "));
     const auto& missing = done(restore(game, "saves/nobody"));
     CHECK(missing.status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(missing.error == "path is \"saves/nobody\", and there is no such file");
+    CHECK(missing.error == "invalid path 'saves/nobody': expected an existing file");
     game.end();
     CHECK(host.files_opened() == 2);
     CHECK(host.files_closed() == 2);

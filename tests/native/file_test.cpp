@@ -175,8 +175,8 @@ TEST_CASE("a file to append to is private and its own") {
     const auto why = refusal(SOTTO_ERROR_ARGUMENT, [&] { create_file({"record", path.string()}); });
     CHECK(
         why == "invalid record '" + path.string() +
-                   "': expected a path where no file is yet; use another "
-                   "name, or move what has this one away"
+                   "': expected a path without a file; use another "
+                   "path, or move the existing file"
     );
     for (const auto& strange : strange_paths(folder)) {
         CHECK_FALSE(refusal(SOTTO_ERROR_ARGUMENT, [&] {

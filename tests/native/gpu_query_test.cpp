@@ -22,15 +22,16 @@ TEST_CASE("a card may be handed over when an engine is made, or that refused") {
         sotto_gpu_sharing rung = 7;
         CHECK(sotto_engine_attach_gpu(game.engine(), &handed.gpu, &rung) == SOTTO_ERROR_STATE);
         CHECK(rung == SOTTO_GPU_SHARING_NONE);
-        CHECK(last_error() == "a card is shared already; call sotto_engine_detach_gpu() before the next");
+        CHECK(last_error() == "the engine already shares a device: call sotto_engine_detach_gpu() first");
     }
     handed.gpu.min_sharing = SOTTO_GPU_SHARING_VULKAN;
     sotto_engine* engine = nullptr;
     CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(engine == nullptr);
     CHECK(
-        last_error().find("gpu->min_sharing asks for vulkan, and cpu is what can be had; cig: no backend") ==
-        0
+        last_error().find(
+            "invalid gpu->min_sharing 'vulkan': expected at most 'cpu' here; cig: no backend"
+        ) == 0
     );
     tell_rung("none", last_error());
 }
@@ -47,23 +48,30 @@ TEST_CASE("what is not one whole renderer is refused in words") {
     };
     auto vulkan = VulkanDouble::renderer();
     auto cuda_desc = SOTTO_INIT(sotto_gpu_cuda);
-    const std::string one = " of gpu->d3d12, gpu->vulkan and gpu->cuda are there; hand over one";
-    refused([](Handed& h) { h.gpu.d3d12 = nullptr; }, "0" + one);
-    refused([&](Handed& h) { h.gpu.vulkan = &vulkan; }, "2" + one);
+    const std::string one = " APIs': expected exactly one of gpu->d3d12, gpu->vulkan and gpu->cuda";
+    refused([](Handed& h) { h.gpu.d3d12 = nullptr; }, "invalid gpu '0" + one);
+    refused([&](Handed& h) { h.gpu.vulkan = &vulkan; }, "invalid gpu '2" + one);
     refused(
         [](Handed& h) { h.gpu.min_sharing = 5; },
-        "gpu->min_sharing is 5; it must be one of the SOTTO_GPU_SHARING_ values"
+        "invalid gpu->min_sharing '5': expected one of the SOTTO_GPU_SHARING_ values"
     );
-    refused([](Handed& h) { h.gpu.struct_size = 0; }, "gpu->struct_size was not set");
-    refused([](Handed& h) { h.d3d12.struct_size = 0; }, "gpu->d3d12->struct_size was not set");
-    refused([](Handed& h) { h.d3d12.queue = nullptr; }, "d3d12->queue is NULL");
-    refused([](Handed& h) { h.d3d12.device = nullptr; }, "d3d12->device is NULL");
+    refused(
+        [](Handed& h) { h.gpu.struct_size = 0; }, "invalid gpu->struct_size '0': expected sizeof the struct"
+    );
+    refused(
+        [](Handed& h) { h.d3d12.struct_size = 0; },
+        "invalid gpu->d3d12->struct_size '0': expected sizeof the struct"
+    );
+    refused([](Handed& h) { h.d3d12.queue = nullptr; }, "missing d3d12->queue: expected a pointer, not NULL");
+    refused(
+        [](Handed& h) { h.d3d12.device = nullptr; }, "missing d3d12->device: expected a pointer, not NULL"
+    );
     refused(
         [&](Handed& h) {
             h.gpu.d3d12 = nullptr;
             h.gpu.cuda = &cuda_desc;
         },
-        "cuda->context is NULL"
+        "missing cuda->context: expected a pointer, not NULL"
     );
     vulkan.device = nullptr;
     refused(
@@ -71,7 +79,7 @@ TEST_CASE("what is not one whole renderer is refused in words") {
             h.gpu.d3d12 = nullptr;
             h.gpu.vulkan = &vulkan;
         },
-        "vulkan->device is NULL"
+        "missing vulkan->device: expected a pointer, not NULL"
     );
     CHECK(shown(game).is_null());
     cuda.check_clean();
@@ -86,8 +94,12 @@ TEST_CASE("cards are described before there is an engine, with what they can't a
     CHECK(info.vram == std::uint64_t{8} << 30);
     CHECK(info.luid == luid(0));
     CHECK(info.cig_d3d12 == 0);
-    CHECK(text_of(info.cig_d3d12_reason).find("the driver says that it can't (attribute 135 is 0)") == 0);
-    CHECK(text_of(info.cig_vulkan_reason).find("the driver says that it can't (attribute 138 is 0)") == 0);
+    CHECK(
+        text_of(info.cig_d3d12_reason).find("the driver does not support CiG here (attribute 135 is 0)") == 0
+    );
+    CHECK(
+        text_of(info.cig_vulkan_reason).find("the driver does not support CiG here (attribute 138 is 0)") == 0
+    );
     REQUIRE(sotto_gpu_query(1, &info) == SOTTO_OK);
     CHECK(text_of(info.uuid) == "10111213-1415-1617-1819-1a1b1c1d1e1f");
     CHECK(text_of(info.driver) == "13.0");
@@ -95,7 +107,7 @@ TEST_CASE("cards are described before there is an engine, with what they can't a
     CHECK(info.cig_vulkan == 1);
     CHECK(info.cig_vulkan_reason.size == 0);
     CHECK(sotto_gpu_query(2, &info) == SOTTO_ERROR_NOT_FOUND);
-    CHECK(test::last_error() == "the CUDA driver knows of 2 cards; there is no card 2");
+    CHECK(test::last_error() == "device 2 does not exist: the CUDA driver reports 2 devices");
     CHECK(info.name.size == 0);
     cuda.fail("cuInit", 1, 999);
     CHECK(sotto_gpu_query(0, &info) == SOTTO_ERROR_NOT_FOUND);
@@ -121,5 +133,5 @@ TEST_CASE("a renderer on Vulkan is told what to make its device with") {
     CHECK(text_of(needs.reason).find("the Vulkan device has no VK_NV_external_compute_queue") == 0);
     vulkan.physical_device = vulkan.instance;
     CHECK(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_ERROR_ARGUMENT);
-    CHECK(last_error() == "vulkan->physical_device is none of the devices of vulkan->instance");
+    CHECK(last_error() == "invalid vulkan->physical_device: expected a device of vulkan->instance");
 }

@@ -106,18 +106,18 @@ TEST_CASE("where CiG can't be had, a context of low priority is, with the reason
         cuda.check_clean();
         CHECK(state.queues == 0);
     };
-    falls(on_d3d12(0), "the driver says that it can't (attribute 135 is 0)");
+    falls(on_d3d12(0), "the driver does not support CiG here (attribute 135 is 0)");
     cuda.set("d3d12", 2);
-    falls(on_d3d12(), "the driver knows nothing of attribute 135");
+    falls(on_d3d12(), "the driver does not know attribute 135");
     cuda.set("vulkan", 0);
-    falls(on_vulkan(), "the driver says that it can't (attribute 138 is 0)");
+    falls(on_vulkan(), "the driver does not support CiG here (attribute 138 is 0)");
     cuda.set("reset", 1);
     cuda.set("enabled", 0);
-    falls(on_d3d12(), "the driver made a context of its own instead of a CiG context");
-    falls(on_vulkan(), "the driver made a context of its own instead of a CiG context");
+    falls(on_d3d12(), "the driver created a regular context instead of a CiG context");
+    falls(on_vulkan(), "the driver created a regular context instead of a CiG context");
     cuda.set("reset", 1);
     cuda.set("limits", 0);
-    falls(on_d3d12(), "the driver made a context of its own instead of a CiG context");
+    falls(on_d3d12(), "the driver created a regular context instead of a CiG context");
     cuda.set("reset", 1);
     cuda.fail("cuCtxCreate_v4", 1, 2);
     falls(on_d3d12(), "cuCtxCreate_v4: CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
@@ -125,13 +125,15 @@ TEST_CASE("where CiG can't be had, a context of low priority is, with the reason
     falls(on_vulkan(), "the Vulkan device has no VK_NV_external_compute_queue");
     state.extension = true;
     state.enabled = false;
-    falls(on_vulkan(), "vulkan->device has no vkCreateExternalComputeQueueNV; it must be made with");
+    falls(
+        on_vulkan(), "invalid vulkan->device: expected a device with vkCreateExternalComputeQueueNV; enable"
+    );
     state.enabled = true;
     state.create = -3;
     falls(on_vulkan(), "vkCreateExternalComputeQueueNV returned -3");
     state.create = 0;
     state.data_size = 0;
-    falls(on_vulkan(), "the Vulkan driver says that its queue has no data to share");
+    falls(on_vulkan(), "the Vulkan driver reports no data of its queue to share");
     state.data_size = 100;
     CHECK(taken(on_vulkan()) == "cig");
     CHECK(state.misuses == 0);
@@ -147,19 +149,26 @@ TEST_CASE("where CUDA can't be had either, models stay on the processor") {
         cuda.check_clean();
     };
     stays(
-        taken(on_d3d12(7)), "no CUDA device has the LUID 0x1000000d7; there is Double 0 (LUID 0x1000000d0), "
+        taken(on_d3d12(7)),
+        "no CUDA device has the LUID 0x1000000d7; the driver reports Double 0 (LUID 0x1000000d0), "
     );
     cuda.set("luids", 0);
-    stays(taken(on_d3d12()), "no CUDA device has the LUID 0x1000000d1; there is Double 0 (no LUID), ");
+    stays(
+        taken(on_d3d12()), "no CUDA device has the LUID 0x1000000d1; the driver reports Double 0 (no LUID), "
+    );
     cuda.set("cards", 0);
-    stays(taken(on_d3d12()), "no CUDA device has the LUID 0x1000000d1; there is none");
+    stays(taken(on_d3d12()), "no CUDA device has the LUID 0x1000000d1; the driver reports no device");
     cuda.set("reset", 1);
     VulkanDouble::it().card = 3; // of another maker
-    stays(taken(on_vulkan()), "no CUDA device has the UUID 30313233-3435-3637-3839-3a3b3c3d3e3f; there is ");
-    VulkanDouble::it().old = true;
-    stays(taken(on_vulkan()), "the card can't be told from others: the Vulkan instance has no ");
     stays(
-        taken(on_d3d12(), terms("/nowhere/libcuda.so.1")), "there is no CUDA driver: /nowhere/libcuda.so.1"
+        taken(on_vulkan()),
+        "no CUDA device has the UUID 30313233-3435-3637-3839-3a3b3c3d3e3f; the driver reports "
+    );
+    VulkanDouble::it().old = true;
+    stays(taken(on_vulkan()), "the device cannot be identified: the Vulkan instance has no ");
+    stays(
+        taken(on_d3d12(), terms("/nowhere/libcuda.so.1")),
+        "the CUDA driver cannot be opened: /nowhere/libcuda.so.1"
     );
     stays(
         taken(on_d3d12(), terms(SOTTO_CUDA_HALF)),
@@ -183,7 +192,7 @@ TEST_CASE("a context of the host's is used as it is, and stays") {
     const CudaDouble cuda;
     void* plain = cuda.context(1, false);
     void* cig = cuda.context(1, true);
-    CHECK(taken(on_cuda(plain)) == "cuda; cig: the context that was handed over is no CiG context");
+    CHECK(taken(on_cuda(plain)) == "cuda; cig: cuda->context is not a CiG context");
     CHECK(taken(on_cuda(cig)) == "cig");
     CHECK(cuda.calls("cuCtxDestroy_v2") == 0);
     {
@@ -194,8 +203,9 @@ TEST_CASE("a context of the host's is used as it is, and stays") {
     cuda.gone(plain);
     const auto text = taken(on_cuda(plain));
     CHECK_MESSAGE(
-        text.find("cpu; cig: cuda->context can't be used; cuCtxPushCurrent_v2: CUDA_ERROR_INVALID_CONTEXT") ==
-            0,
+        text.find(
+            "cpu; cig: cuda->context cannot be used: cuCtxPushCurrent_v2: CUDA_ERROR_INVALID_CONTEXT"
+        ) == 0,
         text
     );
     cuda.gone(cig);
@@ -215,7 +225,7 @@ TEST_CASE("a host's context is followed to its card, whatever computes there") {
     }
     cuda.gone(context);
     const auto dead = taken(on_cuda(context), on);
-    CHECK_MESSAGE(has(dead, "vulkan: cuda->context can't be used"), dead);
+    CHECK_MESSAGE(has(dead, "vulkan: cuda->context cannot be used"), dead);
     CHECK(dead.find("cpu") == 0);
     cuda.check_clean();
 }
@@ -336,26 +346,28 @@ TEST_CASE("handles that don't belong together are refused in words") {
         CHECK(refusal({renderer}, SOTTO_ERROR_ARGUMENT) == why);
     };
     odd([](auto& r) { r.physical_device = r.device; },
-        "vulkan->physical_device is none of the devices of vulkan->instance");
-    odd([](auto& r) { r.queue_family = 2; }, "vulkan->queue_family is 2; the device has 2");
-    odd([](auto& r) { r.queue_family = 1; }, "vulkan->queue_family is 1, which doesn't draw");
-    odd([](auto& r) { r.queue_index = 1; }, "vulkan->queue_index is 1; the family has 1");
-    odd([](auto& r) { r.queue = r.device; }, "vulkan->queue isn't queue 0 of family 0 of vulkan->device");
-    odd([](auto& r) { r.queue = nullptr; }, "vulkan->queue is NULL");
+        "invalid vulkan->physical_device: expected a device of vulkan->instance");
+    odd([](auto& r) { r.queue_family = 2; },
+        "invalid vulkan->queue_family '2': expected less than 2, the number of families of the device");
+    odd([](auto& r) { r.queue_family = 1; },
+        "invalid vulkan->queue_family '1': expected a family with graphics");
+    odd([](auto& r) { r.queue_index = 1; },
+        "invalid vulkan->queue_index '1': expected less than 1, the number of queues of the family");
+    odd([](auto& r) { r.queue = r.device; },
+        "invalid vulkan->queue: expected queue 0 of family 0 of vulkan->device");
+    odd([](auto& r) { r.queue = nullptr; }, "missing vulkan->queue: expected a handle, not NULL");
     auto lost = VulkanDouble::renderer(); // a getter that finds nothing for this instance
     lost.instance = lost.device;
     const auto text = taken({lost});
     CHECK_MESSAGE(has(text, "the Vulkan instance has no vkEnumeratePhysicalDevices"), text);
     auto d3d12 = std::get<sotto_gpu_d3d12>(on_d3d12().with);
     d3d12.luid = 0;
-    CHECK(
-        refusal({d3d12}, SOTTO_ERROR_ARGUMENT).find("d3d12->luid is 0; this system has no Direct3D 12") == 0
-    );
+    CHECK(refusal({d3d12}, SOTTO_ERROR_ARGUMENT).find("missing d3d12->luid: expected the LUID") == 0);
     auto much = on_d3d12(0);
     much.least = SOTTO_GPU_SHARING_CIG;
-    CHECK(
-        has(refusal(much, SOTTO_ERROR_UNSUPPORTED),
-            "gpu->min_sharing asks for cig, and cuda is what can be had; cig: the driver says that it can't")
-    );
+    CHECK(has(
+        refusal(much, SOTTO_ERROR_UNSUPPORTED),
+        "invalid gpu->min_sharing 'cig': expected at most 'cuda' here; cig: the driver does not support CiG"
+    ));
     cuda.check_clean();
 }

@@ -163,7 +163,7 @@ TEST_CASE("what cannot be used is passed over with its reason, and an error name
     const auto found = look(modules);
     CHECK(found.names.empty());
     REQUIRE(found.passed_over.size() == 5);
-    CHECK(found.passed_over[0] == "sotto_lacks" SUFFIX ": backend->open is missing");
+    CHECK(found.passed_over[0] == "sotto_lacks" SUFFIX ": missing backend->open: expected a function");
     CHECK(found.passed_over[1] == "sotto_other" SUFFIX ": it exports no sotto_module_v1");
     CHECK(found.passed_over[2] == "sotto_refuses" SUFFIX ": this machine has no magic");
     CHECK(found.passed_over[3] == "sotto_silent" SUFFIX ": the backend gave no reason");
@@ -172,11 +172,11 @@ TEST_CASE("what cannot be used is passed over with its reason, and an error name
     CHECK(sink.holds("this module looks around")); // a module's own lines reach the engine's log
 
     const auto why = refusal_of(modules, "llama");
-    CHECK(why.find("there is no backend \"llama\" in " + folder.path().string()) == 0);
+    CHECK(why.find("no backend 'llama' was found in " + folder.path().string()) == 0);
     CHECK(
         why.find("sotto_refuses" SUFFIX " was passed over: this machine has no magic") != std::string::npos
     );
-    CHECK(refusal_of(modules, "").find("there is no backend in ") == 0);
+    CHECK(refusal_of(modules, "").find("no backend was found in ") == 0);
 }
 
 TEST_CASE("a module for devices is opened where one of their kind is meant, and for nobody else") {
@@ -196,7 +196,7 @@ TEST_CASE("a module for devices is opened where one of their kind is meant, and 
             FAIL("there is none");
         } catch (const sotto::Error& error) {
             const std::string why = error.what();
-            const auto told = "there is no backend for the device \"" + std::string(device) + "\" in ";
+            const auto told = "no backend for device '" + std::string(device) + "' was found in ";
             CHECK(why.find(told) == 0);
             CHECK(why.find("was passed over: this machine has no magic") != std::string::npos);
         }
@@ -212,7 +212,7 @@ TEST_CASE("an empty folder, and one that is not there, hold no backend") {
     Folder folder;
     Modules empty(folder.path(), log);
     CHECK(look(empty).names.empty());
-    CHECK(refusal_of(empty, "") == "there is no backend in " + folder.path().string());
+    CHECK(refusal_of(empty, "") == "no backend was found in " + folder.path().string());
     Modules missing(folder.path() / "not there", log);
     CHECK(look(missing).names.empty());
 }
@@ -227,10 +227,14 @@ TEST_CASE("the host's backend comes first, and a name is taken once") {
     CHECK(modules.find("").name() == "mine");
     CHECK(modules.find("scripted").name() == "scripted");
     CHECK(look(modules).names == std::vector<std::string>{"mine", "scripted"});
-    CHECK_THROWS_WITH_AS(modules.add(named("mine")), "backend->name is \"mine\"; it is taken", sotto::Error);
+    CHECK_THROWS_WITH_AS(
+        modules.add(named("mine")),
+        "backend 'mine' is already registered: choose another backend->name",
+        sotto::Error
+    );
     auto lame = named("lame");
     lame.step = nullptr;
-    CHECK_THROWS_WITH_AS(modules.add(lame), "backend->step is missing", sotto::Error);
+    CHECK_THROWS_WITH_AS(modules.add(lame), "missing backend->step: expected a function", sotto::Error);
 }
 
 TEST_CASE("each engine has a backend of its own out of a module, and threads may look at once") {

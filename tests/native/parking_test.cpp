@@ -71,7 +71,7 @@ TEST_CASE("who is pinned is the last to leave memory, whatever comes, for as lon
     const auto last = place.put(6);
     CHECK(place.parking->figures().disk == 4 * kSize);
     place.cut_file(0);
-    CHECK(place.failure(mara) == "what was parked is gone"); // it was the oldest
+    CHECK(place.failure(mara) == "the spilled KV cache is no longer available"); // it was the oldest
     CHECK(place.read(last) == state(6));
     last->pin(true);
     place.parking->spill(); // nothing else will do
@@ -110,7 +110,7 @@ TEST_CASE("a file that is gone or cut short is an error, not what others said") 
     const auto gone = place.put(1);
     REQUIRE(gone != nullptr);
     place.cut_file(4096 + kSize / 2);
-    CHECK(place.failure(gone) == "what was parked is gone");
+    CHECK(place.failure(gone) == "the spilled KV cache is no longer available");
     CHECK(place.read(whole) == state(2));
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("where no file can be written, what memory has no room for is forgotte
     CHECK(place.read(first) == state(1)); // nobody made room for what could not be kept
     const auto second = place.put(4);     // what is newer goes before
     CHECK(place.read(second) == state(4));
-    CHECK(place.failure(first) == "what was parked is gone");
+    CHECK(place.failure(first) == "the spilled KV cache is no longer available");
     CHECK(place.parking->figures().count == 1);
     CHECK(place.ledger.used() == kSize);
 }
@@ -182,7 +182,7 @@ TEST_CASE("where the system has no folder for files, none is written, and that i
     const auto first = place.put(1);
     CHECK(place.put(2, 2 * kSize) == nullptr);
     const auto second = place.put(3);
-    CHECK(place.failure(first) == "what was parked is gone");
+    CHECK(place.failure(first) == "the spilled KV cache is no longer available");
     CHECK(place.read(second) == state(3));
     REQUIRE(place.warnings.size() == 1);
     CHECK(place.warnings[0].find("no folder for temporary files") != std::string::npos);

@@ -93,8 +93,8 @@ TEST_CASE("where what states have in common is gone, so are they") {
     place.parking->pack();
     place.parking->spill();
     place.cut_file(4096); // the whole one is larger
-    CHECK(place.failure(first) == "what was parked is gone");
-    CHECK(place.failure(second) == "what was parked is gone");
+    CHECK(place.failure(first) == "the spilled KV cache is no longer available");
+    CHECK(place.failure(second) == "the spilled KV cache is no longer available");
 }
 
 TEST_CASE("what takes its time is done when more is taken than is left, and leaves room for what comes") {

@@ -228,23 +228,26 @@ TEST_CASE("what is no recording is refused by its line") {
     file.write("");
     CHECK(refused(file).find("empty") != std::string::npos);
     file.write("GGUF\x03");
-    CHECK(refused(file).find("line 1 is not JSON") != std::string::npos);
+    CHECK(refused(file).find("invalid line 1: expected JSON; ") != std::string::npos);
     file.write(line(model));
-    CHECK(refused(file).find("line 1.is is \"model\"") != std::string::npos);
+    CHECK(refused(file).find("invalid line 1.is 'model'") != std::string::npos);
     file.write(line(engine) + line(stream));
-    CHECK(refused(file).find("line 2.model is 1; it must be one that came before") != std::string::npos);
+    CHECK(
+        refused(file).find("invalid line 2.model '1': expected a model of an earlier line") !=
+        std::string::npos
+    );
     file.write(line(engine) + line(stream.substr(0, 40)) + line(model)); // not at the end
-    CHECK(refused(file).find("line 2 is not JSON") != std::string::npos);
+    CHECK(refused(file).find("invalid line 2: expected JSON; ") != std::string::npos);
     file.write(line(engine) + line(model) + line(R"({"is": "gone", "stream": 4})"));
-    CHECK(refused(file).find("line 3.stream is 4") != std::string::npos);
+    CHECK(refused(file).find("invalid line 3.stream '4'") != std::string::npos);
     file.write(
         line(engine) + line(model) + line(stream) + line(R"({"is": "facts", "stream": 1, "state": 77})")
     );
-    CHECK(refused(file).find("line 4.state is 77") != std::string::npos);
+    CHECK(refused(file).find("invalid line 4.state '77'") != std::string::npos);
     file.write(line(engine) + line(R"({"is": "next", "at": 5, "time": -1, "apart": false})"));
-    CHECK(refused(file).find("line 2.time is -1") != std::string::npos);
+    CHECK(refused(file).find("invalid line 2.time '-1'") != std::string::npos);
     file.write(line(engine) + line(R"({"is": "frame", "missed": 1, "least": 0, "share": 1})"));
-    CHECK(refused(file).find("line 2.missed is 1; it must be true or false") != std::string::npos);
+    CHECK(refused(file).find("invalid line 2.missed '1': expected true or false") != std::string::npos);
     file.write(line(engine) + line(R"({"is": "of a later version"})"));
     CHECK(replayed(file)["decisions"] == 0);
 }
@@ -337,7 +340,7 @@ TEST_CASE("a recording never takes the place of anything, and is readable by its
             std::filesystem::perms(0600)
         );
         const auto before = file.lines();
-        CHECK(refused().find("expected a path where no file is yet; use another name") != std::string::npos);
+        CHECK(refused().find("expected a path without a file; use another path") != std::string::npos);
         CHECK(file.lines() == before);
     }
     SUBCASE("one that another engine is writing") {

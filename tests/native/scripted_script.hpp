@@ -59,13 +59,13 @@ inline sotto_status read_file(const sotto_model_source& source, std::string& tex
     if (source.files == nullptr) {
         std::ifstream file(std::filesystem::path(std::u8string(path.begin(), path.end())));
         text.assign(std::istreambuf_iterator<char>(file), {});
-        return file ? SOTTO_OK : fail(SOTTO_ERROR_NOT_FOUND, "there is no file " + path, why);
+        return file ? SOTTO_OK : fail(SOTTO_ERROR_NOT_FOUND, "file '" + path + "' does not exist", why);
     }
     const auto& files = *source.files;
     void* file = nullptr;
     std::uint64_t size = 0;
     if (files.open(files.self, source.path, &file, &size) < 0) {
-        return fail(SOTTO_ERROR_NOT_FOUND, "the host has no file " + path, why);
+        return fail(SOTTO_ERROR_NOT_FOUND, "the host cannot open file '" + path + "'", why);
     }
     text.resize(size);
     const auto status = files.read(files.self, file, 0, text.data(), size);

@@ -216,7 +216,7 @@ TEST_CASE("what is wrong is refused at once where it can be, else by the last ev
         CHECK_MESSAGE(last_error().find(why) != std::string::npos, last_error());
     };
     desc.id = {};
-    refused("desc->id is empty");
+    refused("missing desc->id: expected a string that is not empty");
     desc.id = str("\xFF");
     refused("desc->id");
     desc = session("mara");

@@ -113,62 +113,62 @@ TEST_CASE("what makes no sense is refused by its path, and changes nothing") {
     Session mara(game, "mara");
     const auto argument = SOTTO_ERROR_ARGUMENT;
     const std::string longest(128, 'x');
-    const std::string id = "\"; it must be a string of 1 to 128 bytes";
+    const std::string id = "': expected a string of 1 to 128 bytes";
     check_all(
         game,
         {
-            {SOTTO_OP_OPEN_SESSION, "{}", argument, "session is missing; it must be the id of a session"},
-            {SOTTO_OP_CLOSE_SESSION, "{}", argument, "session is missing; it must be the id of a session"},
-            {SOTTO_OP_OPEN_SESSION, about(""), argument, "session is \"" + id},
-            {SOTTO_OP_READ_SESSION, about(""), argument, "session is \"" + id},
+            {SOTTO_OP_OPEN_SESSION, "{}", argument, "missing session: expected the id of a session"},
+            {SOTTO_OP_CLOSE_SESSION, "{}", argument, "missing session: expected the id of a session"},
+            {SOTTO_OP_OPEN_SESSION, about(""), argument, "invalid session '" + id},
+            {SOTTO_OP_READ_SESSION, about(""), argument, "invalid session '" + id},
             {SOTTO_OP_OPEN_SESSION,
              R"({"session": 7})",
              argument,
-             "session is 7; it must be a string of 1 to 128 bytes"},
+             "invalid session '7': expected a string of 1 to 128 bytes"},
             {SOTTO_OP_OPEN_SESSION,
              about(longest + "x"),
              argument,
-             "session is \"" + longest.substr(0, 39) + "...; it must be a string of 1 to 128 bytes"},
+             "invalid session '" + longest.substr(0, 40) + "...': expected a string of 1 to 128 bytes"},
             {SOTTO_OP_OPEN_SESSION,
              about("b", R"(, "model": 3)"),
              argument,
-             "model is 3; it must be the id of a loaded model"},
+             "invalid model '3': expected the id of a loaded model"},
             {SOTTO_OP_OPEN_SESSION,
              about("b", R"(, "messages": {})"),
              argument,
-             "messages is an empty object; it must be an array of messages"},
+             "invalid messages '{}': expected an array of messages"},
             {SOTTO_OP_OPEN_SESSION,
              about("b", R"(, "messages": [{"role": "user", "content": "a"}, {"role": "king"}])"),
              argument,
-             "messages[1].role is \"king\"; it must be system, developer, user, assistant or tool"},
+             "invalid messages[1].role 'king': expected system, developer, user, assistant or tool"},
             {SOTTO_OP_OPEN_SESSION,
              about("b", R"(, "from": "mara", "keep": -1)"),
              argument,
-             "keep is -1; it must be an integer from 0 to 2147483647"},
+             "invalid keep '-1': expected an integer from 0 to 2147483647"},
             {SOTTO_OP_OPEN_SESSION,
              about("b", R"(, "keep": 1)"),
              argument,
-             "keep is 1; it must be left out, or the session that is copied be named as \"from\""},
+             "invalid keep '1': expected no value without from; set from to the session to copy"},
             {SOTTO_OP_OPEN_SESSION,
              about("mara"),
              SOTTO_ERROR_STATE,
-             "session \"mara\" is open; close it first, or choose another id"},
+             "session 'mara' is already open: close it first, or choose another id"},
             {SOTTO_OP_OPEN_SESSION,
              about("mara", R"(, "from": "mara")"),
              SOTTO_ERROR_STATE,
-             "session \"mara\" is open; close it first, or choose another id"},
+             "session 'mara' is already open: close it first, or choose another id"},
             {SOTTO_OP_OPEN_SESSION,
              about("b", R"(, "from": "no\nbody")"),
              SOTTO_ERROR_NOT_FOUND,
-             "no session is open as \"no\\nbody\"; open it first"},
+             "session 'no\\nbody' is not open: open it first"},
             {SOTTO_OP_CLOSE_SESSION,
              about("b"),
              SOTTO_ERROR_NOT_FOUND,
-             "no session is open as \"b\"; open it first"},
+             "session 'b' is not open: open it first"},
             {SOTTO_OP_READ_SESSION,
              about("b"),
              SOTTO_ERROR_NOT_FOUND,
-             "no session is open as \"b\"; open it first"},
+             "session 'b' is not open: open it first"},
         }
     );
     for (const auto op : {SOTTO_OP_OPEN_SESSION, SOTTO_OP_CLOSE_SESSION, SOTTO_OP_READ_SESSION}) {
@@ -198,7 +198,7 @@ TEST_CASE("no more sessions are open at once than may be") {
         FAIL("it was opened");
     } catch (const sotto::Error& error) {
         CHECK(error.status() == SOTTO_ERROR_BUSY);
-        CHECK(std::string(error.what()) == "3 sessions are open, as many as may be; close one first");
+        CHECK(std::string(error.what()) == "3 sessions are open, the maximum: close one first");
     }
     CHECK_THROWS_AS(open(2), sotto::Error);
     sessions.answer(SOTTO_OP_CLOSE_SESSION, about("1"));
@@ -220,7 +220,7 @@ TEST_CASE("an engine takes as many sessions as its header says, and refuses one 
     CHECK(done(game.finish(last)).status == SOTTO_OK);
     const auto refused = asked(game, SOTTO_OP_OPEN_SESSION, about("one more"));
     CHECK(refused.status == SOTTO_ERROR_BUSY);
-    CHECK(refused.error == "65536 sessions are open, as many as may be; close one first");
+    CHECK(refused.error == "65536 sessions are open, the maximum: close one first");
     CHECK(asked(game, SOTTO_OP_OPEN_SESSION, about("0")).status == SOTTO_ERROR_STATE);
     CHECK(asked(game, SOTTO_OP_CLOSE_SESSION, about("0")).status == SOTTO_OK);
     CHECK(asked(game, SOTTO_OP_OPEN_SESSION, about("one more")).status == SOTTO_OK);

@@ -90,7 +90,7 @@ TEST_CASE("a session's model answers where the request names none") {
     game.finish(game.unload("npc"));
     const auto lost = done(ask(""));
     CHECK(lost.status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(lost.error == "no model is loaded as \"npc\"; load it first");
+    CHECK(lost.error == "model 'npc' is not loaded: load it first with sotto_engine_load_model()");
     game.have("npc");
     CHECK(said(ask("")) == "a"); // it outlives its model
     CHECK(mara.lines().size() == 8);
@@ -189,8 +189,8 @@ TEST_CASE("a session answers one chat at a time, and says whose end to wait for"
     CHECK(refused.size() == 1);
     CHECK(done(refused).status == SOTTO_ERROR_BUSY);
     CHECK(
-        done(refused).error == "session \"mara\" answers request " + std::to_string(first) +
-                                   "; wait for the SOTTO_EVENT_REQUEST_DONE of that one, or ask a fork"
+        done(refused).error == "session 'mara' already answers request '" + std::to_string(first) +
+                                   "': wait for its SOTTO_EVENT_REQUEST_DONE, or fork the session"
     );
     Session fork(game, "fork", R"(, "from": "mara")"); // of what is settled
     CHECK(fork.lines().empty());
@@ -258,27 +258,26 @@ TEST_CASE("what makes no sense in a session is refused by its path") {
         std::string why;
     };
     const std::vector<Refused> all = {
-        {R"(, "session": "nobody")",
-         SOTTO_ERROR_NOT_FOUND,
-         "no session is open as \"nobody\"; open it first"},
-        {R"(, "session": 3)", SOTTO_ERROR_ARGUMENT, "session is 3; it must be a string of 1 to 128 bytes"},
+        {R"(, "session": "nobody")", SOTTO_ERROR_NOT_FOUND, "session 'nobody' is not open: open it first"},
+        {R"(, "session": 3)",
+         SOTTO_ERROR_ARGUMENT,
+         "invalid session '3': expected a string of 1 to 128 bytes"},
         {R"(, "session": "mara", "n": 2)",
          SOTTO_ERROR_ARGUMENT,
-         "n is 2; it must be 1 in a session, which goes on in one way; fork it for others"},
+         "invalid n '2': expected 1 in a session; fork the session for other answers"},
         {R"(, "session": "mara", "continue_final_message": true)",
          SOTTO_ERROR_ARGUMENT,
-         "continue_final_message is true; the last message in session \"mara\" must be the assistant's, its "
-         "content "
-         "a string, without tool_calls"},
+         "invalid continue_final_message 'true': expected false unless the last message in session 'mara' is "
+         "the assistant's, its content a string, without tool_calls"},
         {R"(, "session": "mara", "messages": [{"role": "user"}])",
          SOTTO_ERROR_ARGUMENT,
-         "messages[0].content is missing; it must be a string or an array of parts"},
+         "missing messages[0].content: expected a string or an array of parts"},
         {R"(, "session": "mara", "messages": 7)",
          SOTTO_ERROR_ARGUMENT,
-         "messages is 7; it must be an array of messages"},
+         "invalid messages '7': expected an array of messages"},
         {R"(, "session": "empty")",
          SOTTO_ERROR_ARGUMENT,
-         "messages is missing, and session \"empty\" has none; there must be one"},
+         "missing messages: expected at least one message, because session 'empty' has no messages"},
     };
     for (const auto& one : all) {
         CAPTURE(one.more);
@@ -290,12 +289,13 @@ TEST_CASE("what makes no sense in a session is refused by its path") {
     const auto& no_model = done(game.finish(game.submit(nameless)));
     CHECK(no_model.status == SOTTO_ERROR_ARGUMENT);
     CHECK(
-        no_model.error == "model is missing, and session \"empty\" has none; it must be a loaded model's id"
+        no_model.error ==
+        "missing model: expected the id of a loaded model, because session 'empty' has no model"
     );
     const auto text = R"({"model": "npc", "prompt": "a", "session": "mara"})";
     CHECK(
         done(game.finish(game.submit(text, {}, SOTTO_OP_COMPLETION))).error ==
-        "session is \"mara\"; it must be left out; chats go on with one, texts do not"
+        "invalid session 'mara': expected no session outside of chats; remove the field"
     );
     CHECK(mara.lines() == Lines{"user: hi"});
     CHECK(said(game.finish(game.submit(about("mara")))) == "hi"); // and is free

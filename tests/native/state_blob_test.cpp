@@ -68,11 +68,11 @@ TEST_CASE("a state that is cut anywhere is refused") {
         CAPTURE(size);
         const auto why = refusal(std::string_view(blob).substr(0, size));
         if (size < sotto::kStateHeader) {
-            CHECK(why == "the state is none: it does not begin like one");
+            CHECK(why == "the state has no header of a Sotto state; save it again");
         } else {
             CHECK(
-                why == "the state is cut: it has " + std::to_string(size) + " of its " +
-                           std::to_string(blob.size()) + " bytes"
+                why == "the state is truncated: it has " + std::to_string(size) + " of its " +
+                           std::to_string(blob.size()) + " bytes; save it again"
             );
         }
     }
@@ -92,42 +92,39 @@ TEST_CASE("a state of which any bit was changed is refused") {
     }
     auto changed = blob;
     changed.back() = '!';
-    CHECK(refusal(changed) == "the state is damaged: its checksum is another");
+    CHECK(refusal(changed) == "the state is damaged: its checksum does not match; save it again");
 }
 
 TEST_CASE("a state of a later version is refused by its version") {
     auto blob = state_blob(kFits, kRemembered);
     blob[8] = 2;
-    CHECK(refusal(blob) == "the state has version 2; this library reads version 1");
+    CHECK(refusal(blob) == "the state has version '2': expected version 1; save it again");
 }
 
 TEST_CASE("a state of something else is refused, and what differs is named") {
     const auto of = [](const char* fingerprint) { return refusal(state_blob(fingerprint, kRemembered)); };
     CHECK(
         of(R"({"model":"a1","kv_type":"q8_0","adapters":[]})") ==
-        "the state is of another kv_type: \"q8_0\", and here it is \"f16\""
+        "the state has kv_type 'q8_0': expected 'f16'; save it again"
     );
     CHECK(
         of(R"({"model":"b2","kv_type":"f16","adapters":[]})") ==
-        "the state is of another model: \"b2\", and here it is \"a1\""
+        "the state has model 'b2': expected 'a1'; save it again"
     );
     CHECK(
         of(R"({"model":"a1","kv_type":"f16"})") ==
-        "the state is of another adapters: none, and here it is an empty array"
+        "the state has adapters 'none': expected '[]'; save it again"
     );
     for (const char* odd :
          {R"({"model":"a1","kv_type":"f16","adapters":[],"more":1})", "no JSON", "[]", "", "\xFF"}) {
-        CHECK(of(odd) == "the state is of another model or library");
+        CHECK(of(odd) == "the state was saved with another model or library version; save it again");
     }
 }
 
 TEST_CASE("what a foreign state says of itself is told in short") {
     const std::string deep = std::string(30'000, '[') + std::string(30'000, ']');
     const auto nested = R"({"adapters":[],"kv_type":"f16","model":)" + deep + "}";
-    CHECK(
-        refusal(state_blob(nested, "")) ==
-        "the state is of another model: a JSON array, and here it is \"a1\""
-    );
+    CHECK(refusal(state_blob(nested, "")) == "the state has model '[...]': expected 'a1'; save it again");
     const auto lengthy = R"({"adapters":"two\nlines)" + std::string(60'000, 'x') + "\"}";
     const auto why = refusal(state_blob(lengthy, ""));
     CHECK(why.size() < 300);
@@ -145,7 +142,7 @@ TEST_CASE("a state that says that it is huge is refused before anything is made 
           std::pair(65'537u, UINT64_MAX / 2)}) {
         CHECK(
             refusal(says(fingerprint, payload)) ==
-            "the state is damaged: it says that it is larger than can be"
+            "the state is damaged: its size is above the maximum; save it again"
         );
         CHECK_THROWS_AS(state_size(says(fingerprint, payload)), sotto::Error);
     }
@@ -153,5 +150,5 @@ TEST_CASE("a state that says that it is huge is refused before anything is made 
     CHECK(
         state_size(says(10, kMost)) == sotto::kStateHeader + 10 + kMost
     ); // whoever reads it has a limit of theirs
-    CHECK(refusal(says(10, kMost)).starts_with("the state is cut: it has 32 of its "));
+    CHECK(refusal(says(10, kMost)).starts_with("the state is truncated: it has 32 of its "));
 }

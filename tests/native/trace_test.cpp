@@ -165,5 +165,5 @@ TEST_CASE("a trace that is not kept, and one too long, are refused; an empty han
     const auto desc = traced(UINT32_MAX);
     sotto_engine* made = nullptr;
     CHECK(sotto_engine_create(&desc, &made) == SOTTO_ERROR_ARGUMENT);
-    CHECK(last_error() == "desc->trace_capacity is 4294967295; it must be at most 1048576");
+    CHECK(last_error() == "invalid desc->trace_capacity '4294967295': expected at most 1048576");
 }

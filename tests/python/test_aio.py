@@ -74,18 +74,18 @@ def test_models_and_settings() -> None:
 
 def test_errors() -> None:
     async def test(engine: sotto.aio.Engine) -> None:
-        with pytest.raises(ValueError, match="is not JSON"):
+        with pytest.raises(ValueError, match="expected JSON"):
             await engine.llm_chat_completion("{")
-        with pytest.raises(ValueError, match="model is missing"):
+        with pytest.raises(ValueError, match="missing model: "):
             async for _ in engine.llm_chat_completion_stream("{}"):
                 pass
-        with pytest.raises(TypeError, match="request_json is a int"):
+        with pytest.raises(TypeError, match="invalid request_json '7': expected a str of JSON, not int"):
             engine.llm_chat_completion_stream(7)  # type: ignore[arg-type]
-        with pytest.raises(sotto.InferenceError, match='no model is loaded as "ghost"'):
+        with pytest.raises(sotto.InferenceError, match="model 'ghost' is not loaded: load it first"):
             await engine.llm_chat_completion(chat(model="ghost"))
-        with pytest.raises(sotto.ModelLoadError, match="there is no file"):
+        with pytest.raises(sotto.ModelLoadError, match="does not exist"):
             await engine.load_model("/nowhere/x.gguf")
-        with pytest.raises(sotto.ModelLoadError, match="no model is loaded"):
+        with pytest.raises(sotto.ModelLoadError, match="model 'ghost' is not loaded"):
             await engine.unload_model("ghost")
         await engine.load_model("bad", options={"tokens": ["a", "b"], "fail_at": 1})
         stream = engine.llm_chat_completion_stream(chat(model="bad"))
@@ -204,7 +204,7 @@ def test_one_loop_per_engine() -> None:
     engine = asyncio.run(create())
 
     async def use() -> None:
-        with pytest.raises(RuntimeError, match="belongs to the event loop"):
+        with pytest.raises(RuntimeError, match="belongs to another event loop"):
             await engine.llm_chat_completion(chat())
         await engine.aclose()
 

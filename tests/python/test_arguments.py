@@ -98,7 +98,7 @@ BOOLEANS: dict[str, Callable[[sotto.Engine, Any], object]] = {
 @pytest.mark.parametrize("name", BOOLEANS)
 @pytest.mark.parametrize("value", ["no", 0, 1, None, []])
 def test_only_true_and_false_are_true_or_false(npc: sotto.Engine, name: str, value: Any) -> None:
-    with pytest.raises(TypeError, match=f"{name} is .*; it must be True or False"):
+    with pytest.raises(TypeError, match=f"invalid {name} '.*': expected True or False"):
         BOOLEANS[name](npc, value)
 
 
@@ -161,7 +161,7 @@ def test_a_call_that_returns_the_whole_answer_refuses_stream_true(npc: sotto.Eng
 def test_an_id_of_an_unknown_backend_is_not_loaded(npc: sotto.Engine) -> None:
     assert npc.model_is_loaded("ghost::x") is False
     assert npc.model_is_loaded("local::npc") is True
-    with pytest.raises(ValueError, match='there is no backend "ghost"'):
+    with pytest.raises(ValueError, match="'ghost::x': expected a backend of this engine"):
         npc.load_model("ghost::x")
 
 

@@ -49,7 +49,9 @@ def test_unknown_backend_is_a_bad_request(npc: sotto.Engine) -> None:
         lambda: npc.load_model("openai::gpt-x"),
         lambda: npc.submit("chat", chat(model="openai::gpt-x")),
     ):
-        with pytest.raises(ValueError, match=r'model.* is "openai::gpt-x"; there is no backend "openai"'):
+        with pytest.raises(
+            ValueError, match=r"invalid model.* 'openai::gpt-x': expected a backend of this engine"
+        ):
             call()
 
 
@@ -57,15 +59,18 @@ def test_unknown_backend_is_a_bad_request(npc: sotto.Engine) -> None:
 @pytest.mark.parametrize(
     ("backends", "said"),
     [
-        (["{"], r"backends\[0\] is not JSON"),
-        (["[]"], r"backends\[0\] is \[\]; it must be a JSON object"),
-        ([sotto.Backend.in_memory(), "{}"], r"backends\[1\].backend_type is null"),
-        (['{"name": "openai", "backend_type": "proxy"}'], r'backend_type is "proxy"; it must be "in_memory"'),
-        (['{"backend_type": "in_memory"}'], r"backends\[0\].name is null"),
-        (['{"name": "a::b", "backend_type": "in_memory"}'], r'name is "a::b"'),
+        (["{"], r"invalid backends\[0\]: expected JSON"),
+        (["[]"], r"invalid backends\[0\] '\[\]': expected a JSON object"),
+        ([sotto.Backend.in_memory(), "{}"], r"invalid backends\[1\].backend_type 'None'"),
+        (
+            ['{"name": "openai", "backend_type": "proxy"}'],
+            r'invalid backends\[0\].backend_type .proxy.: expected "in_memory"',
+        ),
+        (['{"backend_type": "in_memory"}'], r"invalid backends\[0\].name 'None'"),
+        (['{"name": "a::b", "backend_type": "in_memory"}'], r"name 'a::b': expected"),
         (
             [sotto.Backend.in_memory(), sotto.Backend.in_memory()],
-            r'backends\[1\].name is "local"; it is taken',
+            r"invalid backends\[1\].name 'local': expected a unique name",
         ),
     ],
 )
@@ -82,7 +87,7 @@ def test_backends_is_a_list_of_str(backends: Any) -> None:
 
 @pytest.mark.parametrize("name", ["", "a\0b"])
 def test_a_name_is_text(name: str) -> None:
-    with pytest.raises(ValueError, match="name is"):
+    with pytest.raises(ValueError, match="invalid name "):
         sotto.Backend.in_memory(name)
 
 

@@ -13,71 +13,71 @@ from talk import chat, prompt
 MESSAGE = {"role": "user", "content": "hi"}
 
 ANY = [  # in chat and text requests alike
-    ("{", "is not JSON"),
-    ("", "is not JSON"),
-    ("\0", "is not JSON"),
-    ('{"model": "npc"', "is not JSON"),
-    ("nonsense", "is not JSON"),
-    ("[]", "the request is an empty array; it must be a JSON object"),
-    ('"text"', 'the request is "text"; it must be a JSON object'),
-    ("null", "the request is null"),
-    ("{}", "model is missing"),
+    ("{", "invalid request: expected JSON; "),
+    ("", "invalid request: expected JSON; "),
+    ("\0", "invalid request: expected JSON; "),
+    ('{"model": "npc"', "invalid request: expected JSON; "),
+    ("nonsense", "invalid request: expected JSON; "),
+    ("[]", r"invalid request '\[\]': expected a JSON object"),
+    ('"text"', "invalid request 'text': expected a JSON object"),
+    ("null", "invalid request 'null': expected a JSON object"),
+    ("{}", "missing model: expected the id of a loaded model"),
 ]
 
 FIELDS: list[tuple[dict[str, Any], str]] = [
-    ({"model": None}, "model is missing"),
-    ({"model": ""}, 'model is ""'),
-    ({"model": 7}, "model is 7"),
-    ({"max_tokens": 0}, "max_tokens is 0; it must be an integer from 1"),
-    ({"max_tokens": -1}, "max_tokens is -1; it must be an integer from 1"),
-    ({"max_tokens": 1.5}, "max_tokens is 1.5; it must be an integer"),
-    ({"max_tokens": "ten"}, 'max_tokens is "ten"; it must be an integer'),
-    ({"max_tokens": 1 << 70}, "max_tokens is "),
-    ({"max_completion_tokens": 0}, "max_completion_tokens is 0"),
-    ({"temperature": -0.1}, "temperature is -0.1; it must be a number from 0"),
-    ({"temperature": "hot"}, 'temperature is "hot"'),
-    ({"temperature": True}, "temperature is true"),
-    ({"top_p": 1.5}, "top_p is 1.5; it must be a number from 0"),
-    ({"top_p": [1]}, "top_p is a JSON array"),
-    ({"min_p": -1}, "min_p is -1"),
-    ({"top_k": -3}, "top_k is -3; it must be an integer from 0"),
-    ({"seed": "lucky"}, 'seed is "lucky"'),
-    ({"seed": -2}, "seed is -2"),
-    ({"stop": ""}, 'stop is ""; it must be strings of 1 to'),
-    ({"stop": ["a", ""]}, 'stop is ""'),
-    ({"stop": [1]}, "stop is 1"),
-    ({"stop": ["a"] * 17}, "stop is a JSON array; it must be at most 16 strings"),
-    ({"stop": "x" * 1025}, 'stop is "xxx'),
-    ({"stream": "yes"}, 'stream is "yes"; it must be true or false'),
-    ({"stream_options": 1}, "stream_options is 1; it must be a JSON object"),
-    ({"stream_options": {"include_usage": 1}}, "stream_options.include_usage is 1"),
-    ({"n": 0}, "n is 0"),
+    ({"model": None}, "missing model: "),
+    ({"model": ""}, "invalid model ''"),
+    ({"model": 7}, "invalid model '7'"),
+    ({"max_tokens": 0}, "invalid max_tokens '0': expected an integer from 1"),
+    ({"max_tokens": -1}, "invalid max_tokens '-1': expected an integer from 1"),
+    ({"max_tokens": 1.5}, "invalid max_tokens '1.5': expected an integer"),
+    ({"max_tokens": "ten"}, "invalid max_tokens 'ten': expected an integer"),
+    ({"max_tokens": 1 << 70}, "invalid max_tokens '1.18"),
+    ({"max_completion_tokens": 0}, "invalid max_completion_tokens '0'"),
+    ({"temperature": -0.1}, "invalid temperature '-0.1': expected a number from 0"),
+    ({"temperature": "hot"}, "invalid temperature 'hot'"),
+    ({"temperature": True}, "invalid temperature 'true'"),
+    ({"top_p": 1.5}, "invalid top_p '1.5': expected a number from 0"),
+    ({"top_p": [1]}, r"invalid top_p '\[\.\.\.\]'"),
+    ({"min_p": -1}, "invalid min_p '-1'"),
+    ({"top_k": -3}, "invalid top_k '-3': expected an integer from 0"),
+    ({"seed": "lucky"}, "invalid seed 'lucky'"),
+    ({"seed": -2}, "invalid seed '-2'"),
+    ({"stop": ""}, "invalid stop '': expected strings of 1 to"),
+    ({"stop": ["a", ""]}, "invalid stop ''"),
+    ({"stop": [1]}, "invalid stop '1'"),
+    ({"stop": ["a"] * 17}, r"invalid stop '\[\.\.\.\]': expected at most 16 strings"),
+    ({"stop": "x" * 1025}, "invalid stop 'xxx"),
+    ({"stream": "yes"}, "invalid stream 'yes': expected true or false"),
+    ({"stream_options": 1}, "invalid stream_options '1': expected a JSON object"),
+    ({"stream_options": {"include_usage": 1}}, "invalid stream_options.include_usage '1'"),
+    ({"n": 0}, "invalid n '0'"),
 ]
 
 MESSAGES: list[tuple[Any, str]] = [
-    (None, "messages is missing"),
-    ([], "messages is an empty array; it must be an array with at least one message"),
-    ("hi", 'messages is "hi"'),
-    ([7], r"messages\[0\] is 7; it must be a JSON object"),
-    ([MESSAGE, {}], r"messages\[1\].role is missing"),
-    ([{"role": "wizard", "content": "x"}], r'messages\[0\].role is "wizard"; it must be system'),
-    ([{"role": 1, "content": "x"}], r"messages\[0\].role is 1"),
-    ([{"role": "user"}], r"messages\[0\].content is missing"),
-    ([{"role": "user", "content": 5}], r"messages\[0\].content is 5"),
-    ([{"role": "user", "content": []}], r"messages\[0\].content is an empty array"),
-    ([{"role": "user", "content": [{"type": "text"}]}], r"messages\[0\].content\[0\].text is missing"),
-    ([{"role": "user", "content": [{"text": "a"}]}], r"messages\[0\].content\[0\].type is missing"),
+    (None, "missing messages: expected an array of messages"),
+    ([], r"invalid messages '\[\]': expected an array with at least one message"),
+    ("hi", "invalid messages 'hi'"),
+    ([7], r"invalid messages\[0\] '7': expected a JSON object"),
+    ([MESSAGE, {}], r"missing messages\[1\].role: expected system"),
+    ([{"role": "wizard", "content": "x"}], r"invalid messages\[0\].role .wizard.: expected system"),
+    ([{"role": 1, "content": "x"}], r"invalid messages\[0\].role '1'"),
+    ([{"role": "user"}], r"missing messages\[0\].content: "),
+    ([{"role": "user", "content": 5}], r"invalid messages\[0\].content '5'"),
+    ([{"role": "user", "content": []}], r"invalid messages\[0\].content '\[\]'"),
+    ([{"role": "user", "content": [{"type": "text"}]}], r"missing messages\[0\].content\[0\].text: "),
+    ([{"role": "user", "content": [{"text": "a"}]}], r"missing messages\[0\].content\[0\].type: "),
     (
         [{"role": "user", "content": [{"type": "image_url"}]}],
-        r"content\[0\].image_url is missing; it must be a JSON object",
+        r"missing messages\[0\].content\[0\].image_url: expected a JSON object",
     ),
 ]
 
 PROMPTS: list[tuple[Any, str]] = [
-    (None, "prompt is missing"),
-    ("", 'prompt is ""; it must be a string that is not empty'),
-    (7, "prompt is 7"),
-    (["a"], r'prompt\[0\] is "a"; it must be a token'),
+    (None, "missing prompt: expected a string"),
+    ("", "invalid prompt '': expected a string that is not empty"),
+    (7, "invalid prompt '7'"),
+    (["a"], r"invalid prompt\[0\] .a.: expected a token"),
 ]
 
 UNSUPPORTED: list[dict[str, Any]] = [
@@ -128,24 +128,24 @@ def test_bad_prompts(npc: sotto.Engine, text: Any, said: str) -> None:
 def test_what_the_backend_cannot_do_is_said(npc: sotto.Engine, fields: dict[str, Any]) -> None:
     name = next(iter(fields))
     request = ("text", prompt(**fields)) if name == "logprobs" else ("chat", chat(**fields))
-    _refused(npc, *request, f"{name} .* this model's backend", -2)
+    _refused(npc, *request, f"{name}: backend 'scripted' does not support ", -2)
 
 
 @pytest.mark.row("A-078")
 @pytest.mark.parametrize("value", [None, 7, b"{}", ["{}"], object()])
 def test_a_request_is_a_str(npc: sotto.Engine, value: Any) -> None:
     with pytest.raises(
-        TypeError, match=f"request_json is a {type(value).__name__}; it must be a str of JSON"
+        TypeError, match=f"invalid request_json .*: expected a str of JSON, not {type(value).__name__}"
     ):
         npc.llm_chat_completion(value)
-    with pytest.raises(TypeError, match="request is a"):
+    with pytest.raises(TypeError, match=r"invalid request .*: expected a str of JSON"):
         npc.submit("chat", value)
 
 
 def test_a_lone_surrogate(npc: sotto.Engine) -> None:
-    with pytest.raises(ValueError, match="request_json is no Unicode text"):
+    with pytest.raises(ValueError, match="invalid request_json: expected Unicode text"):
         npc.llm_chat_completion('{"model": "\ud800"}')
-    with pytest.raises(ValueError, match="is not JSON"):
+    with pytest.raises(ValueError, match="invalid request: expected JSON; "):
         npc.llm_chat_completion(
             json.dumps({"model": "npc", "messages": [{"role": "user", "content": "\ud800"}]})
         )
@@ -176,4 +176,4 @@ def test_bad_requests_of_the_frame_api_are_told_by_events(npc: sotto.Engine) -> 
     assert npc.wait(5)
     (event,) = npc.events()
     assert (event.kind, event.request, event.user, event.status) == ("request_done", request, 3, -1)
-    assert event.error.startswith("model is missing")
+    assert event.error.startswith("missing model: ")

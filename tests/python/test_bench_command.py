@@ -131,7 +131,7 @@ def test_short_answers_are_added_up(npc: sotto.Engine) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "named"),
     [
-        (["/nowhere.gguf"], 1, "no file /nowhere.gguf"),
+        (["/nowhere.gguf"], 1, "file '/nowhere.gguf' does not exist"),
         (["--options", "7"], 2, "--options"),
         (["--report", "/proc/nothing/here"], 2, "--report /proc/nothing/here"),
     ],

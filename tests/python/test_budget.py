@@ -87,7 +87,7 @@ def test_asyncio_tells_the_same(engine: sotto.Engine) -> None:
             assert (await other.plan_model("npc", budget_mb=8, options=options))["rung"] is None
             await other.load_model("npc", options=options)
             assert (other.memory()["used"], other.memory()["budget"]) == (30 * MB, 40 * MB)
-            with pytest.raises(sotto.ModelLoadError, match="there is no file"):
+            with pytest.raises(sotto.ModelLoadError, match="does not exist"):
                 await other.plan_model("/nowhere/x.gguf")
         with pytest.raises(sotto.SottoError, match="engine is closed"):
             await other.plan_model("npc")
@@ -341,35 +341,39 @@ def test_who_may_shrink_comes_back_smaller(open_house: Open) -> None:
 
 NAN = float("nan")
 BAD: list[tuple[Callable[[sotto.Engine], Any], type[Exception], str]] = [
-    (lambda e: e.set_vram_budget_mb(True), TypeError, "mb is True; it must be an integer"),
-    (lambda e: e.set_vram_budget_mb(NAN), TypeError, "mb is nan; it must be an integer"),
-    (lambda e: e.set_vram_budget_mb(-1), ValueError, "mb is -1; it must be an integer from 0"),
-    (lambda e: e.set_vram_budget_mb(10**30), ValueError, "mb is 1000000"),
-    (lambda e: e.plan_model("npc", budget_mb=-1), ValueError, "budget_mb is -1; it must be an integer"),
-    (lambda e: e.plan_model("npc", budget_mb=1 << 44), ValueError, "budget_mb is 17592186044416"),
-    (lambda e: e.plan_model("npc", budget_mb=NAN), TypeError, "budget_mb is nan; it must be an integer"),
-    (lambda e: e.plan_model("npc", budget_mb=1.5), TypeError, "budget_mb is 1.5"),
-    (lambda e: e.plan_model("npc", budget_mb="40"), TypeError, "budget_mb is '40'"),
-    (lambda e: e.plan_model("npc", budget_mb=True), TypeError, "budget_mb is True"),
-    (lambda e: e.plan_model("npc", budget_mb=None), TypeError, "budget_mb is None"),
-    (lambda e: e.plan_model(7), TypeError, "model_id is 7; it must be a str"),
-    (lambda e: e.plan_model(""), ValueError, "model_id is ''"),
-    (lambda e: e.plan_model("npc", options=7), TypeError, "options is a int"),
-    (lambda e: sotto.Engine(vram_budget_mb=True), TypeError, "vram_budget_mb is True"),
-    (lambda e: sotto.Engine(kv_spill_memory_mb=-1), ValueError, "kv_spill_memory_mb is -1"),
-    (lambda e: sotto.Engine(kv_spill_memory_mb=1 << 44), ValueError, "kv_spill_memory_mb is 17592186044416"),
-    (lambda e: sotto.Engine(kv_spill_memory_mb="64"), TypeError, "kv_spill_memory_mb is '64'"),
-    (lambda e: sotto.Engine(kv_spill_memory_mb=NAN), TypeError, "kv_spill_memory_mb is nan"),
-    (lambda e: sotto.Engine(kv_spill_dir=""), ValueError, "kv_spill_dir is ''"),
+    (lambda e: e.set_vram_budget_mb(True), TypeError, "invalid mb 'True': expected an integer"),
+    (lambda e: e.set_vram_budget_mb(NAN), TypeError, "invalid mb 'nan': expected an integer"),
+    (lambda e: e.set_vram_budget_mb(-1), ValueError, "invalid mb '-1': expected an integer from 0"),
+    (lambda e: e.set_vram_budget_mb(10**30), ValueError, "invalid mb '1000000"),
+    (lambda e: e.plan_model("npc", budget_mb=-1), ValueError, "invalid budget_mb '-1': expected an integer"),
+    (lambda e: e.plan_model("npc", budget_mb=1 << 44), ValueError, "invalid budget_mb '17592186044416'"),
+    (lambda e: e.plan_model("npc", budget_mb=NAN), TypeError, "invalid budget_mb 'nan': expected an integer"),
+    (lambda e: e.plan_model("npc", budget_mb=1.5), TypeError, "invalid budget_mb '1.5'"),
+    (lambda e: e.plan_model("npc", budget_mb="40"), TypeError, "invalid budget_mb '40'"),
+    (lambda e: e.plan_model("npc", budget_mb=True), TypeError, "invalid budget_mb 'True'"),
+    (lambda e: e.plan_model("npc", budget_mb=None), TypeError, "invalid budget_mb 'None'"),
+    (lambda e: e.plan_model(7), TypeError, "invalid model_id '7': expected a str"),
+    (lambda e: e.plan_model(""), ValueError, "invalid model_id ''"),
+    (lambda e: e.plan_model("npc", options=7), TypeError, "invalid options '7': expected a str of JSON"),
+    (lambda e: sotto.Engine(vram_budget_mb=True), TypeError, "invalid vram_budget_mb 'True'"),
+    (lambda e: sotto.Engine(kv_spill_memory_mb=-1), ValueError, "invalid kv_spill_memory_mb '-1'"),
+    (lambda e: sotto.Engine(kv_spill_memory_mb=1 << 44), ValueError, "invalid kv_spill_memory_mb '175921"),
+    (lambda e: sotto.Engine(kv_spill_memory_mb="64"), TypeError, "invalid kv_spill_memory_mb '64'"),
+    (lambda e: sotto.Engine(kv_spill_memory_mb=NAN), TypeError, "invalid kv_spill_memory_mb 'nan'"),
+    (lambda e: sotto.Engine(kv_spill_dir=""), ValueError, "invalid kv_spill_dir ''"),
     (
         lambda e: sotto.Engine(kv_spill_dir="/nowhere/at/all"),
         ValueError,
-        'kv_spill_dir is "/nowhere/at/all"; it must',
+        "invalid kv_spill_dir '/nowhere/at/all': expected",
     ),
-    (lambda e: sotto.Engine(kv_spill_dir=__file__), ValueError, 'kv_spill_dir is "/'),
+    (lambda e: sotto.Engine(kv_spill_dir=__file__), ValueError, "invalid kv_spill_dir '/"),
     (lambda e: sotto.Engine(kv_spill_dir=7), TypeError, "expected str, bytes or os.PathLike"),
-    (lambda e: e.llm_chat_completion(chat(on_budget="hope")), ValueError, 'on_budget is "hope"; it must be'),
-    (lambda e: e.llm_chat_completion(chat(on_budget=1)), ValueError, "on_budget is 1; it must be"),
+    (
+        lambda e: e.llm_chat_completion(chat(on_budget="hope")),
+        ValueError,
+        "invalid on_budget 'hope': expected",
+    ),
+    (lambda e: e.llm_chat_completion(chat(on_budget=1)), ValueError, "invalid on_budget '1': expected"),
 ]
 
 

@@ -27,12 +27,14 @@ def test_bytes_live_as_long_as_the_struct_that_points_at_them() -> None:
 
 
 def test_lone_surrogate_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="prompt is no Unicode text: surrogates not allowed at 2"):
+    with pytest.raises(
+        ValueError, match="invalid prompt: expected Unicode text; surrogates not allowed at 2"
+    ):
         _call.utf8("prompt", "ab\ud800")
 
 
 def test_failing_call_raises_the_librarys_own_words() -> None:
-    with pytest.raises(ValueError, match="level is 99; it must be from") as caught:
+    with pytest.raises(ValueError, match="invalid level '99': expected a level from") as caught:
         _call.check(lib.sotto_log_set_level(99))
     assert isinstance(caught.value, sotto.ArgumentError) and caught.value.status == lib.SOTTO_ERROR_ARGUMENT
 

@@ -47,7 +47,7 @@ def test_a_text_is_continued(npc: sotto.Engine) -> None:
 
 def test_options_go_with_fields(npc: sotto.Engine) -> None:
     assert npc.chat("a", priority="foreground", target_tps=500, max_tokens=1).finish_reason == "length"
-    with pytest.raises(sotto.ArgumentError, match="priority is 'hihg'"):
+    with pytest.raises(sotto.ArgumentError, match="invalid priority 'hihg'"):
         npc.chat("a", priority="hihg")
     with pytest.raises(sotto.ArgumentError, match='did you mean "max_tokens"'):
         npc.chat("a", max_token=3)

@@ -46,7 +46,7 @@ def test_a_process_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch)
 def test_a_process_that_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     body = "import time; held = []\nwhile True: held.append(bytearray(1 << 22)); time.sleep(0.001)"
     outcome = run(monkeypatch, body, Limits(120, 300 << 20))
-    assert (outcome.verdict, outcome.why) == ("memory", "it takes more than 300 MB; see --memory")
+    assert (outcome.verdict, outcome.why) == ("memory", "the file takes more than 300 MB; raise --memory")
 
 
 @LINUX
@@ -96,7 +96,10 @@ def test_each_command_that_opens_a_file_has_limits(tmp_path: Path, words: tuple[
 
     assert sotto_(str(HOUSE)).returncode == 0
     small = sotto_(str(HOUSE), "--memory", "1")
-    assert small.returncode == 1 and "it takes more than 1 MB; see --memory" in small.stdout + small.stderr
+    assert (
+        small.returncode == 1
+        and "the file takes more than 1 MB; raise --memory" in small.stdout + small.stderr
+    )
     assert "--timeout" in sotto_(str(HOUSE), "--timeout", "0").stderr
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -106,11 +109,11 @@ def test_each_command_that_opens_a_file_has_limits(tmp_path: Path, words: tuple[
 @pytest.mark.real
 def test_what_the_engine_refuses_is_raised_as_the_engine_raises_it(tmp_path: Path) -> None:
     arguments = {"model": str(HOUSE), "budget_mb": 0, "options": {"parallel": 65}, "engine": {}}
-    with pytest.raises(sotto.ArgumentError, match='"parallel" is 65'):
+    with pytest.raises(sotto.ArgumentError, match=r"invalid options.parallel '65'"):
         confined.value("plan", arguments, ROOMY, str(HOUSE))
     (tmp_path / "broken.gguf").write_bytes(b"no model at all, whatever it is called")
     outcome = confined.call("check", {"path": str(tmp_path / "broken.gguf")}, ROOMY)
-    assert (outcome.verdict, outcome.why) == ("refused", "the file is no GGUF")
+    assert (outcome.verdict, outcome.why) == ("refused", "the file is not a GGUF file")
     assert json.loads(json.dumps(outcome.error))[0] == "SottoError"
 
 

@@ -112,10 +112,10 @@ def test_commands(talk: Talks) -> None:
     assert "(Silvane listens)" in text and "> Silvane Duskmere, pedlar, sly" in text
     assert all(f"  {name}" in text for name in COMMANDS)
     for wrong in (
-        "there is no /nothing",
-        "/to wants NAME",
-        "there is nobody called 'Zorro'",
-        "/who takes nothing",
+        "invalid command '/nothing'",
+        "missing argument of /to: expected NAME",
+        "invalid character 'Zorro'",
+        "invalid argument 'me' of /who: expected none",
     ):
         assert f"! {wrong}" in text
     assert heard.lines == []
@@ -145,7 +145,7 @@ def test_without_a_terminal_and_a_line_it_says_so(closed: bool) -> None:
         preexec_fn=(lambda: os.close(0)) if closed else None,
     )  # fmt: skip
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "--talk has nobody to listen to" in done.stderr and "| sotto demo --talk" in done.stderr
+    assert "--talk has no input" in done.stderr and "| sotto demo --talk" in done.stderr
 
 
 @pytest.mark.real

@@ -136,7 +136,7 @@ def test_the_references_text_example(npc: sotto.Engine) -> None:
 @pytest.mark.parametrize("call", ["llm_chat_completion", "llm_text_completion"])
 def test_a_model_that_is_not_loaded_is_named(npc: sotto.Engine, call: str) -> None:
     request = chat(model="ghost") if "chat" in call else prompt(model="ghost")
-    with pytest.raises(sotto.InferenceError, match='no model is loaded as "ghost"') as caught:
+    with pytest.raises(sotto.InferenceError, match="model 'ghost' is not loaded: load it first") as caught:
         getattr(npc, call)(request)
     assert caught.value.status == -7
 

@@ -50,7 +50,7 @@ def test_chunks_where_asked_for(npc: sotto.Engine) -> None:
 def test_a_failure_is_an_event(npc: sotto.Engine) -> None:
     npc.submit("chat", chat(model="ghost"))
     (event,) = drain(npc)
-    assert (event.kind, event.status, event.error[:15]) == ("request_done", -7, "no model is loa")
+    assert (event.kind, event.status, event.error[:13]) == ("request_done", -7, "model 'ghost'")
 
 
 def test_events_is_an_iterator_that_never_waits(npc: sotto.Engine) -> None:
@@ -171,21 +171,25 @@ BAD: list[tuple[Callable[[sotto.Engine], Any], type[Exception], str]] = [
     (
         lambda e: e.submit("sing", chat()),
         ValueError,
-        'op is \'sing\'; it must be one of "chat", "completion"',
+        'invalid op \'sing\': expected one of "chat", "completion"',
     ),
-    (lambda e: e.submit(1, chat()), TypeError, "op is 1"),
-    (lambda e: e.submit("chat", chat(), user=-1), ValueError, "user is -1; it must be an integer from 0"),
-    (lambda e: e.submit("chat", chat(), user=1 << 64), ValueError, "user is 1844"),
-    (lambda e: e.submit("chat", chat(), user="me"), TypeError, "user is 'me'; it must be an integer"),
-    (lambda e: e.submit("chat", chat(), target_tps=-1), ValueError, "target_tps is -1"),
-    (lambda e: e.wait(-1), ValueError, "timeout is -1; it must be 0 or a positive number"),
-    (lambda e: e.wait("soon"), TypeError, "timeout is 'soon'; it must be a number"),
-    (lambda e: e.cancel(-1), ValueError, "request is -1"),
-    (lambda e: e.cancel(None), TypeError, "request is None"),
-    (lambda e: e.frame_begin(busy_cores=-1), ValueError, "busy_cores is -1"),
-    (lambda e: e.frame_begin(period=float("nan")), ValueError, "period is nan"),
-    (lambda e: e.frame_end(busy=-0.1), ValueError, "busy is -0.1"),
-    (lambda e: e.frame_end(gpu="fast"), TypeError, "gpu is 'fast'"),
+    (lambda e: e.submit(1, chat()), TypeError, "invalid op '1'"),
+    (
+        lambda e: e.submit("chat", chat(), user=-1),
+        ValueError,
+        "invalid user '-1': expected an integer from 0",
+    ),
+    (lambda e: e.submit("chat", chat(), user=1 << 64), ValueError, "invalid user '1844"),
+    (lambda e: e.submit("chat", chat(), user="me"), TypeError, "invalid user 'me': expected an integer"),
+    (lambda e: e.submit("chat", chat(), target_tps=-1), ValueError, "invalid target_tps '-1'"),
+    (lambda e: e.wait(-1), ValueError, "invalid timeout '-1': expected 0 or a positive number"),
+    (lambda e: e.wait("soon"), TypeError, "invalid timeout 'soon': expected a number"),
+    (lambda e: e.cancel(-1), ValueError, "invalid request '-1'"),
+    (lambda e: e.cancel(None), TypeError, "invalid request 'None'"),
+    (lambda e: e.frame_begin(busy_cores=-1), ValueError, "invalid busy_cores '-1'"),
+    (lambda e: e.frame_begin(period=float("nan")), ValueError, "invalid period 'nan'"),
+    (lambda e: e.frame_end(busy=-0.1), ValueError, "invalid busy '-0.1'"),
+    (lambda e: e.frame_end(gpu="fast"), TypeError, "invalid gpu 'fast'"),
 ]
 
 

@@ -42,10 +42,10 @@ def test_balance_is_the_default() -> None:
 @pytest.mark.row("A-198")
 @pytest.mark.parametrize("mode", ["fast", "", "Balance"])
 def test_other_modes_are_refused(engine: sotto.Engine, mode: str) -> None:
-    with pytest.raises(ValueError, match=f"mode is '{mode}'; it must be one of \"balance\""):
+    with pytest.raises(ValueError, match=f"invalid mode '{mode}': expected one of \"balance\""):
         engine.set_scheduling_mode(mode)
     assert engine.describe()["mode"] == "prioritize_compute"
-    with pytest.raises(ValueError, match="mode is"):
+    with pytest.raises(ValueError, match="invalid mode "):
         sotto.Engine(mode=mode)
 
 
@@ -112,34 +112,38 @@ def test_threads() -> None:
 
 
 BAD: list[tuple[Callable[[sotto.Engine], Any], type[Exception], str]] = [
-    (lambda e: e.set_scheduling_mode(1), TypeError, 'mode is 1; it must be one of "balance"'),
-    (lambda e: e.set_scheduling_mode(None), TypeError, "mode is None"),
+    (lambda e: e.set_scheduling_mode(1), TypeError, "invalid mode '1': expected one of \"balance\""),
+    (lambda e: e.set_scheduling_mode(None), TypeError, "invalid mode 'None'"),
     (
         lambda e: e.set_vram_budget_mb(-1),
         ValueError,
-        "mb is -1; it must be an integer from 0 to 17592186044415",
+        "invalid mb '-1': expected an integer from 0 to 17592186044415",
     ),
-    (lambda e: e.set_vram_budget_mb(1 << 44), ValueError, "mb is 17592186044416"),
-    (lambda e: e.set_vram_budget_mb(1.5), TypeError, "mb is 1.5; it must be an integer"),
-    (lambda e: e.set_vram_budget_mb("4096"), TypeError, "mb is '4096'"),
-    (lambda e: e.set_vram_budget_mb(None), TypeError, "mb is None"),
-    (lambda e: e.set_target_tps(-1), ValueError, "tps is -1; it must be 0 or a positive number"),
-    (lambda e: e.set_target_tps(float("nan")), ValueError, "tps is nan"),
-    (lambda e: e.set_target_tps(float("inf")), ValueError, "tps is inf"),
-    (lambda e: e.set_target_tps(1e39), ValueError, "tps is 1e+39"),
-    (lambda e: e.set_target_tps(10**400), ValueError, "tps is 1000"),
-    (lambda e: e.set_target_tps("30"), TypeError, "tps is '30'; it must be a number"),
-    (lambda e: e.set_target_tps(None), TypeError, "tps is None"),
-    (lambda e: sotto.Engine(target_tps=-1), ValueError, "target_tps is -1"),
-    (lambda e: sotto.Engine(vram_budget_mb=-1), ValueError, "vram_budget_mb is -1"),
-    (lambda e: sotto.Engine(threads=-1), ValueError, "threads is -1"),
-    (lambda e: sotto.Engine(max_requests=-1), ValueError, "max_requests is -1; it must be an integer from 0"),
-    (lambda e: sotto.Engine(max_requests=1 << 32), ValueError, "max_requests is 4294967296"),
-    (lambda e: sotto.Engine(max_requests="many"), TypeError, "max_requests is 'many'"),
-    (lambda e: sotto.Engine(module_dir=""), ValueError, "module_dir is ''"),
+    (lambda e: e.set_vram_budget_mb(1 << 44), ValueError, "invalid mb '17592186044416'"),
+    (lambda e: e.set_vram_budget_mb(1.5), TypeError, "invalid mb '1.5': expected an integer"),
+    (lambda e: e.set_vram_budget_mb("4096"), TypeError, "invalid mb '4096'"),
+    (lambda e: e.set_vram_budget_mb(None), TypeError, "invalid mb 'None'"),
+    (lambda e: e.set_target_tps(-1), ValueError, "invalid tps '-1': expected 0 or a positive number"),
+    (lambda e: e.set_target_tps(float("nan")), ValueError, "invalid tps 'nan'"),
+    (lambda e: e.set_target_tps(float("inf")), ValueError, "invalid tps 'inf'"),
+    (lambda e: e.set_target_tps(1e39), ValueError, "invalid tps '1e+39'"),
+    (lambda e: e.set_target_tps(10**400), ValueError, "invalid tps '1000"),
+    (lambda e: e.set_target_tps("30"), TypeError, "invalid tps '30': expected a number"),
+    (lambda e: e.set_target_tps(None), TypeError, "invalid tps 'None'"),
+    (lambda e: sotto.Engine(target_tps=-1), ValueError, "invalid target_tps '-1'"),
+    (lambda e: sotto.Engine(vram_budget_mb=-1), ValueError, "invalid vram_budget_mb '-1'"),
+    (lambda e: sotto.Engine(threads=-1), ValueError, "invalid threads '-1'"),
+    (
+        lambda e: sotto.Engine(max_requests=-1),
+        ValueError,
+        "invalid max_requests '-1': expected an integer from 0",
+    ),
+    (lambda e: sotto.Engine(max_requests=1 << 32), ValueError, "invalid max_requests '4294967296'"),
+    (lambda e: sotto.Engine(max_requests="many"), TypeError, "invalid max_requests 'many'"),
+    (lambda e: sotto.Engine(module_dir=""), ValueError, "invalid module_dir ''"),
     (lambda e: sotto.Engine(module_dir=7), TypeError, "expected str, bytes or os.PathLike"),
-    (lambda e: sotto.Engine(device=""), ValueError, "device is ''"),
-    (lambda e: sotto.Engine(device=None), TypeError, "device is None"),
+    (lambda e: sotto.Engine(device=""), ValueError, "invalid device ''"),
+    (lambda e: sotto.Engine(device=None), TypeError, "invalid device 'None'"),
 ]
 
 

@@ -116,7 +116,7 @@ def test_every_call_with_a_parents_engine_is_refused_and_says_why(npc: sotto.Eng
             status = getattr(lib, name)(pointer, *arguments_of(name))
             told = lib.sotto_last_error()
             why = bytes(ffi.buffer(told.data, told.size)).decode()
-            if status != lib.SOTTO_ERROR_ARGUMENT or "before fork()" not in why:
+            if status != lib.SOTTO_ERROR_ARGUMENT or "parent process of fork()" not in why:
                 print(name, status, why, flush=True)
                 raise AssertionError(name)
 

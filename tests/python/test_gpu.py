@@ -82,7 +82,7 @@ def test_whether_a_card_can_be_shared_is_what_the_driver_says(
     before = double.get("calls")
     assert not sotto.Engine.is_cig_d3d12_supported(1) and not sotto.Engine.is_cig_vulkan_supported(1)
     assert double.get("calls") == before  # no driver is asked for what nothing here could use
-    assert sotto.gpu.why_no_cuda() == f"there is no module sotto_llama_cuda in {library_folder()}"
+    assert sotto.gpu.why_no_cuda() == f"module sotto_llama_cuda was not found in {library_folder()}"
     (tmp_path / "sotto_llama_cuda-native.so").touch()
     monkeypatch.setattr(sotto.gpu, "library_folder", lambda: tmp_path)
     assert sotto.gpu.why_no_cuda() == ""
@@ -100,8 +100,8 @@ def test_auto_is_the_best_card_that_a_module_can_use(open_engine: Callable[..., 
     with open_engine(device="auto", module_dir=BUILD / "scripted") as engine:
         about = engine.describe()
         assert about["device"] == "cpu"
-        assert about["device_reason"].startswith('not cuda: there is no backend for the device "cuda" in ')
-        assert '; not vulkan: there is no backend for the device "vulkan" in ' in about["device_reason"]
+        assert about["device_reason"].startswith("not cuda: no backend for device 'cuda' was found in ")
+        assert "; not vulkan: no backend for device 'vulkan' was found in " in about["device_reason"]
     with open_engine(device="cpu", module_dir=KINDS) as engine:
         assert engine.describe()["device_reason"] is None
 
@@ -109,7 +109,7 @@ def test_auto_is_the_best_card_that_a_module_can_use(open_engine: Callable[..., 
 def test_where_there_is_no_card_it_says_why(double: Double) -> None:
     double.set("cards", 0)
     assert sotto.gpu.gpus() == []
-    assert sotto.gpu.why_none() == "the CUDA driver knows of 0 cards; there is no card 0"
+    assert sotto.gpu.why_none() == "device 0 does not exist: the CUDA driver reports 0 devices"
     assert sotto.Engine.is_cig_d3d12_supported(0) is False
 
 
@@ -157,7 +157,7 @@ def test_models_move_to_the_build_for_cuda_and_back(
 
 def test_what_is_not_close_enough_is_refused_with_the_reason(double: Double, on_card: sotto.Engine) -> None:
     with pytest.raises(
-        sotto.SottoError, match=r"min_sharing asks for cig, and cuda is what.*attribute 135 is 0"
+        sotto.SottoError, match=r"invalid gpu->min_sharing 'cig': expected at most 'cuda'.*attribute 135 is 0"
     ):
         on_card.attach_gpu(D3D12(1, 2, luid=0x1000000D0), min_sharing="cig")
     assert on_card.describe()["gpu"] is None
@@ -176,12 +176,12 @@ def test_without_a_backend_for_it_no_driver_is_asked(double: Double, engine: sot
 @pytest.mark.parametrize(
     ("renderer", "why"),
     [
-        (D3D12(0, 2, 3), "d3d12->device is NULL"),
-        (D3D12(1, 0, 3), "d3d12->queue is NULL"),
-        (D3D12(1, 2), "d3d12->luid is 0"),
-        (D3D12(1, 2, -1), "luid is -1"),
-        (Vulkan(1, 2, 3, 0), "vulkan->queue is NULL"),
-        (Cuda(0), "cuda->context is NULL"),
+        (D3D12(0, 2, 3), "missing d3d12->device: expected a pointer"),
+        (D3D12(1, 0, 3), "missing d3d12->queue: expected a pointer"),
+        (D3D12(1, 2), "missing d3d12->luid: expected the LUID"),
+        (D3D12(1, 2, -1), "invalid luid '-1'"),
+        (Vulkan(1, 2, 3, 0), "missing vulkan->queue: expected a pointer"),
+        (Cuda(0), "missing cuda->context: expected a pointer"),
     ],
 )
 def test_half_a_renderer_is_refused_in_words(on_card: sotto.Engine, renderer: object, why: str) -> None:
@@ -190,9 +190,9 @@ def test_half_a_renderer_is_refused_in_words(on_card: sotto.Engine, renderer: ob
 
 
 def test_what_is_no_renderer_is_refused(on_card: sotto.Engine) -> None:
-    with pytest.raises(TypeError, match=r"it must be a sotto\.gpu\.D3D12, Vulkan or Cuda"):
+    with pytest.raises(TypeError, match=r"expected a sotto\.gpu\.D3D12, Vulkan or Cuda"):
         on_card.attach_gpu("the first one")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"min_sharing is .best.; it must be one of"):
+    with pytest.raises(ValueError, match=r"invalid min_sharing 'best': expected one of"):
         on_card.attach_gpu(RENDERER, min_sharing="best")
 
 
@@ -203,9 +203,9 @@ def test_a_context_of_cuda_python_is_taken(double: Double, on_card: sotto.Engine
     assert attach(on_card, interop.renderer(driver.CUcontext(address))) == "cig"
     on_card.detach_gpu()
     double.library.sotto_double_context_gone(ctypes.c_void_p(address))
-    with pytest.raises(ValueError, match="CUcontext of NULL"):
+    with pytest.raises(ValueError, match="invalid context 'NULL': expected a CUcontext"):
         interop.renderer(driver.CUcontext())
-    with pytest.raises(TypeError, match=r"it must be a cuda\.bindings\.driver\.CUcontext"):
+    with pytest.raises(TypeError, match=r"expected a cuda\.bindings\.driver\.CUcontext"):
         interop.renderer(address)
 
 
@@ -230,4 +230,4 @@ def test_the_doctor_asks_the_driver() -> None:
     assert "Double 1: 8.0 GiB" in said or "Double 1: 8" in said
     assert "CiG with Direct3D 12: yes" in said and "attribute 138 is 0" in said
     half = os.pathsep.join([str(BUILD / "cuda_half"), os.environ.get("LD_LIBRARY_PATH", "")])
-    assert "lacks cuCtxPushCurrent_v2; install the driver anew" in doctor(LD_LIBRARY_PATH=half).stdout
+    assert "lacks cuCtxPushCurrent_v2; reinstall the driver" in doctor(LD_LIBRARY_PATH=half).stdout

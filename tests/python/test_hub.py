@@ -130,7 +130,7 @@ def test_an_interrupted_transfer_is_resumed(
 def test_a_transfer_that_never_ends_well(engine: sotto.Engine, hub: FakeHub) -> None:
     hub.files["org/name"] = {"name.gguf": SCRIPT}
     hub.cut = [0] * 20
-    with pytest.raises(sotto.ModelLoadError, match="cannot be had from Hugging Face") as caught:
+    with pytest.raises(sotto.ModelLoadError, match="cannot be downloaded from Hugging Face") as caught:
         engine.load_model("org/name")
     assert caught.value.__cause__ is not None and caught.value.status == -7
     hub.cut.clear()
@@ -141,7 +141,7 @@ def test_a_transfer_that_never_ends_well(engine: sotto.Engine, hub: FakeHub) -> 
 def test_a_file_of_the_wrong_size(engine: sotto.Engine, hub: FakeHub) -> None:
     hub.files["org/name"] = {"name.gguf": SCRIPT}
     hub.surplus = 10
-    with pytest.raises(sotto.ModelLoadError, match="cannot be had from Hugging Face"):
+    with pytest.raises(sotto.ModelLoadError, match="cannot be downloaded from Hugging Face"):
         engine.load_model("org/name")
     hub.surplus = 0
     engine.load_model("org/name")
@@ -165,13 +165,16 @@ def test_a_file_with_the_wrong_content(engine: sotto.Engine, hub: FakeHub) -> No
         ("org/ghost:Q4_0", "404"),
         ("org/ghost/x.gguf", "404"),
         ("org/name/ghost.gguf", "404"),
-        ("org/empty", "org/empty holds no GGUF file"),
-        ("org/name:Q6_K", "org/name holds no GGUF file of Q6_K; name one of b.gguf, ab.gguf"),
+        ("org/empty", "repository 'org/empty' contains no GGUF file"),
+        (
+            "org/name:Q6_K",
+            "repository 'org/name' contains no GGUF file of Q6_K; choose one of b.gguf, ab.gguf",
+        ),
         (
             "org/name",
-            "org/name holds several GGUF files, and none of a usual quantisation; name one of b.gguf",
+            "'org/name' contains several GGUF files, none of a usual quantisation; choose one of b.gguf",
         ),
-        ("org/split", "is one of 3 parts; split files are not supported"),
+        ("org/split", "is one of 3 parts: split files are not supported"),
         ("org/split:Q8_0", "is one of 2 parts"),
         ("org/split/x-Q8_0-00001-of-00002.gguf", "is one of 2 parts"),
     ],
@@ -189,7 +192,7 @@ def test_what_cannot_be_had(engine: sotto.Engine, hub: FakeHub, model_id: str, s
 @pytest.mark.row("A-053")
 def test_a_hub_that_is_down(engine: sotto.Engine, hub: FakeHub) -> None:
     hub.status = 503
-    with pytest.raises(sotto.ModelLoadError, match=r"cannot be had from Hugging Face: .*503"):
+    with pytest.raises(sotto.ModelLoadError, match=r"cannot be downloaded from Hugging Face: .*503"):
         engine.load_model("org/name")
 
 

@@ -116,7 +116,7 @@ def test_a_listed_name_that_leaves_the_folder_is_passed_over(
     hub: FakeHub, cache: Path, name: str, tmp_path: Path
 ) -> None:
     hub.files["org/name"] = {name: SCRIPT}
-    refused("org/name holds no GGUF file$")
+    refused("repository 'org/name' contains no GGUF file$")
     hub.files["org/name"] = {name: SCRIPT, "name.gguf": SCRIPT}
     assert (_hub.locate("org/name") or "").endswith("/name.gguf")
     assert not list(tmp_path.rglob("evil*"))
@@ -157,9 +157,9 @@ def test_compressed_data_is_refused(hub: FakeHub, cache: Path) -> None:
     bomb = gzip.compress(b"\0" * (64 << 20))
     headers = {"ETag": f'"{hashlib.sha256(SCRIPT).hexdigest()}"', "X-Repo-Commit": COMMIT}
     hub.answers[FILE] = (200, bomb, {**headers, "Content-Encoding": "gzip", "X-Linked-Size": str(1 << 30)})
-    refused("answers with compressed data, which was not asked for")
+    refused("answers with compressed data, against the request")
     hub.answers = {TREE: (200, bomb, {"Content-Encoding": "gzip"})}
-    refused("answers with compressed data, which was not asked for")
+    refused("answers with compressed data, against the request")
 
 
 def test_a_list_that_never_ends_is_refused(hub: FakeHub, cache: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_list_that_never_ends_is_refused(hub: FakeHub, cache: Path) -> None:
     refused("a page of the hub's list has more than 8388608 bytes")
     for nonsense in (b"{", b"{}", b"[1]", b'[{"type": "file"}]', b"[" * 100_000):
         hub.answers[TREE] = (200, nonsense, {})
-        refused("(is no JSON array of files|holds no GGUF file)")
+        refused("(expected a JSON array of files|contains no GGUF file)")
 
 
 def test_a_hub_is_asked_for_the_model_and_nothing_else(
@@ -224,7 +224,7 @@ def test_who_waits_for_a_hub_is_told_why_and_not_for_long(
     monkeypatch.setattr("time.sleep", slept.append)
     hub.status = status
     with caplog.at_level(logging.WARNING, "sotto"):
-        refused(f"org/name is no file here, and cannot be had from Hugging Face: .* answers {status}")
+        refused(f"'org/name' is not a local file and cannot be downloaded .*: .* answers {status}")
     assert caplog.text.count(f"answers {status}; trying again in") == 3
     assert len(hub.asked) == 4 and sum(slept) < 8
 

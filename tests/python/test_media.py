@@ -124,14 +124,14 @@ def test_what_is_shown_or_played_counts(
 @pytest.mark.parametrize(
     ("model", "part", "why"),
     [
-        ("eyes", image(b"hello"), r"messages\[0\].content\[1\].image_url.url is no PNG"),
-        ("eyes", image(png((1, 2, 3))[:60]), r"image_url.url is no PNG, JPEG, BMP or GIF"),
-        ("eyes", image(png((1, 2, 3), 0)), r"image_url.url is no PNG, JPEG, BMP or GIF"),
-        ("eyes", sound(wav(100)), r"content\[1\] is a sound, and this model reads text and images"),
-        ("ears", image(png((1, 2, 3))), r"content\[1\] is an image, and this model reads text and sounds"),
-        ("ears", sound(wav(100, 0)), r"input_audio.data is a sound of length 0"),
-        ("ears", sound(b"RIFF"), r"input_audio.data is no WAV, MP3 or FLAC"),
-        ("ears", sound(wav(1, 601, 100)), r"input_audio.data is a sound of more than 600 seconds"),
+        ("eyes", image(b"hello"), r"messages\[0\].content\[1\].image_url.url: expected a readable PNG"),
+        ("eyes", image(png((1, 2, 3))[:60]), r"image_url.url: expected a readable PNG, JPEG, BMP or GIF"),
+        ("eyes", image(png((1, 2, 3), 0)), r"image_url.url: expected a readable PNG, JPEG, BMP or GIF"),
+        ("eyes", sound(wav(100)), r"content\[1\]: the model reads text and images, not sounds"),
+        ("ears", image(png((1, 2, 3))), r"content\[1\]: the model reads text and sounds, not images"),
+        ("ears", sound(wav(100, 0)), r"input_audio.data: expected a sound of at least 0.01 seconds"),
+        ("ears", sound(b"RIFF"), r"input_audio.data: expected a readable WAV, MP3 or FLAC"),
+        ("ears", sound(wav(1, 601, 100)), r"input_audio.data: expected a sound of at most 600 seconds"),
         ("text", image(png((1, 2, 3))), r"messages\[0\] has content of type \"image_url\""),
     ],
 )
@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_refused(
 def test_links_are_not_followed(senses: sotto.Engine) -> None:
     part = {"type": "image_url", "image_url": {"url": "http://127.0.0.1:1/image.png"}}
     with pytest.raises(
-        sotto.ArgumentError, match=r"image_url.url is .* it must be a data URL \(Sotto fetches nothing\)"
+        sotto.ArgumentError, match=r"image_url.url .*: expected a data URL; Sotto fetches no URLs"
     ):
         ask(senses, "eyes", part)
 
@@ -153,6 +153,9 @@ def test_links_are_not_followed(senses: sotto.Engine) -> None:
 def test_what_is_no_projector_is_refused(senses: sotto.Engine, tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(ROOT / "tests" / "data" / "make_tiny.py"), str(tmp_path)], check=True)
     (tmp_path / "none.gguf").write_bytes(b"nothing")
-    for path, why in (("none.gguf", "the file is no GGUF"), ("missing.gguf", "there is no file")):
-        with pytest.raises(sotto.ModelLoadError, match=f'option "projector": {why}'):
+    for path, why in (
+        ("none.gguf", "the file is not a GGUF file"),
+        ("missing.gguf", "file .* does not exist"),
+    ):
+        with pytest.raises(sotto.ModelLoadError, match=f"options.projector: {why}"):
             senses.load_model("x", path=tmp_path / "tiny.gguf", options={"projector": str(tmp_path / path)})

@@ -168,7 +168,7 @@ def test_more_patches_than_positions_are_an_error_of_the_request(bench: Bench) -
     said = bench.load(
         "eyes.gguf", lambda model: model.values.update({"clip.vision.image_size": Value(4, 56)})
     )
-    assert "invalid tensor 'v.position_embd.weight' with 16 rows: row 16 is read of it" in said
+    assert "invalid tensor 'v.position_embd.weight' with 16 rows: row 16 is out of range" in said
 
 
 def test_mutated_models_end_no_process(tmp_path: Path) -> None:

@@ -143,15 +143,15 @@ def test_pull_takes_a_file_a_quantisation_and_a_revision(models: Models, hub: Fa
 @pytest.mark.parametrize(
     ("words", "status", "named"),
     [
-        (("pull", "/a/path.gguf"), 2, "/a/path.gguf is no Hugging Face id"),
-        (("pull", "org/name:Q4_0", "--file", "x.gguf"), 2, "is no Hugging Face id"),
-        (("pull", "org/nothing"), 1, "org/nothing cannot be had"),
+        (("pull", "/a/path.gguf"), 2, "invalid model_id '/a/path.gguf'"),
+        (("pull", "org/name:Q4_0", "--file", "x.gguf"), 2, "invalid model_id 'org/name:Q4_0'"),
+        (("pull", "org/nothing"), 1, "model 'org/nothing' cannot be downloaded"),
         (("pull", "org/name:Q3_K"), 1, "no GGUF file of Q3_K"),
-        (("pull", "org/name", "--file", "x.gguf"), 1, "cannot be had"),
+        (("pull", "org/name", "--file", "x.gguf"), 1, "cannot be downloaded"),
         (("pull",), 2, "id"),
         (("check",), 2, "FILE"),
         (("check", "x", "--timeout", "0"), 2, "--timeout"),
-        (("info", "/nowhere.gguf"), 1, "no file /nowhere.gguf"),
+        (("info", "/nowhere.gguf"), 1, "file '/nowhere.gguf' does not exist"),
         (("info", "--threads", "-1"), 2, "--threads"),
         (("paint",), 2, "paint"),
         ((), 2, "COMMAND"),
@@ -214,7 +214,7 @@ def test_every_file_gets_its_verdict(models: Models, tmp_path: Path) -> None:
     verdicts = json.loads(done.stdout)
     assert done.returncode == 1
     assert [verdict["verdict"] for verdict in verdicts] == ["refused", "sound", "refused"]
-    assert verdicts[0]["why"] == "the file is no GGUF" and verdicts[2]["why"]
+    assert verdicts[0]["why"] == "the file is not a GGUF file" and verdicts[2]["why"]
     assert verdicts[1]["details"]["architecture"] == "llama"
     assert models("check", str(HOUSE), str(tmp_path / "nothing")).returncode == 2
     assert models("check", str(tmp_path)).returncode == 2
@@ -242,7 +242,7 @@ def test_a_crash_is_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signal.SIGABRT.name in child("kill -ABRT $$").why
     assert child("exit 3").why == "exit status 3"
     slow = child("exec sleep 60", 0.5)
-    assert (slow.verdict, slow.why) == ("timeout", "it takes longer than 0.5 seconds; see --timeout")
+    assert (slow.verdict, slow.why) == ("timeout", "the file takes longer than 0.5 seconds; raise --timeout")
 
 
 # info

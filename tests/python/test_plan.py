@@ -121,9 +121,9 @@ def test_a_plan_takes_what_is_left_and_says_whom_it_would_send_to_sleep(open_eng
 
 
 def test_planning_says_why_it_cannot(engine: sotto.Engine) -> None:
-    with pytest.raises(sotto.ModelLoadError, match=r"there is no file /nowhere/x\.gguf"):
+    with pytest.raises(sotto.ModelLoadError, match=r"file '/nowhere/x\.gguf' does not exist"):
         engine.plan_model("/nowhere/x.gguf")
-    with pytest.raises(ValueError, match="options is not JSON"):
+    with pytest.raises(ValueError, match="invalid options: expected JSON"):
         engine.plan_model("npc", options="{")
     with pytest.raises(sotto.SottoError, match="abacus"):
         engine.plan_model("npc", options={}, backend="abacus")
@@ -136,7 +136,9 @@ def test_a_plan_downloads_nothing(
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_ENDPOINT", "http://198.51.100.1")  # nobody; and connecting there fails the test
-    with pytest.raises(sotto.ModelLoadError, match="`sotto models pull org/name:Q8_0` fetches it") as caught:
+    with pytest.raises(
+        sotto.ModelLoadError, match="download it with `sotto models pull org/name:Q8_0`"
+    ) as caught:
         engine.plan_model("org/name:Q8_0")
     assert caught.value.status == -7
     home = tmp_path / "models--org--name"
@@ -145,7 +147,7 @@ def test_a_plan_downloads_nothing(
     (home / "snapshots" / "abc").mkdir(parents=True)
     (home / "snapshots" / "abc" / "name-Q8_0.gguf").write_text('{"weights": 1048576}')
     assert engine.plan_model("org/name:Q8_0")["rungs"][0]["weights"] == MB
-    with pytest.raises(sotto.ModelLoadError, match="`sotto models pull org/name:Q4_0` fetches it"):
+    with pytest.raises(sotto.ModelLoadError, match="download it with `sotto models pull org/name:Q4_0`"):
         engine.plan_model("org/name:Q4_0")
 
 
@@ -224,8 +226,8 @@ def test_what_does_not_fit_says_what_it_would_fit_into(plan: Sotto) -> None:
         (("--kv", "q4_0"), 2, "--kv"),
         (("--context", "0"), 2, "--context"),
         (("--parallel", "nan"), 2, "--parallel"),
-        (("--options", "{"), 2, "--options is not JSON"),
-        (("--options", "[]"), 2, "--options is []"),
+        (("--options", "{"), 2, "invalid --options: expected JSON"),
+        (("--options", "[]"), 2, "invalid --options '[]': expected a JSON object"),
         (("/nowhere/model.gguf",), 1, "/nowhere/model.gguf"),
         (("a", "b"), 2, "b"),
     ],
@@ -240,8 +242,8 @@ def test_bad_words_are_named(plan: Sotto, words: tuple[str, ...], status: int, n
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (("--context", "2147483647"), '"context" is 2147483647'),
-        (("--parallel", "65"), '"parallel" is 65'),
+        (("--context", "2147483647"), "options.context '2147483647'"),
+        (("--parallel", "65"), "options.parallel '65'"),
         (("--options", '{"contxt": 4}'), "contxt"),
     ],
 )
@@ -254,7 +256,7 @@ def test_what_is_not_here_is_not_fetched(plan: Sotto) -> None:
     with FakeHub() as hub:
         hub.files["org/name"] = {"name-Q4_0.gguf": b"GGUF"}
         done = plan("org/name", HF_ENDPOINT=hub.endpoint, NO_PROXY="127.0.0.1")
-        assert done.returncode == 1 and "`sotto models pull org/name` fetches it" in done.stderr
+        assert done.returncode == 1 and "download it with `sotto models pull org/name`" in done.stderr
         assert hub.gets() == []
 
 

@@ -69,10 +69,10 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, capsys: pytest.CaptureF
         sotto.replay(tmp_path / "none")
     path = tmp_path / "notes.txt"
     path.write_text("dear diary")
-    with pytest.raises(sotto.ArgumentError, match="line 1 is not JSON"):
+    with pytest.raises(sotto.ArgumentError, match="invalid line 1: expected JSON"):
         sotto.replay(path)
     assert cli.main(["replay", str(path)]) == 2
-    assert "line 1 is not JSON" in capsys.readouterr().err
+    assert "invalid line 1: expected JSON" in capsys.readouterr().err
     with pytest.raises(TypeError):
         sotto.replay(3)  # type: ignore[arg-type]
 
@@ -90,7 +90,7 @@ def test_a_restart_keeps_the_recording_of_a_crash(open_engine: Open, tmp_path: P
         engine.load_model("npc", options={})
         engine.llm_chat_completion({"model": "npc", "messages": [{"role": "user", "content": "hi"}]})
     whole = path.read_bytes()
-    with pytest.raises(sotto.ArgumentError, match="expected a path where no file is yet; use another name"):
+    with pytest.raises(sotto.ArgumentError, match="expected a path without a file; use another path"):
         sotto.Engine(record_path=path)
     assert path.read_bytes() == whole and path.stat().st_mode & 0o777 == 0o600
     path.write_bytes(whole[:-7])

@@ -60,7 +60,7 @@ def test_the_system_message_changes(npc: sotto.Engine) -> None:
     assert [one["content"] for one in mara.messages] == ["the gate is open", "hello", "hello"]
     mara.set_system("")
     assert [one["role"] for one in mara.messages] == ["user", "assistant"]
-    with pytest.raises(TypeError, match="text is a int"):
+    with pytest.raises(TypeError, match="invalid text '3': expected a str, not int"):
         mara.set_system(3)  # type: ignore[arg-type]
     mara.close()
     with pytest.raises(sotto.InferenceError, match="mara"):
@@ -120,7 +120,7 @@ def test_any_field_of_any_object_only_grows(others: dict[str, object], value: st
 
 
 def test_a_field_wants_text() -> None:
-    with pytest.raises(TypeError, match="json is a bytes"):
+    with pytest.raises(TypeError, match=r"invalid json .*: expected a str, not bytes"):
         sotto.json_field(b"{}", "say")  # type: ignore[arg-type]
-    with pytest.raises(sotto.ArgumentError, match="name is ''"):
+    with pytest.raises(sotto.ArgumentError, match="invalid name ''"):
         sotto.json_field("{}", "")

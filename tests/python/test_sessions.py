@@ -34,7 +34,7 @@ def test_a_session_remembers(npc: sotto.Engine) -> None:
         assert [message["role"] for message in mara.messages] == ["system", *["user", "assistant"] * 3]
         assert npc.sessions() == {"mara": 7}
     assert npc.sessions() == {}
-    with pytest.raises(sotto.InferenceError, match='no session is open as "mara"; open it first') as caught:
+    with pytest.raises(sotto.InferenceError, match="session 'mara' is not open: open it first") as caught:
         mara.say("hello")
     assert caught.value.status == -7
     mara.close()
@@ -50,11 +50,11 @@ def test_what_may_be_said(npc: sotto.Engine) -> None:
     for wrong in (3, b"hello", 2.5):
         with pytest.raises((TypeError, ValueError)):
             mara.say(wrong)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="request is a str; it must be a mapping of further fields"):
+    with pytest.raises(TypeError, match=r"invalid request .*: expected a mapping of further fields, not str"):
         mara.say("a", "b")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="n is 2; it must be 1 in a session"):
+    with pytest.raises(ValueError, match="invalid n '2': expected 1 in a session"):
         mara.say("a", {"n": 2})
-    with pytest.raises(ValueError, match=r"messages\[0\].role is \"king\""):
+    with pytest.raises(ValueError, match=r"invalid messages\[0\].role 'king'"):
         mara.say({"role": "king", "content": "a"})
     assert len(lines(mara)) == 9
 
@@ -72,10 +72,10 @@ def test_forks_go_their_own_way(npc: sotto.Engine) -> None:
     assert lines(early) == [begun[0], "user: three", "assistant: three"]
     assert lines(named) == begun and named.id == "named"
     assert len({mara.id, fork.id, early.id, named.id}) == 4 == len(npc.sessions())
-    with pytest.raises(sotto.SottoError, match='session "named" is open; close it first') as caught:
+    with pytest.raises(sotto.SottoError, match="session 'named' is already open: close it first") as caught:
         mara.fork("named")
     assert caught.value.status == -5
-    with pytest.raises(ValueError, match="keep is -1"):
+    with pytest.raises(ValueError, match="invalid keep '-1'"):
         mara.fork(keep=-1)
 
 
@@ -95,7 +95,7 @@ def test_an_answer_that_is_cut_off_is_forgotten(engine: sotto.Engine) -> None:
     mara = engine.session("mara", model="endless")
     with mara.chat("tell me a story") as stream:
         next(stream)
-        with pytest.raises(sotto.InferenceError, match='session "mara" answers request') as caught:
+        with pytest.raises(sotto.InferenceError, match="session 'mara' already answers request") as caught:
             mara.say("hello")
         assert caught.value.status == -11
         assert lines(mara.fork()) == []
@@ -105,14 +105,14 @@ def test_an_answer_that_is_cut_off_is_forgotten(engine: sotto.Engine) -> None:
 
 def test_bad_ids_and_engines_that_are_closed(engine: sotto.Engine) -> None:
     for wrong in ("", "a\0b"):
-        with pytest.raises(ValueError, match="session_id is"):
+        with pytest.raises(ValueError, match="invalid session_id"):
             engine.session(wrong)
-    with pytest.raises(TypeError, match="session_id is 3"):
+    with pytest.raises(TypeError, match="invalid session_id '3'"):
         engine.session(3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="it must be a string of 1 to 128 bytes"):
+    with pytest.raises(ValueError, match="expected a string of 1 to 128 bytes"):
         engine.session("ß" * 65)
     mara = engine.session("ß" * 64)
-    with pytest.raises(sotto.SottoError, match="is open; close it first, or choose another id"):
+    with pytest.raises(sotto.SottoError, match="is already open: close it first, or choose another id"):
         engine.session("ß" * 64)
     engine.close()
     mara.close()
@@ -159,7 +159,7 @@ def test_a_session_is_pinned_and_let_go_of(engine: sotto.Engine) -> None:
     engine.load_model("npc", options={"streams": 2})
     mara = engine.session("mara", model="npc", pinned=True)
     tobin = engine.session("tobin", model="npc")
-    full = "1 session is pinned to it; let go of one, or load the model with a larger"
+    full = "1 session is pinned; unpin a session, or load the model with a larger"
     for refused in (tobin.pin, lambda: engine.session("oswin", model="npc", pinned=True)):
         with pytest.raises(sotto.SottoError, match=full) as caught:
             refused()
@@ -168,9 +168,9 @@ def test_a_session_is_pinned_and_let_go_of(engine: sotto.Engine) -> None:
     tobin.pin()
     assert [one.say("hi") for one in (mara, tobin)] == ["hi", "hi"]
     for wrong in (1, None, "yes"):
-        with pytest.raises(TypeError, match="it must be True or False"):
+        with pytest.raises(TypeError, match="expected True or False"):
             mara.pin(wrong)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="it must be True or False"):
+        with pytest.raises(TypeError, match="expected True or False"):
             engine.session("late", pinned=wrong)  # type: ignore[arg-type]
     assert engine.sessions() == {"mara": 2, "tobin": 2}
 

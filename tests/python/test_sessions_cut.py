@@ -133,7 +133,7 @@ def test_ctrl_c_leaves_the_session_that_had_the_id(npc: sotto.Engine) -> None:
         except KeyboardInterrupt:
             assert npc.sessions() == {"mara": 1}
         except sotto.SottoError as error:
-            assert "is open" in str(error)
+            assert "is already open" in str(error)
             break
     assert lines > 50 and npc.sessions() == {"mara": 1}
 

@@ -33,7 +33,7 @@ def test_sixteen_threads_with_twenty_mixed_calls_each(npc: sotto.Engine) -> None
         def miss() -> None:
             with pytest.raises(sotto.InferenceError):
                 npc.llm_chat_completion(chat(model="ghost"))
-            with pytest.raises(ValueError, match="max_tokens is 0"):
+            with pytest.raises(ValueError, match="invalid max_tokens '0'"):
                 npc.llm_text_completion(prompt(max_tokens=0))
 
         def same(found: str) -> None:

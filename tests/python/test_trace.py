@@ -65,5 +65,7 @@ def test_what_finds_no_room_is_counted(open_engine: Callable[..., sotto.Engine])
 def test_no_trace_is_kept_unasked(open_engine: Callable[..., sotto.Engine]) -> None:
     with pytest.raises(sotto.SottoError, match="keeps no trace"):
         open_engine().trace()
-    with pytest.raises(sotto.ArgumentError, match="trace_capacity is 4294967295; it must be at most 1048576"):
+    with pytest.raises(
+        sotto.ArgumentError, match="invalid trace_capacity '4294967295': expected at most 1048576"
+    ):
         open_engine(trace_capacity=(1 << 32) - 1)

@@ -56,12 +56,12 @@ def test_the_processor_stays_the_processor() -> None:
 def test_a_device_that_is_not_there(which: str) -> None:
     with sotto.Engine(which) as engine, pytest.raises(sotto.SottoError) as refused:
         engine.load_model(HOUSE)
-    assert f'device is "{which}"' in str(refused.value) and f"{DEVICE} (" in str(refused.value)
+    assert f"invalid device '{which}'" in str(refused.value) and f"{DEVICE} (" in str(refused.value)
 
 
 @pytest.mark.parametrize("which", ["vulcan", "vulkan-0", "vulkan0,1", "Vulkan"])
 def test_no_name_of_a_device(which: str) -> None:
-    with pytest.raises(sotto.ArgumentError, match=f'device is "{which}"; it must be'):
+    with pytest.raises(sotto.ArgumentError, match=f"invalid device '{which}': expected"):
         sotto.Engine(which)
 
 
@@ -80,7 +80,7 @@ def test_some_layers_on_the_device(layers: int, engine: sotto.Engine, house: sot
 
 def test_layers_that_make_no_sense(engine: sotto.Engine) -> None:
     with pytest.raises(
-        sotto.ArgumentError, match='option "gpu_layers" is -1, and may be a whole number from 0'
+        sotto.ArgumentError, match=r"invalid options.gpu_layers '-1': expected an integer from 0"
     ):
         engine.load_model(HOUSE, options={"gpu_layers": -1})
 
@@ -103,10 +103,10 @@ with sotto.Engine() as engine:
 @pytest.mark.parametrize(
     ("variables", "why"),
     [
-        ({"LD_PRELOAD": str(LAYER / "sotto_no_vulkan.so")}, "there is no Vulkan loader"),
+        ({"LD_PRELOAD": str(LAYER / "sotto_no_vulkan.so")}, "no Vulkan loader was found"),
         (
             {"VK_DRIVER_FILES": "/nowhere.json", "VK_ICD_FILENAMES": "/nowhere.json"},
-            "there is no Vulkan driver",
+            "no Vulkan driver was found",
         ),
     ],
 )
@@ -154,4 +154,4 @@ def test_auto_takes_no_device_that_only_passes_for_a_card() -> None:
         about = engine.describe()
         assert about["device"] == "cpu"
         assert "; not vulkan: llvmpipe" in about["device_reason"]
-        assert "is no card of its own (cpu)" in about["device_reason"]
+        assert "is not a discrete device (cpu)" in about["device_reason"]

@@ -66,7 +66,7 @@ def lose(more: int, in_wait: int) -> dict[str, Any]:
 @pytest.mark.parametrize("in_wait", [0, 1])
 def test_characters_go_on_when_a_device_is_lost(more: int, in_wait: int) -> None:
     told = lose(more, in_wait)
-    assert told["why"].startswith("the graphics card was lost; ask again (")
+    assert told["why"].startswith("the device was lost: submit the request again (")
     assert told["messages"] == 4
 
 

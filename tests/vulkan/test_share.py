@@ -50,7 +50,7 @@ def test_attached_and_detached_again_and_again(renderer: Renderer) -> None:
 
 
 def test_closer_than_can_be_had(renderer: Renderer) -> None:
-    with sotto.Engine() as engine, pytest.raises(sotto.SottoError, match="gpu->min_sharing asks for cig"):
+    with sotto.Engine() as engine, pytest.raises(sotto.SottoError, match="invalid gpu->min_sharing 'cig'"):
         engine.attach_gpu(renderer.handed, min_sharing="cig")
 
 
@@ -58,17 +58,17 @@ def test_what_a_device_must_be_made_with(renderer: Renderer) -> None:
     needs = vulkan.needs(renderer.instance, renderer.physical_device)
     assert needs == renderer.needs and (needs.extensions, needs.next) == ([], None)
     assert "VK_NV_external_compute_queue" in needs.reason
-    with pytest.raises(TypeError, match=r"physical_device is .*; it must be a VkPhysicalDevice"):
+    with pytest.raises(TypeError, match=r"invalid physical_device '.*': expected a VkPhysicalDevice"):
         vulkan.needs(renderer.instance, renderer.device)
 
 
 def test_objects_of_another_kind(renderer: Renderer) -> None:
-    with pytest.raises(TypeError, match=r"device is .*; it must be a VkDevice of the package vulkan"):
+    with pytest.raises(TypeError, match=r"invalid device '.*': expected a VkDevice of the package vulkan"):
         vulkan.renderer(renderer.instance, renderer.physical_device, renderer.instance, renderer.queue)
-    with pytest.raises(TypeError, match="instance is 7"):
+    with pytest.raises(TypeError, match="invalid instance '7'"):
         vulkan.renderer(7, renderer.physical_device, renderer.device, renderer.queue)
     null = vk.ffi.cast("VkQueue", 0)
-    with pytest.raises(sotto.ArgumentError, match="queue is a VkQueue of NULL"):
+    with pytest.raises(sotto.ArgumentError, match="invalid queue 'NULL': expected a VkQueue"):
         vulkan.renderer(renderer.instance, renderer.physical_device, renderer.device, null)
 
 

@@ -102,7 +102,7 @@ TEST_CASE("a device and its direct queue are taken; why CiG cannot be had is tol
     }
     const auto [status, why] = engine.attach(card.device, queue, 0, SOTTO_GPU_SHARING_CIG);
     CHECK(status == SOTTO_ERROR_UNSUPPORTED);
-    CHECK(holds(why, "gpu->min_sharing asks for cig"));
+    CHECK(holds(why, "invalid gpu->min_sharing 'cig'"));
     MESSAGE(why);
 }
 
@@ -116,23 +116,20 @@ TEST_CASE("what is no device, no queue, or a queue of another kind or device is 
         CHECK(told.first == SOTTO_ERROR_ARGUMENT);
         CHECK(holds(told.second, part));
     };
-    refused(engine.attach(queue, queue), "d3d12->device is no ID3D12Device");
+    refused(engine.attach(queue, queue), "invalid d3d12->device: expected an ID3D12Device");
     std::uintptr_t no_object[] = {8, 0};
     std::uintptr_t no_function[] = {reinterpret_cast<std::uintptr_t>(no_object), 0};
     auto* const nowhere = reinterpret_cast<void*>(std::uintptr_t{8});
     for (void* wrong : {static_cast<void*>(no_object), static_cast<void*>(no_function), nowhere}) {
-        refused(engine.attach(wrong, queue), "d3d12->device is no ID3D12Device");
-        refused(engine.attach(card.device, wrong), "d3d12->queue is no ID3D12CommandQueue");
+        refused(engine.attach(wrong, queue), "invalid d3d12->device: expected an ID3D12Device");
+        refused(engine.attach(card.device, wrong), "invalid d3d12->queue: expected an ID3D12CommandQueue");
     }
-    refused(engine.attach(card.device, card.device), "d3d12->queue is no ID3D12CommandQueue");
-    refused(
-        engine.attach(card.device, card.queue(D3D12_COMMAND_LIST_TYPE_COPY)),
-        "must be the queue of type DIRECT"
-    );
+    refused(engine.attach(card.device, card.device), "invalid d3d12->queue: expected an ID3D12CommandQueue");
+    refused(engine.attach(card.device, card.queue(D3D12_COMMAND_LIST_TYPE_COPY)), "expected type DIRECT");
     refused(engine.attach(card.device, nullptr), "d3d12->queue");
-    refused(engine.attach(card.device, queue, card.luid() + 1), "d3d12->luid is ");
+    refused(engine.attach(card.device, queue, card.luid() + 1), "invalid d3d12->luid ");
     if (other.device != card.device) { // Windows hands out one device for each card, Wine may not
-        refused(engine.attach(card.device, other.queue()), "of another device");
+        refused(engine.attach(card.device, other.queue()), "expected a queue of d3d12->device");
     }
 }
 

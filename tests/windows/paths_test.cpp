@@ -71,7 +71,8 @@ TEST_CASE("a file that is not there is named as the host named it") {
     CHECK(status < 0);
     CAPTURE(why);
     CHECK(
-        why.find(status == SOTTO_ERROR_NOT_FOUND ? utf8(missing) : "there is no backend") != std::string::npos
+        why.find(status == SOTTO_ERROR_NOT_FOUND ? utf8(missing) : "no backend was found") !=
+        std::string::npos
     );
 }
 

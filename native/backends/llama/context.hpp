@@ -9,7 +9,8 @@
 namespace sotto::llama {
 
 // Why a model is refused that has no use for a context.
-constexpr const char* kWritesNothing = "the model is none that writes text token by token";
+constexpr const char* kWritesNothing =
+    "the model does not generate text token by token; use a causal language model";
 
 // Bytes, as llama.cpp reports them: of the device, if there is one, and then of the machine's memory apart.
 struct Memory {

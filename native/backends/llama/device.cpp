@@ -18,7 +18,10 @@ std::string listed(const std::vector<Device>& devices) {
 
 const Device* fit(const Device* device) {
     if (device != nullptr && !device->unfit.empty()) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "no model can be on " + device->name + ": " + device->unfit);
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "device '" + device->name + "' is not supported: " + device->unfit + "; use another device"
+        );
     }
     return device;
 }
@@ -35,14 +38,13 @@ const Device* choose_device(const std::vector<Device>& devices, std::string_view
         const auto* current = current_device(devices);
         return fit(current != nullptr ? current : find_device(devices, *spec));
     }
-    const auto text = "device is \"" + std::string(asked) + "\", and ";
     if (!spec || spec->kind != kind) {
-        const auto own = kind.empty() ? std::string("\"cpu\" alone") : "\"cpu\" and " + listed(devices);
-        throw Error(SOTTO_ERROR_UNSUPPORTED, text + "this build of the llama backend computes on " + own);
+        const auto own = "\"cpu\"" + (kind.empty() ? "" : " or " + listed(devices));
+        throw Error(SOTTO_ERROR_UNSUPPORTED, invalid("device", asked, own + " in this build"));
     }
     const Device* device = find_device(devices, *spec);
     if (device == nullptr) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, text + "there are " + listed(devices));
+        throw Error(SOTTO_ERROR_NOT_FOUND, invalid("device", asked, "one of " + listed(devices)));
     }
     return fit(device);
 }

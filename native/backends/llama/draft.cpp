@@ -89,16 +89,16 @@ void check_same_tokens(const llama_model* model, const llama_model* draft) {
     const auto differ = [&](const std::string& how) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            "the draft model's vocabulary is not the model's: " + how +
-                "; take one that was made with the same tokenizer"
+            "the draft model's vocabulary differs from the model's: " + how +
+                "; use a draft model with the same tokenizer"
         );
     };
     if (llama_vocab_n_tokens(other) != count) {
-        differ(std::to_string(llama_vocab_n_tokens(other)) + " tokens, and " + std::to_string(count));
+        differ(std::to_string(llama_vocab_n_tokens(other)) + " tokens instead of " + std::to_string(count));
     }
     for (llama_token token = 0; token < count; ++token) {
         if (std::string_view(llama_vocab_get_text(one, token)) != llama_vocab_get_text(other, token)) {
-            differ("token " + std::to_string(token) + " is another one");
+            differ("token " + std::to_string(token) + " has another text");
         }
     }
 }

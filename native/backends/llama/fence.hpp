@@ -26,6 +26,17 @@ private:
     sotto_status status_;
 };
 
+// The one form of errors about an argument: "invalid NAME 'VALUE': expected EXPECTED". A twin of that in
+// base/error.hpp, which modules do not include.
+inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
+    std::string text("invalid ");
+    text.append(name).append(" '").append(value).append("': expected ").append(expected);
+    return text;
+}
+inline Error invalid_argument(std::string_view name, std::string_view value, std::string_view expected) {
+    return Error(SOTTO_ERROR_ARGUMENT, invalid(name, value, expected));
+}
+
 inline std::string_view view(sotto_str text) {
     if (text.data == nullptr) {
         return {};
@@ -90,7 +101,7 @@ sotto_status guarded(Kept& kept, sotto_str* why, Body&& body) noexcept {
         }
         return fail(SOTTO_ERROR_INTERNAL, error.what(), kept, why);
     } catch (...) {
-        return fail(SOTTO_ERROR_INTERNAL, "something that is no std::exception was thrown", kept, why);
+        return fail(SOTTO_ERROR_INTERNAL, "an exception that is not a std::exception was thrown", kept, why);
     }
 }
 

@@ -84,7 +84,7 @@ sotto_model_info info_of(const Opened& opened) {
 std::unique_ptr<Prepared> Model::prepare(const sotto_stream_desc& desc) const {
     const auto body = parse_json(view(desc.body));
     if (!body.is_object()) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "the request is no JSON object");
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid request: expected a JSON object");
     }
     const RequestRenders renders(throw_if_cancelled);
     return MemoryWatch::over([&] {

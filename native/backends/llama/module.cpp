@@ -32,12 +32,14 @@ Backend& backend_of(void* self) {
     return *static_cast<Backend*>(self);
 }
 
-constexpr const char* kExiting = "the process is exiting; models answer no more";
+constexpr const char* kExiting = "the process is exiting: its models are stopped";
 
 template <typename T>
 void check_size(const T& theirs) {
     if (theirs.struct_size < sizeof theirs) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "a struct is smaller than this module's header says");
+        throw invalid_argument(
+            "struct_size", std::to_string(theirs.struct_size), "at least " + std::to_string(sizeof theirs)
+        );
     }
 }
 
@@ -291,8 +293,8 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     if (*kDeviceKind != '\0' && was_forked()) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "this process was forked from one that uses the card, whose driver does not bear that; fork "
-            "before the first engine is there, or use the device cpu"
+            "the parent process uses the device, whose driver does not support fork(); "
+            "fork before you create the first engine, or use device \"cpu\""
         );
     }
     const auto& found = devices();
@@ -343,7 +345,7 @@ sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_st
             );
         }
         if (host == nullptr || backend == nullptr) {
-            throw Error(SOTTO_ERROR_ARGUMENT, "host or backend is NULL");
+            throw Error(SOTTO_ERROR_ARGUMENT, "missing host or backend: expected a pointer, not NULL");
         }
         return fill(*host, backend);
     });

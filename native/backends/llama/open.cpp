@@ -38,7 +38,10 @@ std::vector<ggml_backend_dev_t> devices_of(const Backend& backend, const Options
     }
     auto* device = ggml_device(backend.devices, *options.device);
     if (device == nullptr) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "llama.cpp cannot compute on " + options.device->name);
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "llama.cpp cannot compute on device '" + options.device->name + "'; use another device"
+        );
     }
     return {device, nullptr};
 }
@@ -104,8 +107,8 @@ void open_projector(
     opened.projector = std::make_unique<Projector>(opened.options, opened.weights.get(), told, &progress);
     progress.check(kContextsShare);
     if (!*opened.projector) {
-        const auto reason = call.last_error("llama.cpp cannot load it");
-        throw Error(SOTTO_ERROR_MODEL, "option \"projector\": " + reason);
+        const auto reason = call.last_error("llama.cpp cannot load the projector");
+        throw Error(SOTTO_ERROR_MODEL, "options.projector: " + reason);
     }
 }
 
@@ -122,10 +125,8 @@ void check_speculation(const llama_model* model, const Options& options) {
         const std::string option = options.draft.empty() ? "speculative" : "draft";
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "option \"" + option +
-                "\" asks for guesses, and this model's memory cannot take back wrong ones, for it has a "
-                "sliding "
-                "window or a recurrent state; leave the option out"
+            "options." + option +
+                ": not supported with the sliding window or recurrent state of this model; remove the option"
         );
     }
 }
@@ -145,7 +146,7 @@ void for_draft(Body&& body) {
         if (error.status() == SOTTO_ERROR_CANCELLED) {
             throw;
         }
-        throw Error(error.status(), std::string("option \"draft\": ") + error.what());
+        throw Error(error.status(), std::string("options.draft: ") + error.what());
     }
 }
 
@@ -169,7 +170,7 @@ void open_draft(
     if (!keeps_all(weights.get())) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "it has a sliding window or a recurrent state; take one that keeps each token"
+            "the draft model has a sliding window or a recurrent state; use one that keeps all tokens"
         );
     }
     check_generates(weights.get());

@@ -16,16 +16,15 @@ constexpr std::uint32_t kLeastImageTokens = 64;
 constexpr std::uint32_t kMostImageTokens = 1 << 14;
 
 [[noreturn]] void refuse(const std::string& option, const Json& value, const std::string& allowed) {
-    throw Error(
-        SOTTO_ERROR_ARGUMENT, "option \"" + option + "\" is " + text_of(value) + ", and may be " + allowed
-    );
+    const auto text = value.is_string() ? value.get<std::string>() : text_of(value);
+    throw invalid_argument("options." + option, text, allowed);
 }
 
 std::uint32_t whole(const std::string& option, const Json& value, std::uint32_t least, std::uint32_t most) {
     const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() >= least &&
                       value.get<std::uint64_t>() <= most;
     if (!fits) {
-        refuse(option, value, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+        refuse(option, value, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
     }
     return value.get<std::uint32_t>();
 }
@@ -39,7 +38,7 @@ bool truth(const std::string& option, const Json& value) {
 
 std::string text(const std::string& option, const Json& value) {
     if (!value.is_string()) {
-        refuse(option, value, "a text");
+        refuse(option, value, "a string");
     }
     return value.get<std::string>();
 }
@@ -107,11 +106,11 @@ void read_option(
     } else if (option == "image_tokens") {
         options.image_tokens = whole(option, value, kLeastImageTokens, kMostImageTokens);
     } else {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "there is no option \"" + option +
-                "\"; there are context, parallel, batch, mmap, flash_attention, kv_type, min_context, "
-                "speculative, draft, chat_template, projector, image_tokens and gpu_layers"
+        throw invalid_argument(
+            "option",
+            option,
+            "context, parallel, batch, mmap, flash_attention, kv_type, min_context, speculative, draft, "
+            "chat_template, projector, image_tokens or gpu_layers"
         );
     }
 }
@@ -122,22 +121,20 @@ Json parse(std::string_view json) {
     }
     auto parsed = Json::parse(json, nullptr, false);
     if (!parsed.is_object()) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "the model's options are no JSON object");
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid options: expected a JSON object");
     }
     return parsed;
 }
 
 void check(const Options& options) {
     if (options.batch < options.parallel) {
-        refuse("batch", options.batch, "no less than \"parallel\", " + std::to_string(options.parallel));
+        refuse("batch", options.batch, "at least \"parallel\", " + std::to_string(options.parallel));
     }
     if (options.kv_type == Options::KvType::Q8_0 && options.flash_attention == Options::FlashAttention::Off) {
-        refuse("kv_type", "q8_0", "\"f16\" only, where \"flash_attention\" is \"off\"");
+        refuse("kv_type", "q8_0", "\"f16\" where \"flash_attention\" is \"off\"");
     }
     if (options.min_context > options.context) {
-        refuse(
-            "min_context", options.min_context, "no more than \"context\", " + std::to_string(options.context)
-        );
+        refuse("min_context", options.min_context, "at most \"context\", " + std::to_string(options.context));
     }
 }
 

@@ -55,7 +55,8 @@ Model::best_place(const std::vector<llama_token>& tokens, bool reuse, const Stre
         const bool none = sequences_.empty();
         throw Error(
             SOTTO_ERROR_STATE,
-            none ? "the model has no places now: it was resized to 0" : "all of the model's streams are open"
+            none ? "the model has 0 slots: resize the model first"
+                 : "all slots of the model are in use: close or park a stream first"
         );
     }
     return best;
@@ -126,13 +127,14 @@ void Model::resize(std::uint32_t places) {
     if (taken > 0) {
         throw Error(
             SOTTO_ERROR_STATE,
-            std::to_string(taken) + " of the model's streams have a place; park them before places change"
+            std::to_string(taken) + " streams of the model use slots: park these streams before you resize"
         );
     }
     if (const auto most = opened_.options.parallel; places > most) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "places is " + std::to_string(places) + ", and the model's options have " + std::to_string(most)
+        throw invalid_argument(
+            "number of slots",
+            std::to_string(places),
+            "at most " + std::to_string(most) + ", options.parallel"
         );
     }
     sequences_.clear();

@@ -23,7 +23,7 @@ constexpr std::uint32_t kOwn = 1u << 31;
 template <typename T>
 T take(std::string_view& state) {
     if (state.size() < sizeof(T)) {
-        throw Error(SOTTO_ERROR_MODEL, "the state is cut");
+        throw Error(SOTTO_ERROR_MODEL, "the state is truncated");
     }
     T number;
     std::memcpy(&number, state.data(), sizeof number);
@@ -34,7 +34,7 @@ T take(std::string_view& state) {
 StatePieces take_pieces(std::string_view state) {
     const auto head = take<std::uint64_t>(state);
     if (state.size() < StateForm::kBeginning || state.size() - StateForm::kBeginning < head) {
-        throw Error(SOTTO_ERROR_MODEL, "the state is cut");
+        throw Error(SOTTO_ERROR_MODEL, "the state is truncated");
     }
     const Bytes all(reinterpret_cast<const std::uint8_t*>(state.data()), state.size());
     const auto rest = all.subspan(StateForm::kBeginning);
@@ -51,7 +51,7 @@ public:
     void put(const void* bytes, std::size_t count) {
         XXH3_64bits_update(&hash_, bytes, count);
         if (write_(context_, bytes, count) != 0) {
-            throw Error(SOTTO_ERROR_MEMORY, "there is no room for the state");
+            throw Error(SOTTO_ERROR_MEMORY, "no memory is left for the state");
         }
     }
     std::uint64_t hash() const noexcept { return XXH3_64bits_digest(&hash_); }
@@ -66,23 +66,30 @@ private:
 
 std::uint32_t Model::save(Stream& stream, sotto_write_fn write, void* context) {
     if (!stream.how.stretches.empty()) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "messages with images or sound are not saved; leave them out");
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "messages with images or sound cannot be saved; remove the images and sounds"
+        );
     }
     if (stream.parked()) {
-        throw Error(SOTTO_ERROR_STATE, "the stream is parked: give it its place again before it is saved");
+        throw Error(SOTTO_ERROR_STATE, "the stream is parked: unpark the stream before you save its state");
     }
     if (stream.held == 0) {
-        throw Error(SOTTO_ERROR_STATE, "nothing is remembered of the stream yet");
+        throw Error(
+            SOTTO_ERROR_STATE, "the stream has no KV cache yet: run a step before you save its state"
+        );
     }
     if (stream.moved == decoded_ + 1) {
-        throw Error(SOTTO_ERROR_STATE, "what the stream remembers is about to move; save it a step later");
+        throw Error(
+            SOTTO_ERROR_STATE, "the stream's KV cache is about to shift: save its state one step later"
+        );
     }
     auto* from = opened_.context.get();
     const auto size = llama_state_seq_get_size(from, stream.sequence);
     const Pages bytes(size);
     const Bytes state(bytes.data(), llama_state_seq_get_data(from, bytes.data(), size, stream.sequence));
     if (state.empty()) {
-        throw Error(SOTTO_ERROR_INFERENCE, "llama.cpp cannot save what the model remembers");
+        throw Error(SOTTO_ERROR_INFERENCE, "llama.cpp cannot save the KV cache");
     }
     const auto pieces = form_.pieces_of(from, state, stream.sequence);
     const auto count = static_cast<std::uint32_t>(stream.held);
@@ -119,8 +126,8 @@ std::uint32_t Model::restore(std::string_view state) {
     if (count == 0 || count > opened_.options.context || state.size() / sizeof(llama_token) < count) {
         throw Error(
             SOTTO_ERROR_MODEL,
-            "the state holds " + std::to_string(count) + " tokens, and a stream of the model " +
-                std::to_string(opened_.options.context)
+            "invalid state of " + std::to_string(count) + " tokens: expected 1 to " +
+                std::to_string(opened_.options.context) + ", the model's context"
         );
     }
     std::vector<llama_token> tokens(count);
@@ -130,7 +137,7 @@ std::uint32_t Model::restore(std::string_view state) {
         return token < LLAMA_TOKEN_NULL || preparer_.tokenizer().exists(token); // below: of an image or sound
     });
     if (!known) {
-        throw Error(SOTTO_ERROR_MODEL, "the state holds tokens that the model does not have");
+        throw Error(SOTTO_ERROR_MODEL, "the state contains tokens that the model's vocabulary lacks");
     }
     const auto pieces = take_pieces(state);
     if (holds(hash, count)) {
@@ -146,7 +153,7 @@ std::uint32_t Model::restore(std::string_view state) {
     const auto read = llama_state_seq_set_data(opened_.context.get(), whole.data(), whole.size(), sequence);
     if (read != whole.size()) {
         llama_memory_seq_rm(memory, sequence, -1, -1);
-        throw Error(SOTTO_ERROR_MODEL, "llama.cpp cannot take the state back");
+        throw Error(SOTTO_ERROR_MODEL, "llama.cpp cannot restore the state");
     }
     place.tokens = std::move(tokens);
     place.exact = (number & kOwn) != 0 ? 0 : SIZE_MAX;

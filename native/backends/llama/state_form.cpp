@@ -28,7 +28,7 @@ StateForm::StateForm(llama_context* context) : sequences_(llama_n_seq_max(contex
 StatePieces StateForm::pieces_of(llama_context* context, Bytes state, llama_seq_id sequence) const {
     const auto tail = tail_size(context, sequence);
     if (state.size() < kBeginning + tail) {
-        throw Error(SOTTO_ERROR_INFERENCE, "llama.cpp saves less of the sequence than it has");
+        throw Error(SOTTO_ERROR_INFERENCE, "llama.cpp saved the sequence incompletely");
     }
     const auto of = static_cast<std::size_t>(sequence);
     const auto head = state.subspan(kBeginning, state.size() - kBeginning - tail);
@@ -47,7 +47,7 @@ Bytes StateForm::own_of(Bytes part, std::size_t sequence) const {
     };
     if (part.size() < before + kNumber + after || !zero(part.first(before).subspan(kNumber)) ||
         !zero(part.last(after))) {
-        throw Error(SOTTO_ERROR_INFERENCE, "llama.cpp saves the sequence in a form that is not known");
+        throw Error(SOTTO_ERROR_INFERENCE, "llama.cpp saved the sequence in an unknown format");
     }
     return part.subspan(before, part.size() - before - after);
 }

@@ -52,11 +52,11 @@ const char* reason_of(int result) {
     case kNoMemory:
         return "out of host memory";
     case 1:
-        return "the model's memory has no place for more tokens";
+        return "the model's KV cache is full";
     case -1:
-        return "llama.cpp refuses the tokens";
+        return "llama.cpp rejects the tokens";
     default:
-        return "llama.cpp cannot compute, perhaps for want of memory";
+        return "llama.cpp cannot compute; the device may be out of memory";
     }
 }
 
@@ -181,7 +181,9 @@ std::vector<Model::Share> Model::shares_of(const sotto_step& step) {
 std::uint32_t Model::wanted_of(sotto_step_item& work, Stream& stream, const sotto_step& step) {
     if (stream.parked()) {
         tell(work, stream);
-        fail_stream(work, stream, SOTTO_ERROR_STATE, "the stream is parked: it takes no step");
+        fail_stream(
+            work, stream, SOTTO_ERROR_STATE, "the stream is parked: unpark the stream before the step"
+        );
         return 0;
     }
     const bool prompt = stream.in_prompt();
@@ -328,8 +330,8 @@ void Model::take_over(Share& share) {
 void Model::forget_damaged_state() {
     Call::current()->log(
         SOTTO_LOG_ERROR,
-        "a state that was restored is damaged: it holds no numbers; it is forgotten, and its text is worked "
-        "through again"
+        "a restored state is damaged: its KV cache holds NaN; the model discards it and prefills the prompts "
+        "again"
     );
     damaged_ = false;
     llama_memory_clear(llama_get_memory(opened_.context.get()), true);

@@ -36,7 +36,7 @@ std::unique_ptr<Context, FreeZstd> owned(Context* context) {
 
 std::size_t checked(std::size_t result, sotto_status status) {
     if (ZSTD_isError(result) != 0) {
-        throw Error(status, std::string("what was parked: ") + ZSTD_getErrorName(result));
+        throw Error(status, std::string("spilled KV cache: ") + ZSTD_getErrorName(result));
     }
     return result;
 }
@@ -68,7 +68,7 @@ PageBuffer unpacked(std::string_view packed, std::string_view like, std::uint64_
     const auto got =
         ZSTD_decompressDCtx(context.get(), result.data(), result.size(), packed.data(), packed.size());
     if (checked(got, SOTTO_ERROR_STATE) != size) {
-        throw Error(SOTTO_ERROR_STATE, "what was parked is cut");
+        throw Error(SOTTO_ERROR_STATE, "the spilled KV cache is truncated");
     }
     return result;
 }

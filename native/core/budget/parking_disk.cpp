@@ -130,7 +130,7 @@ SharedBytes Parking::read(const Fetch& fetch) const {
         like = like == nullptr ? read.back() : like;
     }
     if (bytes == nullptr || (fetch.packed_ && like == nullptr)) {
-        throw Error(SOTTO_ERROR_STATE, "what was parked is gone");
+        throw Error(SOTTO_ERROR_STATE, "the spilled KV cache is no longer available");
     }
     if (!fetch.packed_) {
         return bytes;
@@ -152,7 +152,7 @@ SharedBytes Parking::bytes_of(const std::shared_ptr<Piece>& piece) {
     while (read != nullptr && !read->wait(20'000'000) && !stops_) {
     }
     if (read == nullptr || !read->is_done() || read->bytes().front() == nullptr) {
-        throw Error(SOTTO_ERROR_STATE, "what was parked is gone");
+        throw Error(SOTTO_ERROR_STATE, "the spilled KV cache is no longer available");
     }
     return read->bytes().front();
 }

@@ -119,7 +119,7 @@ private:
         const auto number = line.name("model");
         auto& made = models_[number]; // one that is there has other traits from now on
         if (models_.size() > kMostModels) {
-            line.refuse("model", "one of at most " + std::to_string(kMostModels));
+            line.refuse("model", "one of at most " + std::to_string(kMostModels) + " models");
         }
         made = made != nullptr ? std::move(made) : std::make_unique<ScheduledModel>();
         made->number = number;
@@ -146,10 +146,10 @@ private:
         auto made = std::make_unique<ScheduledStream>(model_of(line), terms, nullptr, 0);
         const auto [place, fresh] = streams_.emplace(terms.number, std::move(made));
         if (!fresh) {
-            line.refuse("stream", "a new number");
+            line.refuse("stream", "an unused number");
         }
         if (streams_.size() > kMostStreams) {
-            line.refuse("stream", "one of at most " + std::to_string(kMostStreams) + " at once");
+            line.refuse("stream", "one of at most " + std::to_string(kMostStreams) + " live streams");
         }
         scheduler_.add(*place->second);
         ++streams_told_;
@@ -191,7 +191,7 @@ private:
         if (stream.state == StreamState::prompting && stream.remaining == 0) {
             line.refuse(
                 line.find("remaining") != nullptr ? "remaining" : "state",
-                "such that a stream in state 2 has at least 1 token remaining"
+                "at least 1 remaining token in state 2"
             );
         }
         scheduler_.changed(stream);
@@ -251,7 +251,7 @@ private:
     ScheduledModel& model_of(const Line& line) {
         const auto found = models_.find(line.name("model"));
         if (found == models_.end()) {
-            line.refuse("model", "one that came before");
+            line.refuse("model", "a model of an earlier line");
         }
         return *found->second;
     }
@@ -259,7 +259,7 @@ private:
     ScheduledStream& stream_of(const Line& line) {
         const auto found = streams_.find(line.name("stream"));
         if (found == streams_.end()) {
-            line.refuse("stream", "one that came before, and is not gone");
+            line.refuse("stream", "a live stream of an earlier line");
         }
         return *found->second;
     }
@@ -324,7 +324,7 @@ public:
             if (line.size() > kLongestLine) {
                 throw Error(
                     SOTTO_ERROR_ARGUMENT,
-                    "line " + std::to_string(number_ + 1) + " is longer than " +
+                    "invalid line " + std::to_string(number_ + 1) + ": expected at most " +
                         std::to_string(kLongestLine) + " bytes"
                 );
             }
@@ -381,7 +381,7 @@ std::string replay(const std::string& path) {
         }
     }
     if (lines.number() == 0) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "path is \"" + path + "\", which is empty and no recording");
+        throw invalid_argument("path", path, "a recording that is not empty");
     }
     auto report = replay.report();
     report["file"] = path;

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .._values import invalid
 from ..errors import ArgumentError
 from .confined import Limits
 
@@ -24,7 +25,7 @@ def seconds(text: str) -> float:
     """
     value = _number(text, "number of seconds")
     if not 0.5 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"{text} is out of range; it must be from 0.5 to 86400")
+        raise argparse.ArgumentTypeError(f"invalid number of seconds '{text}': expected 0.5 to 86400")
     return value
 
 
@@ -35,7 +36,9 @@ def pace(text: str) -> float:
     """
     value = _number(text, "pace")
     if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative; 0 means no pacing")
+        raise argparse.ArgumentTypeError(
+            f"invalid pace '{text}': expected a positive number, or 0 for no pacing"
+        )
     return value
 
 
@@ -49,7 +52,9 @@ def count(least: int, most: int) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is out of range; it must be from {least} to {most}")
+            raise argparse.ArgumentTypeError(
+                f"invalid number '{text}': expected an integer from {least} to {most}"
+            )
         return int(text)
 
     return read
@@ -102,9 +107,9 @@ def json_object(name: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise ArgumentError(f"{name} is not JSON: {error}") from None
+        raise ArgumentError(f"invalid {name}: expected JSON; {error}") from None
     if not isinstance(found, dict):
-        raise ArgumentError(f"{name} is {text}; it must be a JSON object")
+        raise ArgumentError(invalid(name, text, "a JSON object"))
     return found
 
 
@@ -114,5 +119,5 @@ def _number(text: str, name: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is no {name}")
+        raise argparse.ArgumentTypeError(f"invalid {name} '{text}': expected a finite number")
     return value

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = library_folder()
     if not any(vars(arguments)[name] for name in _VALUES):
         names = ", ".join("--" + name.replace("_", "-") for name in _VALUES)
-        raise ArgumentError(f"no value was requested; expected one or more of {names}")
+        raise ArgumentError(f"missing option: expected one or more of {names}")
     screen.say(" ".join(value(folder) for name, value in _VALUES.items() if vars(arguments)[name]))
     return 0
 

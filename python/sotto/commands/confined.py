@@ -127,9 +127,9 @@ def _wait(child: subprocess.Popen[bytes], limits: Limits) -> Outcome | None:
     until = time.monotonic() + limits.seconds
     while child.poll() is None:
         if time.monotonic() > until:
-            return Outcome(TIMEOUT, f"it takes longer than {limits.seconds:g} seconds; see --timeout")
+            return Outcome(TIMEOUT, f"the file takes longer than {limits.seconds:g} seconds; raise --timeout")
         if limits.bytes and resident(child.pid) > limits.bytes:
-            return Outcome(MEMORY, f"it takes more than {limits.bytes >> 20} MB; see --memory")
+            return Outcome(MEMORY, f"the file takes more than {limits.bytes >> 20} MB; raise --memory")
         time.sleep(_POLL)
     return None
 

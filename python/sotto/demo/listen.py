@@ -175,8 +175,8 @@ def listen(words: Sequence[str], *, keys: bool) -> Source:
 def nobody() -> ArgumentError:
     """Returns the error for a stdin that is not a terminal and contains no line."""
     return ArgumentError(
-        "--talk has nobody to listen to: stdin is no terminal, and there is no line in it; "
-        "run it in a terminal, or pipe lines to it, like: echo 'Brenna, what news?' | sotto demo --talk"
+        "--talk has no input: stdin is not a terminal and contains no line; run the command in a terminal, "
+        "or pipe lines, like: echo 'Brenna, what news?' | sotto demo --talk"
     )
 
 

@@ -20,7 +20,7 @@ class Plot:
 
     def __init__(self, path: str) -> None:
         if os.path.splitext(path)[1].lower() not in FORMATS:
-            raise ArgumentError(f"--plot is {path}; it must end in {', '.join(FORMATS)}")
+            raise ArgumentError(f"invalid --plot '{path}': expected a file that ends in {', '.join(FORMATS)}")
         self.path = writable("--plot", path)
         if importlib.util.find_spec("matplotlib") is None:
             raise SottoError(

@@ -63,7 +63,7 @@ def writable(option: str, path: str) -> str:
     """
     path = os.path.expanduser(path)
     if not os.path.isdir(os.path.dirname(path) or ".") or os.path.isdir(path):
-        what = "it is a folder" if os.path.isdir(path) else "there is no such folder"
+        what = "the path is a folder" if os.path.isdir(path) else "the folder does not exist"
         raise ArgumentError(f"{option} {path} cannot be written: {what}")
     return path
 

@@ -98,11 +98,13 @@ class Talk:
     def _command(self, name: str, rest: str) -> None:
         command = COMMANDS.get(name)
         if command is None:
-            raise ArgumentError(f"there is no {name}; /help lists what there is (// begins a line with a /)")
+            raise ArgumentError(
+                f"invalid command '{name}': expected one that /help lists; // begins a line with a /"
+            )
         if rest and not command.takes:
-            raise ArgumentError(f"{name} takes nothing after it")
+            raise ArgumentError(f"invalid argument '{rest}' of {name}: expected none")
         if not rest and command.takes:
-            raise ArgumentError(f"{name} wants {command.takes} after it")
+            raise ArgumentError(f"missing argument of {name}: expected {command.takes}")
         command.run(self, rest)
 
 
@@ -129,7 +131,7 @@ def _upper(text: str) -> str:
 def _to(talk: Talk, rest: str) -> None:
     if not talk.address(rest, whole=False):
         names = ", ".join(one.called for one in talk.scene.characters)
-        raise ArgumentError(f"there is nobody called {rest!r} here; there are {names}, and {EVERYBODY[0]}")
+        raise ArgumentError(f"invalid character '{rest}': expected {names} or {EVERYBODY[0]}")
     talk.view.say(f"({talk.whom} listens)")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._values import wrong_type
 from ..errors import ArgumentError
 from ..gpu import Cuda
 
@@ -29,18 +30,19 @@ def renderer(context: object = None) -> Cuda:
     if context is None:
         error, found = driver.cuCtxGetCurrent()
         if error != driver.CUresult.CUDA_SUCCESS or int(found) == 0:
-            raise ArgumentError("context is None, and this thread has no current CUDA context; hand one over")
+            raise ArgumentError(
+                "missing context: expected a CUDA context, because this thread has no current one"
+            )
         return Cuda(int(found))
     for name in ("context", "_handle", "handle"):  # attributes of cuda.core's Device and Context
         if not isinstance(context, driver.CUcontext) and (inner := getattr(context, name, None)) is not None:
             context = inner
     if not isinstance(context, driver.CUcontext):
-        raise TypeError(
-            f"context is {context!r}; it must be a cuda.bindings.driver.CUcontext, or a Device or Context of "
-            "cuda.core"
+        raise wrong_type(
+            "context", context, "a cuda.bindings.driver.CUcontext, or a Device or Context of cuda.core"
         )
     if int(context) == 0:
-        raise ArgumentError("context is a CUcontext of NULL; make one first")
+        raise ArgumentError("invalid context 'NULL': expected a CUcontext; create the context first")
     return Cuda(int(context))
 
 

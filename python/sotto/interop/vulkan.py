@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from .._call import address_of, check, pointer, strings, struct, text
 from .._lib import lib
+from .._values import wrong_type
 from ..errors import ArgumentError
 from ..gpu import Vulkan
 
@@ -88,10 +89,10 @@ def needs(instance: object, physical_device: object) -> Needs:
 def _address(ffi: Any, name: str, value: object) -> int:
     wanted = _HANDLES[name]
     if not isinstance(value, ffi.CData) or ffi.typeof(value) != ffi.typeof(wanted):
-        raise TypeError(f"{name} is {value!r}; it must be a {wanted} of the package vulkan")
+        raise wrong_type(name, value, f"a {wanted} of the package vulkan")
     address = int(ffi.cast("uintptr_t", value))
     if address == 0:
-        raise ArgumentError(f"{name} is a {wanted} of NULL; make one first")
+        raise ArgumentError(f"invalid {name} 'NULL': expected a {wanted}; create the object first")
     return address
 
 

@@ -113,7 +113,7 @@ TEST_CASE("a least length is refused beyond what there is") {
         CAPTURE(options);
         Model model(of(options));
         CHECK(model.status == SOTTO_ERROR_ARGUMENT);
-        CHECK_MESSAGE(model.why.find("\"min_context\"") != std::string::npos, model.why);
+        CHECK_MESSAGE(model.why.find("options.min_context") != std::string::npos, model.why);
     }
 }
 

@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr std::string_view kWhy = "the process is exiting; models answer no more";
+constexpr std::string_view kWhy = "the process is exiting: its models are stopped";
 
 // How a private request ends.
 sotto_event ended(sotto_engine* engine, sotto_request request) {

@@ -12,20 +12,20 @@ using namespace under_test;
 
 TEST_CASE("images that are none are refused by their place") {
     Model model(seeing());
-    const std::string place = "messages[0].content[1].image_url.url ";
+    const std::string place = "invalid messages[0].content[1].image_url.url";
     const auto told = [&](const std::string& url) {
         return refusal(model, conversation({message({kQuestion, image_part(url)})}));
     };
     CHECK(
         told("https://a.b/c.png") ==
-        place + R"(is "https://a.b/c.png"; it must be a data URL (Sotto fetches nothing))"
+        place + " 'https://a.b/c.png': expected a data URL; Sotto fetches no URLs"
     );
-    CHECK(told("/etc/passwd").starts_with(place + "is \"/etc/passwd\"; it must be a data URL"));
-    CHECK(told("data:image/png,abc").starts_with(place + "is \"data:image/png,abc\"; it must be a data URL"));
-    CHECK(told("data:image/png;base64,") == place + "holds no data");
-    CHECK(told("data:image/png;base64,%%%%") == place + "is not base64");
+    CHECK(told("/etc/passwd").starts_with(place + " '/etc/passwd': expected a data URL"));
+    CHECK(told("data:image/png,abc").starts_with(place + " 'data:image/png,abc': expected a data URL"));
+    CHECK(told("data:image/png;base64,") == place + " '': expected base64 data of 1 byte or more");
+    CHECK(told("data:image/png;base64,%%%%") == place + " '%%%%': expected base64 data");
     const auto none = told("data:image/png;base64,aGVsbG8gd29ybGQ=");
-    CHECK_MESSAGE(none.starts_with(place + "is no PNG, JPEG, BMP or GIF that can be read: "), none);
+    CHECK_MESSAGE(none.starts_with(place + ": expected a readable PNG, JPEG, BMP or GIF image ("), none);
     const auto as_url = [](const std::string& file) { return "data:image/bmp;base64," + base64(file); };
     const auto empty = told(as_url(bmp(0, 0, 1)));
     CHECK_MESSAGE(empty.starts_with(place), empty);
@@ -33,7 +33,8 @@ TEST_CASE("images that are none are refused by their place") {
     bomb.replace(18, 8, std::string("\xFF\xFF\x3F\0\xFF\xFF\x3F\0", 8));
     const auto large = told(as_url(bomb));
     CHECK_MESSAGE(
-        large.find("pixels; a side may have 1 to 16384, and all of it 33554432") != std::string::npos, large
+        large.find("sides of 1 to 16384 pixels, and at most 33554432 pixels in all") != std::string::npos,
+        large
     );
     auto from_top = bmp(4, 4, 1);
     from_top.replace(22, 4, "\xFC\xFF\xFF\xFF");
@@ -44,19 +45,19 @@ TEST_CASE("there may be so many images") {
     Model model(seeing("tiny.gguf", "eyes.gguf", R"(, "context": 512)"));
     std::vector<std::string> parts(17, image(bmp(2, 2, 7)));
     const auto why = refusal(model, conversation({message(parts)}));
-    CHECK(why == "messages[0].content[16] is one image or sound too many; a request may have 16");
+    CHECK(why == "invalid messages[0].content[16]: expected at most 16 images and sounds in a request");
 }
 
 TEST_CASE("models read what they can") {
     Model model(seeing());
     CHECK(
         refusal(model, shown(sound(wav(16000, 440))), SOTTO_ERROR_UNSUPPORTED) ==
-        "messages[0].content[0] is a sound, and this model reads text and images"
+        "messages[0].content[0]: the model reads text and images, not sounds; use another projector"
     );
     Model reads;
     CHECK(
         refusal(reads, shown(kRed), SOTTO_ERROR_UNSUPPORTED) ==
-        R"(messages[0] has content of type "image_url", and this model reads "text")"
+        R"(the model reads text only, but messages[0] has content of type "image_url"; set options.projector)"
     );
     Model small(seeing_rows(R"(, "image_tokens": 64)"));
     Model large(seeing_rows());
@@ -69,7 +70,7 @@ TEST_CASE("models read what they can") {
     REQUIRE_MESSAGE(narrow, narrow.why);
     CHECK(
         refusal(narrow, shown(kRed), SOTTO_ERROR_UNSUPPORTED) ==
-        R"(an image takes 4 tokens, which this model reads at once; the option "batch" is 2)"
+        "invalid options.batch '2': expected at least 4, the tokens of an image"
     );
 }
 
@@ -79,7 +80,7 @@ TEST_CASE("projectors that are none, or not for this model, are refused, also wh
         const Source source = {.options = R"({"projector": ")" + path + "\"}"};
         Model model(source);
         CHECK(!model);
-        CHECK(model.why.starts_with("option \"projector\": "));
+        CHECK(model.why.starts_with("options.projector: "));
         return model.why;
     };
     const auto changed = [&](const std::string& from, const std::string& to) {
@@ -95,10 +96,10 @@ TEST_CASE("projectors that are none, or not for this model, are refused, also wh
         const auto why = why_not(path);
         CHECK_MESSAGE(why.find(reason) != std::string::npos, why);
     };
-    says("/no/such", "there is no file /no/such");
-    says("/dev/null", "/dev/null is no regular file");
-    says(tiny(), "the file is no projector: its general.architecture is not \"clip\"");
-    says(projector("eyes-narrow.gguf"), "it makes embeddings of 64 numbers, and the model reads 128");
+    says("/no/such", "file '/no/such' does not exist");
+    says("/dev/null", "invalid path '/dev/null': expected a regular file");
+    says(tiny(), "invalid general.architecture 'llama': expected 'clip', which a projector has");
+    says(projector("eyes-narrow.gguf"), "the projector makes embeddings of 64 numbers; expected 128");
     const auto lacking = changed("v.blk.0.attn_out.weight", "v.blk.0.attn_xyz.weight");
     says(lacking, "unable to find tensor v.blk.0.attn_out.weight");
     auto info = SOTTO_INIT(sotto_model_info);
@@ -106,7 +107,10 @@ TEST_CASE("projectors that are none, or not for this model, are refused, also wh
     CHECK(measure({.options = R"({"projector": ")" + lacking + "\"}"}, info, why) == SOTTO_ERROR_MODEL);
     CHECK_MESSAGE(why.find("unable to find tensor") != std::string::npos, why);
     const auto size = std::string("clip.vision.patch_size\4\0\0\0", 26);
-    says(changed(size + "\7", size + std::string(1, '\0')), "clip.vision.patch_size is 0");
+    says(
+        changed(size + "\7", size + std::string(1, '\0')),
+        "invalid clip.vision.patch_size '0': expected 1 to 1024"
+    );
     says(
         changed(std::string("\3\0\0\0\0\0\0\0mlp", 11), std::string("\3\0\0\0\0\0\0\0mlq", 11)),
         "unknown projector type: mlq"
@@ -140,16 +144,16 @@ TEST_CASE("a projector is not read through a host's files") {
 
 TEST_CASE("sounds that are none are refused by their place") {
     Model model(seeing("tiny.gguf", "ears.gguf"));
-    const std::string place = "messages[0].content[0].input_audio.data ";
+    const std::string place = "invalid messages[0].content[0].input_audio.data";
     CHECK(refusal(model, shown(sound(wav(0, 1)))).starts_with(place));
     CHECK(
         refusal(model, shown(sound("RIFFnothing of the kind"))) ==
-        place + "is no WAV, MP3 or FLAC that can be read"
+        place + ": expected a readable WAV, MP3 or FLAC sound"
     );
     const auto endless = refusal(model, shown(sound(wav(16000, 1, 16)))); // a thousand seconds
-    CHECK_MESSAGE(endless == place + "is a sound of more than 600 seconds", endless);
+    CHECK_MESSAGE(endless == place + ": expected a sound of at most 600 seconds", endless);
     CHECK(
         refusal(model, shown(kRed), SOTTO_ERROR_UNSUPPORTED) ==
-        "messages[0].content[0] is an image, and this model reads text and sounds"
+        "messages[0].content[0]: the model reads text and sounds, not images; use another projector"
     );
 }

@@ -273,7 +273,9 @@ TEST_CASE("a template is shown with places for images, and one without says so")
     CHECK(rendered.answer.status == SOTTO_OK);
     Model blind(seeing("tiny.gguf", "eyes.gguf", R"(, "chat_template": "hello {{ messages[0]['role'] }}")"));
     const auto why = refusal(blind, shown(kRed), SOTTO_ERROR_UNSUPPORTED);
-    CHECK_MESSAGE(why == "the model's chat template shows 0 of 1 images and sounds", why);
+    CHECK_MESSAGE(
+        why == "the model's chat template shows 0 of 1 images and sounds; use another template", why
+    );
 }
 
 TEST_CASE("a projector counts in the model's memory, opened or measured") {

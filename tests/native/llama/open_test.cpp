@@ -82,26 +82,26 @@ TEST_CASE("measuring finds what opening takes") {
 }
 
 TEST_CASE("a wrong option is refused by name, value and what is allowed") {
-    CHECK(names(refusal(R"({"context": 8})"), {"\"context\"", "8", "16 to 512"}));
-    CHECK(names(refusal(R"({"context": 513})"), {"\"context\"", "513", "512"}));
-    CHECK(names(refusal(R"({"context": -1})"), {"\"context\"", "-1"}));
-    CHECK(names(refusal(R"({"context": "big"})"), {"\"context\"", "\"big\""}));
-    CHECK(names(refusal(R"({"context": 64.5})"), {"\"context\"", "64.5"}));
-    CHECK(names(refusal(R"({"parallel": 0})"), {"\"parallel\"", "0", "1 to 64"}));
-    CHECK(names(refusal(R"({"parallel": 65})"), {"\"parallel\"", "65"}));
-    CHECK(names(refusal(R"({"batch": 5000})"), {"\"batch\"", "5000", "1 to 4096"}));
-    CHECK(names(refusal(R"({"batch": 2})"), {"\"batch\"", "2", "\"parallel\"", "4"}));
-    CHECK(names(refusal(R"({"mmap": 1})"), {"\"mmap\"", "1", "true or false"}));
-    CHECK(
-        names(refusal(R"({"flash_attention": true})"), {"\"flash_attention\"", "\"auto\", \"on\" or \"off\""})
-    );
-    CHECK(names(refusal(R"({"kv_type": "q2"})"), {"\"kv_type\"", "\"q2\"", "\"f16\" or \"q8_0\""}));
-    CHECK(
-        names(refusal(R"({"kv_type": "q8_0", "flash_attention": "off"})"), {"\"kv_type\"", "flash_attention"})
-    );
-    CHECK(names(refusal(R"({"colour": "red"})"), {"\"colour\"", "context, parallel, batch"}));
-    CHECK(names(refusal("[1]"), {"no JSON object"}));
-    CHECK(names(refusal("{"), {"no JSON object"}));
+    CHECK(names(refusal(R"({"context": 8})"), {"options.context", "8", "16 to 512"}));
+    CHECK(names(refusal(R"({"context": 513})"), {"options.context", "513", "512"}));
+    CHECK(names(refusal(R"({"context": -1})"), {"options.context", "-1"}));
+    CHECK(names(refusal(R"({"context": "big"})"), {"options.context", "'big'"}));
+    CHECK(names(refusal(R"({"context": 64.5})"), {"options.context", "64.5"}));
+    CHECK(names(refusal(R"({"parallel": 0})"), {"options.parallel", "0", "1 to 64"}));
+    CHECK(names(refusal(R"({"parallel": 65})"), {"options.parallel", "65"}));
+    CHECK(names(refusal(R"({"batch": 5000})"), {"options.batch", "5000", "1 to 4096"}));
+    CHECK(names(refusal(R"({"batch": 2})"), {"options.batch", "2", "\"parallel\"", "4"}));
+    CHECK(names(refusal(R"({"mmap": 1})"), {"options.mmap", "1", "true or false"}));
+    CHECK(names(
+        refusal(R"({"flash_attention": true})"), {"options.flash_attention", "\"auto\", \"on\" or \"off\""}
+    ));
+    CHECK(names(refusal(R"({"kv_type": "q2"})"), {"options.kv_type", "'q2'", "\"f16\" or \"q8_0\""}));
+    CHECK(names(
+        refusal(R"({"kv_type": "q8_0", "flash_attention": "off"})"), {"options.kv_type", "flash_attention"}
+    ));
+    CHECK(names(refusal(R"({"colour": "red"})"), {"'colour'", "context, parallel, batch"}));
+    CHECK(names(refusal("[1]"), {"expected a JSON object"}));
+    CHECK(names(refusal("{"), {"expected a JSON object"}));
 }
 
 TEST_CASE("each good option works") {
@@ -140,7 +140,7 @@ TEST_CASE("only the CPU is there") {
     CHECK(Model({.device = "cpu"}).status == SOTTO_OK);
     Model model({.device = "cuda:0"});
     CHECK(model.status == SOTTO_ERROR_UNSUPPORTED);
-    CHECK(names(model.why, {"\"cuda:0\""}));
+    CHECK(names(model.why, {"'cuda:0'"}));
 }
 
 TEST_CASE("an open tells how far it is, and can be given up anywhere") {

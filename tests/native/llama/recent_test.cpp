@@ -129,8 +129,10 @@ TEST_CASE("what is refused is refused each time, where it stands") {
     const Constraints constraints(nullptr);
     const Json wrong = {{"type", "numbr"}};
     for (int i = 0; i < 2; ++i) {
-        CHECK(refusal(constraints, format_of(wrong)).starts_with("response_format.json_schema.schema"));
-        CHECK(refusal(constraints, {{"json_schema", wrong}}).starts_with("json_schema"));
+        CHECK(
+            refusal(constraints, format_of(wrong)).starts_with("invalid response_format.json_schema.schema")
+        );
+        CHECK(refusal(constraints, {{"json_schema", wrong}}).starts_with("invalid json_schema"));
         CHECK_THROWS_AS(constraints.answer_grammar({{"grammar", "root ::= root"}}), Error);
         CHECK(constraints.answer_grammar({{"grammar", "root ::= \"a\""}}) == "root ::= \"a\"");
     }

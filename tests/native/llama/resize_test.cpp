@@ -138,7 +138,7 @@ TEST_CASE("a model without places refuses what needs one, and answers what needs
 
     Stream another(model, chat(kQuestions[2]));
     CHECK(another.answer.status == SOTTO_ERROR_STATE);
-    CHECK_MESSAGE(another.answer.why.find("no places") != std::string::npos, another.answer.why);
+    CHECK_MESSAGE(another.answer.why.find("0 slots") != std::string::npos, another.answer.why);
     parked.unpark();
     CHECK(parked.answer.status == SOTTO_ERROR_STATE);
     CHECK(model.restore(state, tokens) == SOTTO_ERROR_STATE);
@@ -164,12 +164,12 @@ TEST_CASE("a resize is refused where a stream has a place, and beyond what there
     Stream stream(model, chat(kQuestions[0], kGreedy));
     stream.run(2, 8);
     CHECK(model.resize(2) == SOTTO_ERROR_STATE);
-    CHECK_MESSAGE(model.why.find("1 of the model's streams") != std::string::npos, model.why);
+    CHECK_MESSAGE(model.why.find("1 streams of the model use slots") != std::string::npos, model.why);
     CHECK(model.info.streams == 4);
     CHECK(model.info.kv == before.kv);
     stream.park();
     CHECK(model.resize(5) == SOTTO_ERROR_ARGUMENT);
-    CHECK_MESSAGE(model.why.find("places is 5") != std::string::npos, model.why);
+    CHECK_MESSAGE(model.why.find("number of slots '5'") != std::string::npos, model.why);
     CHECK(model.info.streams == 4);
     CHECK(stream.unpark() == 0); // its place is as it was
     CHECK(stream.run(kTokens, 8).text == never_resized({tiny(), kFour}, chat(kQuestions[0], kGreedy)));

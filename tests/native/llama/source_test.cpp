@@ -71,12 +71,12 @@ TEST_CASE("what is no model is refused with a reason") {
         CHECK(model.status == status);
         CHECK_MESSAGE(model.why.find(reason) != std::string::npos, model.why);
     };
-    refused(folder / "text", SOTTO_ERROR_MODEL, "no GGUF");
-    refused(folder / "empty", SOTTO_ERROR_MODEL, "no GGUF");
-    refused(folder / "missing", SOTTO_ERROR_NOT_FOUND, "there is no file");
-    refused(folder, SOTTO_ERROR_MODEL, "no regular file");
-    refused("/dev/null", SOTTO_ERROR_MODEL, "no regular file");
-    refused("", SOTTO_ERROR_ARGUMENT, "empty");
+    refused(folder / "text", SOTTO_ERROR_MODEL, "not a GGUF file");
+    refused(folder / "empty", SOTTO_ERROR_MODEL, "not a GGUF file");
+    refused(folder / "missing", SOTTO_ERROR_NOT_FOUND, "does not exist");
+    refused(folder, SOTTO_ERROR_MODEL, "expected a regular file");
+    refused("/dev/null", SOTTO_ERROR_MODEL, "expected a regular file");
+    refused("", SOTTO_ERROR_ARGUMENT, "the path of a model file");
     refused(std::string("a\0b", 3), SOTTO_ERROR_ARGUMENT, "NUL");
 }
 

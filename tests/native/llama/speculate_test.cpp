@@ -150,7 +150,7 @@ TEST_CASE("a gate ends a step while another model guesses, and streams may come 
 TEST_CASE("a model that cannot guess is refused by name, and what it takes is counted") {
     const auto refused = [](const std::string& path, const std::string& draft) {
         Model model({.path = path, .options = drafted_by(draft)});
-        CHECK_MESSAGE(model.why.find("\"draft\"") != std::string::npos, model.why);
+        CHECK_MESSAGE(model.why.find("options.draft") != std::string::npos, model.why);
         return model.status;
     };
     CHECK(refused(tiny(), tiny("tiny-bytes.gguf")) == SOTTO_ERROR_ARGUMENT); // other tokens
@@ -276,7 +276,7 @@ TEST_CASE("guessing is refused where it cannot be, and named as it is") {
     for (const char* file : {"tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
         Model model({.path = tiny(file), .options = kGuessing});
         CHECK(model.status == SOTTO_ERROR_UNSUPPORTED);
-        CHECK(model.why.find("\"speculative\"") != std::string::npos);
+        CHECK(model.why.find("options.speculative") != std::string::npos);
     }
     CHECK(Model({.options = R"({"speculative": "off"})"}).status == SOTTO_OK);
     for (const char* options : {R"({"speculative": true})", R"({"speculative": "Lookup"})"}) {

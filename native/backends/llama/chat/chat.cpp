@@ -4,6 +4,7 @@
 #include "chat/disguise.hpp"
 #include "jinja/limits.hpp"
 #include "json_parts.hpp"
+#include "request/fields.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -26,8 +27,8 @@ void check_parts(const Json& messages) {
             if (part.at("type") != "text" && part.at("type") != kMediaMarker) {
                 throw Error(
                     SOTTO_ERROR_UNSUPPORTED,
-                    "messages[" + std::to_string(i) + "] has content of type " + part.at("type").dump() +
-                        ", and this model reads \"text\""
+                    "the model reads text only, but messages[" + std::to_string(i) +
+                        "] has content of type " + part.at("type").dump() + "; set options.projector"
                 );
             }
         }
@@ -90,13 +91,13 @@ void check_shown(const std::vector<PromptPart>& parts, int media) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
             "the model's chat template shows " + std::to_string(shown) + " of " + std::to_string(media) +
-                " images and sounds"
+                " images and sounds; use another template"
         );
     }
 }
 
 void add_thinking(common_chat_templates_inputs& inputs, const Json& body) {
-    if (const auto* more = find(body, "chat_template_kwargs")) {
+    if (const auto* more = find(body, field::chat_template_kwargs)) {
         for (const auto& [name, value] : more->items()) {
             inputs.chat_template_kwargs[name] = text_of(value);
         }
@@ -104,13 +105,13 @@ void add_thinking(common_chat_templates_inputs& inputs, const Json& body) {
             inputs.enable_thinking = *enabled == true;
         }
     }
-    if (const auto* effort = find(body, "reasoning_effort")) {
+    if (const auto* effort = find(body, field::reasoning_effort)) {
         inputs.enable_thinking = inputs.enable_thinking && *effort != "none";
         if (*effort != "none") {
             inputs.chat_template_kwargs["reasoning_effort"] = effort->dump();
         }
     }
-    const auto* format = find(body, "reasoning_format");
+    const auto* format = find(body, field::reasoning_format);
     inputs.reasoning_format =
         format != nullptr && *format == "none" ? COMMON_REASONING_FORMAT_NONE : COMMON_REASONING_FORMAT_AUTO;
 }
@@ -222,8 +223,8 @@ Json Chat::capabilities() const {
 // The tools that may be called, after "tool_choice", each with a schema that its arguments can be held to.
 std::vector<common_chat_tool>
 Chat::tools_of(const Json& body, common_chat_tool_choice& choice, SchemaRules& rules) const {
-    const auto* tools = find(body, "tools");
-    const auto* asked = find(body, "tool_choice");
+    const auto* tools = find(body, field::tools);
+    const auto* asked = find(body, field::tool_choice);
     choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
     if (tools == nullptr || tools->empty() || (asked != nullptr && *asked == "none")) {
         choice = COMMON_CHAT_TOOL_CHOICE_NONE;
@@ -255,14 +256,14 @@ common_chat_templates_inputs Chat::inputs_of(const Json& body, SchemaRules& rule
     inputs.tools = tools_of(body, inputs.tool_choice, rules);
     const auto taught = can_.find("supports_parallel_tool_calls");
     inputs.parallel_tool_calls =
-        value_or(body, "parallel_tool_calls", taught != can_.end() && taught->second);
+        value_or(body, field::parallel_tool_calls, taught != can_.end() && taught->second);
     if (const auto held = constraints_.answer_schema(body)) {
         rules.insert(held->rules.begin(), held->rules.end());
         inputs.json_schema = held->schema;
     }
     add_thinking(inputs, body);
-    inputs.add_generation_prompt = value_or(body, "add_generation_prompt", true);
-    if (value_or(body, "continue_final_message", false)) {
+    inputs.add_generation_prompt = flag(body, field::add_generation_prompt);
+    if (flag(body, field::continue_final_message)) {
         inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
         inputs.add_generation_prompt = false;
     }
@@ -280,7 +281,7 @@ ChatPrompt Chat::prompt(const Json& body) const {
     SchemaRules rules;
     auto inputs = inputs_of(body, rules);
     Disguise disguise(tokenizer_);
-    auto messages = only_read(body.at("messages"));
+    auto messages = only_read(body.at(field::messages.name));
     check_parts(messages);
     int media = 0;
     for (auto& message : messages) {
@@ -300,7 +301,7 @@ ChatPrompt Chat::prompt(const Json& body) const {
         if (prompt.how.grammar.empty() && inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
-                "tool_choice requires a call, and this model's chat template has no form for one"
+                "tool_choice requires a call, but the model's chat template supports none; use \"auto\""
             );
         }
         prompt.parts = disguise.reveal(prompt.how.prompt);

@@ -32,7 +32,9 @@ unsigned code_of(std::string_view text) {
 std::string Disguise::placeholder(const PromptPart& hidden) {
     const auto [found, is_new] = places_.emplace(std::pair(hidden.text, hidden.medium), hidden_.size());
     if (is_new && hidden_.size() > kLast - kFirst) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "the messages spell too many different control tokens");
+        throw Error(
+            SOTTO_ERROR_ARGUMENT, "the messages contain too many different control tokens; use fewer"
+        );
     }
     if (is_new) {
         hidden_.push_back(hidden);

@@ -1,6 +1,7 @@
 // Operations that compute nothing, and prompts that fill a gap.
 #include "chat/prepare.hpp"
 #include "json_parts.hpp"
+#include "request/fields.hpp"
 
 namespace sotto::llama {
 namespace {
@@ -31,11 +32,11 @@ std::string whole_of(const std::vector<PromptPart>& parts) {
 }
 
 Json tokenized(const Json& body, const Tokenizer& tokenizer) {
-    auto tokens = tokenizer.cut(field(body, "content"), value_or(body, "parse_special", true));
-    if (value_or(body, "add_special", false)) {
+    auto tokens = tokenizer.cut(field(body, "content"), flag(body, field::parse_special));
+    if (flag(body, field::add_special)) {
         tokenizer.begin(tokens);
     }
-    if (!value_or(body, "with_pieces", false)) {
+    if (!flag(body, field::with_pieces)) {
         return {{"tokens", tokens}};
     }
     auto pieces = Json::array();
@@ -48,15 +49,15 @@ Json tokenized(const Json& body, const Tokenizer& tokenizer) {
 Json detokenized(const Json& body, const Tokenizer& tokenizer) {
     std::string whole;
     std::string text;
-    const bool special = value_or(body, "special", true);
-    const auto& tokens = body.at("tokens");
+    const bool special = flag(body, field::special);
+    const auto& tokens = body.at(field::tokens.name);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         const auto token = tokens[i].get<std::int64_t>();
         if (!tokenizer.exists(token)) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT,
-                "tokens[" + std::to_string(i) + "] is " + std::to_string(token) +
-                    ", and the model's tokens go from 0 to " + std::to_string(tokenizer.size() - 1)
+            throw invalid_argument(
+                "tokens[" + std::to_string(i) + "]",
+                std::to_string(token),
+                "a token of the model, 0 to " + std::to_string(tokenizer.size() - 1)
             );
         }
         if (special) {
@@ -73,7 +74,7 @@ llama_token required(llama_token token, const char* what) {
     if (token == LLAMA_TOKEN_NULL) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            std::string("the model cannot fill a gap: its vocabulary has no token for the ") + what
+            std::string("the model does not support infill: its vocabulary lacks a token for the ") + what
         );
     }
     return token;
@@ -108,7 +109,7 @@ std::vector<llama_token> Preparer::infill_prompt(const Json& body) const {
     };
     const auto repository = llama_vocab_fim_rep(vocab);
     const auto file = llama_vocab_fim_sep(vocab);
-    const auto extra = body.find("input_extra");
+    const auto extra = body.find(field::input_extra.name);
     if (extra != body.end() && extra->is_array() && !extra->empty() && repository != LLAMA_TOKEN_NULL) {
         tokens.push_back(repository);
         add("project\n");
@@ -121,7 +122,7 @@ std::vector<llama_token> Preparer::infill_prompt(const Json& body) const {
         add(field(one, "text"));
         add("\n");
     }
-    const bool completion = body.contains("suffix"); // of a text completion
+    const bool completion = body.contains(field::suffix.name); // of a text completion
     tokens.push_back(required(llama_vocab_fim_pre(vocab), "text before it"));
     add(completion ? field(body, "prompt") : field(body, "input_prefix"));
     tokens.push_back(required(llama_vocab_fim_suf(vocab), "text after it"));

@@ -4,6 +4,7 @@
 #include "jinja/limits.hpp"
 #include "json_parts.hpp"
 #include "one_line.hpp"
+#include "request/fields.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,7 @@ namespace sotto::llama {
 namespace {
 
 Overflow overflow_of(const Json& body, Overflow otherwise) {
-    const auto* asked = find(body, "context_overflow");
+    const auto* asked = find(body, field::context_overflow);
     if (asked == nullptr) {
         return otherwise;
     }
@@ -21,8 +22,8 @@ Overflow overflow_of(const Json& body, Overflow otherwise) {
 
 // How many alternatives to tell of each token, as sampler.hpp has it.
 int likeliest_of(const Json& body) {
-    const auto* told = find(body, "logprobs");
-    if (const auto native = value_or(body, "n_probs", 0); native > 0) {
+    const auto* told = find(body, field::logprobs);
+    if (const auto native = value_or(body, field::n_probs, 0); native > 0) {
         return native;
     }
     if (told == nullptr || *told == false) {
@@ -31,7 +32,7 @@ int likeliest_of(const Json& body) {
     if (told->is_number()) { // of a text completion
         return told->get<int>();
     }
-    return value_or(body, "top_logprobs", 0);
+    return value_or(body, field::top_logprobs, 0);
 }
 
 bool may_be_cut(const Json& messages) {
@@ -59,8 +60,7 @@ Preparer::Preparer(
     : model_(model), projector_(projector), context_(options.context), batch_(options.batch),
       tokenizer_(llama_model_get_vocab(model)), constraints_(tokenizer_.vocab()) {
     if (options.chat_template.empty() && llama_model_chat_template(model, nullptr) == nullptr) {
-        chat_problem_ = "the model has no chat template, so it answers text completions only; "
-                        "the option \"chat_template\" gives it one";
+        chat_problem_ = "the model has no chat template: use a text completion, or set options.chat_template";
         return;
     }
     const RenderLimits limits({}, std::move(poll)); // of all that it takes to try the template
@@ -72,13 +72,13 @@ Preparer::Preparer(
         throw Error(
             SOTTO_ERROR_MODEL,
             std::string("the model's chat template is refused: ") + error.what() +
-                "; the option \"chat_template\" gives the model another one"
+                "; set options.chat_template to another one"
         );
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         limits.check();
         chat_problem_ = "the model's chat template cannot be read: " + one_line(error.what()) +
-                        "; the option \"chat_template\" gives the model another one";
+                        "; set options.chat_template to another one";
     }
 }
 
@@ -111,9 +111,11 @@ std::vector<Medium> Preparer::media_of(Json& body) const {
             if (stretch.together && stretch.tokens > batch_) {
                 throw Error(
                     SOTTO_ERROR_UNSUPPORTED,
-                    "an image takes " + std::to_string(stretch.tokens) +
-                        " tokens, which this model reads at once; the option \"batch\" is " +
-                        std::to_string(batch_)
+                    invalid(
+                        "options.batch",
+                        std::to_string(batch_),
+                        "at least " + std::to_string(stretch.tokens) + ", the tokens of an image"
+                    )
                 );
             }
         }
@@ -176,7 +178,7 @@ Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepar
             return false;
         }
     };
-    const auto& messages = body.at("messages");
+    const auto& messages = body.at(field::messages.name);
     if (prepared.overflow == Overflow::Error || !may_be_cut(messages)) {
         check_length(messages);
         prompt = chat().prompt(body);
@@ -222,14 +224,14 @@ void Preparer::check_length(const Json& messages) const {
 
 // Tokens that a prompt leaves free where something can be left out of it.
 std::size_t Preparer::room_for_answer(const Json& body) const {
-    const auto* most = find(body, "max_completion_tokens");
-    most = most != nullptr ? most : find(body, "max_tokens");
+    const auto* most = find(body, field::max_completion_tokens);
+    most = most != nullptr ? most : find(body, field::max_tokens);
     const std::size_t quarter = context_ / 4;
     return most == nullptr ? quarter : std::min<std::size_t>(quarter, most->get<std::uint64_t>());
 }
 
 std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
-    const auto& prompt = body.at("prompt");
+    const auto& prompt = body.at(field::prompt.name);
     std::vector<llama_token> tokens;
     if (prompt.is_string()) {
         auto text = prompt.get<std::string>();
@@ -243,10 +245,10 @@ std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
     for (std::size_t i = 0; i < prompt.size(); ++i) {
         const auto token = prompt[i].get<std::int64_t>();
         if (!tokenizer_.exists(token)) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT,
-                "prompt[" + std::to_string(i) + "] is token " + std::to_string(token) +
-                    ", and the model's tokens go from 0 to " + std::to_string(tokenizer_.size() - 1)
+            throw invalid_argument(
+                "prompt[" + std::to_string(i) + "]",
+                std::to_string(token),
+                "a token of the model, 0 to " + std::to_string(tokenizer_.size() - 1)
             );
         }
         tokens.push_back(static_cast<llama_token>(token));
@@ -302,13 +304,13 @@ void limit_thinking(
     if (form.thinking_end_tags.empty()) {
         return;
     }
-    how.reasoning_budget_tokens = value_or(body, "reasoning_budget_tokens", -1);
+    how.reasoning_budget_tokens = value_or(body, field::reasoning_budget_tokens, -1);
     how.reasoning_budget_start = tokenizer.cut(form.thinking_start_tag, true);
     for (const auto& tag : form.thinking_end_tags) {
         how.reasoning_budget_end.push_back(tokenizer.cut(tag, true));
     }
     how.reasoning_budget_forced =
-        tokenizer.cut(value_or<std::string>(body, "reasoning_budget_message", ""), false);
+        tokenizer.cut(value_or<std::string>(body, field::reasoning_budget_message, ""), false);
     const auto& end = how.reasoning_budget_end.front();
     how.reasoning_budget_forced.insert(how.reasoning_budget_forced.end(), end.begin(), end.end());
 }
@@ -326,8 +328,8 @@ std::vector<llama_token> without_media(const std::vector<llama_token>& prompt) {
 
 // Tokens that an answer may have.
 std::uint64_t Preparer::room_for(const Prepared& prepared, const Json& body) const {
-    const auto* most = find(body, "max_completion_tokens");
-    most = most != nullptr ? most : find(body, "max_tokens");
+    const auto* most = find(body, field::max_completion_tokens);
+    most = most != nullptr ? most : find(body, field::max_tokens);
     const std::uint64_t asked = most == nullptr ? UINT64_MAX : most->get<std::uint64_t>();
     const std::uint64_t taken = prepared.overflow == Overflow::Shift ? 0 : prepared.prompt.size();
     return std::min<std::uint64_t>(asked, context_ - std::min<std::uint64_t>(taken, context_));
@@ -337,9 +339,9 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
     Prepared prepared;
     std::vector<std::string> thoughts_end;
     auto how = sampling_of(body, tokenizer_, context_, desc.index);
-    const auto op = desc.op != SOTTO_OP_SAVE_STATE ? desc.op
-                    : body.contains("messages")    ? SOTTO_OP_CHAT
-                                                   : SOTTO_OP_COMPLETION;
+    const auto op = desc.op != SOTTO_OP_SAVE_STATE        ? desc.op
+                    : body.contains(field::messages.name) ? SOTTO_OP_CHAT
+                                                          : SOTTO_OP_COMPLETION;
     if (op == SOTTO_OP_CHAT) {
         prepared.overflow = overflow_of(body, Overflow::Truncate);
         auto text = body; // with its images and sounds taken out
@@ -355,11 +357,14 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         }
     } else if (op == SOTTO_OP_COMPLETION || op == SOTTO_OP_INFILL) {
         prepared.overflow = overflow_of(body, Overflow::Truncate);
-        const bool infill = op == SOTTO_OP_INFILL || find(body, "suffix") != nullptr;
+        const bool infill = op == SOTTO_OP_INFILL || find(body, field::suffix) != nullptr;
         prepared.prompt = infill ? infill_prompt(body) : text_prompt(body);
         take_tail(prepared.prompt, body);
     } else {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the llama backend has no operation " + std::to_string(desc.op));
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "operation " + std::to_string(desc.op) + " is not supported by the llama backend"
+        );
     }
     if (how.grammar.empty()) {
         how.grammar.grammar = constraints_.answer_grammar(body);
@@ -371,8 +376,8 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
             how.logit_bias.push_back({token, -INFINITY});
         }
     }
-    prepared.reuse = value_or(body, "cache_prompt", true);
-    const auto* keep = find(body, "n_keep");
+    prepared.reuse = flag(body, field::cache_prompt);
+    const auto* keep = find(body, field::n_keep);
     prepared.keep =
         keep == nullptr || *keep == -1
             ? static_cast<std::uint32_t>(std::min<std::size_t>(prepared.prompt.size(), context_ / 4))

@@ -3,6 +3,7 @@
 
 #include "guard.hpp"
 #include "json_parts.hpp"
+#include "request/fields.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -62,7 +63,7 @@ bool begins_turn(const Json& messages, std::size_t i) {
 Json without_turns(const Json& body, std::size_t begin) {
     auto shorter = Json::object();
     auto kept = Json::array();
-    const auto& messages = body.at("messages");
+    const auto& messages = body.at(field::messages.name);
     for (std::size_t i = 0; i < messages.size(); ++i) {
         if (i >= begin || is_system(messages[i])) {
             kept.push_back(messages[i]);

@@ -44,9 +44,9 @@ Device describe(const CudaDriver& driver, int index) {
     device.uuid = uuid_text(reinterpret_cast<const std::uint8_t*>(uuid.bytes));
     device.memory = memory;
     if (const int least = sotto_least_capability(); major * 10 + minor < least) {
-        device.unfit = "its compute capability is " + std::to_string(major) + "." + std::to_string(minor) +
-                       ", and this build of the llama backend begins with " + std::to_string(least / 10) +
-                       "." + std::to_string(least % 10);
+        device.unfit = "compute capability " + std::to_string(major) + "." + std::to_string(minor) +
+                       " is below " + std::to_string(least / 10) + "." + std::to_string(least % 10) +
+                       ", the minimum of this build";
     }
     return device;
 }
@@ -66,7 +66,7 @@ std::vector<Device> find_devices() {
         devices.push_back(describe(driver, i));
     }
     if (devices.empty()) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the CUDA driver has no device");
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the CUDA driver reports no device");
     }
     open_blas();
     // The runtime, which ggml calls, may think otherwise of the driver than we do.
@@ -75,7 +75,7 @@ std::vector<Device> find_devices() {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
             std::string("CUDA's runtime cannot use the driver: ") +
-                (result != cudaSuccess ? cudaGetErrorString(result) : "it sees other devices")
+                (result != cudaSuccess ? cudaGetErrorString(result) : "the runtime reports other devices")
         );
     }
     return devices;

@@ -100,7 +100,7 @@ Found find_driver() {
     Found found;
     void* library = open(kDriver, found.why);
     if (library == nullptr) {
-        found.why = "there is no CUDA driver (" + found.why + "); NVIDIA's graphics driver brings it";
+        found.why = "no CUDA driver was found (" + found.why + "); install NVIDIA's graphics driver";
         return found;
     }
     auto& driver = found.driver;
@@ -123,7 +123,7 @@ Found find_driver() {
     int version = 0;
     if (finder.missing.empty() && driver.version(&version) == CUDA_SUCCESS && version < kLeastDriver) {
         found.why = "the CUDA driver speaks CUDA " + version_text(version) +
-                    ", and this module needs one of CUDA " + version_text(kLeastDriver) +
+                    ", but this module requires CUDA " + version_text(kLeastDriver) +
                     "; install a newer driver";
     } else if (!finder.missing.empty()) {
         found.why = std::string("the CUDA driver lacks ") + finder.missing + "; install a newer driver";

@@ -35,21 +35,20 @@ struct Header {
 Header read_header(GgufReader& reader) {
     constexpr std::uint32_t kMagic = 0x46554747; // "GGUF"
     if (reader.left() < 24 || reader.number<std::uint32_t>() != kMagic) {
-        refuse("the file is no GGUF");
+        refuse("the file is not a GGUF file");
     }
     const auto version = reader.number<std::uint32_t>();
     if (version < 2 || version > 3) {
-        refuse(
-            "the file is GGUF version " + std::to_string(version) + ", and versions 2 and 3 are read here"
-        );
+        refuse(invalid("GGUF version", std::to_string(version), "2 or 3; convert the model again"));
     }
     Header header;
     header.tensors = reader.number<std::uint64_t>();
     header.values = reader.number<std::uint64_t>();
     if (header.tensors > kMostEntries || header.values > kMostEntries) {
         refuse(
-            "the header announces " + std::to_string(header.tensors) + " tensors and " +
-            std::to_string(header.values) + " values"
+            "invalid header of " + std::to_string(header.tensors) + " tensors and " +
+            std::to_string(header.values) + " values: expected at most " + std::to_string(kMostEntries) +
+            " of each"
         );
     }
     return header;
@@ -157,7 +156,7 @@ void read_tokens(GgufReader& reader, const std::string& key, GgufValue& value) {
         note_bytes(value, token);
         value.cubes += static_cast<double>(size * size * size);
         if (!token.empty() && !seen.insert(std::move(token)).second) {
-            refuse("token " + std::to_string(i) + " of the vocabulary is spelled like one before it");
+            refuse("duplicate token " + std::to_string(i) + " in " + key + "; convert the model again");
         }
     }
 }
@@ -166,10 +165,10 @@ void read_elements(GgufReader& reader, const std::string& key, GgufValue& value)
     const bool strings = value.type == GGUF_TYPE_STRING;
     const auto each = strings ? sizeof(std::uint64_t) : size_of_type(value.type);
     if (each == 0) {
-        refuse(key + " is of a type that there is not: " + std::to_string(value.type));
+        refuse(key + ": unknown type " + std::to_string(value.type));
     }
     if (value.count > kMostElements || value.count > reader.left() / each) {
-        refuse(key + " has more elements than the file has room for: " + std::to_string(value.count));
+        refuse(key + ": " + std::to_string(value.count) + " elements do not fit into the file");
     }
     if (key == "tokenizer.ggml.tokens" && strings) {
         read_tokens(reader, key, value);
@@ -200,7 +199,7 @@ GgufValue read_value(GgufReader& reader, const std::string& key) {
     } else if (size_of_type(value.type) != 0) {
         value.numbers.push_back(read_number(reader, value.type));
     } else {
-        refuse(key + " is of a type that there is not: " + std::to_string(value.type));
+        refuse(key + ": unknown type " + std::to_string(value.type));
     }
     return value;
 }
@@ -210,11 +209,11 @@ GgufValues read_values(GgufReader& reader, std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
         auto key = reader.text(kMostKeyBytes);
         if (key.empty() || key.find('\0') != std::string::npos) {
-            refuse("value " + std::to_string(i) + " has no proper name");
+            refuse("invalid name of metadata value " + std::to_string(i) + ": expected text without NUL");
         }
         auto value = read_value(reader, key);
         if (!values.emplace(key, std::move(value)).second) {
-            refuse(key + " is there twice");
+            refuse("duplicate " + key + ": expected one value");
         }
     }
     return values;
@@ -225,11 +224,17 @@ GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
     tensor.name = reader.text(kMostKeyBytes);
     const auto& name = tensor.name;
     if (name.empty() || name.size() >= GGML_MAX_NAME || name.find('\0') != std::string::npos) {
-        refuse("a tensor's name has " + std::to_string(name.size()) + " bytes, or a NUL in it");
+        refuse(
+            "invalid tensor name of " + std::to_string(name.size()) + " bytes: expected 1 to " +
+            std::to_string(GGML_MAX_NAME - 1) + " bytes without NUL"
+        );
     }
     const auto dimensions = reader.number<std::uint32_t>();
     if (dimensions < 1 || dimensions > GGML_MAX_DIMS) {
-        refuse("tensor " + name + " has " + std::to_string(dimensions) + " dimensions");
+        refuse(
+            "tensor '" + name + "': " + std::to_string(dimensions) + " dimensions; expected 1 to " +
+            std::to_string(GGML_MAX_DIMS)
+        );
     }
     std::uint64_t row = 0;
     tensor.elements = 1;
@@ -237,7 +242,10 @@ GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
         const auto extent = reader.number<std::uint64_t>();
         constexpr std::uint64_t kMost = std::uint64_t{1} << 48;
         if (extent == 0 || extent > kMost || tensor.elements > kMost / extent) {
-            refuse("tensor " + name + " has an extent of " + std::to_string(extent));
+            refuse(
+                "tensor '" + name + "': extent " + std::to_string(extent) + "; expected 1 to " +
+                std::to_string(kMost) + " elements in all"
+            );
         }
         tensor.elements *= extent;
         tensor.extents.push_back(extent);
@@ -246,18 +254,21 @@ GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
     const auto type = reader.number<std::uint32_t>();
     const auto known = type < GGML_TYPE_COUNT ? static_cast<ggml_type>(type) : GGML_TYPE_COUNT;
     if (known == GGML_TYPE_COUNT || ggml_blck_size(known) == 0 || ggml_type_size(known) == 0) {
-        refuse("tensor " + name + " is of a type that there is not: " + std::to_string(type));
+        refuse("tensor '" + name + "': unknown type " + std::to_string(type));
     }
     const auto block = static_cast<std::uint64_t>(ggml_blck_size(known));
     if (row % block != 0) {
-        refuse("tensor " + name + " has rows of " + std::to_string(row) + ", not of whole blocks");
+        refuse(
+            "tensor '" + name + "': rows of " + std::to_string(row) + " elements; expected a multiple of " +
+            std::to_string(block)
+        );
     }
     tensor.type = type;
     tensor.bytes = tensor.elements / block * ggml_type_size(known);
     if (const auto offset = reader.number<std::uint64_t>(); offset != expected_offset) {
         refuse(
-            "tensor " + name + " lies at " + std::to_string(offset) + ", where " +
-            std::to_string(expected_offset) + " was to be"
+            "tensor '" + name + "': offset " + std::to_string(offset) + "; expected " +
+            std::to_string(expected_offset)
         );
     }
     return tensor;
@@ -271,7 +282,10 @@ std::uint64_t alignment_of(const GgufValues& values) {
     const auto alignment = gguf_number(values, "general.alignment", 0);
     const bool sane = found->second.type == GGUF_TYPE_UINT32 && alignment >= 1 && alignment <= kMostAlignment;
     if (!sane || !std::has_single_bit(static_cast<std::uint64_t>(alignment))) {
-        refuse("general.alignment is no power of two, or not a sane one");
+        refuse(
+            "invalid general.alignment: expected a uint32 power of two of at most " +
+            std::to_string(kMostAlignment)
+        );
     }
     return static_cast<std::uint64_t>(alignment);
 }
@@ -314,23 +328,23 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
         facts.weights += tensor.bytes;
         end = offset + tensor.bytes;
         if (end > source.size()) {
-            refuse("tensor " + tensor.name + " goes beyond the end of the file");
+            refuse("tensor '" + tensor.name + "' extends beyond the end of the file; copy the file again");
         }
         offset = padded(end, alignment);
         const auto name = tensor.name;
         if (!tensors.emplace(name, std::move(tensor)).second) {
-            refuse("tensor " + name + " is there twice");
+            refuse("duplicate tensor '" + name + "'; convert the model again");
         }
     }
     const auto data = padded(reader.position(), alignment);
     if (data > source.size() || end > source.size() - data) {
         refuse(
-            "the file has " + std::to_string(source.size()) + " bytes, and should have " +
-            std::to_string(data + end) + ": it is cut short"
+            "the file is cut short: " + std::to_string(source.size()) + " bytes; expected " +
+            std::to_string(data + end) + "; copy the file again"
         );
     }
     if (header.tensors == 0) {
-        refuse("the file holds no tensors");
+        refuse("the file contains no tensors; convert the model again");
     }
     check_gguf_tensors(tensors);
     if (kind == GgufKind::Projector) {

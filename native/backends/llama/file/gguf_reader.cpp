@@ -12,8 +12,8 @@ constexpr std::uint64_t kBufferBytes = 256 * 1024;
 [[noreturn]] void too_short(std::uint64_t position, std::uint64_t wanted) {
     throw Error(
         SOTTO_ERROR_MODEL,
-        "the file ends within its header: " + std::to_string(wanted) + " more bytes were to follow byte " +
-            std::to_string(position)
+        "the file ends within its header at byte " + std::to_string(position) + ": expected " +
+            std::to_string(wanted) + " more bytes; copy the file again"
     );
 }
 
@@ -24,8 +24,8 @@ std::string GgufReader::text(std::uint64_t most) {
     if (size > most) {
         throw Error(
             SOTTO_ERROR_MODEL,
-            "a text at byte " + std::to_string(position_) + " of the header has " + std::to_string(size) +
-                " bytes, more than the " + std::to_string(most) + " that are sane there"
+            "invalid string of " + std::to_string(size) + " bytes at byte " + std::to_string(position_) +
+                " of the header: expected at most " + std::to_string(most) + " bytes"
         );
     }
     return text_of(size);

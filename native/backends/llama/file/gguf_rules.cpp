@@ -83,16 +83,19 @@ void check_range(const GgufValues& values, const std::string& architecture, cons
     const auto found = values.find(key);
     if (found == values.end()) {
         if (range.required) {
-            refuse(key + " is missing");
+            refuse(
+                "missing " + key + ": expected a number from " + shown(range.least) + " to " +
+                shown(range.most)
+            );
         }
         return;
     }
     if (found->second.numbers.empty()) {
-        refuse(key + " is no number");
+        refuse("invalid " + key + ": expected a number");
     }
     for (const double number : found->second.numbers) {
         if (!(number >= range.least && number <= range.most)) { // nor is NaN
-            refuse(key + " is " + shown(number) + ", not " + shown(range.least) + " to " + shown(range.most));
+            refuse(invalid(key, shown(number), shown(range.least) + " to " + shown(range.most)));
         }
     }
 }
@@ -105,7 +108,7 @@ void check_any(const GgufValues& values, const std::string& architecture) {
         }
         for (const double number : value.numbers) {
             if (!std::isfinite(number) || (!real && std::abs(number) > kMostAny)) {
-                refuse(key + " is " + shown(number));
+                refuse(invalid(key, shown(number), "a finite number of at most " + shown(kMostAny)));
             }
         }
     }
@@ -140,15 +143,25 @@ void check_heads(const GgufValues& values, const std::string& architecture) {
     const auto width = number_of(values, architecture, "embedding_length", 0);
     const bool sized = values.contains(architecture + ".attention.key_length");
     if (heads > 0 && !sized && std::fmod(width, heads) != 0) {
-        refuse("an embedding_length of " + shown(width) + " does not divide by " + shown(heads) + " heads");
+        refuse(invalid(
+            architecture + ".embedding_length", shown(width), "a multiple of the " + shown(heads) + " heads"
+        ));
     }
     if (heads > 0 && of_kv > 0 && std::fmod(heads, of_kv) != 0) {
-        refuse(shown(heads) + " heads do not divide by " + shown(of_kv) + " of keys and values");
+        refuse(invalid(
+            architecture + ".attention.head_count",
+            shown(heads),
+            "a multiple of attention.head_count_kv, " + shown(of_kv)
+        ));
     }
     const auto head = heads > 0 ? number_of(values, architecture, "attention.key_length", width / heads) : 0;
     const auto rotated = number_of(values, architecture, "rope.dimension_count", head);
     if (heads > 0 && (rotated > head || std::fmod(rotated, 2) != 0)) {
-        refuse("rope.dimension_count is " + shown(rotated) + ", and a head has " + shown(head));
+        refuse(invalid(
+            architecture + ".rope.dimension_count",
+            shown(rotated),
+            "an even number of at most " + shown(head) + ", the size of a head"
+        ));
     }
 }
 
@@ -192,7 +205,12 @@ void check_experts(const GgufValues& values, const std::string& architecture) {
     const auto experts = number_of(values, architecture, "expert_count", 0);
     const auto used = number_of(values, architecture, "expert_used_count", 0);
     if (used > experts || (experts > 0 && used < 1)) {
-        refuse(shown(used) + " of " + shown(experts) + " experts are used");
+        refuse(invalid(
+            architecture + ".expert_used_count",
+            shown(used),
+            experts > 0 ? "1 to " + shown(experts) + ", the number of experts"
+                        : "0 in a model without experts"
+        ));
     }
     // Without a width of their own, experts share the model's among those that are used.
     const bool shares = number_of(values, architecture, "expert_feed_forward_length", 0) < 1;
@@ -217,7 +235,10 @@ array_of(const GgufValues& values, std::string_view key, std::initializer_list<g
             return &found->second;
         }
     }
-    refuse(std::string(key) + " is not of the type that it must have");
+    refuse(
+        "invalid " + std::string(key) + ": expected an array of type " + gguf_type_name(*types.begin()) +
+        "; convert the model again"
+    );
 }
 
 // PLaMo 2's tokenizer makes a table of each token's suffixes and of each suffix's prefixes.
@@ -247,15 +268,19 @@ void check_single_bytes(const GgufValues& values, const GgufValue& tokens) {
 void check_vocabulary(const GgufValues& values, const std::string& architecture) {
     const auto* tokens = array_of(values, "tokenizer.ggml.tokens", {GGUF_TYPE_STRING});
     if (tokens == nullptr || tokens->count == 0 || tokens->count > (1 << 24)) {
-        refuse("the model has no vocabulary, or not a sane one");
+        refuse(
+            "invalid tokenizer.ggml.tokens of " + std::to_string(tokens == nullptr ? 0 : tokens->count) +
+            " tokens: expected 1 to " + std::to_string(1 << 24) + "; convert the model again"
+        );
     }
     const auto* scores = array_of(values, "tokenizer.ggml.scores", {GGUF_TYPE_FLOAT32, GGUF_TYPE_INT32});
     const auto* kinds = array_of(values, "tokenizer.ggml.token_type", {GGUF_TYPE_INT32});
     for (const auto* other : {scores, kinds}) {
         if (other != nullptr && other->count != tokens->count) {
             refuse(
-                "the vocabulary has " + std::to_string(tokens->count) + " tokens and " +
-                std::to_string(other->count) + " scores or types"
+                "invalid tokenizer.ggml.scores or tokenizer.ggml.token_type of " +
+                std::to_string(other->count) + " elements: expected " + std::to_string(tokens->count) +
+                ", the number of tokens"
             );
         }
     }
@@ -264,14 +289,18 @@ void check_vocabulary(const GgufValues& values, const std::string& architecture)
     check_single_bytes(values, *tokens);
     const auto announced = number_of(values, architecture, "vocab_size", static_cast<double>(tokens->count));
     if (announced > static_cast<double>(tokens->count) * 2 + 1024) {
-        refuse("vocab_size is " + shown(announced) + " for " + std::to_string(tokens->count) + " tokens");
+        refuse(invalid(
+            architecture + ".vocab_size",
+            shown(announced),
+            std::to_string(tokens->count) + ", the number of tokens"
+        ));
     }
     for (const char* name : {"bos", "eos", "eot"}) {
         const auto key = std::string("tokenizer.ggml.") + name + "_token_id";
         const auto id = gguf_number(values, key, 0);
         constexpr double kNone = 0xFFFFFFFF; // how some converters write that there is none
         if (id != kNone && !(id >= 0 && id < static_cast<double>(tokens->count))) {
-            refuse(key + " is " + shown(id) + ", of " + std::to_string(tokens->count) + " tokens");
+            refuse(invalid(key, shown(id), "a token from 0 to " + std::to_string(tokens->count - 1)));
         }
     }
 }
@@ -280,7 +309,7 @@ void check_split(const GgufValues& values) {
     if (const auto parts = gguf_number(values, "split.count", 1); parts > 1) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "the model is split into " + shown(parts) + " files: merge them with llama-gguf-split --merge"
+            "the model is split into " + shown(parts) + " files; merge them with llama-gguf-split --merge"
         );
     }
 }
@@ -295,11 +324,14 @@ double gguf_number(const GgufValues& values, std::string_view key, double otherw
 void check_gguf_values(const GgufValues& values) {
     const auto named = values.find("general.architecture");
     if (named == values.end() || named->second.text.empty()) {
-        refuse("the file does not say its general.architecture");
+        refuse("missing general.architecture: expected a name; convert the model again");
     }
     const auto& architecture = named->second.text;
     if (architecture.size() > 64) {
-        refuse("general.architecture has " + std::to_string(architecture.size()) + " bytes");
+        refuse(
+            "invalid general.architecture of " + std::to_string(architecture.size()) +
+            " bytes: expected at most 64"
+        );
     }
     check_split(values);
     for (const auto& range : kRanges) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <gguf.h>
 
 namespace sotto::llama {
@@ -10,6 +11,12 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(SOTTO_ERROR_MODEL, why);
+}
+
+std::string shown(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
 }
 
 struct Range {
@@ -47,7 +54,7 @@ constexpr double kMostAny = 1 << 30;
 
 void check_number(const std::string& key, double number, double least, double most) {
     if (!(number >= least && number <= most)) { // nor is NaN
-        refuse(key + " is " + std::to_string(number) + ", and may be up to " + std::to_string(most));
+        refuse(invalid(key, shown(number), shown(least) + " to " + shown(most)));
     }
 }
 
@@ -68,7 +75,9 @@ void check_heads(const GgufValues& values, const std::string& prefix) {
     const auto heads = gguf_number(values, prefix + "attention.head_count", 1);
     const auto width = gguf_number(values, prefix + "embedding_length", heads);
     if (std::fmod(width, heads) != 0 && !values.contains(prefix + "attention.head_dim")) {
-        refuse(prefix + "embedding_length does not divide by its heads");
+        refuse(
+            invalid(prefix + "embedding_length", shown(width), "a multiple of the " + shown(heads) + " heads")
+        );
     }
 }
 
@@ -85,7 +94,7 @@ void check_kind(const GgufValues& values, const std::string& key) {
         if (found->second.text == kind) {
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
-                "a projector of the kind \"" + std::string(kind) + "\" is not supported"
+                "projector kind '" + std::string(kind) + "' is not supported; use another projector"
             );
         }
     }
@@ -256,12 +265,13 @@ void check_projector_tensors(const GgufValues& values, const GgufTensors& tensor
 void check_projector_values(const GgufValues& values) {
     const auto architecture = values.find("general.architecture");
     if (architecture == values.end() || architecture->second.text != "clip") {
-        refuse("the file is no projector: its general.architecture is not \"clip\"");
+        const auto found = architecture == values.end() ? "" : architecture->second.text.substr(0, 64);
+        refuse(invalid("general.architecture", found, "'clip', which a projector has"));
     }
     for (const auto& [key, value] : values) {
         for (const double number : value.numbers) {
             if (key.starts_with("clip.") && !(std::abs(number) <= kMostAny)) {
-                refuse(key + " is " + std::to_string(number));
+                refuse(invalid(key, shown(number), "a number of at most " + shown(kMostAny)));
             }
         }
     }

@@ -58,14 +58,14 @@ std::uint64_t checked_size(const std::filesystem::path& where, const std::string
     std::error_code failure;
     const auto status = std::filesystem::status(where, failure);
     if (status.type() == std::filesystem::file_type::not_found) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, "there is no file " + path);
+        throw Error(SOTTO_ERROR_NOT_FOUND, "file '" + path + "' does not exist");
     }
     if (status.type() != std::filesystem::file_type::regular) {
-        throw Error(SOTTO_ERROR_MODEL, path + " is no regular file");
+        throw Error(SOTTO_ERROR_MODEL, invalid("path", path, "a regular file"));
     }
     const auto size = std::filesystem::file_size(where, failure);
     if (!failure && size < kHeader) {
-        throw Error(SOTTO_ERROR_MODEL, "the file is no GGUF");
+        throw Error(SOTTO_ERROR_MODEL, "the file is not a GGUF file");
     }
     return failure ? 0 : size;
 }
@@ -113,7 +113,7 @@ public:
     HostSource(const sotto_file_access& files, const std::string& path) : files_(files), path_(path) {
         const auto status = files_.open(files_.self, str(path_), &opened_, &size_);
         if (status < 0) {
-            throw Error(SOTTO_ERROR_NOT_FOUND, "the host has no file " + path);
+            throw Error(SOTTO_ERROR_NOT_FOUND, "the host cannot open file '" + path + "'");
         }
     }
     ~HostSource() override {
@@ -194,10 +194,10 @@ std::FILE* HostSource::file() {
 std::unique_ptr<Source> open_source(const sotto_model_source& source) {
     const std::string path(view(source.path));
     if (path.empty()) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "the model's path is empty");
+        throw invalid_argument("path", path, "the path of a model file");
     }
     if (path.find('\0') != std::string::npos) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "the model's path holds a NUL");
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid path: expected text without NUL");
     }
     if (source.files != nullptr) {
         return std::make_unique<HostSource>(*source.files, path);

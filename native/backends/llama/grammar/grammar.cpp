@@ -67,18 +67,18 @@ public:
         } catch (const std::exception& error) {
             throw_if_out_of_memory(error);
             const auto line = line_of(text, static_cast<std::size_t>(rule - text.c_str()));
-            refuse(", in the rule on line " + std::to_string(line) + ": " + reason(error.what()));
+            refuse("the rule on line " + std::to_string(line) + " does not parse: " + reason(error.what()));
         }
     }
 
     void names() {
         for (const auto& [name, id] : parser_.symbol_ids) {
             if (id >= parser_.rules.size() || parser_.rules[id].empty()) {
-                refuse(" refers to \"" + reason(name) + "\", and there is no such rule");
+                refuse("undefined rule \"" + reason(name) + "\"; define it, or remove the reference");
             }
         }
         if (!parser_.symbol_ids.contains("root")) {
-            refuse(" has no rule \"root\"; an answer starts there");
+            refuse("missing rule \"root\", with which an answer starts");
         }
     }
 
@@ -103,7 +103,7 @@ public:
             follow(start, states);
             calls += std::min(states[start].calls, kMostCalls);
             if (calls > kMostCalls || states[start].depth > kDeepestCalls) {
-                refuse(" has rules that begin with each other in too many ways, such as " + name_of(start));
+                refuse("too many rules begin with each other, such as " + name_of(start) + "; use fewer");
             }
         }
     }
@@ -111,7 +111,7 @@ public:
     void ways() {
         if (const auto which = too_many_ways(parser_.rules, parser_.symbol_ids.at("root")); which) {
             refuse(
-                " can be read in too many ways from " + name_of(*which) +
+                "too ambiguous from " + name_of(*which) +
                 " on; write repetitions and optional parts so that the next character tells them apart"
             );
         }
@@ -145,29 +145,31 @@ private:
                 break;
             }
             if (character > kMost) {
-                refuse(" has a character beyond U+10FFFF in " + name_of(rule));
+                refuse("a character beyond U+10FFFF in " + name_of(rule));
             }
         }
         std::sort(ranges.begin(), ranges.end());
         std::uint32_t next = 0; // that no range had so far
         for (const auto& [first, last] : ranges) {
             if (first > last) {
-                refuse(" has a range of characters in " + name_of(rule) + " that ends before it begins");
+                refuse("a character range in " + name_of(rule) + " ends before it begins");
             }
             next = first <= next ? std::max(next, last + 1) : next;
         }
         if (elements[at].type == LLAMA_GRETYPE_CHAR_NOT && next > kMost) {
-            refuse(" has a class in " + name_of(rule) + " that excludes every character");
+            refuse("a character class in " + name_of(rule) + " excludes every character");
         }
     }
 
-    [[noreturn]] void refuse(const std::string& why) const { throw Error(SOTTO_ERROR_ARGUMENT, path_ + why); }
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path_ + ": " + why);
+    }
 
     // llama.cpp's names of parts of rules begin with the rule's.
     std::string name_of(std::size_t rule) const {
         for (const auto& [name, id] : parser_.symbol_ids) {
             if (id == rule) {
-                return "\"" + reason(name.substr(0, name.find('_'))) + "\"";
+                return "rule \"" + reason(name.substr(0, name.find('_'))) + "\"";
             }
         }
         return "a rule";
@@ -217,8 +219,8 @@ private:
             auto& inner = states[last.first[last.next]];
             if (inner.seen == State::Seen::Open) {
                 refuse(
-                    " is left-recursive: the rule " + name_of(last.first[last.next]) +
-                    " may begin with itself"
+                    "left-recursive: " + name_of(last.first[last.next]) +
+                    " may begin with itself; write it as a repetition"
                 );
             }
             if (inner.seen == State::Seen::No) {

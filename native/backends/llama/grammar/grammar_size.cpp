@@ -33,7 +33,7 @@ public:
             step(text_[at_]);
             if (elements_ > kMostElements || rules_ > kMostRules || rules_ * longest_name_ > kMostNameBytes) {
                 refuse(
-                    "makes the grammar too large: its repetitions come to more than " +
+                    "the grammar is too large: repetitions expand to more than " +
                     std::to_string(kMostRules) + " rules or " + std::to_string(kMostElements) + " elements"
                 );
             }
@@ -43,7 +43,8 @@ public:
 private:
     [[noreturn]] void refuse(const std::string& why) const {
         throw Error(
-            SOTTO_ERROR_ARGUMENT, path_ + ", line " + std::to_string(line_of(text_, at_)) + ": " + why
+            SOTTO_ERROR_ARGUMENT,
+            "invalid " + path_ + ", line " + std::to_string(line_of(text_, at_)) + ": " + why
         );
     }
 
@@ -66,7 +67,7 @@ private:
             item(1);
         } else if (c == '(') {
             if (++depth_ > kDeepestNesting) {
-                refuse("groups are nested deeper than " + std::to_string(kDeepestNesting));
+                refuse("groups are nested deeper than " + std::to_string(kDeepestNesting) + " levels");
             }
             ++at_;
         } else if (c == ')') {
@@ -126,7 +127,7 @@ private:
         while (at_ < text_.size() && is_digit(text_[at_])) {
             value = value * 10 + static_cast<std::size_t>(text_[at_++] - '0');
             if (value > kMostTimes) {
-                refuse("repeats more than " + std::to_string(kMostTimes) + " times");
+                refuse("a repetition of more than " + std::to_string(kMostTimes) + " times");
             }
         }
         return value;
@@ -167,12 +168,12 @@ void check_grammar_size(const std::string& gbnf, const std::string& path) {
     if (gbnf.size() > kMostBytes) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            path + " has " + std::to_string(gbnf.size()) + " bytes; " + std::to_string(kMostBytes) +
-                " are allowed"
+            "invalid " + path + " of " + std::to_string(gbnf.size()) + " bytes: expected at most " +
+                std::to_string(kMostBytes)
         );
     }
     if (gbnf.find('\0') != std::string::npos) {
-        throw Error(SOTTO_ERROR_ARGUMENT, path + " has a NUL in it");
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path + ": expected text without NUL");
     }
     Scanner(gbnf, path).scan();
 }

@@ -20,7 +20,7 @@ ggml_tensor* present(ggml_tensor* tensor, const char* what, const ggml_tensor* b
         throw Error(
             SOTTO_ERROR_MODEL,
             std::string("missing tensor for ") + what + where +
-                ": the projector's kind computes with one that its file lacks; convert the projector again"
+                ": expected in a projector of this kind; convert the projector again"
         );
     }
     return tensor;

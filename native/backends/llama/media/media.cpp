@@ -4,6 +4,7 @@
 #include "json_parts.hpp"
 #include "media/media_file.hpp"
 #include "media/projector.hpp"
+#include "request/fields.hpp"
 
 #include <hash/hash.h>
 
@@ -53,21 +54,21 @@ void check_can(bool can, const std::string& path, const char* what, const Projec
     if (!can) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            path + " is " + what + ", and this model reads text and " +
-                (projector.sees() ? "images" : "sounds")
+            path + ": the model reads text and " + (projector.sees() ? "images" : "sounds") + ", not " +
+                what + "; use another projector"
         );
     }
 }
 
 Medium read_medium(const Json& part, const Projector& projector, const std::string& path) {
     if (part.at("type") == "image_url") {
-        check_can(projector.sees(), path, "an image", projector);
+        check_can(projector.sees(), path, "images", projector);
         const auto& url = part.at("image_url").at("url").get_ref<const std::string&>();
         const auto place = path + ".image_url.url";
         const auto file = read_data_url(url, place);
         return medium_of(file, projector.cut(read_picture(file, place), place));
     }
-    check_can(projector.hears(), path, "a sound", projector);
+    check_can(projector.hears(), path, "sounds", projector);
     const auto& data = part.at("input_audio").at("data").get_ref<const std::string&>();
     const auto place = path + ".input_audio.data";
     const auto file = read_base64(data, place);
@@ -76,7 +77,7 @@ Medium read_medium(const Json& part, const Projector& projector, const std::stri
 
 template <typename Visit>
 void for_each_medium(const Json& body, Visit visit) {
-    const auto& messages = body.at("messages");
+    const auto& messages = body.at(field::messages.name);
     for (std::size_t i = 0; i < messages.size(); ++i) {
         const auto content = messages[i].find("content");
         if (content == messages[i].end() || !content->is_array()) {
@@ -105,11 +106,12 @@ std::vector<Medium> take_media(Json& body, const Projector& projector) {
         if (media.size() == kMostMedia) {
             throw Error(
                 SOTTO_ERROR_ARGUMENT,
-                path + " is one image or sound too many; a request may have " + std::to_string(kMostMedia)
+                "invalid " + path + ": expected at most " + std::to_string(kMostMedia) +
+                    " images and sounds in a request"
             );
         }
         auto medium = read_medium(part, projector, path);
-        body["messages"][i]["content"][j] = {{"type", "media_marker"}, {"medium", media.size()}};
+        body[field::messages.name][i]["content"][j] = {{"type", "media_marker"}, {"medium", media.size()}};
         media.push_back(std::move(medium));
     });
     return media;

@@ -18,8 +18,10 @@ constexpr int kMostSide = 1 << 14; // models that keep an image's shape make its
 constexpr std::size_t kMostSeconds = 600;
 constexpr std::size_t kShortest = 100; // parts of a second
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-    throw Error(SOTTO_ERROR_ARGUMENT, path + " " + why);
+// `content`: what the data are, such as " of 0 x 0 pixels".
+[[noreturn]] void
+refuse(const std::string& path, const std::string& expected, const std::string& content = "") {
+    throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path + content + ": expected " + expected);
 }
 
 // The beginning of what someone sent, for a message.
@@ -61,14 +63,12 @@ private:
 std::string read_data_url(std::string_view url, const std::string& path) {
     constexpr std::string_view kEncoding = ";base64";
     if (!url.starts_with("data:")) {
-        refuse(path, "is \"" + beginning(url) + "\"; it must be a data URL (Sotto fetches nothing)");
+        throw invalid_argument(path, beginning(url), "a data URL; Sotto fetches no URLs");
     }
     const auto comma = url.find(',');
     const auto kind = url.substr(0, comma == std::string_view::npos ? 0 : comma);
     if (!kind.ends_with(kEncoding)) {
-        refuse(
-            path, "is \"" + beginning(url) + "\"; it must be a data URL like \"data:image/png;base64,...\""
-        );
+        throw invalid_argument(path, beginning(url), "a data URL like \"data:image/png;base64,...\"");
     }
     return read_base64(url.substr(comma + 1), path);
 }
@@ -78,10 +78,10 @@ std::string read_base64(std::string_view text, const std::string& path) {
     try {
         bytes = base64::decode(text.data(), text.size());
     } catch (const base64_error&) {
-        refuse(path, "is not base64");
+        throw invalid_argument(path, beginning(text), "base64 data");
     }
     if (bytes.empty()) {
-        refuse(path, "holds no data");
+        throw invalid_argument(path, beginning(text), "base64 data of 1 byte or more");
     }
     return bytes;
 }
@@ -96,8 +96,8 @@ Picture read_picture(const std::string& file, const std::string& path) {
         const char* reason = stbi_failure_reason();
         refuse(
             path,
-            std::string("is no PNG, JPEG, BMP or GIF that can be read: ") +
-                (reason == nullptr ? "it is damaged" : reason)
+            std::string("a readable PNG, JPEG, BMP or GIF image (") +
+                (reason == nullptr ? "damaged" : reason) + ")"
         );
     };
     if (stbi_info_from_memory(data, bytes, &width, &height, &channels) == 0) {
@@ -108,9 +108,9 @@ Picture read_picture(const std::string& file, const std::string& path) {
     if (!sane || width * rows > kMostPixels) {
         refuse(
             path,
-            "is an image of " + std::to_string(width) + " x " + std::to_string(rows) +
-                " pixels; a side may have 1 to " + std::to_string(kMostSide) + ", and all of it " +
-                std::to_string(kMostPixels)
+            "sides of 1 to " + std::to_string(kMostSide) + " pixels, and at most " +
+                std::to_string(kMostPixels) + " pixels in all",
+            " of " + std::to_string(width) + " x " + std::to_string(rows) + " pixels"
         );
     }
     constexpr int kColours = 3;
@@ -132,7 +132,7 @@ Picture read_picture(const std::string& file, const std::string& path) {
 std::vector<float> read_sound(const std::string& file, std::uint32_t rate, const std::string& path) {
     Decoder decoder(file, rate);
     if (!decoder) {
-        refuse(path, "is no WAV, MP3 or FLAC that can be read");
+        refuse(path, "a readable WAV, MP3 or FLAC sound");
     }
     constexpr std::size_t kBlock = 1 << 16;
     std::vector<float> samples;
@@ -142,14 +142,14 @@ std::vector<float> read_sound(const std::string& file, std::uint32_t rate, const
         read = decoder.read(samples.data() + old, kBlock);
         samples.resize(old + read);
         if (samples.size() > kMostSeconds * rate) {
-            refuse(path, "is a sound of more than " + std::to_string(kMostSeconds) + " seconds");
+            refuse(path, "a sound of at most " + std::to_string(kMostSeconds) + " seconds");
         }
     }
     if (samples.size() < rate / kShortest) {
-        refuse(path, "is a sound of length 0, or of less than a hundredth of a second");
+        refuse(path, "a sound of at least 0.01 seconds");
     }
     if (!std::all_of(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); })) {
-        refuse(path, "is a sound with samples that are no numbers");
+        refuse(path, "a sound whose samples are finite numbers");
     }
     return samples;
 }

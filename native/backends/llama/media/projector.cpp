@@ -27,7 +27,7 @@ void check_rows(ggml_cgraph* graph) {
                     SOTTO_ERROR_MODEL,
                     "invalid tensor '" + std::string(node->src[0]->name) + "' with " +
                         std::to_string(node->src[0]->ne[1]) + " rows: row " + std::to_string(indexes[at]) +
-                        " is read of it; convert the projector again"
+                        " is out of range; convert the projector again"
                 );
             }
         }
@@ -104,13 +104,13 @@ std::uint64_t bytes_of(const Options& options, const llama_model* model) {
         if (width != llama_model_n_embd_inp(model)) {
             throw Error(
                 SOTTO_ERROR_MODEL,
-                "it makes embeddings of " + std::to_string(width) + " numbers, and the model reads " +
-                    std::to_string(llama_model_n_embd_inp(model)) + ": it belongs to another model"
+                "the projector makes embeddings of " + std::to_string(width) + " numbers; expected " +
+                    std::to_string(llama_model_n_embd_inp(model)) + "; use the projector of this model"
             );
         }
     }
     if (bytes == 0) {
-        throw Error(SOTTO_ERROR_MODEL, Call::current()->last_error("llama.cpp cannot load it"));
+        throw Error(SOTTO_ERROR_MODEL, Call::current()->last_error("llama.cpp cannot load the projector"));
     }
     return bytes;
 }
@@ -144,8 +144,8 @@ measure_projector(const sotto_model_source& source, const Options& options, cons
     if (source.files != nullptr) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "option \"projector\": llama.cpp reads projectors from the file system "
-            "only, and this host reads its files itself"
+            "options.projector: llama.cpp reads projectors from the file system only; remove the option, or "
+            "the host's file access"
         );
     }
     ProjectorMemory memory;
@@ -158,7 +158,7 @@ measure_projector(const sotto_model_source& source, const Options& options, cons
         memory.weights = std::min(memory.weights, all);
         memory.compute = all - memory.weights;
     } catch (const Error& error) {
-        throw Error(error.status(), std::string("option \"projector\": ") + error.what());
+        throw Error(error.status(), std::string("options.projector: ") + error.what());
     }
     return memory;
 }
@@ -198,7 +198,9 @@ Pieces Projector::cut(const mtmd_bitmap* bitmap, const std::string& path) const 
     const mtmd_input_part* parts[] = {&part};
     if (mtmd_tokenize_from_parts(context_.get(), chunks.get(), parts, 1, false) != 0) {
         throw Error(
-            SOTTO_ERROR_ARGUMENT, path + " cannot be read by this model: " + call.last_error("it is odd")
+            SOTTO_ERROR_ARGUMENT,
+            "invalid " + path + ": expected an image or sound that the projector reads (" +
+                call.last_error("unknown reason") + ")"
         );
     }
     Pieces pieces;

@@ -2,6 +2,7 @@
 #include "schema/constraints.hpp"
 
 #include "grammar/grammar.hpp"
+#include "request/fields.hpp"
 
 namespace sotto::llama {
 namespace {
@@ -14,10 +15,10 @@ struct Asked {
 };
 
 Asked asked_schema(const Json& body) {
-    if (const auto* schema = find(body, "json_schema")) {
+    if (const auto* schema = find(body, field::json_schema)) {
         return {*schema, "json_schema"};
     }
-    const auto* format = find(body, "response_format");
+    const auto* format = find(body, field::response_format);
     if (format == nullptr || format->at("type") == "text") {
         return {nullptr, ""};
     }
@@ -64,7 +65,7 @@ std::shared_ptr<const Constraint> Constraints::argument_schema(const Json& schem
 }
 
 std::string Constraints::answer_grammar(const Json& body) const {
-    if (const auto* grammar = find(body, "grammar")) {
+    if (const auto* grammar = find(body, field::grammar)) {
         const auto& gbnf = grammar->get_ref<const std::string&>();
         const auto checked = [&] {
             check_grammar(gbnf, "grammar", vocab_);

@@ -32,14 +32,14 @@ public:
         auto start = use_ == SchemaUse::Arguments ? written(flattener_.objects(root_, path_), path_)
                                                   : written(root_, path_);
         if (!start) {
-            refuse_schema(path_, " allows no value at all");
+            refuse_schema(path_, "no value matches this schema");
         }
         while (done_ < refs_.size()) {
             const auto ref = refs_[done_++];
             const auto place = place_of_ref(path_, ref);
             auto target = written(*find_ref(root_, ref), place);
             if (!target) {
-                refuse_schema(place, " allows no value at all");
+                refuse_schema(place, "no value matches this schema");
             }
             document_[name_of_ref(ref)] = std::move(*target);
         }
@@ -48,8 +48,8 @@ public:
             if (endless.contains(name_of_ref(ref))) {
                 refuse_schema(
                     place_of_ref(path_, ref),
-                    " always holds one more of itself; make the member that does so optional, or allow null "
-                    "there"
+                    "every value contains another value of this schema; make that member optional, or allow "
+                    "null"
                 );
             }
         }
@@ -74,9 +74,7 @@ private:
 
     std::optional<Schema> written(const std::vector<Schema>& alternatives, const std::string& path) {
         if (++written_ > kMostWritten) {
-            unsupported_schema(
-                path, " is where the schema becomes too large; use \"$ref\" for what comes again"
-            );
+            unsupported_schema(path, "the schema becomes too large here; use \"$ref\" for repeated parts");
         }
         auto all = Schema::array();
         for (const auto& alternative : alternatives) {
@@ -165,7 +163,7 @@ private:
                 return whole_number(schema, path);
             }
             unsupported_schema(
-                below(path, "multipleOf"), " cannot be held to in a \"number\"; use an \"integer\""
+                below(path, "multipleOf"), "not supported in a \"number\"; use an \"integer\""
             );
         }
         const auto bounds = bounds_of(schema);
@@ -187,9 +185,7 @@ private:
         }
         if (length.least > kMostCharactersOfText) {
             unsupported_schema(
-                below(path, "minLength"),
-                " is " + std::to_string(length.least) + "; at most " + std::to_string(kMostCharactersOfText) +
-                    " can be held to"
+                below(path, "minLength"), length.least, "at most " + std::to_string(kMostCharactersOfText)
             );
         }
         if (has(schema, "pattern")) {
@@ -227,15 +223,12 @@ private:
             return std::nullopt;
         }
         if (least > kMostItems) {
-            unsupported_schema(
-                below(path, "minItems"),
-                " is " + std::to_string(least) + "; at most " + std::to_string(kMostItems) + " can be held to"
-            );
+            unsupported_schema(below(path, "minItems"), least, "at most " + std::to_string(kMostItems));
         }
         if (schema.value("uniqueItems", false) && most > 1) {
             unsupported_schema(
                 below(path, "uniqueItems"),
-                " cannot be held to; leave it out, or use an object with one member per item"
+                "not supported; remove the field, or use an object with one member per item"
             );
         }
         const auto every = has(schema, "items") ? schema["items"] : Schema(true);
@@ -302,8 +295,8 @@ private:
         if (members.size() > kMostMembers) {
             unsupported_schema(
                 path,
-                " names " + std::to_string(members.size()) + " members; " + std::to_string(kMostMembers) +
-                    " are allowed"
+                std::to_string(members.size()) + " members; at most " + std::to_string(kMostMembers) +
+                    " are supported"
             );
         }
         auto made = Schema::object();
@@ -328,8 +321,7 @@ private:
         if (made.contains("*")) {
             unsupported_schema(
                 below(below(path, "properties"), "*"),
-                " stands beside other members that the schema does not "
-                "name; set \"additionalProperties\" to false"
+                "a member \"*\" is not supported beside unnamed ones; set \"additionalProperties\" to false"
             );
         }
         // By a name of its own, by which its rule for further keys is found.
@@ -367,8 +359,8 @@ std::string grammar_of(const HeldSchema& held, const std::string& path) {
         }
         unsupported_schema(
             path,
-            " makes a grammar that is too large, or under which an answer can be read in too many ways; use "
-            "fewer alternatives, members and repetitions (" +
+            "the grammar of this schema is too large or too ambiguous; use fewer alternatives, members and "
+            "repetitions (" +
                 std::string(error.what()) + ")"
         );
     }

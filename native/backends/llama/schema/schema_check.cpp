@@ -70,10 +70,10 @@ struct Hopeless {
 };
 
 constexpr Hopeless kHopeless[] = {
-    {"not", "say what is allowed, not what is forbidden"},
+    {"not", "describe the allowed values instead"},
     {"patternProperties", "name the members in \"properties\", or use \"additionalProperties\""},
     {"propertyNames", "name the members in \"properties\""},
-    {"contains", "say what every item is in \"items\", or each by its place in \"prefixItems\""},
+    {"contains", "describe all items in \"items\", or single positions in \"prefixItems\""},
     {"dependentSchemas", "write an \"anyOf\" with one schema per case"},
     {"dependencies", "write an \"anyOf\" with one schema per case"},
     {"$dynamicRef", "use \"$ref\""},
@@ -103,17 +103,18 @@ private:
             return;
         }
         if (!schema.is_object()) {
-            refuse_schema(path, " is " + shown(schema) + "; it must be a schema: an object, true or false");
+            refuse_schema(path, schema, "a schema: an object, true or false");
         }
         if (depth > kDeepestSchema) {
             unsupported_schema(
-                path, " is nested deeper than " + std::to_string(kDeepestSchema) + " levels; use \"$ref\""
+                path, "nested deeper than " + std::to_string(kDeepestSchema) + " levels; use \"$ref\""
             );
         }
         checked_.emplace(&schema, path);
         if (checked_.size() > kMostNodes) {
             unsupported_schema(
-                path, " is one schema too many; " + std::to_string(kMostNodes) + " are allowed"
+                path,
+                "more than " + std::to_string(kMostNodes) + " schemas in all; use \"$ref\" for repeated ones"
             );
         }
         type(schema, path);
@@ -140,13 +141,13 @@ private:
             return type_name(*found, place);
         }
         if (found->empty()) {
-            refuse_schema(place, " is empty; it must name a type");
+            refuse_schema(place, *found, "at least one type");
         }
         std::set<std::string> seen;
         for (std::size_t i = 0; i < found->size(); ++i) {
             type_name((*found)[i], below(place, i));
             if (!seen.insert((*found)[i].get<std::string>()).second) {
-                refuse_schema(below(place, i), " is " + shown((*found)[i]) + " for a second time");
+                refuse_schema(below(place, i), (*found)[i], "each type at most once");
             }
         }
     }
@@ -157,9 +158,8 @@ private:
         if (!name.is_string() || !known.contains(name.get<std::string>())) {
             refuse_schema(
                 place,
-                " is " + shown(name) +
-                    "; it must be \"null\", \"boolean\", \"number\", \"integer\", \"string\", \"array\" or "
-                    "\"object\""
+                name,
+                "\"null\", \"boolean\", \"number\", \"integer\", \"string\", \"array\" or \"object\""
             );
         }
     }
@@ -167,15 +167,13 @@ private:
     void values(const Schema& schema, const std::string& path) {
         if (const auto found = schema.find("enum"); found != schema.end()) {
             if (!found->is_array() || found->empty()) {
-                refuse_schema(
-                    below(path, "enum"), " is " + shown(*found) + "; it must be a list of at least one value"
-                );
+                refuse_schema(below(path, "enum"), *found, "an array of at least one value");
             }
             if (found->size() > kMostValues) {
                 unsupported_schema(
                     below(path, "enum"),
-                    " has " + std::to_string(found->size()) + " values; " + std::to_string(kMostValues) +
-                        " are allowed"
+                    std::to_string(found->size()) + " values; at most " + std::to_string(kMostValues) +
+                        " are supported"
                 );
             }
         }
@@ -184,7 +182,7 @@ private:
     void of_kind(Kind kind, const Schema& value, const std::string& place, int depth) {
         switch (kind) {
         case Kind::Count:
-            return require(count(value), value, place, "a whole number from 0 on");
+            return require(count(value), value, place, "an integer of 0 or more");
         case Kind::Number:
             return require(value.is_number(), value, place, "a number");
         case Kind::Positive:
@@ -202,7 +200,7 @@ private:
         case Kind::SchemaMap:
             return schema_map(value, place, depth);
         case Kind::NameLists:
-            require(value.is_object(), value, place, "an object of lists of names");
+            require(value.is_object(), value, place, "an object of arrays of names");
             for (const auto& [name, list] : value.items()) {
                 names(list, below(place, name));
             }
@@ -220,12 +218,12 @@ private:
 
     static void require(bool is_so, const Schema& value, const std::string& place, const char* what) {
         if (!is_so) {
-            refuse_schema(place, " is " + shown(value) + "; it must be " + what);
+            refuse_schema(place, value, what);
         }
     }
 
     void schemas(const Schema& value, const std::string& place, int depth) {
-        require(value.is_array() && !value.empty(), value, place, "a list of at least one schema");
+        require(value.is_array() && !value.empty(), value, place, "an array of at least one schema");
         for (std::size_t i = 0; i < value.size(); ++i) {
             check(value[i], below(place, i), depth + 1);
         }
@@ -237,8 +235,8 @@ private:
             if (name.size() > kLongestName) {
                 unsupported_schema(
                     place,
-                    " has a name of " + std::to_string(name.size()) + " bytes; " +
-                        std::to_string(kLongestName) + " are allowed"
+                    "a name of " + std::to_string(name.size()) + " bytes; at most " +
+                        std::to_string(kLongestName) + " are supported"
                 );
             }
             check(schema, below(place, name), depth + 1);
@@ -246,12 +244,13 @@ private:
     }
 
     void names(const Schema& value, const std::string& place) {
-        require(value.is_array(), value, place, "a list of names");
+        require(value.is_array(), value, place, "an array of names");
         for (std::size_t i = 0; i < value.size(); ++i) {
             require(value[i].is_string(), value[i], below(place, i), "a string");
             if (value[i].get_ref<const std::string&>().size() > kLongestName) {
                 unsupported_schema(
-                    below(place, i), " is longer than " + std::to_string(kLongestName) + " bytes"
+                    below(place, i),
+                    "longer than " + std::to_string(kLongestName) + " bytes; shorten the name"
                 );
             }
         }
@@ -266,8 +265,8 @@ private:
             if (schema.contains(least) && schema.contains(most) && schema[least] > schema[most]) {
                 refuse_schema(
                     below(path, least),
-                    " is " + shown(schema[least]) + "; it must be no more than the \"" + most + "\", " +
-                        shown(schema[most])
+                    schema[least],
+                    std::string("at most \"") + most + "\", " + shown(schema[most])
                 );
             }
         }
@@ -280,7 +279,8 @@ private:
                 !schema["properties"].contains(name.get_ref<const std::string&>())) {
                 refuse_schema(
                     below(below(path, "required"), i),
-                    " is " + shown(name) + ", which is not in \"properties\", and there may be no other"
+                    name,
+                    "a name in \"properties\", or \"additionalProperties\" other than false"
                 );
             }
         }
@@ -295,7 +295,7 @@ private:
             return check(*found, below(path, "items"), depth + 1);
         }
         if (schema.contains("prefixItems")) {
-            refuse_schema(below(path, "items"), " is a list beside \"prefixItems\"; it must be a schema");
+            refuse_schema(below(path, "items"), *found, "a schema, not an array, beside \"prefixItems\"");
         }
         schemas(*found, below(path, "items"), depth);
     }
@@ -308,19 +308,14 @@ private:
         const auto& name = found->get_ref<const std::string&>();
         const auto place = below(path, "$ref");
         if (!name.starts_with("#") || (name.size() > 1 && name[1] != '/')) {
-            unsupported_schema(
-                place,
-                " is " + shown(*found) +
-                    "; only references into this schema are followed, such as "
-                    "\"#/$defs/name\""
-            );
+            unsupported_schema(place, *found, "a reference into this schema, such as \"#/$defs/name\"");
         }
         const auto* target = find_ref(root_, name);
         if (target == nullptr) {
-            refuse_schema(place, " is " + shown(*found) + ", and nothing in the schema is there");
+            refuse_schema(place, *found, "an existing path in this schema");
         }
         if (!target->is_object() && !target->is_boolean()) {
-            refuse_schema(place, " is " + shown(*found) + ", where there is no schema");
+            refuse_schema(place, *found, "the path of a schema");
         }
         refs_.push_back(name);
     }
@@ -329,23 +324,23 @@ private:
         for (const auto& keyword : kHopeless) {
             if (schema.contains(keyword.name)) {
                 unsupported_schema(
-                    below(path, keyword.name), std::string(" cannot be held to; ") + keyword.instead
+                    below(path, keyword.name), std::string("not supported; ") + keyword.instead
                 );
             }
         }
         if (schema.contains("if") && (schema.contains("then") || schema.contains("else"))) {
             unsupported_schema(
-                below(path, "if"), " cannot be held to; write an \"anyOf\" with one schema per case"
+                below(path, "if"), "not supported; write an \"anyOf\" with one schema per case"
             );
         }
         for (const char* name : {"unevaluatedProperties", "unevaluatedItems"}) {
             if (const auto found = schema.find(name); found != schema.end() && !found->is_boolean()) {
-                unsupported_schema(below(path, name), " is a schema; only true and false can be held to");
+                unsupported_schema(below(path, name), *found, "true or false");
             }
         }
         if (depth > 0 && schema.contains("$id")) {
             unsupported_schema(
-                below(path, "$id"), " makes a document of its own; leave it out, and refer from the root"
+                below(path, "$id"), "supported at the root only; remove the field, and refer from the root"
             );
         }
     }

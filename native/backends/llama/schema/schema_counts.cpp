@@ -13,17 +13,17 @@ void check_counts(
     if (least > required.size()) {
         unsupported_schema(
             below(path, "minProperties"),
-            " is " + std::to_string(least) +
-                ", more than are \"required\"; "
-                "name in \"required\" those that there must be"
+            least,
+            "at most " + std::to_string(required.size()) +
+                ", the number of \"required\" members; add names to \"required\""
         );
     }
     if (open ? most != UINT64_MAX : most < members.size()) {
         unsupported_schema(
             below(path, "maxProperties"),
-            " is " + std::to_string(most) +
-                ", and more may be there; set \"additionalProperties\" to "
-                "false and name no more in \"properties\""
+            most,
+            open ? "\"additionalProperties\" false beside it"
+                 : "at least " + std::to_string(members.size()) + ", the number of \"properties\""
         );
     }
     const auto dependent = schema.value("dependentRequired", Schema::object());
@@ -33,7 +33,7 @@ void check_counts(
             if (!there && (open || members.contains(name))) {
                 unsupported_schema(
                     below(below(path, "dependentRequired"), name),
-                    " cannot be held to; write an \"anyOf\" with one schema per case"
+                    "not supported; write an \"anyOf\" with one schema per case"
                 );
             }
         }

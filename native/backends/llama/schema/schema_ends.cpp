@@ -16,10 +16,12 @@ public:
             return;
         }
         if (std::find(way_.begin(), way_.end(), &schema) != way_.end()) {
-            refuse_schema(path, " leads back to itself; there must be an object or an array between");
+            refuse_schema(path, "circular reference; put an object or an array in between");
         }
         if (way_.size() > kLongestWay) {
-            unsupported_schema(path, " is reached over too many references");
+            unsupported_schema(
+                path, "more than " + std::to_string(kLongestWay) + " references in one chain; use fewer"
+            );
         }
         way_.push_back(&schema);
         for (const char* key : {"allOf", "anyOf", "oneOf"}) {

@@ -98,7 +98,9 @@ std::vector<Schema> Flattener::alternatives(const Schema& schema, const std::str
         return schema.get<bool>() ? Alternatives{Schema::object()} : Alternatives{};
     }
     if (++depth_ > kDeepestFlat) {
-        unsupported_schema(path, " combines too many schemas in one place");
+        unsupported_schema(
+            path, "more than " + std::to_string(kDeepestFlat) + " schemas combined in one place; use fewer"
+        );
     }
     auto found = of_own_keywords(schema, path);
     if (const auto ref = schema.find("$ref"); ref != schema.end()) {
@@ -184,10 +186,10 @@ Flattener::of_one_of(const Schema& branches, const Alternatives& own, const std:
                     if (i != j && !apart(made, other, place, 0)) {
                         unsupported_schema(
                             place,
-                            " has branches [" + std::to_string(std::min(i, j)) + "] and [" +
+                            "branches [" + std::to_string(std::min(i, j)) + "] and [" +
                                 std::to_string(std::max(i, j)) +
-                                "], which may both hold of one value; use \"anyOf\", or give each a "
-                                "required member with a \"const\" of its own"
+                                "] may both match one value; use \"anyOf\", or give each branch a "
+                                "required member with a distinct \"const\""
                         );
                     }
                 }
@@ -210,7 +212,7 @@ Flattener::both(const Alternatives& some, const Alternatives& others, const std:
             }
             if (found.size() > kMostAlternatives) {
                 unsupported_schema(
-                    path, " makes more than " + std::to_string(kMostAlternatives) + " alternatives"
+                    path, "more than " + std::to_string(kMostAlternatives) + " alternatives; use fewer"
                 );
             }
         }

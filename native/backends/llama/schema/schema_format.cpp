@@ -72,14 +72,13 @@ void check_format(const Schema& schema, const std::string& path) {
     if (!known(format->get_ref<const std::string&>())) {
         unsupported_schema(
             below(path, "format"),
-            " is " + shown(*format) +
-                ", which cannot be held to; use \"date\", \"time\", \"date-time\" or \"uuid\", write a "
-                "\"pattern\", or leave it out"
+            *format,
+            "\"date\", \"time\", \"date-time\" or \"uuid\"; write a \"pattern\", or remove the field"
         );
     }
     if (schema.contains("pattern")) {
         unsupported_schema(
-            below(path, "format"), " cannot be held to beside a \"pattern\"; write them as one \"pattern\""
+            below(path, "format"), "not supported beside a \"pattern\"; write both as one \"pattern\""
         );
     }
 }

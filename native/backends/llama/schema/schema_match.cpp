@@ -109,14 +109,16 @@ private:
         if (text.size() > kLongest || characters(text) != text.size()) {
             unsupported_schema(
                 path_,
-                " has an \"enum\" beside a \"pattern\", and whether " + shown(text) +
-                    " fits cannot be told; leave the \"pattern\" out"
+                "value '" + shown(text) +
+                    "' beside a \"pattern\" is too long or not ASCII; remove the \"pattern\""
             );
         }
         try {
             return std::regex_search(text, std::regex(pattern, std::regex::ECMAScript));
         } catch (const std::regex_error& error) {
-            refuse_schema(path_, " has the pattern " + shown(pattern) + ", which is wrong: " + error.what());
+            refuse_schema(
+                path_, "pattern '" + shown(pattern) + "' is not a regular expression: " + error.what()
+            );
         }
     }
 

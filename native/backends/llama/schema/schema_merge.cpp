@@ -95,7 +95,7 @@ Schema merged_value(const std::string& key, const Schema& one, const Schema& oth
     if (key == "items" || key == "additionalProperties") {
         return both_of(one, other);
     }
-    unsupported_schema(path, " has two values of \"" + key + "\" for one place; write them as one");
+    unsupported_schema(path, "two values of \"" + key + "\" in one place; write them as one");
 }
 
 } // namespace

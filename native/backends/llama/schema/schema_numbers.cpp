@@ -215,10 +215,8 @@ Schema multiples(const Schema& step, const WholeBounds& bounds, const std::strin
     if (!few) {
         unsupported_schema(
             below(path, "multipleOf"),
-            " is " + shown(step) +
-                ", which can be held to only in an \"integer\" whose \"minimum\" and "
-                "\"maximum\" leave at most " +
-                std::to_string(kMostMultiples) + " values"
+            "supported in an \"integer\" only, whose \"minimum\" and \"maximum\" leave at most " +
+                std::to_string(kMostMultiples) + " values; add these bounds"
         );
     }
     const auto whole = static_cast<std::int64_t>(every);
@@ -238,7 +236,7 @@ void check_far(const Bounds& bounds, const std::string& path) {
     };
     if (far(bounds.least, 1) || far(bounds.most, -1)) {
         unsupported_schema(
-            path, " leaves numbers beyond " + std::to_string(kMost) + " alone, which cannot be held to"
+            path, "the bounds leave numbers beyond " + std::to_string(kMost) + " only; lower these bounds"
         );
     }
 }

@@ -13,10 +13,16 @@ namespace sotto::llama {
 
 using Schema = Json;
 
-[[noreturn]] void refuse_schema(const std::string& path, const std::string& why);      // it is wrong
-[[noreturn]] void unsupported_schema(const std::string& path, const std::string& why); // it is too much
+// Throws SOTTO_ERROR_ARGUMENT: "invalid PATH 'VALUE': expected EXPECTED", or "invalid PATH: REASON".
+[[noreturn]] void refuse_schema(const std::string& path, const Schema& value, const std::string& expected);
+[[noreturn]] void refuse_schema(const std::string& path, const std::string& reason);
 
-// A value as one short line.
+// Throws SOTTO_ERROR_UNSUPPORTED: "invalid PATH 'VALUE': expected EXPECTED", or "PATH: REASON".
+[[noreturn]] void
+unsupported_schema(const std::string& path, const Schema& value, const std::string& expected);
+[[noreturn]] void unsupported_schema(const std::string& path, const std::string& reason);
+
+// A value as one short line, without the quotes of a string.
 std::string shown(const Schema& value);
 
 // `key` below `path`, as errors name it.

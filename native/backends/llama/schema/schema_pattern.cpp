@@ -86,9 +86,7 @@ private:
             }
         }
         if (plain.empty() && letters.empty()) {
-            unsupported_schema(
-                path_, " is " + shown(pattern_) + ", which asks for a character that cannot be written"
-            );
+            unsupported_schema(path_, pattern_, "a pattern of characters that JSON can represent");
         }
         if (letters.empty()) {
             return "[" + plain + "]";
@@ -124,16 +122,16 @@ std::string json_pattern(const std::string& text, Length length, const std::stri
         repeat->least = std::max(repeat->least, length.least);
         repeat->most = std::min(repeat->most, length.most);
         if (repeat->least > repeat->most) {
-            refuse_schema(path, " is " + shown(text) + ", which no string of the length matches");
+            refuse_schema(path, text, "a pattern that matches strings of \"minLength\" to \"maxLength\"");
         }
     }
     const auto own = pattern::length_of(whole);
     if (own.least < length.least || own.most > length.most) {
         unsupported_schema(
             path,
-            " is " + shown(text) +
-                " beside a \"minLength\" or \"maxLength\" that it does not keep by "
-                "itself; say the length in the pattern, as in \"^[a-z]{1,8}$\""
+            text,
+            "a pattern that limits the length itself, as in \"^[a-z]{1,8}$\", beside \"minLength\" or "
+            "\"maxLength\""
         );
     }
     return "^" + Writer(text, path).text(whole) + "$";

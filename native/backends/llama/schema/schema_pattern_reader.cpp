@@ -64,7 +64,7 @@ public:
             auto branch = sequence(0);
             const bool to_end = take('$');
             if (at_ < text_.size() && text_[at_] == ')') {
-                wrong("a \")\" that nothing opens");
+                wrong("an unopened \")\"");
             }
             if (at_ < text_.size() && text_[at_] != '|') {
                 beyond("an anchor inside");
@@ -76,14 +76,14 @@ public:
 
 private:
     [[noreturn]] void wrong(const std::string& what) const {
-        refuse_schema(path_, " is " + shown(pattern_) + ", which has " + what);
+        refuse_schema(path_, pattern_, "a regular expression without " + what);
     }
 
     [[noreturn]] void beyond(const std::string& what) const {
         unsupported_schema(
             path_,
-            " is " + shown(pattern_) + ", and " + what +
-                " cannot be held to; use characters, sets, groups, \"|\" and repetitions"
+            pattern_,
+            "a pattern without " + what + "; use characters, sets, groups, \"|\" and repetitions"
         );
     }
 
@@ -136,7 +136,9 @@ private:
 
     Node choice(int depth) {
         if (depth > kDeepestGroup) {
-            unsupported_schema(path_, " has groups nested deeper than " + std::to_string(kDeepestGroup));
+            unsupported_schema(
+                path_, "groups nested deeper than " + std::to_string(kDeepestGroup) + " levels; flatten them"
+            );
         }
         Node found{.kind = Node::Kind::Choice};
         do {
@@ -155,7 +157,7 @@ private:
             }
             auto group = choice(depth + 1);
             if (!take(')')) {
-                wrong("a \"(\" that nothing closes");
+                wrong("an unclosed \"(\"");
             }
             return group;
         }
@@ -170,7 +172,7 @@ private:
         }
         const auto sign = text_[at_++];
         if (sign == '*' || sign == '+' || sign == '?' || sign == '{') {
-            wrong(std::string("a \"") + static_cast<char>(sign) + "\" with nothing before it to repeat");
+            wrong(std::string("a \"") + static_cast<char>(sign) + "\" that has nothing to repeat");
         }
         return {.kind = Node::Kind::Set, .set = {{sign, sign}}};
     }
@@ -189,7 +191,7 @@ private:
             least = number();
             most = !take(',') ? least : at_ < text_.size() && text_[at_] == '}' ? kForever : number();
             if (!take('}')) {
-                wrong("a \"{\" that is no repetition");
+                wrong("an incomplete repetition \"{\"");
             }
             if (most < least) {
                 wrong("a repetition whose end is below its start");
@@ -203,7 +205,9 @@ private:
             wrong("two repetitions in a row");
         }
         if (least > kMostPatternTimes) {
-            unsupported_schema(path_, " repeats more than " + std::to_string(kMostPatternTimes) + " times");
+            unsupported_schema(
+                path_, pattern_, "at most " + std::to_string(kMostPatternTimes) + " repetitions of one part"
+            );
         }
         return {Node::Kind::Repeat, {}, {std::move(node)}, least, most};
     }
@@ -215,7 +219,7 @@ private:
             value = value * 10 + text_[at_++] - '0';
         }
         if (at_ == from) {
-            wrong("a \"{\" that is no repetition");
+            wrong("an incomplete repetition \"{\"");
         }
         return value;
     }
@@ -243,7 +247,7 @@ private:
 
     Set member() {
         if (at_ >= text_.size()) {
-            wrong("a \"[\" that nothing closes");
+            wrong("an unclosed \"[\"");
         }
         if (take('\\')) {
             return escape(true);

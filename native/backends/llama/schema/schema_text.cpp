@@ -40,22 +40,44 @@ bool is_index(const std::string& key) {
     return !key.empty() && key.size() < 8 && key.find_first_not_of("0123456789") == std::string::npos;
 }
 
-} // namespace
-
-void refuse_schema(const std::string& path, const std::string& why) {
-    throw Error(SOTTO_ERROR_ARGUMENT, path + why);
+// True if a string can be shown without its quotes: nobody takes it for a number, a list or true.
+bool reads_as_string(const Schema& value, const std::string& text) {
+    if (!value.is_string() || text == "\"true\"" || text == "\"false\"" || text == "\"null\"") {
+        return false;
+    }
+    return std::string("-0123456789[{").find(text[1]) == std::string::npos;
 }
 
-void unsupported_schema(const std::string& path, const std::string& why) {
-    throw Error(SOTTO_ERROR_UNSUPPORTED, path + why);
+} // namespace
+
+void refuse_schema(const std::string& path, const Schema& value, const std::string& expected) {
+    throw invalid_argument(path, shown(value), expected);
+}
+
+void refuse_schema(const std::string& path, const std::string& reason) {
+    throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path + ": " + reason);
+}
+
+void unsupported_schema(const std::string& path, const Schema& value, const std::string& expected) {
+    throw Error(SOTTO_ERROR_UNSUPPORTED, invalid(path, shown(value), expected));
+}
+
+void unsupported_schema(const std::string& path, const std::string& reason) {
+    throw Error(SOTTO_ERROR_UNSUPPORTED, path + ": " + reason);
 }
 
 std::string shown(const Schema& value) {
     constexpr std::size_t kLongest = 60;
-    if (value.is_structured()) {
-        return std::string(value.empty() ? "an empty " : "a JSON ") + value.type_name();
+    if (value.is_object()) {
+        return value.empty() ? "{}" : "{...}";
+    }
+    if (value.is_array()) {
+        return value.empty() ? "[]" : "[...]";
     }
     auto text = text_of(value);
+    if (reads_as_string(value, text)) {
+        text = text.substr(1, text.size() - 2);
+    }
     if (text.size() > kLongest) {
         auto end = kLongest;
         while ((text[end] & 0xC0) == 0x80) {

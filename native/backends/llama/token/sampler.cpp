@@ -44,9 +44,7 @@ Sampler::Sampler(
         sampler_.reset(common_sampler_init(model, how));
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
-        throw Error(
-            SOTTO_ERROR_ARGUMENT, std::string("llama.cpp cannot hold to the grammar: ") + error.what()
-        );
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string("llama.cpp rejects the grammar: ") + error.what());
     }
 }
 

@@ -73,7 +73,7 @@ std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts,
         throw TooLong(std::to_string(tokens.size()), most);
     }
     if (tokens.empty()) {
-        throw Error(SOTTO_ERROR_ARGUMENT, "the prompt is empty");
+        throw Error(SOTTO_ERROR_ARGUMENT, "invalid prompt of 0 tokens: expected at least 1");
     }
     return tokens;
 }

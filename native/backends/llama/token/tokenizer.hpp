@@ -28,7 +28,8 @@ public:
     TooLong(const std::string& tokens, std::size_t most)
         : Error(
               SOTTO_ERROR_INFERENCE,
-              "the prompt has " + tokens + " tokens, and the model's context holds " + std::to_string(most)
+              "the prompt has " + tokens + " tokens, but the model's context holds " + std::to_string(most) +
+                  "; shorten the prompt, or raise options.context"
           ) {}
 };
 

@@ -14,7 +14,9 @@ public:
         const auto version = function<PFN_vkEnumerateInstanceVersion>("vkEnumerateInstanceVersion");
         std::uint32_t offered = VK_API_VERSION_1_0;
         if (version == nullptr || version(&offered) != VK_SUCCESS || offered < VK_API_VERSION_1_2) {
-            throw Error(SOTTO_ERROR_UNSUPPORTED, "the Vulkan loader is older than Vulkan 1.2");
+            throw Error(
+                SOTTO_ERROR_UNSUPPORTED, "the Vulkan loader is older than Vulkan 1.2; install a newer driver"
+            );
         }
         VkApplicationInfo application{};
         application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
@@ -27,7 +29,7 @@ public:
             const bool none = result == VK_ERROR_INCOMPATIBLE_DRIVER;
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
-                none ? "there is no Vulkan driver"
+                none ? "no Vulkan driver was found"
                      : "vkCreateInstance ended with VkResult " + std::to_string(result)
             );
         }
@@ -109,7 +111,7 @@ std::vector<Device> find_devices() {
         devices.push_back(describe(instance, handle));
     }
     if (devices.empty()) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the Vulkan driver has no device");
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the Vulkan driver reports no device");
     }
     show_ggml(std::move(numbers));
     return devices;

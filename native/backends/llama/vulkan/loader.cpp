@@ -29,7 +29,7 @@ Loader open() {
         return {nullptr, std::string(kName) + " cannot be opened: error " + std::to_string(GetLastError())};
     }
     auto* get = reinterpret_cast<void*>(GetProcAddress(library, "vkGetInstanceProcAddr"));
-    return {reinterpret_cast<PFN_vkGetInstanceProcAddr>(get), std::string(kName) + " is no Vulkan loader"};
+    return {reinterpret_cast<PFN_vkGetInstanceProcAddr>(get), std::string(kName) + " is not a Vulkan loader"};
 }
 #else
 Loader open() {
@@ -44,7 +44,7 @@ Loader open() {
         return {nullptr, error != nullptr ? error : std::string(kName) + " cannot be opened"};
     }
     auto* get = dlsym(library, "vkGetInstanceProcAddr");
-    return {reinterpret_cast<PFN_vkGetInstanceProcAddr>(get), std::string(kName) + " is no Vulkan loader"};
+    return {reinterpret_cast<PFN_vkGetInstanceProcAddr>(get), std::string(kName) + " is not a Vulkan loader"};
 }
 #endif
 
@@ -85,7 +85,7 @@ PFN_vkGetInstanceProcAddr vulkan_loader() {
     if (opened.get == nullptr) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            "there is no Vulkan loader (" + opened.why + "); graphics drivers bring one"
+            "no Vulkan loader was found (" + opened.why + "); install a graphics driver"
         );
     }
     return opened.get;

@@ -112,7 +112,7 @@ def _folder(name: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ArgumentError(f"--report {name} cannot be made: {error.strerror}") from None
+        raise ArgumentError(f"--report {name} cannot be created: {error.strerror}") from None
     return folder
 
 

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs the chat. Returns the exit status; 130 if Ctrl-C stopped the answer to a single question."""
     at_prompt = arguments.prompt is None and sys.stdin.isatty()
     if at_prompt and arguments.json:
-        raise ArgumentError("--json needs --prompt, or the question from a pipe")
+        raise ArgumentError("missing --prompt: --json expects --prompt TEXT or a question from a pipe")
     question = "" if at_prompt else _question(arguments)
     options = None if arguments.options is None else types.json_object("--options", arguments.options)
     with Engine(**types.engine_options(arguments), mode="prioritize_compute") as engine:
@@ -97,9 +97,11 @@ def _question(arguments: argparse.Namespace) -> str:
         try:
             question = sys.stdin.buffer.read().decode()
         except UnicodeDecodeError as error:
-            raise ArgumentError(f"the input is no UTF-8 text: {error.reason} at byte {error.start}") from None
+            raise ArgumentError(
+                f"invalid input: expected UTF-8; {error.reason} at byte {error.start}"
+            ) from None
     if not question.strip():
-        raise ArgumentError("the question is empty; give --prompt TEXT, or write it to the pipe")
+        raise ArgumentError("the question is empty; pass --prompt TEXT, or pipe the question")
     return question.strip()
 
 

@@ -80,16 +80,20 @@ def read(path: str) -> list[Message]:
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise ArgumentError(f"{path} is not JSON: {error}") from None
+        raise ArgumentError(f"invalid {path}: expected JSON; {error}") from None
     if isinstance(found, dict):
         found = found.get("messages")
     if not isinstance(found, list):
-        raise ArgumentError(f"{path} holds no array of messages")
+        raise ArgumentError(f"invalid {path}: expected a JSON array of messages")
     for number, message in enumerate(found):
         if not isinstance(message, dict) or message.get("role") not in _ROLES:
-            raise ArgumentError(f"{path}: message {number} has no role of {', '.join(_ROLES)}")
+            raise ArgumentError(
+                f"{path}: invalid role of message {number}: expected one of {', '.join(_ROLES)}"
+            )
         if not isinstance(message.get("content"), (str, list)):
-            raise ArgumentError(f"{path}: message {number} has no content")
+            raise ArgumentError(
+                f"{path}: missing content of message {number}: expected text or an array of parts"
+            )
     return found
 
 

@@ -47,14 +47,14 @@ class Settings:
     def set(self, name: str, value: Any) -> None:
         """Sets a field. Raises `ArgumentError`, with the allowed values, if name or value is invalid."""
         if name not in NAMES:
-            raise ArgumentError(f"there is no setting {name!r}; there are {', '.join(NAMES)}")
+            raise ArgumentError(f"invalid setting '{name}': expected one of {', '.join(NAMES)}")
         check(self._engine, {name: value})
         self.values[name] = value
 
     def unset(self, name: str) -> None:
         """Restores the default of the model, or else the engine's default."""
         if name not in NAMES:
-            raise ArgumentError(f"there is no setting {name!r}; there are {', '.join(NAMES)}")
+            raise ArgumentError(f"invalid setting '{name}': expected one of {', '.join(NAMES)}")
         self.values.pop(name, None)
 
 

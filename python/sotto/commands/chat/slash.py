@@ -27,12 +27,14 @@ def run(talk: Talk, line: str) -> None:
     name, _, rest = line.partition(" ")
     command = COMMANDS.get(name)
     if command is None:
-        raise ArgumentError(f"there is no {name}; /help lists what there is (// begins a message with a /)")
+        raise ArgumentError(
+            f"invalid command '{name}': expected one that /help lists; // begins a message with a /"
+        )
     rest = rest.strip()
     if rest and not command.takes:
-        raise ArgumentError(f"{name} takes nothing after it")
+        raise ArgumentError(f"invalid argument '{rest}' of {name}: expected none")
     if not rest and command.takes and not command.takes.startswith("["):
-        raise ArgumentError(f"{name} wants {command.takes} after it")
+        raise ArgumentError(f"missing argument of {name}: expected {command.takes}")
     command.run(talk, rest)
 
 
@@ -70,7 +72,7 @@ def _regen(talk: Talk, rest: str) -> None:
     before = list(talk.conversation.turns)
     question = talk.conversation.undo()
     if question is None:
-        raise ArgumentError("nothing was asked yet")
+        raise ArgumentError("no question was asked yet: ask a question first")
     try:
         talk.answer(question)
     except Exception:
@@ -94,7 +96,7 @@ def _set(talk: Talk, rest: str) -> None:
             talk.view.line(f"  {known:<17} {now!s:<10} {what}")
         talk.view.note('  /set NAME VALUE; VALUE "default" takes it back')
     elif not value.strip():
-        raise ArgumentError(f"/set {name} wants a value after it")
+        raise ArgumentError(f'missing value of /set {name}: expected a value or "default"')
     else:
         if value.strip() == "default":
             talk.settings.unset(name)
@@ -126,7 +128,7 @@ def _tps(talk: Talk, rest: str) -> None:
 def _stats(talk: Talk, rest: str) -> None:
     answer = talk.last
     if answer is None:
-        raise ArgumentError("there was no answer yet")
+        raise ArgumentError("no answer was given yet: ask a question first")
     said = f"{answer.tokens} tokens"
     if answer.tps is not None:
         said += f", {answer.tps:.1f} a second"

@@ -85,7 +85,7 @@ def find_persona(name: str) -> Persona:
     if number is not None:
         return everybody[number]
     names = ", ".join(one.name for one in everybody)
-    raise ArgumentError(f"there is no character {name!r}; there are {names}")
+    raise ArgumentError(f"invalid character '{name}': expected one of {names}")
 
 
 def introduce(persona: Persona) -> str:

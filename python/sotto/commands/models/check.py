@@ -62,7 +62,7 @@ def examine(path: str, timeout: float | None = None, memory: int | None = None) 
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a FIFO would block, a device might never end
-            return Verdict(path, UNREADABLE, "it is not a regular file")
+            return Verdict(path, UNREADABLE, "the path is not a regular file")
         with open(path, "rb"):
             pass
     except OSError as error:
