@@ -13,15 +13,16 @@ LAYERS = {  # what of ours a native layer may include, beside itself
     "base": set(),
     "device": set(),
     "platform": {"base"},
-    "text": {"base", "json"},
+    "request": set(),
+    "text": {"base", "json", "request"},
     "gpu": {"base", "device", "platform"},
     "store": {"base", "platform"},
     "guard": {"base", "text"},
     "json": set(),
     "module": {"base", "device", "platform", "text"},
-    "core": {"base", "device", "platform", "text", "gpu", "store", "guard", "module"},
+    "core": {"base", "device", "platform", "request", "text", "gpu", "store", "guard", "module"},
     "api": {"base", "core", "device", "platform", "text"},
-    "backends": {"device", "json"},
+    "backends": {"device", "json", "request"},
 }
 ALL = {
     "base.h",
@@ -68,7 +69,7 @@ THREAD_ENDS = re.compile(
 STRUCTS = re.compile(r"\bsotto_(\w+_desc|event)\b")  # of calls; they end at api/
 FFI = {"cffi", "_cffi_backend", "_cdef"}
 FFI_FILES = {"_lib", "_call", "_cdef"}
-BINDGEN = {"cffi", "pycparser"}
+BINDGEN = {"cffi", "pycparser", "tomli"}
 LINES = {"include": 300, "native": 400, "python": 400, "tests": 400, "unity": 400}
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".inc", ".py", ".cs"}
 

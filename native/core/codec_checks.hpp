@@ -27,10 +27,14 @@ void check_tools(const Fields& body);
 void check_sampling(const Fields& body);
 // Returns the field that says what form an answer has; empty if none does.
 std::string check_form(const Fields& body);
-void check_thinking(const Fields& body);
+void check_template_kwargs(const Fields& body);
 
 // Throws Error(SOTTO_ERROR_ARGUMENT) for a field that is an edit or two from a known one, which it names.
 // Returns the other fields that the operation ignores, at most 16.
 std::vector<std::string> check_names(sotto_op op, const Json& body);
+
+// Throws for a field that the operation reads and whose value its row of native/request/fields.toml does not
+// allow.
+void check_values(sotto_op op, const Fields& body);
 
 } // namespace sotto

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "core/codec_checks.hpp"
+#include "request/fields.hpp"
 
 namespace sotto {
 namespace {
@@ -12,9 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant", "tool"};
 constexpr const char* kRolesInWords = "system, developer, user, assistant or tool";
 constexpr const char* kContent = "a string or an array of parts";
-constexpr std::size_t kMostMessages = 65'536;
 constexpr std::size_t kMostArguments = 4096;
-constexpr std::size_t kMostTools = 128;
 constexpr std::size_t kLongestName = 64;
 
 const Json& require_string(const Fields& object, const char* key) {
@@ -36,7 +35,7 @@ Fields require_object(const Fields& object, const char* key) {
 void check_image(const Fields& image) {
     const Json& url = require_string(image, "url");
     if (!url.get_ref<const std::string&>().starts_with("data:")) {
-        image.refuse("url", url, "a data URL (Sotto fetches nothing)");
+        image.refuse("url", url, "a data URL; Sotto fetches no URLs");
     }
 }
 
@@ -59,8 +58,7 @@ void check_part(const Fields& part) {
     } else {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            part.path("type") + " is " + excerpt(type) +
-                "; what is read is \"text\", \"image_url\" and \"input_audio\""
+            invalid(part.path("type"), excerpt(type), "\"text\", \"image_url\" or \"input_audio\"")
         );
     }
 }
@@ -94,7 +92,7 @@ void check_arguments(const Fields& function, const Json& arguments) {
             SOTTO_ERROR_ARGUMENT,
             "invalid " + function.path("arguments") + " '" + excerpt(arguments) + "': expected at most " +
                 std::to_string(kMostArguments) + " fields, nested at most " + std::to_string(kDeepest) +
-                " levels deep; leave out what the model need not see"
+                " levels deep; shorten the arguments"
         );
     }
     if (!read.is_object()) {
@@ -171,26 +169,26 @@ std::string check_tool(const Fields& tool) {
 }
 
 void check_choice(const Fields& body, const std::vector<std::string>& names) {
-    const Json* choice = body.find("tool_choice");
+    const Json* choice = body.find(field::tool_choice);
     if (choice == nullptr) {
         return;
     }
     if (choice->is_object()) {
-        const auto name =
-            require_object(Fields(*choice, "tool_choice"), "function").require("name", "a tool's name");
+        const auto name = require_object(Fields(*choice, field::tool_choice.name), "function")
+                              .require("name", "a tool's name");
         if (!name.is_string() ||
             std::find(names.begin(), names.end(), name.get_ref<const std::string&>()) == names.end()) {
-            Fields(*choice, "tool_choice").refuse("function", name, "the name of one of the tools");
+            Fields(*choice, field::tool_choice.name).refuse("function", name, "the name of one of the tools");
         }
         return;
     }
     if (*choice != "auto" && *choice != "none" && *choice != "required") {
         body.refuse(
-            "tool_choice", *choice, "\"auto\", \"none\", \"required\" or an object that names a function"
+            field::tool_choice, *choice, "\"auto\", \"none\", \"required\" or an object that names a function"
         );
     }
     if (*choice == "required" && names.empty()) {
-        body.refuse("tool_choice", *choice, "\"auto\" or \"none\" where there are no tools");
+        body.refuse(field::tool_choice, *choice, "\"auto\" or \"none\" without tools");
     }
 }
 
@@ -203,29 +201,29 @@ std::string element(const std::string& list, std::size_t i) {
 Fields object_at(const Json& list, std::size_t i, const std::string& path) {
     const auto name = element(path, i);
     if (!list[i].is_object()) {
-        throw Error(SOTTO_ERROR_ARGUMENT, name + " is " + excerpt(list[i]) + "; it must be a JSON object");
+        throw invalid_argument(name, excerpt(list[i]), "a JSON object");
     }
     return Fields(list[i], name);
 }
 
 void check_message_list(const Fields& body, bool may_be_empty) {
-    if (may_be_empty && body.find("messages") == nullptr) {
+    if (may_be_empty && body.find(field::messages) == nullptr) {
         return;
     }
-    const Json& messages = body.require("messages", "an array of messages");
+    const Json& messages = body.require(field::messages, "an array of messages");
     if (!messages.is_array() || (messages.empty() && !may_be_empty)) {
         const char* what = may_be_empty ? "an array of messages" : "an array with at least one message";
-        body.refuse("messages", messages, what);
+        body.refuse(field::messages, messages, what);
     }
-    if (messages.size() > kMostMessages) {
+    if (messages.size() > field::messages.items) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "invalid messages '" + std::to_string(messages.size()) + " messages': expected at most " +
-                std::to_string(kMostMessages) + "; leave out the oldest, or let a session keep them"
+                std::to_string(field::messages.items) + "; leave out the oldest, or let a session keep them"
         );
     }
     for (std::size_t i = 0; i < messages.size(); ++i) {
-        check_message(object_at(messages, i, "messages"));
+        check_message(object_at(messages, i, field::messages.name));
     }
 }
 
@@ -233,14 +231,13 @@ void check_messages(const Fields& body, bool in_session) {
     if (!in_session) {
         check_message_list(body, false);
     }
-    body.boolean("add_generation_prompt");
-    if (body.boolean("continue_final_message").value_or(false) && !in_session) {
-        const Json& last = body.find("messages")->back();
+    if (body.boolean(field::continue_final_message).value_or(false) && !in_session) {
+        const Json& last = body.find(field::messages)->back();
         if (last.value("role", "") != "assistant" || last.contains("tool_calls")) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT,
-                "continue_final_message is true; the last of messages must be the assistant's, without "
-                "tool_calls"
+            throw invalid_argument(
+                field::continue_final_message.name,
+                "true",
+                "false unless the last message is the assistant's, without tool_calls"
             );
         }
     }
@@ -248,23 +245,25 @@ void check_messages(const Fields& body, bool in_session) {
 
 void check_tools(const Fields& body) {
     std::vector<std::string> names;
-    if (const Json* tools = body.find("tools")) {
-        if (!tools->is_array() || tools->size() > kMostTools) {
-            body.refuse("tools", *tools, "an array of at most " + std::to_string(kMostTools) + " tools");
+    if (const Json* tools = body.find(field::tools)) {
+        if (!tools->is_array() || tools->size() > field::tools.items) {
+            body.refuse(
+                field::tools, *tools, "an array of at most " + std::to_string(field::tools.items) + " tools"
+            );
         }
         for (std::size_t i = 0; i < tools->size(); ++i) {
-            const auto tool = object_at(*tools, i, "tools");
+            const auto tool = object_at(*tools, i, field::tools.name);
             auto name = check_tool(tool);
             if (std::find(names.begin(), names.end(), name) != names.end()) {
                 throw Error(
-                    SOTTO_ERROR_ARGUMENT, element("tools", i) + " is the second tool called \"" + name + "\""
+                    SOTTO_ERROR_ARGUMENT,
+                    invalid(element("tools", i) + ".function.name", name, "a unique name")
                 );
             }
             names.push_back(std::move(name));
         }
     }
     check_choice(body, names);
-    body.boolean("parallel_tool_calls");
 }
 
 } // namespace sotto

@@ -4,43 +4,28 @@
 
 #include "core/codec.hpp"
 #include "core/codec_checks.hpp"
+#include "request/fields.hpp"
 #include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
 
-constexpr std::size_t kLongestId = 128;
-
 // The id of a session; empty where there is none.
-std::string read_id(const Fields& body, const char* key) {
-    const Json* id = body.find(key);
-    if (id == nullptr) {
-        return {};
-    }
-    const bool fits = id->is_string() && !id->get_ref<const std::string&>().empty() &&
-                      id->get_ref<const std::string&>().size() <= kLongestId;
-    if (!fits) {
-        body.refuse(key, *id, "a string of 1 to " + std::to_string(kLongestId) + " bytes");
-    }
-    return id->get<std::string>();
+std::string read_id(const Fields& body, const RequestField& key) {
+    const auto* id = body.text(key);
+    return id == nullptr ? std::string() : *id;
 }
 
 // The system message; absent: nothing.
 std::optional<std::string> read_system(const Fields& body) {
-    const Json* system = body.find("system");
-    if (system == nullptr) {
-        return std::nullopt;
-    }
-    if (!system->is_string()) {
-        body.refuse("system", *system, "a string; an empty one removes the system message");
-    }
-    return system->get<std::string>();
+    const auto* system = body.text(field::system);
+    return system == nullptr ? std::nullopt : std::optional(*system);
 }
 
 // The messages of a body that was checked.
 std::vector<std::string> messages_of(const Ordered& body) {
     std::vector<std::string> messages;
-    if (const auto found = body.find("messages"); found != body.end()) {
+    if (const auto found = body.find(field::messages.name); found != body.end()) {
         for (const auto& message : *found) { // none, where it is null
             messages.push_back(to_text(message));
         }
@@ -56,45 +41,46 @@ bool is_about_sessions(sotto_op op) noexcept {
 
 InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled) {
     InSession found;
-    found.id = read_id(body, "session");
+    found.id = read_id(body, field::session);
     if (found.id.empty()) {
         return found;
     }
     check_message_list(body, true);
-    found.continues = body.boolean("continue_final_message").value_or(false);
+    found.continues = body.boolean(field::continue_final_message).value_or(false);
     auto whole = parse_ordered(text, cancelled);
     found.messages = messages_of(whole);
-    whole.erase("messages");
-    whole.erase("session");
+    whole.erase(field::messages.name);
+    whole.erase(field::session.name);
     found.rest = to_text(whole);
     return found;
 }
 
 SessionAsked read_session_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
-    const Json object = parse_object(text, "the request", cancelled);
+    const Json object = parse_object(text, "request", cancelled);
     const Fields body(object, "");
     check_names(op, object);
+    check_values(op, body);
     SessionAsked asked;
     if (op != SOTTO_OP_READ_SESSION) {
-        body.require("session", "the id of a session");
+        body.require(field::session, "the id of a session");
     }
-    asked.id = read_id(body, "session");
+    asked.id = read_id(body, field::session);
     if (op == SOTTO_OP_OPEN_SESSION || op == SOTTO_OP_CHANGE_SESSION) {
-        asked.pinned = body.boolean("pinned");
+        asked.pinned = body.boolean(field::pinned);
         asked.system = read_system(body);
     }
     if (op == SOTTO_OP_CHANGE_SESSION && !asked.pinned && !asked.system) {
-        body.require("pinned", "true or false, unless system is set");
+        body.require(field::pinned, "true or false, unless system is set");
     }
     if (op != SOTTO_OP_OPEN_SESSION) {
         return asked;
     }
     asked.model = read_model(body, false);
-    asked.from = read_id(body, "from");
-    const auto keep = body.integer("keep", 0, INT32_MAX);
+    asked.from = read_id(body, field::from);
+    const auto keep = body.integer(field::keep);
     if (keep && asked.from.empty()) {
         body.refuse(
-            "keep", *body.find("keep"), "left out, or the session that is copied be named as \"from\""
+            field::keep, *body.find(field::keep), "no value without from; set from to the session to copy"
         );
     }
     asked.keep = keep ? static_cast<std::size_t>(*keep) : SIZE_MAX;

@@ -185,13 +185,6 @@ def names_in(path: str, pattern: str) -> set[str]:
 @pytest.mark.parametrize(
     ("page", "path", "pattern"),
     [
-        ("reference/requests.md", "native/core/codec_sampling.cpp", r'\{"(\w+)", -?[\d.]+, '),
-        ("reference/requests.md", "native/core/codec_read.cpp", r'body\.(?:find|boolean|integer)\("(\w+)"'),
-        (
-            "reference/requests.md",
-            "native/core/codec_session.cpp",
-            r'body\.(?:find|boolean|integer)\("(\w+)"',
-        ),
         ("reference/requests.md", "include/sotto/request.h", r"\b(SOTTO_OP_\w+) *="),
         ("reference/events.md", "include/sotto/event.h", r"\b(SOTTO_EVENT_\w+) *="),
         ("reference/events.md", "include/sotto/base.h", r"\b(SOTTO_ERROR_\w+) *="),

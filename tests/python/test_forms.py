@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 import sotto
+from results import check
 from schemas import Maker
 
 pytestmark = pytest.mark.real
@@ -151,8 +152,12 @@ def test_calls_have_arguments_that_validate(tiny: sotto.Engine) -> None:
             "seed": number,
             "cache_prompt": False,
         }
-        (said,) = whole(tiny.llm_chat_completion(json.dumps(request)))
-        (streamed,) = choices(tiny.llm_chat_completion_stream(json.dumps(request)))
+        response = tiny.llm_chat_completion(json.dumps(request))
+        chunks = list(tiny.llm_chat_completion_stream(json.dumps(request)))
+        check("chat_completion", response)
+        for chunk in chunks:
+            check("chat_completion_chunk", chunk)
+        (said,), (streamed,) = whole(response), choices(chunks)
         for call in said["calls"]:
             called += 1
             assert call["name"] in ("give_item", "open-door")
@@ -203,10 +208,10 @@ def test_log_probabilities(tiny: sotto.Engine) -> None:
     [
         (
             {"logit_bias": {"99999": 1}},
-            'logit_bias names token "99999", and the model\'s tokens go from 0 to',
+            "invalid logit_bias '99999': expected a token of the model, 0 to",
         ),
-        ({"logit_bias": {"the": 1}}, 'logit_bias names token "the"'),
-        ({"samplers": ["top_k", "luck"]}, 'samplers names "luck"; there are'),
+        ({"logit_bias": {"the": 1}}, "invalid logit_bias 'the'"),
+        ({"samplers": ["top_k", "luck"]}, "invalid samplers 'luck': expected penalties"),
         ({"grammar": "root ::= missing"}, "grammar"),
         ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, r"tools\[0\].function.name"),
         (
@@ -284,7 +289,7 @@ def test_a_gap_is_filled_where_the_vocabulary_has_words_for_it(tiny: sotto.Engin
     extra = {**gap, "input_extra": [{"filename": "a.txt", "text": "gold"}]}
     more = json.loads(tiny.llm_infill(json.dumps({"model": "tools", **extra})))
     assert more["usage"]["prompt_tokens"] > filled["usage"]["prompt_tokens"]
-    with pytest.raises(sotto.SottoError, match="cannot fill a gap"):
+    with pytest.raises(sotto.SottoError, match="does not support infill"):
         tiny.llm_infill(json.dumps({"model": "tiny", **gap}))
 
 
@@ -306,7 +311,7 @@ def test_control_tokens_are_parsed_only_where_asked(tiny: sotto.Engine) -> None:
     assert len(tokens()) == 1 < len(tokens(parse_special=False))
     assert tokens(add_special=True)[0] == 1, "the beginning"
     with pytest.raises(
-        sotto.ArgumentError, match=r"tokens\[1\] is 70000, and the model's tokens go from 0 to"
+        sotto.ArgumentError, match=r"invalid tokens\[1\] '70000': expected a token of the model, 0 to"
     ):
         tiny.detokenize(json.dumps({"model": "tiny", "tokens": [1, 70000]}))
 
@@ -332,7 +337,7 @@ def test_a_long_conversation_loses_its_oldest_turns(tiny: sotto.Engine) -> None:
     assert shorter["choices"][0]["message"] == response["choices"][0]["message"]
     assert "dropped_messages" not in shorter["timings"]
     with pytest.raises(
-        sotto.InferenceError, match=r"the prompt has .+ tokens, and the model's context holds"
+        sotto.InferenceError, match=r"the prompt has .+ tokens, but the model's context holds"
     ):
         tiny.llm_chat_completion(json.dumps({**request, "context_overflow": "error"}))
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
+import jsonschema
 import pytest
 
 import sotto
 from conftest import ROOT
 from talk import chat
 
-SOURCE = (ROOT / "native" / "core" / "codec_fields.cpp").read_text()
-KNOWN = re.findall(r'^    "(\w+)",$', SOURCE.split("kKnown[]")[1].split("};")[0], re.M)
+SCHEMA = json.loads((ROOT / "docs/pages/reference/schemas/requests.json").read_text())
+KNOWN = [name.removeprefix("field.") for name in SCHEMA["$defs"] if name.startswith("field.")]
+OF_CHATS = [name for name in SCHEMA["$defs"]["chat"]["properties"] if name not in ("model", "messages")]
+# Fields whose validity also depends on others.
+ALONE_INVALID = ("n", "top_logprobs", "continue_final_message", "stream", "session")
+# Values at and beyond the limits of each type.
+VALUES: list[Any] = [
+    *(None, True, False, -11, -2, -1, 0, 1, 2, 3, 21, 129, 2**31 - 1, 2**31, 2**32, 1e30, -1e30, 0.005, 0.5),
+    *(1.5, 100.5, "", "auto", "none", "wait", "truncate", "sing", "x" * 5000, [], {}, ["x"], {"x": 1}),
+]
 OTHERS = [
     "user",
     "store",
@@ -83,20 +93,39 @@ def answer(npc: sotto.Engine, **fields: object) -> str:
     """Returns why a chat with these fields failed; empty if it did not."""
     try:
         npc.llm_chat_completion({**json.loads(chat()), **fields})
-    except sotto.ArgumentError as error:
+    except sotto.SottoError as error:
         return str(error)
     return ""
 
 
-def test_the_list_is_sorted_and_has_what_requests_read() -> None:
-    assert sorted(set(KNOWN)) == KNOWN and len(KNOWN) > 70
+@pytest.mark.parametrize("name", OF_CHATS)
+def test_the_schema_takes_what_the_engine_takes(npc: sotto.Engine, name: str) -> None:
+    validator = jsonschema.Draft202012Validator({**SCHEMA, "$ref": "#/$defs/chat"})
+    whole = "anyOf" not in SCHEMA["$defs"][f"field.{name}"]  # else the engine checks more than the schema
+    verdicts = [validator.is_valid({name: value}) for value in VALUES]
+    assert verdicts[0] and not all(verdicts)
+    for value, taken in zip(VALUES, verdicts, strict=True):
+        refusal = answer(npc, **{name: value})
+        of_type = refusal.startswith((f"invalid {name} ", f"invalid {name}[", f"missing {name}."))
+        if not taken:
+            assert of_type, (value, refusal)
+        elif whole and name not in ALONE_INVALID:
+            assert not of_type, (value, refusal)
+
+
+def test_the_schema_is_valid_and_checks_messages() -> None:
+    validator = jsonschema.Draft202012Validator({**SCHEMA, "$ref": "#/$defs/chat"})
+    validator.validate(json.loads(chat()))
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    with pytest.raises(jsonschema.ValidationError, match="king"):
+        validator.validate({"messages": [{"role": "king", "content": "hi"}]})
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name not in ("model", "messages")])
 def test_a_field_misspelt_by_one_letter_is_refused_with_its_name(npc: sotto.Engine, name: str) -> None:
     for wrong in misspelt(name):
         said = answer(npc, **{wrong: 1})
-        assert f'unknown field "{wrong}": did you mean' in said and f'"{name}"' in said, said
+        assert f"unknown field '{wrong}': did you mean" in said and f'"{name}"' in said, said
 
 
 @pytest.mark.parametrize(
@@ -116,7 +145,7 @@ def test_fields_of_other_servers_pass_with_one_warning_each(
     assert len(OTHERS) >= 50 and set(OTHERS) & set(KNOWN) == {"system"}  # which a session has, and no chat
     for name in [*OTHERS, *OTHERS]:
         assert answer(npc, **{name: 1}) == "", name
-    warned = re.findall(r'request field "(\w+)" has no effect in this request', capfd.readouterr().err)
+    warned = re.findall(r"request field '(\w+)' has no effect in this request", capfd.readouterr().err)
     assert warned == OTHERS
 
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "request/field.hpp"
+
 namespace sotto::llama {
 
 using Json = nlohmann::ordered_json;
@@ -20,6 +22,11 @@ template <typename T>
 T value_or(const Json& body, const char* key, T otherwise) {
     const auto* found = find(body, key);
     return found == nullptr ? std::move(otherwise) : found->get<T>();
+}
+
+// The boolean field `key`, or what its absence means.
+inline bool flag(const Json& body, const RequestField& key) {
+    return value_or(body, key, key.fallback != 0);
 }
 
 // On one line, as valid UTF-8 whatever is in it.

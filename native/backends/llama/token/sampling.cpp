@@ -1,5 +1,6 @@
 // How a request wants tokens to be chosen, as llama.cpp has it. The engine has checked types and ranges.
 #include "json_parts.hpp"
+#include "request/fields.hpp"
 #include "token/sampler.hpp"
 
 #include <algorithm>
@@ -9,14 +10,14 @@
 namespace sotto::llama {
 namespace {
 
-// Takes over a field, if the request has it.
+// Takes over a field, or what its absence means.
 template <typename T>
-void take(const Json& body, const char* name, T& value) {
-    value = value_or(body, name, std::move(value));
+void take(const Json& body, const RequestField& field, T& value) {
+    value = value_or(body, field, static_cast<T>(field.fallback));
 }
 
 std::uint32_t seed_of(const Json& body, std::uint32_t index) {
-    const auto* asked = find(body, "seed");
+    const auto* asked = find(body, field::seed);
     if (asked == nullptr || *asked == -1) {
         return std::random_device{}() % LLAMA_DEFAULT_SEED; // which itself asks llama.cpp for a random one
     }
@@ -25,30 +26,31 @@ std::uint32_t seed_of(const Json& body, std::uint32_t index) {
 }
 
 void take_numbers(const Json& body, common_params_sampling& how) {
-    take(body, "temperature", how.temp);
-    take(body, "dynatemp_range", how.dynatemp_range);
-    take(body, "dynatemp_exponent", how.dynatemp_exponent);
-    take(body, "top_k", how.top_k);
-    take(body, "top_p", how.top_p);
-    take(body, "min_p", how.min_p);
-    take(body, "min_keep", how.min_keep);
-    take(body, "typical_p", how.typ_p);
-    take(body, "top_n_sigma", how.top_n_sigma);
-    take(body, "xtc_probability", how.xtc_probability);
-    take(body, "xtc_threshold", how.xtc_threshold);
-    take(body, "repeat_last_n", how.penalty_last_n);
-    take(body, "repeat_penalty", how.penalty_repeat);
-    take(body, "frequency_penalty", how.penalty_freq);
-    take(body, "presence_penalty", how.penalty_present);
-    take(body, "dry_multiplier", how.dry_multiplier);
-    take(body, "dry_base", how.dry_base);
-    take(body, "dry_allowed_length", how.dry_allowed_length);
-    take(body, "dry_penalty_last_n", how.dry_penalty_last_n);
-    take(body, "dry_sequence_breakers", how.dry_sequence_breakers);
-    take(body, "mirostat", how.mirostat);
-    take(body, "mirostat_tau", how.mirostat_tau);
-    take(body, "mirostat_eta", how.mirostat_eta);
-    take(body, "ignore_eos", how.ignore_eos);
+    take(body, field::temperature, how.temp);
+    take(body, field::dynatemp_range, how.dynatemp_range);
+    take(body, field::dynatemp_exponent, how.dynatemp_exponent);
+    take(body, field::top_k, how.top_k);
+    take(body, field::top_p, how.top_p);
+    take(body, field::min_p, how.min_p);
+    take(body, field::min_keep, how.min_keep);
+    take(body, field::typical_p, how.typ_p);
+    take(body, field::top_n_sigma, how.top_n_sigma);
+    take(body, field::xtc_probability, how.xtc_probability);
+    take(body, field::xtc_threshold, how.xtc_threshold);
+    take(body, field::repeat_last_n, how.penalty_last_n);
+    take(body, field::repeat_penalty, how.penalty_repeat);
+    take(body, field::frequency_penalty, how.penalty_freq);
+    take(body, field::presence_penalty, how.penalty_present);
+    take(body, field::dry_multiplier, how.dry_multiplier);
+    take(body, field::dry_base, how.dry_base);
+    take(body, field::dry_allowed_length, how.dry_allowed_length);
+    take(body, field::dry_penalty_last_n, how.dry_penalty_last_n);
+    how.dry_sequence_breakers =
+        value_or(body, field::dry_sequence_breakers, std::move(how.dry_sequence_breakers));
+    take(body, field::mirostat, how.mirostat);
+    take(body, field::mirostat_tau, how.mirostat_tau);
+    take(body, field::mirostat_eta, how.mirostat_eta);
+    take(body, field::ignore_eos, how.ignore_eos);
 }
 
 // How many tokens to look back; -1 is all that there can be, and there is room kept for each.
@@ -62,11 +64,10 @@ std::vector<common_sampler_type> samplers_of(const Json& names) {
     std::vector<common_sampler_type> types;
     const auto add = [&](const std::string& name, const std::vector<common_sampler_type>& found) {
         if (found.size() != 1) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT,
-                "samplers names \"" + name +
-                    "\"; there are penalties, dry, top_n_sigma, top_k, typ_p, top_p, min_p, xtc and "
-                    "temperature"
+            throw invalid_argument(
+                "samplers",
+                name,
+                "penalties, dry, top_n_sigma, top_k, typ_p, top_p, min_p, xtc or temperature"
             );
         }
         types.push_back(found.front());
@@ -99,13 +100,13 @@ public:
     Biases(const Tokenizer& tokenizer, common_params_sampling& how) : tokenizer_(tokenizer), how_(how) {}
 
     void add(const Json& body) {
-        const auto* biases = find(body, "logit_bias");
+        const auto* biases = find(body, field::logit_bias);
         if (biases == nullptr) {
             return;
         }
         if (biases->is_object()) {
             for (const auto& [key, bias] : biases->items()) {
-                add_token(number_of(key), "\"" + key + "\"", bias);
+                add_token(number_of(key), key, bias);
             }
             return;
         }
@@ -123,10 +124,8 @@ public:
 private:
     void add_token(std::int64_t token, const std::string& written, const Json& bias) {
         if (!tokenizer_.exists(token)) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT,
-                "logit_bias names token " + written + ", and the model's tokens go from 0 to " +
-                    std::to_string(tokenizer_.size() - 1)
+            throw invalid_argument(
+                "logit_bias", written, "a token of the model, 0 to " + std::to_string(tokenizer_.size() - 1)
             );
         }
         const auto value = bias.is_boolean() ? -INFINITY : bias.get<float>();
@@ -147,7 +146,7 @@ sampling_of(const Json& body, const Tokenizer& tokenizer, std::uint32_t context,
     take_numbers(body, how);
     how.penalty_last_n = window(how.penalty_last_n, context);
     how.dry_penalty_last_n = window(how.dry_penalty_last_n, context);
-    if (const auto* names = find(body, "samplers")) {
+    if (const auto* names = find(body, field::samplers)) {
         how.samplers = samplers_of(*names);
     }
     Biases(tokenizer, how).add(body);
