@@ -104,6 +104,7 @@ def header(table: Table, note: str) -> str:
     """Returns native/request/fields.hpp."""
     out = [
         f"// {note}",
+        "// clang-format off",
         "#pragma once",
         "",
         '#include "request/field.hpp"',
