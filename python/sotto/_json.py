@@ -9,6 +9,7 @@ import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ._values import invalid
 from .errors import ArgumentError
 
 _SCALARS = (str, int, float, bool, type(None))
@@ -20,11 +21,15 @@ def dump(name: str, value: Mapping[str, Any]) -> str:
     import json
 
     try:
-        return json.dumps(value, default=_plain, allow_nan=False)
+        text = json.dumps(value, default=_plain, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         for error in _faults(name, value, 0):
             raise error from None
         raise
+    if "\\ud" in text:  # a pair of surrogates, or one alone
+        for error in _faults(name, value, 0):
+            raise error
+    return text
 
 
 def load(text: str) -> Any:
@@ -68,7 +73,9 @@ def _faults(name: str, value: Any, depth: int) -> Iterator[Exception]:
                 f"invalid {name} '{reprlib.repr(value)}': expected a JSON type, not {kind}; convert it"
             )
             return
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, str):
+        yield from _lone_surrogates(name, value)
+    elif isinstance(value, float) and not math.isfinite(value):
         yield ArgumentError(f"invalid {name} '{value}': expected a finite number; JSON has no other")
     elif isinstance(value, dict):
         for key, one in value.items():
@@ -76,7 +83,16 @@ def _faults(name: str, value: Any, depth: int) -> Iterator[Exception]:
                 yield TypeError(
                     f"invalid key '{reprlib.repr(key)}' of {name}: expected a str; JSON has no other"
                 )
+            yield from _lone_surrogates(f"key of {name}", str(key))
             yield from _faults(f"{name}.{key}", one, depth + 1)
     elif isinstance(value, (list, tuple)):
         for at, one in enumerate(value):
             yield from _faults(f"{name}[{at}]", one, depth + 1)
+
+
+def _lone_surrogates(name: str, text: str) -> Iterator[Exception]:
+    """Yields an error if `text` is not Unicode text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        yield ArgumentError(invalid(name, text, f"Unicode text; {error.reason} at {error.start}"))

@@ -43,8 +43,7 @@ class Engine(Frames, Unique):
 
     >>> async with sotto.aio.Engine() as engine:
     ...     await engine.load_model("sotto/house")
-    ...     async for chunk in engine.llm_chat_completion_stream(request_json):
-    ...         print(chunk)
+    ...     print((await engine.chat("Hello!", max_tokens=40)).text)
     """
 
     def __init__(
@@ -226,6 +225,7 @@ class Engine(Frames, Unique):
         pinned: bool = False,
     ) -> Session:
         """Opens a session, as `sotto.Engine.session()` does."""
+        model = self._engine._resolve(model)
         return Session(self, await self._open(open_body(session_id, messages, model, pinned)))
 
     async def sessions(self) -> dict[str, int]:

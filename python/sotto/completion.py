@@ -159,6 +159,11 @@ class Completes(Asks):
         which = ", ".join(f"'{name}'" for name in loaded) or "none"
         raise ArgumentError(f"invalid model 'None': expected the id of one of the loaded models ({which})")
 
+    def _resolve(self, model: str | None) -> str | None:
+        """Returns `model`, or else the only loaded model; None if not exactly one is loaded."""
+        loaded = self._models() if model is None else [model]
+        return loaded[0] if len(loaded) == 1 else None
+
     def _models(self) -> list[str]:
         return [one["id"] for one in load(self._json(lib.sotto_engine_list_models))]
 

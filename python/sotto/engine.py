@@ -262,10 +262,10 @@ class Engine(Completes, Frames, SharesGpu):
             session_id: Id of the session; None: a random id.
             messages: Earlier messages; a text is a system message, for example a character sheet, which
                 `Session.set_system()` replaces later.
-            model: Default model of the session; None: the model of its first request.
+            model: Default model of the session; None: the only loaded model, else that of its first request.
             pinned: Pins the session, see `Session.pin()`.
         """
-        body = open_body(session_id, messages, model, pinned)
+        body = open_body(session_id, messages, self._resolve(model), pinned)
         return self._open(body, lambda name: Session(self, name))
 
     def sessions(self) -> dict[str, int]:

@@ -70,6 +70,31 @@ def test_a_session_goes_on(npc: sotto.Engine) -> None:
         assert [message["role"] for message in mara.messages] == ["system", "user", "assistant"]
 
 
+def test_a_session_without_a_model_takes_the_only_one(npc: sotto.Engine) -> None:
+    assert npc.session("mara").say("one") == "one"
+    npc.load_model("other", options={"tokens": ["b"]})
+    assert npc.session("brenna").say("two", {"model": "npc"}) == "two"
+
+    async def talk() -> str:
+        async with sotto.aio.Engine(module_dir=SCRIPTED) as engine:
+            await engine.load_model("npc", options={"tokens": ["a"]})
+            return await (await engine.session("mara")).say("one")
+
+    assert asyncio.run(talk()) == "a"
+
+
+def test_a_lone_surrogate_is_named_by_its_path(npc: sotto.Engine) -> None:
+    with pytest.raises(sotto.ArgumentError, match=r"messages\[0\]\.content '.*': expected Unicode text"):
+        npc.chat("a\ud800")
+    assert npc.chat("\U0001f600").text == "\U0001f600"
+
+
+def test_names_of_sotto_are_not_looked_up_on_the_network() -> None:
+    with sotto.Engine() as engine, pytest.raises(sotto.ModelLoadError, match="does not exist") as caught:
+        engine.load_model("sotto/huose")
+    assert caught.value.status == sotto.Status.NOT_FOUND
+
+
 def test_asyncio_has_the_same() -> None:
     async def talk() -> None:
         async with sotto.aio.Engine(module_dir=SCRIPTED) as engine:
