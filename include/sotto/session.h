@@ -176,7 +176,8 @@ typedef struct sotto_say_desc {
 } sotto_say_desc;
 
 /**
- * Submits the player's line to a session; the answer arrives as events of a SOTTO_OP_CHAT. Never waits.
+ * Submits the player's line to a session; the answer arrives as events of a SOTTO_OP_CHAT. Never waits;
+ * parses desc->fields on the calling thread.
  *
  * The line is appended to the session together with the answer, once that is complete. In `fields`,
  * `session`, `messages` and, if desc->max_tokens is set, `max_tokens` are ignored.

@@ -11,7 +11,7 @@ static partial class Program
         var engine = new SottoEngine(SottoMode.PrioritizeCompute, moduleDir: modules);
         engine.WaitDone(engine.LoadModel("npc", options: "{}", flags: SottoFlags.Private));
         var odd = "Wirtin \"夜\"\\ \u0001\n🏰"; // all that JSON has to escape
-        var mara = SottoSession.Open(engine, odd, sheet, "npc", user: 7);
+        var mara = SottoSession.Open(engine, odd, model: "npc", messages: sheet, user: 7);
         var spoken = Drain(engine, mara.Say("one \"two\"\tthree", user: 9)); // at once
         Expect(spoken[0].Request == mara.Opening && spoken[0].IsDone && spoken[0].User == 7, "it opens first");
         Expect(Said(spoken) == "one \"two\" three", $"it answers: {Said(spoken)}");

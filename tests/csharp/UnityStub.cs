@@ -3,7 +3,13 @@ namespace UnityEngine
 {
     public static class Debug
     {
+        public static void Log(object message) => System.Console.Out.WriteLine(message);
+        public static void LogError(object message) => System.Console.Error.WriteLine(message);
         public static void LogWarning(object message) => System.Console.Error.WriteLine(message);
+    }
+
+    public class MonoBehaviour
+    {
     }
 }
 

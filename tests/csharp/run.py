@@ -8,16 +8,39 @@ scripted backend.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 MCS = ["mcs", "-nologo", "-langversion:latest", "-unsafe", "-warnaserror"]
+UNUSED = "-nowarn:0105,0168,0169,0219,0414,0649"  # snippets repeat a using and leave variables unused
+USING = "using Sotto;\nusing UnityEngine;\n"
+FRAGMENT = (
+    "namespace Snippets.Fragment{number}\n{{\n"
+    + USING
+    + """class Fragment
+{{
+    SottoEngine sotto, engine;
+    SottoEvent e;
+    string Question, Gossip, Bark, said, body;
+    void Show(string text) {{ }}
+    void Animate() {{ }}
+    void Run()
+    {{
+{code}    }}
+}}
+}}
+"""
+)
+NUMBERS = itertools.count()
 
 
 def compile_to(target: Path, sources: list[Path], *flags: str) -> None:
@@ -42,6 +65,16 @@ def layout() -> str:
     return "\n".join(lines)
 
 
+def snippets() -> Iterator[str]:
+    """Each C# block of the documentation as a source file; statements become the body of a method."""
+    for page in (ROOT / "README.md", ROOT / "unity/README.md", *sorted((ROOT / "docs/pages").rglob("*.md"))):
+        for code in re.findall(r"^```csharp\n(.*?)^```", page.read_text(), re.M | re.S):
+            if "class " in code:
+                yield f"namespace Snippets.Page{next(NUMBERS)}\n{{\n{USING}{code}}}\n"
+            else:
+                yield FRAGMENT.format(number=next(NUMBERS), code=code)
+
+
 def main(libraries: Path) -> int:
     if lacking := without_meta():
         print("no .meta beside", *lacking)
@@ -50,6 +83,11 @@ def main(libraries: Path) -> int:
         program, lines = Path(folder, "Program.exe"), Path(folder, "layout.txt")
         unity = ["-target:library", "-define:UNITY_5_3_OR_NEWER"]
         compile_to(Path(folder, "Unity.dll"), [HERE / "UnityStub.cs"], *unity)
+        pages = []
+        for number, code in enumerate(snippets()):
+            pages.append(Path(folder, f"Snippet{number}.cs"))
+            pages[-1].write_text(code)
+        compile_to(Path(folder, "Snippets.dll"), [HERE / "UnityStub.cs", *pages], *unity, UNUSED)
         compile_to(Path(folder, "Editor.dll"), [HERE / "UnityStub.cs"], *unity, "-define:UNITY_EDITOR")
         compile_to(
             program,

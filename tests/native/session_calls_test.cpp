@@ -12,16 +12,6 @@ using namespace test;
 
 namespace {
 
-// What the model was given last.
-Lines given(const TappedBackend& backend) {
-    Lines all;
-    const auto body = Json::parse(backend.bodies().back());
-    for (const auto& message : body["messages"]) {
-        all.push_back(message.value("role", "") + ": " + message.value("content", ""));
-    }
-    return all;
-}
-
 sotto_session_desc session(std::string_view id, std::string_view system = {}) {
     auto desc = SOTTO_INIT(sotto_session_desc);
     desc.id = str(id);

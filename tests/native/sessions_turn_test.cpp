@@ -14,16 +14,6 @@ namespace {
 
 const std::string kModel = R"(, "model": "npc")";
 
-// What the model was given last.
-Lines given(const TappedBackend& backend) {
-    Lines all;
-    const auto body = Json::parse(backend.bodies().back());
-    for (const auto& message : body["messages"]) {
-        all.push_back(message.value("role", "") + ": " + message.value("content", ""));
-    }
-    return all;
-}
-
 } // namespace
 
 TEST_CASE("a request says what is new, and the model is given all of it") {

@@ -30,13 +30,16 @@ namespace Sotto
         /// <summary>Opens a session.</summary>
         /// <param name="engine">The engine that keeps it.</param>
         /// <param name="id">1 to 128 bytes of UTF-8.</param>
-        /// <param name="messages">What was said before: a JSON array of OpenAI messages. Empty: nothing.</param>
-        /// <param name="model">Who answers where a request names none. Empty: the first request's model.</param>
+        /// <param name="system">The system message, such as a character sheet; text, not JSON. Empty: none.</param>
+        /// <param name="model">Default model of the session. Empty: the model of its first request.</param>
+        /// <param name="messages">Earlier messages: a JSON array of OpenAI messages. Empty: none.</param>
         /// <param name="user">Anything. Comes back in the opening's event.</param>
         public static SottoSession Open(
-            SottoEngine engine, string id, string messages = "", string model = "", ulong user = 0)
+            SottoEngine engine, string id, string system = "", string model = "", string messages = "",
+            ulong user = 0)
         {
             var more = string.IsNullOrEmpty(messages) ? "" : @", ""messages"": " + messages;
+            more += string.IsNullOrEmpty(system) ? "" : @", ""system"": " + SottoJson.Quote(system);
             more += string.IsNullOrEmpty(model) ? "" : @", ""model"": " + SottoJson.Quote(model);
             return new SottoSession(engine, id, engine.Submit(SottoOp.OpenSession, About(id, more), user));
         }

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "support/game.hpp"
+#include "support/tapped_backend.hpp"
 #include "text/json_reader.hpp"
 
 namespace test {
@@ -25,6 +26,16 @@ inline Told asked(Game& game, sotto_op op, std::string_view body) {
     const auto history = game.finish(game.submit(body, {}, op)); // a copy
     CHECK(history.size() == 1);                                  // it is told its end, and nothing else
     return done(history);
+}
+
+// The messages that the model got last, as "role: content".
+inline Lines given(const TappedBackend& backend) {
+    Lines all;
+    const auto body = Json::parse(backend.bodies().back());
+    for (const auto& message : body["messages"]) {
+        all.push_back(message.value("role", "") + ": " + message.value("content", ""));
+    }
+    return all;
 }
 
 class Session {
