@@ -28,6 +28,8 @@ inline Told asked(Game& game, sotto_op op, std::string_view body) {
     return done(history);
 }
 
+using Lines = std::vector<std::string>;
+
 // The messages that the model got last, as "role: content".
 inline Lines given(const TappedBackend& backend) {
     Lines all;
@@ -84,8 +86,6 @@ private:
     Game& game_;
     const std::string id_;
 };
-
-using Lines = std::vector<std::string>;
 
 } // namespace test
 
