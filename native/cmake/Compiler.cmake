@@ -18,7 +18,5 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 # Without it each is compiled alone, which shows whether each includes what it needs.
 option(SOTTO_UNITY "Compile several sources of a target together" ON)
 function(sotto_compile_together target)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # Windows' sources use a name twice
-        set_target_properties(${target} PROPERTIES UNITY_BUILD ${SOTTO_UNITY})
-    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${SOTTO_UNITY})
 endfunction()

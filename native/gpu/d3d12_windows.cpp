@@ -14,7 +14,7 @@ constexpr GUID kDevice = {0x189819f1, 0x1db6, 0x4b57, {0xbe, 0x54, 0x18, 0x21, 0
 constexpr GUID kQueue = {0x0ec870a6, 0x5d7e, 0x4c22, {0x8c, 0xfc, 0x5b, 0xaa, 0xe0, 0x76, 0x16, 0xed}};
 constexpr GUID kAnything = {0x00000000, 0x0000, 0x0000, {0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x46}};
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_d3d12(const std::string& why) {
     throw Error(SOTTO_ERROR_ARGUMENT, why);
 }
 
@@ -44,7 +44,7 @@ Com<T> as(void* object, const GUID& kind, const char* must) {
     Com<T> made;
     if (!looks_like_object(object) ||
         FAILED(static_cast<IUnknown*>(object)->QueryInterface(kind, made.out_void()))) {
-        refuse(must);
+        refuse_d3d12(must);
     }
     return made;
 }
@@ -63,7 +63,7 @@ std::uint64_t luid_of(const sotto_gpu_d3d12& shown) {
     const auto queue =
         as<ID3D12CommandQueue>(shown.queue, kQueue, "invalid d3d12->queue: expected an ID3D12CommandQueue");
     if (const auto kind = queue->GetDesc().Type; kind != D3D12_COMMAND_LIST_TYPE_DIRECT) {
-        refuse(invalid(
+        refuse_d3d12(invalid(
             "type of d3d12->queue",
             std::to_string(static_cast<int>(kind)),
             "type DIRECT; pass the queue that the game renders with"
@@ -72,11 +72,11 @@ std::uint64_t luid_of(const sotto_gpu_d3d12& shown) {
     Com<ID3D12Device> made_by;
     if (FAILED(queue->GetDevice(kDevice, made_by.out_void())) ||
         identity(made_by.get()) != identity(device.get())) {
-        refuse("invalid d3d12->queue: expected a queue of d3d12->device");
+        refuse_d3d12("invalid d3d12->queue: expected a queue of d3d12->device");
     }
     const auto number = number_of(device->GetAdapterLuid());
     if (shown.luid != 0 && shown.luid != number) {
-        refuse(invalid(
+        refuse_d3d12(invalid(
             "d3d12->luid",
             std::to_string(shown.luid),
             "0, or the LUID of d3d12->device, " + std::to_string(number)

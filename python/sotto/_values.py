@@ -60,7 +60,7 @@ def string(name: str, value: object) -> str:
 
 
 def choice(name: str, value: object, allowed: Mapping[Any, int]) -> int:
-    """Returns the number of the word `value` in `allowed`."""
+    """Returns the native constant that `allowed` has for the word `value`."""
     words = ", ".join(f'"{word}"' for word in allowed)
     if not isinstance(value, str):
         raise wrong_type(name, value, f"one of {words}")

@@ -12,7 +12,7 @@ MessagesInput = str | Message | Iterable[Message] | None  # a text, a message, o
 
 
 def as_messages(name: str, said: MessagesInput, role: str) -> list[Message]:
-    """Returns messages as a request has them; a text is one of `role`."""
+    """Returns a list of OpenAI messages; a str becomes one message of the role `role`."""
     if said is None:
         return []
     if isinstance(said, str):

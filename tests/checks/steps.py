@@ -108,13 +108,14 @@ def check_native() -> str:
     return ctest(RELEASE)
 
 
-def check_sanitized(kind: str, **env: str) -> str:
-    """The core with the scripted backend, and the llama.cpp module with tiny models, under sanitizers."""
+def check_sanitized(kind: str, *, llama: bool, **env: str) -> str:
+    """The core with the scripted backend, with `llama` the module with tiny models too, under sanitizers."""
     folder = BUILD / kind
     # The runtimes take what lies before a loaded library's thread-locals for a header that older glibc had
     # there, where their address is as if: one in 256 is, and then memory at random says how large they are.
     options = {name: f"{value}:intercept_tls_get_addr=0" for name, value in env.items()}
-    configure(folder, "-DSOTTO_LLAMA=ON", "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}")
+    module = f"-DSOTTO_LLAMA={'ON' if llama else 'OFF'}"
+    configure(folder, module, "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}")
     run(["cmake", "--build", folder, "-j", JOBS])
     quick = [] if is_full() else ["-LE", "long"]
     return ctest(folder, *quick, **options)
@@ -122,13 +123,14 @@ def check_sanitized(kind: str, **env: str) -> str:
 
 def check_asan() -> str:
     """AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer."""
-    return check_sanitized("address", ASAN_OPTIONS="detect_leaks=1", UBSAN_OPTIONS="print_stacktrace=1")
+    options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    return check_sanitized("address", llama=True, **options)
 
 
 def check_tsan() -> str:
-    """ThreadSanitizer."""
-    known = ROOT / "tests" / "native" / "tsan.supp"
-    return check_sanitized("thread", TSAN_OPTIONS=f"halt_on_error=1:suppressions={known}")
+    """ThreadSanitizer; the module, which takes as long to compile as all the rest, with --full."""
+    options = f"halt_on_error=1:suppressions={ROOT / 'tests' / 'native' / 'tsan.supp'}"
+    return check_sanitized("thread", llama=is_full(), TSAN_OPTIONS=options)
 
 
 def check_vulkan() -> str:
@@ -299,7 +301,7 @@ STEPS = [
         after=["build"],
     ),
     Step("asan", "core and module under ASan and UBSan", check_asan, needs=["g++", "cmake", "ninja"]),
-    Step("tsan", "core and module under TSan", check_tsan, needs=["g++", "cmake", "ninja"]),
+    Step("tsan", "core under TSan; --full: the module too", check_tsan, needs=["g++", "cmake", "ninja"]),
     Step(
         "tier",
         "tiers of the module, on an old processor",
@@ -309,14 +311,14 @@ STEPS = [
     ),
     Step(
         "windows",
-        "built for Windows, under Wine",
+        "built for Windows, under Wine; --full: Vulkan too",
         check_windows,
         needs=["g++", "cmake", "ninja", "glslc", DOCTEST, *WINE_NEEDS],
     ),
     Step("glibc", "the library for older systems", check_glibc, needs=["cmake", "ninja", DOCTEST]),
     Step(
         "aarch64",
-        "built for 64-bit ARM, under QEMU",
+        "built for 64-bit ARM, under QEMU; --full: the module too",
         check_aarch64,
         needs=["cmake", "ninja", DOCTEST, "qemu-aarch64", ARM_LIBRARY],
         after=["build"],
