@@ -21,7 +21,10 @@ BLOCKS = {  # file -> block -> text
     README: {"headline": readme_tables.headline},
     PAGES / "benchmarks.md": {"peers": readme_tables.text},
     PAGES / "guide" / "memory-budget.md": {"budget": readme_tables.budget_text},
-    PAGES / "guide" / "models.md": {"models": readme_tables.models_text},
+    PAGES / "guide" / "models.md": {
+        "models": readme_tables.models_text,
+        "characters": readme_tables.characters_text,
+    },
 }
 
 

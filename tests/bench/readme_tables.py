@@ -190,6 +190,34 @@ and {beside["job_system"]} beside one on all cores, 10 ms.
 """
 
 
+def characters_text() -> str:
+    """Returns the block of the page on models: real models as characters."""
+    report = found("characters")
+    models = report["models"]
+    of = f"of {report['sheets']}"
+    rows = [
+        "| | " + " | ".join(model["name"] for model in models) + " |",
+        "|---|" + "--:|" * len(models),
+    ]
+    for label, name, unit in (
+        ("file", "file_mb", "MB"),
+        ("weights in memory", "weights_mb", "MB"),
+        ("KV cache, each token of context", "kv_kb_per_token", "KB"),
+        ("prefill, one core", "prefill_tps", "tokens/s"),
+        ("decode, one core", "decode_tps", "tokens/s"),
+    ):
+        rows.append(f"| {label} | " + " | ".join(f"{model[name]} {unit}" for model in models) + " |")
+    for line in models[0]["right"]:
+        rows.append(f"| {line} | " + " | ".join(f"{model['right'][line]} {of}" for model in models) + " |")
+    table = "\n".join(rows)
+    return f"""\
+By `tests/bench/characters.py`, on {report["setting"]["processor"]}, one core; {report["sheets"]}
+characters with random facts, temperature 0; an answer is right if the fact stands in it:
+
+{table}
+"""
+
+
 def text() -> str:
     """The whole block beside peers."""
     frames, many, pacing = found("frames"), found("many_npcs"), found("pacing")
