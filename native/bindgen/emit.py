@@ -123,7 +123,7 @@ def package(api: Api) -> str:
 
 def outputs() -> dict[str, str]:
     api = header.read(ROOT / "include/sotto", HEADERS)
-    table = fields.load(ROOT / "native/request/fields.toml")
+    table = fields.load(ROOT / "native/request/fields.toml", api.constants)
     requests = "docs/pages/reference/requests.md"
     return {
         "native/request/fields.hpp": fields.header(

@@ -12,20 +12,6 @@ try:
 except ImportError:  # Python 3.10
     import tomli as tomllib
 
-OPERATIONS = (
-    "chat",
-    "completion",
-    "infill",
-    "tokenize",
-    "detokenize",
-    "apply_template",
-    "save_state",
-    "restore_state",
-    "open_session",
-    "close_session",
-    "read_session",
-    "change_session",
-)
 TYPES = {"number", "integer", "boolean", "text", "choice", "other"}
 INT32_MAX, UINT32_MAX = 2**31 - 1, 2**32 - 1
 BEGIN, END = "<!-- fields: {} (generated from native/request/fields.toml) -->\n", "<!-- end of fields -->\n"
@@ -69,21 +55,28 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The fields, and the headings of their groups."""
+    """The fields, the headings of their groups, and the values of the operations by name."""
 
     fields: tuple[Field, ...]
     groups: dict[str, str]
+    operations: dict[str, int]
 
 
-def load(path: Path) -> Table:
-    """Reads and checks the table. Raises ValueError that names the field."""
+def load(path: Path, constants: dict[str, Any]) -> Table:
+    """Reads and checks the table, with the headers' `constants`. Raises ValueError that names the field."""
+    prefix = "SOTTO_OP_"
+    values = {
+        name.removeprefix(prefix).lower(): value
+        for name, value in constants.items()
+        if name.startswith(prefix)
+    }
     source = tomllib.loads(path.read_text())
     sets: dict[str, list[str]] = source["sets"]
     fields = []
     for row in source["fields"]:
         named = [op for name in row.pop("operations") for op in sets.get(name, [name])]
         field = Field(**row, operations=tuple(named)) if "choices" not in row else choice(row, named)
-        if set(named) - set(OPERATIONS) or field.type not in TYPES or field.group not in source["groups"]:
+        if set(named) - set(values) or field.type not in TYPES or field.group not in source["groups"]:
             raise ValueError(f"field {field.name}: unknown operation, type or group")
         if (field.type in ("number", "integer")) != (field.min is not None):
             raise ValueError(f"field {field.name}: expected min and max for numbers, and for nothing else")
@@ -92,7 +85,7 @@ def load(path: Path) -> Table:
         fields.append(field)
     if len({field.name for field in fields}) != len(fields):
         raise ValueError("a field occurs twice")
-    return Table(tuple(fields), source["groups"])
+    return Table(tuple(fields), source["groups"], values)
 
 
 def choice(row: dict[str, Any], named: list[str]) -> Field:
@@ -117,7 +110,9 @@ def header(table: Table, note: str) -> str:
         if field.choices:
             words = ", ".join(f'"{one}"' for one in field.choices)
             out.append(f"inline constexpr const char* k_{field.name}[] = {{{words}, nullptr}};")
-        out.append(f"inline constexpr RequestField {field.name}{{{', '.join(members(field))}}};")
+        out.append(
+            f"inline constexpr RequestField {field.name}{{{', '.join(members(field, table.operations))}}};"
+        )
     names = "".join(f"    &{field.name},\n" for field in fields)
     out += [
         "",
@@ -128,9 +123,9 @@ def header(table: Table, note: str) -> str:
     return "\n".join(out) + "\n"
 
 
-def members(field: Field) -> list[str]:
+def members(field: Field, values: dict[str, int]) -> list[str]:
     """Returns the designated initialisers of a RequestField, in its order."""
-    operations = sum(1 << (OPERATIONS.index(op) + 1) for op in field.operations)
+    operations = sum(1 << values[op] for op in field.operations)
     found = [
         f'.name = "{field.name}"',
         f".type = FieldType::{field.type.capitalize()}",
@@ -166,21 +161,25 @@ def table_of(table: Table, group: str) -> str:
     """Returns the Markdown table of a group; its operations only where they differ."""
     fields = [field for field in table.fields if field.group == group]
     differ = len({field.operations for field in fields}) > 1
-    rows = [["field", "operations", "type and range", "default", "meaning"], ["---"] * 5, *map(cells, fields)]
+    rows = [
+        ["field", "operations", "type and range", "default", "meaning"],
+        ["---"] * 5,
+        *(cells(field, table) for field in fields),
+    ]
     return "".join("| " + " | ".join(row[:1] + row[1 if differ else 2 :]) + " |\n" for row in rows)
 
 
-def cells(field: Field) -> list[str]:
+def cells(field: Field, table: Table) -> list[str]:
     """Returns a field's line of the reference."""
     default = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
-    return [f"`{field.name}`", operations(field), range_of(field), default, field.doc]
+    return [f"`{field.name}`", operations(field, table), range_of(field), default, field.doc]
 
 
-def operations(field: Field) -> str:
+def operations(field: Field, table: Table) -> str:
     """Returns the operations that read a field, in words."""
     every = set(field.operations)
-    without = [op for op in OPERATIONS if op not in every]
-    if len(without) < len(OPERATIONS) / 2:
+    without = [op for op in table.operations if op not in every]
+    if len(without) < len(table.operations) / 2:
         return "all but " + ", ".join(without)
     if {"chat", "completion", "infill"} <= every:  # save_state takes the bodies of these
         return ", ".join(["completions", *sorted(every - {"chat", "completion", "infill", "save_state"})])
@@ -212,7 +211,7 @@ def schema(table: Table) -> str:
     definitions: dict[str, Any] = dict(DEFINITIONS)
     for field in table.fields:
         definitions[f"field.{field.name}"] = {"description": field.doc, **nullable(field)}
-    for op in OPERATIONS:
+    for op in table.operations:
         names = [field.name for field in table.fields if op in field.operations]
         properties = {name: {"$ref": f"#/$defs/field.{name}"} for name in names}
         definitions[op] = {"type": "object", "properties": properties}

@@ -67,7 +67,9 @@ void check_samplers(const Fields& body) {
     }
     if (samplers->is_string()) {
         if (samplers->get_ref<const std::string&>().size() > field::samplers.items) {
-            body.refuse(field::samplers, *samplers, "at most 32 letters");
+            body.refuse(
+                field::samplers, *samplers, "at most " + std::to_string(field::samplers.items) + " letters"
+            );
         }
         return;
     }

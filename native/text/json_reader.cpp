@@ -41,7 +41,8 @@ std::string cut(std::string text, std::size_t longest) {
     return text;
 }
 
-// True if a string can be shown without its quotes: nobody takes it for a number, a list or true.
+// True if a string is unambiguous without its quotes: it does not begin like a number, a list or an object,
+// and is no literal.
 bool reads_as_string(const Json& value, std::string_view text) {
     if (!value.is_string()) {
         return false;

@@ -64,8 +64,10 @@ def _wanted(model_id: str) -> Wanted | str | None:
     path = os.path.expanduser(model_id)
     if model_id == HOUSE or os.path.exists(path):
         return None if model_id == HOUSE else path
-    if model_id.startswith("sotto/"):  # not a namespace of Hugging Face's for us: fail without the network
-        raise ModelLoadError(f"model '{model_id}' does not exist: Sotto has '{HOUSE}'", Status.NOT_FOUND)
+    if model_id.startswith("sotto/"):  # reserved for Sotto's own models: fails without a network request
+        raise ModelLoadError(
+            f"model '{model_id}' does not exist: the only one of Sotto is '{HOUSE}'", Status.NOT_FOUND
+        )
     return parse(model_id)  # None: a path to a file that does not exist
 
 

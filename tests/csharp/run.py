@@ -8,7 +8,6 @@ scripted backend.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -40,7 +39,6 @@ FRAGMENT = (
 }}
 """
 )
-NUMBERS = itertools.count()
 
 
 def compile_to(target: Path, sources: list[Path], *flags: str) -> None:
@@ -67,12 +65,13 @@ def layout() -> str:
 
 def snippets() -> Iterator[str]:
     """Each C# block of the documentation as a source file; statements become the body of a method."""
-    for page in (ROOT / "README.md", ROOT / "unity/README.md", *sorted((ROOT / "docs/pages").rglob("*.md"))):
-        for code in re.findall(r"^```csharp\n(.*?)^```", page.read_text(), re.M | re.S):
-            if "class " in code:
-                yield f"namespace Snippets.Page{next(NUMBERS)}\n{{\n{USING}{code}}}\n"
-            else:
-                yield FRAGMENT.format(number=next(NUMBERS), code=code)
+    pages = (ROOT / "README.md", ROOT / "unity/README.md", *sorted((ROOT / "docs/pages").rglob("*.md")))
+    text = "\n".join(page.read_text() for page in pages)
+    for number, code in enumerate(re.findall(r"^```csharp\n(.*?)^```", text, re.M | re.S)):
+        if "class " in code:
+            yield f"namespace Snippets.Page{number}\n{{\n{USING}{code}}}\n"
+        else:
+            yield FRAGMENT.format(number=number, code=code)
 
 
 def main(libraries: Path) -> int:
