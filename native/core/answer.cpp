@@ -14,7 +14,7 @@ std::string text_at(const Json& object, const char* key) {
 }
 
 bool is_json_object(const std::string& text) {
-    return Json::parse(text, nullptr, false).is_object();
+    return try_parse_json(text).is_object();
 }
 
 } // namespace
@@ -31,7 +31,7 @@ void Answer::opened(std::string_view stops, bool read) {
     if (stops.empty()) {
         return;
     }
-    for (const auto& stop : Json::parse(stops)) {
+    for (const auto& stop : parse_json(stops)) {
         stops_.add(stop.get<std::string>());
     }
 }
@@ -104,7 +104,7 @@ void Answer::tell(std::string shown, AnswerReader& reader) {
 }
 
 void Answer::tell_read(const std::string& deltas) {
-    for (const auto& delta : Json::parse(deltas)) {
+    for (const auto& delta : parse_json(deltas)) {
         if (auto thought = text_at(delta, "reasoning_content"); !thought.empty()) {
             add(Delta::Kind::reasoning, std::move(thought));
         }

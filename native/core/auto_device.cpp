@@ -29,7 +29,7 @@ std::string text_at(const Ordered& object, const char* field) {
 
 std::vector<Listed> devices_of(const Backend& backend) {
     std::vector<Listed> devices;
-    const auto told = Ordered::parse(backend.description(), nullptr, false);
+    const auto told = try_parse_ordered(backend.description());
     const auto found = told.is_object() ? told.find("devices") : told.end();
     if (!told.is_object() || found == told.end() || !found->is_object()) {
         return devices;

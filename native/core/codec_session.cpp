@@ -90,12 +90,12 @@ SessionAsked read_session_request(sotto_op op, std::string_view text, const std:
 }
 
 bool is_system(std::string_view message) {
-    const auto role = Json::parse(message).value("role", "");
+    const auto role = parse_json(message).value("role", "");
     return role == "system" || role == "developer";
 }
 
 bool can_be_continued(std::string_view message) {
-    const auto read = Json::parse(message);
+    const auto read = parse_json(message);
     const auto content = read.find("content");
     return read.value("role", "") == "assistant" && content != read.end() && content->is_string() &&
            !read.contains("tool_calls");
@@ -103,7 +103,7 @@ bool can_be_continued(std::string_view message) {
 
 std::string continued(std::string_view message, const Said& said) {
     auto whole = parse_ordered(message);
-    auto more = Ordered::parse(Writer::message(said));
+    auto more = parse_ordered(Writer::message(said));
     whole["content"] = whole["content"].get<std::string>() + said.text;
     if (const auto calls = more.find("tool_calls"); calls != more.end()) {
         whole["tool_calls"] = std::move(*calls);

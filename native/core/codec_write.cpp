@@ -10,7 +10,7 @@
 namespace sotto {
 namespace {
 
-const char* name_of(sotto_finish finish) noexcept {
+const char* finish_name(sotto_finish finish) noexcept {
     switch (finish) {
     case SOTTO_FINISH_LENGTH:
         return "length";
@@ -79,7 +79,7 @@ Ordered call_delta(const Delta& delta) {
 Ordered chat_logprobs(const std::vector<std::string>& entries) {
     auto content = Ordered::array();
     for (const auto& entry : entries) {
-        content.push_back(Ordered::parse(entry));
+        content.push_back(parse_ordered(entry));
     }
     return {{"content", std::move(content)}};
 }
@@ -106,7 +106,7 @@ Ordered text_logprobs(const std::vector<std::string>& entries) {
         {"tokens", Ordered::array()}, {"token_logprobs", Ordered::array()}, {"top_logprobs", Ordered::array()}
     };
     for (const auto& entry : entries) {
-        const auto token = Ordered::parse(entry);
+        const auto token = parse_ordered(entry);
         told["tokens"].push_back(token_text(token));
         told["token_logprobs"].push_back(token.value("logprob", 0.0));
         auto likeliest = Ordered::object();
@@ -203,7 +203,7 @@ std::string Writer::last_chunk(
     if (!logprobs.empty()) {
         choice["logprobs"] = is_chat() ? chat_logprobs(logprobs) : text_logprobs(logprobs);
     }
-    choice["finish_reason"] = name_of(finish);
+    choice["finish_reason"] = finish_name(finish);
     whole["choices"] = Ordered::array({std::move(choice)});
     whole["timings"] = timings(counts);
     if (!ignored_.empty()) {
@@ -233,7 +233,7 @@ std::string Writer::response(const std::vector<Said>& answers, const Counts& cou
         if (!said.logprobs.empty()) {
             choice["logprobs"] = is_chat() ? chat_logprobs(said.logprobs) : text_logprobs(said.logprobs);
         }
-        choice["finish_reason"] = name_of(said.finish);
+        choice["finish_reason"] = finish_name(said.finish);
         whole["choices"].push_back(std::move(choice));
     }
     whole["usage"] = usage(counts);

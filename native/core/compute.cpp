@@ -55,7 +55,7 @@ void note_loss(Job& job, sotto_status status, const char* why) noexcept {
 // Throws Error(SOTTO_ERROR_INFERENCE) where JSON of the backend is none.
 void hear(const sotto_step_item& work, Model& model, Answer& answer) {
     const auto logprobs = view_of(work.logprobs);
-    if (!logprobs.empty() && !Json::parse(logprobs, nullptr, false).is_object()) {
+    if (!logprobs.empty() && !try_parse_json(logprobs).is_object()) {
         refuse_backend(
             model.backend(), SOTTO_ERROR_INFERENCE, "sotto_step_item.logprobs is not a JSON object"
         );

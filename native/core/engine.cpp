@@ -32,7 +32,7 @@ const Settings& with(Settings& settings, const EngineOptions& options) noexcept 
     return settings;
 }
 
-const char* name_of(sotto_mode mode) noexcept {
+const char* mode_name(sotto_mode mode) noexcept {
     switch (mode) {
     case SOTTO_MODE_PRIORITIZE_COMPUTE:
         return "prioritize_compute";
@@ -74,7 +74,7 @@ Recorder& begun(Recorder& recorder, const EngineOptions& options) {
             {
                 {"is", "engine"},
                 {"version", SOTTO_VERSION},
-                {"mode", name_of(options.mode)},
+                {"mode", mode_name(options.mode)},
                 {"flags", options.flags},
                 {"target_tps", options.target_tps},
                 {"max_requests", options.max_requests},
@@ -327,7 +327,7 @@ std::string Engine::describe() {
     modules_.list(backends, passed_over);
     auto known = Ordered::array();
     for (const Backend* backend : backends) {
-        auto details = Ordered::parse(backend->description(), nullptr, false);
+        auto details = try_parse_ordered(backend->description());
         auto uses = Ordered::array();
         if (backend->uses(SOTTO_BACKEND_CUDA)) {
             uses.push_back("cuda");
@@ -351,7 +351,7 @@ std::string Engine::describe() {
         {"gpu", card_.describe()},
         {"device_lost", lost.empty() ? Ordered() : Ordered(lost)},
         {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},
-        {"mode", name_of(settings_.mode)},
+        {"mode", mode_name(settings_.mode)},
         {"target_tps", settings_.target_tps.load()},
         {"vram_budget", ledger_.ceiling()},
         {"bytes_in_use", ledger_.used()},

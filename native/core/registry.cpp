@@ -43,7 +43,7 @@ Ordered describe(const ModelEntry& entry) {
         bytes.compute = entry.claims.compute.bytes();
         bytes.host = entry.host;
     }
-    Ordered details = Ordered::parse(entry.description, nullptr, false);
+    Ordered details = try_parse_ordered(entry.description);
     return {
         {"id", entry.asked.id},
         {"object", "model"},

@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
 // `json` without the brackets around it. Throws if these are others.
 std::string_view inner(std::string_view json, char open, char close, const char* name, const char* what) {
     const auto whole = trimmed(json);
-    if (whole.size() < 2 || whole.front() != open || whole.back() != close || !Json::accept(whole)) {
+    if (whole.size() < 2 || whole.front() != open || whole.back() != close || !is_json(whole)) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             std::string("invalid ") + name + " '" + std::string(whole.substr(0, 40)) + "': expected " + what +

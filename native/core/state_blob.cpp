@@ -49,8 +49,8 @@ std::uint64_t checksum(std::string_view blob) {
 // What makes them differ, by name where they are what they should be. Theirs may be anything: it is told in
 // short, and nothing recurses into it.
 std::string difference(std::string_view theirs, std::string_view wanted) {
-    const auto is = Json::parse(theirs, nullptr, false);
-    const auto must = Json::parse(wanted, nullptr, false);
+    const auto is = try_parse_json(theirs);
+    const auto must = try_parse_json(wanted);
     if (is.is_object() && must.is_object()) {
         for (const auto& [key, value] : must.items()) {
             const auto found = is.find(key);

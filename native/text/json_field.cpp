@@ -90,7 +90,7 @@ private:
 
 // A value that is no string, of a complete object.
 Field other_value(std::string_view json, std::string_view name) {
-    const auto object = Ordered::parse(json, nullptr, false);
+    const auto object = try_parse_ordered(json);
     const auto found = object.is_object() ? object.find(std::string(name)) : object.end();
     if (!object.is_object() || found == object.end() || found->is_string() || found->is_null()) {
         return {};

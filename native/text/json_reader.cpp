@@ -12,7 +12,8 @@ namespace sotto {
 namespace {
 
 std::string brief(double value) {
-    return std::trunc(value) == value ? Json(static_cast<std::int64_t>(value)).dump() : Json(value).dump();
+    return std::trunc(value) == value ? std::to_string(static_cast<std::int64_t>(value))
+                                      : to_text(Json(value));
 }
 
 std::string range(const std::string& least, const std::string& most) {
@@ -93,6 +94,18 @@ Json parse_object(std::string_view text, std::string_view name, const std::atomi
         throw invalid_argument(name, excerpt(value), "a JSON object");
     }
     return value;
+}
+
+Json parse_json(std::string_view text) {
+    return Json::parse(text);
+}
+
+Json try_parse_json(std::string_view text) {
+    return Json::parse(text, nullptr, false);
+}
+
+bool is_json(std::string_view text) {
+    return Json::accept(text);
 }
 
 std::string to_text(const Json& value) {

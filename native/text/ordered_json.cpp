@@ -19,6 +19,10 @@ Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled)
     }
 }
 
+Ordered try_parse_ordered(std::string_view text) {
+    return Ordered::parse(text, nullptr, false);
+}
+
 std::string to_text(const Ordered& value) {
     return value.dump(-1, ' ', false, Ordered::error_handler_t::replace);
 }

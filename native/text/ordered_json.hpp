@@ -16,6 +16,9 @@ using Ordered = nlohmann::ordered_json; // a schema's order is the order that an
 // `cancelled`, which may be null, is set.
 Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled = nullptr);
 
+// The same; a discarded value if it is no JSON.
+Ordered try_parse_ordered(std::string_view text);
+
 // `value` on one line; bytes of its strings that are no UTF-8 become U+FFFD.
 std::string to_text(const Ordered& value);
 

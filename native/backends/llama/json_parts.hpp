@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "request/field.hpp"
@@ -29,9 +30,13 @@ inline bool flag(const Json& body, const RequestField& key) {
     return value_or(body, key, key.fallback != 0);
 }
 
+// What `text` says; a discarded value if it is no JSON.
+Json try_parse_json(std::string_view text);
+
 // On one line, as valid UTF-8 whatever is in it.
-inline std::string text_of(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string text_of(const Json& value);
+
+// Whether `text` is valid UTF-8.
+bool is_utf8(const std::string& text);
 
 } // namespace sotto::llama

@@ -14,7 +14,7 @@ namespace sotto::llama {
 namespace {
 
 std::string with_capabilities(const std::string& description, const Preparer& preparer) {
-    auto told = Json::parse(description);
+    auto told = parse_json(description);
     told["capabilities"] = preparer.capabilities();
     return text_of(told);
 }

@@ -119,7 +119,7 @@ Json parse(std::string_view json) {
     if (json.empty()) {
         return Json::object();
     }
-    auto parsed = Json::parse(json, nullptr, false);
+    auto parsed = try_parse_json(json);
     if (!parsed.is_object()) {
         throw Error(SOTTO_ERROR_ARGUMENT, "invalid options: expected a JSON object");
     }

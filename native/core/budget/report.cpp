@@ -118,7 +118,7 @@ memory_json(const Ledger& ledger, const Parking& parking, std::string_view model
     for (std::size_t at = 0; at < kUses; ++at) {
         uses[name_of(static_cast<Use>(at))] = {{"used", now.used[at]}, {"peak", now.peaks[at]}};
     }
-    auto listed = Ordered::parse(models, nullptr, false);
+    auto listed = try_parse_ordered(models);
     for (auto& model : listed) {
         const auto owner = now.owners.find(model["id"].get_ref<const std::string&>());
         for (std::size_t at = 0; at < kUses; ++at) {

@@ -374,7 +374,7 @@ std::string replay(const std::string& path) {
         try {
             replay.take(parse_object(line, "line " + std::to_string(number)), number);
         } catch (const Error&) {
-            cut = number > 1 && !lines.ended() && !Json::accept(line); // the process ended while it wrote
+            cut = number > 1 && !lines.ended() && !is_json(line); // the process ended while it wrote
             if (!cut) {
                 throw;
             }

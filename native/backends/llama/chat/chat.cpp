@@ -28,7 +28,7 @@ void check_parts(const Json& messages) {
                 throw Error(
                     SOTTO_ERROR_UNSUPPORTED,
                     "the model reads text only, but messages[" + std::to_string(i) +
-                        "] has content of type " + part.at("type").dump() + "; set options.projector"
+                        "] has content of type " + text_of(part.at("type")) + "; set options.projector"
                 );
             }
         }

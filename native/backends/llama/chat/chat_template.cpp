@@ -168,7 +168,7 @@ void check_variables(const common_chat_templates_inputs& inputs) {
 }
 
 // The same for two lists of texts only where all of the texts are.
-class Key {
+class CacheKey {
 public:
     void add(std::string_view text) {
         text_ += std::to_string(text.size());
@@ -191,7 +191,7 @@ private:
 // All that the form of an answer depends on; of the messages, it is how the prompt begins the answer.
 std::string
 key_of(const common_chat_templates_inputs& inputs, const std::string& begun, const SchemaRules& rules) {
-    Key key;
+    CacheKey key;
     for (const int choice : {
              static_cast<int>(inputs.tool_choice),
              static_cast<int>(inputs.reasoning_format),

@@ -12,15 +12,14 @@ std::string field(const Json& body, const char* name) {
 
 // A piece as JSON can say it: a string, or its bytes where they are no whole characters.
 Json piece_json(const std::string& piece) {
-    try {
-        return Json::parse(Json(piece).dump());
-    } catch (const Json::exception&) {
-        auto bytes = Json::array();
-        for (const unsigned char byte : piece) {
-            bytes.push_back(byte);
-        }
-        return bytes;
+    if (is_utf8(piece)) {
+        return piece;
     }
+    auto bytes = Json::array();
+    for (const unsigned char byte : piece) {
+        bytes.push_back(byte);
+    }
+    return bytes;
 }
 
 std::string whole_of(const std::vector<PromptPart>& parts) {

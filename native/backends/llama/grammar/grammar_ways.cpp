@@ -174,7 +174,7 @@ private:
     std::size_t work_ = 0;
 };
 
-bool same(const Element& one, const Element& other) {
+bool is_same_element(const Element& one, const Element& other) {
     return one.type == other.type && one.value == other.value;
 }
 
@@ -187,8 +187,8 @@ bool is_link(const llama_grammar_rules& rules, const llama_grammar_rule& rule) {
     }
     const auto& next = rules[rule[size - 3].value];
     return &next != &rule && next.size() == size &&
-           std::equal(rule.begin(), rule.end() - 3, next.begin(), same) &&
-           std::equal(rule.end() - 2, rule.end(), next.end() - 2, same) &&
+           std::equal(rule.begin(), rule.end() - 3, next.begin(), is_same_element) &&
+           std::equal(rule.end() - 2, rule.end(), next.end() - 2, is_same_element) &&
            next[size - 3].type == LLAMA_GRETYPE_RULE_REF;
 }
 

@@ -18,10 +18,6 @@ constexpr std::size_t kMostWritten = 5000;
 constexpr std::size_t kMostMembers = 256;
 constexpr std::size_t kFewValues = 8; // are written out; more share what they begin with
 
-bool has(const Schema& schema, const char* key) {
-    return schema.contains(key);
-}
-
 // Writes schemas for the converter. What it writes has no keyword that the converter does not hold to.
 class Writer {
 public:
@@ -134,7 +130,7 @@ private:
         }
         std::vector<std::string> texts;
         for (const auto& value : all) {
-            texts.push_back(value.dump());
+            texts.push_back(text_of(value));
         }
         return rule(one_of_rule(texts), {{"enum", all}});
     }
@@ -345,7 +341,7 @@ private:
 };
 
 std::string grammar_of(const HeldSchema& held, const std::string& path) {
-    const auto document = common_chat_schema_from_json(common_json::parse(held.schema.dump()));
+    const auto document = common_chat_schema_from_json(common_json::parse(text_of(held.schema)));
     const auto grammar = build_grammar([&](const common_grammar_builder& builder) {
         // Under a name before all, so that no member's name makes the name of another rule.
         builder.add_rule("root", builder.add_schema("s", *document.root));

@@ -71,10 +71,6 @@ void modernise(Schema& array) {
     array.erase("additionalItems");
 }
 
-bool has(const Schema& alternative, const char* key) {
-    return alternative.contains(key);
-}
-
 std::set<std::string> names_of(const Schema& object, const char* key) {
     std::set<std::string> names;
     if (const auto found = object.find(key); found != object.end()) {

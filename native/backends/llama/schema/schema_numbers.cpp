@@ -100,7 +100,7 @@ std::string between(std::string least, std::string most, bool least_in, bool mos
 // llama.cpp's rule for whole numbers.
 std::string whole(std::int64_t least, std::int64_t most) {
     const Schema schema = {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
-    const auto grammar = json_schema_to_grammar(common_json::parse(schema.dump()));
+    const auto grammar = json_schema_to_grammar(common_json::parse(text_of(schema)));
     const std::string name = "root ::= ";
     const auto from = grammar.find(name) + name.size();
     return grammar.substr(from, grammar.find('\n', from) - from);

@@ -13,6 +13,10 @@ namespace sotto::llama {
 
 using Schema = Json;
 
+inline bool has(const Schema& schema, const char* key) {
+    return schema.contains(key);
+}
+
 // Throws SOTTO_ERROR_ARGUMENT: "invalid PATH 'VALUE': expected EXPECTED", or "invalid PATH: REASON".
 [[noreturn]] void refuse_schema(const std::string& path, const Schema& value, const std::string& expected);
 [[noreturn]] void refuse_schema(const std::string& path, const std::string& reason);

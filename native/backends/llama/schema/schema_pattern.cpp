@@ -24,9 +24,9 @@ bool holds(const Set& set, std::uint32_t character) {
 }
 
 // Writes a pattern in llama.cpp's dialect.
-class Writer {
+class PatternWriter {
 public:
-    Writer(const std::string& pattern, const std::string& path) : pattern_(pattern), path_(path) {}
+    PatternWriter(const std::string& pattern, const std::string& path) : pattern_(pattern), path_(path) {}
 
     std::string text(const Node& node) const {
         std::string all;
@@ -134,7 +134,7 @@ std::string json_pattern(const std::string& text, Length length, const std::stri
             "\"maxLength\""
         );
     }
-    return "^" + Writer(text, path).text(whole) + "$";
+    return "^" + PatternWriter(text, path).text(whole) + "$";
 }
 
 } // namespace sotto::llama

@@ -116,7 +116,7 @@ public:
                     add_token(token, "", pair[1]);
                 }
             } else {
-                add_token(pair[0].get<std::int64_t>(), pair[0].dump(), pair[1]);
+                add_token(pair[0].get<std::int64_t>(), text_of(pair[0]), pair[1]);
             }
         }
     }
