@@ -14,9 +14,9 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-# A target's sources are compiled eight at a time: most of the time goes into the headers that they share.
+# A target's sources are compiled 40 at a time: most of the time goes into the headers that they share.
 # Without it each is compiled alone, which shows whether each includes what it needs.
 option(SOTTO_UNITY "Compile several sources of a target together" ON)
 function(sotto_compile_together target)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ${SOTTO_UNITY})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${SOTTO_UNITY} UNITY_BUILD_BATCH_SIZE 40)
 endfunction()

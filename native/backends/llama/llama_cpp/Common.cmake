@@ -39,7 +39,7 @@ if(WIN32)
 endif()
 
 add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES} ${absent})
-compile_together(sotto_llama_common ${LLAMA_CHAT_PARSERS_SOURCES} ${sources})
+compile_together(sotto_llama_common all 60 ${LLAMA_CHAT_PARSERS_SOURCES} ${sources})
 set_source_files_properties(${common}/jinja/value.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # it specialises
 # Templates come from model files, and are programs: jinja/ has a parser that keeps them to limits, over this one.
 set_source_files_properties(

@@ -11,7 +11,7 @@ list(TRANSFORM sources PREPEND ${mtmd}/)
 
 add_library(sotto_llama_mtmd STATIC EXCLUDE_FROM_ALL ${sources} ${models})
 target_include_directories(sotto_llama_mtmd SYSTEM PUBLIC ${mtmd})
-compile_together(sotto_llama_mtmd ${models})
+compile_together(sotto_llama_mtmd all 60 ${models})
 target_compile_options(sotto_llama_mtmd PRIVATE -ffunction-sections -fdata-sections)
 # Graphs are built by graph_parts.cpp, which looks whether the tensors are there.
 set(parts
