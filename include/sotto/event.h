@@ -25,7 +25,7 @@ enum {
     SOTTO_EVENT_PROGRESS     = 2, /**< Long work advanced: see `progress`. */
     SOTTO_EVENT_TEXT         = 3, /**< Next part of the answer, in `text`. Whole UTF-8 characters only. */
     SOTTO_EVENT_CHOICE_DONE  = 4, /**< An answer is complete: see `finish`. */
-    SOTTO_EVENT_USAGE        = 5, /**< The usage chunk, if the body requested one. */
+    SOTTO_EVENT_USAGE        = 5, /**< With chunks: the usage chunk, if the body requested one. */
     SOTTO_EVENT_REQUEST_DONE = 6, /**< The last event of a request: see `status` and `error`. */
     SOTTO_EVENT_REASONING    = 7, /**< Next part of the reasoning before the answer, in `text`. */
     /**

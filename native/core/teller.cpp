@@ -127,8 +127,7 @@ void Teller::finished(Stream& stream, const Heard& heard) {
         finish->json = reply.writer.last_chunk(stream.index, said.finish, untold, stream.counts());
         if (over && reply.prompted.include_usage) {
             usage = make(slot, SOTTO_EVENT_USAGE);
-            usage->tokens = heard.tokens;
-            usage->index = stream.index;
+            usage->tokens = counts.generated;
             usage->json = reply.writer.usage_chunk(counts);
         }
     }
