@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/schedule/recorder.hpp"
-#include "platform/clock.hpp"
+#include "support/manual_clock.hpp"
 
 namespace test {
 
@@ -21,8 +21,6 @@ using sotto::Slice;
 using Stream = sotto::ScheduledStream;
 
 constexpr std::int64_t kNow = 1'000'000'000;
-constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kSecond = 1000 * kMillisecond;
 constexpr sotto::Limits kLimits = {.time = 100 * kMillisecond};
 
 // What a model is like.
