@@ -1,13 +1,20 @@
+# Whether tests are compiled together: see CMakeLists.txt.
+set(SOTTO_TESTS_TOGETHER OFF)
+if(SOTTO_UNITY AND NOT CMAKE_CROSSCOMPILING)
+    set(SOTTO_TESTS_TOGETHER ON)
+endif()
+
 # sotto_compile_tests_together(<target> <source>...) adds sources to a target and compiles them 12 at a time.
 #
 # Each is included into a namespace of its own, so that what several define by one name stays apart; what they include
 # is included before, at global scope.
 function(sotto_compile_tests_together target)
     target_sources(${target} PRIVATE ${ARGN})
-    if(NOT SOTTO_UNITY OR CMAKE_CROSSCOMPILING)
+    if(NOT SOTTO_TESTS_TOGETHER)
         return()
     endif()
     set(header ${CMAKE_CURRENT_BINARY_DIR}/${target}_includes.hpp)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
     set(includes)
     foreach(source ${ARGN})
         file(STRINGS ${source} lines REGEX "^#include ")
