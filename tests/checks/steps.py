@@ -108,13 +108,13 @@ def check_native() -> str:
     return ctest(RELEASE)
 
 
-def check_sanitized(kind: str, *, llama: bool, **env: str) -> str:
-    """The core with the scripted backend, with `llama` the module with tiny models too, under sanitizers."""
+def check_sanitized(kind: str, **env: str) -> str:
+    """The core with the scripted backend under sanitizers; with --full the module with tiny models too."""
     folder = BUILD / kind
     # The runtimes take what lies before a loaded library's thread-locals for a header that older glibc had
     # there, where their address is as if: one in 256 is, and then memory at random says how large they are.
     options = {name: f"{value}:intercept_tls_get_addr=0" for name, value in env.items()}
-    module = f"-DSOTTO_LLAMA={'ON' if llama else 'OFF'}"
+    module = f"-DSOTTO_LLAMA={'ON' if is_full() else 'OFF'}"
     configure(folder, module, "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}")
     run(["cmake", "--build", folder, "-j", JOBS])
     quick = [] if is_full() else ["-LE", "long"]
@@ -124,13 +124,13 @@ def check_sanitized(kind: str, *, llama: bool, **env: str) -> str:
 def check_asan() -> str:
     """AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer."""
     options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
-    return check_sanitized("address", llama=True, **options)
+    return check_sanitized("address", **options)
 
 
 def check_tsan() -> str:
-    """ThreadSanitizer; the module, which takes as long to compile as all the rest, with --full."""
+    """ThreadSanitizer."""
     options = f"halt_on_error=1:suppressions={ROOT / 'tests' / 'native' / 'tsan.supp'}"
-    return check_sanitized("thread", llama=is_full(), TSAN_OPTIONS=options)
+    return check_sanitized("thread", TSAN_OPTIONS=options)
 
 
 def check_vulkan() -> str:
@@ -300,7 +300,12 @@ STEPS = [
         needs=["glslc", LLVMPIPE],
         after=["build"],
     ),
-    Step("asan", "core and module under ASan and UBSan", check_asan, needs=["g++", "cmake", "ninja"]),
+    Step(
+        "asan",
+        "core under ASan and UBSan; --full: the module too",
+        check_asan,
+        needs=["g++", "cmake", "ninja"],
+    ),
     Step("tsan", "core under TSan; --full: the module too", check_tsan, needs=["g++", "cmake", "ninja"]),
     Step(
         "tier",

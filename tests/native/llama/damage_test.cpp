@@ -66,9 +66,9 @@ std::size_t share() {
         return 1;
     }
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-    return 4;
+    return 8;
 #else
-    return 2;
+    return 4;
 #endif
 }
 

@@ -24,9 +24,9 @@ inline thread_local bool t_exempt = false;
 // times as long for each.
 inline long stride(long run) {
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-    constexpr long kSome = 7;
+    constexpr long kSome = 17;
 #else
-    constexpr long kSome = 3;
+    constexpr long kSome = 7;
 #endif
     return is_full() ? 1 : std::max(kSome, run - 1);
 }
