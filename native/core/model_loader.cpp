@@ -197,7 +197,8 @@ void ModelLoader::open(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
     scope.check();
     Watch watch{this, &entry};
     const bool plans = asked.what == Asked::What::plan;
-    if (plans || ledger_.ceiling() != 0) {
+    const bool limited = ledger_.ceiling() != 0;
+    if (plans || limited) {
         entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY; // mapped files would be in nobody's account
         const auto room = plans && asked.budget != 0 ? asked.budget : ledger_.free();
         note.fit = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
@@ -219,7 +220,16 @@ void ModelLoader::open(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
         throw Error(SOTTO_ERROR_CANCELLED, "loading was cancelled");
     }
     auto model = std::make_unique<Model>(*seat.backend, source_of(entry, path, seat, watch));
-    claim(entry, model->info());
+    try {
+        claim(entry, model->info());
+    } catch (const Error& error) {
+        if (limited || error.status() != SOTTO_ERROR_BUDGET) {
+            throw;
+        }
+        model.reset();
+        open(entry, seat, note); // within the budget that was set meanwhile
+        return;
+    }
     entry.on_card = seat.context;
     note.model = std::move(model);
     note.kind = LoaderNote::Kind::loaded;

@@ -97,6 +97,21 @@ TEST_CASE("a model that sleeps takes nothing, is listed as asleep, and answers a
     CHECK(tight.model("new")["state"] == "evicted");
 }
 
+TEST_CASE("a budget that is set while a model is opened holds for it, and fails nobody") {
+    Tight tight(45);
+    tight.game.have("old", rigid(40, R"(, "load_ms": 200)"));
+    tight.game.have("new", rigid(40));
+    REQUIRE(tight.model("old")["state"] == "evicted");
+    tight.set(0);
+    const auto asked = tight.game.ask("old", "I am back");
+    REQUIRE(tight.game.until([&] { return tight.model("old")["state"] == "loading"; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // so that it is opened without a budget
+    tight.set(45);
+    CHECK(said(tight.game.finish(asked)) == "I am back");
+    CHECK(tight.model("new")["state"] == "evicted");
+    CHECK(tight.used() <= 45);
+}
+
 TEST_CASE("of several that are idle, the one unused longest gives way") {
     Tight tight(60);
     for (const char* id : {"a", "b", "c"}) {
