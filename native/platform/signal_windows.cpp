@@ -28,7 +28,7 @@ private:
     const bool fine_;
 };
 
-DWORD milliseconds(std::int64_t ns) noexcept {
+DWORD wait_milliseconds(std::int64_t ns) noexcept {
     constexpr std::int64_t kLongest = INFINITE - 1;
     if (ns < 0) {
         return INFINITE;
@@ -50,7 +50,7 @@ void Signal::wait(std::uint32_t seen, std::int64_t timeout_ns) noexcept {
     static_assert(sizeof(value_) == sizeof seen);
     const Ticks ticks(timeout_ns);
     waiting_.fetch_add(1, std::memory_order_seq_cst);
-    WaitOnAddress(&value_, &seen, sizeof seen, milliseconds(timeout_ns));
+    WaitOnAddress(&value_, &seen, sizeof seen, wait_milliseconds(timeout_ns));
     waiting_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
