@@ -24,7 +24,7 @@ sotto_pip_source(
 )
 add_library(sotto_zstd STATIC ${SOTTO_ZSTD_DIR}/zstd.c)
 target_include_directories(sotto_zstd SYSTEM PUBLIC ${SOTTO_ZSTD_DIR})
-# Of its compressors those of levels 1 to 4; the others take more than half of the time to compile.
+# Without the block compressors of higher levels than the one in use, which take half of its compile time.
 foreach(compressor GREEDY LAZY LAZY2 BTLAZY2 BTOPT BTULTRA)
     target_compile_definitions(sotto_zstd PRIVATE ZSTD_EXCLUDE_${compressor}_BLOCK_COMPRESSOR)
 endforeach()

@@ -227,7 +227,7 @@ void ModelLoader::open(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
             throw;
         }
         model.reset();
-        open(entry, seat, note); // within the budget that was set meanwhile
+        open(entry, seat, note); // a budget was set while the model was opened: fit it again
         return;
     }
     entry.on_card = seat.context;

@@ -19,10 +19,10 @@ using Json = nlohmann::json;
 // Error(SOTTO_ERROR_CANCELLED) soon after `cancelled`, which may be null, is set.
 Json parse_object(std::string_view text, std::string_view name, const std::atomic<bool>* cancelled = nullptr);
 
-// What `text`, which the library or a module wrote, says. Throws Json::exception if it is no JSON.
+// Parses text that the library or a module wrote. Throws Json::exception if it is not JSON.
 Json parse_json(std::string_view text);
 
-// The same; a discarded value if it is no JSON.
+// The same; returns a discarded value if it is not JSON.
 Json try_parse_json(std::string_view text);
 
 bool is_json(std::string_view text);

@@ -30,7 +30,7 @@ inline bool flag(const Json& body, const RequestField& key) {
     return value_or(body, key, key.fallback != 0);
 }
 
-// What `text` says; a discarded value if it is no JSON.
+// Parses `text`; returns a discarded value if it is not JSON.
 Json try_parse_json(std::string_view text);
 
 // On one line, as valid UTF-8 whatever is in it.
