@@ -16,7 +16,7 @@ using Ordered = nlohmann::ordered_json; // a schema's order is the order that an
 // `cancelled`, which may be null, is set.
 Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled = nullptr);
 
-// Parses `text` without a limit on time; returns a discarded value if it is not JSON.
+// Parses `text` with nlohmann's own parser; returns a discarded value if it is not JSON.
 Ordered try_parse_ordered(std::string_view text);
 
 // `value` on one line; bytes of its strings that are no UTF-8 become U+FFFD.
