@@ -223,7 +223,8 @@ void ModelLoader::open(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
     try {
         claim(entry, model->info());
     } catch (const Error& error) {
-        if (limited || error.status() != SOTTO_ERROR_BUDGET) {
+        const bool limited_now = ledger_.ceiling() != 0;
+        if (limited || !limited_now || error.status() != SOTTO_ERROR_BUDGET) {
             throw;
         }
         model.reset();
