@@ -38,7 +38,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.list:
         for step in steps.STEPS:
-            print(f"{step.name:12} {step.what}")
+            print(f"{step.name:12} {step.what}{' (--full)' if step.full else ''}")
         return 0
     unknown = set(arguments.only or ()) - {step.name for step in steps.STEPS}
     if unknown:

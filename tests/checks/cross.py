@@ -79,8 +79,7 @@ def both_speak(printed: str) -> str:
 
 
 def share_d3d12(folder: Path, env: dict[str, str]) -> str:
-    """A Direct3D 12 device and queue handed over: tests, and the sample, whose character speaks."""
-    run_tests(folder, ["d3d12_test"], env)
+    """A Direct3D 12 device and queue handed over by the sample, whose character speaks."""
     sample = folder / "tests" / "windows" / "share_d3d12.exe"
     said = run([WINE, sample, folder / "out" / "house.gguf"], env=env, timeout=120)
     taken = re.search(r'"gpu":{"rung":"(\w+)"', said)
@@ -94,15 +93,14 @@ def share_d3d12(folder: Path, env: dict[str, str]) -> str:
 
 
 def check_windows() -> str:
-    """The library and the llama.cpp modules for Windows: what they export, and what they do under Wine."""
+    """The library for Windows, with --full the modules too: what they export, and what they do under Wine."""
     folder, best = BUILD / "windows", tier()
-    modules = [f"sotto_llama-{best}"]
+    modules = [f"sotto_llama-{best}", f"sotto_llama_vulkan-{best}"] if is_full() else []
     programs = ["paths_test", "sotto_delay_host", "frame_loop", "share_d3d12", "d3d12_test"]
     if is_full():
-        modules.append(f"sotto_llama_vulkan-{best}")
         programs.append("vulkan_test")
-    vulkan = f"-DSOTTO_VULKAN={'ON' if is_full() else 'OFF'}"
-    options = (f"-DSOTTO_TIERS={best}", "-DSOTTO_LLAMA=ON", vulkan)
+    modular = "ON" if is_full() else "OFF"
+    options = (f"-DSOTTO_TIERS={best}", f"-DSOTTO_LLAMA={modular}", f"-DSOTTO_VULKAN={modular}")
     build(folder, "x86_64-windows", ["sotto", "sotto_scripted", *modules, *programs, *TESTS], *options)
     look_at(folder / "out")
     env = {
@@ -112,20 +110,20 @@ def check_windows() -> str:
         "WINEPATH": "Z:" + str(folder / "out").replace("/", "\\"),
     }
     with screen() as display:  # from the start: Wine's desktop keeps to what it found when it was made
-        return f"{', '.join(modules)}; {under_wine(folder, {**env, 'DISPLAY': display})}"
+        return "; ".join([*modules, *under_wine(folder, {**env, "DISPLAY": display})])
 
 
-def under_wine(folder: Path, env: dict[str, str]) -> str:
+def under_wine(folder: Path, env: dict[str, str]) -> list[str]:
     """What was built for Windows, run."""
     programs = folder / "tests" / "windows"
     run([WINE, "cmd", "/c", "ver"], env=env, timeout=300)  # makes what Wine keeps; the tests have less time
-    passed = run_tests(folder, [*TESTS, "paths_test"], env)
+    told = [run_tests(folder, [*TESTS, "paths_test", "d3d12_test"], env)]
     late = run([WINE, programs / "delay_host.exe"], env=env, timeout=60)
     if f'"{late}"' not in (ROOT / "include" / "sotto" / "base.h").read_text():
         raise Failed(f"the host that loads the library late read the version {late!r}")
-    spoken = both_speak(run([WINE, programs / "frame_loop.exe", folder / "out" / "house.gguf"], env=env))
-    told = [passed, f"{spoken} in the C sample", share_d3d12(folder, env)]
     if is_full():
+        spoken = both_speak(run([WINE, programs / "frame_loop.exe", folder / "out" / "house.gguf"], env=env))
         device = run([WINE, programs / "vulkan_test.exe"], env=env, timeout=300)
+        told += [f"{spoken} in the C sample", share_d3d12(folder, env)]
         told += [line for line in device.splitlines() if line.startswith("vulkan0 is ")]
-    return "; ".join(told)
+    return told

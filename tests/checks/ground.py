@@ -50,6 +50,7 @@ class Step:
     run: Callable[[], str | None]
     needs: Sequence[str] = field(default=())  # tools of SYSTEM
     after: Sequence[str] = field(default=())  # steps without which it makes no sense
+    full: bool = False  # whether it runs with --full only, or where --only names it
 
 
 RUNGS: dict[str, bool] = {}  # lines of tests about the rungs they took; whether they were printed

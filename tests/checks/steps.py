@@ -313,14 +313,15 @@ STEPS = [
         check_tier,
         needs=["g++", "cmake", "ninja", "qemu-x86_64"],
         after=["build"],
+        full=True,
     ),
     Step(
         "windows",
-        "built for Windows, under Wine; --full: Vulkan too",
+        "built for Windows, under Wine; --full: the modules too",
         check_windows,
         needs=["g++", "cmake", "ninja", "glslc", DOCTEST, *WINE_NEEDS],
     ),
-    Step("glibc", "the library for older systems", check_glibc, needs=["cmake", "ninja", DOCTEST]),
+    Step("glibc", "the library for older systems", check_glibc, needs=["cmake", "ninja", DOCTEST], full=True),
     Step(
         "aarch64",
         "built for 64-bit ARM, under QEMU; --full: the module too",
@@ -332,9 +333,9 @@ STEPS = [
 
 
 def choose(only: list[str] | None) -> list[Step]:
-    """All steps, or some with everything they come after."""
+    """All steps (those of --full only with it), or some with everything they come after."""
     if not only:
-        return STEPS
+        return [step for step in STEPS if is_full() or not step.full]
     wanted = set(only)
     for step in reversed(STEPS):
         if step.name in wanted:

@@ -5,7 +5,7 @@
 # build/fuzz/tests/request_fuzz tests/fuzz/corpus/request. With any other compiler they replay their corpus, and
 # mutations of it, as ordinary tests.
 
-set(SOTTO_TIMED_FUZZ recording state template) # they read what strangers make, for a minute each
+set(SOTTO_TIMED_FUZZ recording state template) # they read what strangers make, for 20 seconds each
 
 # sotto_fuzz(<name> <source of the library>...) is <name>_fuzz.cpp, its corpus in corpus/<name>. clang compiles the
 # sources once more, for libFuzzer.
@@ -27,7 +27,7 @@ function(sotto_fuzz name)
     endif()
     set(how --mutate 2000)
     if(name IN_LIST SOTTO_TIMED_FUZZ)
-      set(how --seconds 60)
+      set(how --seconds 20)
     endif()
     add_test(NAME ${target} COMMAND ${target} ${how} ${folder}/corpus/${name})
     set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 1200)
