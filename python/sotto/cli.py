@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130  # exit statuses
 
@@ -49,7 +51,14 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints through `screen`, so that a failure to write the help is an error."""
+    """Suggests the closest command; prints through `screen`, so that a failure to write is an error."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.fullmatch(r"argument command: invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if unknown is not None:
+            near = difflib.get_close_matches(unknown[1], re.findall(r"\w+", unknown[2]), n=1)
+            message += f"; did you mean '{near[0]}'?" if near else ""
+        super().error(message)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         from .commands import screen

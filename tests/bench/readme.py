@@ -49,7 +49,7 @@ def table(poll: dict[str, Any], demo: dict[str, Any], processor: str) -> str:
 |---|---|
 | taking an event from an empty queue | {poll["poll_us"] * 1000:.0f} ns |
 | `frame_begin` or `frame_end` | {poll["frame_us"] * 1000:.0f} ns |
-| creating and closing an engine | {poll["create_close_ms"]:.1f} ms |
+| creating and closing an engine | {1000 * poll["create_close_ms"]:.0f} µs |
 | `import sotto`, over bare Python | {poll["import_ms"]:.0f} ms |
 | {speaking} characters speaking beside a game of 8 ms a frame: frames missed | \
 {demo["missed_pct"]:.2f} % of {demo["frames"]} (the game alone: {demo["baseline"]["missed_pct"]:.2f} %) |

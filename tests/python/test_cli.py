@@ -106,6 +106,13 @@ def test_a_mistyped_model_is_answered_with_the_closest(words: tuple[str, ...], t
     assert done.stderr.splitlines()[-1].endswith("; did you mean 'sotto/house'?")
 
 
+@pytest.mark.parametrize(("typed", "hint"), [("chatt", "; did you mean 'chat'?"), ("xyz", ")")])
+def test_a_mistyped_command_is_answered_with_the_closest(typed: str, hint: str) -> None:
+    done = run(typed)
+    assert done.returncode == 2 and f"invalid choice: '{typed}'" in done.stderr
+    assert done.stderr.endswith(f"{hint}\n")
+
+
 def test_a_model_of_the_cache_is_suggested(tmp_path: Path) -> None:
     (tmp_path / "models--ggml--tiny-llama").mkdir()
     done = run("chat", "ggml/tiny-lama", "--prompt", "x", HF_HUB_OFFLINE="1", HF_HUB_CACHE=str(tmp_path))

@@ -26,7 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", nargs="?", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
     )
-    parser.add_argument("--prompt", metavar="TEXT", help="ask this, print the answer, and leave")
+    parser.add_argument(
+        "--prompt",
+        metavar="TEXT",
+        help="ask this, print the answer, and leave (without a terminal: all of stdin is one question)",
+    )
     parser.add_argument(
         "--json", action="store_true", help="print one OpenAI chat completion; needs a prompt, or a pipe"
     )
