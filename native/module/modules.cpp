@@ -18,6 +18,7 @@ namespace sotto {
 namespace {
 
 constexpr std::string_view kPrefix = "sotto_";
+constexpr std::string_view kPlugins[] = {"sotto_godot", "sotto_unity"}; // beside the library, and no modules
 constexpr std::string_view kKinds[] = {"cuda", "metal", "vulkan"}; // of devices that modules are made for
 
 // What a file's name says: sotto_BACKEND-TIER.so, or sotto_BACKEND_KIND-TIER.so of devices of that kind.
@@ -82,7 +83,11 @@ bool is_passing(const std::error_code& failed) {
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, std::error_code& failed) {
     auto files = libraries_in(folder, failed);
-    std::erase_if(files, [](const auto& path) { return utf8_of(path.filename()).rfind(kPrefix, 0) != 0; });
+    std::erase_if(files, [](const auto& path) {
+        const auto stem = utf8_of(path.stem());
+        return stem.rfind(kPrefix, 0) != 0 ||
+               std::find(std::begin(kPlugins), std::end(kPlugins), stem) != std::end(kPlugins);
+    });
     std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
         const auto left = read_name(a);
         const auto right = read_name(b);
@@ -313,6 +318,9 @@ const Backend& Modules::find(std::string_view name, std::string_view device) {
     for (const auto& [path, passed] : passed_over_) {
         why += "; " + utf8_of(native_path(path).filename()) + " was passed over: " + passed.why;
         lacks = lacks || passed.lacks;
+    }
+    if (passed_over_.empty() && unread_.empty() && own_.empty()) {
+        why += "; copy the module files (sotto_llama*) there";
     }
     throw Error(lacks ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_UNSUPPORTED, why);
 }

@@ -212,9 +212,21 @@ TEST_CASE("an empty folder, and one that is not there, hold no backend") {
     Folder folder;
     Modules empty(folder.path(), log);
     CHECK(look(empty).names.empty());
-    CHECK(refusal_of(empty, "") == "no backend was found in " + folder.path().string());
+    const auto where = "no backend was found in " + folder.path().string();
+    CHECK(refusal_of(empty, "") == where + "; copy the module files (sotto_llama*) there");
     Modules missing(folder.path() / "not there", log);
     CHECK(look(missing).names.empty());
+}
+
+TEST_CASE("plugins of game engines beside the library are not opened as modules") {
+    Sink sink;
+    const auto log = sink.log();
+    Folder folder;
+    folder.copy(SOTTO_SCRIPTED, "sotto_unity" SUFFIX);
+    folder.copy(SOTTO_SCRIPTED, "sotto_godot" SUFFIX);
+    Modules modules(folder.path(), log);
+    CHECK(look(modules).names.empty());
+    CHECK(look(modules).passed_over.empty());
 }
 
 TEST_CASE("the host's backend comes first, and a name is taken once") {
