@@ -115,6 +115,15 @@ def sizes(api: Api) -> str:
     return "\n".join(out) + "\n"
 
 
+def graphics() -> str:
+    """The C# side of Unity's native plugin, whose header uses types of the public ones."""
+    sources = {name: (ROOT / "include/sotto" / name).read_text() for name in HEADERS}
+    plugin = "sotto_unity.h"
+    sources[plugin] = (ROOT / "unity/Native~" / plugin).read_text()
+    api = header.Reader(sources).api.of(plugin)
+    return csharp.write(api, "unity/Native~", "NativeGraphics", "SottoGraphics.LibraryName")
+
+
 def package(api: Api) -> str:
     """Unity's package.json as it stands, with the headers' version."""
     text = (ROOT / "unity/package.json").read_text()
@@ -133,6 +142,7 @@ def outputs() -> dict[str, str]:
         "docs/pages/reference/schemas/requests.json": fields.schema(table),
         "python/sotto/_cdef.py": python(api),
         "unity/Runtime/Native/Native.g.cs": csharp.write(api),
+        "unity/Runtime/Native/Graphics.g.cs": graphics(),
         "unity/package.json": package(api),
         "tests/abi/layout.json": layout(api),
         "tests/abi/layout.g.c": asserts(api),

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pycparser import c_ast, c_parser
 
@@ -19,7 +20,8 @@ import docs
 
 SIZES = {"int32_t": 4, "uint32_t": 4, "uint64_t": 8, "int64_t": 8, "float": 4, "size_t": 8}
 DIRECTIVES = re.compile(  # what may stand after a `#`, beside a constant
-    r"include (<std(def|int)\.h>|\"\w+\.h\")|ifndef SOTTO_(\w+_)?H|define SOTTO_(\w+_)?H|else|endif"
+    r"include (<std(def|int)\.h>|<sotto/\w+\.h>|\"\w+\.h\")"
+    r"|ifndef SOTTO_(\w+_)?H|define SOTTO_(\w+_)?H|else|endif"
     r"|if defined\((_WIN32|SOTTO_BUILDING)\)|define SOTTO_(API|CALL|EXPORT|NUL|INIT\(type\))( .*)?"
 )
 CONSTANT = re.compile(r'define (SOTTO_[A-Z0-9_]+) (?:"([^"]*)"|(-?\d+))')
@@ -54,6 +56,21 @@ class Api:
     constants: dict[str, int | str] = field(default_factory=dict)
     callbacks: dict[str, Signature] = field(default_factory=dict)
     functions: dict[str, Signature] = field(default_factory=dict)
+
+    def of(self, name: str) -> Api:
+        """What one header declares. It may use the types of the others."""
+
+        def own(names: dict[str, Any]) -> dict[str, Any]:
+            return {key: value for key, value in names.items() if self.where[key] == name}
+
+        return replace(
+            self,
+            opaque=[key for key in self.opaque if self.where[key] == name],
+            structs=own(self.structs),
+            constants=own(self.constants),
+            callbacks=own(self.callbacks),
+            functions=own(self.functions),
+        )
 
 
 def read(include: Path, names: list[str]) -> Api:

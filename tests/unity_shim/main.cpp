@@ -1,0 +1,3 @@
+// Runs the test cases of an executable.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
