@@ -1,9 +1,7 @@
 // Application domains, which Unity's editor unloads whenever it reloads assemblies.
 using System;
 using System.IO;
-using System.Linq;
 using System.Runtime.Serialization.Formatters.Binary;
-using System.Threading;
 using Sotto;
 using Sotto.Interop;
 
@@ -11,18 +9,17 @@ static partial class Program
 {
     static void Domains(string modules)
     {
-        var before = SottoThreads();
+        var before = Process.Threads();
         for (var i = 0; i < 3; ++i)
         {
             var domain = AppDomain.CreateDomain("game", null, AppDomain.CurrentDomain.SetupInformation);
             domain.SetData("modules", modules);
             domain.DoCallBack(Forget);
-            Expect(SottoThreads() > before, "a forgotten engine has threads");
+            Expect(Process.Threads() > before, "a forgotten engine has threads");
             Throws(Native.SOTTO_ERROR_ARGUMENT, "a failure in another domain", () => domain.DoCallBack(Fail));
             AppDomain.Unload(domain);
-            for (var wait = 0; wait < 1000 && SottoThreads() > before; ++wait)
-                Thread.Sleep(10);
-            Expect(SottoThreads() == before, $"an engine outlives its domain: {SottoThreads()} threads, {before} before");
+            var after = Process.ThreadsAfter(before);
+            Expect(after == before, $"an engine outlives its domain: {after} threads, {before} before");
         }
         using (var engine = new SottoEngine(moduleDir: modules))
             engine.WaitDone(engine.LoadModel("npc", options: "{}", flags: SottoFlags.Private));
@@ -41,19 +38,6 @@ static partial class Program
     }
 
     static void Fail() => new SottoEngine(device: "toaster");
-
-    static int SottoThreads() =>
-        Directory.GetDirectories("/proc/self/task").Count(task =>
-        {
-            try
-            {
-                return File.ReadAllText(Path.Combine(task, "comm")).StartsWith("sotto");
-            }
-            catch (IOException)
-            {
-                return false; // it has ended
-            }
-        });
 
     static void Serialization()
     {

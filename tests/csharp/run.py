@@ -1,60 +1,54 @@
-"""Compiles the Unity runtime outside Unity and runs it under Mono.
+"""Compiles the Unity package outside Unity, and runs its C# suites on three runtimes.
 
-    run.py LIBRARIES
+    run.py LIBRARIES [compile] [suites] [lifetimes] [package]
 
-LIBRARIES is a build's `out` folder: libsotto, its modules, the house model, and in `scripted/` the
-scripted backend.
+LIBRARIES is a build's `out` folder: libsotto, its modules, the house model, and in `scripted/` the scripted
+backend. Runtimes: Mono with its JIT compiler, Mono without (full AOT, as IL2CPP), CoreCLR 8.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-MCS = ["mcs", "-nologo", "-langversion:latest", "-unsafe", "-warnaserror"]
-UNUSED = "-nowarn:0105,0168,0169,0219,0414,0649"  # snippets repeat a using and leave variables unused
-USING = "using Sotto;\nusing UnityEngine;\n"
-FRAGMENT = (
-    "namespace Snippets.Fragment{number}\n{{\n"
-    + USING
-    + """class Fragment
-{{
-    SottoEngine sotto, engine;
-    SottoEvent e;
-    string Question, Gossip, Bark, said, body;
-    void Show(string text) {{ }}
-    void Animate() {{ }}
-    void Run()
-    {{
-{code}    }}
-}}
-}}
-"""
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from checks.ground import ROOT, Failed
+from csharp.snippets import UNUSED, write_snippets
+from csharp.sources import (
+    OBSOLETE_ON_CORE,
+    TARGETS,
+    VERSIONS,
+    compile_package,
+    doubles_sources,
+    runtime_sources,
 )
+from dotnet.aot import run_full_aot
+from dotnet.toolchain import NUNIT, Runtime, compile_cs, compile_source, nunit, run_core, run_mono
+
+HERE = Path(__file__).resolve().parent
+SHARED = ("Process.cs",)
+PROGRAM = ("Program.cs", "Sessions.cs", "Budget.cs", "Gpu.cs", "Hooks.cs", *SHARED)
+DOMAINS = ("Domains.cs",)  # Mono's JIT runs more than one domain; no other runtime here does
+RUNTIMES: dict[str, tuple[Runtime, Callable[..., str]]] = {
+    "Mono": ("mono", run_mono),
+    "Mono full AOT": ("mono", run_full_aot),
+    "CoreCLR 8": ("core", run_core),
+}
 
 
-def compile_to(target: Path, sources: list[Path], *flags: str) -> None:
-    runtime = sorted((ROOT / "unity/Runtime").rglob("*.cs"))
-    subprocess.run([*MCS, *flags, f"-out:{target}", *map(str, [*sources, *runtime])], check=True)
-
-
-def without_meta() -> list[Path]:
-    """Files of the package that Unity would ignore where it is installed read-only."""
-    unity = ROOT / "unity"
-    files = [path for path in unity.rglob("*") if path.suffix != ".meta" and "Plugins" not in path.parts]
-    return [path for path in files if not path.with_name(path.name + ".meta").exists()]
+def environment(libraries: Path) -> dict[str, str]:
+    """Environment variables with which a program finds the library."""
+    return {"LD_LIBRARY_PATH": str(libraries), "LC_ALL": "C.UTF-8"}
 
 
 def layout() -> str:
-    """What layout.json says, a line each: `struct size`, then `struct offset field`."""
+    """The layouts of layout.json, a line each: `struct size`, then `struct offset field`."""
     structs = json.loads((ROOT / "tests/abi/layout.json").read_text())["structs"]
     lines = []
     for name, struct in structs.items():
@@ -63,42 +57,154 @@ def layout() -> str:
     return "\n".join(lines)
 
 
-def snippets() -> Iterator[str]:
-    """Each C# block of the documentation as a source file; statements become the body of a method."""
-    pages = (ROOT / "README.md", ROOT / "unity/README.md", *sorted((ROOT / "docs/pages").rglob("*.md")))
-    text = "\n".join(page.read_text() for page in pages)
-    for number, code in enumerate(re.findall(r"^```csharp\n(.*?)^```", text, re.M | re.S)):
-        if "class " in code:
-            yield f"namespace Snippets.Page{number}\n{{\n{USING}{code}}}\n"
-        else:
-            yield FRAGMENT.format(number=number, code=code)
+def program(folder: Path, runtime: Runtime) -> Path:
+    """The suite of the engine's class, without Unity."""
+    mono = runtime == "mono"
+    out = folder / ("Program.exe" if mono else "Program.dll")
+    names = [*PROGRAM, *(DOMAINS if mono else ())]
+    defines, options = (["DOMAINS"], []) if mono else ([], [OBSOLETE_ON_CORE])
+    sources = [*(HERE / name for name in names), *runtime_sources(components=False)]
+    compile_cs(out, sources, defines=defines, runtime=runtime, options=options)
+    return out
 
 
-def main(libraries: Path) -> int:
-    if lacking := without_meta():
-        print("no .meta beside", *lacking)
-        return 1
-    with tempfile.TemporaryDirectory() as folder:
-        program, lines = Path(folder, "Program.exe"), Path(folder, "layout.txt")
-        unity = ["-target:library", "-define:UNITY_5_3_OR_NEWER"]
-        compile_to(Path(folder, "Unity.dll"), [HERE / "UnityStub.cs"], *unity)
-        pages = []
-        for number, code in enumerate(snippets()):
-            pages.append(Path(folder, f"Snippet{number}.cs"))
-            pages[-1].write_text(code)
-        compile_to(Path(folder, "Snippets.dll"), [HERE / "UnityStub.cs", *pages], *unity, UNUSED)
-        compile_to(Path(folder, "Editor.dll"), [HERE / "UnityStub.cs"], *unity, "-define:UNITY_EDITOR")
-        compile_to(
-            program,
-            [HERE / name for name in ("Program.cs", "Sessions.cs", "Budget.cs", "Gpu.cs", "Domains.cs")],
-        )
-        lines.write_text(layout())
-        env = {**os.environ, "LD_LIBRARY_PATH": str(libraries), "LC_ALL": "C.UTF-8"}
-        command = ["mono", str(program), str(lines), str(libraries)]
-        return subprocess.run(command, env=env, check=False, timeout=300).returncode
+def suite(folder: Path, runtime: Runtime) -> Path:
+    """The suite of components and builders, on the stand-ins."""
+    out = folder / ("Suite.exe" if runtime == "mono" else "Suite.dll")
+    sources = [*sorted((HERE / "suite").glob("*.cs")), *doubles_sources(), *runtime_sources()]
+    options = [OBSOLETE_ON_CORE] if runtime == "core" else []
+    compile_cs(out, sources, defines=VERSIONS, runtime=runtime, options=options)
+    return out
+
+
+def counted(printed: str) -> int:
+    """How many checks passed, by a suite's last line; at least one, and none failed."""
+    counts = re.search(r"^(\d+) passed, 0 failed$", printed, re.M)
+    if counts is None or counts[1] == "0":
+        raise Failed(printed)
+    return int(counts[1])
+
+
+def run_suites(folder: Path, libraries: Path) -> dict[str, int]:
+    """Runs both suites on each runtime. Returns how many checks passed on each."""
+    lines = folder / "layout.txt"
+    lines.write_text(layout())
+    env = environment(libraries)
+    passed = {}
+    made = {}
+    for runtime in ("mono", "core"):
+        own = folder / runtime  # of its own: a new domain takes Program.dll for Program.exe
+        own.mkdir()
+        made[runtime] = program(own, runtime), suite(own, runtime)
+    for name, (runtime, run) in RUNTIMES.items():
+        first, second = made[runtime]
+        has_jit = run is not run_full_aot
+        if not has_jit:  # in a folder of its own, so that the run with a JIT compiler finds no machine code
+            own = folder / "aot"
+            own.mkdir(exist_ok=True)
+            first, second = (Path(shutil.copy(one, own)) for one in (first, second))
+        printed = run(first, lines, libraries, "jit" if has_jit else "aot", env=env, timeout=120)
+        passed[name] = counted(printed) + counted(run(second, libraries, env=env, timeout=120))
+    return passed
+
+
+def run_lifetimes(folder: Path, libraries: Path) -> int:
+    """Checks that forgotten engines end, in the editor and in a player. Returns how many checks passed."""
+    passed = 0
+    for target in ("editor", "standalone"):
+        out = folder / f"Lifetimes-{target}.exe"
+        sources = [HERE / "Lifetimes.cs", HERE / "Process.cs"]
+        sources += [*doubles_sources(editor=target == "editor"), *runtime_sources()]
+        compile_cs(out, sources, defines=TARGETS[target])
+        passed += counted(run_mono(out, libraries, env=environment(libraries), timeout=120))
+    return passed
+
+
+def compile_targets(folder: Path) -> int:
+    """Compiles the package for each target, and the documentation's blocks. Returns how many blocks."""
+    for target in TARGETS:
+        made = compile_package(folder / target, target)
+    made = compile_package(folder / "editor-core", "editor", "core")
+    blocks = write_snippets(folder / "snippets")
+    references = [made["Doubles"], made["Sotto.Runtime"]]
+    options = [UNUSED, OBSOLETE_ON_CORE]
+    out = folder / "Snippets.dll"
+    how = {"defines": TARGETS["standalone"], "library": True, "runtime": "core", "options": options}
+    compile_cs(out, blocks, references=references, **how)
+    return len(blocks)
+
+
+def run_package_tests(folder: Path, libraries: Path) -> int:
+    """Runs the package's own tests with NUnit. Returns how many passed."""
+    made = compile_package(folder / "tests", "editor", "core", tests=True)
+    total = 0
+    for name, assembly in made.items():
+        if "Tests" not in name:
+            continue
+        passed, failed, names = nunit(assembly, [*made.values(), NUNIT], env=environment(libraries))
+        if failed:
+            raise Failed("\n".join(names))
+        total += passed
+    return total
+
+
+REFUSED = {  # source -> the compiler's code
+    "record struct Later(int X);": "CS8773",  # C# 10
+    "class Unused { void Run() { int x; } }": "CS0168",  # a warning
+}
+
+
+def check_refusals(folder: Path) -> None:
+    """Checks that a newer language and a warning fail a compilation: the gate is closed."""
+    for source, code in REFUSED.items():
+        try:
+            compile_source(folder / "Refused.dll", source, library=True)
+        except Failed as refused:
+            if code in str(refused):
+                continue
+            raise
+        raise Failed(f"the compiler accepts {source!r}: expected error {code}")
+
+
+def compile_part(folder: Path, libraries: Path) -> str:
+    """Compiles everything."""
+    check_refusals(folder)
+    return f"{len(TARGETS)} targets at C# 9, {compile_targets(folder)} blocks of the docs"
+
+
+def suites_part(folder: Path, libraries: Path) -> str:
+    """Runs the suites on each runtime."""
+    return ", ".join(f"{name}: {count} passed" for name, count in run_suites(folder, libraries).items())
+
+
+def lifetimes_part(folder: Path, libraries: Path) -> str:
+    """Checks that forgotten engines end."""
+    return f"lifetimes: {run_lifetimes(folder, libraries)} passed"
+
+
+def package_part(folder: Path, libraries: Path) -> str:
+    """Runs the package's own tests."""
+    return f"NUnit: {run_package_tests(folder, libraries)} passed"
+
+
+PARTS = {
+    "compile": compile_part,
+    "suites": suites_part,
+    "lifetimes": lifetimes_part,
+    "package": package_part,
+}
+
+
+def report(libraries: Path, parts: Sequence[str] = tuple(PARTS)) -> str:
+    """Runs some parts. Returns one line of figures."""
+    with tempfile.TemporaryDirectory() as name:
+        return "; ".join(PARTS[part](Path(name), libraries) for part in parts)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(PARTS):
         sys.exit(__doc__)
-    sys.exit(main(Path(sys.argv[1]).resolve()))
+    try:
+        print(report(Path(sys.argv[1]).resolve(), sys.argv[2:] or tuple(PARTS)))
+    except Failed as failed:
+        sys.exit(str(failed))

@@ -8,31 +8,37 @@ namespace Sotto
 {
     /// <summary>Runs models beside the game. Create one, drain it once a frame, dispose it.</summary>
     /// <remarks>
-    /// No callback ever runs on a foreign thread: everything arrives through <see cref="TryNextEvent"/>,
-    /// on the thread that calls it. Any method may be called from any thread, also after
-    /// <see cref="Dispose"/>: then it throws a <see cref="SottoException"/> and harms nothing.
+    /// No callback runs on a thread of the engine: events arrive through <see cref="Drain"/>, which completes
+    /// awaited answers, or through <see cref="TryNextEvent"/>, on the thread that calls it. The methods that
+    /// return
+    /// a <see cref="SottoAnswer"/> and <see cref="Drain"/> belong to the thread that created the engine;
+    /// every other
+    /// method may be called from any thread. After <see cref="Dispose"/> a method throws a
+    /// <see cref="SottoException"/>.
     /// </remarks>
     public sealed unsafe partial class SottoEngine : IDisposable
     {
         sotto_engine* _engine;
 
         /// <summary>Creates an engine. Loads no module and no model yet.</summary>
-        /// <param name="mode">Who comes first when the machine is short.</param>
+        /// <param name="mode">Priority between models and frames.</param>
         /// <param name="targetTps">Tokens per second per stream to pace to. 0: no pacing.</param>
         /// <param name="vramBudget">Bytes for all models together. 0: no limit.</param>
-        /// <param name="moduleDir">Where backend modules are. Empty: beside the library.</param>
+        /// <param name="moduleDir">Folder of the backend modules. Empty: beside the library.</param>
         /// <param name="device">"auto" or "cpu". Empty: "auto".</param>
-        /// <param name="flags">How it works.</param>
-        /// <param name="maxRequests">Requests that may be live at once. 0: 65,536.</param>
+        /// <param name="flags">Engine flags.</param>
+        /// <param name="maxRequests">Maximum number of live requests. 0: 65,536.</param>
         /// <param name="record">
-        /// A file in which to write down what is asked for, reported and decided; see <see cref="Replay"/>.
-        /// It holds what was said. Empty: none.
+        /// Path of a new file that records requests and scheduling decisions for <see cref="Replay"/>. The
+        /// file
+        /// contains the conversations' text. Empty: no recording.
         /// </param>
         /// <param name="kvSpillDir">
-        /// A folder for what parked characters remember, where <paramref name="kvSpillMemory"/> is not enough.
-        /// Empty: the system's temporary one.
+        /// Folder for spilled KV caches beyond <paramref name="kvSpillMemory"/>. Empty: the system's
+        /// temporary
+        /// folder.
         /// </param>
-        /// <param name="kvSpillMemory">Bytes of memory that parked characters may take. 0: 64 MiB.</param>
+        /// <param name="kvSpillMemory">Bytes of spilled KV caches kept in memory. 0: 64 MiB.</param>
         public SottoEngine(
             SottoMode mode = SottoMode.Balance, float targetTps = 0, ulong vramBudget = 0,
             string moduleDir = "", string device = "", SottoEngineFlags flags = SottoEngineFlags.None,
@@ -41,7 +47,7 @@ namespace Sotto
             byte[] dir = Bytes(moduleDir), dev = Bytes(device), rec = Bytes(record), park = Bytes(kvSpillDir);
             fixed (byte* d = dir, v = dev, r = rec, p = park)
             {
-                var desc = new sotto_engine_desc // what is not named is zero, and zero is the default
+                var desc = new sotto_engine_desc // zero is every field's default
                 {
                     struct_size = (uint)sizeof(sotto_engine_desc),
                     mode = (int)mode,
@@ -57,22 +63,32 @@ namespace Sotto
                 };
                 _engine = Create(&desc);
             }
+            _dispatcher = new SottoDispatcher(this);
         }
 
-        /// <summary>Creates an engine that is lent the host's own log, files, threads or profiler.</summary>
+        /// <summary>Creates an engine with hooks of the host: log, files, threads or profiler.</summary>
         /// <remarks>
         /// A hook is a delegate of <c>Sotto.Interop</c> through <c>Marshal.GetFunctionPointerForDelegate</c>.
-        /// Keep it, and what <c>self</c> points at, for as long as the engine lives. It runs on the engine's
-        /// threads and must not throw; IL2CPP wants a static method marked <c>[MonoPInvokeCallback]</c>.
+        /// Keep it, and what <c>self</c> points at, while the engine lives. It runs on the engine's threads
+        /// and must
+        /// not throw; IL2CPP requires a static method marked <c>[MonoPInvokeCallback]</c>.
         /// </remarks>
-        public SottoEngine(sotto_engine_desc* desc) => _engine = Create(desc);
+        public SottoEngine(sotto_engine_desc* desc)
+        {
+            _engine = Create(desc);
+            _dispatcher = new SottoDispatcher(this);
+        }
 
-        /// <summary>What the library calls itself: major.minor.patch.</summary>
-        public static string Version => Copy(Native.sotto_version());
+        /// <summary>Version of the loaded library: major.minor.patch.</summary>
+        public static string Version => Library.LoadedVersion();
 
-        /// <summary>Takes a recording's decisions again, without a model; JSON, see trace.h. Waits for the file.</summary>
+        /// <summary>
+        /// Replays a recording's scheduling decisions without a model. Returns JSON, see trace.h. Waits for
+        /// the file.
+        /// </summary>
         public static string Replay(string path)
         {
+            Library.Require();
             var name = Bytes(path);
             sotto_str json;
             fixed (byte* n = name)
@@ -80,41 +96,41 @@ namespace Sotto
             return Copy(json);
         }
 
-        /// <summary>The system's monotonic clock in nanoseconds, in which frames and deadlines are told.</summary>
+        /// <summary>The system's monotonic clock in ns, the clock of frames and deadlines.</summary>
         public static ulong NowNs =>
             (ulong)(Stopwatch.GetTimestamp() * (1e9 / Stopwatch.Frequency));
 
-        /// <summary>Loads a model. Never waits; returns the name its events carry.</summary>
-        /// <param name="id">The name requests will use.</param>
+        /// <summary>Loads a model. Never waits; returns the id that its events carry.</summary>
+        /// <param name="id">Name of the model in requests.</param>
         /// <param name="path">The file. Empty: the id is a path, or "sotto/house".</param>
-        /// <param name="backend">Which backend. Empty: the first that there is.</param>
-        /// <param name="options">JSON object of the backend's options. Empty: every default.</param>
-        /// <param name="user">Anything. Comes back in each event.</param>
+        /// <param name="backend">Name of the backend. Empty: the first available backend.</param>
+        /// <param name="options">JSON object of the backend's options. Empty: all defaults.</param>
+        /// <param name="user">User data, copied into each event.</param>
         /// <param name="flags">Private or None.</param>
         public ulong LoadModel(
             string id, string path = "", string backend = "", string options = "",
             ulong user = 0, SottoFlags flags = SottoFlags.None) =>
-            OfModel(
-                (desc, request) => Native.sotto_engine_load_model(_engine, desc, request),
-                id, path, backend, options, user, flags);
+            OfModel(false, 0, id, path, backend, options, user, flags);
 
-        /// <summary>Finds out how a model would fit, without loading it. Never waits.</summary>
+        /// <summary>
+        /// Computes the memory of a model, and the steps that make it fit, without loading it. Never waits.
+        /// </summary>
         /// <remarks>The plan is in the <c>Json</c> of the request's last event; see budget.h.</remarks>
-        /// <param name="id">The name it would have.</param>
-        /// <param name="budget">Bytes that it may take, alone. 0: what the engine has left.</param>
+        /// <param name="id">Name of the model.</param>
+        /// <param name="budget">
+        /// Bytes for this model alone. 0: the bytes that the engine's budget has left.
+        /// </param>
         /// <param name="path">The file. Empty: the id is a path, or "sotto/house".</param>
-        /// <param name="backend">Which backend. Empty: the first that there is.</param>
-        /// <param name="options">JSON object of the backend's options. Empty: every default.</param>
-        /// <param name="user">Anything. Comes back in each event.</param>
+        /// <param name="backend">Name of the backend. Empty: the first available backend.</param>
+        /// <param name="options">JSON object of the backend's options. Empty: all defaults.</param>
+        /// <param name="user">User data, copied into each event.</param>
         /// <param name="flags">Private or None.</param>
         public ulong PlanModel(
             string id, ulong budget = 0, string path = "", string backend = "", string options = "",
             ulong user = 0, SottoFlags flags = SottoFlags.None) =>
-            OfModel(
-                (desc, request) => Native.sotto_engine_plan_model(_engine, desc, budget, request),
-                id, path, backend, options, user, flags);
+            OfModel(true, budget, id, path, backend, options, user, flags);
 
-        /// <summary>Frees a model. Never waits; returns the name its events carry.</summary>
+        /// <summary>Unloads a model. Never waits; returns the id that its events carry.</summary>
         public ulong UnloadModel(string id, SottoFlags flags = SottoFlags.None)
         {
             var name = Bytes(id);
@@ -124,51 +140,61 @@ namespace Sotto
             return request;
         }
 
-        /// <summary>Asks for something. Never waits; returns the name its events carry.</summary>
-        /// <param name="op">What is asked for.</param>
-        /// <param name="body">JSON in the OpenAI schema. What is wrong with it is told by an event.</param>
-        /// <param name="user">Anything. Comes back in each event.</param>
-        /// <param name="flags">How to treat it.</param>
-        /// <param name="targetTps">Tokens per second to pace to. 0: the engine's.</param>
-        /// <param name="priority">Who is served first.</param>
-        /// <param name="deadlineNs">When the answer shall have begun, on <see cref="NowNs"/>. 0: none.</param>
+        /// <summary>Submits a request. Never waits; returns the id that its events carry.</summary>
+        /// <param name="op">The operation.</param>
+        /// <param name="body">JSON in the OpenAI schema. The last event reports what is invalid.</param>
+        /// <param name="user">User data, copied into each event.</param>
+        /// <param name="flags">Request flags.</param>
+        /// <param name="targetTps">Pace in tokens per second. 0: the engine's.</param>
+        /// <param name="priority">Scheduling priority.</param>
+        /// <param name="deadlineNs">Deadline of the first token on <see cref="NowNs"/>. 0: none.</param>
         public ulong Submit(
             SottoOp op, string body, ulong user = 0, SottoFlags flags = SottoFlags.None, float targetTps = 0,
             SottoPriority priority = SottoPriority.Normal, ulong deadlineNs = 0)
         {
             var bytes = Bytes(body);
-            ulong request;
             fixed (byte* data = bytes)
+                return Submit(op, Str(data, bytes), user, flags, targetTps, priority, deadlineNs);
+        }
+
+        ulong Submit(
+            SottoOp op, sotto_str body, ulong user, SottoFlags flags, float targetTps, SottoPriority priority,
+            ulong deadlineNs)
+        {
+            var desc = new sotto_request_desc
             {
-                var desc = new sotto_request_desc
-                {
-                    struct_size = (uint)sizeof(sotto_request_desc),
-                    op = (int)op,
-                    body = Str(data, bytes),
-                    user = user,
-                    flags = (uint)flags,
-                    target_tps = targetTps,
-                    priority = (int)priority,
-                    deadline_ns = deadlineNs,
-                };
-                Check(Native.sotto_engine_submit(_engine, &desc, &request));
-            }
+                struct_size = (uint)sizeof(sotto_request_desc),
+                op = (int)op,
+                body = body,
+                user = user,
+                flags = (uint)flags,
+                target_tps = targetTps,
+                priority = (int)priority,
+                deadline_ns = deadlineNs,
+            };
+            ulong request;
+            Check(Native.sotto_engine_submit(_engine, &desc, &request));
             return request;
         }
 
-        /// <summary>Asks a request to end. False if none of that name is live.</summary>
+        /// <summary>Cancels a request. Returns false if no such request is live.</summary>
         public bool Cancel(ulong request) => IsLive(Native.sotto_engine_cancel(_engine, request));
 
-        /// <summary>Cancels a private request, and drops what it would still have told.</summary>
+        /// <summary>Cancels a private request and discards its remaining events.</summary>
         public bool Drop(ulong request) => IsLive(Native.sotto_engine_discard_request(_engine, request));
 
-        /// <summary>Changes a request's pace, from the next token on. False if none of that name is live.</summary>
-        /// <param name="request">The name that submitting returned.</param>
+        /// <summary>
+        /// Changes a request's pace from the next token on. Returns false if no such request is live.
+        /// </summary>
+        /// <param name="request">Id that submitting returned.</param>
         /// <param name="tps">Tokens per second. 0: the engine's.</param>
         public bool SetRequestTps(ulong request, float tps) =>
             IsLive(Native.sotto_engine_set_request_tps(_engine, request, tps));
 
-        /// <summary>Takes the oldest event. False when there is none left. Never waits.</summary>
+        /// <summary>
+        /// Takes the oldest event. Returns false if the queue is empty. Never waits; allocates only the
+        /// event's strings.
+        /// </summary>
         public bool TryNextEvent(out SottoEvent happened)
         {
             var e = new sotto_event { struct_size = (uint)sizeof(sotto_event) };
@@ -177,11 +203,14 @@ namespace Sotto
             return found;
         }
 
-        /// <summary>Waits until the queue holds an event; false when time is up. Not for a frame.</summary>
+        /// <summary>
+        /// Waits until the queue holds an event. Returns false after the timeout. For tools, never for a
+        /// frame.
+        /// </summary>
         public bool Wait(int timeoutMs = -1) => Found(Native.sotto_engine_wait_for_events(_engine, timeoutMs));
 
-        /// <summary>Takes the oldest event of a private request. False when time is up.</summary>
-        /// <param name="timeoutMs">0: does not wait. Below 0: for as long as it takes.</param>
+        /// <summary>Takes the oldest event of a private request. Returns false after the timeout.</summary>
+        /// <param name="timeoutMs">Milliseconds. 0: returns at once. Negative: no timeout.</param>
         public bool WaitEvent(ulong request, int timeoutMs, out SottoEvent happened)
         {
             var e = new sotto_event { struct_size = (uint)sizeof(sotto_event) };
@@ -202,20 +231,22 @@ namespace Sotto
             return last.Status >= 0 ? last : throw new SottoException(last.Status, last.Error);
         }
 
-        /// <summary>Changes who comes first, from the next slice on.</summary>
+        /// <summary>Sets the priority between models and frames, from the next slice on.</summary>
         public void SetMode(SottoMode mode) => Check(Native.sotto_engine_set_mode(_engine, (int)mode));
 
-        /// <summary>Changes the pace at which each stream speaks. 0: as fast as it goes.</summary>
+        /// <summary>Sets the pace of each stream in tokens per second. 0: no pacing.</summary>
         public void SetTargetTps(float tps) => Check(Native.sotto_engine_set_target_tps(_engine, tps));
 
-        /// <summary>Changes the ceiling on what all models take together, in bytes. 0: no limit.</summary>
-        /// <remarks>Also where more is in use: idle models give way, busy ones give up places for a while.</remarks>
+        /// <summary>Sets the memory budget of all models together, in bytes. 0: no limit.</summary>
+        /// <remarks>
+        /// If more is in use, idle models are evicted and decoding models release slots for a while.
+        /// </remarks>
         public void SetVramBudget(ulong bytes) => Check(Native.sotto_engine_set_vram_budget(_engine, bytes));
 
-        /// <summary>Says that the game begins a frame. Never waits, never allocates.</summary>
+        /// <summary>Marks the start of a frame. Never waits, never allocates.</summary>
         /// <param name="busyCores">Cores the game keeps busy during its work. 0: one.</param>
-        /// <param name="periodNs">Time from frame to frame that the game aims at. 0: not known.</param>
-        /// <param name="timeNs">When it began, on the system's monotonic clock. 0: now.</param>
+        /// <param name="periodNs">Target time from one frame to the next, in ns. 0: unknown.</param>
+        /// <param name="timeNs">Start on <see cref="NowNs"/>, in ns. 0: now.</param>
         public void FrameBegin(uint busyCores = 0, ulong periodNs = 0, ulong timeNs = 0)
         {
             var frame = new sotto_frame_begin_desc
@@ -228,10 +259,10 @@ namespace Sotto
             Check(Native.sotto_engine_frame_begin(_engine, &frame));
         }
 
-        /// <summary>Says that the game has done a frame's work. Never waits, never allocates.</summary>
-        /// <param name="gpuMs">What the frame took on the GPU. 0: not known.</param>
-        /// <param name="busyMs">What the frame's work took. 0: from begin to end.</param>
-        /// <param name="timeNs">When it ended, on the system's monotonic clock. 0: now.</param>
+        /// <summary>Marks the end of the game's work on a frame. Never waits, never allocates.</summary>
+        /// <param name="gpuMs">GPU time of the frame in ms. 0: unknown.</param>
+        /// <param name="busyMs">CPU time of the frame's work in ms. 0: from begin to end.</param>
+        /// <param name="timeNs">End on <see cref="NowNs"/>, in ns. 0: now.</param>
         public void FrameEnd(float gpuMs = 0, float busyMs = 0, ulong timeNs = 0)
         {
             var frame = new sotto_frame_end_desc
@@ -244,7 +275,7 @@ namespace Sotto
             Check(Native.sotto_engine_frame_end(_engine, &frame));
         }
 
-        /// <summary>How the engine does: for overlays and tests. Never waits, never allocates.</summary>
+        /// <summary>Returns the engine's statistics. Never waits, never allocates.</summary>
         public SottoStats Stats()
         {
             var told = new sotto_stats { struct_size = (uint)sizeof(sotto_stats) };
@@ -252,7 +283,9 @@ namespace Sotto
             return new SottoStats(told);
         }
 
-        /// <summary>Versions, device, modules: one JSON object. Waits for modules, the first time.</summary>
+        /// <summary>
+        /// Describes versions, device and modules as a JSON object. The first call waits for modules to load.
+        /// </summary>
         public string DescribeJson()
         {
             sotto_str json;
@@ -260,7 +293,7 @@ namespace Sotto
             return Copy(json);
         }
 
-        /// <summary>The models that answer: one JSON array.</summary>
+        /// <summary>Lists the models that are ready, as a JSON array.</summary>
         public string ModelsJson()
         {
             sotto_str json;
@@ -268,7 +301,10 @@ namespace Sotto
             return Copy(json);
         }
 
-        /// <summary>Who has how much of the machine's memory: one JSON object, see budget.h. Never waits.</summary>
+        /// <summary>
+        /// Reports memory by purpose and by model as a JSON object, see budget.h. Call it once a second, not
+        /// each frame.
+        /// </summary>
         public string MemoryJson()
         {
             sotto_str json;
@@ -276,16 +312,21 @@ namespace Sotto
             return Copy(json);
         }
 
-        /// <summary>Cancels what runs and frees everything. A second call does nothing.</summary>
+        /// <summary>
+        /// Cancels all requests and frees the engine; awaited answers end as cancelled. A second call does
+        /// nothing.
+        /// </summary>
         public void Dispose()
         {
-            LiveEngines.Destroy((IntPtr)_engine); // NULL, or one that is gone, is fine
+            LiveEngines.Destroy((IntPtr)_engine); // NULL or a destroyed engine has no effect
             _engine = null;
             GC.SuppressFinalize(this);
+            if (_dispatcher != null && _dispatcher.IsOnThread)
+                _dispatcher.EndAll();
         }
 
-        // Destroying joins worker threads, which no finalizer should wait for: says so, and leaves the engine to
-        // LiveEngines, which destroys it when the domain is unloaded.
+        // Destroying joins worker threads, for which a finalizer must not wait: logs a warning and leaves the
+        // engine to LiveEngines.
         ~SottoEngine()
         {
             if (_engine != null)
@@ -294,10 +335,10 @@ namespace Sotto
 
         internal bool IsDisposed => _engine == null;
 
-        delegate int ModelCall(sotto_model_desc* desc, ulong* request);
-
-        static ulong OfModel(
-            ModelCall call, string id, string path, string backend, string options, ulong user, SottoFlags flags)
+        // Loads a model, or plans it.
+        ulong OfModel(
+            bool plan, ulong budget, string id, string path, string backend, string options, ulong user,
+            SottoFlags flags)
         {
             byte[] name = Bytes(id), file = Bytes(path), by = Bytes(backend), how = Bytes(options);
             ulong request;
@@ -313,16 +354,20 @@ namespace Sotto
                     options = Str(h, how),
                     user = user,
                 };
-                Check(call(&desc, &request));
+                Check(plan
+                    ? Native.sotto_engine_plan_model(_engine, &desc, budget, &request)
+                    : Native.sotto_engine_load_model(_engine, &desc, &request));
             }
             return request;
         }
 
-        static sotto_engine* Create(sotto_engine_desc* desc)
+        sotto_engine* Create(sotto_engine_desc* desc)
         {
+            Library.Require();
+            LiveEngines.DestroyUnreachable();
             sotto_engine* engine;
             Check(Native.sotto_engine_create(desc, &engine));
-            LiveEngines.Add((IntPtr)engine);
+            LiveEngines.Add(this, (IntPtr)engine);
             return engine;
         }
 

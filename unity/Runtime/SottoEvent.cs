@@ -1,11 +1,11 @@
-// What an engine tells: events, failures, and the names of what there is to choose from.
+// Events, failures, and the enums of the C ABI.
 using System;
 using System.Runtime.Serialization;
 using Sotto.Interop;
 
 namespace Sotto
 {
-    /// <summary>Who comes first when the machine is short: the models or the frame.</summary>
+    /// <summary>Priority between models and frames.</summary>
     public enum SottoMode
     {
         Balance = Native.SOTTO_MODE_BALANCE,
@@ -13,31 +13,33 @@ namespace Sotto
         PrioritizeGraphics = Native.SOTTO_MODE_PRIORITIZE_GRAPHICS,
     }
 
-    /// <summary>How an engine works; any of them together.</summary>
+    /// <summary>Engine flags, combined with bitwise or.</summary>
     [Flags]
     public enum SottoEngineFlags : uint
     {
         None = 0,
 
-        /// <summary>An answer depends on its request alone, not on what else is asked for. Slower.</summary>
+        /// <summary>An answer depends on its request alone, not on other requests. Slower.</summary>
         Deterministic = Native.SOTTO_ENGINE_DETERMINISTIC,
 
-        /// <summary>Steps also wait inside while the game works on a frame and leaves no core free.</summary>
+        /// <summary>
+        /// Steps also wait at gates while the game works on a frame and leaves no core free.
+        /// </summary>
         Gates = Native.SOTTO_ENGINE_GATES,
     }
 
-    /// <summary>Who is served first. One that waits long rises.</summary>
+    /// <summary>Scheduling priority.</summary>
     public enum SottoPriority
     {
-        /// <summary>What nobody waits for: summaries, gossip.</summary>
+        /// <summary>Work that no player waits for: summaries, gossip.</summary>
         Background = Native.SOTTO_PRIORITY_BACKGROUND,
         Normal = Native.SOTTO_PRIORITY_NORMAL,
 
-        /// <summary>Whom the player speaks with: the next slice, and if need be another's place.</summary>
+        /// <summary>The character that the player speaks with; preempts a stream of lower priority.</summary>
         Foreground = Native.SOTTO_PRIORITY_FOREGROUND,
     }
 
-    /// <summary>What is asked for.</summary>
+    /// <summary>The operation of a request.</summary>
     public enum SottoOp
     {
         Chat = Native.SOTTO_OP_CHAT,
@@ -56,7 +58,7 @@ namespace Sotto
         ChangeSession = Native.SOTTO_OP_CHANGE_SESSION,
     }
 
-    /// <summary>How a request is to be treated; any of them together.</summary>
+    /// <summary>Request flags, combined with bitwise or.</summary>
     [Flags]
     public enum SottoFlags : uint
     {
@@ -69,7 +71,7 @@ namespace Sotto
         Chunks = Native.SOTTO_REQUEST_CHUNKS,
     }
 
-    /// <summary>What an event tells. Skip those you do not know.</summary>
+    /// <summary>The kind of an event. Skip unknown kinds.</summary>
     public enum SottoEventKind
     {
         Accepted = Native.SOTTO_EVENT_ACCEPTED,
@@ -79,10 +81,10 @@ namespace Sotto
         Usage = Native.SOTTO_EVENT_USAGE,
         RequestDone = Native.SOTTO_EVENT_REQUEST_DONE,
 
-        /// <summary>More of what the model thinks before it answers.</summary>
+        /// <summary>Next part of the reasoning before the answer.</summary>
         Reasoning = Native.SOTTO_EVENT_REASONING,
 
-        /// <summary>A tool that the model calls: its name in Text, the call in Json.</summary>
+        /// <summary>The model calls a tool: its name is in Text, the call in Json.</summary>
         ToolCall = Native.SOTTO_EVENT_TOOL_CALL,
     }
 
@@ -151,7 +153,7 @@ namespace Sotto
         }
     }
 
-    /// <summary>A call into the library failed, or a request that was waited for.</summary>
+    /// <summary>A call into the library failed, or an awaited request did.</summary>
     [Serializable]
     public sealed class SottoException : Exception
     {
@@ -163,7 +165,7 @@ namespace Sotto
         SottoException(SerializationInfo info, StreamingContext context) : base(info, context) =>
             Status = info.GetInt32(nameof(Status));
 
-        /// <summary>Writes the exception down, for another application domain or process.</summary>
+        /// <summary>Serializes the exception for another application domain or process.</summary>
         public override void GetObjectData(SerializationInfo info, StreamingContext context)
         {
             base.GetObjectData(info, context);

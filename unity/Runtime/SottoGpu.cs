@@ -3,7 +3,7 @@ using Sotto.Interop;
 
 namespace Sotto
 {
-    /// <summary>How closely models and renderer share a card. More is closer.</summary>
+    /// <summary>How closely models and renderer share a GPU. A higher value is closer.</summary>
     public enum SottoGpuSharing
     {
         None = Native.SOTTO_GPU_SHARING_NONE,
@@ -15,12 +15,14 @@ namespace Sotto
 
     public sealed unsafe partial class SottoEngine
     {
-        /// <summary>Shares the card of a renderer on Direct3D 12, from now on. Waits for the driver.</summary>
-        /// <param name="device">Its ID3D12Device, which must live until <see cref="DetachGpu"/>.</param>
-        /// <param name="queue">The direct ID3D12CommandQueue that it draws with; likewise.</param>
-        /// <param name="luid">Its adapter's LUID. 0: the device is asked.</param>
-        /// <param name="minSharing">Fails with what is less close. None: takes what there is.</param>
-        /// <returns>How closely it is shared; <see cref="DescribeJson"/> tells why it is no closer.</returns>
+        /// <summary>Shares the GPU of a Direct3D 12 renderer. Waits for the driver.</summary>
+        /// <param name="device">Its ID3D12Device. Must live until <see cref="DetachGpu"/>.</param>
+        /// <param name="queue">The direct ID3D12CommandQueue that it draws with. Must live as long.</param>
+        /// <param name="luid">LUID of its adapter. 0: read from the device.</param>
+        /// <param name="minSharing">Fails with a level that is less close. None: accepts any level.</param>
+        /// <returns>
+        /// The sharing level; <see cref="DescribeJson"/> has the reason why it is no closer.
+        /// </returns>
         public SottoGpuSharing AttachD3D12(
             IntPtr device, IntPtr queue, ulong luid = 0, SottoGpuSharing minSharing = SottoGpuSharing.None)
         {
@@ -34,9 +36,9 @@ namespace Sotto
             return Attach(new sotto_gpu_desc { d3d12 = &d3d12 }, minSharing);
         }
 
-        /// <summary>Shares the card of a renderer on Vulkan, from now on. Waits for the driver.</summary>
+        /// <summary>Shares the GPU of a Vulkan renderer. Waits for the driver.</summary>
         /// <param name="getInstanceProcAddr">Its vkGetInstanceProcAddr. Zero: the system's.</param>
-        /// <remarks>All that is handed over must live until <see cref="DetachGpu"/>.</remarks>
+        /// <remarks>All handles must live until <see cref="DetachGpu"/>.</remarks>
         public SottoGpuSharing AttachVulkan(
             IntPtr instance, IntPtr physicalDevice, IntPtr device, IntPtr queue, uint queueFamily = 0,
             uint queueIndex = 0, IntPtr getInstanceProcAddr = default, SottoGpuSharing minSharing = SottoGpuSharing.None)
@@ -55,7 +57,10 @@ namespace Sotto
             return Attach(new sotto_gpu_desc { vulkan = &vulkan }, minSharing);
         }
 
-        /// <summary>Ends the sharing, before the renderer's queue goes. Waits; false: none was shared.</summary>
+        /// <summary>
+        /// Ends the sharing; call it before the renderer's queue is destroyed. Waits. Returns false if
+        /// nothing was shared.
+        /// </summary>
         public bool DetachGpu()
         {
             var status = Native.sotto_engine_detach_gpu(_engine);

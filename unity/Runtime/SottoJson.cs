@@ -4,7 +4,9 @@ using static Sotto.Interop.Utf8;
 
 namespace Sotto
 {
-    /// <summary>Quotes text for request bodies, and reads a field of an answer that is still being generated.</summary>
+    /// <summary>
+    /// Quotes text for request bodies, and reads a field of an answer that is still being generated.
+    /// </summary>
     public static unsafe class SottoJson
     {
         /// <summary>Returns text as a JSON string, quotes included.</summary>

@@ -1,25 +1,30 @@
-// Conversations that the engine keeps, so that a request says only what is new.
+// Conversations that the engine stores, so that a request sends only new messages.
 using System;
-using System.Globalization;
+using System.Threading;
 
 namespace Sotto
 {
-    /// <summary>A conversation that an engine keeps under an id. Open it, chat with it, dispose it.</summary>
+    /// <summary>
+    /// A conversation that an engine stores under an id. Open it, chat with it, dispose it.
+    /// </summary>
     /// <remarks>
-    /// No method waits: what came of it is told by the events of the request that it returns, as with
-    /// <see cref="SottoEngine.Submit"/>. What is asked for is done in order, so a chat may follow the opening
-    /// at once. A turn is remembered once its answer is whole; one that is cancelled or fails leaves the
-    /// session as it was. A session answers one chat at a time.
+    /// No method waits. Each submits a request, whose events report the result, as with
+    /// <see cref="SottoEngine.Submit(SottoRequest)"/>. Requests about one session take effect in the order of
+    /// submission, so a chat may follow the opening at once. A turn is stored when its answer is complete; a
+    /// turn that is cancelled or fails leaves the session unchanged. A session answers one chat at a time.
     /// </remarks>
     public sealed class SottoSession : IDisposable
     {
+        static readonly SottoRequest Defaults = new SottoRequest();
         readonly SottoEngine _engine;
         bool _closed;
 
-        /// <summary>The id. Any request may go on with it: <c>{"session": "mara", ...}</c>.</summary>
+        /// <summary>
+        /// The id. Any request may continue the session: <c>new SottoRequest { Session = "mara" }</c>.
+        /// </summary>
         public readonly string Id;
 
-        /// <summary>The request that opens it. 0 if it was open before.</summary>
+        /// <summary>The request that opens the session. 0 if the session was open before.</summary>
         public readonly ulong Opening;
 
         /// <summary>A session that is open already.</summary>
@@ -28,70 +33,107 @@ namespace Sotto
         }
 
         /// <summary>Opens a session.</summary>
-        /// <param name="engine">The engine that keeps it.</param>
+        /// <param name="engine">The engine that stores the session.</param>
         /// <param name="id">1 to 128 bytes of UTF-8.</param>
-        /// <param name="system">The system message, such as a character sheet; text, not JSON. Empty: none.</param>
+        /// <param name="system">
+        /// The system message, such as a character sheet; text, not JSON. Empty: none.
+        /// </param>
         /// <param name="model">Default model of the session. Empty: the model of its first request.</param>
         /// <param name="messages">Earlier messages: a JSON array of OpenAI messages. Empty: none.</param>
-        /// <param name="user">Anything. Comes back in the opening's event.</param>
+        /// <param name="user">User data, copied into the event of the opening.</param>
         public static SottoSession Open(
             SottoEngine engine, string id, string system = "", string model = "", string messages = "",
             ulong user = 0)
         {
-            var more = string.IsNullOrEmpty(messages) ? "" : @", ""messages"": " + messages;
-            more += string.IsNullOrEmpty(system) ? "" : @", ""system"": " + SottoJson.Quote(system);
-            more += string.IsNullOrEmpty(model) ? "" : @", ""model"": " + SottoJson.Quote(model);
-            return new SottoSession(engine, id, engine.Submit(SottoOp.OpenSession, About(id, more), user));
+            var body = About(id);
+            if (!string.IsNullOrEmpty(messages))
+                body.Name("messages").Raw(messages);
+            if (!string.IsNullOrEmpty(system))
+                body.Name("system").Value(system);
+            if (!string.IsNullOrEmpty(model))
+                body.Name("model").Value(model);
+            return new SottoSession(engine, id, Submit(engine, SottoOp.OpenSession, body, user));
         }
 
-        /// <summary>Opens another session that begins as a copy of this one, and goes its own way.</summary>
-        /// <param name="id">The other one's id.</param>
-        /// <param name="keep">How many messages it begins with, at most. Below 0: all of them.</param>
-        /// <param name="user">Anything. Comes back in the opening's event.</param>
+        /// <summary>
+        /// Opens another session that starts as a copy of this one and shares its messages.
+        /// </summary>
+        /// <param name="id">Id of the new session.</param>
+        /// <param name="keep">Number of first messages to copy. Negative: all.</param>
+        /// <param name="user">User data, copied into the event of the opening.</param>
         public SottoSession Fork(string id, int keep = -1, ulong user = 0)
         {
-            var more = @", ""from"": " + SottoJson.Quote(Id);
-            more += keep < 0 ? "" : @", ""keep"": " + keep.ToString(CultureInfo.InvariantCulture);
-            return new SottoSession(_engine, id, _engine.Submit(SottoOp.OpenSession, About(id, more), user));
+            var body = About(id).Name("from").Value(Id);
+            if (keep >= 0)
+                body.Name("keep").Value(keep);
+            return new SottoSession(_engine, id, Submit(_engine, SottoOp.OpenSession, body, user));
         }
 
-        /// <summary>Has the session's model answer what the user says.</summary>
-        /// <param name="text">What the user says.</param>
+        /// <summary>Submits the player's line; the session's model answers.</summary>
+        /// <param name="text">What the player says.</param>
         /// <param name="more">Further fields of the request, each with a comma before it.</param>
-        /// <param name="user">Anything. Comes back in each event.</param>
-        /// <param name="flags">How to treat it.</param>
-        /// <param name="targetTps">Tokens per second to pace to. 0: the engine's.</param>
-        /// <param name="priority">Who is served first.</param>
-        /// <param name="deadlineNs">When the answer shall have begun. 0: none.</param>
+        /// <param name="user">User data, copied into each event.</param>
+        /// <param name="flags">Request flags.</param>
+        /// <param name="targetTps">Pace in tokens per second. 0: the engine's.</param>
+        /// <param name="priority">Scheduling priority.</param>
+        /// <param name="deadlineNs">Deadline of the first token, in ns. 0: none.</param>
         public ulong Say(
             string text, string more = "", ulong user = 0, SottoFlags flags = SottoFlags.None,
             float targetTps = 0, SottoPriority priority = SottoPriority.Normal, ulong deadlineNs = 0)
         {
-            var message = @", ""messages"": [{""role"": ""user"", ""content"": " + SottoJson.Quote(text) + "}]";
-            var body = About(Id, message + more);
-            return _engine.Submit(SottoOp.Chat, body, user, flags, targetTps, priority, deadlineNs);
+            var body = About(Id).Name("messages").BeginArray().BeginObject();
+            body.Name("role").Value("user").Name("content").Value(text).EndObject().EndArray();
+            return _engine.Submit(SottoOp.Chat, body + more + "}", user, flags, targetTps, priority, deadlineNs);
         }
 
-        /// <summary>Has it keep its place in the model between its turns, whoever else speaks; or no longer.</summary>
+        /// <summary>
+        /// Submits the player's line with the fields of a request, whose messages precede the line.
+        /// </summary>
+        public ulong Say(string text, SottoRequest request) => _engine.Submit(request, Id, text);
+
+        /// <summary>Submits the player's line; await the answer.</summary>
+        /// <param name="text">What the player says.</param>
+        /// <param name="request">Further fields. Null: every default.</param>
+        /// <param name="token">Cancels the answer.</param>
+        public SottoAnswer SayAsync(string text, SottoRequest request = null, CancellationToken token = default)
+        {
+            var answer = _engine.NewAnswer(request ?? Defaults, token);
+            Start(answer, text, request);
+            return answer;
+        }
+
+        /// <summary>
+        /// Reserves a slot of the model for this session between its turns, or releases it.
+        /// </summary>
         /// <remarks>
-        /// A model leaves one place to those who are not pinned: where all others are kept, the request fails
-        /// with <c>Native.SOTTO_ERROR_BUDGET</c>.
+        /// At least one slot stays unpinned: pinning the last one ends with
+        /// <c>Native.SOTTO_ERROR_BUDGET</c>.
         /// </remarks>
         public ulong Pin(bool pinned = true, ulong user = 0) =>
-            _engine.Submit(
-                SottoOp.ChangeSession, About(Id, @", ""pinned"": " + (pinned ? "true" : "false")), user);
+            Submit(_engine, SottoOp.ChangeSession, About(Id).Name("pinned").Value(pinned), user);
 
-        /// <summary>Sets the system message, for example after a quest has advanced; empty removes it.</summary>
+        /// <summary>
+        /// Sets the system message, for example after a quest has advanced; empty removes it.
+        /// </summary>
         /// <remarks>Takes effect with the next turn, whose prompt is prefilled from the start.</remarks>
         public ulong SetSystem(string text, ulong user = 0) =>
-            _engine.Submit(SottoOp.ChangeSession, About(Id, @", ""system"": " + SottoJson.Quote(text)), user);
+            Submit(_engine, SottoOp.ChangeSession, About(Id).Name("system").Value(text ?? ""), user);
 
-        /// <summary>Asks for all that was said: the last event's <c>Json</c> has it as <c>messages</c>.</summary>
+        /// <summary>Reads the conversation: the last event's <c>Json</c> has it as <c>messages</c>.</summary>
         public ulong Read(ulong user = 0, SottoFlags flags = SottoFlags.None) =>
-            _engine.Submit(SottoOp.ReadSession, About(Id, ""), user, flags);
+            Submit(_engine, SottoOp.ReadSession, About(Id), user, flags);
 
-        /// <summary>Closes the session. A chat that it answers goes on. A second call does nothing.</summary>
-        /// <remarks>Also where <see cref="Opening"/> failed because another of that id was open: that one.</remarks>
+        /// <summary>
+        /// Reads the conversation for a save game; awaiting gives JSON with <c>messages</c>.
+        /// </summary>
+        public SottoAnswer ReadAsync(CancellationToken token = default) => _engine.Await(Read(), token);
+
+        /// <summary>
+        /// Closes the session. A running chat continues, but is not stored. A second call does nothing.
+        /// </summary>
+        /// <remarks>
+        /// If <see cref="Opening"/> failed because the id was taken, it closes the session of that id.
+        /// </remarks>
         public void Dispose()
         {
             if (_closed)
@@ -99,13 +141,16 @@ namespace Sotto
             _closed = true;
             try
             {
-                _engine.Submit(SottoOp.CloseSession, About(Id, ""));
+                Submit(_engine, SottoOp.CloseSession, About(Id), 0);
             }
             catch (SottoException) when (_engine.IsDisposed)
             {
-                // the engine took it along
+                // the engine has closed the session
             }
         }
+
+        internal void Start(SottoAnswer answer, string text, SottoRequest request) =>
+            _engine.Start(answer, request ?? Defaults, Id, text);
 
         SottoSession(SottoEngine engine, string id, ulong opening)
         {
@@ -114,6 +159,11 @@ namespace Sotto
             Opening = opening;
         }
 
-        static string About(string id, string more) => @"{""session"": " + SottoJson.Quote(id) + more + "}";
+        static SottoJsonWriter About(string id) =>
+            new SottoJsonWriter().BeginObject().Name("session").Value(id ?? "");
+
+        static ulong Submit(
+            SottoEngine engine, SottoOp op, SottoJsonWriter body, ulong user, SottoFlags flags = SottoFlags.None) =>
+            engine.Submit(op, body.EndObject().ToString(), user, flags);
     }
 }

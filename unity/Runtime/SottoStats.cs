@@ -1,157 +1,157 @@
-// How an engine does: for overlays, dashboards and tests.
+// Statistics of an engine, for overlays and tests.
 using Sotto.Interop;
 
 namespace Sotto
 {
-    /// <summary>An engine's figures. Those of the last second cover whole slices and frames.</summary>
+    /// <summary>Statistics of an engine. Rates cover the last second.</summary>
     public readonly struct SottoStats
     {
-        /// <summary>Who comes first.</summary>
+        /// <summary>Priority between models and frames.</summary>
         public readonly SottoMode Mode;
 
-        /// <summary>Requests that are not over.</summary>
+        /// <summary>Live requests.</summary>
         public readonly int Live;
 
-        /// <summary>Answers that wait for a model to have room.</summary>
+        /// <summary>Streams that wait for a slot.</summary>
         public readonly int Waiting;
 
-        /// <summary>Answers whose prompt is being worked through.</summary>
+        /// <summary>Streams in prefill.</summary>
         public readonly int Prefilling;
 
-        /// <summary>Answers under way.</summary>
+        /// <summary>Streams in decode.</summary>
         public readonly int Decoding;
 
-        /// <summary>Answers that were begun, and gave up their place to others.</summary>
+        /// <summary>Streams that were preempted and are parked.</summary>
         public readonly int Parked;
 
-        /// <summary>On how many threads steps are taken.</summary>
+        /// <summary>Threads of a step.</summary>
         public readonly int Threads;
 
-        /// <summary>Of the time that models may use at present, 0 to 1.</summary>
+        /// <summary>Duty cycle: share of time in which models may compute, 0 to 1.</summary>
         public readonly float Share;
 
-        /// <summary>Of the last second, in which they computed, 0 to 1.</summary>
+        /// <summary>Share of the last second in which models computed, 0 to 1.</summary>
         public readonly float Busy;
 
-        /// <summary>Spoken in the last second, by all together.</summary>
+        /// <summary>Tokens decoded in the last second, of all streams.</summary>
         public readonly float TokensPerSecond;
 
-        /// <summary>Tokens of prompts that were worked through in the last second.</summary>
+        /// <summary>Tokens prefilled in the last second.</summary>
         public readonly float PromptPerSecond;
 
-        /// <summary>How long the first of those that wait has waited.</summary>
+        /// <summary>Longest current queue wait in ms.</summary>
         public readonly float QueueWaitMaxMs;
 
-        /// <summary>From submission to first token: the mean of the last 32 answers.</summary>
+        /// <summary>Mean time to first token of the last 32 answers, in ms.</summary>
         public readonly float TtftMeanMs;
 
-        /// <summary>What a step takes: the 99th of 100, of the last 256.</summary>
+        /// <summary>p99 step time over the last 256 steps, in ms.</summary>
         public readonly float StepP99Ms;
 
-        /// <summary>The game's work on a frame, median of the last 256. 0: no frames.</summary>
+        /// <summary>Median work of the game's last frames, in ms. 0: no frames.</summary>
         public readonly float FrameP50Ms;
 
-        /// <summary>The 95th of 100.</summary>
+        /// <summary>p95 work of the game's last frames, in ms.</summary>
         public readonly float FrameP95Ms;
 
-        /// <summary>The 99th of 100.</summary>
+        /// <summary>p99 work of the game's last frames, in ms.</summary>
         public readonly float FrameP99Ms;
 
-        /// <summary>Frames that were reported.</summary>
+        /// <summary>Reported frames.</summary>
         public readonly ulong Frames;
 
-        /// <summary>Those whose work took longer than their period.</summary>
+        /// <summary>Frames whose work took longer than their period.</summary>
         public readonly ulong FramesMissed;
 
         /// <summary>Requests that ended with SOTTO_OK.</summary>
         public readonly ulong Finished;
 
-        /// <summary>Those that ended otherwise, but for the next.</summary>
+        /// <summary>Requests that failed.</summary>
         public readonly ulong Failed;
 
-        /// <summary>Those that were cancelled.</summary>
+        /// <summary>Requests that were cancelled.</summary>
         public readonly ulong Cancelled;
 
-        /// <summary>Tokens spoken.</summary>
+        /// <summary>Tokens decoded.</summary>
         public readonly ulong CompletionTokens;
 
-        /// <summary>Tokens of prompts that were worked through.</summary>
+        /// <summary>Prompt tokens prefilled.</summary>
         public readonly ulong PromptTokens;
 
-        /// <summary>Tokens of prompts that were remembered.</summary>
+        /// <summary>Prompt tokens found in the prefix cache.</summary>
         public readonly ulong CachedPromptTokens;
 
-        /// <summary>Pieces of work done.</summary>
+        /// <summary>Slices.</summary>
         public readonly ulong Slices;
 
-        /// <summary>What they took.</summary>
+        /// <summary>Time of the slices, in ns.</summary>
         public readonly ulong SliceNs;
 
-        /// <summary>How much of that they waited for the game.</summary>
+        /// <summary>Time that slices waited at gates, in ns.</summary>
         public readonly ulong GatedNs;
 
-        /// <summary>Of all models together.</summary>
+        /// <summary>Memory of all models, in bytes.</summary>
         public readonly ulong BytesInUse;
 
-        /// <summary>What they may take together. 0: no limit.</summary>
+        /// <summary>Memory budget in bytes. 0: no limit.</summary>
         public readonly ulong VramBudget;
 
-        /// <summary>The most that they took together, so far.</summary>
+        /// <summary>Peak memory of all models, in bytes.</summary>
         public readonly ulong BytesPeak;
 
-        /// <summary>Of what is in use: models' weights.</summary>
+        /// <summary>Bytes of weights.</summary>
         public readonly ulong BytesWeights;
 
-        /// <summary>Of what is in use: what streams remember.</summary>
+        /// <summary>Bytes of KV cache.</summary>
         public readonly ulong BytesKv;
 
-        /// <summary>Of what is in use: what steps are computed in.</summary>
+        /// <summary>Bytes of compute buffers.</summary>
         public readonly ulong BytesCompute;
 
-        /// <summary>Of what is in use: what those remember who gave up their place.</summary>
+        /// <summary>Bytes of spilled KV cache of parked streams.</summary>
         public readonly ulong BytesParked;
 
-        /// <summary>Models that gave way to others. They come back when they are asked for.</summary>
+        /// <summary>Evicted models; they reload when a request needs them.</summary>
         public readonly int ModelsEvicted;
 
-        internal SottoStats(in sotto_stats told)
+        internal SottoStats(in sotto_stats stats)
         {
-            Mode = (SottoMode)told.mode;
-            Live = (int)told.live;
-            Waiting = (int)told.waiting;
-            Prefilling = (int)told.prefilling;
-            Decoding = (int)told.decoding;
-            Parked = (int)told.parked;
-            Threads = (int)told.threads;
-            Share = told.share;
-            Busy = told.busy;
-            TokensPerSecond = told.tokens_per_s;
-            PromptPerSecond = told.prompt_per_s;
-            QueueWaitMaxMs = told.queue_wait_max_ms;
-            TtftMeanMs = told.ttft_mean_ms;
-            StepP99Ms = told.step_p99_ms;
-            FrameP50Ms = told.frame_p50_ms;
-            FrameP95Ms = told.frame_p95_ms;
-            FrameP99Ms = told.frame_p99_ms;
-            Frames = told.frames;
-            FramesMissed = told.frames_missed;
-            Finished = told.finished;
-            Failed = told.failed;
-            Cancelled = told.cancelled;
-            CompletionTokens = told.completion_tokens;
-            PromptTokens = told.prompt_tokens;
-            CachedPromptTokens = told.cached_prompt_tokens;
-            Slices = told.slices;
-            SliceNs = told.slice_ns;
-            GatedNs = told.gated_ns;
-            BytesInUse = told.bytes_in_use;
-            VramBudget = told.vram_budget;
-            BytesPeak = told.bytes_peak;
-            BytesWeights = told.bytes_weights;
-            BytesKv = told.bytes_kv;
-            BytesCompute = told.bytes_compute;
-            BytesParked = told.bytes_parked;
-            ModelsEvicted = (int)told.models_evicted;
+            Mode = (SottoMode)stats.mode;
+            Live = (int)stats.live;
+            Waiting = (int)stats.waiting;
+            Prefilling = (int)stats.prefilling;
+            Decoding = (int)stats.decoding;
+            Parked = (int)stats.parked;
+            Threads = (int)stats.threads;
+            Share = stats.share;
+            Busy = stats.busy;
+            TokensPerSecond = stats.tokens_per_s;
+            PromptPerSecond = stats.prompt_per_s;
+            QueueWaitMaxMs = stats.queue_wait_max_ms;
+            TtftMeanMs = stats.ttft_mean_ms;
+            StepP99Ms = stats.step_p99_ms;
+            FrameP50Ms = stats.frame_p50_ms;
+            FrameP95Ms = stats.frame_p95_ms;
+            FrameP99Ms = stats.frame_p99_ms;
+            Frames = stats.frames;
+            FramesMissed = stats.frames_missed;
+            Finished = stats.finished;
+            Failed = stats.failed;
+            Cancelled = stats.cancelled;
+            CompletionTokens = stats.completion_tokens;
+            PromptTokens = stats.prompt_tokens;
+            CachedPromptTokens = stats.cached_prompt_tokens;
+            Slices = stats.slices;
+            SliceNs = stats.slice_ns;
+            GatedNs = stats.gated_ns;
+            BytesInUse = stats.bytes_in_use;
+            VramBudget = stats.vram_budget;
+            BytesPeak = stats.bytes_peak;
+            BytesWeights = stats.bytes_weights;
+            BytesKv = stats.bytes_kv;
+            BytesCompute = stats.bytes_compute;
+            BytesParked = stats.bytes_parked;
+            ModelsEvicted = (int)stats.models_evicted;
         }
     }
 }

@@ -1,0 +1,1 @@
+"""Checks of the Unity package outside Unity: compile, run, reload."""

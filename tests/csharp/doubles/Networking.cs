@@ -1,0 +1,107 @@
+// Stand-ins for UnityWebRequest: reads a `file://` address, so that downloads run without a network.
+using System;
+using System.IO;
+
+namespace UnityEngine.Networking
+{
+    public class DownloadHandler : IDisposable
+    {
+        internal virtual void Receive(byte[] data)
+        {
+        }
+
+        public void Dispose()
+        {
+        }
+    }
+
+    public sealed class DownloadHandlerFile : DownloadHandler
+    {
+        readonly string _path;
+        readonly bool _append;
+
+        public DownloadHandlerFile(string path) : this(path, false)
+        {
+        }
+
+        public DownloadHandlerFile(string path, bool append)
+        {
+            _path = path;
+            _append = append;
+        }
+
+        public bool removeFileOnAbort { get; set; }
+
+        internal override void Receive(byte[] data)
+        {
+            using (var file = new FileStream(_path, _append ? FileMode.Append : FileMode.Create))
+                file.Write(data, 0, data.Length);
+        }
+    }
+
+    public class UnityWebRequestAsyncOperation : AsyncOperation
+    {
+    }
+
+    public class UnityWebRequest : IDisposable
+    {
+        readonly string _url;
+        string _range = "";
+
+        UnityWebRequest(string url) => _url = url;
+
+        public enum Result
+        {
+            InProgress,
+            Success,
+            ConnectionError,
+            ProtocolError,
+            DataProcessingError,
+        }
+
+        public Result result { get; private set; }
+        public string error { get; private set; } = "";
+        public long responseCode { get; private set; }
+        public float downloadProgress { get; private set; }
+        public DownloadHandler downloadHandler { get; set; }
+
+        public static UnityWebRequest Get(string uri) => new UnityWebRequest(uri);
+        public void SetRequestHeader(string name, string value) => _range = name == "Range" ? value : _range;
+
+        public UnityWebRequestAsyncOperation SendWebRequest()
+        {
+            var path = _url.Replace("jar:file://", "").Replace("file://", "").Replace("!", "");
+            if (File.Exists(path))
+                Answer(File.ReadAllBytes(path));
+            else
+            {
+                result = Result.ProtocolError;
+                responseCode = 404;
+                error = "HTTP/1.1 404 Not Found";
+            }
+            return new UnityWebRequestAsyncOperation();
+        }
+
+        public void Dispose()
+        {
+        }
+
+        void Answer(byte[] data)
+        {
+            var from = _range.Length > 0 ? int.Parse(_range.Substring(6).TrimEnd('-')) : 0;
+            if (from > 0 && from >= data.Length)
+            {
+                result = Result.ProtocolError;
+                responseCode = 416;
+                error = "HTTP/1.1 416 Range Not Satisfiable";
+                return;
+            }
+            var part = new byte[data.Length - from];
+            Array.Copy(data, from, part, 0, part.Length);
+            downloadHandler.Receive(part);
+            result = Result.Success;
+            responseCode = from > 0 ? 206 : 200;
+            downloadProgress = 1;
+        }
+    }
+}

@@ -1,0 +1,110 @@
+// Stand-ins for UnityEditor's builds, importers and package manager.
+using System;
+using System.Collections.Generic;
+using System.Reflection;
+
+namespace UnityEditor
+{
+    public enum BuildTarget
+    {
+        StandaloneOSX = 2,
+        StandaloneWindows = 5,
+        iOS = 9,
+        Android = 13,
+        StandaloneWindows64 = 19,
+        WebGL = 20,
+        StandaloneLinux64 = 24,
+    }
+
+    public class AssetImporter : UnityEngine.Object
+    {
+    }
+}
+
+namespace UnityEditor.Build
+{
+    public interface IOrderedCallback
+    {
+        int callbackOrder { get; }
+    }
+
+    public interface IPreprocessBuildWithReport : IOrderedCallback
+    {
+        void OnPreprocessBuild(Reporting.BuildReport report);
+    }
+
+    public interface IPostprocessBuildWithReport : IOrderedCallback
+    {
+        void OnPostprocessBuild(Reporting.BuildReport report);
+    }
+
+    public class BuildFailedException : Exception
+    {
+        public BuildFailedException(string message) : base(message)
+        {
+        }
+    }
+}
+
+namespace UnityEditor.Build.Reporting
+{
+    public struct BuildSummary
+    {
+        public BuildTarget platform { get; internal set; }
+    }
+
+    public sealed class BuildReport : UnityEngine.Object
+    {
+        readonly BuildTarget _target;
+
+        /// <summary>Not part of Unity, where only the editor makes reports.</summary>
+        public BuildReport(BuildTarget target) => _target = target;
+
+        public BuildSummary summary => new BuildSummary { platform = _target };
+    }
+}
+
+namespace UnityEditor.AssetImporters
+{
+    [AttributeUsage(AttributeTargets.Class)]
+    public class ScriptedImporterAttribute : Attribute
+    {
+        public ScriptedImporterAttribute(int version, string ext)
+        {
+        }
+    }
+
+    public abstract class ScriptedImporter : AssetImporter
+    {
+        public abstract void OnImportAsset(AssetImportContext ctx);
+    }
+
+    public class AssetImportContext
+    {
+        /// <summary>Not part of Unity, where only the asset database makes contexts.</summary>
+        public AssetImportContext(string assetPath) => this.assetPath = assetPath;
+
+        public string assetPath { get; }
+        public UnityEngine.Object mainObject { get; private set; }
+        public List<string> Errors { get; } = new List<string>();
+
+        public void AddObjectToAsset(string identifier, UnityEngine.Object obj)
+        {
+        }
+
+        public void SetMainObject(UnityEngine.Object obj) => mainObject = obj;
+        public void LogImportError(string msg, UnityEngine.Object obj = null) => Errors.Add(msg);
+    }
+}
+
+namespace UnityEditor.PackageManager
+{
+    public class PackageInfo
+    {
+        public string resolvedPath { get; private set; } = "";
+
+        public static PackageInfo FindForAssembly(Assembly assembly) =>
+            Doubles.EditorPlayer.Package.Length > 0
+                ? new PackageInfo { resolvedPath = Doubles.EditorPlayer.Package } : null;
+    }
+}

@@ -1,0 +1,154 @@
+// Stand-ins for UnityEditor: inspectors, windows, assets, and the events that LiveEngines hears.
+using System;
+using System.Collections.Generic;
+using Doubles;
+using UnityEngine;
+
+namespace Doubles
+{
+    /// <summary>Drives the editor's stand-ins. Not part of Unity.</summary>
+    public static class EditorPlayer
+    {
+        public static readonly Dictionary<string, UnityEngine.Object> Assets = new Dictionary<string, UnityEngine.Object>();
+        public static string Package = "";
+
+        public static void ReloadAssemblies() => UnityEditor.AssemblyReloadEvents.Raise();
+        public static void Quit() => UnityEditor.EditorApplication.RaiseQuitting();
+        public static void Change(UnityEditor.PlayModeStateChange change) => UnityEditor.EditorApplication.Raise(change);
+    }
+}
+
+namespace UnityEditor
+{
+    public static class AssemblyReloadEvents
+    {
+        public delegate void AssemblyReloadCallback();
+
+        public static event AssemblyReloadCallback beforeAssemblyReload;
+
+        internal static void Raise() => beforeAssemblyReload?.Invoke();
+    }
+
+    public enum PlayModeStateChange
+    {
+        EnteredEditMode,
+        ExitingEditMode,
+        EnteredPlayMode,
+        ExitingPlayMode,
+    }
+
+    public class EditorApplication
+    {
+        public static event Action quitting;
+        public static event Action<PlayModeStateChange> playModeStateChanged;
+
+        internal static void RaiseQuitting() => quitting?.Invoke();
+        internal static void Raise(PlayModeStateChange change) => playModeStateChanged?.Invoke(change);
+    }
+
+    public class Editor : ScriptableObject
+    {
+        public UnityEngine.Object target { get; internal set; }
+
+        public virtual void OnInspectorGUI()
+        {
+        }
+
+        public virtual bool RequiresConstantRepaint() => false;
+        public bool DrawDefaultInspector() => true;
+
+        public static Editor CreateEditor(UnityEngine.Object targetObject, Type editorType)
+        {
+            var made = (Editor)Activator.CreateInstance(editorType);
+            made.target = targetObject;
+            return made;
+        }
+    }
+
+    [AttributeUsage(AttributeTargets.Class)]
+    public class CustomEditor : Attribute
+    {
+        public CustomEditor(Type inspectedType)
+        {
+        }
+    }
+
+    [AttributeUsage(AttributeTargets.Method)]
+    public sealed class MenuItem : Attribute
+    {
+        public MenuItem(string itemName)
+        {
+        }
+    }
+
+    public class EditorWindow : ScriptableObject
+    {
+        public static T GetWindow<T>(string title) where T : EditorWindow => Activator.CreateInstance<T>();
+
+        public void Repaint()
+        {
+        }
+    }
+
+    public enum MessageType
+    {
+        None,
+        Info,
+        Warning,
+        Error,
+    }
+
+    public sealed class EditorStyles
+    {
+        public static GUIStyle boldLabel => new GUIStyle();
+        public static GUIStyle wordWrappedLabel => new GUIStyle();
+    }
+
+    public sealed class EditorGUI
+    {
+        public static void DrawRect(Rect rect, Color color)
+        {
+        }
+
+        public static void ProgressBar(Rect position, float value, string text) => Gui.Shown.Add(text);
+    }
+
+    public sealed class EditorGUILayout
+    {
+        public static void LabelField(string label, params GUILayoutOption[] options) => Gui.Shown.Add(label);
+        public static void LabelField(string label, GUIStyle style, params GUILayoutOption[] options) => Gui.Shown.Add(label);
+
+        public static void LabelField(string label, string label2, params GUILayoutOption[] options) =>
+            Gui.Shown.Add($"{label}: {label2}");
+
+        public static void HelpBox(string message, MessageType type) => Gui.Shown.Add(message);
+        public static void Space() => Gui.Shown.Add("");
+        public static string TextField(string text, params GUILayoutOption[] options) => TextField("", text, options);
+
+        public static string TextField(string label, string text, params GUILayoutOption[] options) =>
+            Gui.Typed.TryGetValue(label, out var typed) ? typed : text;
+
+        public static Rect BeginHorizontal(params GUILayoutOption[] options) => default;
+
+        public static void EndHorizontal()
+        {
+        }
+    }
+
+    public sealed class AssetDatabase
+    {
+        public static string[] FindAssets(string filter)
+        {
+            var found = new List<string>();
+            foreach (var asset in EditorPlayer.Assets)
+                if (filter == "t:" + asset.Value.GetType().Name)
+                    found.Add(asset.Key);
+            return found.ToArray();
+        }
+
+        public static string GUIDToAssetPath(string guid) => guid;
+
+        public static T LoadAssetAtPath<T>(string assetPath) where T : UnityEngine.Object =>
+            EditorPlayer.Assets.TryGetValue(assetPath, out var asset) ? asset as T : null;
+    }
+}

@@ -1,0 +1,190 @@
+// SottoRuntime: one engine for the same settings, frames, scenes, quitting, models that are missing.
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Threading;
+using Doubles;
+using Sotto;
+using Sotto.Interop;
+using UnityEngine;
+
+static partial class Suite
+{
+    static void Components()
+    {
+        Run("one runtime", OneRuntime);
+        Run("two runtimes", TwoRuntimes);
+        Run("frames", Frames);
+        Run("frames that are not drawn", FramesInBatchMode);
+        Run("missing models", MissingModel);
+        Run("files on Android", PackedFiles);
+        Run("quitting during a load", QuitDuringLoad);
+        Run("settings out of range", BadSettings);
+    }
+
+    static void OneRuntime()
+    {
+        Player.Assets[SottoSettings.ResourceName] = Settings();
+        var first = SottoRuntime.For();
+        Same(first.settings, Player.Assets[SottoSettings.ResourceName]);
+        var second = new GameObject("another scene's").AddComponent<SottoRuntime>();
+        Player.Frame();
+        Expect(second == null && SottoRuntime.All.Count == 1, "a second runtime of the same settings goes");
+        Same(SottoRuntime.For(), first);
+        Player.LoadScene();
+        Expect(first != null && first.Engine != null, "the runtime outlives its scene");
+        var load = first.LoadModel();
+        Same(first.LoadModel("npc"), load);
+        Expect(Player.FramesUntil(() => load.IsDone) && load.Status == 0, load.Error);
+        var others = new List<SottoEvent>();
+        first.EventReceived += others.Add;
+        var request = first.Engine.Submit(new SottoRequest("npc").User("by hand"));
+        Expect(Player.FramesUntil(() => others.Exists(e => e.IsDone && e.Request == request)), "events that nothing awaits");
+        var engine = first.Engine;
+        Player.Reset();
+        Expect(engine.IsDisposed && SottoRuntime.All.Count == 0, "destroying it ends its engine");
+        Throws(Native.SOTTO_ERROR_STATE, "no engine", () => first.LoadModel());
+    }
+
+    static void TwoRuntimes()
+    {
+        SottoSettings one = Settings("{\"tokens\": [\"first\"]}"), two = Settings("{\"tokens\": [\"second\"]}");
+        SottoRuntime a = SottoRuntime.For(one), b = SottoRuntime.For(two);
+        Expect(a != b && a.Engine != b.Engine && SottoRuntime.All.Count == 2, "each settings asset has its engine");
+        SottoCharacter mara = NewCharacter(one), odo = NewCharacter(two, null, "Odo");
+        SottoAnswer left = mara.SayAsync("hello"), right = odo.SayAsync("hello");
+        Expect(Player.FramesUntil(() => left.IsDone && right.IsDone), "both answer");
+        Same(left.Text + " " + right.Text, "first second");
+        UnityEngine.Object.Destroy(a.gameObject);
+        Player.Frame();
+        Expect(a == null && b.Engine != null, "one goes, the other stays");
+        var again = odo.SayAsync("hello");
+        Expect(Player.FramesUntil(() => again.IsDone) && again.Text == "second", again.Error);
+        Throws(Native.SOTTO_ERROR_STATE, "no engine", () => mara.SayAsync("hello"));
+    }
+
+    static SottoStats StatsAfter(SottoRuntime runtime, int frames)
+    {
+        for (var i = 0; i < frames; ++i)
+        {
+            Player.Frame();
+            Thread.Sleep(1);
+        }
+        for (var i = 0; i < 500 && runtime.Engine.Stats().Frames < (ulong)frames; ++i)
+            Thread.Sleep(5);
+        return runtime.Engine.Stats();
+    }
+
+    static void Frames()
+    {
+        Application.targetFrameRate = 60;
+        var runtime = SottoRuntime.For(Settings());
+        Same(StatsAfter(runtime, 20).Frames, 20ul);
+        Expect(runtime.EndsAfterDrawing, "a drawn frame ends after drawing");
+        Same(runtime.GpuSharing, SottoGpuSharing.None); // no plugin sotto_unity beside the library, or no Unity
+        Expect(runtime.GpuReason.Length > 0, "the reason why the GPU is not shared");
+        var settings = Settings();
+        settings.reportFrames = false;
+        var silent = SottoRuntime.For(settings);
+        for (var i = 0; i < 5; ++i)
+            Player.Frame();
+        Thread.Sleep(100);
+        Same(silent.Engine.Stats().Frames, 0ul);
+        Application.targetFrameRate = -1;
+        QualitySettings.vSyncCount = 1;
+        Expect(StatsAfter(runtime, 5).Frames >= 25, "with vertical sync");
+        QualitySettings.vSyncCount = 0;
+    }
+
+    static void FramesInBatchMode()
+    {
+        Player.IsBatchMode = true;
+        try
+        {
+            var runtime = SottoRuntime.For(Settings());
+            Expect(!runtime.EndsAfterDrawing, "a server draws nothing");
+            Same(StatsAfter(runtime, 10).Frames, 10ul);
+        }
+        finally
+        {
+            Player.IsBatchMode = false;
+        }
+    }
+
+    static void MissingModel()
+    {
+        var settings = Settings();
+        settings.models[0].file = "gone.gguf";
+        var runtime = SottoRuntime.For(settings);
+        var load = runtime.LoadModel();
+        Expect(!load.IsDone, "no handler runs inside LoadModel");
+        Player.Frame();
+        Expect(load.IsDone && load.Status == Native.SOTTO_ERROR_NOT_FOUND, load.Error);
+        Expect(load.Error.Contains("gone.gguf") && load.Error.Contains("StreamingAssets"), load.Error);
+        Same(Logged("error: Sotto could not load a model").Count, 1);
+        settings.models[0].file = Script("{}");
+        var again = runtime.LoadModel();
+        Expect(again != load && Player.FramesUntil(() => again.IsDone) && again.Status == 0, again.Error);
+        var unknown = runtime.LoadModel("/nowhere/unknown.gguf");
+        Expect(Player.FramesUntil(() => unknown.IsDone) && unknown.Status < 0, unknown.Error);
+    }
+
+    // Android keeps StreamingAssets in a package; the double of UnityWebRequest reads a folder for it.
+    static void PackedFiles()
+    {
+        var assets = Path.Combine(_temp, "app.apk", "assets");
+        Directory.CreateDirectory(Path.Combine(assets, SottoFiles.Folder));
+        File.WriteAllText(Path.Combine(assets, SottoFiles.Folder, "npc.json"), "{\"tokens\": [\"packed\"]}");
+        Player.StreamingAssets = $"jar:file://{_temp}/app.apk!/assets";
+        Player.Platform = RuntimePlatform.Android;
+        try
+        {
+            var settings = Settings();
+            settings.models[0].file = "npc.json";
+            Expect(SottoFiles.ArePacked && SottoFiles.NeedsCopy("npc.json"), "the file is in the package");
+            var answer = NewCharacter(settings).SayAsync("hello");
+            Expect(Player.FramesUntil(() => answer.IsDone) && answer.Text == "packed", answer.Error);
+            Expect(!SottoFiles.NeedsCopy("npc.json"), "the copy stays");
+            settings.models.Add(new SottoModelEntry { id = "absent", file = "absent.gguf" });
+            var load = SottoRuntime.For(settings).LoadModel("absent");
+            Expect(Player.FramesUntil(() => load.IsDone) && load.Error.Contains("absent.gguf"), load.Error);
+            Expect(!File.Exists(SottoFiles.PathOf("absent.gguf") + ".part"), "a failed copy leaves no file");
+        }
+        finally
+        {
+            Player.StreamingAssets = _temp;
+            Player.Platform = RuntimePlatform.LinuxPlayer;
+        }
+    }
+
+    static void QuitDuringLoad()
+    {
+        var character = NewCharacter(Settings("{\"load_ms\": 20000}"));
+        var answer = character.SayAsync("hello");
+        for (var i = 0; i < 5; ++i)
+            Player.Frame();
+        Expect(!answer.IsDone && character.IsBusy, "the line waits for its model");
+        var engine = character.Runtime.Engine;
+        var began = SottoEngine.NowNs;
+        Player.Quit();
+        Expect((SottoEngine.NowNs - began) / 1e9 < 4, "quitting does not wait for the load");
+        Expect(engine.IsDisposed && answer.IsDone, "quitting ends the engine");
+        Same(answer.Status, Native.SOTTO_ERROR_CANCELLED);
+        Same(Logged("exception").Count, 0);
+    }
+
+    static void BadSettings()
+    {
+        var settings = Settings();
+        settings.device = "toaster";
+        var runtime = SottoRuntime.For(settings);
+        Expect(runtime.Engine == null && runtime.Problem.Contains("toaster"), runtime.Problem);
+        Expect(Logged("error: Sotto is off: ").Count == 1, string.Join("\n", Player.Log));
+        var character = NewCharacter(settings);
+        for (var i = 0; i < 3; ++i)
+            Player.Frame();
+        Throws(Native.SOTTO_ERROR_ARGUMENT, "toaster", () => settings.CreateEngine());
+        Throws(Native.SOTTO_ERROR_STATE, "toaster", () => character.SayAsync("hello"));
+        Same(Logged("exception").Count, 0);
+    }
+}

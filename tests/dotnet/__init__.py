@@ -1,0 +1,1 @@
+"""A C# compiler and runtimes for the tests."""

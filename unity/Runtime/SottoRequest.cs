@@ -1,0 +1,289 @@
+// Builds a request: messages, sampling, form, tools, and how to schedule it.
+using System;
+
+namespace Sotto
+{
+    /// <summary>What happens if the model has no memory at present.</summary>
+    public enum SottoOnBudget
+    {
+        /// <summary>The engine's default: wait until other models free memory.</summary>
+        Default,
+        Wait,
+        Fail,
+        Shrink,
+    }
+
+    /// <summary>What happens to a prompt that is longer than the context.</summary>
+    public enum SottoContextOverflow
+    {
+        /// <summary>The engine's default: drop the oldest turns.</summary>
+        Default,
+        Truncate,
+        Shift,
+        Error,
+    }
+
+    /// <summary>A request in the OpenAI schema, built without writing JSON.</summary>
+    /// <remarks>
+    /// A field that is null takes the library's default; the library reports a value out of range in the
+    /// request's last event. A request may be submitted many times and changed between.
+    /// </remarks>
+    /// <example><code>
+    /// var ask = new SottoRequest("sotto/house") { MaxTokens = 48, Temperature = 0
+    /// }.System(sheet).User("Hello!");
+    /// string line = await engine.ChatAsync(ask, token);
+    /// </code></example>
+    public sealed class SottoRequest
+    {
+        readonly SottoJsonWriter _messages = new SottoJsonWriter();
+        readonly SottoJsonWriter _fields = new SottoJsonWriter();
+        readonly SottoJsonWriter _tools = new SottoJsonWriter(16);
+        readonly SottoJsonWriter _stop = new SottoJsonWriter(16);
+
+        /// <summary>Creates a request.</summary>
+        /// <param name="model">Id of a loaded model. Empty: the session's model.</param>
+        /// <param name="op">The operation.</param>
+        public SottoRequest(string model = "", SottoOp op = SottoOp.Chat)
+        {
+            Model = model;
+            Op = op;
+        }
+
+        /// <summary>A text completion: the raw prompt, no chat template.</summary>
+        public static SottoRequest Completion(string model, string prompt) =>
+            new SottoRequest(model, SottoOp.Completion).Set("prompt", prompt);
+
+        /// <summary>A text completion between two texts, for models that support infill.</summary>
+        public static SottoRequest Infill(string model, string prefix, string suffix) =>
+            new SottoRequest(model, SottoOp.Infill).Set("input_prefix", prefix).Set("input_suffix", suffix);
+
+        /// <summary>The tokens of a text.</summary>
+        public static SottoRequest Tokenize(string model, string content) =>
+            new SottoRequest(model, SottoOp.Tokenize).Set("content", content);
+
+        /// <summary>The operation.</summary>
+        public SottoOp Op { get; set; }
+
+        /// <summary>`model`: id of a loaded model. Empty: the session's model.</summary>
+        public string Model { get; set; }
+
+        /// <summary>`session`: id of the session that the request continues. Empty: none.</summary>
+        public string Session { get; set; } = "";
+
+        /// <summary>`max_tokens`: maximum number of tokens of the answer, from 1.</summary>
+        public int? MaxTokens { get; set; }
+
+        /// <summary>`temperature`: 0 to 100. 0: always the likeliest token.</summary>
+        public double? Temperature { get; set; }
+
+        /// <summary>`top_p`: nucleus sampling, 0 to 1.</summary>
+        public double? TopP { get; set; }
+
+        /// <summary>`min_p`: 0 to 1.</summary>
+        public double? MinP { get; set; }
+
+        /// <summary>`top_k`: 0: all tokens.</summary>
+        public int? TopK { get; set; }
+
+        /// <summary>`seed`: 0 to 4294967295; -1: random.</summary>
+        public long? Seed { get; set; }
+
+        /// <summary>`n`: number of answers, 1 to 128; 1 in a session.</summary>
+        public int? N { get; set; }
+
+        /// <summary>`repeat_penalty`: 0.01 to 10. 1: off.</summary>
+        public double? RepeatPenalty { get; set; }
+
+        /// <summary>`frequency_penalty`: -10 to 10.</summary>
+        public double? FrequencyPenalty { get; set; }
+
+        /// <summary>`presence_penalty`: -10 to 10.</summary>
+        public double? PresencePenalty { get; set; }
+
+        /// <summary>`on_budget`: what happens if the model has no memory at present.</summary>
+        public SottoOnBudget OnBudget { get; set; }
+
+        /// <summary>`context_overflow`: what happens to a prompt that is too long.</summary>
+        public SottoContextOverflow ContextOverflow { get; set; }
+
+        /// <summary>Scheduling priority.</summary>
+        public SottoPriority Priority { get; set; }
+
+        /// <summary>Pace in tokens per second. 0: the engine's.</summary>
+        public float TargetTps { get; set; }
+
+        /// <summary>Deadline of the first token on <see cref="SottoEngine.NowNs"/>, in ns. 0: none.</summary>
+        public ulong DeadlineNs { get; set; }
+
+        /// <summary>Request flags.</summary>
+        public SottoFlags Flags { get; set; }
+
+        /// <summary>User data, copied into each event.</summary>
+        public ulong UserData { get; set; }
+
+        /// <summary>Adds a system message, such as a character sheet.</summary>
+        public SottoRequest System(string text) => Message("system", text);
+
+        /// <summary>Adds what the player says.</summary>
+        public SottoRequest User(string text) => Message("user", text);
+
+        /// <summary>Adds an earlier answer.</summary>
+        public SottoRequest Assistant(string text) => Message("assistant", text);
+
+        /// <summary>Adds the result of a tool call.</summary>
+        /// <param name="callId">Field `id` of the call.</param>
+        /// <param name="content">The result.</param>
+        public SottoRequest ToolResult(string callId, string content)
+        {
+            _messages.BeginObject().Name("role").Value("tool").Name("tool_call_id").Value(callId);
+            _messages.Name("content").Value(content).EndObject();
+            return this;
+        }
+
+        /// <summary>Adds a message of any role.</summary>
+        public SottoRequest Message(string role, string content)
+        {
+            _messages.BeginObject().Name("role").Value(role).Name("content").Value(content).EndObject();
+            return this;
+        }
+
+        /// <summary>Adds a message that is JSON already, such as one of an earlier response.</summary>
+        public SottoRequest MessageJson(string message)
+        {
+            _messages.Raw(message);
+            return this;
+        }
+
+        /// <summary>`stop`: adds texts that end the answer; at most 16.</summary>
+        public SottoRequest Stop(params string[] texts)
+        {
+            foreach (var text in texts)
+                _stop.Value(text);
+            return this;
+        }
+
+        /// <summary>Constrains the answer to a JSON object of a schema.</summary>
+        public SottoRequest Schema(SottoSchema schema) => SetJson("json_schema", schema.ToString());
+
+        /// <summary>`grammar`: constrains the answer to a GBNF grammar.</summary>
+        public SottoRequest Grammar(string gbnf) => Set("grammar", gbnf);
+
+        /// <summary>Adds a function that the model may call.</summary>
+        /// <param name="name">1 to 64 letters, digits, `_`, `-`.</param>
+        /// <param name="description">What it does, for the model.</param>
+        /// <param name="parameters">Its parameters. Null: none.</param>
+        public SottoRequest Tool(string name, string description, SottoSchema parameters = null)
+        {
+            _tools.BeginObject().Name("type").Value("function").Name("function").BeginObject();
+            _tools.Name("name").Value(name).Name("description").Value(description);
+            _tools.Name("parameters").Raw((parameters ?? new SottoSchema()).ToString()).EndObject().EndObject();
+            return this;
+        }
+
+        /// <summary>`tool_choice`: "auto", "none" or "required".</summary>
+        public SottoRequest ToolChoice(string choice) => Set("tool_choice", choice);
+
+        /// <summary>Sets a text field by its name in the reference.</summary>
+        public SottoRequest Set(string field, string value) => Field(field, w => w.Value(value));
+
+        /// <summary>Sets a number field by its name in the reference.</summary>
+        public SottoRequest Set(string field, double value) => Field(field, w => w.Value(value));
+
+        /// <summary>Sets an integer field by its name in the reference.</summary>
+        public SottoRequest Set(string field, long value) => Field(field, w => w.Value(value));
+
+        /// <summary>Sets a boolean field by its name in the reference.</summary>
+        public SottoRequest Set(string field, bool value) => Field(field, w => w.Value(value));
+
+        /// <summary>Sets a field by its name in the reference; the value is JSON.</summary>
+        public SottoRequest SetJson(string field, string json) => Field(field, w => w.Raw(json));
+
+        /// <summary>Removes all messages and keeps everything else.</summary>
+        public SottoRequest ClearMessages()
+        {
+            _messages.Clear();
+            return this;
+        }
+
+        /// <summary>Returns the body as JSON.</summary>
+        public override string ToString()
+        {
+            var json = new SottoJsonWriter();
+            Write(json);
+            return json.ToString();
+        }
+
+        internal void Write(SottoJsonWriter json, string session = null, string line = null)
+        {
+            json.BeginObject();
+            Text(json, "model", Model);
+            Text(json, "session", session ?? Session);
+            if (_messages.Size > 0 || line != null || Op == SottoOp.Chat)
+            {
+                json.Name("messages").BeginArray().Raw(_messages);
+                if (line != null)
+                    json.BeginObject().Name("role").Value("user").Name("content").Value(line).EndObject();
+                json.EndArray();
+            }
+            WriteLists(json);
+            WriteSampling(json);
+            Text(json, "on_budget", OnBudget == SottoOnBudget.Default ? "" : Lower(OnBudget));
+            Text(json, "context_overflow",
+                ContextOverflow == SottoContextOverflow.Default ? "" : Lower(ContextOverflow));
+            json.Raw(_fields).EndObject();
+        }
+
+        void WriteLists(SottoJsonWriter json)
+        {
+            if (_stop.Size > 0)
+                json.Name("stop").BeginArray().Raw(_stop).EndArray();
+            if (_tools.Size > 0)
+                json.Name("tools").BeginArray().Raw(_tools).EndArray();
+        }
+
+        void WriteSampling(SottoJsonWriter json)
+        {
+            Number(json, "max_tokens", MaxTokens);
+            Number(json, "temperature", Temperature);
+            Number(json, "top_p", TopP);
+            Number(json, "min_p", MinP);
+            Number(json, "top_k", TopK);
+            Number(json, "seed", Seed);
+            Number(json, "n", N);
+            Number(json, "repeat_penalty", RepeatPenalty);
+            Number(json, "frequency_penalty", FrequencyPenalty);
+            Number(json, "presence_penalty", PresencePenalty);
+        }
+
+        SottoRequest Field(string name, Action<SottoJsonWriter> value)
+        {
+            value(_fields.Name(name));
+            return this;
+        }
+
+        static string Lower(SottoOnBudget value) =>
+            value == SottoOnBudget.Wait ? "wait" : value == SottoOnBudget.Fail ? "fail" : "shrink";
+
+        static string Lower(SottoContextOverflow value) =>
+            value == SottoContextOverflow.Truncate ? "truncate"
+            : value == SottoContextOverflow.Shift ? "shift" : "error";
+
+        static void Text(SottoJsonWriter json, string name, string text)
+        {
+            if (!string.IsNullOrEmpty(text))
+                json.Name(name).Value(text);
+        }
+
+        static void Number(SottoJsonWriter json, string name, long? number)
+        {
+            if (number != null)
+                json.Name(name).Value(number.Value);
+        }
+
+        static void Number(SottoJsonWriter json, string name, double? number)
+        {
+            if (number != null)
+                json.Name(name).Value(number.Value);
+        }
+    }
+}

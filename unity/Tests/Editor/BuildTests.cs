@@ -1,0 +1,119 @@
+// The build step: what it refuses, what it places, what it removes again.
+using System.Collections.Generic;
+using System.IO;
+using NUnit.Framework;
+using Sotto.Editor;
+using UnityEditor;
+using UnityEngine;
+
+namespace Sotto.Tests
+{
+    public sealed class BuildTests
+    {
+        string _root, _package, _assets;
+        SottoSettings _settings;
+
+        [SetUp]
+        public void SetUp()
+        {
+            _root = Path.Combine(Path.GetTempPath(), "sotto-build-" + System.Guid.NewGuid());
+            _package = Path.Combine(_root, "package");
+            _assets = Path.Combine(_root, "Assets");
+            Directory.CreateDirectory(_assets);
+            _settings = ScriptableObject.CreateInstance<SottoSettings>();
+            _settings.name = "Game";
+        }
+
+        [TearDown]
+        public void TearDown() => Directory.Delete(_root, true);
+
+        [TestCase(BuildTarget.StandaloneWindows64, "Windows/x86_64", "sotto.dll", "sotto_llama-x86-64-v2.dll")]
+        [TestCase(BuildTarget.StandaloneLinux64, "Linux/x86_64", "libsotto.so", "sotto_llama-x86-64-v2.so")]
+        [TestCase(BuildTarget.Android, "Android/arm64-v8a", "libsotto.so", "libsotto_llama-native.so")]
+        public void AcceptsAWholeBuild(BuildTarget target, string folder, string library, string module)
+        {
+            Place(folder, library);
+            Assert.That(Plan(target).Problems[0], Does.Contain("module"));
+            Place(folder, module);
+            Place(folder, "house.gguf");
+            var plan = Plan(target);
+            Assert.That(plan.Problems, Is.Empty);
+            Assert.That(plan.Copies.Count, Is.EqualTo(1));
+            Assert.That(plan.Copies[0].To, Is.EqualTo(Path.Combine(_assets, "StreamingAssets", "Sotto", "house.gguf")));
+        }
+
+        [TestCase(BuildTarget.StandaloneOSX)]
+        [TestCase(BuildTarget.StandaloneWindows)]
+        [TestCase(BuildTarget.iOS)]
+        [TestCase(BuildTarget.WebGL)]
+        public void RefusesOtherPlatforms(BuildTarget target) =>
+            Assert.That(Plan(target).Problems[0], Does.Contain("no library for " + target));
+
+        [Test]
+        public void BuildsWithoutLibraryOnDemand()
+        {
+            _settings.buildWithoutLibrary = true;
+            var plan = Plan(BuildTarget.WebGL);
+            Assert.That(plan.Problems, Is.Empty);
+            Assert.That(plan.Warnings[0], Does.Contain("silent"));
+            Assert.That(Plan(BuildTarget.StandaloneLinux64).Problems, Is.Not.Empty);
+        }
+
+        [Test]
+        public void RefusesWithoutLibrary() =>
+            Assert.That(Plan(BuildTarget.StandaloneLinux64).Problems[0], Does.Contain("'libsotto.so' is missing"));
+
+        [Test]
+        public void TakesNoLibraryOfAnotherPlatform()
+        {
+            Place("Android/arm64-v8a", "libsotto.so");
+            Assert.That(Plan(BuildTarget.StandaloneLinux64).Problems[0], Does.Contain("'libsotto.so' is missing"));
+        }
+
+        [Test]
+        public void WarnsOfANativeModule()
+        {
+            Place("Linux/x86_64", "libsotto.so");
+            Place("Linux/x86_64", "sotto_llama-native.so");
+            Assert.That(Plan(BuildTarget.StandaloneLinux64).Warnings[0], Does.Contain("SOTTO_TIERS"));
+        }
+
+        [Test]
+        public void RefusesWithoutModels()
+        {
+            _settings.models.Add(new SottoModelEntry { id = "npc", file = "npc.gguf" });
+            _settings.models.Add(new SottoModelEntry { id = "far", file = "/home/me/far.gguf" });
+            _settings.models.Add(new SottoModelEntry { file = "" });
+            _settings.defaultModel = "other";
+            var problems = string.Join("\n", Plan(BuildTarget.StandaloneLinux64).Problems);
+            Assert.That(problems, Does.Contain("model 'npc' lacks its file"));
+            Assert.That(problems, Does.Contain("model 'far' has the absolute path"));
+            Assert.That(problems, Does.Contain("a model without an id"));
+            Assert.That(problems, Does.Contain("default model 'other'"));
+        }
+
+        [Test]
+        public void PlacesImportedModels()
+        {
+            Write(Path.Combine(_assets, "Models", "npc.gguf"));
+            _settings.models.Add(new SottoModelEntry { id = "npc", file = "npc.gguf" });
+            _settings.defaultModel = "npc";
+            var copy = Plan(BuildTarget.StandaloneLinux64, "Assets/Models/npc.gguf").Copies[0];
+            Assert.That(File.Exists(copy.From), Is.True);
+            Assert.That(copy.To, Does.EndWith(Path.Combine("Sotto", "npc.gguf")));
+            Write(copy.To);
+            Assert.That(Plan(BuildTarget.StandaloneLinux64, "Assets/Models/npc.gguf").Copies, Is.Empty);
+        }
+
+        SottoBuildPlan Plan(BuildTarget target, params string[] imported) =>
+            new SottoBuildPlan(target, _package, _assets, new List<SottoSettings> { _settings }, imported);
+
+        void Place(string folder, string file) => Write(Path.Combine(_package, "Plugins", folder, file));
+
+        static void Write(string path)
+        {
+            Directory.CreateDirectory(Path.GetDirectoryName(path));
+            File.WriteAllText(path, "x");
+        }
+    }
+}
