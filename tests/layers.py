@@ -70,7 +70,7 @@ STRUCTS = re.compile(r"\bsotto_(\w+_desc|event)\b")  # of calls; they end at api
 FFI = {"cffi", "_cffi_backend", "_cdef"}
 FFI_FILES = {"_lib", "_call", "_cdef"}
 BINDGEN = {"cffi", "pycparser", "tomli"}
-LINES = {"include": 300, "native": 400, "python": 400, "tests": 400, "unity": 400}
+LINES = {"include": 300, "native": 400, "python": 400, "tests": 400, "unity": 400, "unreal": 400}
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".inc", ".py", ".cs"}
 
 

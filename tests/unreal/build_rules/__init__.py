@@ -1,0 +1,1 @@
+"""Compiles the plugin's Build.cs files against a double of UnrealBuildTool, and runs them."""

@@ -1,0 +1,163 @@
+"""Compares what the Build.cs files name with the files of a packaged plugin."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
+
+from checks.ground import Failed
+
+from .rules import PLATFORMS, Lists, execute
+
+NATIVE = {".dll", ".so", ".dylib", ".lib", ".a", ".gguf"}
+SDK = Path("Source", "SottoSDK")
+STAND_INS = {  # names that native/packaging gives the binaries of a platform
+    "Win64": ("Win64/sotto.dll", "Win64/sotto.lib", "Win64/sotto_llama-sse42.dll", "Win64/house.gguf"),
+    "Linux": ("Linux/libsotto.so", "Linux/sotto_llama-sse42.so", "Linux/house.gguf"),
+    "Android": ("Android/arm64-v8a/libsotto.so", "Android/arm64-v8a/libsotto_llama-armv8.so"),
+}
+
+
+def check_lists(zip_path: Path, platforms: Sequence[str] = PLATFORMS) -> str:
+    """Checks that the rules name exactly the binaries of a packaged plugin.
+
+    Args:
+        zip_path: The plugin's zip, or a folder that it was unpacked in.
+        platforms: Target platforms. Empty files stand for the binaries of one that the zip has none for.
+
+    Returns:
+        One line of figures, with the platforms that were compared by stand-ins.
+
+    Raises:
+        Failed: A named file is missing, or a binary is named by no platform's rules.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        unpack(zip_path, Path(folder))
+        found = sorted(Path(folder).glob("**/*.uplugin"))
+        if len(found) != 1:
+            raise Failed(f"{zip_path}: expected one .uplugin, found {len(found)}")
+        return check_folder(found[0].parent.resolve(), platforms)
+
+
+def unpack(zip_path: Path, folder: Path) -> None:
+    """Unpacks a zip, or copies a folder that it was unpacked in. Raises Failed."""
+    try:
+        if zip_path.is_dir():
+            shutil.copytree(zip_path, folder, dirs_exist_ok=True)
+            return
+        with zipfile.ZipFile(zip_path) as archive:
+            archive.extractall(folder)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise Failed(f"invalid zip '{zip_path}': {error}; pass the Unreal zip of native/packaging") from error
+
+
+def check_unpackaged(plugin: Path, headers: Path, platforms: Sequence[str] = PLATFORMS) -> str:
+    """As check_lists(), for the sources of a plugin: every binary has a stand-in."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder).resolve() / plugin.name
+        shutil.copytree(plugin, copy)
+        shutil.copytree(headers, copy / SDK / "include")
+        return check_folder(copy, platforms)
+
+
+def check_folder(plugin: Path, platforms: Sequence[str]) -> str:
+    """As check_lists(), for an unpacked plugin, to which stand-ins are added."""
+    real = binaries(plugin)
+    standing = [platform for platform in platforms if not _has(real, platform)]
+    if (plugin / SDK).is_dir():
+        for platform in standing:
+            for name in STAND_INS[platform]:
+                path = plugin / SDK / "lib" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+    native = binaries(plugin)
+    lists = execute(plugin, platforms)
+    problems, named = [], set()
+    for place, text in files(lists):
+        path = resolve(text, plugin)
+        if path is None:
+            continue
+        matched = list(matches(path))
+        if not matched:
+            problems.append(f"{place} names '{text}', which is not packaged")
+        named.update(matched)
+    problems += [
+        f"{path.relative_to(plugin)} is packaged, but no Build.cs names it" for path in sorted(native - named)
+    ]
+    problems += delay_loaded(lists)
+    if problems:
+        raise Failed("\n".join(problems))
+    by_name = f" ({', '.join(standing)}: empty stand-ins)" if standing else ""
+    return f"Build.cs names {len(native)} of {len(native)} binaries for {', '.join(platforms)}{by_name}"
+
+
+def binaries(plugin: Path) -> set[Path]:
+    """The libraries and models of a plugin."""
+    return {path for path in plugin.rglob("*") if path.suffix in NATIVE and path.is_file()}
+
+
+def _has(native: set[Path], platform: str) -> bool:
+    return any(platform in path.parts for path in native)
+
+
+def files(lists: Lists) -> Iterator[tuple[str, str]]:
+    """Yields each file that the rules name, and where."""
+    for platform, modules in lists.items():
+        for module, found in modules.items():
+            for name in ("PublicAdditionalLibraries", "PublicIncludePaths", "PublicSystemIncludePaths"):
+                for text in found.lists.get(name, []):
+                    yield f"{module}.Build.cs for {platform}: {name}", text
+            for _, source in found.staged:
+                yield f"{module}.Build.cs for {platform}: RuntimeDependencies", source
+            for name, text in found.receipt:
+                if name in ("AndroidPlugin", "IOSPlugin"):
+                    yield f"{module}.Build.cs for {platform}: {name}", text
+                    yield from copied(Path(text))
+
+
+def copied(path: Path) -> Iterator[tuple[str, str]]:
+    """Yields what a build script for Android (UPL) copies; its $S(PluginDir) is the script's own folder."""
+    if not path.is_file():
+        return  # reported by the caller, who names the script itself
+    for element in ElementTree.parse(path).iter():
+        source = element.get("src", "").replace("$S(PluginDir)", str(path.parent))
+        if element.tag == "copyDir":
+            yield path.name, f"{source}/..."
+        elif element.tag == "copyFile":
+            yield path.name, source
+
+
+def resolve(text: str, plugin: Path) -> Path | None:
+    """Returns the path of a file of the plugin; None if it is a library or a file of the system."""
+    text = text.replace("\\", "/").replace("$(PluginDir)", str(plugin))
+    if "$(" in text:
+        raise Failed(f"'{text}' has a variable whose value a packaged plugin does not know")
+    if not PurePosixPath(text).is_absolute():
+        return None  # the linker finds it
+    return Path(re.sub(r"/\./", "/", str(Path(text))))
+
+
+def matches(path: Path) -> Iterator[Path]:
+    """Yields the files that a path names; `...` stands for all below, as in UnrealBuildTool."""
+    text = str(path)
+    if text.endswith("/..."):
+        yield from (one for one in Path(text[:-4]).rglob("*") if one.is_file())
+    elif "*" in path.name:
+        yield from path.parent.glob(path.name)
+    elif path.exists():
+        yield path.resolve()
+
+
+def delay_loaded(lists: Lists) -> Iterator[str]:
+    """Yields delay-loaded DLLs that nothing stages beside the program."""
+    for platform, modules in lists.items():
+        for module, found in modules.items():
+            staged = {PurePosixPath(target.replace("\\", "/")).name for target, _ in found.staged}
+            for name in found.lists.get("PublicDelayLoadDLLs", []):
+                if name not in staged:
+                    yield f"{module}.Build.cs for {platform}: delay-loaded '{name}' is no RuntimeDependency"

@@ -1,0 +1,8 @@
+// Double of Unreal: see tests/unreal/double/README.md.
+#pragma once
+
+#include "CoreMinimal.h"
+
+class UDataAsset : public UObject {
+    DOUBLE_CLASS_BODY(UDataAsset, UObject, {}, {})
+};

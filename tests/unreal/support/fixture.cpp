@@ -1,0 +1,90 @@
+#include "fixture.hpp"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "SottoLibrary.h"
+#include "SottoSettings.h"
+
+namespace fixture {
+
+std::filesystem::path library() {
+    const char* folder = std::getenv("SOTTO_TEST_LIBRARY");
+    return folder == nullptr ? std::filesystem::path() : std::filesystem::path(folder);
+}
+
+std::filesystem::path write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = double_folders().project / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+}
+
+void reset() {
+    USottoSettings* settings = GetMutableDefault<USottoSettings>();
+    settings->Model = TEXT("sotto/house");
+    settings->bLoadAtStart = true;
+    settings->bShareGpu = false;
+    settings->TargetTps = 0;
+    settings->MemoryBudgetMiB = 0;
+    settings->Device = FString();
+    settings->bReportFrames = true;
+    DoubleTakeLog(ELogVerbosity::Error);
+}
+
+USottoSheet* sheet(UObject* outer, const FString& name) {
+    USottoSheet* made = NewObject<USottoSheet>(outer);
+    made->Name = name;
+    made->Role = TEXT("innkeeper");
+    made->Manner = TEXT("cheerful");
+    made->Prices = {TEXT("stew: 4 copper")};
+    return made;
+}
+
+Character::Character(UWorld& world, const FString& name, double x) : actor(world.SpawnActor<AActor>()) {
+    actor->SetActorLocation(FVector(x, 0, 0));
+    component =
+        NewObject<USottoCharacterComponent>(actor, USottoCharacterComponent::StaticClass(), FName(name));
+    component->Conversation = name;
+    component->Sheet = sheet(component, name);
+    component->Temperature = 0;
+    component->RegisterComponent();
+    listener = NewObject<UTestListener>(world.GetGameInstance());
+    listener->Listen(*component);
+    world.GetGameInstance()->RegisterReferencedObject(listener);
+}
+
+int threads() {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        count += entry.exists() ? 1 : 0;
+    }
+    return count;
+}
+
+FString text(const std::string& utf8) {
+    const FUTF8ToTCHAR converted(utf8.c_str(), static_cast<int32>(utf8.size()));
+    return FString(FStringView(converted.Get(), converted.Length()));
+}
+
+std::string utf8(const FString& text) {
+    return TCHAR_TO_UTF8(*text);
+}
+
+USottoSubsystem& subsystem(DoublePlay& play) {
+    return *play.game().GetSubsystem<USottoSubsystem>();
+}
+
+Scripted::Scripted(const std::string& script) {
+    write("Content/scripted.json", script);
+    GetMutableDefault<USottoSettings>()->Model = TEXT("scripted.json");
+    FSottoLibrary::Get().Unload();
+    FSottoLibrary::Get().LoadFrom(text((double_folders().project / "Scripted" / "libsotto.so").string()));
+}
+
+Scripted::~Scripted() {
+    FSottoLibrary::Get().Unload();
+    FSottoLibrary::Get().Load();
+}
+
+} // namespace fixture

@@ -1,0 +1,91 @@
+#pragma once
+
+#include "CoreMinimal.h"
+#include "SottoCharacterComponent.h"
+#include "SottoTypes.h"
+
+#include "listener.generated.h"
+
+class USottoSaveGame;
+
+/** Receives everything that a Blueprint can bind. */
+UCLASS()
+class UTestListener : public UObject {
+    GENERATED_BODY()
+
+public:
+    UFUNCTION()
+    void HandlePartial(int64, const FString& Part) {
+        Text += Part;
+        ++Partials;
+    }
+    UFUNCTION()
+    void HandleSentence(int64, const FString& Sentence) { Sentences.Add(Sentence); }
+    UFUNCTION()
+    void HandleDone(const FSottoAnswer& Answer) { Done.Add(Answer); }
+    UFUNCTION()
+    void HandleFailed(const FSottoAnswer& Answer) {
+        Failed.Add(Answer);
+        if (Again != nullptr) {
+            Again->Say(TEXT("And now?"));
+        }
+    }
+    UFUNCTION()
+    void HandlePinPartial(int64 Request, const FString& Part, ESottoStatus) { HandlePartial(Request, Part); }
+    UFUNCTION()
+    void HandlePinSentence(int64 Request, const FString& Part, ESottoStatus) {
+        HandleSentence(Request, Part);
+    }
+    UFUNCTION()
+    void HandlePinDone(int64 Request, const FString& Whole, ESottoStatus Status) {
+        Keep(Done, Request, Whole, Status);
+    }
+    UFUNCTION()
+    void HandlePinFailed(int64 Request, const FString& Error, ESottoStatus Status) {
+        Keep(Failed, Request, Error, Status);
+    }
+    UFUNCTION()
+    void HandleProgress(float, ESottoStatus, const FString&) { ++Partials; }
+    UFUNCTION()
+    void HandleReady(float, ESottoStatus Status, const FString& Error) { Keep(Done, 0, Error, Status); }
+    UFUNCTION()
+    void HandleLoadFailed(float, ESottoStatus Status, const FString& Error) {
+        Keep(Failed, 0, Error, Status);
+    }
+    UFUNCTION()
+    void HandleStored(USottoSaveGame*, const TArray<FString>& NotStored) {
+        Missing = NotStored;
+        bStored = true;
+    }
+
+    /** Binds all events of a character. */
+    void Listen(USottoCharacterComponent& Character) {
+        Character.OnPartial.AddDynamic(this, &UTestListener::HandlePartial);
+        Character.OnSentence.AddDynamic(this, &UTestListener::HandleSentence);
+        Character.OnDone.AddDynamic(this, &UTestListener::HandleDone);
+        Character.OnFailed.AddDynamic(this, &UTestListener::HandleFailed);
+    }
+    bool HasEnded() const { return Done.Num() + Failed.Num() != 0; }
+
+    FString Text;
+    int32 Partials = 0;
+    TArray<FString> Sentences;
+    TArray<FSottoAnswer> Done;
+    TArray<FSottoAnswer> Failed;
+    TArray<FString> Missing;
+    bool bStored = false;
+
+    /** Asks this character again after each failure. */
+    UPROPERTY()
+    TObjectPtr<USottoCharacterComponent> Again;
+
+private:
+    static void Keep(TArray<FSottoAnswer>& List, int64 Request, const FString& Said, ESottoStatus Status) {
+        FSottoAnswer Answer;
+        Answer.Id = Request;
+        Answer.Text = Said;
+        Answer.Error = Said;
+        Answer.Status = Status;
+        List.Add(Answer);
+    }
+};

@@ -1,0 +1,390 @@
+#include "Core/Host.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace SottoCore
+{
+
+bool FHost::Start(const FEngineOptions& Options)
+{
+    std::string Why;
+    if (!Engine.Start(Options, Why))
+    {
+        Reason = Engine.IsRunning() ? std::string() : Why;
+        return false;
+    }
+    Reason.clear();
+    return true;
+}
+
+void FHost::Stop(const std::string& Why, bool bNotify)
+{
+    if (Engine.IsRunning())
+    {
+        Engine.Stop();
+        Reason = Why;
+    }
+    ++Generation;
+    Requests.clear();
+    Loading.clear();
+    Opening.clear();
+    Sessions.clear();
+    Models.clear();
+    if (!bNotify)
+    {
+        Jobs.clear();
+        Failures.clear();
+        return;
+    }
+    std::vector<FJobId> Live;
+    for (const auto& [Id, Job] : Jobs)
+    {
+        Live.push_back(Id);
+    }
+    std::sort(Live.begin(), Live.end());
+    for (const FJobId Job : Live)
+    {
+        Fail(Job, SOTTO_ERROR_CANCELLED, Why);
+    }
+}
+
+void FHost::SetDefaultModel(const std::string& Id, const std::string& Path)
+{
+    DefaultModel = Id;
+    Models[Id].Path = Path;
+}
+
+FJobId FHost::Add(FHandlers Handlers)
+{
+    const FJobId Id = NextId++;
+    Jobs.emplace(Id, std::make_shared<FJob>(Id, std::move(Handlers)));
+    return Id;
+}
+
+void FHost::Fail(FJobId Job, sotto_status Status, const std::string& Error)
+{
+    Failures.push_back({Job, Status, Error});
+}
+
+void FHost::Track(FJobId Job, const FSubmitted& Submitted)
+{
+    if (Submitted.Request == 0)
+    {
+        Fail(Job, Submitted.Status, Submitted.Error);
+        return;
+    }
+    Requests[Submitted.Request] = Job;
+    Jobs.at(Job)->Request = Submitted.Request;
+}
+
+FJobId FHost::LoadModel(const std::string& Id, const std::string& Path, FHandlers Handlers)
+{
+    const FJobId Job = Add(std::move(Handlers));
+    if (!IsRunning())
+    {
+        Fail(Job, SOTTO_ERROR_STATE, Reason);
+        return Job;
+    }
+    FModel& Model = Models[Id];
+    Model.Path = Path.empty() ? Model.Path : Path;
+    Model.Loads.push_back(Job);
+    StartLoad(Id, Model);
+    return Job;
+}
+
+bool FHost::IsModelReady(const std::string& Id) const
+{
+    const auto Found = Models.find(Id.empty() ? DefaultModel : Id);
+    return Found != Models.end() && Found->second.bReady;
+}
+
+void FHost::StartLoad(const std::string& Id, FModel& Model)
+{
+    if (Model.Request != 0)
+    {
+        return;
+    }
+    const FSubmitted Load = Engine.LoadModel(Id, Model.Path, {});
+    if (Load.Request != 0)
+    {
+        Model.Request = Load.Request;
+        Loading[Load.Request] = Id;
+        return;
+    }
+    for (std::vector<FJobId>* List : {&Model.Loads, &Model.Waiting})
+    {
+        for (const FJobId Job : std::exchange(*List, {}))
+        {
+            Fail(Job, Load.Status, Load.Error);
+        }
+    }
+}
+
+void FHost::EndLoad(const std::string& Id, const FEvent& Event)
+{
+    FModel& Model = Models[Id];
+    Model.Request = 0;
+    Model.bReady = Event.Status >= 0;
+    const std::vector<FJobId> Waiting = std::exchange(Model.Waiting, {});
+    const std::vector<FJobId> Loads = std::exchange(Model.Loads, {});
+    for (const FJobId Job : Waiting)
+    {
+        if (Event.Status < 0)
+        {
+            Fail(Job, Event.Status, Event.Error);
+        }
+        else if (const auto Found = Jobs.find(Job); Found != Jobs.end() && !Found->second->bCancelled)
+        {
+            Submit(Job);
+        }
+    }
+    for (const FJobId Job : Loads)
+    {
+        End(Job, {Job, Event.Status, Event.Error});
+    }
+}
+
+FJobId FHost::Say(const FTurn& Turn, FHandlers Handlers)
+{
+    const FJobId Job = Add(std::move(Handlers));
+    FTurn& Kept = Jobs.at(Job)->Turn = Turn;
+    Kept.Model = Kept.Model.empty() ? DefaultModel : Kept.Model;
+    if (!IsRunning())
+    {
+        Fail(Job, SOTTO_ERROR_STATE, Reason);
+        return Job;
+    }
+    if (Kept.Model.empty())
+    {
+        Fail(
+            Job, SOTTO_ERROR_ARGUMENT, "invalid Model '': expected the id of a model; set one in the settings"
+        );
+        return Job;
+    }
+    FModel& Model = Models[Kept.Model];
+    if (Model.bReady)
+    {
+        Submit(Job);
+        return Job;
+    }
+    Model.Waiting.push_back(Job);
+    StartLoad(Kept.Model, Model);
+    return Job;
+}
+
+void FHost::Submit(FJobId Job)
+{
+    const FTurn& Turn = Jobs.at(Job)->Turn;
+    if (!Turn.Session.empty() && Sessions.insert(Turn.Session).second)
+    {
+        const auto Found = Restored.find(Turn.Session);
+        const FSubmitted Open = Engine.OpenSession(Turn, Found == Restored.end() ? "" : Found->second);
+        if (Open.Request == 0)
+        {
+            Sessions.erase(Turn.Session);
+            Fail(Job, Open.Status, Open.Error);
+            return;
+        }
+        Opening[Open.Request] = Turn.Session;
+    }
+    Track(Job, Engine.Say(Turn));
+}
+
+FJobId FHost::ReadConversation(const std::string& Session, FHandlers Handlers)
+{
+    const FJobId Job = Add(std::move(Handlers));
+    if (!IsRunning())
+    {
+        Fail(Job, SOTTO_ERROR_STATE, Reason);
+    }
+    else
+    {
+        Track(Job, Engine.ReadSession(Session));
+    }
+    return Job;
+}
+
+void FHost::RestoreConversation(const std::string& Session, const std::string& Messages)
+{
+    CloseConversation(Session);
+    Restored[Session] = Messages;
+}
+
+void FHost::CloseConversation(const std::string& Session)
+{
+    Restored.erase(Session);
+    if (Sessions.erase(Session) != 0 && IsRunning())
+    {
+        Engine.CloseSession(Session);
+    }
+}
+
+void FHost::SetSystem(const std::string& Session, const std::string& System)
+{
+    if (IsRunning() && Sessions.count(Session) != 0)
+    {
+        Engine.SetSystem(Session, System);
+    }
+}
+
+std::vector<std::string> FHost::OpenConversations() const
+{
+    std::vector<std::string> Names(Sessions.begin(), Sessions.end());
+    std::sort(Names.begin(), Names.end());
+    return Names;
+}
+
+void FHost::Cancel(FJobId Job)
+{
+    const auto Found = Jobs.find(Job);
+    if (Found == Jobs.end() || !IsRunning())
+    {
+        return;
+    }
+    if (Found->second->Request != 0)
+    {
+        Engine.Cancel(Found->second->Request);
+        return;
+    }
+    Found->second->bCancelled = true;
+    Fail(Job, SOTTO_ERROR_CANCELLED, "cancelled before its model was ready");
+}
+
+void FHost::Abandon(FJobId Job)
+{
+    if (const auto Found = Jobs.find(Job); Found != Jobs.end())
+    {
+        Found->second->Answer.Silence();
+        Cancel(Job);
+    }
+}
+
+void FHost::SetJobTps(FJobId Job, float Tps)
+{
+    const auto Found = Jobs.find(Job);
+    if (Found == Jobs.end())
+    {
+        return;
+    }
+    Found->second->Turn.TargetTps = Tps;
+    if (Found->second->Request != 0 && IsRunning())
+    {
+        Engine.SetRequestTps(Found->second->Request, Tps);
+    }
+}
+
+void FHost::End(FJobId Job, const FFailure& Failure)
+{
+    const auto Found = Jobs.find(Job);
+    if (Found == Jobs.end())
+    {
+        return; // ended, and this is a second reason
+    }
+    const FJobPtr Kept = Found->second;
+    Requests.erase(Kept->Request);
+    Jobs.erase(Found);
+    Kept->Answer.Finish(Failure.Status, Failure.Error);
+}
+
+void FHost::RouteLoad(const std::string& Id, const FEvent& Event)
+{
+    if (Event.Kind == SOTTO_EVENT_REQUEST_DONE)
+    {
+        Loading.erase(Event.Request);
+        EndLoad(Id, Event);
+        return;
+    }
+    const std::vector<FJobId> Loads = Models[Id].Loads;
+    for (const FJobId Job : Loads)
+    {
+        if (const auto Found = Jobs.find(Job); Found != Jobs.end())
+        {
+            const FJobPtr Kept = Found->second;
+            Kept->Answer.Handle(Event);
+        }
+    }
+}
+
+void FHost::EndOpening(const FEvent& Event)
+{
+    const std::string Session = Opening.at(Event.Request);
+    Opening.erase(Event.Request);
+    if (Event.Status >= 0)
+    {
+        return;
+    }
+    Sessions.erase(Session);
+    std::vector<FJobId> Turns;
+    for (const auto& [Id, Job] : Jobs)
+    {
+        if (Job->Turn.Session == Session && Job->Request != 0)
+        {
+            Turns.push_back(Id);
+        }
+    }
+    for (const FJobId Turn : Turns)
+    {
+        End(Turn, {Turn, Event.Status, Event.Error}); // the turn itself fails with a less helpful error
+    }
+}
+
+void FHost::Route(const FEvent& Event)
+{
+    const bool bLast = Event.Kind == SOTTO_EVENT_REQUEST_DONE;
+    if (const auto Load = Loading.find(Event.Request); Load != Loading.end())
+    {
+        RouteLoad(std::string(Load->second), Event);
+        return;
+    }
+    if (Opening.count(Event.Request) != 0 && bLast)
+    {
+        EndOpening(Event);
+        return;
+    }
+    const auto Found = Requests.find(Event.Request);
+    if (Found == Requests.end())
+    {
+        return; // its job has ended already
+    }
+    const FJobId Id = Found->second;
+    const FJobPtr Kept = Jobs.at(Id);
+    if (bLast)
+    {
+        Requests.erase(Found);
+        Jobs.erase(Id);
+    }
+    Kept->Answer.Handle(Event);
+}
+
+size_t FHost::Poll()
+{
+    const std::vector<FFailure> Failed = std::exchange(Failures, {});
+    std::vector<FEvent> Events = std::exchange(Taken, {});
+    Engine.Take(Events);
+    const uint64_t Begun = Generation;
+    size_t Delivered = 0;
+    for (const FFailure& Failure : Failed)
+    {
+        End(Failure.Job, Failure);
+        ++Delivered;
+        if (Generation != Begun)
+        {
+            return Delivered;
+        }
+    }
+    for (const FEvent& Event : Events)
+    {
+        Route(Event);
+        ++Delivered;
+        if (Generation != Begun)
+        {
+            return Delivered;
+        }
+    }
+    Events.clear();
+    Taken = std::move(Events);
+    return Delivered;
+}
+
+} // namespace SottoCore

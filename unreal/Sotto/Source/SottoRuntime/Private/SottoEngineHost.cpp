@@ -1,0 +1,268 @@
+#include "SottoEngineHost.h"
+
+#include "Async/Async.h"
+#include "Core/Host.h"
+#include "SottoConvert.h"
+#include "SottoGpu.h"
+#include "SottoLibrary.h"
+#include "SottoLog.h"
+#include "SottoPaths.h"
+
+/** Receives the library's log lines, on any thread. */
+static void SOTTO_CALL SottoWriteLine(void*, sotto_log_level Level, sotto_str Message)
+{
+    const FString Line = SottoToString(SottoCore::View(Message));
+    if (Level <= SOTTO_LOG_WARN)
+    {
+        UE_LOG(LogSotto, Warning, TEXT("%s"), *Line);
+    }
+    else
+    {
+        UE_LOG(LogSotto, Verbose, TEXT("%s"), *Line);
+    }
+}
+
+/** Returns false, and logs the call, on a thread other than the game thread. */
+static bool SottoOnGameThread(const TCHAR* Call)
+{
+    if (IsInGameThread())
+    {
+        return true;
+    }
+    UE_LOG(
+        LogSotto,
+        Error,
+        TEXT("%s was called off the game thread, and ignored; use AsyncTask(ENamedThreads::GameThread)"),
+        Call
+    );
+    return false;
+}
+
+#define SOTTO_ON_GAME_THREAD(...)                                                                            \
+    if (!SottoOnGameThread(ANSI_TO_TCHAR(__FUNCTION__)))                                                     \
+    {                                                                                                        \
+        return __VA_ARGS__;                                                                                  \
+    }
+
+FSottoEngineHost::FSottoEngineHost() : Host(MakeUnique<SottoCore::FHost>(FSottoLibrary::Get().Functions())) {}
+
+FSottoEngineHost::~FSottoEngineHost()
+{
+    Stop(TEXT("the engine was destroyed"), false);
+}
+
+bool FSottoEngineHost::Start(const FSottoEngineOptions& Options)
+{
+    SOTTO_ON_GAME_THREAD(false)
+    const std::string Folder = SottoToUtf8(FSottoLibrary::Get().Folder());
+    sotto_log_sink Log = SOTTO_INIT(sotto_log_sink);
+    Log.write = &SottoWriteLine;
+    SottoCore::FEngineOptions Core;
+    Core.ModuleDir = Folder;
+    Core.Device = SottoToUtf8(Options.Device);
+    Core.Mode = static_cast<sotto_mode>(Options.Mode);
+    Core.TargetTps = Options.TargetTps;
+    Core.MemoryBudget = Options.MemoryBudget > 0 ? static_cast<uint64_t>(Options.MemoryBudget) : 0;
+    Core.Log = &Log;
+    if (!Host->Start(Core))
+    {
+        UE_LOG(LogSotto, Warning, TEXT("the engine did not start: %s"), *InertReason());
+        return false;
+    }
+    FSottoLibrary::Get().Add(*this);
+    bShareGpu = Options.bShareGpu;
+    HandleEngineReady();
+    return true;
+}
+
+void FSottoEngineHost::Stop(const FString& Why, bool bNotify)
+{
+    Host->Stop(SottoToUtf8(Why), bNotify);
+    FSottoLibrary::Get().Remove(*this);
+}
+
+void FSottoEngineHost::HandleEngineReady()
+{
+    if (!bShareGpu || !IsRunning() || !FSottoLibrary::Get().IsEngineReady())
+    {
+        return;
+    }
+    bShareGpu = false;
+    FSottoGpu Gpu;
+    FString Why;
+    if (!Gpu.Read(Why))
+    {
+        UE_LOG(LogSotto, Log, TEXT("the graphics card is not shared: %s"), *Why);
+        return;
+    }
+    // A stopped engine's handle is harmless: the library refuses it.
+    const SottoCore::FApi& Api = FSottoLibrary::Get().Functions();
+    sotto_engine* Engine = Host->GetEngine().Handle();
+    FSottoLibrary::Get().Keep(
+        Async(EAsyncExecution::ThreadPool, [Gpu, Engine, &Api]() { FSottoGpu::Attach(Api, Engine, Gpu); })
+    );
+}
+
+bool FSottoEngineHost::IsRunning() const
+{
+    return Host->IsRunning();
+}
+
+FString FSottoEngineHost::InertReason() const
+{
+    const FString& Library = FSottoLibrary::Get().InertReason();
+    return IsRunning() || Library.IsEmpty() ? SottoToString(Host->InertReason()) : Library;
+}
+
+int32 FSottoEngineHost::Tick()
+{
+    SOTTO_ON_GAME_THREAD(0)
+    return static_cast<int32>(Host->Poll());
+}
+
+void FSottoEngineHost::BeginFrame(double PeriodMs)
+{
+    if (IsRunning())
+    {
+        Host->GetEngine().BeginFrame(static_cast<uint64_t>(PeriodMs > 0.0 ? PeriodMs * 1e6 : 0.0));
+    }
+}
+
+void FSottoEngineHost::EndFrame()
+{
+    if (IsRunning())
+    {
+        Host->GetEngine().EndFrame(0.0f);
+    }
+}
+
+void FSottoEngineHost::SetDefaultModel(const FString& Model)
+{
+    SOTTO_ON_GAME_THREAD()
+    Host->SetDefaultModel(SottoToUtf8(Model), SottoToUtf8(FSottoPaths::ResolveModel(Model)));
+}
+
+int64 FSottoEngineHost::LoadModel(const FString& Model, const FSottoHandlers& Handlers)
+{
+    SOTTO_ON_GAME_THREAD(0)
+    const std::string Path = SottoToUtf8(FSottoPaths::ResolveModel(Model));
+    return Host->LoadModel(SottoToUtf8(Model), Path, SottoToHandlers(Handlers));
+}
+
+bool FSottoEngineHost::IsModelReady(const FString& Model) const
+{
+    return Host->IsModelReady(SottoToUtf8(Model));
+}
+
+int64 FSottoEngineHost::Say(const FSottoTurn& Turn, const FSottoHandlers& Handlers)
+{
+    SOTTO_ON_GAME_THREAD(0)
+    return Host->Say(SottoToTurn(Turn), SottoToHandlers(Handlers));
+}
+
+void FSottoEngineHost::Cancel(int64 Request)
+{
+    SOTTO_ON_GAME_THREAD()
+    Host->Cancel(Request);
+}
+
+void FSottoEngineHost::Abandon(int64 Request)
+{
+    SOTTO_ON_GAME_THREAD()
+    Host->Abandon(Request);
+}
+
+void FSottoEngineHost::SetRequestTps(int64 Request, float TargetTps)
+{
+    SOTTO_ON_GAME_THREAD()
+    Host->SetJobTps(Request, TargetTps);
+}
+
+int64 FSottoEngineHost::ReadConversation(const FString& Conversation, const FSottoHandlers& Handlers)
+{
+    SOTTO_ON_GAME_THREAD(0)
+    const SottoCore::FApi& Api = FSottoLibrary::Get().Functions();
+    SottoCore::FHandlers Converted;
+    Converted.Done = [Ended = Handlers.Ended, &Api](const SottoCore::FResult& Result)
+    {
+        FSottoAnswer Answer = SottoToAnswer(Result);
+        if (Result.Status >= 0)
+        {
+            Answer.Text = SottoToString(SottoCore::ReadField(Api, Result.Json, "messages"));
+        }
+        Ended.ExecuteIfBound(Answer);
+    };
+    return Host->ReadConversation(SottoToUtf8(Conversation), Converted);
+}
+
+void FSottoEngineHost::RestoreConversation(const FString& Conversation, const FString& Messages)
+{
+    SOTTO_ON_GAME_THREAD()
+    Host->RestoreConversation(SottoToUtf8(Conversation), SottoToUtf8(Messages));
+}
+
+void FSottoEngineHost::CloseConversation(const FString& Conversation)
+{
+    SOTTO_ON_GAME_THREAD()
+    Host->CloseConversation(SottoToUtf8(Conversation));
+}
+
+void FSottoEngineHost::SetSystem(const FString& Conversation, const FString& System)
+{
+    SOTTO_ON_GAME_THREAD()
+    Host->SetSystem(SottoToUtf8(Conversation), SottoToUtf8(System));
+}
+
+TArray<FString> FSottoEngineHost::OpenConversations() const
+{
+    TArray<FString> Names;
+    for (const std::string& Name : Host->OpenConversations())
+    {
+        Names.Add(SottoToString(Name));
+    }
+    return Names;
+}
+
+void FSottoEngineHost::SetMode(ESottoMode Mode)
+{
+    if (IsRunning())
+    {
+        Host->GetEngine().SetMode(static_cast<sotto_mode>(Mode));
+    }
+}
+
+void FSottoEngineHost::SetMemoryBudget(int64 Bytes)
+{
+    if (IsRunning())
+    {
+        Host->GetEngine().SetMemoryBudget(Bytes > 0 ? static_cast<uint64_t>(Bytes) : 0);
+    }
+}
+
+void FSottoEngineHost::SetTargetTps(float TargetTps)
+{
+    if (IsRunning())
+    {
+        Host->GetEngine().SetTargetTps(TargetTps);
+    }
+}
+
+FSottoFigures FSottoEngineHost::Figures() const
+{
+    const sotto_stats Stats = Host->GetEngine().Stats();
+    FSottoFigures Figures;
+    Figures.Live = static_cast<int32>(Stats.live);
+    Figures.Waiting = static_cast<int32>(Stats.waiting);
+    Figures.TokensPerSecond = Stats.tokens_per_s;
+    Figures.TimeToFirstTokenMs = Stats.ttft_mean_ms;
+    Figures.FrameP95Ms = Stats.frame_p95_ms;
+    Figures.Frames = static_cast<int64>(Stats.frames);
+    Figures.BytesInUse = static_cast<int64>(Stats.bytes_in_use);
+    Figures.MemoryBudget = static_cast<int64>(Stats.vram_budget);
+    return Figures;
+}
+
+FString FSottoEngineHost::Describe() const
+{
+    return SottoToString(Host->GetEngine().Describe());
+}

@@ -1,0 +1,20 @@
+#include "SottoPaths.h"
+
+#include "Misc/Paths.h"
+
+FString FSottoPaths::ResolveModel(const FString& Model)
+{
+    if (Model.IsEmpty() || Model == TEXT("sotto/house"))
+    {
+        return FString();
+    }
+    if (!FPaths::IsRelative(Model))
+    {
+        return Model;
+    }
+    const FString InContent =
+        FPaths::ConvertRelativePathToFull(FPaths::Combine(FPaths::ProjectContentDir(), Model));
+    const FString InSaved =
+        FPaths::ConvertRelativePathToFull(FPaths::Combine(FPaths::ProjectSavedDir(), Model));
+    return !FPaths::FileExists(InContent) && FPaths::FileExists(InSaved) ? InSaved : InContent;
+}

@@ -1,0 +1,122 @@
+#pragma once
+
+#include "Components/ActorComponent.h"
+#include "CoreMinimal.h"
+#include "SottoTypes.h"
+
+#include "SottoCharacterComponent.generated.h"
+
+class USottoSheet;
+class USottoSubsystem;
+
+/** A part of an answer, or a sentence of it. */
+DECLARE_DYNAMIC_MULTICAST_DELEGATE_TwoParams(FSottoCharacterText, int64, Request, const FString&, Text);
+/** The end of an answer. */
+DECLARE_DYNAMIC_MULTICAST_DELEGATE_OneParam(FSottoCharacterAnswer, const FSottoAnswer&, Answer);
+
+/**
+ * Makes an actor a character that answers.
+ *
+ * Give it a sheet, bind OnPartial or OnSentence, and call Say. Ending play cancels its answers; the
+ * conversation remains until the game instance ends.
+ */
+UCLASS(ClassGroup = (Sotto), meta = (BlueprintSpawnableComponent))
+class SOTTORUNTIME_API USottoCharacterComponent : public UActorComponent
+{
+    GENERATED_BODY()
+
+public:
+    USottoCharacterComponent();
+
+    /** Who the character is. */
+    UPROPERTY(EditAnywhere, BlueprintReadOnly, Category = "Sotto")
+    TObjectPtr<USottoSheet> Sheet;
+
+    /** Name of the conversation, at most 128 bytes. Empty: the name of the actor. */
+    UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto")
+    FString Conversation;
+
+    /** Model. Empty: the model of the project settings. */
+    UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto")
+    FString Model;
+
+    /** Maximum tokens of an answer. 0: no limit except the context. */
+    UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto", meta = (ClampMin = "0"))
+    int32 MaxTokens = 64;
+
+    /** Sampling temperature. Below 0: the model's default. */
+    UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto")
+    float Temperature = 0.2f;
+
+    /** Pace in tokens per second. 0: the pace of the project settings. */
+    UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto", meta = (ClampMin = "0"))
+    float TargetTps = 0.0f;
+
+    /** Chooses the priority of each question by the distance to the player's view. */
+    UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto")
+    bool bPriorityByDistance = true;
+
+    /** Priority if it is not chosen by distance. */
+    UPROPERTY(
+        EditAnywhere, BlueprintReadWrite, Category = "Sotto", meta = (EditCondition = "!bPriorityByDistance")
+    )
+    ESottoPriority Priority = ESottoPriority::Normal;
+
+    /** The next part of an answer. */
+    UPROPERTY(BlueprintAssignable, Category = "Sotto")
+    FSottoCharacterText OnPartial;
+
+    /** The next sentence of an answer, for speech synthesis. */
+    UPROPERTY(BlueprintAssignable, Category = "Sotto")
+    FSottoCharacterText OnSentence;
+
+    /** An answer is complete. */
+    UPROPERTY(BlueprintAssignable, Category = "Sotto")
+    FSottoCharacterAnswer OnDone;
+
+    /** An answer failed or was cancelled. */
+    UPROPERTY(BlueprintAssignable, Category = "Sotto")
+    FSottoCharacterAnswer OnFailed;
+
+    /**
+     * Says something to the character. The answer arrives through the events of this component.
+     *
+     * Returns the id of the request, or 0 if there is no game instance. A character answers one question at a
+     * time: a second one fails with Busy.
+     */
+    UFUNCTION(BlueprintCallable, Category = "Sotto")
+    int64 Say(const FString& Text);
+
+    /** Cancels all answers of this character. */
+    UFUNCTION(BlueprintCallable, Category = "Sotto")
+    void CancelAnswers();
+
+    /** Gives the character another sheet, from its next answer on. */
+    UFUNCTION(BlueprintCallable, Category = "Sotto")
+    void SetSheet(USottoSheet* NewSheet);
+
+    /** Returns true while an answer has not ended. */
+    UFUNCTION(BlueprintPure, Category = "Sotto")
+    bool IsAnswering() const { return Live.Num() != 0; }
+
+    /** As Say(), and calls `Handlers` too. */
+    int64 SayTo(const FString& Text, const FSottoHandlers& Handlers);
+
+    /** Returns the name of the conversation. */
+    FString GetConversation() const;
+
+protected:
+    virtual void EndPlay(const EEndPlayReason::Type EndPlayReason) override;
+    virtual void BeginDestroy() override;
+
+private:
+    void HandlePartial(int64 Request, const FString& Text);
+    void HandleSentence(int64 Request, const FString& Text);
+    void HandleEnded(const FSottoAnswer& Answer);
+    void AbandonAnswers();
+    ESottoPriority ChoosePriority();
+
+    TMap<int64, FSottoHandlers> Live; // requests that have not ended, with the caller's delegates
+    ESottoPriority LastPriority = ESottoPriority::Normal;
+    TWeakObjectPtr<USottoSubsystem> Subsystem; // where the live requests were submitted
+};

@@ -1,0 +1,93 @@
+#pragma once
+
+#include "CoreMinimal.h"
+#include "SottoTypes.h"
+
+namespace SottoCore
+{
+class FHost;
+}
+
+/** Configuration of an engine. Empty and zero fields take the library's defaults. */
+struct FSottoEngineOptions
+{
+    /** Device that models run on: empty or "cpu", "auto", "vulkan", "cuda". */
+    FString Device;
+    ESottoMode Mode = ESottoMode::Balance;
+    float TargetTps = 0.0f;
+    /** Bytes for all models together. 0: no limit. */
+    int64 MemoryBudget = 0;
+    /** Shares the renderer's graphics card with the models. */
+    bool bShareGpu = false;
+};
+
+/**
+ * An engine for C++ code, with models, conversations and answers.
+ *
+ * USottoSubsystem owns one for each game instance; tools may create their own. Every request ends with one
+ * call of FSottoHandlers::Ended, in a later Tick(), also if it could not be submitted. Game thread only:
+ * a call from another thread is logged and has no effect.
+ */
+class SOTTORUNTIME_API FSottoEngineHost
+{
+public:
+    FSottoEngineHost();
+    ~FSottoEngineHost();
+    FSottoEngineHost(const FSottoEngineHost&) = delete;
+    FSottoEngineHost& operator=(const FSottoEngineHost&) = delete;
+
+    /** Starts the engine. Returns false on failure: see InertReason(). */
+    bool Start(const FSottoEngineOptions& Options);
+
+    /**
+     * Stops the engine within about 100 ms. A second call has no effect.
+     *
+     * @param Why      The reason that InertReason() returns from now on.
+     * @param bNotify  The next Tick() ends all requests with ESottoStatus::Cancelled.
+     */
+    void Stop(const FString& Why, bool bNotify);
+
+    bool IsRunning() const;
+    /** Returns why the engine does not run. Empty: it runs. */
+    FString InertReason() const;
+
+    /** Delivers what was queued when the call began. Returns the number of events. */
+    int32 Tick();
+    void BeginFrame(double PeriodMs);
+    void EndFrame();
+
+    /** Sets the model of turns that name none. Resolves `Model` as FSottoPaths::ResolveModel() does. */
+    void SetDefaultModel(const FString& Model);
+    /** Loads a model. Returns the id of the request. */
+    int64 LoadModel(const FString& Model, const FSottoHandlers& Handlers);
+    bool IsModelReady(const FString& Model) const;
+
+    /** Asks for an answer; waits for the model without blocking. Returns the id of the request. */
+    int64 Say(const FSottoTurn& Turn, const FSottoHandlers& Handlers);
+    /** Cancels a request: Ended follows with ESottoStatus::Cancelled. Unknown ids have no effect. */
+    void Cancel(int64 Request);
+    /** Cancels a request and calls none of its delegates any more. */
+    void Abandon(int64 Request);
+    void SetRequestTps(int64 Request, float TargetTps);
+
+    /** Reads a conversation: the text of the answer is a JSON array of messages. */
+    int64 ReadConversation(const FString& Conversation, const FSottoHandlers& Handlers);
+    void RestoreConversation(const FString& Conversation, const FString& Messages);
+    void CloseConversation(const FString& Conversation);
+    void SetSystem(const FString& Conversation, const FString& System);
+    TArray<FString> OpenConversations() const;
+
+    void SetMode(ESottoMode Mode);
+    void SetMemoryBudget(int64 Bytes);
+    void SetTargetTps(float TargetTps);
+    FSottoFigures Figures() const;
+    /** Describes the engine as JSON: version, device, modules, graphics card. May wait for the modules. */
+    FString Describe() const;
+
+    /** Starts sharing the graphics card if the options ask for it and the renderer is up. */
+    void HandleEngineReady();
+
+private:
+    TUniquePtr<SottoCore::FHost> Host;
+    bool bShareGpu = false; // and it is not shared yet
+};
