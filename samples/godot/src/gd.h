@@ -1,0 +1,123 @@
+/* Values, calls and classes of Godot, for an extension in plain C. */
+#ifndef SOTTO_GODOT_GD_H
+#define SOTTO_GODOT_GD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <gdextension_interface.h>
+
+#define GD_FUNCTIONS(X)                                                                                      \
+    X(callable_custom_create2, CallableCustomCreate2)                                                        \
+    X(classdb_construct_object2, ClassdbConstructObject2)                                                    \
+    X(classdb_register_extension_class5, ClassdbRegisterExtensionClass5)                                     \
+    X(classdb_register_extension_class_method, ClassdbRegisterExtensionClassMethod)                          \
+    X(classdb_register_extension_class_property, ClassdbRegisterExtensionClassProperty)                      \
+    X(classdb_register_extension_class_signal, ClassdbRegisterExtensionClassSignal)                          \
+    X(classdb_unregister_extension_class, ClassdbUnregisterExtensionClass)                                   \
+    X(file_access_get_buffer, FileAccessGetBuffer)                                                           \
+    X(get_variant_from_type_constructor, GetVariantFromTypeConstructor)                                      \
+    X(get_variant_to_type_constructor, GetVariantToTypeConstructor)                                          \
+    X(global_get_singleton, GlobalGetSingleton)                                                              \
+    X(object_get_instance_from_id, ObjectGetInstanceFromId)                                                  \
+    X(object_get_instance_id, ObjectGetInstanceId)                                                           \
+    X(object_set_instance, ObjectSetInstance)                                                                \
+    X(print_error, PrintError)                                                                               \
+    X(print_warning, PrintWarning)                                                                           \
+    X(ref_set_object, RefSetObject)                                                                          \
+    X(register_main_loop_callbacks, RegisterMainLoopCallbacks)                                               \
+    X(string_name_new_with_utf8_chars, StringNameNewWithUtf8Chars)                                           \
+    X(string_new_with_utf8_chars_and_len2, StringNewWithUtf8CharsAndLen2)                                    \
+    X(string_to_utf8_chars, StringToUtf8Chars)                                                               \
+    X(variant_call, VariantCall)                                                                             \
+    X(variant_construct, VariantConstruct)                                                                   \
+    X(variant_destroy, VariantDestroy)                                                                       \
+    X(variant_get_ptr_destructor, VariantGetPtrDestructor)                                                   \
+    X(variant_new_copy, VariantNewCopy)
+
+#define GD_DECLARE(name, type) GDExtensionInterface##type name;
+typedef struct Gd {
+    GDExtensionClassLibraryPtr library;
+    GD_FUNCTIONS(GD_DECLARE)
+} Gd;
+extern Gd gd;
+
+/* A Variant; zeroed: nil. A double-precision build of Godot has five words, and needs its own addon. */
+typedef struct Value {
+    uint64_t words[3];
+} Value;
+typedef int Kind; /* a GDExtensionVariantType */
+enum { BOOL = 1, INT, REAL, TEXT, NAME = 21, RID = 23, OBJECT, CALLABLE, DICTIONARY = 27 };
+
+typedef struct Property {
+    const char* name;
+    Kind kind;
+    const char* class_name; /* of an OBJECT */
+    uint32_t hint;          /* a PropertyHint */
+    const char* hint_text;
+} Property;
+
+/* A method with at most one parameter. `index` is for methods that share one run(). */
+typedef struct Method {
+    const char* name;
+    void (*run)(void* self, int index, const Value* argument, Value* result);
+    int index;
+    Property result, param; /* without a kind: none */
+    bool is_static;
+} Method;
+
+/* A property and its methods. */
+typedef struct Accessor {
+    Property property;
+    Method get, set; /* set without a name: it can only be read */
+} Accessor;
+
+/* A class. The arrays of methods, accessors and signals end with an element without a name. */
+typedef struct Class {
+    const char *name, *parent;
+    size_t size; /* of an instance, which is zeroed before init(); 0: only static methods */
+    void (*init)(void* self, GDExtensionObjectPtr object);
+    void (*end)(void* self);
+    GDExtensionClassNotification2 notified;
+    const Method* methods;
+    const Accessor* accessors;
+    const char* const* signals; /* with the parameters `text` and `error`; the first without `error` */
+} Class;
+
+/* Loads the interface. Returns false if Godot is older than 4.5. */
+bool gd_open(GDExtensionInterfaceGetProcAddress find, GDExtensionClassLibraryPtr library);
+void gd_add_class(const Class* class);
+void gd_remove_class(const Class* class);
+GDExtensionObjectPtr gd_create(const Class* class, void** self);
+
+/* Makes a value, to be dropped or passed to gd_call(). */
+Value gd_make(Kind kind, const void* content);
+#define gd_bool(truth) gd_make(BOOL, &(GDExtensionBool){truth})
+#define gd_int(number) gd_make(INT, &(int64_t){number})
+#define gd_real(number) gd_make(REAL, &(double){number})
+#define gd_object(object) gd_make(OBJECT, &(GDExtensionObjectPtr){object}) /* references a RefCounted */
+Value gd_text(const char* utf8, size_t size);
+#define gd_chars(utf8) gd_text(utf8, strlen(utf8))
+Value gd_name(const char* ascii);
+Value gd_copy(const Value* value);
+Value gd_callable(GDExtensionCallableCustomCall call, void* userdata);
+void gd_drop(Value value);
+
+/* Reads a value. The last one drops it. */
+void gd_read(Kind kind, const Value* value, void* content);
+int64_t gd_to_int(Value value);
+char* gd_to_chars(const Value* value); /* NUL-terminated UTF-8; to be freed */
+
+/* Calls a method and drops the arguments. Returns nil if the call fails. */
+Value gd_call(GDExtensionObjectPtr object, const char* method, Value* args, int count);
+#define GD_ARGS(...) (Value[]){__VA_ARGS__}, (int)(sizeof((Value[]){__VA_ARGS__}) / sizeof(Value))
+#define GD_CALL(object, method, ...) gd_call(object, method, GD_ARGS(__VA_ARGS__))
+#define GD_GET(object, method) gd_call(object, method, NULL, 0)
+#define GD_STATIC(class, method, ...)                                                                        \
+    GD_CALL(gd_singleton("ClassDB"), "class_call_static", gd_name(class), gd_name(method), __VA_ARGS__)
+GDExtensionObjectPtr gd_singleton(const char* name);
+void gd_error(const char* message);
+
+#endif

@@ -1,0 +1,318 @@
+"""The proofs: each runs Godot, asserts what it did, and returns a phrase with its figures."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .stage import ROOT, Broken, Run, expect, make_project, run_godot
+
+PRESET = """[preset.0]
+
+name="Linux"
+platform="Linux"
+runnable=true
+export_filter="all_resources"
+include_filter="models/*.gguf"
+exclude_filter=""
+export_path=""
+
+[preset.0.options]
+
+custom_template/debug="{templates}/template_debug"
+custom_template/release="{templates}/template_release"
+binary_format/embed_pck=false
+binary_format/architecture="x86_64"
+"""
+CANCELLED, MISSED, LONG_FRAME_MS = -10, 0.02, 20.0
+
+
+@dataclass
+class Ground:
+    """What the proofs stand on."""
+
+    folder: Path  # for projects and results
+    programs: Path  # godot, template_release, template_debug
+    addon: Path  # addons/sotto, with the CPU module
+    libraries: Path  # of the release build
+
+    def play(self, project: Path, scene: str, *options: str, timeout: float = 60, **variables: str) -> Run:
+        """Runs a scene of a project in Godot."""
+        godot = self.programs / "godot"
+        return run_godot(
+            godot, "--path", project, *options, f"res://{scene}.tscn", timeout=timeout, **variables
+        )
+
+    def edit(self, project: Path, drive: str, rounds: int) -> Run:
+        """Runs the headless editor, driven by the probe plugin."""
+        options = ("--headless", "--editor", "--path", project)
+        variables = {"DRIVE": drive, "ROUNDS": str(rounds)}
+        return run_godot(self.programs / "godot", *options, timeout=150, **variables)
+
+
+def prove_frames(ground: Ground) -> str:
+    """Four characters talk for 20 s at 60 FPS; of frames, at most 2 % more are late than in a bare run."""
+    project = make_project(ground.folder / "frames", ground.addon)
+    options = ("--headless", "--max-fps", "60")
+    tried = []
+    for _ in range(2):  # other processes may take both cores for seconds
+        bare = ground.play(project, "frames", *options, TALK="0", SECONDS="5").report()
+        found = ground.play(project, "frames", *options, TALK="1", SECONDS="20").report()
+        missed, alone = found["late"] / found["frames"], bare["late"] / bare["frames"]
+        expect(
+            found["answers"] >= 8 and not found["errors"], f"{found['answers']} answers, {found['errors']}"
+        )
+        expect(found["tokens_per_s"] > 0 and found["memory_mib"] > 5, f"the monitors show {found}")
+        expect(0 < found["slack_ms"] < 16.7, f"the monitor of the slack shows {found['slack_ms']}")
+        figures = f"{found['frames']} frames, {missed:.1%} late ({alone:.1%} bare)"
+        if missed <= MISSED + alone and found["frames"] > 1000:
+            return f"{figures}, {found['answers']} answers, slack {found['slack_ms']:.1f} ms"
+        tried.append(figures)
+    raise Broken(f"frames were late: {'; '.join(tried)}")
+
+
+def prove_handlers(ground: Ground) -> str:
+    """Scripts await, cancel, free nodes in handlers, and ask again on errors; no frame takes over 20 ms."""
+    project = make_project(ground.folder / "handlers", ground.addon)
+    worst = []
+    for _ in range(3):  # a long frame may be of another process
+        found = ground.play(project, "handlers", "--headless", "--max-fps", "500").report()
+        worst.append(found.pop("worst_ms"))
+        check_handlers(found)
+        if worst[-1] <= LONG_FRAME_MS:
+            return f"{len(found)} habits of handlers, worst frame {worst[-1]:.1f} ms"
+    raise Broken(f"the worst frames of three runs took {worst} ms")
+
+
+def check_handlers(found: dict[str, Any]) -> None:
+    """Raises Broken unless each entry of a report of probes/handlers.gd is as it should be."""
+    asked, refused = found.pop("asked_in_a_frame"), found.pop("refused_pace")
+    wrong = [name for name, truth in found.items() if truth is not True]
+    expect(not wrong, f"not so: {', '.join(wrong)}")
+    expect(1 <= asked <= 61, f"{asked} questions of handlers in a frame, of 60 that failed")
+    expect("target_tps" in refused, f"pace -1: {refused!r}")
+
+
+def prove_sanitized(ground: Ground) -> str:
+    """The addon under the address and undefined-behaviour sanitizers: 0 findings in the handlers' scene."""
+    project = make_project(ground.folder / "sanitized", ground.addon)
+    library = project / "addons" / "sotto" / "bin" / "libsotto_godot.so"
+    library.unlink()
+    here, sources = Path(__file__).parent, ROOT / "samples" / "godot" / "src"
+    shim = project / "shallow_bind.so"
+    command(["cc", "-shared", "-fPIC", here / "shallow_bind.c", "-o", shim])
+    runtime = Path(command(["cc", "-print-file-name=libasan.so"]).strip()).resolve()
+    options = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0", "LD_PRELOAD": f"{shim} {runtime}"}
+    interface = next(ground.addon.parents[1].glob("interface"))
+    flags = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-std=c11"]
+    flags += ["-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", f"-I{ROOT / 'include'}", f"-I{interface}"]
+    objects = project / "objects"
+    objects.mkdir()
+    command(["cc", *flags, "-c", here / "control.c", *sorted(sources.glob("*.c"))], objects)
+    linked = ["cc", *flags, "-shared", f"-L{ground.addon / 'bin'}", "-Wl,-rpath,$ORIGIN", "-o", library]
+    command([*linked, *objects.glob("*.o"), "-lsotto"])
+    control = ground.play(project, "speak", "--headless", "--quit-after", "2", MODEL="sotto/house", **options)
+    expect("heap-use-after-free" in control.output, f"the control was not reported: {control.output}")
+    (objects / "control.o").unlink()
+    command([*linked, *objects.glob("*.o"), "-lsotto"])
+    run = ground.play(project, "handlers", "--headless", "--max-fps", "500", **options)
+    found = run.report()
+    found.pop("worst_ms")
+    check_handlers(found)
+    expect(
+        run.status == 0 and "Sanitizer" not in run.output and "runtime error" not in run.output, run.output
+    )
+    return "0 findings under ASan and UBSan"
+
+
+def command(words: Sequence[str | Path], folder: Path = ROOT) -> str:
+    """Runs a compiler at low priority in a folder. Returns what it printed."""
+    called = ["nice", *map(str, words)]
+    done = subprocess.run(called, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    expect(done.returncode == 0, f"{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def prove_guide(ground: Ground) -> str:
+    """The script of the guide works as it stands there."""
+    guide = (ROOT / "docs" / "pages" / "guide" / "godot.md").read_text()
+    (script,) = re.findall(r"```gdscript\n(.+?)```", guide, re.S)
+    project = make_project(ground.folder / "guide", ground.addon)
+    (project / "frames.gd").write_text(script)
+    run = ground.play(project, "frames", "--headless", "--max-fps", "60", "--quit-after", "180")
+    expect("Marta said: " in run.output and "4 copper" in run.output, run.output[-2000:])
+    return "the guide's script speaks"
+
+
+def prove_quit(ground: Ground) -> str:
+    """A game that quits while its model loads ends at once, without an error."""
+    project = make_project(ground.folder / "quit", ground.addon)
+    run = ground.play(project, "speak", "--headless", MODEL="sotto/house", QUIT_AT_ONCE="1", timeout=20)
+    expect(run.status == 0, f"exit status {run.status}:\n{run.output}")
+    expect("ERROR" not in run.output, run.output)
+    return f"quits in {run.seconds:.1f} s while a model loads"
+
+
+def prove_reload(ground: Ground, rounds: int) -> str:
+    """Hot reload in the editor, mid-answer and mid-load: threads as before, memory within 10 MB."""
+    project = make_project(ground.folder / "reload", ground.addon, editor=True)
+    run = ground.edit(project, "reload", rounds)
+    found = run.report()
+    before, after = found["before"], found["after"]
+    grown = (after["rss_kb"] - before["rss_kb"]) / 1024
+    expect(run.status == 0, f"exit status {run.status}:\n{run.output[-3000:]}")
+    expect(found["kept"] == rounds + 1, f"properties survived {found['kept']} of {rounds + 1} reloads")
+    expect(found["streams"] >= rounds // 4, f"only {found['streams']} answers streamed")
+    expect(after["threads"] == before["threads"], f"threads: {before['threads']}, then {after['threads']}")
+    expect(grown <= 10, f"resident memory grew by {grown:.1f} MB")
+    return f"{rounds} reloads, worst {found['worst_ms']:.0f} ms, {grown:+.1f} MB, threads equal"
+
+
+def prove_play(ground: Ground, rounds: int) -> str:
+    """The editor plays the scene until characters speak, and stops it; no process stays behind."""
+    project = make_project(ground.folder / "play", ground.addon, main="mark", editor=True)
+    run = ground.edit(project, "play", rounds)
+    found = run.report()
+    left = processes_of(project)
+    expect(found["spoke"] == rounds, f"characters spoke in {found['spoke']} of {rounds} plays\n{run.output}")
+    expect(found["stuck"] == 0 and not left, f"{found['stuck']} plays did not stop; left: {left}")
+    expect("ERROR" not in run.output, run.output[-3000:])
+    return f"{rounds} x play and stop, worst stop {found['worst_stop_ms']:.0f} ms"
+
+
+def processes_of(project: Path) -> list[int]:
+    """Processes whose command line names the project."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(project) in (folder / "cmdline").read_bytes().decode(errors="replace"):
+                found.append(int(folder.name))
+        except OSError:
+            continue  # it ended meanwhile
+    return found
+
+
+def export_game(ground: Ground) -> Path:
+    """Exports a game that speaks, with a second copy of the model inside the .pck. Returns its folder."""
+    project = make_project(ground.folder / "export", ground.addon, main="speak")
+    (project / "models").mkdir()
+    shutil.copy(ground.libraries / "house.gguf", project / "models" / "packed.gguf")
+    (project / "export_presets.cfg").write_text(PRESET.format(templates=ground.programs))
+    game = ground.folder / "Spiel Ünï 日本"
+    shutil.rmtree(game, ignore_errors=True)
+    game.mkdir()
+    options = ("--headless", "--path", project, "--export-release", "Linux", game / "tavern.x86_64")
+    run = run_godot(ground.programs / "godot", *options, timeout=120)
+    files = sorted(path.name for path in game.iterdir())
+    wanted = ["libsotto.so", "libsotto_godot.so", "sotto_llama-native.so", "house.gguf", "tavern.pck"]
+    expect(all(name in files for name in wanted), f"the export holds {files}:\n{run.output[-3000:]}")
+    return game
+
+
+def prove_export(ground: Ground) -> str:
+    """The exported game speaks; models beside it and in its .pck; a missing library is named."""
+    game = export_game(ground)
+    for model in ("sotto/house", "res://models/packed.gguf"):
+        said = run_game(game, model).report()
+        expect("3 copper" in said["text"], f"the exported game with {model}: {said}")
+    (game / "house.gguf").unlink()  # now only the .pck holds a model
+    packed = run_game(game, "res://models/packed.gguf").report()
+    expect("3 copper" in packed["text"], f"with the model in the .pck alone: {packed}")
+    absent = run_game(game, "sotto/house").report()
+    expect("house.gguf" in absent["error"], f"without house.gguf: {absent}")
+    (game / "sotto_llama-native.so").unlink()
+    module = run_game(game, "res://models/packed.gguf").report()
+    expect(f"no backend was found in {game}" in module["error"], f"without the module: {module}")
+    expect("sotto_llama" in module["error"], f"the file that is missing: {module}")
+    (game / "libsotto.so").unlink()
+    library = run_game(game, "sotto/house", "--quit-after", "60")
+    expect("libsotto.so" in library.output, f"without libsotto.so: {library.output[-2000:]}")
+    return "an exported game speaks in a folder named Ünï 日本, also from the .pck; missing files are named"
+
+
+def run_game(game: Path, model: str, *options: str) -> Run:
+    """Runs the exported game without a window."""
+    program = game / "tavern.x86_64"
+    return run_godot(program, "--headless", *options, timeout=40, cwd=Path("/"), MODEL=model)
+
+
+def prove_other_version(ground: Ground) -> str:
+    """A libsotto of another version is refused with a message; the game goes on."""
+    project = make_project(ground.folder / "version", ground.addon)
+    library = project / "addons" / "sotto" / "bin" / "libsotto.so"
+    library.unlink()
+    source = Path(__file__).with_name("other_version.c")
+    command(["cc", "-shared", "-fPIC", source, "-o", library])
+    run = ground.play(project, "speak", "--headless", MODEL="sotto/house")
+    error = run.report()["error"]
+    wanted = "invalid version '9.9.0' of the library libsotto"
+    expect(error.startswith(wanted) and run.status == 0, f"{error!r}, exit status {run.status}")
+    return "another version of libsotto is refused"
+
+
+@contextmanager
+def screen() -> Iterator[str]:
+    """The name of a display that nobody looks at."""
+    reading, writing = os.pipe()
+    words = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "640x360x24", "-nolisten", "tcp"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(words, pass_fds=[writing], stdout=quiet, stderr=quiet, stdin=quiet) as server:
+        os.close(writing)
+        try:
+            with os.fdopen(reading) as told:
+                yield ":" + told.readline().strip()
+        finally:
+            server.terminate()
+
+
+def prove_windows(ground: Ground) -> str:
+    """The tavern draws in a window with OpenGL and with Vulkan; Godot's own Vulkan device is attached."""
+    project = make_project(ground.folder / "windows", ground.addon)
+    said = []
+    with screen() as display:
+        for driver, method in (("opengl3", "gl_compatibility"), ("vulkan", "mobile")):
+            picture = ground.folder / f"{driver}.png"
+            picture.unlink(missing_ok=True)
+            options = ("--rendering-method", method, "--resolution", "640x360", "--max-fps", "30")
+            variables = {"DISPLAY": display, "PICTURE": str(picture)}
+            if driver == "vulkan":
+                variables["ATTACH"] = "1"
+            found = ground.play(project, "picture", *options, timeout=90, **variables).report()
+            expect(found["driver"] == driver, f"{driver} was asked for, {found['driver']} draws")
+            expect(found["all_speak"], f"{driver}: not every patron spoke")
+            expect(picture.exists() and found["colours"] > 200, f"{driver}: {found['colours']} colours")
+            said.append(f"{driver} {found['colours']} colours")
+        expect(found["attached"], f"the device was not attached: {found['gpu']}")
+        expect_rung(found["gpu"], "cpu", "no backend here computes with Vulkan")
+        said.append("device attached, rung cpu")
+        said.append(attach_with_vulkan(ground, display))
+    return ", ".join(said)
+
+
+def attach_with_vulkan(ground: Ground, display: str) -> str:
+    """With the Vulkan module beside the addon, models share the card of Godot's device."""
+    module = ground.libraries / "sotto_llama_vulkan-native.so"
+    if not module.exists():
+        return "rung vulkan not run: the build has no Vulkan module"
+    project = make_project(ground.folder / "vulkan", ground.addon)
+    (project / "addons" / "sotto" / "bin" / module.name).symlink_to(module)
+    options = ("--rendering-method", "mobile", "--resolution", "320x180")
+    found = ground.play(project, "picture", *options, timeout=90, DISPLAY=display, ATTACH="1").report()
+    expect(found["attached"], f"the device was not attached: {found['gpu']}")
+    expect_rung(found["gpu"], "vulkan", "no backend here computes with CUDA")
+    return "rung vulkan with that module"
+
+
+def expect_rung(gpu: dict[str, Any], rung: str, reason: str) -> None:
+    """Raises Broken unless a Vulkan renderer shares its card at a rung, with a reason for each closer one."""
+    expect(gpu["with"] == "vulkan" and gpu["rung"] == rung, gpu)
+    reasons = {taken["rung"]: taken["reason"] for taken in gpu["not_taken"]}
+    expect("cig" in reasons and "cuda" in reasons, f"reasons for {sorted(reasons)} alone")
+    expect(reason in reasons.values(), f"expected the reason {reason!r} in {reasons}")
