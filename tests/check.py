@@ -64,7 +64,8 @@ def main() -> int:
             print(f"  not run  {step.name:12} {reason}", flush=True)
             skipped.append(step.name)
             continue
-        (passed if ground.run_step(step) else failed).append(step.name)
+        went = ground.run_step(step)
+        (skipped if went is None else passed if went else failed).append(step.name)
     minutes = (time.monotonic() - began) / 60
     print(f"\n{minutes:.1f} minutes.", f"Failed: {', '.join(failed)}." if failed else "")
     if skipped:

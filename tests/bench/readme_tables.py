@@ -157,7 +157,7 @@ def headline() -> str:
   a 110 M model on {many["setting"]["cores"]} cores (llama-server: {server["peer_tps"]:.0f}).
 - **Shared prefixes are prefilled once.** First token after {prefix["others_ms"]:.0f} ms if 400 of 440
   tokens are cached, else after {prefix["first_ms"]:.0f} ms.
-- **A pace to speak at.** 99 % of paced tokens arrive within {pacing["p99_deviation_ms"]:.1f} ms of their time.
+- **A pace to speak at.** 99 % of paced tokens come within {pacing["p99_deviation_ms"]:.1f} ms of their time.
 - **A memory budget that holds.** {budget["operations"]:,} random operations on three models: \
 {budget["violations"]} allocations beyond it.
 """

@@ -37,6 +37,14 @@ SYSTEM = {
     "qemu-aarch64": "qemu-user",
     "qemu-x86_64": "qemu-user",
     "/usr/aarch64-linux-gnu/lib/libc.so.6": "libc6-arm64-cross",
+    "npm": "npm",
+    "as": "binutils",
+    "ld": "binutils",
+    "objcopy": "binutils",
+    "clang++-14": "clang-14",
+    "pkg-config": "pkg-config",
+    "fc-list": "fontconfig",
+    "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 
@@ -58,6 +66,10 @@ RUNGS: dict[str, bool] = {}  # lines of tests about the rungs they took; whether
 
 class Failed(Exception):
     """A command of a step failed; its output is the message."""
+
+
+class NotRun(Exception):
+    """A step cannot run on this machine; the message is the reason."""
 
 
 def present(tool: str) -> bool:
@@ -175,11 +187,17 @@ def last_line(text: str) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def run_step(step: Step) -> bool:
-    """Runs a step and prints one line; on failure, what went wrong too. Returns whether it passed."""
+def run_step(step: Step) -> bool | None:
+    """Runs a step and prints one line; on failure, what went wrong too.
+
+    Returns whether it passed; None if it cannot run here.
+    """
     began = time.monotonic()
     try:
         said = step.run() or ""
+    except NotRun as reason:
+        print(f"  not run  {step.name:12} {reason}", flush=True)
+        return None
     except (Failed, subprocess.TimeoutExpired, AssertionError, OSError, ValueError) as error:
         print(f"  FAILED   {step.name:12} {time.monotonic() - began:6.1f} s\n{error}\n", flush=True)
         return False

@@ -8,10 +8,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from . import csharp, packages, tavern, unity, unity_shim, unreal
 from .cross import WINE_NEEDS, both_speak, check_windows, look_at
+from .csharp import check_csharp
+from .godot import check_godot
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
 from .package import check_package, check_wheel, installed
+from .packages import check_packages
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
+from .tavern import check_tavern
+from .unity import check_unity
+from .unity_shim import check_unity_shim
+from .unreal import check_unreal
 
 RELEASE = BUILD / "release"
 OUT = RELEASE / "out"
@@ -193,11 +201,6 @@ def check_sample() -> str:
     return both_speak(run([binary, OUT / "house.gguf"], timeout=120))
 
 
-def check_csharp() -> str:
-    """The Unity runtime compiles outside Unity, and chats on both backends."""
-    return last_line(run([PYTHON, "tests/csharp/run.py", OUT]))
-
-
 def check_python() -> str:
     """The Python tests, against the installed wheel."""
     run([installed(), "-m", "pip", "install", "-q", *test_requirements()])
@@ -287,7 +290,29 @@ STEPS = [
     Step("native", "C++ tests", check_native, after=["build"]),
     Step("sample", "the C sample", check_sample, after=["build"]),
     Step("gpu", "what measures a card, rehearsed", check_gpu, after=["build"]),
-    Step("csharp", "the C# binding, under Mono", check_csharp, needs=["mcs", "mono"], after=["build"]),
+    Step(
+        "csharp",
+        "the Unity package's C# on three runtimes, reloads",
+        check_csharp,
+        needs=csharp.NEEDS,
+        after=["build"],
+    ),
+    Step("unity", "unusable libraries, the editor's code", check_unity, needs=unity.NEEDS, after=["build"]),
+    Step(
+        "unreal",
+        "the Unreal plugin, on a double of the engine",
+        check_unreal,
+        needs=unreal.NEEDS,
+        after=["build"],
+    ),
+    Step("tavern", "the tavern's window, under Xvfb", check_tavern, needs=tavern.NEEDS, after=["build"]),
+    Step(
+        "godot",
+        "the Godot addon in a real editor and an exported game",
+        check_godot,
+        needs=["g++", "cmake", "ninja", "Xvfb", LLVMPIPE],
+        after=["build"],
+    ),
     Step("wheel", "wheel, in an empty environment", check_wheel, needs=["g++", "cmake", "ninja"]),
     Step("package", "C and C++ programs on the installed library", check_package, after=["build", "wheel"]),
     Step("python", "Python tests", check_python, after=["build", "wheel"]),
@@ -320,6 +345,20 @@ STEPS = [
         "built for Windows, under Wine; --full: the modules too",
         check_windows,
         needs=["g++", "cmake", "ninja", "glslc", DOCTEST, *WINE_NEEDS],
+    ),
+    Step(
+        "unity_shim",
+        "Unity's native plugin, on doubles of Unity",
+        check_unity_shim,
+        needs=unity_shim.NEEDS,
+        after=["build", "vulkan", "windows"],
+    ),
+    Step(
+        "packages",
+        "every package of a release, made, unpacked and used",
+        check_packages,
+        needs=packages.NEEDS,
+        after=["build", "wheel", "windows"],
     ),
     Step("glibc", "the library for older systems", check_glibc, needs=["cmake", "ninja", DOCTEST], full=True),
     Step(
