@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .cross import TESTS, build, look_at, run_tests
-from .ground import BUILD, JOBS, PYTHON, Failed, is_full, run
+from .ground import BUILD, JOBS, PYTHON, Failed, run
 
 ARM_LIBRARY = "/usr/aarch64-linux-gnu/lib/libc.so.6"
 ON_ARM = ("qemu-aarch64", "-L", str(Path(ARM_LIBRARY).parents[1]))
@@ -47,17 +47,12 @@ def protected(objects: Path) -> None:
 
 
 def check_aarch64() -> str:
-    """The library for 64-bit ARM, with --full its module too: what they export, and what they do."""
+    """The library for 64-bit ARM and its module: what they export, and what they do."""
     folder = BUILD / "aarch64"
-    targets = ["sotto", "sotto_scripted", *TESTS]
-    if is_full():
-        targets += ["sotto_llama-native", "say"]
-    build(folder, "aarch64-linux", targets, f"-DSOTTO_LLAMA={'ON' if is_full() else 'OFF'}")
+    build(folder, "aarch64-linux", ["sotto", "sotto_scripted", "sotto_llama-native", "say", *TESTS])
     look_at(folder / "out")
     protected(folder / "CMakeFiles" / "sotto_core.dir")
     passed = run_tests(folder, TESTS, {})
-    if not is_full():
-        return passed
     _, words = say(folder / "tests" / "say", folder / "out" / "house.gguf", ON_ARM)
     return f"{passed}; {same_words(words, 'on ARM')}"
 
