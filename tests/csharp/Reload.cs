@@ -32,11 +32,10 @@ static class Reload
         var grown = Process.Memory() - settled;
         var left = Process.ThreadsAfter(threads) - threads;
         var lost = room - Room(args[0]);
-        Array.Sort(times);
-        string median = times[count / 2].ToString("f1"), worst = times[count - 1].ToString("f1");
+        var unloads = string.Join(", ", Array.ConvertAll(times, time => time.ToString("f1")));
         Console.WriteLine(
             $"{{\"reloads\": {count}, \"threads_left\": {left}, \"engines_left\": {lost}, \"grown_kb\": {grown}, "
-            + $"\"median_unload_ms\": {median}, \"worst_unload_ms\": {worst}}}");
+            + $"\"unload_ms\": [{unloads}]}}");
         return 0;
     }
 
