@@ -7,12 +7,15 @@ import shutil
 import sys
 from pathlib import Path
 
+from godot.fetch import Unavailable, have_godot
+
 from .cross import WINE, WINE_NEEDS
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, is_full, last_line, run
 
 FOLDER = BUILD / "packages"
 REQUIREMENTS = ("native/packaging/requirements.txt", "tests/packages/requirements.txt")
-NEEDS = ("cmake", "ninja", "mono", "objcopy", "pkg-config", *WINE_NEEDS)  # of ground.SYSTEM
+# Of ground.SYSTEM; `mcs` and `npm` make the C# compiler, see tests/dotnet.
+NEEDS = ("g++", "cmake", "ninja", "mono", "mcs", "npm", "objcopy", "pkg-config", *WINE_NEEDS)
 
 
 def make_python() -> Path:
@@ -37,16 +40,18 @@ def zig() -> Path:
     return Path(run([PYTHON, "-c", script]).strip())
 
 
-def godot_interface() -> Path | None:
-    """The folder of the header that the Godot addon is compiled with; None where Godot cannot be had."""
-    folder = BUILD / "godot" / "interface"  # the step `godot` writes it
-    return folder if (folder / "gdextension_interface.h").exists() else None
+def godot_programs() -> Path | None:
+    """The folder of Godot's programs; None where Godot cannot be had."""
+    try:
+        return have_godot(BUILD / "godot")
+    except Unavailable:
+        return None
 
 
-def build_addon(interface: Path) -> Path:
-    """Builds samples/godot."""
-    folder = FOLDER / "godot"
-    options = {"SOTTO_LIBRARIES": BUILD / "release" / "out", "GODOT_INTERFACE": interface}
+def build_addon(godot: Path) -> Path:
+    """Builds samples/godot, with the header that a Godot program writes."""
+    folder = FOLDER / "addon"
+    options = {"SOTTO_LIBRARIES": BUILD / "release" / "out", "GODOT": godot}
     defines = [f"-D{name}={value}" for name, value in options.items()]
     run(["cmake", "-S", ROOT / "samples" / "godot", "-B", folder, "-G", "Ninja", *defines])
     run(["cmake", "--build", folder])
@@ -76,12 +81,13 @@ def check_packages() -> str:
     wheels = sorted((BUILD / "wheels").glob("*.whl"))
     if not wheels:
         raise Failed(f"no wheel in {BUILD / 'wheels'}: run the step `wheel` first")
-    interface = godot_interface()
+    godot = godot_programs()
     env = {
         "SOTTO_PACKAGES_BUILD": str(BUILD / "release"),
         "SOTTO_PACKAGES_WHEEL": str(wheels[-1]),
         "SOTTO_PACKAGES_WINDOWS": str(BUILD / "windows"),
-        "SOTTO_PACKAGES_GODOT": str(build_addon(interface)) if interface else "",
+        "SOTTO_PACKAGES_GODOT": str(build_addon(godot / "godot")) if godot else "",
+        "SOTTO_GODOT": str(godot or ""),
         "SOTTO_ZIG": str(zig()),
         "SOTTO_WINE": WINE,
         "WINEPREFIX": str(BUILD / "windows" / "wine"),  # the step `windows` makes it
@@ -93,6 +99,6 @@ def check_packages() -> str:
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests" / "packages"]
     printed = run(command, env=env, timeout=600)
     sizes = next(line for line in printed.splitlines() if line.startswith("packages: "))
-    absent = [] if interface else ["not run: Godot zip, no Godot"]
+    absent = [] if godot else ["not run: Godot zip, no Godot"]
     absent += [] if is_full() else ["not run: line numbers of the core, --full"]
     return "; ".join([sizes.removeprefix("packages: "), last_line(printed), *absent])

@@ -2,7 +2,7 @@
 
 Environment: SOTTO_PACKAGES_BUILD is a build folder of native/, SOTTO_PACKAGES_WHEEL a wheel,
 SOTTO_PACKAGES_WINDOWS one for Windows, SOTTO_PACKAGES_GODOT one of samples/godot (empty: no Godot),
-SOTTO_ZIG zig's binary, SOTTO_WINE Wine.
+SOTTO_GODOT the folder of Godot's programs, SOTTO_ZIG zig's binary, SOTTO_WINE Wine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ PACKAGING = ROOT / "native" / "packaging"
 GODOT = os.environ.get("SOTTO_PACKAGES_GODOT", "")
 SUMMARY = pytest.StashKey[list[str]]()  # lines for the end of the run
 sys.path.insert(0, str(PACKAGING))
+# The tools of other tests; behind packaging, which has a module `godot` too: theirs is `tests.godot`.
+sys.path += [str(ROOT), str(ROOT / "tests")]
 
 from release import version  # noqa: E402
 
@@ -103,44 +105,81 @@ def build_options(build: Path) -> list[str | Path]:
     return [*options, "--partial", "--modules", "sotto_llama-*"]
 
 
+class Making:
+    """A run of the command in the background."""
+
+    def __init__(self, place: Path, options: Sequence[str | Path], cwd: Path) -> None:
+        self._place = place
+        self._process = subprocess.Popen(
+            command(place, *options), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def finished(self) -> Packages:
+        """Waits for the end of the command, which must succeed."""
+        printed, errors = self._process.communicate(timeout=240)
+        assert self._process.returncode == 0, errors
+        return Packages(self._place, printed)
+
+    def stop(self) -> None:
+        """Kills the command if it still runs."""
+        with self._process:
+            self._process.kill()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Orders the tests so that both processors have work."""
+    items.sort(key=rank)
+
+
+def rank(item: pytest.Item) -> int:
+    """Order: no packages needed, starts work in the background, neither, waits for such work."""
+    names = set(getattr(item, "fixturenames", ()))
+    if "packages" not in names:
+        return 0
+    if names & {"second", "results"}:
+        return 3
+    return 1 if "commands" in names else 2
+
+
+@pytest.fixture(scope="session", autouse=True)
+def first(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Making | None]:
+    """The first run of the command: starts with the first test if any test needs packages."""
+    if not any("packages" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        yield None
+        return
+    options = request.getfixturevalue("build_options")
+    making = Making(tmp_path_factory.mktemp("first") / "dist", options, Path("/"))
+    yield making
+    making.stop()
+
+
 @pytest.fixture(scope="session")
 def runs(
-    build_options: list[str | Path], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Packages, Packages]:
-    """Two runs of the command, at once, in folders of different names, from different current folders."""
-    places = [
-        tmp_path_factory.mktemp("first") / "dist",
-        tmp_path_factory.mktemp("other name") / "deeper" / "dist",
-    ]
-    running = [
-        subprocess.Popen(
-            command(place, *build_options),
-            cwd=place.parents[len(place.parents) - 1 - number],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for number, place in enumerate(places)
-    ]
-    made = []
-    for process, place in zip(running, places, strict=True):
-        try:
-            printed, errors = process.communicate(timeout=240)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-        assert process.returncode == 0, errors
-        made.append(Packages(place, printed))
-    return made[0], made[1]
+    first: Making, build_options: list[str | Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Packages, Making]]:
+    """The packages of the first run; the second run, in other folders, which goes on beside the tests."""
+    made = first.finished()
+    place = tmp_path_factory.mktemp("other name") / "deeper" / "dist"
+    second = Making(place, build_options, tmp_path_factory.getbasetemp())
+    yield made, second
+    second.stop()
 
 
 @pytest.fixture(scope="session")
-def packages(runs: tuple[Packages, Packages], pytestconfig: pytest.Config) -> Packages:
+def packages(runs: tuple[Packages, Making], pytestconfig: pytest.Config) -> Packages:
     """The packages of the first run."""
     files = sorted(runs[0].folder.iterdir(), key=lambda path: -path.stat().st_size)
     total = sum(path.stat().st_size for path in files) / 2**20
     pytestconfig.stash[SUMMARY] = [f"packages: {len(files)} files, {total:.1f} MB, twice the same bytes"]
     return runs[0]
+
+
+@pytest.fixture(scope="session")
+def second(runs: tuple[Packages, Making]) -> Packages:
+    """The packages of the second run."""
+    return runs[1].finished()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -51,10 +51,10 @@ def test_one_command_makes_every_package(packages: Packages) -> None:
     assert names - wheels == EXPECTED
 
 
-def test_two_runs_write_identical_bytes(runs: tuple[Packages, Packages]) -> None:
+def test_two_runs_write_identical_bytes(packages: Packages, second: Packages) -> None:
     sums = [
         {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in one.folder.iterdir()}
-        for one in runs
+        for one in (packages, second)
     ]
     assert sums[0] == sums[1]
 

@@ -81,7 +81,7 @@ def conan(home: Path, *words: str | Path) -> str:
     return run([program, *words], home.parent, errors=True, **env)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def conan_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("conan") / "home"
     conan(home, "profile", "detect")

@@ -1,4 +1,4 @@
-"""The Unity package, unpacked in an empty folder: its layout, its .meta files, and a chat under Mono."""
+"""The Unity package, unpacked in an empty folder: its layout, its .meta files, and a chat on two runtimes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, VERSION, run
+from csharp.sources import OBSOLETE_ON_CORE
+from dotnet.toolchain import Runtime, compile_cs, core_command
 
 NATIVES = "Plugins/Linux/x86_64"
 DEFINES = ("UNITY_5_3_OR_NEWER", "UNITY_2021_3_OR_NEWER", "UNITY_STANDALONE", "UNITY_STANDALONE_LINUX")
@@ -78,18 +80,18 @@ def test_committed_guids_are_kept(package: Path) -> None:
         assert (package / meta.relative_to(ROOT / "unity")).read_bytes() == meta.read_bytes(), meta
 
 
-def test_it_chats_under_mono(package: Path, tmp_path: Path) -> None:
-    sys.path.insert(0, str(ROOT / "tests"))
-    from dotnet.toolchain import compile_cs
-
-    program = tmp_path / "Chat.exe"
+@pytest.mark.parametrize("runtime", ["mono", "core"])
+def test_it_chats(runtime: Runtime, package: Path, tmp_path: Path) -> None:
+    program = tmp_path / ("Chat.exe" if runtime == "mono" else "Chat.dll")
     sources = [
         *(package / "Runtime").rglob("*.cs"),
         *(ROOT / "tests/csharp/doubles").glob("*.cs"),
         ROOT / "tests/packages/Chat.cs",
     ]
-    compile_cs(program, sources, defines=DEFINES)
-    answer = run(["mono", program], tmp_path, LD_LIBRARY_PATH=str(package / NATIVES), LC_ALL="C.UTF-8")
+    options = [OBSOLETE_ON_CORE] if runtime == "core" else []
+    compile_cs(program, sources, defines=DEFINES, runtime=runtime, options=options)
+    command = ["mono", program] if runtime == "mono" else core_command(program)
+    answer = run(command, tmp_path, LD_LIBRARY_PATH=str(package / NATIVES), LC_ALL="C.UTF-8")
     assert "3 copper" in json.loads(answer)["choices"][0]["message"]["content"]
     with pytest.raises(AssertionError, match="library 'sotto' could not be loaded"):
-        run(["mono", program], tmp_path, LD_LIBRARY_PATH=os.fspath(tmp_path), LC_ALL="C.UTF-8")
+        run(command, tmp_path, LD_LIBRARY_PATH=os.fspath(tmp_path), LC_ALL="C.UTF-8")

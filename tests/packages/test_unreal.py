@@ -1,20 +1,27 @@
-"""The Unreal zip, unpacked in an empty folder: its layout, and a program on its headers and libraries."""
+"""The Unreal zip, unpacked in an empty folder: its layout, its C++ and C#, and a program on its libraries."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, VERSION, run
+from checks.ground import PYTHON
+from checks.unreal import FLAGS
+from conftest import ROOT, VERSION, Packages, run
 
 GAME = ROOT / "samples" / "c" / "find_package" / "game.c"
 BUILT = {"Binaries", "Intermediate", "Saved"}
+UNREAL = ROOT / "tests" / "unreal"
+DOUBLE = UNREAL / "double"
+MODULES = ("SottoPreInit", "SottoRuntime", "SottoEditor")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plugin(unpacked: Callable[[str], Path]) -> Path:
     (folder,) = unpacked("sotto-unreal-*").iterdir()
     assert folder.name == "Sotto"
@@ -25,7 +32,7 @@ def test_it_has_the_modules_that_it_names(plugin: Path) -> None:
     descriptor = json.loads((plugin / "Sotto.uplugin").read_text())
     assert descriptor["VersionName"] == VERSION
     modules = [module["Name"] for module in descriptor["Modules"]]
-    assert modules
+    assert sorted(modules) == sorted(MODULES)
     for module in [*modules, "SottoSDK"]:
         assert (plugin / "Source" / module / f"{module}.Build.cs").is_file(), module
 
@@ -58,3 +65,49 @@ def test_a_program_on_its_headers_and_libraries_speaks(plugin: Path, tmp_path: P
     flags = [f"-I{sdk / 'include'}", f"-L{libraries}", "-lsotto", f"-Wl,-rpath,{libraries}"]
     run(["cc", GAME, *flags, "-o", "game"], tmp_path)
     assert "3 copper" in run([tmp_path / "game"], tmp_path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands(
+    plugin: Path, packages: Packages, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[str]]]:
+    """Runs the compiler, the lint of the headers and the check of Build.cs beside other tests."""
+    folder = tmp_path_factory.mktemp("unreal")
+    run([sys.executable, DOUBLE / "generate.py", folder / "generated", plugin / "Source"], folder)
+    words = {module: compiler(module, plugin, folder) for module in MODULES}
+    words["lint"] = [PYTHON, UNREAL / "header_check", "--plugin", plugin]
+    archive = packages.file("sotto-unreal-*")
+    words["rules"] = [PYTHON, UNREAL / "build_rules", "--check", "--plugin", plugin, "--zip", archive]
+    with ThreadPoolExecutor(1) as pool:
+        yield {name: pool.submit(run, one, folder) for name, one in words.items()}
+
+
+@pytest.fixture
+def results(commands: dict[str, Future[str]]) -> dict[str, Future[str]]:
+    """What the commands print. Tests that take it run last."""
+    return commands
+
+
+def compiler(module: str, plugin: Path, folder: Path) -> list[str | Path]:
+    """The command that compiles a module's sources together, on the double of Unreal, without output."""
+    source = plugin / "Source"
+    unit = folder / f"{module}.cpp"
+    files = sorted((source / module / "Private").rglob("*.cpp"))
+    unit.write_text("".join(f'#include "{file}"\n' for file in files))
+    runtime = source / "SottoRuntime"
+    places = [folder / "generated", DOUBLE / "include", runtime / "Public", runtime / "Private"]
+    places += [source / module / "Private", source / "SottoSDK" / "include"]
+    return ["g++", *FLAGS, "-fsyntax-only", *(f"-I{place}" for place in places), unit]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_its_sources_compile(module: str, results: dict[str, Future[str]]) -> None:
+    results[module].result()
+
+
+def test_its_headers_pass_the_lint(results: dict[str, Future[str]]) -> None:
+    assert f"header_check: {len(MODULES)} modules, " in results["lint"].result()
+
+
+def test_its_build_rules_name_its_files(results: dict[str, Future[str]]) -> None:
+    assert "(Android: empty stand-ins)" in results["rules"].result()  # no build for Android

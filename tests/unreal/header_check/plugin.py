@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,8 @@ from clang.cindex import Cursor
 from .model import Module
 from .sources import Source
 from .unit import Ground, read_module
+
+EXTERNAL = re.compile(r"^\s*Type = ModuleType\.External;", re.M)  # headers and libraries, nothing to compile
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,14 @@ class Plugin:
 
     @property
     def modules(self) -> list[ModuleFolder]:
-        """The modules in order of their names. Raises FileNotFoundError if there are none."""
+        """The modules that are compiled, by name. Raises FileNotFoundError if no module is found."""
         found = sorted(self.root.glob("Source/*/*.Build.cs"))
         if not found:
             wanted = "expected Source/<module>/<module>.Build.cs in it"
             raise FileNotFoundError(
                 f"invalid plugin '{self.root}': {wanted}; pass the folder of the .uplugin"
             )
-        return [ModuleFolder(path.parent) for path in found]
+        return [ModuleFolder(path.parent) for path in found if not EXTERNAL.search(path.read_text())]
 
     def read(
         self, ground: Ground, only: Callable[[Source], bool] | None = None
