@@ -1,38 +1,36 @@
+/* The engine, its frames, monitors, files and graphics device, the class `Sotto`, and the extension's entry.
+ */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "speech.h"
 
+enum { MONITORS = 3, CLASSES = 3 };
 sotto_engine* engine;
-static Model* models;
 static bool in_frame;
 static double worked_ms; /* CPU time of the main thread at the end of the last frame */
-static const char* const monitors[] = {"sotto/tokens_per_s", "sotto/memory_mib", "sotto/slack_ms"};
+static const char* const monitors[MONITORS] = {"sotto/tokens_per_s", "sotto/memory_mib", "sotto/slack_ms"};
 
 sotto_str str(const char* text) {
-    return (sotto_str){text == NULL ? "" : text, SOTTO_NUL};
+    return (sotto_str){text, text == NULL ? 0 : strlen(text)};
 }
 
-char* copied(sotto_str text) {
-    const size_t size = text.size == SOTTO_NUL ? strlen(text.data) : text.size;
-    char* copy = calloc(size + 1, 1);
-    return copy == NULL || size == 0 ? copy : memcpy(copy, text.data, size);
+static void SOTTO_CALL write_log(void* self, sotto_log_level level, sotto_str line) {
+    char message[4096];
+    snprintf(message, sizeof message, "%.*s", (int)line.size, line.data);
+    (level <= SOTTO_LOG_ERROR ? gd.print_error : gd.print_warning)(message, "sotto", "addons/sotto", 0, true);
 }
 
-const char* last_error(void) {
-    static char reason[1024];
-    const sotto_str error = sotto_last_error();
-    snprintf(reason, sizeof reason, "%.*s", (int)error.size, error.data);
-    return reason;
+bool report(sotto_str reason) {
+    if (reason.size != 0) {
+        write_log(NULL, SOTTO_LOG_ERROR, reason);
+    }
+    return reason.size == 0;
 }
 
-static void SOTTO_CALL write_log(void* self, sotto_log_level level, sotto_str message) {
-    (void)self;
-    char* line = copied(message);
-    (level <= SOTTO_LOG_ERROR ? gd.print_error : gd.print_warning)(line, "sotto", "libsotto", 0, true);
-    free(line);
+sotto_str reason_of(sotto_status status) {
+    return status < 0 ? sotto_last_error() : str(NULL);
 }
 
 /* CPU time of the calling thread. 0 on Windows, which counts it too coarsely for a frame. */
@@ -48,7 +46,7 @@ static double thread_ms(void) {
 
 /* The target time of a frame in ns. 0: neither a limit of the frame rate nor a screen sets it. */
 static uint64_t period_ns(void) {
-    GDExtensionObjectPtr display = gd_singleton("DisplayServer");
+    const Value display = gd_singleton("DisplayServer");
     int64_t rate = gd_to_int(GD_GET(gd_singleton("Engine"), "get_max_fps"));
     if (rate <= 0 && gd_to_int(GD_CALL(display, "window_get_vsync_mode", gd_int(0))) != 0) {
         rate = gd_to_int(GD_CALL(display, "screen_get_refresh_rate", gd_int(-1)));
@@ -66,132 +64,117 @@ void engine_begin_frame(void) {
     }
 }
 
-void engine_end_frame(void) {
-    if (engine == NULL) {
-        return;
-    }
+/* Runs after every _process(). */
+static void end_frame(void) {
     sotto_frame_end_desc end = SOTTO_INIT(sotto_frame_end_desc);
-    const double now = thread_ms();
-    end.busy_ms = (float)(now - worked_ms);
-    worked_ms = now;
-    in_frame = false;
-    sotto_engine_frame_end(engine, &end);
+    answers_deliver();
+    if (engine != NULL) {
+        const double now = thread_ms();
+        end.busy_ms = (float)(now - worked_ms);
+        worked_ms = now;
+        in_frame = false;
+        sotto_engine_frame_end(engine, &end);
+    }
 }
 
-static void read_monitor(
-    void* monitor,
-    const GDExtensionConstVariantPtr* args,
-    GDExtensionInt count,
-    GDExtensionVariantPtr result,
-    GDExtensionCallError* error
-) {
-    (void)args, (void)count;
-    error->error = GDEXTENSION_CALL_OK;
+static void
+read_monitor(void* which, const void* const* args, int64_t count, void* out, GDExtensionCallError* error) {
     sotto_stats stats = SOTTO_INIT(sotto_stats);
     sotto_engine_stats(engine, &stats);
+    const double mib = (double)stats.bytes_in_use / 1048576;
     const double slack = (double)period_ns() / 1e6 - stats.frame_p50_ms;
-    const double figures[] = {
-        stats.tokens_per_s, (double)stats.bytes_in_use / 1048576, slack > 0 ? slack : 0
-    };
-    *(Value*)result = gd_real(figures[(const char* const*)monitor - monitors]);
+    const double figures[MONITORS] = {stats.tokens_per_s, mib, slack > 0 ? slack : 0};
+    *(Value*)out = gd_real(figures[(const char* const*)which - monitors]);
+    error->error = GDEXTENSION_CALL_OK;
+}
+
+/* Models are read through FileAccess, so that they may be in the .pck, from threads of the engine. */
+static sotto_status SOTTO_CALL open_file(void* self, sotto_str path, void** file, uint64_t* size) {
+    const Value mode = gd_int(1); /* READ */
+    const Value access = GD_STATIC("FileAccess", "open", gd_text(path.data, path.size), mode);
+    const bool found = gd_to_object(&access) != NULL;
+    Value* opened = found ? malloc(sizeof *opened) : NULL;
+    if (opened == NULL) {
+        gd_drop(access);
+        return found ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_NOT_FOUND;
+    }
+    *opened = access;
+    *size = (uint64_t)gd_to_int(GD_GET(access, "get_length"));
+    *file = opened;
+    return SOTTO_OK;
+}
+
+static sotto_status SOTTO_CALL
+read_file(void* self, void* file, uint64_t offset, void* buffer, uint64_t bytes) {
+    gd_drop(GD_CALL(*(Value*)file, "seek", gd_int((int64_t)offset)));
+    const uint64_t read = gd.file_access_get_buffer(gd_to_object(file), buffer, bytes);
+    return read == bytes ? SOTTO_OK : SOTTO_ERROR_MODEL;
+}
+
+static void SOTTO_CALL close_file(void* self, void* file) {
+    gd_drop(*(Value*)file);
+    free(file);
 }
 
 static Value setting(const char* name, Value fallback) {
     return GD_CALL(gd_singleton("ProjectSettings"), "get_setting", gd_chars(name), fallback);
 }
 
-const char* engine_open(void) {
-    static char reason[1024];
+sotto_str engine_open(void) {
+    static char reason[256];
     const sotto_str version = sotto_version();
-    const int minor = (int)(strrchr(SOTTO_VERSION, '.') - SOTTO_VERSION);
+    const size_t minor = (size_t)(strrchr(SOTTO_VERSION, '.') + 1 - SOTTO_VERSION); /* the length of "0.1." */
     if (engine != NULL) {
-        return NULL;
+        return str(NULL);
     }
-    if (version.size < (size_t)minor || strncmp(version.data, SOTTO_VERSION, (size_t)minor + 1) != 0) {
+    if (version.size < minor || strncmp(version.data, SOTTO_VERSION, minor) != 0) {
         const char* form = "invalid version '%.*s' of the library libsotto: expected " SOTTO_VERSION
                            "; copy the libraries of one release into the addon";
         snprintf(reason, sizeof reason, form, (int)version.size, version.data);
-        return reason;
+        return str(reason);
     }
     const sotto_log_sink log = {sizeof log, 0, write_log, NULL};
+    const sotto_file_access files = {sizeof files, 0, open_file, read_file, close_file, NULL};
+    char* device = gd_to_chars(setting("sotto/device", gd_chars("")));
     sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);
-    const Value device = setting("sotto/device", gd_text("", 0));
-    char* device_name = gd_to_chars(&device);
-    desc.device = str(device_name);
+    desc.device = str(device);
     desc.vram_budget = (uint64_t)gd_to_int(setting("sotto/memory_budget_mib", gd_int(0))) << 20;
     desc.mode = (sotto_mode)gd_to_int(setting("sotto/mode", gd_int(0)));
     desc.log = &log;
-    desc.files = &godot_files;
+    desc.files = &files;
     const sotto_status status = sotto_engine_create(&desc, &engine);
-    free(device_name);
-    gd_drop(device);
-    for (int i = 0; i < 3 && status >= 0; ++i) {
+    free(device);
+    for (int i = 0; i < MONITORS && status >= 0; ++i) {
         const Value callable = gd_callable(read_monitor, (void*)&monitors[i]);
-        gd_drop(GD_CALL(gd_singleton("Performance"), "add_custom_monitor", gd_name(monitors[i]), callable));
+        gd_drop(GD_CALL(gd_singleton("Performance"), "add_custom_monitor", gd_chars(monitors[i]), callable));
     }
-    return status < 0 ? last_error() : NULL;
+    return reason_of(status);
 }
 
-void engine_close(void) {
-    for (int i = 0; i < 3 && engine != NULL; ++i) {
-        gd_drop(GD_CALL(gd_singleton("Performance"), "remove_custom_monitor", gd_name(monitors[i])));
+static void close_all(void) {
+    answers_drop(true);
+    for (int i = 0; i < MONITORS && engine != NULL; ++i) {
+        gd_drop(GD_CALL(gd_singleton("Performance"), "remove_custom_monitor", gd_chars(monitors[i])));
     }
     sotto_engine_destroy(engine);
     engine = NULL;
-    while (models != NULL) {
-        Model* gone = models;
-        models = gone->next;
-        free(gone);
-    }
-}
-
-Model* engine_model(const char* id) {
-    Model* model = models;
-    while (model != NULL && strcmp(model->id, id) != 0) {
-        model = model->next;
-    }
-    if (model == NULL && (model = calloc(1, sizeof *model + strlen(id))) != NULL) {
-        strcpy(model->id, id);
-        model->next = models;
-        models = model;
-    }
-    sotto_model_desc desc = SOTTO_INIT(sotto_model_desc);
-    desc.id = str(id);
-    if (model != NULL && !model->ready && model->loading == 0 &&
-        sotto_engine_load_model(engine, &desc, &model->loading) < 0) {
-        return NULL;
-    }
-    return model;
-}
-
-const Model* engine_loaded(sotto_request request, bool ready) {
-    for (Model* model = models; model != NULL; model = model->next) {
-        if (model->loading == request) {
-            model->loading = 0;
-            model->ready = ready;
-            return model;
-        }
-    }
-    return NULL;
 }
 
 static void describe(void* self, int index, const Value* argument, Value* result) {
-    (void)self, (void)index, (void)argument;
     sotto_str json = {"{}", 2};
-    const char* reason = engine_open();
-    if (reason != NULL || sotto_engine_describe(engine, &json) < 0) {
-        gd_error(reason != NULL ? reason : "out of memory");
+    if (report(engine_open())) {
+        report(reason_of(sotto_engine_describe(engine, &json)));
     }
     *result = GD_STATIC("JSON", "parse_string", gd_text(json.data, json.size));
 }
 
 /* Returns a handle or a number of Godot's RenderingDevice; `which` is a RenderingDevice.DriverResource. */
-static uint64_t resource(GDExtensionObjectPtr device, int which) {
+static uint64_t resource(Value device, int which) {
     const Value none = gd_make(RID, &(uint64_t){0});
     return (uint64_t)gd_to_int(GD_CALL(device, "get_driver_resource", gd_int(which), none, gd_int(0)));
 }
 
-static const char* attach(GDExtensionObjectPtr device, bool is_d3d12) {
+static sotto_status attach(Value device, bool is_d3d12) {
     sotto_gpu_vulkan vulkan = SOTTO_INIT(sotto_gpu_vulkan);
     sotto_gpu_d3d12 d3d12 = SOTTO_INIT(sotto_gpu_d3d12);
     sotto_gpu_desc gpu = SOTTO_INIT(sotto_gpu_desc);
@@ -202,33 +185,55 @@ static const char* attach(GDExtensionObjectPtr device, bool is_d3d12) {
     vulkan.queue_family = (uint32_t)resource(device, 4);
     gpu.vulkan = is_d3d12 ? NULL : &vulkan;
     gpu.d3d12 = is_d3d12 ? &d3d12 : NULL;
-    return sotto_engine_attach_gpu(engine, &gpu, NULL) < 0 ? last_error() : NULL;
+    return sotto_engine_attach_gpu(engine, &gpu, NULL);
 }
 
 static void attach_gpu(void* self, int index, const Value* argument, Value* result) {
-    (void)self, (void)index, (void)argument;
-    GDExtensionObjectPtr server = gd_singleton("RenderingServer"), device = NULL;
-    const Value held = GD_GET(server, "get_rendering_device");
+    const Value server = gd_singleton("RenderingServer");
+    const Value device = GD_GET(server, "get_rendering_device");
     const Value driver = GD_GET(server, "get_current_rendering_driver_name");
-    char* name = gd_to_chars(&driver);
-    gd_read(OBJECT, &held, &device);
-    const char* reason = engine_open();
-    if (device == NULL) {
-        reason = "Godot has no RenderingDevice: expected the renderer Forward+ or Mobile";
-    } else if (reason == NULL) {
-        reason = attach(device, name != NULL && strcmp(name, "d3d12") == 0);
+    const bool is_d3d12 = gd_to_int(GD_CALL(driver, "contains", gd_chars("d3d12"))) != 0;
+    sotto_str reason = str("Godot has no RenderingDevice: expected the renderer Forward+ or Mobile");
+    if (gd_to_object(&device) != NULL) {
+        reason = engine_open();
+        reason = reason.size == 0 ? reason_of(attach(device, is_d3d12)) : reason;
     }
-    if (reason != NULL) {
-        gd_error(reason);
-    }
-    *result = gd_bool(reason == NULL);
-    free(name);
+    *result = gd_bool(report(reason));
     gd_drop(driver);
 }
 
-static const Method methods[] = {
-    {"describe", describe, .result = {"", DICTIONARY}, .is_static = true},
-    {"attach_gpu", attach_gpu, .result = {"", BOOL}, .is_static = true},
-    {NULL},
+static Class sotto_class = {
+    .name = "Sotto",
+    .parent = "Object",
+    .methods = {
+        {"describe", describe, .result = {"", DICTIONARY}, .is_static = true},
+        {"attach_gpu", attach_gpu, .result = {"", BOOL}, .is_static = true},
+    },
 };
-const Class engine_class = {"Sotto", "Object", .methods = methods};
+static Class* const classes[CLASSES] = {&answer_class, &character_class, &sotto_class};
+
+static void initialize(void* userdata, GDExtensionInitializationLevel level) {
+    static const GDExtensionMainLoopCallbacks callbacks = {NULL, close_all, end_frame};
+    if (level == GDEXTENSION_INITIALIZATION_SCENE) {
+        is_main_thread = true;
+        for (int i = 0; i < CLASSES; ++i) {
+            gd_add_class(classes[i]);
+        }
+        gd.register_main_loop_callbacks(gd.library, &callbacks);
+    }
+}
+
+static void deinitialize(void* userdata, GDExtensionInitializationLevel level) {
+    if (level == GDEXTENSION_INITIALIZATION_SCENE) {
+        close_all(); /* a reload calls no callback */
+        for (int i = CLASSES - 1; i >= 0; --i) {
+            gd_remove_class(classes[i]);
+        }
+    }
+}
+
+SOTTO_EXPORT GDExtensionBool
+sotto_godot_init(GDExtensionInterfaceGetProcAddress find, void* library, GDExtensionInitialization* entry) {
+    *entry = (GDExtensionInitialization){GDEXTENSION_INITIALIZATION_SCENE, NULL, initialize, deinitialize};
+    return gd_open(find, library);
+}

@@ -21,7 +21,6 @@
     X(get_variant_from_type_constructor, GetVariantFromTypeConstructor)                                      \
     X(get_variant_to_type_constructor, GetVariantToTypeConstructor)                                          \
     X(global_get_singleton, GlobalGetSingleton)                                                              \
-    X(object_get_instance_from_id, ObjectGetInstanceFromId)                                                  \
     X(object_get_instance_id, ObjectGetInstanceId)                                                           \
     X(object_set_instance, ObjectSetInstance)                                                                \
     X(print_error, PrintError)                                                                               \
@@ -38,11 +37,10 @@
     X(variant_new_copy, VariantNewCopy)
 
 #define GD_DECLARE(name, type) GDExtensionInterface##type name;
-typedef struct Gd {
+extern struct Gd {
     GDExtensionClassLibraryPtr library;
     GD_FUNCTIONS(GD_DECLARE)
-} Gd;
-extern Gd gd;
+} gd;
 
 /* A Variant; zeroed: nil. A double-precision build of Godot has five words, and needs its own addon. */
 typedef struct Value {
@@ -51,46 +49,43 @@ typedef struct Value {
 typedef int Kind; /* a GDExtensionVariantType */
 enum { BOOL = 1, INT, REAL, TEXT, NAME = 21, RID = 23, OBJECT, CALLABLE, DICTIONARY = 27 };
 
+/* A property, a parameter or a result. */
 typedef struct Property {
     const char* name;
     Kind kind;
-    const char* class_name; /* of an OBJECT */
-    uint32_t hint;          /* a PropertyHint */
-    const char* hint_text;
+    uint32_t hint;         /* a PropertyHint */
+    const char* hint_text; /* of an OBJECT: its class */
 } Property;
 
-/* A method with at most one parameter. `index` is for methods that share one run(). */
+/* A method with at most one parameter, or a signal, which has no run(). Without a kind: no result. */
+typedef void Run(void* self, int index, const Value* argument, Value* result);
 typedef struct Method {
     const char* name;
-    void (*run)(void* self, int index, const Value* argument, Value* result);
-    int index;
-    Property result, param; /* without a kind: none */
+    Run* run;
+    Property result, params[2];
     bool is_static;
+    int index; /* of the property that the method gets or sets */
 } Method;
 
-/* A property and its methods. */
-typedef struct Accessor {
-    Property property;
-    Method get, set; /* set without a name: it can only be read */
-} Accessor;
-
-/* A class. The arrays of methods, accessors and signals end with an element without a name. */
+/* A class. A property `x` has the methods get_x(), or is_x() if it is a BOOL, and set_x(). An instance starts
+ * with an array of the properties' values, which are empty at first; the rest is zeroed. */
 typedef struct Class {
     const char *name, *parent;
-    size_t size; /* of an instance, which is zeroed before init(); 0: only static methods */
+    size_t size; /* of an instance; 0: only static methods */
     void (*init)(void* self, GDExtensionObjectPtr object);
     void (*end)(void* self);
     GDExtensionClassNotification2 notified;
-    const Method* methods;
-    const Accessor* accessors;
-    const char* const* signals; /* with the parameters `text` and `error`; the first without `error` */
+    Run* set; /* sets any property; NULL: properties are read-only */
+    Method methods[4];
+    Property properties[8];
+    Method getters[8], setters[8]; /* filled by gd_add_class() */
 } Class;
 
 /* Loads the interface. Returns false if Godot is older than 4.5. */
 bool gd_open(GDExtensionInterfaceGetProcAddress find, GDExtensionClassLibraryPtr library);
-void gd_add_class(const Class* class);
+void gd_add_class(Class* class);
 void gd_remove_class(const Class* class);
-GDExtensionObjectPtr gd_create(const Class* class, void** self);
+GDExtensionObjectPtr gd_create(Class* class, void** self);
 
 /* Makes a value, to be dropped or passed to gd_call(). */
 Value gd_make(Kind kind, const void* content);
@@ -100,24 +95,24 @@ Value gd_make(Kind kind, const void* content);
 #define gd_object(object) gd_make(OBJECT, &(GDExtensionObjectPtr){object}) /* references a RefCounted */
 Value gd_text(const char* utf8, size_t size);
 #define gd_chars(utf8) gd_text(utf8, strlen(utf8))
-Value gd_name(const char* ascii);
 Value gd_copy(const Value* value);
 Value gd_callable(GDExtensionCallableCustomCall call, void* userdata);
 void gd_drop(Value value);
+void gd_replace(Value* old, Value value);
 
-/* Reads a value. The last one drops it. */
+/* Reads a value. gd_to_int() and gd_to_chars() also drop it. */
 void gd_read(Kind kind, const Value* value, void* content);
+GDExtensionObjectPtr gd_to_object(const Value* value);
 int64_t gd_to_int(Value value);
-char* gd_to_chars(const Value* value); /* NUL-terminated UTF-8; to be freed */
+char* gd_to_chars(Value value); /* NUL-terminated UTF-8, to be freed; NULL: out of memory */
 
 /* Calls a method and drops the arguments. Returns nil if the call fails. */
-Value gd_call(GDExtensionObjectPtr object, const char* method, Value* args, int count);
+Value gd_call(Value self, const char* method, Value* args, int count);
 #define GD_ARGS(...) (Value[]){__VA_ARGS__}, (int)(sizeof((Value[]){__VA_ARGS__}) / sizeof(Value))
-#define GD_CALL(object, method, ...) gd_call(object, method, GD_ARGS(__VA_ARGS__))
-#define GD_GET(object, method) gd_call(object, method, NULL, 0)
+#define GD_CALL(self, method, ...) gd_call(self, method, GD_ARGS(__VA_ARGS__))
+#define GD_GET(self, method) gd_call(self, method, NULL, 0)
 #define GD_STATIC(class, method, ...)                                                                        \
-    GD_CALL(gd_singleton("ClassDB"), "class_call_static", gd_name(class), gd_name(method), __VA_ARGS__)
-GDExtensionObjectPtr gd_singleton(const char* name);
-void gd_error(const char* message);
+    GD_CALL(gd_singleton("ClassDB"), "class_call_static", gd_chars(class), gd_chars(method), __VA_ARGS__)
+Value gd_singleton(const char* name); /* need not be dropped */
 
 #endif
