@@ -20,6 +20,7 @@ TARGETS = {  # name -> defines
     "il2cpp": ("UNITY_STANDALONE", "ENABLE_IL2CPP", *VERSIONS),
     "android": ("UNITY_ANDROID", "ENABLE_IL2CPP", *VERSIONS),
     "ios": ("UNITY_IOS", "ENABLE_IL2CPP", *VERSIONS),
+    "unity6": ("UNITY_STANDALONE", *VERSIONS, "UNITY_2022_2_OR_NEWER", "UNITY_6000_0_OR_NEWER"),
 }
 # Only .NET 8 calls the serialization of exceptions obsolete; Unity's class libraries need it between domains.
 OBSOLETE_ON_CORE = "-nowarn:0672,SYSLIB0051"

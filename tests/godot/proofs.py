@@ -161,7 +161,7 @@ def prove_quit(ground: Ground) -> str:
 
 
 def prove_reload(ground: Ground, rounds: int) -> str:
-    """Hot reload in the editor, mid-answer and mid-load: no thread is left by a reload, memory within 10 MB."""
+    """Hot reload in the editor, mid-answer and mid-load: no reload leaves a thread; memory within 10 MB."""
     project = make_project(ground.folder / "reload", ground.addon, editor=True)
     run = ground.edit(project, "reload", rounds)
     found = run.report()
@@ -171,7 +171,7 @@ def prove_reload(ground: Ground, rounds: int) -> str:
     expect(found["kept"] == rounds + 1, f"properties survived {found['kept']} of {rounds + 1} reloads")
     expect(found["streams"] >= rounds // 4, f"only {found['streams']} answers streamed")
     threads = f"threads {before['threads']}, then {after['threads']}"
-    expect(after["threads"] - before["threads"] <= rounds // 10, threads)  # one engine may live: fewer than 10
+    expect(after["threads"] - before["threads"] <= rounds // 10, threads)  # an engine that lives has fewer
     expect(grown <= 10, f"resident memory grew by {grown:.1f} MB")
     return f"{rounds} reloads, worst {found['worst_ms']:.0f} ms, {grown:+.1f} MB, {threads}"
 

@@ -46,6 +46,10 @@ namespace UnityEngine
 
     public sealed class QualitySettings : Object
     {
+        QualitySettings()
+        {
+        }
+
         public static int vSyncCount { get; set; }
     }
 
@@ -53,12 +57,35 @@ namespace UnityEngine
     {
         public int width { get; set; }
         public int height { get; set; }
-        public int refreshRate { get; set; }
+#if UNITY_2022_2_OR_NEWER
+        public RefreshRate refreshRateRatio { get; set; }
+#else
+        public int refreshRate { get; set; } // obsolete since 2022.2
+#endif
     }
+
+#if UNITY_2022_2_OR_NEWER
+    public struct RefreshRate
+    {
+        public uint numerator;
+        public uint denominator;
+        public double value => (double)numerator / denominator;
+    }
+#endif
 
     public sealed class Screen
     {
-        public static Resolution currentResolution => new Resolution { width = 960, height = 540, refreshRate = 60 };
+        public static Resolution currentResolution => new Resolution
+        {
+            width = 960,
+            height = 540,
+#if UNITY_2022_2_OR_NEWER
+            refreshRateRatio = new RefreshRate { numerator = 60, denominator = 1 },
+#else
+            refreshRate = 60,
+#endif
+        };
+
         public static int width => 960;
         public static int height => 540;
     }

@@ -18,6 +18,10 @@ namespace UnityEngine
     public sealed class Coroutine : YieldInstruction
     {
         internal bool IsDone;
+
+        internal Coroutine()
+        {
+        }
     }
 
     public sealed class WaitForEndOfFrame : YieldInstruction
@@ -36,12 +40,11 @@ namespace UnityEngine
         public int order { get; }
     }
 
-    [AttributeUsage(AttributeTargets.Class)]
+    [AttributeUsage(AttributeTargets.Class, Inherited = false)]
     public sealed class DisallowMultipleComponent : Attribute
     {
     }
 
-    [AttributeUsage(AttributeTargets.Class)]
     public sealed class AddComponentMenu : Attribute
     {
         public AddComponentMenu(string menuName)
@@ -49,7 +52,7 @@ namespace UnityEngine
         }
     }
 
-    [AttributeUsage(AttributeTargets.Class)]
+    [AttributeUsage(AttributeTargets.Class, Inherited = false)]
     public sealed class CreateAssetMenuAttribute : Attribute
     {
         public string menuName { get; set; }
@@ -57,12 +60,13 @@ namespace UnityEngine
         public int order { get; set; }
     }
 
-    public class PropertyAttribute : Attribute
+    [AttributeUsage(AttributeTargets.Field)]
+    public abstract class PropertyAttribute : Attribute
     {
     }
 
-    [AttributeUsage(AttributeTargets.Field)]
-    public sealed class TooltipAttribute : PropertyAttribute
+    [AttributeUsage(AttributeTargets.All)]
+    public class TooltipAttribute : PropertyAttribute
     {
         public TooltipAttribute(string tooltip)
         {
@@ -77,8 +81,8 @@ namespace UnityEngine
         }
     }
 
-    [AttributeUsage(AttributeTargets.Field)]
-    public sealed class HeaderAttribute : PropertyAttribute
+    [AttributeUsage(AttributeTargets.Field, AllowMultiple = true)]
+    public class HeaderAttribute : PropertyAttribute
     {
         public HeaderAttribute(string header)
         {
@@ -111,9 +115,21 @@ namespace UnityEngine
     }
 
     [AttributeUsage(AttributeTargets.Method)]
-    public class RuntimeInitializeOnLoadMethodAttribute : Attribute
+    public class RuntimeInitializeOnLoadMethodAttribute : Scripting.PreserveAttribute
     {
         public RuntimeInitializeOnLoadMethodAttribute(RuntimeInitializeLoadType loadType) => this.loadType = loadType;
-        public RuntimeInitializeLoadType loadType { get; }
+        public RuntimeInitializeLoadType loadType { get; private set; }
+    }
+}
+
+namespace UnityEngine.Scripting
+{
+    [AttributeUsage(
+        AttributeTargets.Assembly | AttributeTargets.Class | AttributeTargets.Struct | AttributeTargets.Enum
+            | AttributeTargets.Constructor | AttributeTargets.Method | AttributeTargets.Property | AttributeTargets.Field
+            | AttributeTargets.Event | AttributeTargets.Interface | AttributeTargets.Delegate,
+        Inherited = false)]
+    public class PreserveAttribute : Attribute
+    {
     }
 }

@@ -38,7 +38,12 @@ namespace UnityEngine
         public float y { get; set; }
         public float width { get; set; }
         public float height { get; set; }
-        public float yMax => y + height;
+
+        public float yMax
+        {
+            get => y + height;
+            set => height = value - y;
+        }
     }
 
     public struct Color

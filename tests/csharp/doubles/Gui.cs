@@ -27,6 +27,9 @@ namespace UnityEngine
 
     public sealed class GUILayoutOption
     {
+        internal GUILayoutOption()
+        {
+        }
     }
 
     public class GUI

@@ -6,11 +6,15 @@ namespace UnityEngine.Networking
 {
     public class DownloadHandler : IDisposable
     {
+        internal DownloadHandler()
+        {
+        }
+
         internal virtual void Receive(byte[] data)
         {
         }
 
-        public void Dispose()
+        public virtual void Dispose()
         {
         }
     }

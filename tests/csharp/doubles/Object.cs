@@ -14,7 +14,6 @@ namespace UnityEngine
         public string name { get; set; } = "";
         public HideFlags hideFlags { get; set; }
 
-        public int GetInstanceID() => _id;
         public override int GetHashCode() => _id;
         public override bool Equals(object other) => other is Object that ? this == that : other == null && Gone;
         public override string ToString() => name;
@@ -77,6 +76,10 @@ namespace UnityEngine
 
     public class Transform : Component
     {
+        protected internal Transform()
+        {
+        }
+
         public Vector3 position { get; set; }
         public Vector3 localScale { get; set; } = new Vector3(1, 1, 1);
         public Transform parent { get; set; }

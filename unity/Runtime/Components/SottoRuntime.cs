@@ -202,10 +202,17 @@ namespace Sotto
         static ulong Period()
         {
             var rate = QualitySettings.vSyncCount > 0
-                ? (double)Screen.currentResolution.refreshRate / QualitySettings.vSyncCount
+                ? ScreenRate() / QualitySettings.vSyncCount
                 : Application.targetFrameRate;
             return rate > 0 ? (ulong)(1e9 / rate) : 0;
         }
+
+        static double ScreenRate() =>
+#if UNITY_2022_2_OR_NEWER
+            Screen.currentResolution.refreshRateRatio.value;
+#else
+            Screen.currentResolution.refreshRate;
+#endif
 
         void BeginLoad(string id, SottoAnswer load)
         {

@@ -57,8 +57,7 @@ namespace UnityEditor.Build.Reporting
     {
         readonly BuildTarget _target;
 
-        /// <summary>Not part of Unity, where only the editor makes reports.</summary>
-        public BuildReport(BuildTarget target) => _target = target;
+        internal BuildReport(BuildTarget target) => _target = target;
 
         public BuildSummary summary => new BuildSummary { platform = _target };
     }
@@ -66,7 +65,7 @@ namespace UnityEditor.Build.Reporting
 
 namespace UnityEditor.AssetImporters
 {
-    [AttributeUsage(AttributeTargets.Class)]
+    [AttributeUsage(AttributeTargets.Class, Inherited = false)]
     public class ScriptedImporterAttribute : Attribute
     {
         public ScriptedImporterAttribute(int version, string ext)
@@ -81,12 +80,11 @@ namespace UnityEditor.AssetImporters
 
     public class AssetImportContext
     {
-        /// <summary>Not part of Unity, where only the asset database makes contexts.</summary>
-        public AssetImportContext(string assetPath) => this.assetPath = assetPath;
+        internal AssetImportContext(string assetPath) => this.assetPath = assetPath;
 
         public string assetPath { get; }
         public UnityEngine.Object mainObject { get; private set; }
-        public List<string> Errors { get; } = new List<string>();
+        internal List<string> Errors { get; } = new List<string>();
 
         public void AddObjectToAsset(string identifier, UnityEngine.Object obj)
         {
@@ -99,8 +97,12 @@ namespace UnityEditor.AssetImporters
 
 namespace UnityEditor.PackageManager
 {
-    public class PackageInfo
+    public sealed class PackageInfo
     {
+        internal PackageInfo()
+        {
+        }
+
         public string resolvedPath { get; private set; } = "";
 
         public static PackageInfo FindForAssembly(Assembly assembly) =>

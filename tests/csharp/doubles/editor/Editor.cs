@@ -37,7 +37,7 @@ namespace UnityEditor
         ExitingPlayMode,
     }
 
-    public class EditorApplication
+    public sealed class EditorApplication
     {
         public static event Action quitting;
         public static event Action<PlayModeStateChange> playModeStateChanged;
@@ -48,7 +48,7 @@ namespace UnityEditor
 
     public class Editor : ScriptableObject
     {
-        public UnityEngine.Object target { get; internal set; }
+        public UnityEngine.Object target { get; set; }
 
         public virtual void OnInspectorGUI()
         {
@@ -65,7 +65,6 @@ namespace UnityEditor
         }
     }
 
-    [AttributeUsage(AttributeTargets.Class)]
     public class CustomEditor : Attribute
     {
         public CustomEditor(Type inspectedType)
@@ -73,7 +72,7 @@ namespace UnityEditor
         }
     }
 
-    [AttributeUsage(AttributeTargets.Method)]
+    [AttributeUsage(AttributeTargets.Method, AllowMultiple = true)]
     public sealed class MenuItem : Attribute
     {
         public MenuItem(string itemName)

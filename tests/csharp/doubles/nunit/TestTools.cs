@@ -16,13 +16,13 @@ namespace UnityEngine.TestTools
     [AttributeUsage(AttributeTargets.Method)]
     public class UnityTestAttribute : NUnitAttribute, ISimpleTestBuilder, IImplyFixture, IWrapTestMethod
     {
-        public TestMethod BuildFrom(IMethodInfo method, Test suite)
+        TestMethod ISimpleTestBuilder.BuildFrom(IMethodInfo method, Test suite)
         {
             var result = new TestCaseParameters { ExpectedResult = null }; // a method that returns something
             return new NUnitTestCaseBuilder().BuildTestMethod(method, suite, result);
         }
 
-        public TestCommand Wrap(TestCommand command) => new Frames(command.Test);
+        TestCommand ICommandWrapper.Wrap(TestCommand command) => new Frames(command.Test);
 
         sealed class Frames : TestCommand
         {
