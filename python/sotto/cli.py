@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import sys
 from collections.abc import Sequence
@@ -54,10 +53,11 @@ class _Parser(argparse.ArgumentParser):
     """Suggests the closest command; prints through `screen`, so that a failure to write is an error."""
 
     def error(self, message: str) -> NoReturn:
+        from .commands.suggest import closest
+
         unknown = re.fullmatch(r"argument command: invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        if unknown is not None:
-            near = difflib.get_close_matches(unknown[1], re.findall(r"\w+", unknown[2]), n=1)
-            message += f"; did you mean '{near[0]}'?" if near else ""
+        if unknown is not None and (near := closest(unknown[1], re.findall(r"\w+", unknown[2]))):
+            message += f"; did you mean '{near}'?"
         super().error(message)
 
     def _print_message(self, message: str, file: Any = None) -> None:

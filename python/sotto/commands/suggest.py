@@ -1,4 +1,4 @@
-"""Suggests a known model for a mistyped model name."""
+"""Suggests a known name for a mistyped model or command."""
 
 from __future__ import annotations
 
