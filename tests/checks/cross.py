@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,12 +49,14 @@ def run_tests(folder: Path, names: list[str], env: dict[str, str]) -> str:
 
 
 @contextmanager
-def screen() -> Iterator[str]:
-    """The name of a display that nobody looks at; Wine's Vulkan, and so its Direct3D 12, wants one."""
+def screen(size: str = "640x480", prepare: Callable[[], None] | None = None) -> Iterator[str]:
+    """Starts an X server in memory and yields its display's name; `prepare` runs in its process first."""
     reading, writing = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "640x480x24", "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp"]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, pass_fds=[writing], stdout=quiet, stderr=quiet, stdin=quiet) as server:
+    with subprocess.Popen(
+        command, pass_fds=[writing], stdout=quiet, stderr=quiet, stdin=quiet, preexec_fn=prepare
+    ) as server:
         os.close(writing)
         try:
             with os.fdopen(reading) as told:
@@ -109,7 +111,8 @@ def check_windows() -> str:
         "WINEDLLOVERRIDES": "winedbg.exe=d",  # which would wait for somebody where a test crashes
         "WINEPATH": "Z:" + str(folder / "out").replace("/", "\\"),
     }
-    with screen() as display:  # from the start: Wine's desktop keeps to what it found when it was made
+    # Wine's Vulkan and Direct3D 12 need a display, and its desktop keeps to what it found when it was made.
+    with screen() as display:
         return "; ".join([*modules, *under_wine(folder, {**env, "DISPLAY": display})])
 
 

