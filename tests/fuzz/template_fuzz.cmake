@@ -8,12 +8,12 @@ target_sources(
   template_fuzz PRIVATE ${golden}/golden_vocabulary.cpp ${llama}/isa/isa_tier.cpp ${llama}/no_device.cpp
 )
 target_compile_features(template_fuzz PRIVATE cxx_std_20)
-target_compile_definitions(template_fuzz PRIVATE SOTTO_TIER="${tier}" SOTTO_LLAMA_MODELS="${SOTTO_LLAMA_CPP_DIR}/models")
+target_compile_definitions(template_fuzz PRIVATE SOTTO_TIER="${tier}")
 target_include_directories(template_fuzz PRIVATE ${golden})
 target_link_options(template_fuzz PRIVATE -Wl,--gc-sections) # as the module does
 target_link_libraries(
   template_fuzz PRIVATE
-  sotto_llama_objects sotto_llama_grammar sotto_llama_check
+  sotto_test_paths sotto_llama_objects sotto_llama_grammar sotto_llama_check
   sotto_llama_common sotto_llama_mtmd sotto_llama_decoders llama ggml sotto_ggml_cpu_${tier} Threads::Threads
 )
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")

@@ -4,37 +4,48 @@ if(SOTTO_UNITY AND NOT CMAKE_CROSSCOMPILING)
     set(SOTTO_TESTS_TOGETHER ON)
 endif()
 
-# sotto_compile_tests_together(<target> <source>...) adds sources to a target and compiles them 12 at a time.
+# sotto_compile_tests_together(<target> <source>...) adds sources of this folder to a target and compiles them 12 at a
+# time.
 #
 # Each is included into a namespace of its own, so that what several define by one name stays apart; what they include
-# is included before, at global scope.
+# is included before, at global scope. CMake's unity builds would name the namespaces by the sources' absolute paths,
+# and ccache would then find no object of another checkout.
 function(sotto_compile_tests_together target)
-    target_sources(${target} PRIVATE ${ARGN})
     if(NOT SOTTO_TESTS_TOGETHER)
+        target_sources(${target} PRIVATE ${ARGN})
         return()
     endif()
-    set(header ${CMAKE_CURRENT_BINARY_DIR}/${target}_includes.hpp)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
-    set(includes)
+    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
     foreach(source ${ARGN})
-        file(STRINGS ${source} lines REGEX "^#include ")
-        list(APPEND includes ${lines})
-    endforeach()
-    get_target_property(before ${target} SOTTO_TEST_INCLUDES)
-    if(before)
-        list(APPEND includes ${before})
-    else()
-        target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-        set_target_properties(
-            ${target} PROPERTIES
-            UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12 UNITY_BUILD_UNIQUE_ID SOTTO_FILE
-            UNITY_BUILD_CODE_BEFORE_INCLUDE "#include \"${target}_includes.hpp\"\nnamespace SOTTO_FILE {"
-            UNITY_BUILD_CODE_AFTER_INCLUDE "}"
+        get_target_property(count ${target} SOTTO_TESTS)
+        if(NOT count)
+            set(count 0)
+        endif()
+        math(EXPR batch "${count} / 12")
+        math(EXPR place "${count} % 12")
+        if(place EQUAL 0)
+            sotto_add_batch(${target} ${batch})
+        endif()
+        file(STRINGS ${source} includes REGEX "^#include ")
+        get_filename_component(name ${source} NAME_WE)
+        set_property(TARGET ${target} APPEND PROPERTY SOTTO_INCLUDES_${batch} ${includes})
+        set_property(
+            TARGET ${target} APPEND_STRING PROPERTY SOTTO_SOURCES_${batch}
+            "\nnamespace in_${name} {\n#include \"${source}\"\n}\n"
         )
-    endif()
-    list(REMOVE_DUPLICATES includes)
-    list(SORT includes)
-    set_target_properties(${target} PROPERTIES SOTTO_TEST_INCLUDES "${includes}")
-    list(JOIN includes "\n" text)
-    file(CONFIGURE OUTPUT ${header} CONTENT "#pragma once\n${text}\n" @ONLY)
+        math(EXPR count "${count} + 1")
+        set_target_properties(${target} PROPERTIES SOTTO_TESTS ${count})
+    endforeach()
+endfunction()
+
+# Adds the translation unit that includes a batch, which is written when all its sources are known.
+function(sotto_add_batch target batch)
+    set(unit ${CMAKE_CURRENT_BINARY_DIR}/${target}_${batch}.cpp)
+    set(includes $<REMOVE_DUPLICATES:$<TARGET_PROPERTY:${target},SOTTO_INCLUDES_${batch}>>)
+    file(
+        GENERATE OUTPUT ${unit}
+        CONTENT "$<JOIN:${includes},\n>\n$<TARGET_PROPERTY:${target},SOTTO_SOURCES_${batch}>"
+    )
+    target_sources(${target} PRIVATE ${unit})
 endfunction()

@@ -13,6 +13,7 @@
 
 #include "support/busy.hpp"
 #include "support/game.hpp"
+#include "support/paths.hpp"
 
 using namespace test;
 
@@ -70,7 +71,7 @@ sotto_engine* standing_still(Heard& heard, sotto_mode mode) {
     profiler.zone_end = [](void* self) { ++static_cast<Heard*>(self)->zones; };
     auto desc = SOTTO_INIT(sotto_engine_desc);
     desc.mode = mode;
-    desc.module_dir = str(SOTTO_SCRIPTED_FOLDER);
+    desc.module_dir = str(test::paths::kScriptedFolder);
     desc.profiler = &profiler;
     const auto options =
         R"({"tokens": ["a"], "loop": true, "abortable": false, "token_ms": )" + std::to_string(kStepMs) + "}";
@@ -121,7 +122,7 @@ TEST_CASE("an engine that speaks is destroyed at once while other threads take e
     for (int i = 0; i < 5; ++i) {
         auto desc = plain_desc();
         desc.mode = SOTTO_MODE_BALANCE;
-        desc.module_dir = str(SOTTO_SCRIPTED_FOLDER);
+        desc.module_dir = str(test::paths::kScriptedFolder);
         sotto_engine* engine = speaking(desc, R"({"tokens": ["a"], "loop": true, "token_ms": 20})");
         const BusyCores busy;
         std::this_thread::sleep_for(std::chrono::milliseconds(50 * i));

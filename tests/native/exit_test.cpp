@@ -3,6 +3,8 @@
 
 #include <sotto/sotto.h>
 
+#include "support/paths.hpp"
+
 namespace {
 
 int failed(const char* what) {
@@ -15,7 +17,7 @@ int failed(const char* what) {
 
 int main() {
     auto desc = SOTTO_INIT(sotto_engine_desc);
-    desc.module_dir = {SOTTO_SCRIPTED_FOLDER, SOTTO_NUL};
+    desc.module_dir = {test::paths::kScriptedFolder, SOTTO_NUL};
     desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
     sotto_engine* engine = nullptr;
     if (sotto_engine_create(&desc, &engine) < 0) {

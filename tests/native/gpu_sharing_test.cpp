@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "support/card.hpp"
+#include "support/paths.hpp"
 #include "support/rung.hpp"
 
 using namespace test;
@@ -38,7 +39,7 @@ Renderer on_cuda(void* context) {
     return {cuda};
 }
 
-Terms terms(const char* driver = SOTTO_CUDA_DOUBLE) {
+Terms terms(const char* driver = paths::kCudaDouble) {
     return {driver, "", "no backend here computes with Vulkan"};
 }
 
@@ -171,8 +172,8 @@ TEST_CASE("where CUDA can't be had either, models stay on the processor") {
         "the CUDA driver cannot be opened: /nowhere/libcuda.so.1"
     );
     stays(
-        taken(on_d3d12(), terms(SOTTO_CUDA_HALF)),
-        "the CUDA driver in " SOTTO_CUDA_HALF " lacks cuCtxPushCurrent_v2"
+        taken(on_d3d12(), terms(paths::kCudaHalf)),
+        std::string("the CUDA driver in ") + paths::kCudaHalf + " lacks cuCtxPushCurrent_v2"
     );
     cuda.set("reset", 1);
     auto unused = terms();
@@ -182,8 +183,8 @@ TEST_CASE("where CUDA can't be had either, models stay on the processor") {
 }
 
 TEST_CASE("a driver from before CiG gives a context of low priority") {
-    const CudaDouble old(SOTTO_CUDA_OLD);
-    const auto text = taken(on_d3d12(), terms(SOTTO_CUDA_OLD));
+    const CudaDouble old(paths::kCudaOld);
+    const auto text = taken(on_d3d12(), terms(paths::kCudaOld));
     CHECK_MESSAGE(text.find("cuda; cig: the driver speaks CUDA 13.0 and has no cuCtxCreate_v4") == 0, text);
     old.check_clean();
 }
@@ -215,7 +216,7 @@ TEST_CASE("a context of the host's is used as it is, and stays") {
 TEST_CASE("a host's context is followed to its card, whatever computes there") {
     const CudaDouble cuda;
     cuda.set("luids", 0); // as on Linux
-    const Terms on = {SOTTO_CUDA_DOUBLE, "no backend here computes with CUDA", ""};
+    const Terms on = {paths::kCudaDouble, "no backend here computes with CUDA", ""};
     void* context = cuda.context(1, false);
     {
         const Sharing sharing(on_cuda(context), on);

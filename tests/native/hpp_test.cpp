@@ -7,12 +7,14 @@
 
 #include <sotto/sotto.hpp>
 
+#include "support/paths.hpp"
+
 namespace {
 
 sotto::Engine engine() {
     auto desc = SOTTO_INIT(sotto_engine_desc);
     desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
-    desc.module_dir = sotto::str(SOTTO_SCRIPTED_FOLDER);
+    desc.module_dir = sotto::str(test::paths::kScriptedFolder);
     sotto::Engine made(desc);
     made.wait(made.load_model("npc", "{}", SOTTO_REQUEST_PRIVATE)); // says the last message back
     return made;

@@ -18,6 +18,8 @@
 
 #include <sotto/sotto.h>
 
+#include "support/paths.hpp"
+
 namespace {
 
 [[noreturn]] void fail(const char* what) {
@@ -43,7 +45,7 @@ std::string text_of(sotto_str text) {
 
 sotto_engine* make_engine() {
     auto desc = SOTTO_INIT(sotto_engine_desc);
-    desc.module_dir = str(SOTTO_SCRIPTED_FOLDER);
+    desc.module_dir = str(test::paths::kScriptedFolder);
     desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
     sotto_engine* engine = nullptr;
     require(sotto_engine_create(&desc, &engine) == SOTTO_OK, "create");

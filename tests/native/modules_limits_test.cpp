@@ -13,10 +13,13 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "support/paths.hpp"
 
 namespace fs = std::filesystem;
 
 namespace {
+
+const fs::path kOddModules = test::paths::kOddModules;
 
 // No file descriptor is left while it lives.
 class NoFiles {
@@ -72,7 +75,7 @@ TEST_CASE("too many open files keep a module from the load at hand, and from non
     const auto folder =
         fs::temp_directory_path() / ("sotto_modules_limits_test_" + std::to_string(std::random_device{}()));
     fs::create_directory(folder);
-    fs::copy_file(SOTTO_ODD_FOLDER "/odd_counts.so", folder / "sotto_counts.so");
+    fs::copy_file(kOddModules / "odd_counts.so", folder / "sotto_counts.so");
     const sotto::Log log;
     sotto::Modules modules(folder, log);
     sotto::Modules other(folder, log);
@@ -103,7 +106,7 @@ TEST_CASE("a module that could not be opened, in a folder that was read, is trie
     CHECK(status_of(modules, why) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(why.find("sotto_counts.so was passed over: ") != std::string::npos);
     fs::remove(folder / "sotto_counts.so");
-    fs::copy_file(SOTTO_ODD_FOLDER "/odd_counts.so", folder / "sotto_counts.so");
+    fs::copy_file(kOddModules / "odd_counts.so", folder / "sotto_counts.so");
     CHECK_MESSAGE(status_of(modules, why) == SOTTO_OK, why);
     fs::remove_all(folder);
 }
@@ -113,8 +116,8 @@ TEST_CASE("a relative folder of modules is that of the folder that was current w
         fs::temp_directory_path() / ("sotto_modules_limits_test_" + std::to_string(std::random_device{}()));
     fs::create_directories(root / "game" / "modules");
     fs::create_directories(root / "elsewhere" / "modules");
-    fs::copy_file(SOTTO_ODD_FOLDER "/odd_counts.so", root / "game" / "modules" / "sotto_counts.so");
-    fs::copy_file(SOTTO_ODD_FOLDER "/odd_refuses.so", root / "elsewhere" / "modules" / "sotto_counts.so");
+    fs::copy_file(kOddModules / "odd_counts.so", root / "game" / "modules" / "sotto_counts.so");
+    fs::copy_file(kOddModules / "odd_refuses.so", root / "elsewhere" / "modules" / "sotto_counts.so");
     const auto before = fs::current_path();
     fs::current_path(root / "game");
     const sotto::Log log;

@@ -16,11 +16,13 @@
 #include "base/error.hpp"
 #include "platform/cpu.hpp"
 #include "support/game.hpp"
+#include "support/paths.hpp"
 
 #define SUFFIX SOTTO_MODULE_SUFFIX
 
 namespace fs = std::filesystem;
 using sotto::Modules;
+using test::paths::kScripted;
 
 namespace {
 
@@ -62,7 +64,7 @@ public:
     Folder& operator=(const Folder&) = delete;
 
     const fs::path& path() const { return path_; }
-    void copy(const char* module, const std::string& name) const { fs::copy_file(module, path_ / name); }
+    void copy(const fs::path& module, const std::string& name) const { fs::copy_file(module, path_ / name); }
     void write(const std::string& name, const std::string& bytes) const {
         std::ofstream(path_ / name) << bytes;
     }
@@ -106,6 +108,10 @@ sotto_backend named(const char* name) {
     return backend;
 }
 
+std::string odd(const std::string& why) {
+    return std::string(test::paths::kOddModules) + "/odd_" + why + SUFFIX;
+}
+
 const bool kHasTiers = sotto::x86_64_level() > 0;
 
 } // namespace
@@ -118,7 +124,7 @@ TEST_CASE(
     Folder folder;
     for (const char* name :
          {"sotto_scripted-x86-64-v2" SUFFIX, "sotto_scripted" SUFFIX, "sotto_scripted-x86-64-v1" SUFFIX}) {
-        folder.copy(SOTTO_SCRIPTED, name);
+        folder.copy(kScripted, name);
     }
     Sink sink;
     const auto log = sink.log();
@@ -128,7 +134,7 @@ TEST_CASE(
         CHECK(sink.holds("uses " + (folder.path() / "sotto_scripted-x86-64-v2" SUFFIX).string()));
         CHECK(sink.lines.size() == 1);
     }
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-native" SUFFIX);
+    folder.copy(kScripted, "sotto_scripted-native" SUFFIX);
     Modules modules(folder.path(), log);
     CHECK(look(modules).passed_over.empty());
     CHECK(sink.holds("uses " + (folder.path() / "sotto_scripted-native" SUFFIX).string()));
@@ -137,8 +143,8 @@ TEST_CASE(
 
 TEST_CASE("a module for a better processor is passed over, and the next best is used") {
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted-x86-64-v9" SUFFIX);
-    folder.copy(SOTTO_SCRIPTED, kHasTiers ? "sotto_scripted-x86-64-v1" SUFFIX : "sotto_scripted" SUFFIX);
+    folder.copy(kScripted, "sotto_scripted-x86-64-v9" SUFFIX);
+    folder.copy(kScripted, kHasTiers ? "sotto_scripted-x86-64-v1" SUFFIX : "sotto_scripted" SUFFIX);
     Sink sink;
     const auto log = sink.log();
     Modules modules(folder.path(), log);
@@ -150,10 +156,10 @@ TEST_CASE("a module for a better processor is passed over, and the next best is 
 
 TEST_CASE("what cannot be used is passed over with its reason, and an error names it") {
     Folder folder;
-    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses" SUFFIX, "sotto_refuses" SUFFIX);
-    folder.copy(SOTTO_ODD_FOLDER "/odd_silent" SUFFIX, "sotto_silent" SUFFIX);
-    folder.copy(SOTTO_ODD_FOLDER "/odd_lacks" SUFFIX, "sotto_lacks" SUFFIX);
-    folder.copy(SOTTO_ODD_FOLDER "/odd_other" SUFFIX, "sotto_other" SUFFIX);
+    folder.copy(odd("refuses"), "sotto_refuses" SUFFIX);
+    folder.copy(odd("silent"), "sotto_silent" SUFFIX);
+    folder.copy(odd("lacks"), "sotto_lacks" SUFFIX);
+    folder.copy(odd("other"), "sotto_other" SUFFIX);
     folder.write("sotto_text" SUFFIX, "this is no library");
     folder.write("sotto_notes.txt", "nobody looks at this");
     folder.write("other_backend" SUFFIX, "nor at this");
@@ -181,8 +187,8 @@ TEST_CASE("what cannot be used is passed over with its reason, and an error name
 
 TEST_CASE("a module for devices is opened where one of their kind is meant, and for nobody else") {
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted" SUFFIX);
-    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses" SUFFIX, "sotto_refuses_vulkan-native" SUFFIX);
+    folder.copy(kScripted, "sotto_scripted" SUFFIX);
+    folder.copy(odd("refuses"), "sotto_refuses_vulkan-native" SUFFIX);
     sotto::set_log_level(SOTTO_LOG_INFO);
     const auto on_heap = std::make_unique<Sink>(); // TSan takes locks of the stack for others that lay there
     auto& sink = *on_heap;
@@ -222,8 +228,8 @@ TEST_CASE("plugins of game engines beside the library are not opened as modules"
     Sink sink;
     const auto log = sink.log();
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_unity" SUFFIX);
-    folder.copy(SOTTO_SCRIPTED, "sotto_godot" SUFFIX);
+    folder.copy(kScripted, "sotto_unity" SUFFIX);
+    folder.copy(kScripted, "sotto_godot" SUFFIX);
     Modules modules(folder.path(), log);
     CHECK(look(modules).names.empty());
     CHECK(look(modules).passed_over.empty());
@@ -231,7 +237,7 @@ TEST_CASE("plugins of game engines beside the library are not opened as modules"
 
 TEST_CASE("the host's backend comes first, and a name is taken once") {
     Folder folder;
-    folder.copy(SOTTO_SCRIPTED, "sotto_scripted" SUFFIX);
+    folder.copy(kScripted, "sotto_scripted" SUFFIX);
     Sink sink;
     const auto log = sink.log();
     Modules modules(folder.path(), log);
@@ -251,7 +257,7 @@ TEST_CASE("the host's backend comes first, and a name is taken once") {
 
 TEST_CASE("each engine has a backend of its own out of a module, and threads may look at once") {
     Folder folder;
-    folder.copy(SOTTO_ODD_FOLDER "/odd_counts" SUFFIX, "sotto_counts" SUFFIX);
+    folder.copy(odd("counts"), "sotto_counts" SUFFIX);
     const auto on_heap = std::make_unique<Sink>(); // TSan takes locks of the stack for others that lay there
     auto& sink = *on_heap;
     const auto log = sink.log();
@@ -274,7 +280,7 @@ TEST_CASE("each engine has a backend of its own out of a module, and threads may
 
 TEST_CASE("what a module made for an engine is released with it, and its lines go to that engine's log") {
     Folder folder;
-    folder.copy(SOTTO_ODD_FOLDER "/odd_counts" SUFFIX, "sotto_counts" SUFFIX);
+    folder.copy(odd("counts"), "sotto_counts" SUFFIX);
     for (int i = 0; i < 500; ++i) {
         Sink mine;
         Sink other;
@@ -312,8 +318,8 @@ TEST_CASE("a host's backend is released once by each engine that it was given to
 
 TEST_CASE("a module that failed for want of memory is tried again, and one that refuses is not") {
     Folder folder;
-    folder.copy(SOTTO_ODD_FOLDER "/odd_full" SUFFIX, "sotto_counts" SUFFIX);
-    folder.copy(SOTTO_ODD_FOLDER "/odd_refuses" SUFFIX, "sotto_refuses" SUFFIX);
+    folder.copy(odd("full"), "sotto_counts" SUFFIX);
+    folder.copy(odd("refuses"), "sotto_refuses" SUFFIX);
     Sink sink;
     const auto log = sink.log();
     Modules modules(folder.path(), log);

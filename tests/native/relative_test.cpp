@@ -9,6 +9,8 @@
 #include <sotto/sotto.h>
 #include <unistd.h>
 
+#include "support/paths.hpp"
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -40,11 +42,12 @@ std::string described(void* library) {
 
 int main() {
     const auto root = fs::temp_directory_path() / ("sotto_relative_test_" + std::to_string(getpid()));
+    const fs::path odd = test::paths::kOddModules;
     fs::create_directories(root / "game");
     fs::create_directories(root / "elsewhere");
-    fs::copy_file(SOTTO_LIBRARY_FILE, root / "game" / "libsotto.so");
-    fs::copy_file(SOTTO_ODD_FOLDER "/odd_counts.so", root / "game" / "sotto_counts.so");
-    fs::copy_file(SOTTO_ODD_FOLDER "/odd_refuses.so", root / "elsewhere" / "sotto_planted.so");
+    fs::copy_file(test::paths::kLibrary, root / "game" / "libsotto.so");
+    fs::copy_file(odd / "odd_counts.so", root / "game" / "sotto_counts.so");
+    fs::copy_file(odd / "odd_refuses.so", root / "elsewhere" / "sotto_planted.so");
     fs::current_path(root / "game");
     void* library = dlopen("./libsotto.so", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "support/game.hpp"
+#include "support/paths.hpp"
 #include "text/json_reader.hpp"
 
 #include <sotto/budget.h>
@@ -13,7 +14,7 @@
 using sotto::gpu::VideoMemoryProbe;
 
 TEST_CASE("cards are told as the driver has them, without those that are lost") {
-    const VideoMemoryProbe probe(SOTTO_NVML_DOUBLE);
+    const VideoMemoryProbe probe(test::paths::kNvmlDouble);
     CHECK(probe.why().empty());
     for (int look = 0; look < 2; ++look) {
         const auto cards = probe.look();
@@ -32,7 +33,7 @@ TEST_CASE("without the library there are none, and why is told") {
 }
 
 TEST_CASE("a library that is half there counts as none") {
-    const VideoMemoryProbe probe(SOTTO_NVML_HALF);
+    const VideoMemoryProbe probe(test::paths::kNvmlHalf);
     CHECK(probe.look().empty());
     CHECK_MESSAGE(probe.why().find("has no nvmlDeviceGetMemoryInfo") != std::string::npos, probe.why());
 }

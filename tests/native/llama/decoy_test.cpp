@@ -1,5 +1,6 @@
 // Another ggml in the process, with all its names to the fore, does not get mixed into ours.
 #include "module_under_test.hpp"
+#include "support/paths.hpp"
 
 #include <dlfcn.h>
 #include <doctest/doctest.h>
@@ -7,7 +8,7 @@
 using namespace under_test;
 
 TEST_CASE("a foreign ggml in the process is not called") {
-    REQUIRE(dlopen(SOTTO_TEST_DECOY, RTLD_NOW | RTLD_GLOBAL) != nullptr);
+    REQUIRE(dlopen(test::paths::kOtherGgml, RTLD_NOW | RTLD_GLOBAL) != nullptr);
     REQUIRE(dlsym(RTLD_DEFAULT, "llama_decode") != nullptr);
     Model model;
     REQUIRE_MESSAGE(model, model.why);

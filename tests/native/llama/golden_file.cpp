@@ -1,5 +1,6 @@
 // What a test saw, as text that people can read, and its comparison with what was seen before.
 #include "golden_file.hpp"
+#include "support/paths.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -52,7 +53,7 @@ std::string difference(std::vector<std::string> was, std::vector<std::string> is
 
 bool File::writes = false;
 
-File::File(const std::string& name) : path_(std::string(SOTTO_GOLDEN) + "/" + name + ".txt") {}
+File::File(const std::string& name) : path_(std::string(test::paths::kGolden) + "/" + name + ".txt") {}
 
 void File::add(const std::string& title, const std::string& text) {
     const auto lines = lines_of(text);

@@ -1,5 +1,6 @@
 // Chat templates of llama.cpp's tree, and what they are given to render.
 #include "golden_template.hpp"
+#include "support/paths.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,7 +32,7 @@ Template::Template(const std::filesystem::path& file)
 
 std::vector<std::filesystem::path> template_files() {
     std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(SOTTO_LLAMA_MODELS "/templates")) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(test::paths::kLlamaModels) + "/templates")) {
         if (entry.path().extension() == ".jinja") {
             files.push_back(entry.path());
         }

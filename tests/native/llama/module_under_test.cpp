@@ -1,5 +1,6 @@
 // Drives the built llama module the way an engine does.
 #include "module_under_test.hpp"
+#include "support/paths.hpp"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -90,7 +91,7 @@ std::string quoted(const std::string& content) {
 sotto_module_v1_fn entry() {
     static const auto found = [] {
         const char* path = std::getenv("SOTTO_TEST_MODULE");
-        void* module = dlopen(path != nullptr ? path : SOTTO_TEST_MODULE, RTLD_NOW | RTLD_LOCAL);
+        void* module = dlopen(path != nullptr ? path : test::paths::kLlamaModule, RTLD_NOW | RTLD_LOCAL);
         if (module == nullptr) {
             std::cerr << dlerror() << '\n';
             std::exit(2);
@@ -123,11 +124,11 @@ std::vector<std::string> take_log() {
 
 std::string tiny(const char* name) {
     const char* folder = std::getenv("SOTTO_TEST_MODELS");
-    return std::string(folder != nullptr ? folder : SOTTO_TEST_MODELS) + "/" + name;
+    return std::string(folder != nullptr ? folder : test::paths::kTinyModels) + "/" + name;
 }
 
 std::string house() {
-    return SOTTO_TEST_HOUSE;
+    return test::paths::kHouseModel;
 }
 
 std::string read_file(const std::string& path) {

@@ -7,6 +7,8 @@
 
 #include <sotto/sotto.h>
 
+#include "support/paths.hpp"
+
 namespace test {
 
 struct Answer {
@@ -43,7 +45,7 @@ public:
         desc.mode = terms.mode;
         desc.flags = terms.flags;
         desc.threads = &threads;
-        desc.module_dir = str(SOTTO_TEST_MODULES);
+        desc.module_dir = str(test::paths::kOutput);
         created_ = sotto_engine_create(&desc, &engine_);
     }
     ~Speaker() { end(); }
@@ -60,7 +62,7 @@ public:
     Answer load(const std::string& id, const std::string& file) {
         auto desc = SOTTO_INIT(sotto_model_desc);
         desc.id = str(id);
-        const auto path = SOTTO_TEST_MODELS "/" + file;
+        const auto path = std::string(test::paths::kTinyModels) + "/" + file;
         desc.path = str(path);
         desc.flags = SOTTO_REQUEST_PRIVATE;
         sotto_request request = 0;

@@ -1,5 +1,6 @@
 // Guessed tokens: they save steps, and change nothing that is said.
 #include "module_under_test.hpp"
+#include "support/paths.hpp"
 
 #include <doctest/doctest.h>
 
@@ -157,7 +158,7 @@ TEST_CASE("a model that cannot guess is refused by name, and what it takes is co
     CHECK(refused(tiny(), tiny("tiny-recurrent.gguf")) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(refused(tiny("tiny-recurrent.gguf"), tiny()) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(refused(tiny(), tiny("there-is-none.gguf")) == SOTTO_ERROR_NOT_FOUND);
-    CHECK(refused(tiny(), SOTTO_TEST_MODULE) == SOTTO_ERROR_MODEL);
+    CHECK(refused(tiny(), test::paths::kLlamaModule) == SOTTO_ERROR_MODEL);
     Model plain({.options = kPlain});
     Model drafted({.options = drafted_by(tiny())});
     CHECK(drafted.info.weights == 2 * plain.info.weights);

@@ -1,5 +1,6 @@
 // Every vocabulary in llama.cpp's tree: texts to tokens, and back.
 #include "golden_vocabulary.hpp"
+#include "support/paths.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -24,7 +25,7 @@ std::string content_of(const std::filesystem::path& path) {
 
 std::vector<std::filesystem::path> vocabulary_files() {
     std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(SOTTO_LLAMA_MODELS)) {
+    for (const auto& entry : std::filesystem::directory_iterator(test::paths::kLlamaModels)) {
         if (entry.path().extension() == ".gguf") {
             files.push_back(entry.path());
         }

@@ -14,6 +14,7 @@
 #include <sotto/gpu.h>
 
 #include "gpu/vulkan_api.hpp"
+#include "support/paths.hpp"
 
 namespace test {
 
@@ -21,7 +22,7 @@ namespace test {
 // system's driver by its name finds.
 class CudaDouble {
 public:
-    explicit CudaDouble(const char* path = SOTTO_CUDA_DOUBLE)
+    explicit CudaDouble(const char* path = paths::kCudaDouble)
         : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
         REQUIRE_MESSAGE(library_ != nullptr, dlerror());
         set("reset", 1);
