@@ -32,7 +32,8 @@ Template::Template(const std::filesystem::path& file)
 
 std::vector<std::filesystem::path> template_files() {
     std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(std::string(test::paths::kLlamaModels) + "/templates")) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::string(test::paths::kLlamaModels) + "/templates")) {
         if (entry.path().extension() == ".jinja") {
             files.push_back(entry.path());
         }
