@@ -142,7 +142,8 @@ typedef struct sotto_engine_desc {
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** engine);
 
 /**
- * Destroys an engine and frees its resources. Waits at most about 100 ms for the running step.
+ * Destroys an engine and frees its resources. Waits at most about 100 ms for the running step, and for a
+ * running load until its backend next reports progress.
  *
  * Cancels all running requests and discards their events; threads that wait in a call on this engine
  * return SOTTO_ERROR_CANCELLED. NULL or an already destroyed engine has no effect. If the system does not
