@@ -48,8 +48,14 @@ std::string kind_meant(std::string_view backend, std::string_view device) {
     return own.empty() ? kind_of_device(device) : own;
 }
 
-Named read_name(const std::filesystem::path& path) {
+// A file's name without suffix, and without the `lib` that Android requires of each library in a package.
+std::string name_of(const std::filesystem::path& path) {
     const auto stem = utf8_of(path.stem());
+    return stem.rfind("lib", 0) == 0 ? stem.substr(3) : stem;
+}
+
+Named read_name(const std::filesystem::path& path) {
+    const auto stem = name_of(path);
     const auto dash = stem.find('-');
     Named named{stem.substr(kPrefix.size(), dash == std::string::npos ? dash : dash - kPrefix.size()), {}};
     named.kind = kind_of(named.backend);
@@ -84,9 +90,9 @@ bool is_passing(const std::error_code& failed) {
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, std::error_code& failed) {
     auto files = libraries_in(folder, failed);
     std::erase_if(files, [](const auto& path) {
-        const auto stem = utf8_of(path.stem());
-        return stem.rfind(kPrefix, 0) != 0 ||
-               std::find(std::begin(kPlugins), std::end(kPlugins), stem) != std::end(kPlugins);
+        const auto name = name_of(path);
+        return name.rfind(kPrefix, 0) != 0 ||
+               std::find(std::begin(kPlugins), std::end(kPlugins), name) != std::end(kPlugins);
     });
     std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
         const auto left = read_name(a);

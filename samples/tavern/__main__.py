@@ -1,7 +1,9 @@
 """Opens the Kettle and Crow: four characters that speak while the window runs at 60 FPS.
 
-pip install sotto-runtime pygame-ce==2.5.8
-python samples/tavern
+Run these in the root of the repository:
+
+    pip install '.[tavern]'
+    python samples/tavern
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PYGAME = "pygame-ce==2.5.8"
 UNSEEN_HINT = "run it in a desktop session, set DISPLAY, or set SDL_VIDEODRIVER=dummy to draw unseen"
 UNSEEN = ("dummy", "offscreen")  # SDL's ways to draw where no window system is
 
@@ -33,7 +34,7 @@ def main() -> int:
             raise ImportError("the installed pygame is not pygame-ce")
         import sotto  # noqa: F401  # raises ImportError with the reason
     except ImportError as error:
-        return _fail(f"{error}; run: pip install sotto-runtime {PYGAME}")
+        return _fail(f"{error}; run: pip install '.[tavern]' in the root of the repository")
     try:
         report = _play(arguments, pygame)
     except (pygame.error, OSError, ValueError) as error:

@@ -63,8 +63,9 @@ def refused_by_types() -> int:
 
 
 def check_generated() -> str:
-    """What bindgen writes is what is committed, and the README has the figures of the last reports."""
+    """Bindings and generated pages are up to date; the README has the figures of the last reports."""
     run([PYTHON, "tests/bench/readme.py", "--check"])
+    run([PYTHON, "unity/Tools~/documentation.py", "--check"])
     return last_line(run([PYTHON, "native/bindgen/emit.py", "--check"]))
 
 

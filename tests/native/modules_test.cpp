@@ -224,12 +224,22 @@ TEST_CASE("an empty folder, and one that is not there, hold no backend") {
     CHECK(look(missing).names.empty());
 }
 
+TEST_CASE("a module's file name may begin with lib, as Android requires") {
+    Folder folder;
+    folder.copy(kScripted, "libsotto_scripted-native" SUFFIX);
+    Sink sink;
+    const auto log = sink.log();
+    Modules modules(folder.path(), log);
+    CHECK(look(modules).names == std::vector<std::string>{"scripted"});
+    CHECK(sink.lines.empty());
+}
+
 TEST_CASE("plugins of game engines beside the library are not opened as modules") {
     Sink sink;
     const auto log = sink.log();
     Folder folder;
     folder.copy(kScripted, "sotto_unity" SUFFIX);
-    folder.copy(kScripted, "sotto_godot" SUFFIX);
+    folder.copy(kScripted, "libsotto_godot" SUFFIX);
     Modules modules(folder.path(), log);
     CHECK(look(modules).names.empty());
     CHECK(look(modules).passed_over.empty());

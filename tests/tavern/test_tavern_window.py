@@ -148,7 +148,7 @@ def run_without(module: str) -> tuple[int, str]:
 def test_a_missing_package_is_named_with_its_remedy(module: str) -> None:
     status, said = run_without(module)
     assert status == 1 and f"tavern: import of {module} halted" in said
-    assert "run: pip install sotto-runtime pygame-ce==" in said and "Traceback" not in said
+    assert "run: pip install '.[tavern]'" in said and "Traceback" not in said
 
 
 @pytest.mark.parametrize(

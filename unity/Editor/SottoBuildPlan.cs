@@ -47,6 +47,8 @@ namespace Sotto.Editor
             _plugins = Path.Combine(package, "Plugins");
             _streaming = Path.Combine(assets, "StreamingAssets", SottoFiles.Folder);
             var all = new List<SottoSettings>(settings);
+            if (all.Count == 0)
+                all.Add(SottoSettings.Default);
             if (!Names(target, out var library, out var modules))
             {
                 RefusePlatform(target, all.Exists(one => one.buildWithoutLibrary));

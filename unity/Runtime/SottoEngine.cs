@@ -25,7 +25,7 @@ namespace Sotto
         /// <param name="targetTps">Tokens per second per stream to pace to. 0: no pacing.</param>
         /// <param name="vramBudget">Bytes for all models together. 0: no limit.</param>
         /// <param name="moduleDir">Folder of the backend modules. Empty: beside the library.</param>
-        /// <param name="device">"auto" or "cpu". Empty: "auto".</param>
+        /// <param name="device">"cpu", "auto", "vulkan", "vulkan0", "cuda", "cuda0". Empty: "cpu".</param>
         /// <param name="flags">Engine flags.</param>
         /// <param name="maxRequests">Maximum number of live requests. 0: 65,536.</param>
         /// <param name="record">

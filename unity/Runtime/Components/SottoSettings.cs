@@ -65,7 +65,7 @@ namespace Sotto
         [Min(0)]
         public int memoryBudgetMb;
 
-        [Tooltip("\"cpu\", \"vulkan\", \"cuda\" ... Empty: the engine chooses.")]
+        [Tooltip("\"cpu\", \"auto\", \"vulkan\", \"cuda\" or \"cuda0\". Empty: \"cpu\".")]
         public string device = "";
 
         [Tooltip("Folder of the backend modules. Empty: beside the library.")]

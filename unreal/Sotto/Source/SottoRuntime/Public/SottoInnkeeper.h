@@ -21,7 +21,7 @@ class SOTTORUNTIME_API ASottoInnkeeper : public AActor
 public:
     ASottoInnkeeper();
 
-    /** Asks the innkeeper. The answer is logged, and shown by GetBubble(). */
+    /** Asks the innkeeper. GetBubble() returns the answer so far; a failure is logged. */
     UFUNCTION(BlueprintCallable, Category = "Sotto|Sample")
     void Greet(const FString& Question);
 
