@@ -2,8 +2,8 @@
 
     documentation.py [--check]
 
-Links to other pages of the documentation become their text: the package has no such pages. --check writes nothing and
-fails if the file is other than this script writes it.
+Links to other pages of the documentation become their text: the package has no such pages. --check writes
+nothing and fails if the file is other than this script writes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def package_text(guide: str) -> str:
 
 def main() -> int:
     """Returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the file is out of date")
     arguments = parser.parse_args()
     text = package_text(GUIDE.read_text(encoding="utf-8"))
