@@ -138,13 +138,22 @@ namespace Sotto.Editor
             Place(SottoFiles.HouseFile, found.Length > 0 ? found[0] : null, project, $"model '{SottoSettings.House}'");
         }
 
+        void WarnOfOther(string from, string to, string what)
+        {
+            if (File.Exists(from) && new FileInfo(from).Length != new FileInfo(to).Length)
+                Warnings.Add($"{what}: the build takes '{to}', whose size differs from that of '{from}'; remove the "
+                    + "first file unless it is meant to replace the second");
+        }
+
         void Place(string file, string source, string project, string what)
         {
             var to = Path.Combine(_streaming, file);
-            if (File.Exists(to) || Copies.Exists(copy => copy.To == to))
-                return;
             var from = source == null ? "" : Path.Combine(project ?? "", source);
-            if (File.Exists(from))
+            if (File.Exists(to))
+                WarnOfOther(from, to, what);
+            else if (Copies.Exists(copy => copy.To == to))
+                return;
+            else if (File.Exists(from))
                 Copies.Add(new Copy(from, to));
             else
                 Problems.Add($"{what} lacks its file: expected '{to}'; copy the file there, or remove the model from "

@@ -1,4 +1,5 @@
 // Refuses a build that lacks libraries or models, and places model files for it.
+using System;
 using System.Collections.Generic;
 using System.IO;
 using UnityEditor;
@@ -11,7 +12,8 @@ namespace Sotto.Editor
     /// <summary>Runs before and after each player build.</summary>
     public sealed class SottoBuildStep : IPreprocessBuildWithReport, IPostprocessBuildWithReport
     {
-        static readonly List<string> Placed = new List<string>(); // copied for this build
+        // What was copied for a build: size, tab and path of each file. Unity keeps it when scripts are reloaded.
+        const string Placed = "Sotto.PlacedFiles";
 
         /// <summary>Order among build steps.</summary>
         public int callbackOrder => 0;
@@ -30,24 +32,73 @@ namespace Sotto.Editor
             if (plan.Problems.Count > 0)
                 throw new BuildFailedException("Sotto: " + string.Join("\nSotto: ", plan.Problems));
             foreach (var copy in plan.Copies)
-            {
-                Directory.CreateDirectory(Path.GetDirectoryName(copy.To));
-                File.Copy(copy.From, copy.To);
-                Placed.Add(copy.To);
-            }
+                Place(copy.From, copy.To);
         }
 
         /// <summary>Removes what was copied for the build.</summary>
         public void OnPostprocessBuild(BuildReport report) => RemovePlaced();
 
+        // Unity calls no step after a build that fails: its copies go when scripts are reloaded or the editor quits.
+        [InitializeOnLoadMethod]
+        static void RemoveLeftovers()
+        {
+            EditorApplication.quitting += RemovePlaced;
+            if (!BuildPipeline.isBuildingPlayer)
+                RemovePlaced();
+        }
+
+        static void Place(string from, string to)
+        {
+            try
+            {
+                Directory.CreateDirectory(Path.GetDirectoryName(to));
+                File.Copy(from, to);
+            }
+            catch (Exception problem) when (problem is IOException || problem is UnauthorizedAccessException)
+            {
+                if (File.Exists(to))
+                    File.Delete(to);
+                throw new BuildFailedException(
+                    $"Sotto: '{from}' could not be copied to '{to}' ({problem.Message}); free disk space, then build "
+                    + "again");
+            }
+            var size = new FileInfo(to).Length;
+            SessionState.SetString(Placed, $"{SessionState.GetString(Placed, "")}{size}\t{to}\n");
+        }
+
         static void RemovePlaced()
         {
-            foreach (var path in Placed)
+            var left = "";
+            foreach (var line in SessionState.GetString(Placed, "").Split('\n'))
             {
+                var tab = line.IndexOf('\t');
+                if (tab > 0 && !Remove(line.Substring(tab + 1), long.Parse(line.Substring(0, tab))))
+                    left += line + "\n";
+            }
+            if (left.Length > 0)
+                SessionState.SetString(Placed, left);
+            else
+                SessionState.EraseString(Placed);
+        }
+
+        // Keeps a file of another size: someone has put another model there. Returns false to try again later.
+        static bool Remove(string path, long size)
+        {
+            try
+            {
+                if (!File.Exists(path) || new FileInfo(path).Length != size)
+                    return true;
                 File.Delete(path);
                 File.Delete(path + ".meta");
+                return true;
             }
-            Placed.Clear();
+            catch (Exception problem) when (problem is IOException || problem is UnauthorizedAccessException)
+            {
+                Debug.LogWarning(
+                    $"Sotto: '{path}', which was copied for a build, could not be removed ({problem.Message}); "
+                    + "remove it, or later builds take it instead of a newer file");
+                return false;
+            }
         }
 
         static string Package()
@@ -56,7 +107,7 @@ namespace Sotto.Editor
             return info != null ? info.resolvedPath : Path.Combine(Application.dataPath, "Sotto");
         }
 
-        internal static List<T> All<T>() where T : Object
+        internal static List<T> All<T>() where T : UnityEngine.Object
         {
             var found = new List<T>();
             foreach (var guid in AssetDatabase.FindAssets("t:" + typeof(T).Name))

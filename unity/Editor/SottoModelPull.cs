@@ -55,16 +55,19 @@ namespace Sotto.Editor
         {
             if (IsDone || _request.result == UnityWebRequest.Result.InProgress)
                 return;
-            IsDone = true;
             var arrived = _request.result == UnityWebRequest.Result.Success;
             var failure = _request.error;
             var code = _request.responseCode;
             Stop();
-            Keep(code, arrived);
-            if (arrived || code == RangeNotSatisfiable) // nothing was left to send
-                Finish();
-            else
-                Error = $"the download failed ({failure}); try again, it goes on where it stopped";
+            OnFiles(() =>
+            {
+                Keep(code, arrived);
+                if (arrived || code == RangeNotSatisfiable) // nothing was left to send
+                    Finish();
+                else
+                    Error = $"the download failed ({failure}); try again, it goes on where it stopped";
+            });
+            IsDone = true;
         }
 
         /// <summary>Stops the download and keeps what has arrived.</summary>
@@ -74,7 +77,27 @@ namespace Sotto.Editor
                 return;
             var code = _request.responseCode;
             Stop();
-            Keep(code, false);
+            OnFiles(() => Keep(code, false));
+        }
+
+        /// <summary>Returns the name of the file that an address ends with, without the query.</summary>
+        /// <exception cref="ArgumentException">It is no address, or it ends with no file name.</exception>
+        public static string FileNameOf(string url)
+        {
+            var name = "";
+            try
+            {
+                name = Path.GetFileName(Uri.UnescapeDataString(new Uri(url ?? "").AbsolutePath));
+            }
+            catch (UriFormatException)
+            {
+                // refused below
+            }
+            if (name.Trim('.', ' ').Length == 0 || name.IndexOfAny(Path.GetInvalidFileNameChars()) >= 0)
+                throw new ArgumentException(
+                    $"invalid address '{url}': expected one that ends with a file name, such as "
+                    + "https://example.com/npc.gguf; copy the download link of the model's page");
+            return name;
         }
 
         /// <summary>Returns the SHA-256 of a file as hexadecimal digits.</summary>
@@ -87,6 +110,20 @@ namespace Sotto.Editor
                 foreach (var one in sha.ComputeHash(file))
                     digits.Append(one.ToString("x2"));
                 return digits.ToString();
+            }
+        }
+
+        // The disk may be full, or another program may use the file.
+        void OnFiles(Action work)
+        {
+            try
+            {
+                work();
+            }
+            catch (Exception problem) when (problem is IOException || problem is UnauthorizedAccessException)
+            {
+                Error = $"'{_path}' could not be written ({problem.Message}); free disk space, or close the program "
+                    + "that uses the file, then try again";
             }
         }
 

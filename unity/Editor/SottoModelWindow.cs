@@ -120,9 +120,11 @@ namespace Sotto.Editor
         {
             try
             {
-                _pull = new SottoModelPull(_url, SottoFiles.PathOf(Path.GetFileName(_url)), _sha256);
+                _pull = new SottoModelPull(_url, SottoFiles.PathOf(SottoModelPull.FileNameOf(_url)), _sha256);
             }
-            catch (System.Exception problem) when (problem is System.ArgumentException || problem is IOException)
+            catch (System.Exception problem) when (
+                problem is System.ArgumentException || problem is System.FormatException || problem is IOException
+                || problem is System.UnauthorizedAccessException)
             {
                 _message = problem.Message;
             }

@@ -1,6 +1,20 @@
 // Stand-ins for UnityWebRequest: reads a `file://` address, so that downloads run without a network.
 using System;
 using System.IO;
+using Doubles;
+
+namespace Doubles
+{
+    /// <summary>The network of the stand-ins. Not part of Unity.</summary>
+    public static class Web
+    {
+        /// <summary>Number of requests that were sent.</summary>
+        public static int Sent;
+
+        /// <summary>Frames until a request that is sent now has its result.</summary>
+        public static int Frames;
+    }
+}
 
 namespace UnityEngine.Networking
 {
@@ -51,6 +65,8 @@ namespace UnityEngine.Networking
     {
         readonly string _url;
         string _range = "";
+        Result _result;
+        int _ready; // the frame from which on the result is there
 
         UnityWebRequest(string url) => _url = url;
 
@@ -63,7 +79,7 @@ namespace UnityEngine.Networking
             DataProcessingError,
         }
 
-        public Result result { get; private set; }
+        public Result result => Player.FrameCount < _ready ? Result.InProgress : _result;
         public string error { get; private set; } = "";
         public long responseCode { get; private set; }
         public float downloadProgress { get; private set; }
@@ -74,12 +90,14 @@ namespace UnityEngine.Networking
 
         public UnityWebRequestAsyncOperation SendWebRequest()
         {
-            var path = _url.Replace("jar:file://", "").Replace("file://", "").Replace("!", "");
+            ++Web.Sent;
+            _ready = Player.FrameCount + Web.Frames;
+            var path = _url.Split('?')[0].Replace("jar:file://", "").Replace("file://", "").Replace("!", "");
             if (File.Exists(path))
                 Answer(File.ReadAllBytes(path));
             else
             {
-                result = Result.ProtocolError;
+                _result = Result.ProtocolError;
                 responseCode = 404;
                 error = "HTTP/1.1 404 Not Found";
             }
@@ -95,7 +113,7 @@ namespace UnityEngine.Networking
             var from = _range.Length > 0 ? int.Parse(_range.Substring(6).TrimEnd('-')) : 0;
             if (from > 0 && from >= data.Length)
             {
-                result = Result.ProtocolError;
+                _result = Result.ProtocolError;
                 responseCode = 416;
                 error = "HTTP/1.1 416 Range Not Satisfiable";
                 return;
@@ -103,7 +121,7 @@ namespace UnityEngine.Networking
             var part = new byte[data.Length - from];
             Array.Copy(data, from, part, 0, part.Length);
             downloadHandler.Receive(part);
-            result = Result.Success;
+            _result = Result.Success;
             responseCode = from > 0 ? 206 : 200;
             downloadProgress = 1;
         }

@@ -105,6 +105,34 @@ namespace Sotto.Tests
             Assert.That(Plan(BuildTarget.StandaloneLinux64, "Assets/Models/npc.gguf").Copies, Is.Empty);
         }
 
+        [Test]
+        public void PlacesTheHouseModelWithoutSettings()
+        {
+            Place("Linux/x86_64", "libsotto.so");
+            Place("Linux/x86_64", "sotto_llama-x86-64-v2.so");
+            Place("Linux/x86_64", SottoFiles.HouseFile);
+            var plan = new SottoBuildPlan(
+                BuildTarget.StandaloneLinux64, _package, _assets, new List<SottoSettings>(), new string[0]);
+            Assert.That(plan.Problems, Is.Empty);
+            Assert.That(plan.Copies.Count, Is.EqualTo(1));
+            Assert.That(File.Exists(plan.Copies[0].From), Is.True);
+            Assert.That(plan.Copies[0].To, Does.EndWith(Path.Combine("StreamingAssets", "Sotto", SottoFiles.HouseFile)));
+        }
+
+        [Test]
+        public void WarnsOfAModelOfAnotherSize()
+        {
+            Write(Path.Combine(_assets, "Models", "npc.gguf"));
+            var placed = Path.Combine(_assets, "StreamingAssets", "Sotto", "npc.gguf");
+            Write(placed);
+            _settings.models.Add(new SottoModelEntry { id = "npc", file = "npc.gguf" });
+            _settings.defaultModel = "npc";
+            Assert.That(Plan(BuildTarget.StandaloneLinux64, "Assets/Models/npc.gguf").Warnings, Is.Empty);
+            File.WriteAllText(placed, "older");
+            var warning = Plan(BuildTarget.StandaloneLinux64, "Assets/Models/npc.gguf").Warnings[0];
+            Assert.That(warning, Does.Contain(placed).And.Contain(Path.Combine("Models", "npc.gguf")));
+        }
+
         SottoBuildPlan Plan(BuildTarget target, params string[] imported) =>
             new SottoBuildPlan(target, _package, _assets, new List<SottoSettings> { _settings }, imported);
 

@@ -19,6 +19,11 @@ namespace UnityEditor
     public class AssetImporter : UnityEngine.Object
     {
     }
+
+    public class BuildPipeline
+    {
+        public static bool isBuildingPlayer => Doubles.EditorPlayer.IsBuilding;
+    }
 }
 
 namespace UnityEditor.Build

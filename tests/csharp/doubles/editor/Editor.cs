@@ -1,6 +1,7 @@
 // Stand-ins for UnityEditor: inspectors, windows, assets, and the events that LiveEngines hears.
 using System;
 using System.Collections.Generic;
+using System.Reflection;
 using Doubles;
 using UnityEngine;
 
@@ -10,9 +11,22 @@ namespace Doubles
     public static class EditorPlayer
     {
         public static readonly Dictionary<string, UnityEngine.Object> Assets = new Dictionary<string, UnityEngine.Object>();
+        public static readonly Dictionary<string, string> Session = new Dictionary<string, string>();
         public static string Package = "";
+        public static bool IsBuilding;
 
         public static void ReloadAssemblies() => UnityEditor.AssemblyReloadEvents.Raise();
+
+        /// <summary>What the editor does when it has loaded scripts, at its start and after each reload.</summary>
+        public static void LoadScripts()
+        {
+            const BindingFlags any = BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic;
+            foreach (var type in Assembly.GetEntryAssembly().GetTypes())
+                foreach (var method in type.GetMethods(any))
+                    if (method.IsDefined(typeof(UnityEditor.InitializeOnLoadMethodAttribute), false))
+                        method.Invoke(null, null);
+        }
+
         public static void Quit() => UnityEditor.EditorApplication.RaiseQuitting();
         public static void Change(UnityEditor.PlayModeStateChange change) => UnityEditor.EditorApplication.Raise(change);
     }
@@ -44,6 +58,21 @@ namespace UnityEditor
 
         internal static void RaiseQuitting() => quitting?.Invoke();
         internal static void Raise(PlayModeStateChange change) => playModeStateChanged?.Invoke(change);
+    }
+
+    [AttributeUsage(AttributeTargets.Method)]
+    public class InitializeOnLoadMethodAttribute : Attribute
+    {
+    }
+
+    public class SessionState
+    {
+        public static void SetString(string key, string value) => EditorPlayer.Session[key] = value;
+
+        public static string GetString(string key, string defaultValue) =>
+            EditorPlayer.Session.TryGetValue(key, out var value) ? value : defaultValue;
+
+        public static void EraseString(string key) => EditorPlayer.Session.Remove(key);
     }
 
     public class Editor : ScriptableObject

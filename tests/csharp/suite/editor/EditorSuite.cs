@@ -7,11 +7,9 @@ using Sotto;
 using Sotto.Editor;
 using UnityEditor;
 using UnityEditor.AssetImporters;
-using UnityEditor.Build;
-using UnityEditor.Build.Reporting;
 using UnityEngine;
 
-static class EditorSuite
+static partial class EditorSuite
 {
     static int _passed, _failed;
     static string _libraries, _temp;
@@ -26,8 +24,11 @@ static class EditorSuite
         Run("monitor", Monitor);
         Run("plans", Plans);
         Run("downloads", Downloads);
+        Run("downloads that cannot be written", UnwritableDownloads);
+        Run("the download window", DownloadWindow);
         Run("importer", Importer);
         Run("build step", BuildStep);
+        Run("copies of failed builds", FailedBuilds);
         Run("sample", Sample);
         Directory.Delete(_temp, true);
         Console.WriteLine($"{_passed} passed, {_failed} failed");
@@ -201,6 +202,65 @@ static class EditorSuite
         }
     }
 
+    // A folder at the place of a file refuses to be replaced, as a full disk or a file in use does.
+    static void UnwritableDownloads()
+    {
+        string source = Path.Combine(_temp, "source.gguf"), target = Path.Combine(_temp, "blocked", "model.gguf");
+        File.WriteAllText(source, "0123456789");
+        var hash = SottoModelPull.Hash(source);
+        Directory.CreateDirectory(Path.Combine(target, "in use"));
+        var error = Pull(source, target, hash);
+        Expect(error.Contains($"'{target}' could not be written (") && error.Contains("try again"), error);
+        Directory.Delete(target, true);
+        File.Delete(target + ".part");
+        Directory.CreateDirectory(target + ".part");
+        error = Pull(source, target, hash);
+        Expect(error.Contains($"'{target}' could not be written (") && !File.Exists(target), error);
+        new SottoModelPull("file://" + source, target, hash).Dispose(); // throws nothing
+        Directory.Delete(target + ".part");
+        Expect(Pull(source, target, hash) == "" && File.Exists(target), "then it can be written");
+    }
+
+    static void DownloadWindow()
+    {
+        var source = Path.Combine(_temp, "tiny model.gguf");
+        File.WriteAllText(source, "0123456789");
+        var window = EditorWindow.GetWindow<SottoModelWindow>("Sotto Models");
+        Gui.Typed["SHA-256"] = SottoModelPull.Hash(source);
+        Gui.Typed["Address"] = "file://" + source + "?download=true";
+        Press(window, "Download");
+        for (var i = 0; i < 500 && window.Message.Length == 0; ++i)
+            window.Update();
+        var placed = SottoFiles.PathOf("tiny model.gguf");
+        Expect(window.Message.StartsWith("downloaded") && File.Exists(placed), window.Message);
+        File.Delete(placed);
+        Directory.CreateDirectory(Path.Combine(placed, "in use"));
+        Press(window, "Download");
+        for (var i = 0; i < 500 && !window.Message.Contains("written"); ++i)
+            window.Update();
+        Expect(window.Message.Contains("could not be written"), "not: downloaded; " + window.Message);
+        Directory.Delete(placed, true);
+        foreach (var bad in new[] { "", "model.gguf", "https://", "https://example.com/", "https://example.com/.." })
+        {
+            Gui.Typed["Address"] = bad;
+            Press(window, "Download");
+            Expect(window.Message.Contains($"invalid address '{bad}': expected"), window.Message);
+        }
+        Close(window);
+        foreach (var (url, name) in new[]
+        {
+            ("https://example.com/a/npc.gguf?download=true&x=1#top", "npc.gguf"),
+            ("https://example.com/npc%20v2.gguf", "npc v2.gguf"), ("https://example.com/a%2Fb.gguf", "b.gguf"),
+        })
+            Expect(SottoModelPull.FileNameOf(url) == name, SottoModelPull.FileNameOf(url));
+    }
+
+    static void Press(SottoModelWindow window, string button)
+    {
+        Gui.Pressed = button;
+        Draw(window);
+    }
+
     static string Pull(string source, string target, string hash)
     {
         using (var pull = new SottoModelPull("file://" + source, target, hash))
@@ -251,41 +311,5 @@ static class EditorSuite
             Expect(one.Spoken.Length > 0 && Shows(one.Spoken), $"{one.name}: {one.Spoken}");
         Expect(!Player.Log.Exists(line => line.StartsWith("error") || line.StartsWith("exception")), "no errors");
         Console.WriteLine($"Pip: {tavern.Guests[3].Spoken}");
-    }
-
-    static void BuildStep()
-    {
-        var plugins = Path.Combine(_temp, "package", "Plugins", "Linux", "x86_64");
-        Directory.CreateDirectory(plugins);
-        EditorPlayer.Package = Path.Combine(_temp, "package");
-        Player.Data = Path.Combine(_temp, "Assets");
-        var settings = Settings();
-        settings.models.Clear();
-        settings.defaultModel = SottoSettings.House;
-        EditorPlayer.Assets["Assets/SottoSettings.asset"] = settings;
-        var step = new SottoBuildStep();
-        var report = new BuildReport(BuildTarget.StandaloneLinux64);
-        try
-        {
-            step.OnPreprocessBuild(report);
-            Expect(false, "a build without libraries");
-        }
-        catch (BuildFailedException refused)
-        {
-            Expect(refused.Message.Contains("libsotto.so") && refused.Message.Contains("house.gguf"), refused.Message);
-        }
-        foreach (var name in new[] { "libsotto.so", "sotto_llama-native.so", "house.gguf" })
-            File.Copy(Path.Combine(_libraries, name), Path.Combine(plugins, name));
-        var placed = Path.Combine(Player.StreamingAssets, "Sotto", "house.gguf");
-        for (var i = 0; i < 2; ++i)
-        {
-            step.OnPreprocessBuild(report);
-            Expect(File.Exists(placed), "the model is placed");
-            step.OnPreprocessBuild(report); // the first build failed elsewhere
-            Expect(File.Exists(placed), "the model is placed again");
-            step.OnPostprocessBuild(report);
-            Expect(!File.Exists(placed), "the model is removed");
-        }
-        Expect(Player.Log.Exists(line => line.StartsWith("warning: ") && line.Contains("SOTTO_TIERS")), "it warns");
     }
 }
