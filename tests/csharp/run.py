@@ -1,6 +1,6 @@
 """Compiles the Unity package outside Unity, and runs its C# suites on three runtimes.
 
-    run.py LIBRARIES [compile] [suites] [lifetimes] [package]
+    run.py LIBRARIES [compile] [suites] [lifetimes] [package] [sentences]
 
 LIBRARIES is a build's `out` folder: libsotto, its modules, the house model, and in `scripted/` the scripted
 backend. Runtimes: Mono with its JIT compiler, Mono without (full AOT, as IL2CPP), CoreCLR 8.
@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from checks.ground import ROOT, Failed
+from csharp.sentences import compare
 from csharp.snippets import UNUSED, write_snippets
 from csharp.sources import (
     OBSOLETE_ON_CORE,
@@ -124,6 +125,8 @@ def compile_targets(folder: Path) -> int:
     """Compiles the package for each target, and the documentation's blocks. Returns how many blocks."""
     for target in TARGETS:
         made = compile_package(folder / target, target)
+        if b"__Internal" in made["Sotto.Runtime"].read_bytes():
+            raise Failed(f"{target}: the package names library '__Internal', which no player contains")
     made = compile_package(folder / "editor-core", "editor", "core")
     blocks = write_snippets(folder / "snippets")
     references = [made["Doubles"], made["Sotto.Runtime"]]
@@ -187,11 +190,17 @@ def package_part(folder: Path, libraries: Path) -> str:
     return f"NUnit: {run_package_tests(folder, libraries)} passed"
 
 
+def sentences_part(folder: Path, libraries: Path) -> str:
+    """Checks that the package splits text into the sentences that the Unreal plugin finds."""
+    return compare(suite(folder, "mono"), folder, environment(libraries))
+
+
 PARTS = {
     "compile": compile_part,
     "suites": suites_part,
     "lifetimes": lifetimes_part,
     "package": package_part,
+    "sentences": sentences_part,
 }
 
 

@@ -39,8 +39,10 @@ namespace Sotto
         readonly StringBuilder _text = new StringBuilder();
         readonly List<SottoToolCall> _calls = new List<SottoToolCall>();
         CancellationTokenRegistration _registration;
-        Action _continuation;
-        string _joined = "";
+        SottoHandlers _textAdded, _progressed, _completed, _continuations;
+        StringBuilder _reasoning; // null until the first part arrives
+        string _joinedText = "", _joinedReasoning = "";
+        bool _hasGrown; // TextGrew has not reported the latest text
         long _request; // a ulong; Interlocked has no such overload in .NET Standard 2.1
         volatile bool _cancelled;
 
@@ -52,22 +54,34 @@ namespace Sotto
         }
 
         /// <summary>Raised for each part of the text; the handler gets that part.</summary>
-        public event Action<SottoAnswer, string> TextAdded;
+        public event Action<SottoAnswer, string> TextAdded
+        {
+            add => _textAdded.Add(value);
+            remove => _textAdded.Remove(value);
+        }
 
         /// <summary>Raised when a load advances.</summary>
-        public event Action<SottoAnswer> Progressed;
+        public event Action<SottoAnswer> Progressed
+        {
+            add => _progressed.Add(value);
+            remove => _progressed.Remove(value);
+        }
 
         /// <summary>Raised once, at the end, before awaiting code continues.</summary>
-        public event Action<SottoAnswer> Completed;
+        public event Action<SottoAnswer> Completed
+        {
+            add => _completed.Add(value);
+            remove => _completed.Remove(value);
+        }
 
         /// <summary>Id of the request. 0: not submitted yet.</summary>
         public ulong Request => (ulong)Interlocked.Read(ref _request);
 
         /// <summary>The text so far, of the first choice.</summary>
-        public string Text => _joined.Length == _text.Length ? _joined : _joined = _text.ToString();
+        public string Text => Joined(_text, ref _joinedText);
 
-        /// <summary>The reasoning so far.</summary>
-        public string Reasoning { get; private set; } = "";
+        /// <summary>The reasoning so far, of the first choice.</summary>
+        public string Reasoning => _reasoning != null ? Joined(_reasoning, ref _joinedReasoning) : "";
 
         /// <summary>The response, once the request is done.</summary>
         public string Json { get; private set; } = "";
@@ -109,7 +123,13 @@ namespace Sotto
         /// <returns>Whether the request is live.</returns>
         public bool SetTargetTps(float tps) => Request != 0 && !IsDone && _engine.SetRequestTps(Request, tps);
 
+        /// <summary>Whether the game cancelled the answer by <see cref="Cancel"/> or by its token.</summary>
         internal bool IsCancelled => _cancelled;
+
+        /// <summary>
+        /// Called at most once a drain if text was added: at the end of the drain, or before Completed.
+        /// </summary>
+        internal Action<SottoAnswer> TextGrew { get; set; }
 
         /// <summary>Connects the answer with its request.</summary>
         internal void Begin(ulong request)
@@ -136,14 +156,15 @@ namespace Sotto
                         AddText(e.Text);
                     break;
                 case SottoEventKind.Reasoning:
-                    Reasoning += first ? e.Text : "";
+                    if (first)
+                        (_reasoning ?? (_reasoning = new StringBuilder())).Append(e.Text);
                     break;
                 case SottoEventKind.ToolCall:
                     _calls.Add(new SottoToolCall(e.Text, e.Json));
                     break;
                 case SottoEventKind.Progress:
                     Progress = e.Progress;
-                    Raise(Progressed);
+                    Raise(_progressed);
                     break;
                 case SottoEventKind.ChoiceDone:
                     Finish = first ? e.Finish : Finish;
@@ -154,52 +175,68 @@ namespace Sotto
             }
         }
 
-        void AddText(string text)
+        /// <summary>Returns true if the drain has to call <see cref="ReportText"/> at its end.</summary>
+        internal bool MarkGrown()
         {
-            _text.Append(text);
-            Raise(TextAdded, text);
+            if (TextGrew == null || _hasGrown)
+                return false;
+            _hasGrown = true;
+            return true;
+        }
+
+        /// <summary>Calls <see cref="TextGrew"/> if it has not reported the latest text.</summary>
+        internal void ReportText()
+        {
+            if (!_hasGrown)
+                return;
+            _hasGrown = false;
+            if (TextGrew != null)
+                Guarded(TextGrew);
         }
 
         internal void Complete(int status, string json, string error)
         {
             if (IsDone)
                 return;
+            ReportText();
             Status = status;
             Json = json;
             Error = error;
             Progress = status >= 0 ? 1 : Progress;
             IsDone = true;
             _registration.Dispose();
-            Raise(Completed);
-            var continuation = _continuation;
-            _continuation = null;
-            if (continuation == null)
-                return;
-            foreach (var one in continuation.GetInvocationList())
-                Guarded((Action)one);
+            Raise(_completed);
+            var continuations = _continuations.Each;
+            _continuations = default;
+            foreach (var continuation in continuations)
+                Guarded((Action)continuation);
         }
 
-        void Raise(Action<SottoAnswer> handlers)
+        void AddText(string text)
         {
-            if (handlers == null)
-                return;
-            try
-            {
-                handlers(this);
-            }
-            catch (Exception thrown)
-            {
-                Library.Complain(thrown);
-            }
+            _text.Append(text);
+            foreach (var handler in _textAdded.Each)
+                try
+                {
+                    ((Action<SottoAnswer, string>)handler)(this, text);
+                }
+                catch (Exception thrown)
+                {
+                    Library.Complain(thrown);
+                }
         }
 
-        void Raise(Action<SottoAnswer, string> handlers, string text)
+        void Raise(in SottoHandlers handlers)
         {
-            if (handlers == null)
-                return;
+            foreach (var handler in handlers.Each)
+                Guarded((Action<SottoAnswer>)handler);
+        }
+
+        void Guarded(Action<SottoAnswer> handler)
+        {
             try
             {
-                handlers(this, text);
+                handler(this);
             }
             catch (Exception thrown)
             {
@@ -218,5 +255,8 @@ namespace Sotto
                 Library.Complain(thrown);
             }
         }
+
+        static string Joined(StringBuilder text, ref string joined) =>
+            joined.Length == text.Length ? joined : joined = text.ToString();
     }
 }

@@ -55,7 +55,7 @@ namespace Sotto
             if (IsDone)
                 continuation();
             else
-                _continuation += continuation;
+                _continuations.Add(continuation);
         }
     }
 }

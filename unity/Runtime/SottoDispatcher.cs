@@ -15,6 +15,7 @@ namespace Sotto
         readonly Dictionary<ulong, SottoAnswer> _answers = new Dictionary<ulong, SottoAnswer>();
         readonly List<SottoAnswer> _unsubmitted = new List<SottoAnswer>();
         readonly List<Failure> _failures = new List<Failure>();
+        readonly List<SottoAnswer> _grown = new List<SottoAnswer>(); // got text in this drain, and report it at its end
         SottoEvent[] _events = new SottoEvent[64];
         bool _draining;
 
@@ -87,6 +88,7 @@ namespace Sotto
                 EndFailures(failed);
                 for (var i = 0; i < taken && !_engine.IsDisposed; ++i)
                     Route(_events[i], other);
+                ReportTexts();
                 Array.Clear(_events, 0, taken);
                 return taken + failed;
             }
@@ -139,6 +141,13 @@ namespace Sotto
             }
         }
 
+        void ReportTexts()
+        {
+            for (var i = 0; i < _grown.Count; ++i)
+                _grown[i].ReportText();
+            _grown.Clear();
+        }
+
         void Route(in SottoEvent e, Action<SottoEvent> other)
         {
             if (_answers.TryGetValue(e.Request, out var answer))
@@ -146,6 +155,8 @@ namespace Sotto
                 if (e.IsDone)
                     _answers.Remove(e.Request);
                 answer.Receive(e);
+                if (e.Kind == SottoEventKind.Text && answer.MarkGrown())
+                    _grown.Add(answer);
             }
             else if (other != null)
             {

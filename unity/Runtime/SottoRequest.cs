@@ -1,5 +1,5 @@
 // Builds a request: messages, sampling, form, tools, and how to schedule it.
-using System;
+using System.Collections.Generic;
 
 namespace Sotto
 {
@@ -26,7 +26,8 @@ namespace Sotto
     /// <summary>A request in the OpenAI schema, built without writing JSON.</summary>
     /// <remarks>
     /// A field that is null takes the library's default; the library reports a value out of range in the
-    /// request's last event. A request may be submitted many times and changed between.
+    /// request's last event. A request may be submitted many times and changed between: setting a field again
+    /// replaces its value, and a field that <c>Set</c> sets replaces the property of that name.
     /// </remarks>
     /// <example><code>
     /// var ask = new SottoRequest("sotto/house") { MaxTokens = 48, Temperature = 0
@@ -36,7 +37,8 @@ namespace Sotto
     public sealed class SottoRequest
     {
         readonly SottoJsonWriter _messages = new SottoJsonWriter();
-        readonly SottoJsonWriter _fields = new SottoJsonWriter();
+        readonly List<string> _names = new List<string>(); // of the fields that Set sets
+        readonly List<SottoJsonWriter> _values = new List<SottoJsonWriter>();
         readonly SottoJsonWriter _tools = new SottoJsonWriter(16);
         readonly SottoJsonWriter _stop = new SottoJsonWriter(16);
 
@@ -162,6 +164,13 @@ namespace Sotto
             return this;
         }
 
+        /// <summary>Removes all texts of <see cref="Stop"/>.</summary>
+        public SottoRequest ClearStop()
+        {
+            _stop.Clear();
+            return this;
+        }
+
         /// <summary>Constrains the answer to a JSON object of a schema.</summary>
         public SottoRequest Schema(SottoSchema schema) => SetJson("json_schema", schema.ToString());
 
@@ -180,23 +189,45 @@ namespace Sotto
             return this;
         }
 
+        /// <summary>Removes all functions of <see cref="Tool"/>.</summary>
+        public SottoRequest ClearTools()
+        {
+            _tools.Clear();
+            return this;
+        }
+
         /// <summary>`tool_choice`: "auto", "none" or "required".</summary>
         public SottoRequest ToolChoice(string choice) => Set("tool_choice", choice);
 
         /// <summary>Sets a text field by its name in the reference.</summary>
-        public SottoRequest Set(string field, string value) => Field(field, w => w.Value(value));
+        public SottoRequest Set(string field, string value) => Field(field, NewValue().Value(value));
 
         /// <summary>Sets a number field by its name in the reference.</summary>
-        public SottoRequest Set(string field, double value) => Field(field, w => w.Value(value));
+        /// <exception cref="SottoException">The value is not finite; the request is unchanged.</exception>
+        public SottoRequest Set(string field, double value) => Field(field, NewValue().Value(value));
 
         /// <summary>Sets an integer field by its name in the reference.</summary>
-        public SottoRequest Set(string field, long value) => Field(field, w => w.Value(value));
+        public SottoRequest Set(string field, long value) => Field(field, NewValue().Value(value));
 
         /// <summary>Sets a boolean field by its name in the reference.</summary>
-        public SottoRequest Set(string field, bool value) => Field(field, w => w.Value(value));
+        public SottoRequest Set(string field, bool value) => Field(field, NewValue().Value(value));
 
         /// <summary>Sets a field by its name in the reference; the value is JSON.</summary>
-        public SottoRequest SetJson(string field, string json) => Field(field, w => w.Raw(json));
+        public SottoRequest SetJson(string field, string json) => Field(field, NewValue().Raw(json));
+
+        /// <summary>
+        /// Removes a field that <c>Set</c>, <see cref="Schema"/>, <see cref="Grammar"/> or
+        /// <see cref="ToolChoice"/> set. No effect if it is not set.
+        /// </summary>
+        public SottoRequest Remove(string field)
+        {
+            var at = _names.IndexOf(field);
+            if (at < 0)
+                return this;
+            _names.RemoveAt(at);
+            _values.RemoveAt(at);
+            return this;
+        }
 
         /// <summary>Removes all messages and keeps everything else.</summary>
         public SottoRequest ClearMessages()
@@ -218,7 +249,7 @@ namespace Sotto
             json.BeginObject();
             Text(json, "model", Model);
             Text(json, "session", session ?? Session);
-            if (_messages.Size > 0 || line != null || Op == SottoOp.Chat)
+            if (line != null || !IsSet("messages") && (_messages.Size > 0 || Op == SottoOp.Chat))
             {
                 json.Name("messages").BeginArray().Raw(_messages);
                 if (line != null)
@@ -230,14 +261,16 @@ namespace Sotto
             Text(json, "on_budget", OnBudget == SottoOnBudget.Default ? "" : Lower(OnBudget));
             Text(json, "context_overflow",
                 ContextOverflow == SottoContextOverflow.Default ? "" : Lower(ContextOverflow));
-            json.Raw(_fields).EndObject();
+            for (var i = 0; i < _names.Count; ++i)
+                json.Name(_names[i]).Raw(_values[i]);
+            json.EndObject();
         }
 
         void WriteLists(SottoJsonWriter json)
         {
-            if (_stop.Size > 0)
+            if (_stop.Size > 0 && !IsSet("stop"))
                 json.Name("stop").BeginArray().Raw(_stop).EndArray();
-            if (_tools.Size > 0)
+            if (_tools.Size > 0 && !IsSet("tools"))
                 json.Name("tools").BeginArray().Raw(_tools).EndArray();
         }
 
@@ -255,11 +288,23 @@ namespace Sotto
             Number(json, "presence_penalty", PresencePenalty);
         }
 
-        SottoRequest Field(string name, Action<SottoJsonWriter> value)
+        // The value was written before, so that a value that is refused leaves the request unchanged.
+        SottoRequest Field(string name, SottoJsonWriter value)
         {
-            value(_fields.Name(name));
+            var at = _names.IndexOf(name);
+            if (at >= 0)
+            {
+                _values[at] = value;
+                return this;
+            }
+            _names.Add(name);
+            _values.Add(value);
             return this;
         }
+
+        bool IsSet(string name) => _names.Count > 0 && _names.Contains(name);
+
+        static SottoJsonWriter NewValue() => new SottoJsonWriter(16);
 
         static string Lower(SottoOnBudget value) =>
             value == SottoOnBudget.Wait ? "wait" : value == SottoOnBudget.Fail ? "fail" : "shrink";
@@ -268,21 +313,21 @@ namespace Sotto
             value == SottoContextOverflow.Truncate ? "truncate"
             : value == SottoContextOverflow.Shift ? "shift" : "error";
 
-        static void Text(SottoJsonWriter json, string name, string text)
+        void Text(SottoJsonWriter json, string name, string text)
         {
-            if (!string.IsNullOrEmpty(text))
+            if (!string.IsNullOrEmpty(text) && !IsSet(name))
                 json.Name(name).Value(text);
         }
 
-        static void Number(SottoJsonWriter json, string name, long? number)
+        void Number(SottoJsonWriter json, string name, long? number)
         {
-            if (number != null)
+            if (number != null && !IsSet(name))
                 json.Name(name).Value(number.Value);
         }
 
-        static void Number(SottoJsonWriter json, string name, double? number)
+        void Number(SottoJsonWriter json, string name, double? number)
         {
-            if (number != null)
+            if (number != null && !IsSet(name))
                 json.Name(name).Value(number.Value);
         }
     }

@@ -149,6 +149,11 @@ namespace Sotto
             }
         }
 
+        /// <summary>
+        /// Lets <see cref="Dispose"/> do nothing: the opening failed, so the session of this id is another's.
+        /// </summary>
+        internal void Abandon() => _closed = true;
+
         internal void Start(SottoAnswer answer, string text, SottoRequest request) =>
             _engine.Start(answer, request ?? Defaults, Id, text);
 

@@ -27,6 +27,7 @@ namespace UnityEngine
         public static string streamingAssetsPath => Player.StreamingAssets;
         public static string persistentDataPath => Player.PersistentData;
         public static string dataPath => Player.Data;
+        public static string buildGUID => Player.BuildGuid;
 
         internal static void RaiseQuitting() => quitting?.Invoke();
     }

@@ -29,6 +29,7 @@ namespace Doubles
         public static string StreamingAssets = "";
         public static string PersistentData = "";
         public static string Data = "";
+        public static string BuildGuid = "0123456789abcdef0123456789abcdef";
         public static RuntimePlatform Platform = RuntimePlatform.LinuxPlayer;
         public static UnityEngine.Rendering.GraphicsDeviceType GraphicsDevice =
             UnityEngine.Rendering.GraphicsDeviceType.Vulkan;

@@ -18,6 +18,7 @@ static partial class Suite
         Run("failures", Failures);
         Run("handlers that throw", ThrowingHandlers);
         Run("handlers that ask again", AskingAgain);
+        Run("reasoning in many parts", ReasoningInParts);
         Run("sessions and tools", SessionsAwaited);
         Run("disposal", DisposedAwaiting);
         Run("threads", Threads);
@@ -132,10 +133,17 @@ static partial class Suite
             var answer = engine.ChatAsync(new SottoRequest("npc").User("one two three"));
             answer.TextAdded += (one, piece) => throw new InvalidOperationException("text handler");
             answer.Completed += one => throw new InvalidOperationException("end handler");
+            int pieces = 0, ends = 0;
+            Action<SottoAnswer> removed = one => Expect(false, "a removed handler runs");
+            answer.TextAdded += (one, piece) => ++pieces;
+            answer.Completed += removed;
+            answer.Completed += one => ++ends;
+            answer.Completed -= removed;
             var second = engine.ChatAsync(new SottoRequest("npc").User("four"));
             Pump(engine, () => answer.IsDone && second.IsDone);
             Same(answer.Text, "one two three");
             Same(second.Text, "four");
+            Expect(pieces == 3 && ends == 1, $"the handlers after those that throw: {pieces}, {ends}");
             Expect(Logged("exception: text handler").Count == 3, string.Join("\n", Player.Log));
             Expect(Logged("exception: end handler").Count == 1, string.Join("\n", Player.Log));
             var ids = new[] { engine.Submit(new SottoRequest("npc").User("a")), engine.Submit(new SottoRequest("npc").User("b")) };
@@ -146,6 +154,28 @@ static partial class Suite
                 throw new InvalidOperationException("other handler");
             });
             Expect(Logged("exception: other handler").Count >= 4, "every event reached the handler");
+        }
+    }
+
+    static void ReasoningInParts()
+    {
+        const int parts = 6000;
+        var deltas = new SottoJsonWriter().BeginArray().BeginArray();
+        for (var i = 0; i < parts; ++i)
+            deltas.BeginObject().Name("reasoning_content").Value("la la la ").EndObject();
+        deltas.EndArray().BeginArray().EndArray().EndArray();
+        using (var engine = NewEngine())
+        {
+            Load(engine, "thinker", $"{{\"tokens\": [\"x\"], \"deltas\": {deltas}}}");
+            var answer = engine.ChatAsync(new SottoRequest("thinker").User("think"));
+            Same(answer.Reasoning, "");
+            GC.Collect();
+            var before = GC.CollectionCount(0);
+            Pump(engine, () => answer.IsDone);
+            var collections = GC.CollectionCount(0) - before; // joining each part would allocate 290 MB
+            Same(answer.Reasoning.Length, parts * "la la la ".Length);
+            Expect(ReferenceEquals(answer.Reasoning, answer.Reasoning), "the joined text is kept");
+            Expect(collections < 12, $"{collections} collections");
         }
     }
 

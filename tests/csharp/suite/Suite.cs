@@ -18,6 +18,8 @@ static partial class Suite
     {
         if (args.Length == 1 && args[0] == "--library")
             return PrintLibrary();
+        if (args.Length == 2 && args[0] == "--sentences")
+            return PrintSentences(args[1]);
         _scripted = Path.Combine(args[0], "scripted");
         _temp = Path.Combine(Path.GetTempPath(), $"sotto-süite-{Guid.NewGuid()}");
         Directory.CreateDirectory(_temp);
@@ -27,6 +29,7 @@ static partial class Suite
         Awaiting();
         Components();
         Characters();
+        Conversations();
         Run("library errors", LibraryErrors);
         if (Directory.GetFiles(args[0], "sotto_llama*").Length > 0)
             Run("house model", () => HouseModel(args[0]));

@@ -13,15 +13,12 @@ namespace Sotto
     /// </summary>
     /// <remarks>
     /// Main thread only. Lines that are said while it answers wait in order. Disabling or destroying it
-    /// cancels
-    /// its answers and closes its conversation; code that awaits an answer gets an
+    /// cancels its answers and closes its conversation; code that awaits an answer gets an
     /// <see cref="OperationCanceledException"/>.
     /// </remarks>
     [AddComponentMenu("Sotto/Sotto Character")]
-    public sealed class SottoCharacter : MonoBehaviour
+    public sealed partial class SottoCharacter : MonoBehaviour
     {
-        static int _count;
-
         [Tooltip("Who it is and what it knows.")]
         public SottoSheet sheet;
 
@@ -31,7 +28,7 @@ namespace Sotto
         [Tooltip("Settings of its engine. Empty: the default settings.")]
         public SottoSettings settings;
 
-        [Tooltip("Id of its conversation. Empty: one of its own.")]
+        [Tooltip("Id of its conversation, which no other enabled character has. Empty: one is made up.")]
         public string sessionId = "";
 
         [Header("Speech")]
@@ -59,7 +56,7 @@ namespace Sotto
         public float farDistance = 20;
 
         [Header("Events")]
-        [Tooltip("The speech so far, for a speech bubble.")]
+        [Tooltip("The speech so far, for a speech bubble; at most once a frame.")]
         public UnityEvent<string> onText = new UnityEvent<string>();
 
         [Tooltip("Each sentence as soon as it is whole, for speech synthesis.")]
@@ -71,30 +68,27 @@ namespace Sotto
         [Tooltip("The decision as JSON, if the sheet decides.")]
         public UnityEvent<string> onDecision = new UnityEvent<string>();
 
-        [Tooltip("Why an answer failed. A cancelled answer does not raise it.")]
+        [Tooltip("Why an answer failed. An answer that the character or its caller cancels does not raise it.")]
         public UnityEvent<string> onFailed = new UnityEvent<string>();
 
         readonly List<Turn> _turns = new List<Turn>(); // the first one is under way if _speaks
-        SottoSentences _sentences = new SottoSentences();
         SottoRuntime _runtime;
-        SottoSession _session;
-        SottoAnswer _load; // the load that the turns wait for
         string _spoken = "";
         bool _speaks;
 
         sealed class Turn
         {
+            public readonly SottoSentences Sentences = new SottoSentences();
             public string Text;
             public SottoRequest Request;
             public SottoAnswer Answer;
+            public SottoAnswer Load; // of its model; the line fails if this load fails or the model is unloaded
+            public bool Decides; // the answer is JSON, whose field `say` is spoken
             public bool Failed; // its answer ends in the next frame
         }
 
         /// <summary>The runtime whose engine it uses.</summary>
         public SottoRuntime Runtime => _runtime;
-
-        /// <summary>Its conversation: fork, pin or read it. Null while the component is disabled.</summary>
-        public SottoSession Session => _session;
 
         /// <summary>Whether an answer is under way or waits.</summary>
         public bool IsBusy => _turns.Count > 0;
@@ -116,22 +110,44 @@ namespace Sotto
         }
 
         /// <summary>
-        /// Says the player's line to the character. Never waits; can be bound to a UI event.
+        /// Says the player's line to the character. Never waits; can be bound to a UI event. Where
+        /// <see cref="SayAsync"/> throws, it raises onFailed in the next frame.
         /// </summary>
-        public void Say(string text) => SayAsync(text);
+        public void Say(string text)
+        {
+            try
+            {
+                SayAsync(text);
+            }
+            catch (SottoException refused)
+            {
+                FailLater(refused.Message);
+            }
+        }
 
         /// <summary>Says the player's line; awaiting gives the answer. Never waits.</summary>
         /// <param name="text">The line.</param>
         /// <param name="token">Cancels the answer.</param>
         /// <exception cref="SottoException">
-        /// The component is disabled, there is no engine, or the call is not on the main thread.
+        /// The component is disabled, there is no engine or no conversation, or the call is not on the main thread.
         /// </exception>
         public SottoAnswer SayAsync(string text, CancellationToken token = default)
         {
             RequireSession("SottoCharacter.Say()");
-            var turn = new Turn { Text = text ?? "", Request = NewRequest() };
+            var turn = new Turn
+            {
+                Text = text ?? "",
+                Request = NewRequest(),
+                Load = _runtime.LoadModel(UsedModel), // a new one if the last failed or the model was unloaded
+                Decides = sheet != null && sheet.decides,
+            };
             turn.Answer = _runtime.Engine.NewAnswer(turn.Request, token);
-            turn.Answer.TextAdded += OnTextAdded;
+            if (!turn.Load.IsDone)
+            {
+                turn.Load.Completed -= OnLoaded; // of an earlier turn
+                turn.Load.Completed += OnLoaded;
+            }
+            turn.Answer.TextGrew = OnTextGrew;
             turn.Answer.Completed += OnCompleted;
             _turns.Add(turn);
             Advance();
@@ -145,40 +161,13 @@ namespace Sotto
                 turn.Answer.Cancel();
         }
 
-        /// <summary>Sends the sheet again, after it has changed; the next answer knows it.</summary>
-        public void RefreshSheet()
-        {
-            if (_session != null && sheet != null)
-                _session.SetSystem(sheet.ToPrompt());
-        }
-
-        /// <summary>Reads the conversation for a save game; awaiting gives JSON for <see cref="Restore"/>.</summary>
-        public SottoAnswer ReadAsync()
-        {
-            RequireSession("SottoCharacter.ReadAsync()");
-            return _session.ReadAsync();
-        }
-
-        /// <summary>Replaces the conversation by one of a save game, its sheet included.</summary>
-        /// <param name="json">What <see cref="ReadAsync"/> returned.</param>
-        public void Restore(string json)
-        {
-            RequireSession("SottoCharacter.Restore()");
-            Cancel();
-            var id = _session.Id;
-            _session.Dispose();
-            _session = SottoSession.Open(
-                _runtime.Engine, id, "", UsedModel, SottoJson.Field(json, "messages", out _));
-        }
-
         void OnEnable()
         {
             _runtime = SottoRuntime.For(settings);
             if (_runtime.Engine == null)
                 return; // the runtime has logged why
-            var id = sessionId.Length > 0 ? sessionId : $"{name}#{++_count}";
-            _session = SottoSession.Open(_runtime.Engine, id, sheet != null ? sheet.ToPrompt() : "", UsedModel);
-            _load = _runtime.LoadModel(UsedModel); // so that the model is ready when the player speaks
+            OpenOwnSession();
+            _runtime.LoadModel(UsedModel); // so that the model is ready when the player speaks
         }
 
         void OnDisable()
@@ -188,29 +177,17 @@ namespace Sotto
             _speaks = false;
             foreach (var turn in left)
             {
-                turn.Answer.TextAdded -= OnTextAdded;
+                turn.Answer.TextGrew = null;
                 turn.Answer.Completed -= OnCompleted;
+                turn.Load.Completed -= OnLoaded;
                 turn.Answer.Cancel();
             }
-            if (_load != null)
-                _load.Completed -= OnLoaded;
-            _load = null;
-            _session?.Dispose();
-            _session = null;
+            CloseSession();
         }
+
+        bool IsEngineAlive => _runtime != null && _runtime.Engine != null && !_runtime.Engine.IsDisposed;
 
         string UsedModel => model.Length > 0 ? model : _runtime.settings.defaultModel;
-
-        void RequireSession(string call)
-        {
-            if (_session == null)
-                throw new SottoException(
-                    Native.SOTTO_ERROR_STATE,
-                    _runtime != null && _runtime.Problem.Length > 0
-                        ? _runtime.Problem
-                        : $"{call}: the character is disabled; enable the SottoCharacter before the call");
-            _runtime.RequireEngine(call);
-        }
 
         SottoRequest NewRequest()
         {
@@ -226,23 +203,21 @@ namespace Sotto
             return schema != null ? request.Schema(schema) : request;
         }
 
-        // Starts the first turn if none is under way and the model is ready.
+        // Starts the first turn if none is under way, and the conversation and the model are ready.
         void Advance()
         {
-            if (_speaks || _turns.Count == 0 || _turns[0].Failed)
+            if (_speaks || _turns.Count == 0 || _turns[0].Failed || _session == null || !IsEngineAlive)
                 return;
-            if (_load == null || _load.IsDone && _load.Status < 0)
-                _load = _runtime.LoadModel(model);
-            if (!_load.IsDone)
+            var turn = _turns[0];
+            if (!turn.Load.IsDone || !_opening.IsDone)
+                return; // OnLoaded and OnOpened continue
+            if (!_runtime.IsCurrent(turn.Load))
             {
-                _load.Completed -= OnLoaded;
-                _load.Completed += OnLoaded;
+                FailWaiting(Native.SOTTO_ERROR_CANCELLED, "the model was unloaded before it answered", turn.Load);
                 return;
             }
             _speaks = true;
             _spoken = "";
-            _sentences = new SottoSentences();
-            var turn = _turns[0];
             try
             {
                 _session.Start(turn.Answer, turn.Text, turn.Request);
@@ -257,51 +232,76 @@ namespace Sotto
         {
             load.Completed -= OnLoaded;
             if (load.Status >= 0)
-            {
                 Advance();
-                return;
-            }
+            else
+                FailWaiting(load.Status, load.Error, load);
+        }
+
+        // Ends the turns that were not submitted, in the next drain: those of a load, or all.
+        void FailWaiting(int status, string error, SottoAnswer load = null)
+        {
             foreach (var turn in _turns)
             {
+                if (turn.Failed || turn.Answer.Request != 0 || load != null && turn.Load != load)
+                    continue;
                 turn.Failed = true;
-                _runtime.Engine?.FailLater(turn.Answer, load.Status, load.Error);
+                _runtime.Engine?.FailLater(turn.Answer, status, error);
             }
         }
 
-        void OnTextAdded(SottoAnswer answer, string text)
+        // Raises onFailed in the next frame, so that a handler that says the next line on each error does not loop.
+        void FailLater(string error)
         {
-            var before = _spoken;
-            _spoken = sheet != null && sheet.decides ? SottoJson.Field(answer.Text, "say", out _) : answer.Text;
-            if (_spoken.Length == before.Length)
+            if (_runtime == null)
+                Debug.LogError(error, this);
+            else
+                _runtime.CallLater(() =>
+                {
+                    if (this != null)
+                        Raise(onFailed, error);
+                });
+        }
+
+        Turn Speaking => _speaks && _turns.Count > 0 ? _turns[0] : null;
+
+        void OnTextGrew(SottoAnswer answer)
+        {
+            var turn = Speaking;
+            if (turn == null || turn.Answer != answer)
                 return;
-            Raise(onText, _spoken);
-            _sentences.Add(_spoken.Substring(before.Length));
-            while (_sentences.TryNext(out var sentence))
+            var spoken = turn.Decides ? SottoJson.Field(answer.Text, "say", out _) : answer.Text;
+            if (spoken.Length <= _spoken.Length)
+                return;
+            turn.Sentences.Add(spoken.Substring(_spoken.Length));
+            _spoken = spoken;
+            Raise(onText, spoken);
+            while (Speaking == turn && turn.Sentences.TryNext(out var sentence)) // a handler may end the turn
                 Raise(onSentence, sentence);
         }
 
         void OnCompleted(SottoAnswer answer)
         {
-            var at = _turns.FindIndex(turn => turn.Answer == answer);
-            if (at >= 0)
-                _turns.RemoveAt(at);
+            var at = _turns.FindIndex(one => one.Answer == answer);
+            if (at < 0)
+                return; // a handler has disabled the character
+            var turn = _turns[at];
+            _turns.RemoveAt(at);
             if (at == 0)
                 _speaks = false;
             if (answer.Status >= 0)
-                Finish(answer);
-            else if (answer.Status != Native.SOTTO_ERROR_CANCELLED)
+                Finish(turn);
+            else if (answer.Status != Native.SOTTO_ERROR_CANCELLED || !answer.IsCancelled && IsEngineAlive)
                 Raise(onFailed, answer.Error);
-            if (_session != null)
-                Advance();
+            Advance();
         }
 
-        void Finish(SottoAnswer answer)
+        void Finish(Turn turn)
         {
             var spoken = _spoken; // a handler may say the next line
-            if (_sentences.TryFlush(out var rest))
+            if (turn.Sentences.TryFlush(out var rest))
                 Raise(onSentence, rest);
-            if (sheet != null && sheet.decides)
-                Raise(onDecision, answer.Text);
+            if (turn.Decides)
+                Raise(onDecision, turn.Answer.Text);
             Raise(onDone, spoken);
         }
 

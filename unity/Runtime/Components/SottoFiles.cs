@@ -1,13 +1,15 @@
 // Where the game's model files are on each platform.
+using System;
 using System.Collections;
+using System.Collections.Generic;
 using System.IO;
 using UnityEngine;
-using UnityEngine.Networking;
 
 namespace Sotto
 {
     /// <summary>
-    /// Finds model files of `StreamingAssets/Sotto`; on Android, copies them out of the package once.
+    /// Finds model files of `StreamingAssets/Sotto`; on Android, copies them out of the package once for each
+    /// build of the game.
     /// </summary>
     public static class SottoFiles
     {
@@ -16,6 +18,10 @@ namespace Sotto
 
         /// <summary>File of the house model in that folder.</summary>
         public const string HouseFile = "house.gguf";
+
+        const string BuildPrefix = "build-";
+
+        static readonly Dictionary<string, SottoFileCopy> Copies = new Dictionary<string, SottoFileCopy>();
 
         /// <summary>
         /// Whether StreamingAssets lie inside a compressed package that the library cannot open.
@@ -29,8 +35,9 @@ namespace Sotto
         {
             if (string.IsNullOrEmpty(file) || Path.IsPathRooted(file))
                 return file ?? "";
-            var root = ArePacked ? Application.persistentDataPath : Application.streamingAssetsPath;
-            return Path.Combine(root, Folder, file);
+            return ArePacked
+                ? Path.Combine(CopyRoot, CopyFolder, file)
+                : Path.Combine(Application.streamingAssetsPath, Folder, file);
         }
 
         /// <summary>
@@ -40,21 +47,50 @@ namespace Sotto
             ArePacked && !string.IsNullOrEmpty(file) && !Path.IsPathRooted(file) && !File.Exists(PathOf(file));
 
         /// <summary>
-        /// Copies a file out of the package; a coroutine. A copy that fails leaves no file.
+        /// Copies a file out of the package; a coroutine. Copies of the same file at once share one copy. A copy
+        /// that fails leaves no file.
         /// </summary>
-        public static IEnumerator Copy(string file)
+        /// <param name="file">Path of the file, relative to the folder in StreamingAssets.</param>
+        /// <param name="failed">Gets the paths and the reason if the copy fails. Null: logs an error.</param>
+        public static IEnumerator Copy(string file, Action<string> failed = null)
         {
             var path = PathOf(file);
-            Directory.CreateDirectory(Path.GetDirectoryName(path));
-            var part = path + ".part";
-            using (var request = UnityWebRequest.Get($"{Application.streamingAssetsPath}/{Folder}/{file}"))
+            if (!Copies.TryGetValue(path, out var copy))
             {
-                request.downloadHandler = new DownloadHandlerFile(part) { removeFileOnAbort = true };
-                yield return request.SendWebRequest();
-                if (request.result == UnityWebRequest.Result.Success)
-                    File.Move(part, path);
-                else
-                    File.Delete(part);
+                RemoveOlder();
+                copy = new SottoFileCopy($"{Application.streamingAssetsPath}/{Folder}/{file}", path);
+                Copies.Add(path, copy);
+            }
+            while (!copy.Poll())
+                yield return null;
+            if (Copies.TryGetValue(path, out var latest) && latest == copy)
+                Copies.Remove(path); // the next call tries again
+            if (copy.Error.Length == 0)
+                yield break;
+            if (failed != null)
+                failed(copy.Error);
+            else
+                Debug.LogError("Sotto: " + copy.Error);
+        }
+
+        static string CopyRoot => Path.Combine(Application.persistentDataPath, Folder);
+
+        // An update of the game has another one, so that it does not find the models of the version before.
+        static string CopyFolder => BuildPrefix + Application.buildGUID;
+
+        static void RemoveOlder()
+        {
+            try
+            {
+                if (!Directory.Exists(CopyRoot))
+                    return;
+                foreach (var folder in Directory.GetDirectories(CopyRoot, BuildPrefix + "*"))
+                    if (Path.GetFileName(folder) != CopyFolder)
+                        Directory.Delete(folder, true);
+            }
+            catch (Exception problem) when (SottoFileCopy.IsOfFiles(problem))
+            {
+                Debug.LogWarning($"Sotto: models of older builds stay in '{CopyRoot}' ({problem.Message})");
             }
         }
     }

@@ -27,13 +27,20 @@ namespace Sotto
         public SottoSettings settings;
 
         readonly Dictionary<string, SottoAnswer> _loads = new Dictionary<string, SottoAnswer>();
+        readonly Dictionary<string, SottoCharacter> _sessions = new Dictionary<string, SottoCharacter>();
+        readonly Queue<Action> _later = new Queue<Action>(); // locked: any thread may add
+        SottoHandlers _received;
         Action<SottoEvent> _others;
         SottoGraphicsSharing _graphics;
         int _frame = -1; // the frame that has begun
         bool _inFrame;
 
         /// <summary>Raised for events of requests that nothing awaits.</summary>
-        public event Action<SottoEvent> EventReceived;
+        public event Action<SottoEvent> EventReceived
+        {
+            add => _received.Add(value);
+            remove => _received.Remove(value);
+        }
 
         /// <summary>The engine. Null if it could not be created; see <see cref="Problem"/>.</summary>
         public SottoEngine Engine { get; private set; }
@@ -76,8 +83,7 @@ namespace Sotto
         public SottoAnswer LoadModel(string id = "")
         {
             RequireEngine("SottoRuntime.LoadModel()");
-            if (string.IsNullOrEmpty(id))
-                id = settings.defaultModel;
+            id = UsedId(id);
             if (_loads.TryGetValue(id, out var known) && (!known.IsDone || known.Status >= 0))
                 return known;
             var load = Engine.NewAnswer(false, default);
@@ -85,6 +91,57 @@ namespace Sotto
             load.Completed += ReportLoad;
             BeginLoad(id, load);
             return load;
+        }
+
+        /// <summary>
+        /// Unloads a model. Lines that it answers or that wait for it fail; a later line loads it again.
+        /// </summary>
+        /// <remarks>
+        /// Use it instead of <see cref="SottoEngine.UnloadModelAsync"/>, after which <see cref="LoadModel"/> still
+        /// returns the load of the model that is gone.
+        /// </remarks>
+        /// <param name="id">As for <see cref="LoadModel"/>.</param>
+        /// <exception cref="SottoException">
+        /// There is no engine, or the call is not on the main thread.
+        /// </exception>
+        public SottoAnswer UnloadModel(string id = "")
+        {
+            RequireEngine("SottoRuntime.UnloadModel()");
+            id = UsedId(id);
+            if (_loads.TryGetValue(id, out var load) && load.Request == 0)
+            {
+                load.Cancel();
+                Engine.FailLater(
+                    load, Native.SOTTO_ERROR_CANCELLED, "the model was unloaded while its file was being copied");
+            }
+            _loads.Remove(id);
+            return Engine.UnloadModelAsync(id);
+        }
+
+        /// <summary>Whether LoadModel would return this load: it has not failed, and the model was not unloaded.</summary>
+        internal bool IsCurrent(SottoAnswer load) => _loads.ContainsValue(load);
+
+        /// <summary>Reserves the id of a conversation. Returns the character that has it already, or null.</summary>
+        internal SottoCharacter ReserveSession(string id, SottoCharacter owner)
+        {
+            if (_sessions.TryGetValue(id, out var other) && other != null && other != owner)
+                return other;
+            _sessions[id] = owner;
+            return null;
+        }
+
+        /// <summary>Releases the id of a conversation if it is this character's.</summary>
+        internal void ReleaseSession(string id, SottoCharacter owner)
+        {
+            if (_sessions.TryGetValue(id, out var other) && ReferenceEquals(other, owner))
+                _sessions.Remove(id);
+        }
+
+        /// <summary>Calls an action on the main thread, in the next frame. Any thread.</summary>
+        internal void CallLater(Action action)
+        {
+            lock (_later)
+                _later.Enqueue(action);
         }
 
         /// <summary>Throws unless there is an engine and the call is on its thread.</summary>
@@ -155,6 +212,7 @@ namespace Sotto
 
         void Update()
         {
+            CallQueued();
             if (Engine == null)
                 return;
             BeginFrame();
@@ -176,6 +234,7 @@ namespace Sotto
             Engine = null;
             _graphics = null;
             _loads.Clear();
+            _sessions.Clear();
             engine?.Dispose(); // cancels what runs, also a load; waits at most about 100 ms
         }
 
@@ -225,8 +284,13 @@ namespace Sotto
 
         IEnumerator CopyAndLoad(SottoModelEntry entry, SottoAnswer load)
         {
-            yield return StartCoroutine(SottoFiles.Copy(entry.file));
-            if (Engine != null)
+            var problem = "";
+            yield return StartCoroutine(SottoFiles.Copy(entry.file, reason => problem = reason));
+            if (Engine == null || load.IsDone || load.IsCancelled)
+                yield break;
+            if (problem.Length > 0)
+                Engine.FailLater(load, Native.SOTTO_ERROR_NOT_FOUND, $"model '{entry.id}': {problem}");
+            else
                 Submit(entry, load);
         }
 
@@ -254,7 +318,35 @@ namespace Sotto
                 Debug.LogError("Sotto could not load a model: " + load.Error, this);
         }
 
-        void Raise(SottoEvent e) => EventReceived?.Invoke(e);
+        void Raise(SottoEvent e)
+        {
+            foreach (var handler in _received.Each)
+                try
+                {
+                    ((Action<SottoEvent>)handler)(e);
+                }
+                catch (Exception thrown)
+                {
+                    Library.Complain(thrown);
+                }
+        }
+
+        // Calls what was queued before; an action may queue another one for the next frame.
+        void CallQueued()
+        {
+            int queued;
+            lock (_later)
+                queued = _later.Count;
+            for (; queued > 0; --queued)
+            {
+                Action next;
+                lock (_later)
+                    next = _later.Dequeue();
+                next();
+            }
+        }
+
+        string UsedId(string id) => string.IsNullOrEmpty(id) ? settings.defaultModel : id;
 
         // With domain reload disabled, statics survive play mode.
         [RuntimeInitializeOnLoadMethod(RuntimeInitializeLoadType.SubsystemRegistration)]

@@ -5,11 +5,7 @@ namespace Sotto.Interop
 {
     internal static class Library
     {
-#if UNITY_IOS && !UNITY_EDITOR
-        public const string Name = "__Internal"; // linked into the player
-#else
         public const string Name = "sotto";
-#endif
 
         static bool _checked;
 
