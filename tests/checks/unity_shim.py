@@ -15,6 +15,7 @@ NEEDS = ("g++", "cmake", "ninja", "glslc", "mono", DOCTEST, *WINE_NEEDS)
 HERE = ROOT / "tests" / "unity_shim"
 FOLDER = BUILD / "unity_shim"
 LIBRARIES = BUILD / "release" / "out"
+VULKAN_MODULE = LIBRARIES / "sotto_llama_vulkan-native.so"  # the step `vulkan` makes it, with --full
 WINDOWS = BUILD / "windows"
 VULKAN = {"VK_DRIVER_FILES": LLVMPIPE, "VK_ICD_FILENAMES": LLVMPIPE}
 TESTS = ("unity_shim_test", "unity_shim_alone_test", "unity_shim_version_test")
@@ -44,9 +45,10 @@ def natively() -> str:
     passed = ctest(FOLDER, **VULKAN)
     log = (FOLDER / "Testing" / "Temporary" / "LastTest.log").read_text(errors="replace")
     figures = re.findall(r"figure: (.+)", log)
-    if len(figures) < 2:
+    if not figures:
         raise Failed(f"figures are missing:\n{log}")
-    return "; ".join([passed, *figures])
+    without = "" if VULKAN_MODULE.exists() else "not run: a model on Unity's device (--full)"
+    return "; ".join(filter(None, [passed, *figures, without]))
 
 
 def sanitized() -> str:

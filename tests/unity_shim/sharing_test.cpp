@@ -1,7 +1,5 @@
-// Answers that run on Unity's device when Unity destroys it: on a double of NVIDIA's drivers, and on the
-// Vulkan module with the house model.
+// Answers that run on Unity's device when Unity destroys it, on a double of NVIDIA's drivers.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include <dlfcn.h>
@@ -43,12 +41,6 @@ private:
     void* const library_;
 };
 
-double ms_of(void (VulkanUnity::*call)(), VulkanUnity& unity) {
-    const auto begin = std::chrono::steady_clock::now();
-    (unity.*call)();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-}
-
 } // namespace
 
 TEST_CASE("CiG on doubles of NVIDIA's drivers: Unity's queue is lent, and back before the device goes") {
@@ -83,7 +75,7 @@ TEST_CASE("an answer that runs in Unity's context ends as cancelled when Unity d
         const auto request = engine.ask();
         engine.wait_for_text(request);
         REQUIRE(cuda.get("contexts") == 1);
-        longest = std::max(longest, ms_of(&VulkanUnity::restart_device, unity));
+        longest = std::max(longest, unity.restart_device());
         REQUIRE(cuda.get("contexts") == 0);
         REQUIRE(nvidia.lent == 0);
         const End end = engine.end_of(request);
@@ -94,24 +86,4 @@ TEST_CASE("an answer that runs in Unity's context ends as cancelled when Unity d
     CHECK(cuda.misuses() == "");
     tell_rung("cig");
     std::printf("figure: Unity's device restarted under an answer in at most %.0f ms\n", longest);
-}
-
-TEST_CASE("the house model answers on Unity's device, and on the processor when that is gone") {
-    const Loaded loaded;
-    VulkanUnity unity;
-    const Engine engine(SOTTO_MODULES);
-    REQUIRE(engine.attach() == SOTTO_GPU_SHARING_VULKAN); // or the Vulkan module is not in SOTTO_LIBRARY_DIR
-    engine.load("", SOTTO_MODULES "/house.gguf");
-    const auto request = engine.ask(R"(, "max_tokens": 200, "ignore_eos": true, "temperature": 0)");
-    engine.wait_for_text(request);
-    const double took = ms_of(&VulkanUnity::restart_device, unity);
-    const End end = engine.end_of(request);
-    CHECK_MESSAGE(end.status == SOTTO_ERROR_CANCELLED, end.error);
-    const End after = engine.end_of(engine.ask(R"(, "max_tokens": 8, "temperature": 0)"));
-    CHECK_MESSAGE(after.status == SOTTO_OK, after.error);
-    CHECK(!after.text.empty());
-    tell_rung("vulkan");
-    std::printf(
-        "figure: under the house model in %.0f ms, then the CPU says '%s'\n", took, after.text.c_str()
-    );
 }

@@ -1,5 +1,7 @@
 #include "vulkan_renderer.hpp"
 
+#include <chrono>
+
 #include <doctest/doctest.h>
 
 #if defined(_WIN32)
@@ -123,12 +125,14 @@ VulkanUnity::~VulkanUnity() {
     Unity::it().renderer = kNull;
 }
 
-void VulkanUnity::restart_device() {
+double VulkanUnity::restart_device() {
+    const auto begin = std::chrono::steady_clock::now();
     Unity::it().send(kShutdown);
     renderer.destroy_device();
     renderer.create_device(extensions);
     show();
     Unity::it().send(kInitialize);
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void VulkanUnity::reset_device() {

@@ -50,8 +50,8 @@ public:
     explicit VulkanUnity(GetProc loader = system_loader(), std::vector<const char*> extensions = {});
     ~VulkanUnity();
 
-    // Tells plugins, destroys the device, creates another one, and tells plugins.
-    void restart_device();
+    // Tells plugins, destroys the device, creates another one, and tells plugins. Returns the time, in ms.
+    double restart_device();
     // The same, as a reset.
     void reset_device();
 
