@@ -10,7 +10,7 @@ import pygame
 import pytest
 from script import Script
 from typeset import SANS, SERIF, Typeset, clean
-from window import ROOT, SAMPLE
+from window import ROOT
 
 INK = (0, 0, 0)
 HEBREW, ARABIC = "שלום עולם", "مرحبا بالعالم"
