@@ -31,7 +31,8 @@ custom_template/release="{templates}/template_release"
 binary_format/embed_pck=false
 binary_format/architecture="x86_64"
 """
-CANCELLED, MISSED, LONG_FRAME_MS = -10, 0.02, 20.0
+ARGUMENT, BUSY, MISSED, LONG_FRAME_MS = -1, -11, 0.02, 20.0
+SETTINGS = {"sotto/device", "sotto/memory_budget_mib", "sotto/mode"}
 
 
 @dataclass
@@ -83,25 +84,45 @@ def prove_handlers(ground: Ground) -> str:
     project = make_project(ground.folder / "handlers", ground.addon)
     worst = []
     for _ in range(3):  # a long frame may be of another process
-        found = ground.play(project, "handlers", "--headless", "--max-fps", "500").report()
-        worst.append(found.pop("worst_ms"))
-        check_handlers(found)
+        run = ground.play(project, "handlers", "--headless", "--max-fps", "500")
+        check_handlers(run)
+        found = run.report()
+        worst.append(found["worst_ms"])
         if worst[-1] <= LONG_FRAME_MS:
-            return f"{len(found)} habits of handlers, worst frame {worst[-1]:.1f} ms"
+            return f"{len(found) - 3} habits of handlers, worst frame {worst[-1]:.1f} ms"
     raise Broken(f"the worst frames of three runs took {worst} ms")
 
 
-def check_handlers(found: dict[str, Any]) -> None:
-    """Raises Broken unless each entry of a report of probes/handlers.gd is as it should be."""
+def check_handlers(run: Run) -> None:
+    """Raises Broken unless each entry of the report of probes/handlers.gd is as it should be."""
+    found = run.report()
+    found.pop("worst_ms")
     asked, refused = found.pop("asked_in_a_frame"), found.pop("refused_pace")
     wrong = [name for name, truth in found.items() if truth is not True]
     expect(not wrong, f"not so: {', '.join(wrong)}")
     expect(1 <= asked <= 61, f"{asked} questions of handlers in a frame, of 60 that failed")
     expect("target_tps" in refused, f"pace -1: {refused!r}")
+    limit = "invalid max_tokens '4294967296': expected 0 to 4294967295"
+    expect(limit in run.output, f"2**32 tokens: {run.output}")
+
+
+def prove_threads(ground: Ground) -> str:
+    """Other threads may make, change and free characters, and get an error from one that answers."""
+    project = make_project(ground.folder / "threads", ground.addon)
+    check_threads(ground.play(project, "threads", "--headless", "--max-fps", "60"))
+    return "other threads are refused"
+
+
+def check_threads(run: Run) -> None:
+    """Raises Broken unless the report of probes/threads.gd and the log are as they should be."""
+    wrong = [name for name, truth in run.report().items() if truth is not True]
+    expect(not wrong, f"not so: {', '.join(wrong)}\n{run.output[-3000:]}")
+    for call in ("ask", "cancel", "forget", "set"):
+        expect(f"{call}() was called outside the main thread" in run.output, f"{call}: {run.output[-3000:]}")
 
 
 def prove_sanitized(ground: Ground) -> str:
-    """The addon under the address and undefined-behaviour sanitizers: 0 findings in the handlers' scene."""
+    """The addon under the address and undefined-behaviour sanitizers: 0 findings in two scenes."""
     project = make_project(ground.folder / "sanitized", ground.addon)
     library = project / "addons" / "sotto" / "bin" / "libsotto_godot.so"
     library.unlink()
@@ -122,13 +143,11 @@ def prove_sanitized(ground: Ground) -> str:
     expect("heap-use-after-free" in control.output, f"the control was not reported: {control.output}")
     (objects / "control.o").unlink()
     command([*linked, *objects.glob("*.o"), "-lsotto"])
-    run = ground.play(project, "handlers", "--headless", "--max-fps", "500", **options)
-    found = run.report()
-    found.pop("worst_ms")
-    check_handlers(found)
-    expect(
-        run.status == 0 and "Sanitizer" not in run.output and "runtime error" not in run.output, run.output
-    )
+    for scene, check in (("handlers", check_handlers), ("threads", check_threads)):
+        run = ground.play(project, scene, "--headless", "--max-fps", "500", **options)
+        clean = "Sanitizer" not in run.output and "runtime error" not in run.output
+        expect(run.status == 0 and clean, run.output)
+        check(run)
     return "0 findings under ASan and UBSan"
 
 
@@ -244,18 +263,51 @@ def run_game(game: Path, model: str, *options: str) -> Run:
     return run_godot(program, "--headless", *options, timeout=40, cwd=Path("/"), MODEL=model)
 
 
-def prove_other_version(ground: Ground) -> str:
-    """A libsotto of another version is refused with a message; the game goes on."""
-    project = make_project(ground.folder / "version", ground.addon)
+def with_double(ground: Ground, name: str) -> Path:
+    """Makes a project whose libsotto is the double <name>.c."""
+    project = make_project(ground.folder / name, ground.addon)
     library = project / "addons" / "sotto" / "bin" / "libsotto.so"
     library.unlink()
-    source = Path(__file__).with_name("other_version.c")
-    command(["cc", "-shared", "-fPIC", source, "-o", library])
+    source = Path(__file__).with_name(f"{name}.c")
+    command(["cc", "-shared", "-fPIC", f"-I{ROOT / 'include'}", source, "-o", library])
+    return project
+
+
+def prove_other_version(ground: Ground) -> str:
+    """A libsotto of another version is refused with a message; the game goes on."""
+    project = with_double(ground, "other_version")
     run = ground.play(project, "speak", "--headless", MODEL="sotto/house")
     error = run.report()["error"]
     wanted = "invalid version '9.9.0' of the library libsotto"
     expect(error.startswith(wanted) and run.status == 0, f"{error!r}, exit status {run.status}")
     return "another version of libsotto is refused"
+
+
+def prove_busy(ground: Ground) -> str:
+    """A busy engine ends answers with its status and reason; the next question opens the session again."""
+    run = ground.play(with_double(ground, "busy"), "busy", "--headless")
+    ends = run.report()["ends"]
+    wanted = [[BUSY, "busy", ""]] * 3 + [[0, "", "I am Mara."]]
+    expect(ends == wanted, f"four questions ended with {ends}")
+    logged = [line for line in run.output.splitlines() if "ää" in line]
+    expect([len(line.encode()) > 4000 for line in logged] == [True, True], f"long lines: {logged}")
+    expect(
+        "\ufffd" not in run.output and "Unicode" not in run.output, f"cut: {[line[-9:] for line in logged]}"
+    )
+    return "a busy engine's status reaches scripts, long log lines stay UTF-8"
+
+
+def prove_settings(ground: Ground) -> str:
+    """The dialog of the project settings lists those of Sotto; a budget out of range ends answers."""
+    project = make_project(ground.folder / "settings", ground.addon)
+    with (project / "project.godot").open("a") as settings:
+        settings.write("memory_budget_mib=-1\n")
+    found = ground.play(project, "settings", "--headless").report()
+    expect(found["listed"].keys() == SETTINGS, f"listed: {found['listed']}")
+    expect("cpu,auto,vulkan,cuda" in found["listed"]["sotto/device"], found["listed"])
+    refused = "invalid sotto/memory_budget_mib '-1': expected 0 to 16777216"
+    expect(found["status"] == ARGUMENT and refused in found["error"], f"budget -1: {found}")
+    return "settings listed, budget -1 refused"
 
 
 def prove_windows(ground: Ground) -> str:

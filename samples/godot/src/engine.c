@@ -1,36 +1,51 @@
-/* The engine, its frames, monitors, files and graphics device, the class `Sotto`, and the extension's entry.
- */
+/* The engine, its frames, monitors, files, settings and graphics device, the class `Sotto`, and the entry. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "speech.h"
 
-enum { MONITORS = 3, CLASSES = 3 };
+enum { MONITORS = 3 };
+enum { DEVICE, BUDGET, MODE, SETTINGS };
+static const Property settings[SETTINGS] = {
+    {"sotto/device", TEXT, SUGGESTIONS, "cpu,auto,vulkan,cuda"},
+    {"sotto/memory_budget_mib", INT, RANGE, "0,65536,1,or_greater,suffix:MiB"},
+    {"sotto/mode", INT, ENUM, "Balance,Models first,Frames first"},
+};
+static const char* const monitors[MONITORS] = {"sotto/tokens_per_s", "sotto/memory_mib", "sotto/slack_ms"};
 sotto_engine* engine;
 static bool in_frame;
 static double worked_ms; /* CPU time of the main thread at the end of the last frame */
-static const char* const monitors[MONITORS] = {"sotto/tokens_per_s", "sotto/memory_mib", "sotto/slack_ms"};
 
-sotto_str str(const char* text) {
-    return (sotto_str){text, text == NULL ? 0 : strlen(text)};
+Outcome outcome(sotto_status status) {
+    return (Outcome){status, status < 0 ? sotto_last_error() : (sotto_str){0}};
+}
+
+Outcome failure(sotto_status status, const char* format, ...) {
+    static _Thread_local char reason[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    return (Outcome){status, {reason, strlen(reason)}};
 }
 
 static void SOTTO_CALL write_log(void* self, sotto_log_level level, sotto_str line) {
     char message[4096];
-    snprintf(message, sizeof message, "%.*s", (int)line.size, line.data);
+    size_t size = line.size < sizeof message ? line.size : sizeof message - 1;
+    while (size > 0 && size < line.size && (line.data[size] & 0xC0) == 0x80) {
+        --size; /* to the start of a character */
+    }
+    snprintf(message, sizeof message, "%.*s", (int)size, line.data);
     (level <= SOTTO_LOG_ERROR ? gd.print_error : gd.print_warning)(message, "sotto", "addons/sotto", 0, true);
 }
 
-bool report(sotto_str reason) {
-    if (reason.size != 0) {
-        write_log(NULL, SOTTO_LOG_ERROR, reason);
+bool report(Outcome outcome) {
+    if (outcome.status < 0) {
+        write_log(NULL, SOTTO_LOG_ERROR, outcome.reason);
     }
-    return reason.size == 0;
-}
-
-sotto_str reason_of(sotto_status status) {
-    return status < 0 ? sotto_last_error() : str(NULL);
+    return outcome.status >= 0;
 }
 
 /* CPU time of the calling thread. 0 on Windows, which counts it too coarsely for a frame. */
@@ -57,7 +72,7 @@ static uint64_t period_ns(void) {
 void engine_begin_frame(void) {
     static sotto_frame_begin_desc frame = SOTTO_INIT(sotto_frame_begin_desc);
     static uint32_t count;
-    if (engine != NULL && !in_frame) {
+    if (engine != NULL && !in_frame && gd_in_main_thread(NULL)) {
         in_frame = true;
         frame.period_ns = count++ % 64 == 0 ? period_ns() : frame.period_ns;
         sotto_engine_frame_begin(engine, &frame);
@@ -116,39 +131,60 @@ static void SOTTO_CALL close_file(void* self, void* file) {
     free(file);
 }
 
-static Value setting(const char* name, Value fallback) {
-    return GD_CALL(gd_singleton("ProjectSettings"), "get_setting", gd_chars(name), fallback);
+/* Registers the project settings, for Godot's dialog. */
+static void add_settings(void) {
+    const Value project = gd_singleton("ProjectSettings");
+    for (int i = 0; i < SETTINGS; ++i) {
+        const Property* it = &settings[i];
+        const char* format = "{\"name\": \"%s\", \"type\": %d, \"hint\": %u, \"hint_string\": \"%s\"}";
+        char info[256];
+        snprintf(info, sizeof info, format, it->name, it->kind, it->hint, it->hint_text);
+        const Value initial = it->kind == TEXT ? gd_chars("cpu") : gd_int(0);
+        const Value value = GD_CALL(project, "get_setting", gd_chars(it->name), gd_copy(&initial));
+        gd_drop(GD_CALL(project, "set_setting", gd_chars(it->name), value));
+        gd_drop(GD_CALL(project, "set_initial_value", gd_chars(it->name), initial));
+        gd_drop(GD_CALL(project, "set_as_basic", gd_chars(it->name), gd_bool(true)));
+        gd_drop(GD_CALL(project, "add_property_info", GD_STATIC("JSON", "parse_string", gd_chars(info))));
+    }
 }
 
-sotto_str engine_open(void) {
-    static char reason[256];
+static Value setting(int index) {
+    return GD_CALL(gd_singleton("ProjectSettings"), "get_setting", gd_chars(settings[index].name));
+}
+
+Outcome engine_open(void) {
     const sotto_str version = sotto_version();
     const size_t minor = (size_t)(strrchr(SOTTO_VERSION, '.') + 1 - SOTTO_VERSION); /* the length of "0.1." */
     if (engine != NULL) {
-        return str(NULL);
+        return outcome(SOTTO_OK);
     }
     if (version.size < minor || strncmp(version.data, SOTTO_VERSION, minor) != 0) {
-        const char* form = "invalid version '%.*s' of the library libsotto: expected " SOTTO_VERSION
-                           "; copy the libraries of one release into the addon";
-        snprintf(reason, sizeof reason, form, (int)version.size, version.data);
-        return str(reason);
+        const char* format = "invalid version '%.*s' of the library libsotto: expected " SOTTO_VERSION
+                             "; copy the libraries of one release into the addon";
+        return failure(SOTTO_ERROR_UNSUPPORTED, format, (int)version.size, version.data);
+    }
+    const int64_t budget = gd_to_int(setting(BUDGET));
+    if (budget < 0 || budget > 1 << 24) {
+        const char* format =
+            "invalid sotto/memory_budget_mib '%lld': expected 0 to 16777216; 0 sets no limit";
+        return failure(SOTTO_ERROR_ARGUMENT, format, (long long)budget);
     }
     const sotto_log_sink log = {sizeof log, 0, write_log, NULL};
     const sotto_file_access files = {sizeof files, 0, open_file, read_file, close_file, NULL};
-    char* device = gd_to_chars(setting("sotto/device", gd_chars("")));
+    char* device = gd_to_chars(setting(DEVICE));
     sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);
-    desc.device = str(device);
-    desc.vram_budget = (uint64_t)gd_to_int(setting("sotto/memory_budget_mib", gd_int(0))) << 20;
-    desc.mode = (sotto_mode)gd_to_int(setting("sotto/mode", gd_int(0)));
+    desc.device = STR(device);
+    desc.vram_budget = (uint64_t)budget << 20;
+    desc.mode = (sotto_mode)gd_to_int(setting(MODE));
     desc.log = &log;
     desc.files = &files;
-    const sotto_status status = sotto_engine_create(&desc, &engine);
+    const Outcome created = outcome(sotto_engine_create(&desc, &engine));
     free(device);
-    for (int i = 0; i < MONITORS && status >= 0; ++i) {
+    for (int i = 0; i < MONITORS && engine != NULL; ++i) {
         const Value callable = gd_callable(read_monitor, (void*)&monitors[i]);
         gd_drop(GD_CALL(gd_singleton("Performance"), "add_custom_monitor", gd_chars(monitors[i]), callable));
     }
-    return reason_of(status);
+    return created;
 }
 
 static void close_all(void) {
@@ -163,26 +199,26 @@ static void close_all(void) {
 static void describe(void* self, int index, const Value* argument, Value* result) {
     sotto_str json = {"{}", 2};
     if (report(engine_open())) {
-        report(reason_of(sotto_engine_describe(engine, &json)));
+        report(outcome(sotto_engine_describe(engine, &json)));
     }
     *result = GD_STATIC("JSON", "parse_string", gd_text(json.data, json.size));
 }
 
-/* Returns a handle or a number of Godot's RenderingDevice; `which` is a RenderingDevice.DriverResource. */
-static uint64_t resource(Value device, int which) {
-    const Value none = gd_make(RID, &(uint64_t){0});
-    return (uint64_t)gd_to_int(GD_CALL(device, "get_driver_resource", gd_int(which), none, gd_int(0)));
-}
-
 static sotto_status attach(Value device, bool is_d3d12) {
+    enum { LOGICAL, PHYSICAL, INSTANCE, QUEUE, FAMILY, RESOURCES }; /* RenderingDevice.DriverResources */
+    uint64_t of[RESOURCES];
+    for (int i = 0; i < RESOURCES; ++i) {
+        const Value none = gd_make(RID, &(uint64_t){0});
+        of[i] = (uint64_t)gd_to_int(GD_CALL(device, "get_driver_resource", gd_int(i), none, gd_int(0)));
+    }
     sotto_gpu_vulkan vulkan = SOTTO_INIT(sotto_gpu_vulkan);
     sotto_gpu_d3d12 d3d12 = SOTTO_INIT(sotto_gpu_d3d12);
     sotto_gpu_desc gpu = SOTTO_INIT(sotto_gpu_desc);
-    vulkan.device = d3d12.device = (void*)resource(device, 0);
-    vulkan.physical_device = (void*)resource(device, 1);
-    vulkan.instance = (void*)resource(device, 2);
-    vulkan.queue = d3d12.queue = (void*)resource(device, 3);
-    vulkan.queue_family = (uint32_t)resource(device, 4);
+    vulkan.device = d3d12.device = (void*)of[LOGICAL];
+    vulkan.physical_device = (void*)of[PHYSICAL];
+    vulkan.instance = (void*)of[INSTANCE];
+    vulkan.queue = d3d12.queue = (void*)of[QUEUE];
+    vulkan.queue_family = (uint32_t)of[FAMILY];
     gpu.vulkan = is_d3d12 ? NULL : &vulkan;
     gpu.d3d12 = is_d3d12 ? &d3d12 : NULL;
     return sotto_engine_attach_gpu(engine, &gpu, NULL);
@@ -193,12 +229,13 @@ static void attach_gpu(void* self, int index, const Value* argument, Value* resu
     const Value device = GD_GET(server, "get_rendering_device");
     const Value driver = GD_GET(server, "get_current_rendering_driver_name");
     const bool is_d3d12 = gd_to_int(GD_CALL(driver, "contains", gd_chars("d3d12"))) != 0;
-    sotto_str reason = str("Godot has no RenderingDevice: expected the renderer Forward+ or Mobile");
+    const char* reason = "Godot has no RenderingDevice: expected the renderer Forward+ or Mobile";
+    Outcome attached = failure(SOTTO_ERROR_UNSUPPORTED, "%s", reason);
     if (gd_to_object(&device) != NULL) {
-        reason = engine_open();
-        reason = reason.size == 0 ? reason_of(attach(device, is_d3d12)) : reason;
+        attached = engine_open();
+        attached = attached.status < 0 ? attached : outcome(attach(device, is_d3d12));
     }
-    *result = gd_bool(report(reason));
+    *result = gd_bool(report(attached));
     gd_drop(driver);
 }
 
@@ -210,15 +247,14 @@ static Class sotto_class = {
         {"attach_gpu", attach_gpu, .result = {"", BOOL}, .is_static = true},
     },
 };
-static Class* const classes[CLASSES] = {&answer_class, &character_class, &sotto_class};
 
 static void initialize(void* userdata, GDExtensionInitializationLevel level) {
     static const GDExtensionMainLoopCallbacks callbacks = {NULL, close_all, end_frame};
     if (level == GDEXTENSION_INITIALIZATION_SCENE) {
-        is_main_thread = true;
-        for (int i = 0; i < CLASSES; ++i) {
-            gd_add_class(classes[i]);
-        }
+        gd_add_class(&answer_class);
+        gd_add_class(&character_class);
+        gd_add_class(&sotto_class);
+        add_settings();
         gd.register_main_loop_callbacks(gd.library, &callbacks);
     }
 }
@@ -226,9 +262,9 @@ static void initialize(void* userdata, GDExtensionInitializationLevel level) {
 static void deinitialize(void* userdata, GDExtensionInitializationLevel level) {
     if (level == GDEXTENSION_INITIALIZATION_SCENE) {
         close_all(); /* a reload calls no callback */
-        for (int i = CLASSES - 1; i >= 0; --i) {
-            gd_remove_class(classes[i]);
-        }
+        gd_remove_class(&sotto_class);
+        gd_remove_class(&character_class);
+        gd_remove_class(&answer_class);
     }
 }
 

@@ -19,15 +19,14 @@
     X(classdb_unregister_extension_class, ClassdbUnregisterExtensionClass)                                   \
     X(file_access_get_buffer, FileAccessGetBuffer)                                                           \
     X(get_variant_from_type_constructor, GetVariantFromTypeConstructor)                                      \
+    X(variant_get_ptr_internal_getter, GetVariantGetInternalPtrFunc)                                         \
     X(get_variant_to_type_constructor, GetVariantToTypeConstructor)                                          \
     X(global_get_singleton, GlobalGetSingleton)                                                              \
-    X(object_get_instance_id, ObjectGetInstanceId)                                                           \
     X(object_set_instance, ObjectSetInstance)                                                                \
     X(print_error, PrintError)                                                                               \
     X(print_warning, PrintWarning)                                                                           \
     X(ref_set_object, RefSetObject)                                                                          \
     X(register_main_loop_callbacks, RegisterMainLoopCallbacks)                                               \
-    X(string_name_new_with_utf8_chars, StringNameNewWithUtf8Chars)                                           \
     X(string_new_with_utf8_chars_and_len2, StringNewWithUtf8CharsAndLen2)                                    \
     X(string_to_utf8_chars, StringToUtf8Chars)                                                               \
     X(variant_call, VariantCall)                                                                             \
@@ -48,8 +47,9 @@ typedef struct Value {
 } Value;
 typedef int Kind; /* a GDExtensionVariantType */
 enum { BOOL = 1, INT, REAL, TEXT, NAME = 21, RID = 23, OBJECT, CALLABLE, DICTIONARY = 27 };
+enum { RANGE = 1, ENUM, SUGGESTIONS, FILE_NAME = 13, MULTILINE = 18 }; /* PropertyHints */
 
-/* A property, a parameter or a result. */
+/* A property, a parameter, a result or a setting. */
 typedef struct Property {
     const char* name;
     Kind kind;
@@ -57,12 +57,12 @@ typedef struct Property {
     const char* hint_text; /* of an OBJECT: its class */
 } Property;
 
-/* A method with at most one parameter, or a signal, which has no run(). Without a kind: no result. */
+/* A method with at most one parameter, for the main thread alone, or a signal, which has no run(). */
 typedef void Run(void* self, int index, const Value* argument, Value* result);
 typedef struct Method {
     const char* name;
     Run* run;
-    Property result, params[2];
+    Property result, params[2]; /* without a kind: none */
     bool is_static;
     int index; /* of the property that the method gets or sets */
 } Method;
@@ -83,6 +83,8 @@ typedef struct Class {
 
 /* Loads the interface. Returns false if Godot is older than 4.5. */
 bool gd_open(GDExtensionInterfaceGetProcAddress find, GDExtensionClassLibraryPtr library);
+/* Returns true in the main thread. In others, logs an error about a call, unless that is NULL. */
+bool gd_in_main_thread(const char* call);
 void gd_add_class(Class* class);
 void gd_remove_class(const Class* class);
 GDExtensionObjectPtr gd_create(Class* class, void** self);
@@ -93,8 +95,8 @@ Value gd_make(Kind kind, const void* content);
 #define gd_int(number) gd_make(INT, &(int64_t){number})
 #define gd_real(number) gd_make(REAL, &(double){number})
 #define gd_object(object) gd_make(OBJECT, &(GDExtensionObjectPtr){object}) /* references a RefCounted */
-Value gd_text(const char* utf8, size_t size);
 #define gd_chars(utf8) gd_text(utf8, strlen(utf8))
+Value gd_text(const char* utf8, size_t size);
 Value gd_copy(const Value* value);
 Value gd_callable(GDExtensionCallableCustomCall call, void* userdata);
 void gd_drop(Value value);

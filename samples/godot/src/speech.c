@@ -4,13 +4,14 @@
 
 #include "speech.h"
 
+enum { ID_SIZE = 32 };
 enum { SHEET, MODEL, PACE, PRIORITY, MAX_TOKENS, OPTIONS, FIELDS };
 typedef struct Character {
     Value fields[FIELDS];
     GDExtensionObjectPtr object;
     struct Answer* speaking; /* the answer that extends the conversation; others answer in forks of it */
-    bool opened;             /* the conversation, with a model that is loaded */
-    char session[40];
+    int live;                /* number of its entries in `answers`; 0: other threads may use the character */
+    char session[ID_SIZE];   /* id of the conversation; empty: not open, and the model may not be loaded */
 } Character;
 
 enum { TEXT_SO_FAR, ERROR, IS_DONE, STATUS, REQUEST, RESULTS };
@@ -21,25 +22,25 @@ typedef struct Answer {
     Character* owner; /* NULL once it was freed */
     enum { DONE, WAITING, RUNNING, ENDED } state;
     sotto_request request; /* WAITING: the load of the model; RUNNING: the answer; else 0 */
-    char *line, *text;
-    size_t size, shown; /* bytes of `text`; those that signals carried */
-    char fork[64];      /* the conversation of an answer beside `speaking` */
+    char* line;
+    int64_t shown;      /* characters of the text that signals carried */
+    char fork[ID_SIZE]; /* id of the conversation of an answer beside `speaking` */
 } Answer;
 
-enum { PRELOAD = 1 };   /* marks the load of a model that no answer waits for */
-static Answer* answers; /* those that live, in the order of the questions */
-_Thread_local bool is_main_thread;
+/* Those that live, in the order of the questions. Only the main thread may read or change the list. */
+static Answer* answers;
+static int answer_count;
 
-static void end_answer(Answer* answer, sotto_status status, sotto_str error) {
-    gd_replace(&answer->results[STATUS], gd_int(status));
-    gd_replace(&answer->results[ERROR], gd_text(error.data, error.size));
+static void end_answer(Answer* answer, Outcome outcome) {
+    gd_replace(&answer->results[STATUS], gd_int(outcome.status));
+    gd_replace(&answer->results[ERROR], gd_text(outcome.reason.data, outcome.reason.size));
     answer->state = ENDED;
     answer->request = 0;
     if (answer->owner != NULL && answer->owner->speaking == answer) {
         answer->owner->speaking = NULL;
     }
     if (answer->fork[0] != '\0') {
-        sotto_engine_close_session(engine, str(answer->fork), 0, NULL);
+        sotto_engine_close_session(engine, STR(answer->fork), 0, NULL);
     }
 }
 
@@ -48,70 +49,68 @@ static void load(const Character* character, Answer* answer) {
     sotto_request ignored, *request = answer == NULL ? &ignored : &answer->request;
     sotto_model_desc desc = SOTTO_INIT(sotto_model_desc);
     char* id = gd_to_chars(gd_copy(&character->fields[MODEL]));
-    desc.id = str(id);
-    desc.user = answer == NULL ? PRELOAD : 0;
-    sotto_str reason = engine_open();
-    reason = reason.size == 0 ? reason_of(sotto_engine_load_model(engine, &desc, request)) : reason;
+    desc.id = STR(id);
+    Outcome loading = engine_open();
+    loading = loading.status < 0 ? loading : outcome(sotto_engine_load_model(engine, &desc, request));
     free(id);
     if (answer == NULL) {
-        report(reason);
-    } else if (reason.size != 0) {
-        end_answer(answer, SOTTO_ERROR_UNSUPPORTED, reason);
+        report(loading);
+    } else if (loading.status < 0) {
+        end_answer(answer, loading);
     }
 }
 
-/* Opens the character's conversation, or a fork of it if an answer extends it already. */
-static void open_session(Character* character, Answer* answer) {
-    static unsigned long long forks;
-    sotto_session_desc desc = SOTTO_INIT(sotto_session_desc), fork = desc;
+/* Opens a conversation, as a copy of `from` if that is not empty. `id` stays empty on failure. */
+static Outcome open_session(const Character* character, char* id, const char* from) {
+    static unsigned long long count;
+    sotto_session_desc desc = SOTTO_INIT(sotto_session_desc);
     char* sheet = gd_to_chars(gd_copy(&character->fields[SHEET]));
     char* model = gd_to_chars(gd_copy(&character->fields[MODEL]));
-    desc.id = fork.from = str(character->session);
-    desc.system = str(sheet);
-    desc.model = str(model);
-    if (!character->opened) {
-        sotto_engine_open_session(engine, &desc, NULL);
-        character->opened = true;
-    }
-    if (character->speaking == NULL) {
-        character->speaking = answer;
-    } else {
-        snprintf(answer->fork, sizeof answer->fork, "%s-%llu", character->session, ++forks);
-        fork.id = str(answer->fork);
-        sotto_engine_open_session(engine, &fork, NULL);
-    }
+    snprintf(id, ID_SIZE, "godot-%llu", ++count);
+    desc.id = STR(id);
+    desc.from = STR(from);
+    desc.system = STR(sheet);
+    desc.model = STR(model);
+    const Outcome opened = outcome(sotto_engine_open_session(engine, &desc, NULL));
+    id[0] = opened.status < 0 ? '\0' : id[0];
     free(sheet);
     free(model);
+    return opened;
 }
 
-/* Submits an answer whose model is loaded. */
+/* Submits an answer whose model is loaded, in a fork of the conversation if another answer extends it. */
 static void submit(Answer* answer) {
     Character* character = answer->owner;
-    open_session(character, answer);
+    Outcome said = outcome(SOTTO_OK);
+    if (character->session[0] == '\0') {
+        said = open_session(character, character->session, "");
+    }
+    if (said.status >= 0 && character->speaking != NULL) {
+        said = open_session(character, answer->fork, character->session);
+    } else if (said.status >= 0) {
+        character->speaking = answer;
+    }
     char* options = gd_to_chars(GD_STATIC("JSON", "stringify", gd_copy(&character->fields[OPTIONS])));
-    double pace = 0;
+    double pace;
     gd_read(REAL, &character->fields[PACE], &pace);
     sotto_say_desc say = SOTTO_INIT(sotto_say_desc);
-    say.session = str(answer->fork[0] != '\0' ? answer->fork : character->session);
-    say.text = str(answer->line);
-    say.fields = str(options);
+    say.session = STR(answer->fork[0] != '\0' ? answer->fork : character->session);
+    say.text = STR(answer->line);
+    say.fields = STR(options);
     say.target_tps = (float)pace;
     say.priority = (sotto_priority)gd_to_int(gd_copy(&character->fields[PRIORITY]));
     say.max_tokens = (uint32_t)gd_to_int(gd_copy(&character->fields[MAX_TOKENS]));
-    const sotto_status status = sotto_engine_say(engine, &say, &answer->request);
-    answer->state = RUNNING;
-    gd_replace(&answer->results[REQUEST], gd_int((int64_t)answer->request));
-    if (status < 0) {
-        end_answer(answer, SOTTO_ERROR_ARGUMENT, sotto_last_error());
-    }
+    said = said.status < 0 ? said : outcome(sotto_engine_say(engine, &say, &answer->request));
     free(options);
+    if (said.status < 0) {
+        end_answer(answer, said);
+    } else {
+        answer->state = RUNNING;
+        gd_replace(&answer->results[REQUEST], gd_int((int64_t)answer->request));
+    }
 }
 
 static void ask(void* self, int index, const Value* argument, Value* result) {
-    if (!is_main_thread) {
-        report(str("SottoCharacter.ask() was called outside the main thread; use call_deferred()"));
-        return;
-    }
     void* made;
     const GDExtensionObjectPtr object = gd_create(&answer_class, &made);
     Answer *answer = made, **last = &answers;
@@ -124,7 +123,9 @@ static void ask(void* self, int index, const Value* argument, Value* result) {
         last = &(*last)->next;
     }
     *last = answer;
-    answer->owner->opened ? submit(answer) : load(self, answer);
+    ++answer_count;
+    ++answer->owner->live;
+    answer->owner->session[0] != '\0' ? submit(answer) : load(self, answer);
 }
 
 static void cancel(void* self, int index, const Value* argument, Value* result) {
@@ -132,78 +133,78 @@ static void cancel(void* self, int index, const Value* argument, Value* result) 
     if (answer->state == RUNNING) {
         sotto_engine_cancel(engine, answer->request); /* its last event follows */
     } else if (answer->state == WAITING) {
-        end_answer(answer, SOTTO_ERROR_CANCELLED, str("cancelled"));
+        end_answer(answer, failure(SOTTO_ERROR_CANCELLED, "cancelled"));
     }
 }
 
 static void forget(void* self, int index, const Value* argument, Value* result) {
     Character* character = self;
-    if (character->opened && engine != NULL) {
-        sotto_engine_close_session(engine, str(character->session), 0, NULL);
+    if (character->session[0] != '\0') {
+        sotto_engine_close_session(engine, STR(character->session), 0, NULL);
+        character->session[0] = '\0';
+        character->speaking = NULL; /* continues, but is not remembered */
     }
-    character->opened = false;
-    character->speaking = NULL; /* continues, but is not remembered */
 }
 
 static void set(void* self, int index, const Value* argument, Value* result) {
     Character* character = self;
-    if (index == MAX_TOKENS && gd_to_int(gd_copy(argument)) < 0) {
-        report(str("invalid max_tokens below 0: expected 0 or more; 0 sets no limit"));
+    const int64_t limit = index == MAX_TOKENS ? gd_to_int(gd_copy(argument)) : 0;
+    if (limit < 0 || limit > UINT32_MAX) {
+        const char* format = "invalid max_tokens '%lld': expected 0 to 4294967295; 0 sets no limit";
+        report(failure(SOTTO_ERROR_ARGUMENT, format, (long long)limit));
+        return;
+    }
+    if (character->live > 0 && !gd_in_main_thread("set")) {
         return;
     }
     gd_replace(&character->fields[index], gd_copy(argument));
     if (index == MODEL) {
         forget(self, 0, NULL, NULL);
-        for (Answer* answer = answers; answer != NULL; answer = answer->next) {
+        for (Answer* answer = character->live > 0 ? answers : NULL; answer != NULL; answer = answer->next) {
             if (answer->owner == character && answer->state == WAITING) {
                 load(character, answer);
             }
         }
-    } else if (index == SHEET && character->opened) {
+    } else if (index == SHEET && character->session[0] != '\0') {
         char* sheet = gd_to_chars(gd_copy(argument));
-        sotto_engine_set_session_system(engine, str(character->session), str(sheet), 0, NULL);
+        const sotto_str session = STR(character->session);
+        report(outcome(sotto_engine_set_session_system(engine, session, STR(sheet), 0, NULL)));
         free(sheet);
     }
 }
 
-static void take_text(Answer* answer, sotto_str text) {
-    char* grown = realloc(answer->text, answer->size + text.size);
-    if (grown != NULL) {
-        memcpy(grown + answer->size, text.data, text.size);
-        answer->text = grown;
-        answer->size += text.size;
-    }
-}
-
 static void take_event(const sotto_event* event) {
+    const Outcome done = {event->status, event->error};
     Answer* answer = answers;
     while (answer != NULL && answer->request != event->request) {
         answer = answer->next;
     }
     if (answer == NULL) {
-        report(event->user == PRELOAD ? event->error : str(NULL));
+        report(done); /* of a request that no answer waits for */
     } else if (event->kind == SOTTO_EVENT_TEXT) {
-        take_text(answer, event->text);
+        Value *text = &answer->results[TEXT_SO_FAR], added = gd_text(event->text.data, event->text.size);
+        gd_replace(text, GD_CALL(*text, "insert", GD_GET(*text, "length"), added));
     } else if (event->kind == SOTTO_EVENT_REQUEST_DONE && answer->state == WAITING && event->status >= 0) {
         submit(answer);
     } else if (event->kind == SOTTO_EVENT_REQUEST_DONE) {
-        end_answer(answer, event->status, event->error);
+        end_answer(answer, done);
     }
 }
 
 /* Emits the signals of an answer. Their handlers may ask, cancel and free the character. */
 static void emit(Answer* answer) {
-    if (answer->size > answer->shown) {
-        const Value added = gd_text(answer->text + answer->shown, answer->size - answer->shown);
-        answer->shown = answer->size;
-        gd_replace(&answer->results[TEXT_SO_FAR], gd_text(answer->text, answer->size));
+    const Value* text = &answer->results[TEXT_SO_FAR];
+    const int64_t length = gd_to_int(GD_GET(*text, "length"));
+    if (length > answer->shown) {
+        const Value added = GD_CALL(*text, "substr", gd_int(answer->shown));
+        answer->shown = length;
         gd_drop(GD_CALL(answer->self, "emit_signal", gd_chars("text_added"), added));
     }
     if (answer->state == ENDED) {
-        const Value text = gd_copy(&answer->results[TEXT_SO_FAR]), error = gd_copy(&answer->results[ERROR]);
+        const Value error = gd_copy(&answer->results[ERROR]);
         answer->state = DONE;
         gd_replace(&answer->results[IS_DONE], gd_bool(true));
-        gd_drop(GD_CALL(answer->self, "emit_signal", gd_chars("finished"), text, error));
+        gd_drop(GD_CALL(answer->self, "emit_signal", gd_chars("finished"), gd_copy(text), error));
     }
 }
 
@@ -212,11 +213,8 @@ void answers_deliver(void) {
     while (engine != NULL && sotto_engine_next_event(engine, &event) == SOTTO_OK) {
         take_event(&event);
     }
-    int count = 0; /* without those that handlers add */
-    for (const Answer* answer = answers; answer != NULL; answer = answer->next) {
-        ++count;
-    }
-    for (Answer* answer = answers; count > 0; answer = answer->next, --count) {
+    int left = answer_count; /* without those that handlers add */
+    for (Answer* answer = answers; left > 0; answer = answer->next, --left) {
         emit(answer);
     }
     answers_drop(false);
@@ -225,32 +223,34 @@ void answers_deliver(void) {
 void answers_drop(bool all) {
     for (Answer** link = &answers; *link != NULL;) {
         Answer* answer = *link;
-        if (all || answer->state == DONE) {
-            *link = answer->next;
-            answer->state = DONE;
-            gd_drop(answer->self);
-        } else {
+        if (!all && answer->state != DONE) {
             link = &answer->next;
+            continue;
         }
+        *link = answer->next;
+        answer->state = DONE;
+        --answer_count;
+        if (answer->owner != NULL) {
+            --answer->owner->live;
+        }
+        gd_drop(answer->self);
     }
 }
 
 static void answer_end(void* self) {
     free(((Answer*)self)->line);
-    free(((Answer*)self)->text);
 }
 
 static void character_init(void* self, GDExtensionObjectPtr object) {
     Character* character = self;
-    const unsigned long long id = gd.object_get_instance_id(object);
     character->object = object;
     gd_replace(&character->fields[MODEL], gd_chars("sotto/house"));
     gd_replace(&character->fields[MAX_TOKENS], gd_int(128));
-    snprintf(character->session, sizeof character->session, "godot-%llu", id);
 }
 
 static void character_end(void* self) {
-    for (Answer* answer = answers; answer != NULL; answer = answer->next) {
+    Character* character = self;
+    for (Answer* answer = character->live > 0 ? answers : NULL; answer != NULL; answer = answer->next) {
         if (answer->owner == self) {
             cancel(answer, 0, NULL, NULL);
             answer->owner = NULL;
@@ -269,7 +269,6 @@ static void notified(GDExtensionClassInstancePtr self, int32_t what, GDExtension
     }
 }
 
-enum { RANGE = 1, ENUM = 2, FILE_NAME = 13, MULTILINE = 18 }; /* PropertyHints */
 Class character_class = {
     .name = "SottoCharacter",
     .parent = "Node",

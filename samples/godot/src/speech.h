@@ -8,17 +8,19 @@
 
 extern sotto_engine* engine; /* NULL until a character needs it */
 extern Class character_class, answer_class;
-extern _Thread_local bool is_main_thread;
 
-sotto_str str(const char* text);
-/* Why something failed; empty: it succeeded. report() logs a reason, and returns true if it is empty. */
-bool report(sotto_str reason);
-sotto_str reason_of(sotto_status status);
+/* The status of a call, and why it failed. */
+typedef struct Outcome {
+    sotto_status status;
+    sotto_str reason;
+} Outcome;
+Outcome outcome(sotto_status status);                          /* of a function of libsotto */
+Outcome failure(sotto_status status, const char* format, ...); /* valid until the thread's next failure */
+bool report(Outcome outcome);                                  /* Logs a failure. Returns true on success. */
+#define STR(text) ((sotto_str){text, SOTTO_NUL})
 
-/* Creates the engine if there is none. */
-sotto_str engine_open(void);
+Outcome engine_open(void); /* creates the engine if there is none */
 void engine_begin_frame(void);
-
 /* Takes the engine's events, then emits signals: a question of a handler is answered in a later frame. */
 void answers_deliver(void);
 /* Drops the answers that are done, or all, without signals. */

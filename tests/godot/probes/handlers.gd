@@ -179,6 +179,8 @@ func _changes_at_work() -> void:
 	_report["options_reach_the_request"] = JSON.parse_string(json.text) is Dictionary
 	mara.max_tokens = -5
 	_report["a_negative_limit_is_refused"] = mara.max_tokens == 48
+	mara.max_tokens = 1 << 32
+	_report["a_limit_beyond_32_bits_is_refused"] = mara.max_tokens == 48
 	mara.pace = -1.0
 	var refused := mara.ask("Who are you?")
 	await refused.finished
