@@ -65,6 +65,28 @@ def check_unpackaged(plugin: Path, headers: Path, platforms: Sequence[str] = PLA
         return check_folder(copy, platforms)
 
 
+def check_without_libraries(plugin: Path, headers: Path, platforms: Sequence[str] = PLATFORMS) -> str:
+    """Checks that the rules of a plugin without its libraries name nothing that the linker would miss.
+
+    Raises:
+        Failed: A named library or include folder does not exist, or a delay-loaded DLL is not shipped.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder).resolve() / plugin.name
+        shutil.copytree(plugin, copy, ignore=shutil.ignore_patterns("lib"))
+        shutil.copytree(headers, copy / SDK / "include", dirs_exist_ok=True)
+        lists = execute(copy, platforms)
+        problems = [
+            f"{place} names '{text}', which does not exist"
+            for place, text in compiled_with(lists)
+            if (path := resolve(text, copy)) is not None and not path.exists()
+        ]
+        problems += delay_loaded(lists)
+        if problems:
+            raise Failed("\n".join(problems))
+    return "compiles without libraries"
+
+
 def check_folder(plugin: Path, platforms: Sequence[str]) -> str:
     """As check_lists(), for an unpacked plugin, to which stand-ins are added."""
     real = binaries(plugin)
@@ -105,13 +127,20 @@ def _has(native: set[Path], platform: str) -> bool:
     return any(platform in path.parts for path in native)
 
 
-def files(lists: Lists) -> Iterator[tuple[str, str]]:
-    """Yields each file that the rules name, and where."""
+def compiled_with(lists: Lists) -> Iterator[tuple[str, str]]:
+    """Yields each file and folder that compiler and linker take from the rules, and where they name it."""
     for platform, modules in lists.items():
         for module, found in modules.items():
             for name in ("PublicAdditionalLibraries", "PublicIncludePaths", "PublicSystemIncludePaths"):
                 for text in found.lists.get(name, []):
                     yield f"{module}.Build.cs for {platform}: {name}", text
+
+
+def files(lists: Lists) -> Iterator[tuple[str, str]]:
+    """Yields each file that the rules name, and where."""
+    yield from compiled_with(lists)
+    for platform, modules in lists.items():
+        for module, found in modules.items():
             for _, source in found.staged:
                 yield f"{module}.Build.cs for {platform}: RuntimeDependencies", source
             for name, text in found.receipt:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from checks.ground import Failed
 
-from .archive import check_lists
+from .archive import check_lists, check_without_libraries
 from .descriptor import form
 
 RULES = """
@@ -66,13 +66,14 @@ def check_controls() -> int:
         _rejects(files, wanted)
     if wrong := form(DESCRIPTOR):
         raise Failed(f"control of the .uplugin schema: {wrong}")
+    _rejects_unconditional()
     descriptors = _descriptors()
     for wanted, change in descriptors:
         document = copy.deepcopy(DESCRIPTOR)
         change(document)
         if not any(wanted in problem for problem in form(document)):
             raise Failed(f"control of the .uplugin schema: '{wanted}' was not found, but {form(document)}")
-    return len(rejected) + len(descriptors) + 2
+    return len(rejected) + len(descriptors) + 3
 
 
 def _archives() -> list[tuple[str, dict[str, str]]]:
@@ -109,6 +110,8 @@ def _descriptors() -> list[tuple[str, Callable[[dict[str, object]], object]]]:
         ("'PostInit' is not one of", module(LoadingPhase="PostInit")),
         ("'Plugin' is not one of", module(Type="Plugin")),
         ("'WhitelistPlatforms' was unexpected", module(WhitelistPlatforms="Win64")),
+        # An engine of another version would refuse the plugin, or ask.
+        ("'EngineVersion' was unexpected", lambda document: document.update(EngineVersion="5.3.0")),
     ]
 
 
@@ -125,6 +128,23 @@ def _rejects(files: dict[str, str], wanted: str) -> None:
             return
         raise Failed(f"control of Build.cs: expected '{wanted}', found: {error}") from error
     raise Failed(f"control of Build.cs: '{wanted}' was not found")
+
+
+def _rejects_unconditional() -> None:
+    """Without its libraries, the sample names an import library that does not exist."""
+    with tempfile.TemporaryDirectory() as folder:
+        plugin = Path(folder, "Sample")
+        for name, text in PACKAGED.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        try:
+            check_without_libraries(plugin, plugin / "Source" / "SampleSDK" / "include", ("Win64",))
+        except Failed as error:
+            if "sample.lib', which does not exist" in str(error):
+                return
+            raise Failed(f"control of Build.cs without libraries: {error}") from error
+    raise Failed("control of Build.cs without libraries: nothing was found")
 
 
 def _packed(folder: Path, files: dict[str, str]) -> Path:

@@ -15,8 +15,12 @@ public class SottoSDK : ModuleRules
         if (Target.Platform == UnrealTargetPlatform.Win64)
         {
             string Folder = Path.Combine(ModuleDirectory, "lib", "Win64");
-            PublicAdditionalLibraries.Add(Path.Combine(Folder, "sotto.lib"));
-            PublicDelayLoadDLLs.Add("sotto.dll");
+            string Import = Path.Combine(Folder, "sotto.lib");
+            if (File.Exists(Import)) // else the plugin still compiles, and says at run time what it lacks
+            {
+                PublicAdditionalLibraries.Add(Import);
+                PublicDelayLoadDLLs.Add("sotto.dll");
+            }
             Ship(Folder, "*.dll", "*.gguf");
         }
         else if (Target.Platform == UnrealTargetPlatform.Linux)
@@ -35,7 +39,7 @@ public class SottoSDK : ModuleRules
     {
         if (!Directory.Exists(Folder))
         {
-            return; // the plugin without its libraries compiles, and says at run time what it lacks
+            return;
         }
         foreach (string Pattern in Patterns)
         {
