@@ -29,10 +29,14 @@ def build(name: str, *options: str) -> Path:
 
 
 def compile_all() -> str:
-    """Compiles with gcc and sanitizers, with clang as Unreal's unity builds do, and with zig for Windows."""
+    """Compiles with gcc and sanitizers, with clang for Unreal 5.8, and with zig for Windows.
+
+    The latter two compile the sources of a module together, as Unreal's unity builds do.
+    """
     build("gcc", "-DCMAKE_CXX_COMPILER=g++", "-DSOTTO_UNREAL_SANITIZE=address,undefined")
     together = ("-DSOTTO_UNREAL_RUN=OFF", "-DSOTTO_UNREAL_TOGETHER=ON")
-    build("clang", "-DCMAKE_CXX_COMPILER=clang++-14", *together)
+    newer = "-DSOTTO_UNREAL_MINOR=8"  # which deprecates what older versions need
+    build("clang", "-DCMAKE_CXX_COMPILER=clang++-14", newer, *together)
     windows = ROOT / "native" / "cmake" / "zig" / "x86_64-windows.cmake"
     build("windows", f"--toolchain={windows}", *together)
     count = len([*PLUGIN.rglob("*.cpp")])

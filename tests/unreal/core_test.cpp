@@ -1,10 +1,12 @@
 // The engine-free part of the plugin, without the double.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "Core/Binary.h"
 #include "Core/Host.h"
+#include "Core/Names.h"
 #include "Core/Priority.h"
 #include "Core/Sheet.h"
 
@@ -159,6 +161,52 @@ TEST_CASE("what a library file is built for") {
         DescribeBinary(std::string_view(pe).substr(0, size)); // under AddressSanitizer
         DescribeBinary(std::string_view(elf).substr(0, std::min(size, elf.size())));
     }
+}
+
+TEST_CASE("a handler that silences its own answer runs on, and no other follows") {
+    int sentences = 0;
+    int ends = 0;
+    std::string heard;
+    std::unique_ptr<FAnswer> answer;
+    FHandlers handlers;
+    handlers.Partial = [&answer, &heard, kept = std::string(100, 'x')](FJobId, std::string_view text) {
+        answer->Silence();
+        heard += std::string(text) + kept; // under AddressSanitizer
+    };
+    handlers.Sentence = [&](FJobId, std::string_view) { ++sentences; };
+    handlers.Done = [&](const FResult&) { ++ends; };
+    answer = std::make_unique<FAnswer>(7, std::move(handlers));
+    FEvent event;
+    event.Kind = SOTTO_EVENT_TEXT;
+    event.Text = "One. Two. ";
+    answer->Handle(event);
+    CHECK(heard == "One. Two. " + std::string(100, 'x'));
+    answer->Handle(event);
+    event.Kind = SOTTO_EVENT_REQUEST_DONE;
+    answer->Handle(event);
+    CHECK(heard.size() == 110);
+    CHECK(sentences == 0);
+    CHECK(ends == 0);
+}
+
+TEST_CASE("a name that is too long keeps its end, and differs from others with the same end") {
+    const std::string fits(kMaxName, 'n');
+    CHECK(FitName(fits) == fits);
+    CHECK(FitName("").empty());
+    const std::string one = FitName("/Game/A/" + fits);
+    const std::string two = FitName("/Game/B/" + fits);
+    CHECK(one.size() == kMaxName);
+    CHECK(one != two);
+    CHECK(one.substr(17) == two.substr(17));
+    CHECK(one == "a6700760884f159d." + std::string(kMaxName - 17, 'n'));
+    std::string wide;
+    for (int i = 0; i < 50; ++i) {
+        wide += "あ"; // 3 bytes
+    }
+    CHECK(FitName(wide).size() == 128);
+    const std::string cut = FitName(wide + "x"); // between characters
+    CHECK(cut.size() == 126);
+    CHECK(cut.substr(17).find("あ") == 0);
 }
 
 TEST_CASE("the fields of a turn") {

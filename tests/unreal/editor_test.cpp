@@ -1,7 +1,9 @@
 // The editor module: the chat box in the details panel, and the check before a cook.
 #include "DetailLayoutBuilder.h"
 #include "GameDelegates.h"
+#include "IDetailCustomization.h"
 #include "Misc/ConfigCacheIni.h"
+#include "Modules/ModuleManager.h"
 #include "PropertyEditorModule.h"
 #include "SottoSettings.h"
 #include "Widgets/Input/SEditableTextBox.h"
@@ -78,6 +80,12 @@ TEST_CASE("a cook fails if the library or the model would be missing in the game
     problems = cook();
     REQUIRE(problems.Num() == 1);
     CHECK(problems[0].Contains(TEXT("is not staged")));
+    GConfig->DoubleSet(
+        TEXT("/Script/UnrealEd.ProjectPackagingSettings"),
+        TEXT("DirectoriesToAlwaysStageAsNonUFS"),
+        {TEXT("(Path=\"models\")")}
+    );
+    CHECK(cook().Num() == 1); // Linux and Android tell the folders apart
     GConfig->DoubleSet(
         TEXT("/Script/UnrealEd.ProjectPackagingSettings"),
         TEXT("DirectoriesToAlwaysStageAsNonUFS"),

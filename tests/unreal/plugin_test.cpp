@@ -11,7 +11,6 @@
 #include "SottoLibrary.h"
 #include "SottoLoadModelAction.h"
 #include "SottoPaths.h"
-#include "SottoSaveGame.h"
 #include "SottoSettings.h"
 #include "Stats/Stats.h"
 #include "fixture.hpp"
@@ -150,9 +149,31 @@ TEST_CASE("a single question to a model, and its failures") {
     action->Activate();
     REQUIRE(heard->Failed.Num() == 1);
     CHECK(heard->Failed[0].Error.Contains(TEXT("invalid Character")));
-    USottoAnswerAction* nowhere = USottoAnswerAction::AskModel(nullptr, turn);
-    nowhere->Activate(); // in no game: no pin can be executed, and nothing breaks
-    CHECK_FALSE(nowhere->IsActive());
+}
+
+TEST_CASE("a node in no game logs why it executes no pin") {
+    reset();
+    DoublePlay play;
+    USottoAnswerAction* asked = USottoAnswerAction::AskModel(nullptr, FSottoTurn());
+    UTestListener* heard = listen(play, *asked);
+    asked->Activate();
+    USottoLoadModelAction* load = USottoLoadModelAction::LoadModel(nullptr, TEXT("none.gguf"));
+    load->Activate();
+    CHECK_FALSE(asked->IsActive());
+    CHECK_FALSE(load->IsActive());
+    CHECK_FALSE(heard->HasEnded());
+    const TArray<FString> errors = DoubleTakeLog(ELogVerbosity::Error);
+    REQUIRE(errors.Num() == 2);
+    for (const FString& error : errors) {
+        CHECK(
+            error.EndsWith(TEXT("no pin is executed: invalid world context: it belongs to no running game"))
+        );
+    }
+    USottoAnswerAction* cancelled = USottoAnswerAction::AskModel(&play.world(), FSottoTurn());
+    cancelled->Activate();
+    cancelled->Cancel(); // its end executes no pin either, but the game asked for that
+    double_frame();
+    CHECK(DoubleTakeLog(ELogVerbosity::Error).IsEmpty());
 }
 
 TEST_CASE("the node that loads a model reports progress, readiness and failure") {
@@ -175,48 +196,6 @@ TEST_CASE("the node that loads a model reports progress, readiness and failure")
         }
     }
     CHECK(subsystem(play).IsModelReady(FString()));
-}
-
-TEST_CASE("conversations are stored in a save game, and go on in another session") {
-    reset();
-    const Scripted echo("{}");
-    USottoSaveGame* save = NewObject<USottoSaveGame>();
-    save->AddToRoot();
-    {
-        DoublePlay play;
-        Character marta(play.world(), TEXT("Marta"));
-        marta.component->Say(text("A \"quoted\" line\nand 👋"));
-        REQUIRE(double_run_until([&] { return marta.listener->HasEnded(); }));
-        UTestListener* heard = listener(play);
-        subsystem(play).OnConversationsStored.AddDynamic(heard, &UTestListener::HandleStored);
-        subsystem(play).StoreConversations(save);
-        subsystem(play).StoreConversations(save); // refused: the first is not done
-        CHECK(DoubleTakeLog(ELogVerbosity::Error).Num() == 1);
-        REQUIRE(double_run_until([&] { return heard->bStored; }));
-        CHECK(heard->Missing.IsEmpty());
-        subsystem(play).StoreConversations(nullptr);
-        subsystem(play).RestoreConversations(nullptr);
-        CHECK(DoubleTakeLog(ELogVerbosity::Error).Num() == 2);
-    }
-    REQUIRE(save->Conversations.Num() == 1);
-    const FString messages = *save->Conversations.Find(TEXT("Marta"));
-    CHECK(messages.Contains(text("👋")));
-    CHECK(messages.Contains(TEXT("assistant")));
-    DoublePlay play;
-    subsystem(play).RestoreConversations(save);
-    Character marta(play.world(), TEXT("Marta"));
-    marta.component->Say(TEXT("Second line"));
-    REQUIRE(double_run_until([&] { return marta.listener->HasEnded(); }));
-    FSottoHandlers handlers;
-    FString read;
-    handlers.Ended.BindLambda([&](const FSottoAnswer& answer) { read = answer.Text; });
-    subsystem(play).GetHost().ReadConversation(TEXT("Marta"), handlers);
-    REQUIRE(double_run_until([&] { return !read.IsEmpty(); }));
-    CHECK(read.Contains(text("👋")));
-    CHECK(read.Contains(TEXT("Second line")));
-    subsystem(play).CloseConversation(TEXT("Marta"));
-    CHECK(subsystem(play).GetHost().OpenConversations().IsEmpty());
-    save->RemoveFromRoot();
 }
 
 TEST_CASE("a character answers one question at a time, and fails the second") {
@@ -291,6 +270,26 @@ TEST_CASE("model files are found in Content, then in Saved") {
     CHECK(FSottoPaths::ResolveModel(TEXT("/abs/b.gguf")) == TEXT("/abs/b.gguf"));
     CHECK(FSottoPaths::ResolveModel(TEXT("no.gguf")).EndsWith(TEXT("Content/no.gguf")));
     CHECK(FSottoPaths::ResolveModel(TEXT("sotto/house")).IsEmpty());
+    CHECK_FALSE(FSottoPaths::ResolveModel(TEXT("Sotto/House")).IsEmpty()); // the library knows no such model
+}
+
+TEST_CASE("a character's own model is found as the project's is") {
+    reset();
+    const Scripted echo("{}");
+    write("Content/Models/small.json", "{}");
+    DoublePlay play;
+    Character marta(play.world(), TEXT("Marta"));
+    marta.component->Model = TEXT("Models/small.json");
+    marta.component->Say(TEXT("Hello?"));
+    REQUIRE(double_run_until([&] { return marta.listener->HasEnded(); }));
+    CHECK(marta.listener->Done.Num() == 1);
+    CHECK(subsystem(play).IsModelReady(TEXT("Models/small.json")));
+    Character tobin(play.world(), TEXT("Tobin"));
+    tobin.component->Model = TEXT("Models/none.json");
+    tobin.component->Say(TEXT("Hello?"));
+    REQUIRE(double_run_until([&] { return tobin.listener->HasEnded(); }));
+    REQUIRE(tobin.listener->Failed.Num() == 1);
+    CHECK(tobin.listener->Failed[0].Error.Contains(TEXT("Content/Models/none.json")));
 }
 
 TEST_CASE("the plugin's own automation tests pass") {

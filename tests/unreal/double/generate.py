@@ -1,4 +1,4 @@
-"""Writes `X.generated.h` for headers with UCLASS and USTRUCT, and a file that registers their classes.
+"""Writes `X.generated.h` for headers with UCLASS and USTRUCT, and a file that registers and exports classes.
 
 The double of Unreal's header tool. It reads declarations in the plugin's own style;
 `tests/unreal/header_check` checks the headers themselves.
@@ -19,6 +19,7 @@ TYPE = re.compile(
 REFERENCE = re.compile(
     r"\bUPROPERTY\((?:[^()]|\([^()]*\))*\)\s*((?:TArray<\s*)?TObjectPtr<[^;=]*?>)\s*(\w+)\s*(?:=[^;]*)?;"
 )
+EXPORTED = re.compile(r"^(?:class|struct)\s+[A-Z]+_API\s+(F\w+)", re.M)
 FUNCTION = re.compile(r"\bUFUNCTION\((?:[^()]|\([^()]*\))*\)\s*[^;{]*?\b(\w+)\s*\(")
 
 
@@ -58,7 +59,8 @@ def generate(header: Path, out: Path) -> list[str]:
     if f'#include "{header.stem}.generated.h"' not in text:
         return []
     file_id = f"FID_{header.stem}_h"
-    written = ["#pragma once", "#undef CURRENT_FILE_ID", f"#define CURRENT_FILE_ID {file_id}"]
+    written = ["#pragma once", '#include "UObject/ObjectMacros.h"', "#undef CURRENT_FILE_ID"]
+    written.append(f"#define CURRENT_FILE_ID {file_id}")
     classes = []
     for one, line, body in bodies(text):
         macro = f"#define {file_id}_{line}_GENERATED_BODY"
@@ -80,9 +82,12 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     headers = sorted(header for folder in sys.argv[2:] for header in Path(folder).rglob("*.h"))
     made = [(header, generate(header, out)) for header in headers]
-    lines = [f'#include "{header.name}"' for header, classes in made if classes]
-    touched = " ".join(f"{name}::StaticClass();" for _, classes in made for name in classes)
-    lines.append(f"void double_register_classes() {{ {touched} }}")
+    exported = {header: EXPORTED.findall(header.read_text(encoding="utf-8")) for header in headers}
+    lines = ['#include "exported.h"']
+    lines += [f'#include "{header.name}"' for header, classes in made if classes or exported[header]]
+    touched = [f"{name}::StaticClass();" for _, classes in made for name in classes]
+    touched += [f"double_export<{name}>();" for names in exported.values() for name in names]
+    lines.append(f"void double_register_classes() {{ {' '.join(touched)} }}")
     target, content = out / "classes.gen.cpp", "\n".join(lines) + "\n"
     if not target.exists() or target.read_text(encoding="utf-8") != content:
         target.write_text(content, encoding="utf-8")

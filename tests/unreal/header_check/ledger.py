@@ -85,6 +85,9 @@ class Ledger:
                 where = f"{use.kind}, {use.header} in the double"
                 yield f"api.json: symbols: '{name}' ({where}) is used, but not listed"
                 continue
+            if use.defined and entry.get("header") != use.header:
+                where = f"'{entry.get('header')}', but the double declares it in '{use.header}'"
+                yield f"api.json: symbols.{name}.header: {where}"
             for member in sorted(use.members - set(entry.get("members", []))):  # type: ignore[arg-type]
                 yield f"api.json: symbols.{name}.members: '{member}' is used, but not listed"
         for header in sorted(uses.headers - self._headers.keys()):

@@ -51,7 +51,10 @@ def check_ledger(uses: Uses) -> list[str]:
 
 def _compared(uses: Uses) -> list[str]:
     """Compares a ledger made for the uses, then changed ones."""
-    symbols = {name: {**ENTRY, "members": sorted(use.members)} for name, use in uses.symbols.items()}
+    symbols = {
+        name: {**ENTRY, "header": use.header, "members": sorted(use.members)}
+        for name, use in uses.symbols.items()
+    }
     headers = dict.fromkeys(uses.headers, "Core")
     document = {"about": "control", "minimum": "5.3", "headers": headers, "symbols": symbols}
     changes: list[tuple[str, Change]] = [
@@ -67,6 +70,10 @@ def _compared(uses: Uses) -> list[str]:
             lambda ledger: ledger["headers"].update({"Never.h": "Core"}),
         ),
         ("'Slate' is missing", lambda ledger: ledger["symbols"]["FString"].update(module="Slate")),
+        (
+            "symbols.FString.header: 'Elsewhere.h', but the double declares it in",
+            lambda ledger: ledger["symbols"]["FString"].update(header="Elsewhere.h"),
+        ),
         ("first known in 5.4", lambda ledger: ledger["symbols"]["FString"].update(first="5.4")),
         ("last known in 5.2", lambda ledger: ledger["symbols"]["FString"].update(last="5.2")),
         ("'source' is a required property", lambda ledger: ledger["symbols"]["FString"].pop("source")),

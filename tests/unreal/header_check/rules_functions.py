@@ -160,6 +160,21 @@ def async_factory(module: Module) -> Iterator[Broken]:
             )
 
 
+@rule("async-pin")
+def async_pin(module: Module) -> Iterator[Broken]:
+    """The input pins of an async node have other names than its output pins."""
+    for record, function, _ in each(module):
+        if "UBlueprintAsyncActionBase" not in record.ancestors or not function.is_static:
+            continue
+        inputs = {parameter.name for parameter in function.parameters}
+        pins = [member for member, marks in record.uproperties() if marks.has("BlueprintAssignable")]
+        for delegate in sorted({spelled(member.type) for member in pins}):
+            for name, _ in module.signatures.get(delegate, []):
+                if name in inputs:
+                    where = f"parameter '{name}' of async factory {named(record, function)}"
+                    yield function.place, f"{where} is a parameter of its delegate '{delegate}' as well"
+
+
 @rule("meta-parameter")
 def meta_parameter(module: Module) -> Iterator[Broken]:
     """Metadata that names parameters names existing ones."""

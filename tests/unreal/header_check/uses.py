@@ -37,7 +37,8 @@ class Use:
 
     name: str
     kind: str
-    header: str  # that declares it in the double
+    header: str  # that defines it in the double, or declares it
+    defined: bool = True  # false: the sources see no more than a declaration
     members: set[str] = field(default_factory=set)
 
 
@@ -52,7 +53,10 @@ class Uses:
         """Adds what other sources use."""
         self.headers |= other.headers
         for name, use in other.symbols.items():
-            self.symbols.setdefault(name, Use(name, use.kind, use.header)).members.update(use.members)
+            known = self.symbols.setdefault(name, Use(name, use.kind, use.header, use.defined))
+            if use.defined and not known.defined:
+                known.header, known.defined = use.header, True
+            known.members.update(use.members)
 
 
 class Collector:
@@ -106,6 +110,8 @@ class Collector:
         return text is not None and text[offset : offset + len(name)] == name.encode()
 
     def _declared(self, target: Cursor) -> None:
+        if target.kind in RECORDS:
+            target = target.get_definition() or target
         file = self._file(target)
         if not file.startswith(self._double) or OWN.match(target.spelling):
             return
@@ -128,7 +134,9 @@ class Collector:
         elif owner is not None and owner.kind is CursorKind.NAMESPACE:
             self._member(owner, target, KINDS.get(target.kind, "class"), header)
         elif target.kind not in (CursorKind.TEMPLATE_TYPE_PARAMETER, CursorKind.PARM_DECL):
-            self._add(target.spelling, KINDS.get(target.kind, "class"), header)
+            use = self._add(target.spelling, KINDS.get(target.kind, "class"), header)
+            if use is not None and target.kind in RECORDS and not target.is_definition():
+                use.defined = False
 
     def _member(self, owner: Cursor, target: Cursor, kind: str, header: str) -> None:
         use = self._add(owner.spelling, kind, header)

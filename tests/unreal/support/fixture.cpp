@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "Components/SceneComponent.h"
 #include "SottoLibrary.h"
 #include "SottoSettings.h"
 
@@ -41,14 +42,21 @@ USottoSheet* sheet(UObject* outer, const FString& name) {
     return made;
 }
 
-Character::Character(UWorld& world, const FString& name, double x) : actor(world.SpawnActor<AActor>()) {
-    actor->SetActorLocation(FVector(x, 0, 0));
-    component =
+USottoCharacterComponent* component_of(AActor* actor, const FString& name) {
+    auto* made =
         NewObject<USottoCharacterComponent>(actor, USottoCharacterComponent::StaticClass(), FName(name));
+    made->Sheet = sheet(made, name);
+    made->Temperature = 0;
+    made->RegisterComponent();
+    return made;
+}
+
+Character::Character(UWorld& world, const FString& name, double x)
+    : component(nullptr), listener(nullptr), actor(world.SpawnActor<AActor>()) {
+    actor->SetRootComponent(NewObject<USceneComponent>(actor));
+    actor->SetActorLocation(FVector(x, 0, 0));
+    component = component_of(actor, name);
     component->Conversation = name;
-    component->Sheet = sheet(component, name);
-    component->Temperature = 0;
-    component->RegisterComponent();
     listener = NewObject<UTestListener>(world.GetGameInstance());
     listener->Listen(*component);
     world.GetGameInstance()->RegisterReferencedObject(listener);

@@ -5,9 +5,11 @@
 #include <string>
 
 #include "CoreMinimal.h"
+#include "Engine/World.h"
 #include "GameFramework/Actor.h"
 #include "SottoSheet.h"
 #include "SottoSubsystem.h"
+#include "UObject/UObjectGlobals.h"
 #include "drive.h"
 #include "listener.h"
 
@@ -45,6 +47,8 @@ struct Character {
 };
 
 USottoSheet* sheet(UObject* outer, const FString& name);
+/** Gives an actor a character that has a sheet, and the conversation that is the default. */
+USottoCharacterComponent* component_of(AActor* actor, const FString& name);
 int threads();
 FString text(const std::string& utf8);
 std::string utf8(const FString& text);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "CoreMinimal.h"
+#include "GameFramework/Actor.h"
 #include "SottoCharacterComponent.h"
 #include "SottoTypes.h"
 
@@ -18,6 +19,10 @@ public:
     void HandlePartial(int64, const FString& Part) {
         Text += Part;
         ++Partials;
+        if (Victim != nullptr) {
+            Victim->Destroy();
+            Victim = nullptr;
+        }
     }
     UFUNCTION()
     void HandleSentence(int64, const FString& Sentence) { Sentences.Add(Sentence); }
@@ -78,6 +83,10 @@ public:
     /** Asks this character again after each failure. */
     UPROPERTY()
     TObjectPtr<USottoCharacterComponent> Again;
+
+    /** Destroys this actor at the next part of an answer. */
+    UPROPERTY()
+    TObjectPtr<AActor> Victim;
 
 private:
     static void Keep(TArray<FSottoAnswer>& List, int64 Request, const FString& Said, ESottoStatus Status) {

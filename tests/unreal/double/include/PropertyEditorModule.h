@@ -1,10 +1,10 @@
 // Double of Unreal: see tests/unreal/double/README.md.
 #pragma once
 
-#include "IDetailCustomization.h"
-#include "Modules/ModuleManager.h"
-
-DECLARE_DELEGATE_RetVal(TSharedRef<IDetailCustomization>, FOnGetDetailCustomizationInstance);
+#include "Containers/Map.h"
+#include "Modules/ModuleInterface.h"
+#include "PropertyEditorDelegates.h"
+#include "UObject/NameTypes.h"
 
 class FPropertyEditorModule : public IModuleInterface {
 public:

@@ -10,9 +10,11 @@
 
 #include "Async/Async.h"
 #include "Containers/Ticker.h"
+#include "Engine/World.h"
 #include "Misc/CoreDelegates.h"
 #include "Modules/ModuleManager.h"
 #include "Stats/Stats.h"
+#include "UObject/UObjectGlobals.h"
 
 DoubleFolders& double_folders() {
     static DoubleFolders& folders = *new DoubleFolders;

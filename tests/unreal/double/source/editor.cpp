@@ -1,6 +1,8 @@
 // Double of Unreal: configuration, and what of the editor the plugin registers with.
+#include "CoreGlobals.h"
 #include "GameDelegates.h"
 #include "Misc/ConfigCacheIni.h"
+#include "Modules/ModuleManager.h"
 #include "PropertyEditorModule.h"
 
 FConfigCacheIni* GConfig = new FConfigCacheIni;

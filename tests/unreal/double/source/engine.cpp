@@ -1,7 +1,16 @@
 // Double of Unreal: actors, worlds, game instances and async actions.
+#include <string>
+
+#include "Components/SceneComponent.h"
+#include "Containers/StringConv.h"
 #include "Engine/CancellableAsyncAction.h"
 #include "Engine/GameInstance.h"
+#include "Engine/Level.h"
+#include "Engine/World.h"
 #include "GameFramework/PlayerController.h"
+#include "Subsystems/SubsystemCollection.h"
+#include "Templates/Casts.h"
+#include "UObject/Package.h"
 
 AActor* UActorComponent::GetOwner() const {
     return Cast<AActor>(GetOuter());
@@ -29,8 +38,32 @@ void UActorComponent::DestroyComponent(bool) {
     MarkAsGarbage();
 }
 
+ULevel* AActor::GetLevel() const {
+    return Cast<ULevel>(GetOuter());
+}
+
 UWorld* AActor::GetWorld() const {
-    return Cast<UWorld>(GetOuter());
+    return GetLevel() == nullptr ? nullptr : GetLevel()->OwningWorld;
+}
+
+FVector AActor::GetActorLocation() const {
+    return RootComponent == nullptr ? FVector() : RootComponent->GetComponentLocation();
+}
+
+bool AActor::SetActorLocation(const FVector& NewLocation) {
+    if (RootComponent == nullptr) {
+        return false;
+    }
+    RootComponent->SetWorldLocation(NewLocation);
+    return true;
+}
+
+AController::AController() {
+    RootComponent = CreateDefaultSubobject<USceneComponent>(TEXT("TransformComponent0"));
+}
+
+void AActor::AddOwnedComponent(UActorComponent* Component) {
+    Components.AddUnique(Component);
 }
 
 void AActor::RemoveOwnedComponent(UActorComponent* Component) {
@@ -82,6 +115,30 @@ void UWorld::DestroyActor(AActor* Actor) {
     Actor->MarkAsGarbage();
 }
 
+ULevel* UWorld::DoubleAddLevel(const FString& Package, bool bCell) {
+    UObject* Holder = Levels.IsEmpty() ? static_cast<UObject*>(this)
+                                       : UObject::DoubleNew(UPackage::StaticClass(), nullptr, Package);
+    ULevel* Level = NewObject<ULevel>(Holder);
+    Level->OwningWorld = this;
+    Level->bDoubleCell = bCell;
+    Levels.Add(Level);
+    return Level;
+}
+
+UObject* UWorld::DoubleLevelFor(const FActorSpawnParameters& Parameters) const {
+    return Parameters.OverrideLevel == nullptr ? Levels[0].Get() : Parameters.OverrideLevel;
+}
+
+FString UWorld::RemovePIEPrefix(const FString& Source, int32*) {
+    std::string Name = TCHAR_TO_UTF8(*Source);
+    const std::string Prefix = "UEDPIE_";
+    const std::size_t First = Name.rfind('/') + 1;
+    if (Name.compare(First, Prefix.size(), Prefix) == 0) {
+        Name.erase(First, Name.find('_', First + Prefix.size()) + 1 - First);
+    }
+    return FString(Name.c_str());
+}
+
 APlayerController* UWorld::GetFirstPlayerController() const {
     for (const TObjectPtr<AActor>& Actor : Actors) {
         if (APlayerController* Player = Cast<APlayerController>(Actor.Get())) {
@@ -99,13 +156,19 @@ void UWorld::DoubleEndPlay(const EEndPlayReason::Type Reason) {
     Actors.Empty();
 }
 
+UWorld* UGameInstance::GetWorld() const {
+    return World;
+}
+
 UGameInstance* UGameInstanceSubsystem::GetGameInstance() const {
     return Cast<UGameInstance>(GetOuter());
 }
 
 void UGameInstance::Init() {
-    World = NewObject<UWorld>(this);
+    const FString Package = TEXT("/Game/Maps/UEDPIE_0_Tavern"); // as play in the editor names it
+    World = NewObject<UWorld>(UObject::DoubleNew(UPackage::StaticClass(), nullptr, Package));
     World->GameInstance = this;
+    World->DoubleAddLevel(Package);
     FSubsystemCollectionBase Collection;
     for (UClass* Each : UClass::DoubleAll()) {
         const bool bConcrete = Each != UGameInstanceSubsystem::StaticClass();
@@ -141,4 +204,9 @@ void UBlueprintAsyncActionBase::SetReadyToDestroy() {
         GameInstance->UnregisterReferencedObject(this);
     }
     RegisteredWithGameInstance = nullptr;
+}
+
+void UCancellableAsyncAction::BeginDestroy() {
+    Cancel();
+    Super::BeginDestroy();
 }

@@ -3,7 +3,12 @@
 #include <cstdlib>
 #include <unordered_map>
 
-#include "CoreMinimal.h"
+#include "Containers/StringConv.h"
+#include "CoreGlobals.h"
+#include "Delegates/Delegate.h"
+#include "Templates/Casts.h"
+#include "UObject/Package.h"
+#include "UObject/UObjectGlobals.h"
 
 namespace {
 
@@ -26,6 +31,11 @@ std::unordered_map<int64, UObject*>& objects() {
 int64 next_number = 0;
 
 } // namespace
+
+void DoubleFail(const char* Assertion) {
+    std::fprintf(stderr, "%s\n", Assertion);
+    std::abort();
+}
 
 FDelegateHandle FDelegateHandle::DoubleMake() {
     static uint64 Last = 0;
@@ -80,8 +90,7 @@ UObject::UObject()
     : DoubleNumber(next_number++), Class(current().object_class), Outer(current().outer),
       Name(current().name) {
     if (Class == nullptr) {
-        std::fprintf(stderr, "an object was made without NewObject\n");
-        std::abort();
+        DoubleFail("an object was made without NewObject");
     }
     current() = Construction();
     objects()[DoubleNumber] = this;
@@ -92,8 +101,7 @@ UObject::UObject()
 
 UObject* UObject::DoubleNew(UClass* Class, UObject* Outer, const FString& Name) {
     if (!IsInGameThread()) {
-        std::fprintf(stderr, "an object was made off the game thread\n");
-        std::abort();
+        DoubleFail("an object was made off the game thread");
     }
     current().object_class = Class;
     current().outer = Outer;
@@ -155,13 +163,27 @@ int32 DoubleObjectCount() {
     return static_cast<int32>(objects().size());
 }
 
-UObject* GetTransientPackage() {
-    static UObject* Package = nullptr;
+UPackage* GetTransientPackage() {
+    static UPackage* Package = nullptr;
     if (Package == nullptr) {
-        Package = UObject::DoubleNew(UObject::StaticClass(), nullptr, TEXT("/Engine/Transient"));
+        UClass* Class = UPackage::StaticClass();
+        Package = static_cast<UPackage*>(UObject::DoubleNew(Class, nullptr, TEXT("/Engine/Transient")));
         Package->AddToRoot();
     }
     return Package;
+}
+
+UObject* DoubleNewObject(UObject* Outer, UClass* Class, FName Name) {
+    return UObject::DoubleNew(Class, Outer == nullptr ? GetTransientPackage() : Outer, Name.ToString());
+}
+
+UPackage* UObject::GetPackage() const {
+    for (const UObject* At = this; At != nullptr; At = At->Outer) {
+        if (UPackage* Package = Cast<UPackage>(const_cast<UObject*>(At))) {
+            return Package;
+        }
+    }
+    return nullptr;
 }
 
 int64 DoubleObjectNumber(const UObject* Object) {
@@ -177,7 +199,6 @@ void DoubleRequireFunction(const UObject* Object, const TCHAR* Name) {
     const std::string Path = TCHAR_TO_UTF8(Name);
     const std::string Function = Path.substr(Path.rfind(':') + 1);
     if (!Object->GetClass()->DoubleHasFunction(FString(Function.c_str()))) {
-        std::fprintf(stderr, "%s is no UFUNCTION of its class\n", Path.c_str());
-        std::abort();
+        DoubleFail((Path + " is no UFUNCTION of its class").c_str());
     }
 }

@@ -10,6 +10,7 @@
 
 #include "Async/Async.h"
 #include "Containers/Ticker.h"
+#include "GenericPlatform/GenericPlatformFile.h"
 #include "HAL/PlatformFileManager.h"
 #include "HAL/PlatformProcess.h"
 #include "Interfaces/IPluginManager.h"
@@ -22,6 +23,9 @@
 
 namespace fs = std::filesystem;
 
+static_assert(
+    UE_VERSION_OLDER_THAN(5, 8, 0), "the double runs as an older version; newer ones are compiled only"
+);
 FSimpleMulticastDelegate FCoreDelegates::OnPostEngineInit;
 FSimpleMulticastDelegate FCoreDelegates::OnBeginFrame;
 FSimpleMulticastDelegate FCoreDelegates::OnEndFrame;

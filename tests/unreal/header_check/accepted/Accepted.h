@@ -62,7 +62,7 @@ public:
         meta =
             (BlueprintInternalUseOnly = "true", WorldContext = "WorldContextObject", AdvancedDisplay = "Pace")
     )
-    static UAccepted* Ask(UObject* WorldContextObject, const FString& Text, float Pace = -1.5f)
+    static UAccepted* Ask(UObject* WorldContextObject, const FString& Question, float Pace = -1.5f)
     {
         return nullptr;
     }

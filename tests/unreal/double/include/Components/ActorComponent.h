@@ -2,6 +2,7 @@
 #pragma once
 
 #include "Engine/EngineTypes.h"
+#include "UObject/Object.h"
 
 class AActor;
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "HAL/Platform.h"
+#include "CoreTypes.h"
 
 template <typename T>
 class TArray {

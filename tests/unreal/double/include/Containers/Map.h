@@ -4,12 +4,7 @@
 #include <map>
 
 #include "Containers/Array.h"
-
-template <typename KeyType, typename ValueType>
-struct TPair {
-    KeyType Key;
-    ValueType Value;
-};
+#include "Templates/Tuple.h"
 
 /** As Unreal's TMap: keeps the order of insertion, as long as nothing is removed. */
 template <typename KeyType, typename ValueType>

@@ -2,21 +2,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 #include "Containers/Array.h"
+#include "Containers/StringView.h"
 
-class FStringView {
-public:
-    FStringView() = default;
-    FStringView(const TCHAR* First, int32 Count) : View(First, static_cast<std::size_t>(Count)) {}
-    int32 Len() const { return static_cast<int32>(View.size()); }
-    const TCHAR* GetData() const { return View.data(); }
-
-private:
-    std::basic_string_view<TCHAR> View;
-};
+namespace ESearchCase {
+enum Type { CaseSensitive, IgnoreCase };
+}
 
 /** An argument of FString::Printf(). */
 struct FDoubleFormatArgument {
@@ -43,6 +36,7 @@ struct FDoubleFormatArgument {
     }
 };
 
+/** As in Unreal, operators and searches ignore the case of ASCII letters unless told otherwise. */
 class FString {
 public:
     FString() = default;
@@ -58,12 +52,25 @@ public:
         Held += Other.Held;
         return *this;
     }
-    bool Contains(const FString& Part) const { return Held.find(Part.Held) != Held.npos; }
-    bool StartsWith(const FString& Part) const { return Held.starts_with(Part.Held); }
-    bool EndsWith(const FString& Part) const { return Held.ends_with(Part.Held); }
+    bool Equals(const FString& Other, ESearchCase::Type Case = ESearchCase::CaseSensitive) const {
+        return DoubleFold(Case) == Other.DoubleFold(Case);
+    }
+    bool Contains(const FString& Part, ESearchCase::Type Case = ESearchCase::IgnoreCase) const {
+        return DoubleFold(Case).find(Part.DoubleFold(Case)) != Held.npos;
+    }
+    bool StartsWith(const FString& Part, ESearchCase::Type Case = ESearchCase::IgnoreCase) const {
+        return DoubleFold(Case).starts_with(Part.DoubleFold(Case));
+    }
+    bool EndsWith(const FString& Part, ESearchCase::Type Case = ESearchCase::IgnoreCase) const {
+        return DoubleFold(Case).ends_with(Part.DoubleFold(Case));
+    }
     friend FString operator+(FString Left, const FString& Right) { return Left += Right; }
-    friend bool operator==(const FString& Left, const FString& Right) { return Left.Held == Right.Held; }
-    friend bool operator<(const FString& Left, const FString& Right) { return Left.Held < Right.Held; }
+    friend bool operator==(const FString& Left, const FString& Right) {
+        return Left.Equals(Right, ESearchCase::IgnoreCase);
+    }
+    friend bool operator<(const FString& Left, const FString& Right) {
+        return Left.DoubleFold(ESearchCase::IgnoreCase) < Right.DoubleFold(ESearchCase::IgnoreCase);
+    }
 
     template <typename... Types>
     static FString Printf(const TCHAR* Format, Types... Arguments) {
@@ -73,6 +80,14 @@ public:
     static FString FromInt(int32 Number) { return Printf(TEXT("%d"), Number); }
 
 private:
+    std::basic_string<TCHAR> DoubleFold(ESearchCase::Type Case) const {
+        std::basic_string<TCHAR> Folded = Held;
+        for (TCHAR& Letter : Folded) {
+            const bool bUpper = Case == ESearchCase::IgnoreCase && Letter >= 'A' && Letter <= 'Z';
+            Letter = static_cast<TCHAR>(bUpper ? Letter - 'A' + 'a' : Letter);
+        }
+        return Folded;
+    }
     static FString DoubleFormat(const TCHAR* Format, const std::vector<FDoubleFormatArgument>& Arguments);
 
     std::basic_string<TCHAR> Held;

@@ -3,18 +3,44 @@
 
 #include <functional>
 
-#include "Containers/Array.h"
-#include "UObject/WeakObjectPtr.h"
+#include "Containers/UnrealString.h"
+#include "Delegates/IDelegateInstance.h"
+#include "UObject/WeakObjectPtrTemplates.h"
 
-class FDelegateHandle {
+/** Prints what the engine would assert, and aborts. */
+[[noreturn]] void DoubleFail(const char* Assertion);
+
+/**
+ * Counts the running executions of a delegate.
+ *
+ * The engine reads a delegate after its function has returned, so that the function must not destroy it.
+ */
+class FDoubleExecutions {
 public:
-    static FDelegateHandle DoubleMake();
-    bool IsValid() const { return Id != 0; }
-    void Reset() { Id = 0; }
-    friend bool operator==(const FDelegateHandle& A, const FDelegateHandle& B) { return A.Id == B.Id; }
+    FDoubleExecutions() = default;
+    FDoubleExecutions(const FDoubleExecutions&) {} // a copy is not executed
+    FDoubleExecutions& operator=(const FDoubleExecutions&) {
+        Require();
+        return *this;
+    }
+    ~FDoubleExecutions() { Require(); }
+
+    /** Counts an execution from its construction to its destruction. */
+    struct FScope {
+        explicit FScope(int32& InCount) : Count(InCount) { ++Count; }
+        ~FScope() { --Count; }
+        FScope(const FScope&) = delete;
+        FScope& operator=(const FScope&) = delete;
+        int32& Count;
+    };
+    mutable int32 Count = 0;
 
 private:
-    uint64 Id = 0;
+    void Require() const {
+        if (Count != 0) {
+            DoubleFail("a delegate was destroyed by the function that it executes");
+        }
+    }
 };
 
 template <typename DelegateSignature>
@@ -26,15 +52,17 @@ class TDelegate<Ret(ParamTypes...)> {
 public:
     bool IsBound() const { return Call && (!bWeak || Object.IsValid()); }
     void Unbind() { Call = nullptr; }
-    Ret Execute(ParamTypes... Params) const { return Call(Params...); }
+    Ret Execute(ParamTypes... Params) const {
+        const FDoubleExecutions::FScope Scope(Executions.Count);
+        return Call(Params...);
+    }
     bool ExecuteIfBound(ParamTypes... Params) const
         requires std::is_void_v<Ret>
     {
         if (!IsBound()) {
             return false;
         }
-        const auto Kept = Call; // the function may unbind this delegate
-        Kept(Params...);
+        Execute(Params...);
         return true;
     }
 
@@ -85,6 +113,7 @@ private:
     std::function<Ret(ParamTypes...)> Call;
     bool bWeak = false;
     TWeakObjectPtr<UObject> Object;
+    FDoubleExecutions Executions;
 };
 
 template <typename DelegateSignature>
@@ -134,24 +163,52 @@ private:
 /** Aborts unless `Name`, of the form &UClass::Function, is a UFUNCTION of the object's class. */
 void DoubleRequireFunction(const UObject* Object, const TCHAR* Name);
 
-/** A delegate of Blueprint: takes UFUNCTIONs only. */
+/** A delegate of Blueprint: takes UFUNCTIONs only, and each function of an object once. */
 template <typename... ParamTypes>
 class TDoubleDynamicDelegate {
 public:
     template <typename UserClass>
     void __Internal_AddDynamic(UserClass* User, void (UserClass::*Method)(ParamTypes...), const TCHAR* Name) {
-        DoubleRequireFunction(User, Name);
-        Bound.AddUObject(User, Method);
+        if (!DoubleAdd(User, Method, Name)) {
+            DoubleFail("AddDynamic: the function is bound already; use AddUniqueDynamic");
+        }
+    }
+    template <typename UserClass>
+    void __Internal_AddUniqueDynamic(
+        UserClass* User, void (UserClass::*Method)(ParamTypes...), const TCHAR* Name
+    ) {
+        DoubleAdd(User, Method, Name);
     }
     void Broadcast(ParamTypes... Params) const { Bound.Broadcast(Params...); }
     bool IsBound() const { return Bound.IsBound(); }
-    void Clear() { Bound = TMulticastDelegate<void(ParamTypes...)>(); }
+    void Clear() { *this = TDoubleDynamicDelegate(); }
 
 private:
+    struct FKey {
+        int64 Object;
+        FString Function;
+        bool operator==(const FKey& Other) const = default;
+    };
+
+    template <typename UserClass>
+    bool DoubleAdd(UserClass* User, void (UserClass::*Method)(ParamTypes...), const TCHAR* Name) {
+        DoubleRequireFunction(User, Name);
+        const FKey Key{DoubleObjectNumber(User), Name};
+        if (Keys.Contains(Key)) {
+            return false;
+        }
+        Keys.Add(Key);
+        Bound.AddUObject(User, Method);
+        return true;
+    }
+
+    TArray<FKey> Keys;
     TMulticastDelegate<void(ParamTypes...)> Bound;
 };
 
 #define AddDynamic(UserObject, FuncName) __Internal_AddDynamic(UserObject, FuncName, TEXT(#FuncName))
+#define AddUniqueDynamic(UserObject, FuncName)                                                               \
+    __Internal_AddUniqueDynamic(UserObject, FuncName, TEXT(#FuncName))
 
 #define DECLARE_DELEGATE(Name) using Name = TDelegate<void()>
 #define DECLARE_DELEGATE_RetVal(Ret, Name) using Name = TDelegate<Ret()>

@@ -6,7 +6,10 @@
 class UCancellableAsyncAction : public UBlueprintAsyncActionBase {
     DOUBLE_CLASS_BODY(UCancellableAsyncAction, UBlueprintAsyncActionBase, {}, {})
 public:
+    void BeginDestroy() override;
     virtual void Cancel() { SetReadyToDestroy(); }
     virtual bool IsActive() const { return ShouldBroadcastDelegates(); }
-    bool ShouldBroadcastDelegates() const { return IsRegistered(); }
+    /** Returns true while the action is registered: without a game instance, no pin may be executed. */
+    virtual bool ShouldBroadcastDelegates() const { return IsRegistered(); }
+    bool IsRegistered() const { return RegisteredWithGameInstance.IsValid(); }
 };

@@ -1,7 +1,7 @@
 // Double of Unreal: see tests/unreal/double/README.md. Settings have their defaults: no files are read.
 #pragma once
 
-#include "CoreMinimal.h"
+#include "UObject/Object.h"
 
 class UDeveloperSettings : public UObject {
     DOUBLE_CLASS_BODY(UDeveloperSettings, UObject, {}, {})

@@ -1,8 +1,10 @@
 // Double of Unreal: see tests/unreal/double/README.md.
 #pragma once
 
-#include "Engine/World.h"
 #include "Subsystems/GameInstanceSubsystem.h"
+#include "Templates/Casts.h"
+
+class UWorld;
 
 class UGameInstance : public UObject {
     DOUBLE_CLASS_BODY(UGameInstance, UObject, {}, {
@@ -15,7 +17,7 @@ public:
     void Init();
     /** Ends the subsystems. */
     void Shutdown();
-    UWorld* GetWorld() const override { return World; }
+    UWorld* GetWorld() const override;
 
     template <typename T>
     T* GetSubsystem() const {

@@ -1,7 +1,7 @@
 // Double of Unreal: see tests/unreal/double/README.md.
 #pragma once
 
-#include "CoreMinimal.h"
+#include "UObject/Object.h"
 
 class USaveGame : public UObject {
     DOUBLE_CLASS_BODY(USaveGame, UObject, {}, {})

@@ -4,14 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "Misc/Build.h"
+
 using int8 = std::int8_t;
 using int16 = std::int16_t;
 using int32 = std::int32_t;
-using int64 = std::int64_t;
+using int64 = long long; // also where std::int64_t is long
 using uint8 = std::uint8_t;
 using uint16 = std::uint16_t;
 using uint32 = std::uint32_t;
-using uint64 = std::uint64_t;
+using uint64 = unsigned long long;
 using ANSICHAR = char;
 using SIZE_T = std::size_t;
 
@@ -34,15 +36,9 @@ using TCHAR = char16_t;
 #define PLATFORM_ANDROID 0
 #define PLATFORM_MAC 0
 #define TEXT(x) TEXT_PASTE(x)
-#define WITH_EDITOR 1
-#define WITH_DEV_AUTOMATION_TESTS 1
-#define STATS 1
 #define FORCEINLINE inline
-#define INDEX_NONE (-1)
 
 // The plugin is linked into one program.
 #ifndef SOTTORUNTIME_API
 #  define SOTTORUNTIME_API
 #endif
-
-bool IsInGameThread();

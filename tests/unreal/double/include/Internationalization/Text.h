@@ -18,5 +18,3 @@ public:
 private:
     FString Held;
 };
-
-#define LOCTEXT(Key, Text) FText::FromString(TEXT(Text))

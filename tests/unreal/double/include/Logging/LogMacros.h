@@ -2,14 +2,8 @@
 #pragma once
 
 #include "Containers/UnrealString.h"
-
-namespace ELogVerbosity {
-enum Type : uint8 { NoLogging, Fatal, Error, Warning, Display, Log, Verbose, VeryVerbose, All = VeryVerbose };
-}
-
-struct FLogCategoryBase {
-    const TCHAR* Name;
-};
+#include "Logging/LogCategory.h"
+#include "Logging/LogVerbosity.h"
 
 /** Keeps a line for tests, on any thread; prints it if SOTTO_DOUBLE_LOG is set. A fatal line aborts. */
 void DoubleLog(const FLogCategoryBase& Category, ELogVerbosity::Type Verbosity, const FString& Line);

@@ -12,18 +12,3 @@ struct FVector {
         return std::sqrt((A.X - B.X) * (A.X - B.X) + (A.Y - B.Y) * (A.Y - B.Y) + (A.Z - B.Z) * (A.Z - B.Z));
     }
 };
-
-struct FRotator {
-    double Pitch = 0, Yaw = 0, Roll = 0;
-};
-
-struct FMath {
-    template <typename T>
-    static T Min(T A, T B) {
-        return A < B ? A : B;
-    }
-    template <typename T>
-    static T Max(T A, T B) {
-        return A < B ? B : A;
-    }
-};

@@ -16,6 +16,3 @@ private:
 
     TMap<FString, TArray<FString>> Entries;
 };
-
-extern FConfigCacheIni* GConfig;
-extern FString GGameIni;

@@ -1,14 +1,9 @@
 // Double of Unreal: see tests/unreal/double/README.md.
 #pragma once
 
-#include "CoreMinimal.h"
-
-class IModuleInterface {
-public:
-    virtual ~IModuleInterface() = default;
-    virtual void StartupModule() {}
-    virtual void ShutdownModule() {}
-};
+#include "Containers/Map.h"
+#include "Modules/ModuleInterface.h"
+#include "UObject/NameTypes.h"
 
 class FModuleManager {
 public:

@@ -44,14 +44,19 @@ constexpr UClass::FMake DoubleMaker() {
 }
 
 template <typename T>
-class TSubclassOf {
-public:
-    TSubclassOf(UClass* InClass) : Class(InClass) {}
-    UClass* Get() const { return Class; }
+UClass* DoubleSuperClass() {
+    return T::StaticClass();
+}
 
-private:
-    UClass* Class;
-};
+template <typename T>
+const T* GetDefault() {
+    return static_cast<const T*>(T::StaticClass()->GetDefaultObject());
+}
+
+template <typename T>
+T* GetMutableDefault() {
+    return static_cast<T*>(T::StaticClass()->GetDefaultObject());
+}
 
 /** What the header tool writes into a class. `Visits` names the object references among the properties. */
 #define DOUBLE_CLASS_BODY(TClass, TSuper, Functions, Visits)                                                 \

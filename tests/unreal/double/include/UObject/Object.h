@@ -1,13 +1,13 @@
 // Double of Unreal: see tests/unreal/double/README.md.
 #pragma once
 
-#include "Containers/Map.h"
+#include "Containers/Array.h"
 #include "UObject/Class.h"
 #include "UObject/ObjectMacros.h"
 #include "UObject/ObjectPtr.h"
-#include "UObject/WeakObjectPtr.h"
+#include "UObject/WeakObjectPtrTemplates.h"
 
-class AActor;
+class UPackage;
 class UWorld;
 
 /** Marks what an object's properties refer to. A reference to garbage is cleared, as the engine does. */
@@ -48,6 +48,8 @@ public:
     static UClass* StaticClass();
     UClass* GetClass() const { return Class; }
     UObject* GetOuter() const { return Outer; }
+    /** Returns the package that the object is in: the nearest one among its outers. */
+    UPackage* GetPackage() const;
     FString GetName() const { return Name; }
     FName GetFName() const { return FName(Name); }
     bool IsA(const UClass* Other) const { return Class->IsChildOf(Other); }
@@ -88,37 +90,9 @@ private:
     bool bGarbage = false;
 };
 
-template <typename T>
-UClass* DoubleSuperClass() {
-    return T::StaticClass();
-}
-
-/** Destroys every object that no root refers to. Calls BeginDestroy() of all of them first. */
-void CollectGarbage(EObjectFlags KeepFlags, bool bFullPurge = true);
 /** Returns the number of live objects, default objects included. */
 int32 DoubleObjectCount();
-UObject* GetTransientPackage();
 
 inline bool IsValid(const UObject* Object) {
     return Object != nullptr && !Object->DoubleIsGarbage();
-}
-
-template <typename T>
-T* NewObject(UObject* Outer = GetTransientPackage(), UClass* Class = T::StaticClass(), FName Name = FName()) {
-    return static_cast<T*>(UObject::DoubleNew(Class, Outer, Name.ToString()));
-}
-
-template <typename T>
-T* Cast(UObject* Object) {
-    return Object != nullptr && Object->IsA(T::StaticClass()) ? static_cast<T*>(Object) : nullptr;
-}
-
-template <typename T>
-const T* GetDefault() {
-    return static_cast<const T*>(T::StaticClass()->GetDefaultObject());
-}
-
-template <typename T>
-T* GetMutableDefault() {
-    return static_cast<T*>(T::StaticClass()->GetDefaultObject());
 }

@@ -2,3 +2,7 @@
 #pragma once
 
 #include "UObject/Object.h"
+
+class UPackage : public UObject {
+    DOUBLE_CLASS_BODY(UPackage, UObject, {}, {})
+};

@@ -3,22 +3,10 @@
 #pragma once
 
 #include "CoreMinimal.h"
+#include "Widgets/DeclarativeSyntaxSupport.h"
 
 class SWidget {
 public:
     virtual ~SWidget() = default;
     TArray<TSharedPtr<SWidget>> DoubleChildren;
 };
-
-/** What SNew() starts: sets properties of a new widget, and becomes the widget. */
-template <typename WidgetType, typename ArgumentsType>
-class TDoubleArguments {
-public:
-    operator TSharedRef<SWidget>() const { return TSharedRef<SWidget>(TSharedPtr<SWidget>(Widget)); }
-
-protected:
-    ArgumentsType& Self() { return static_cast<ArgumentsType&>(*this); }
-    TSharedPtr<WidgetType> Widget{new WidgetType};
-};
-
-#define SNew(WidgetType) WidgetType::FArguments()

@@ -16,9 +16,10 @@ static bool SottoIsStaged(const FString& Model)
         Folders,
         GGameIni
     );
+    const FString Staged = FString::Printf(TEXT("(Path=\"%s\")"), *FPaths::GetPath(Model));
     for (const FString& Folder : Folders)
     {
-        if (Folder == FString::Printf(TEXT("(Path=\"%s\")"), *FPaths::GetPath(Model)))
+        if (Folder.Equals(Staged, ESearchCase::CaseSensitive)) // as on the file systems of Linux and Android
         {
             return true;
         }

@@ -5,6 +5,7 @@
 #include "DetailWidgetRow.h"
 #include "SottoCharacterComponent.h"
 #include "SottoChat.h"
+#include "Templates/Casts.h"
 #include "Widgets/Input/SEditableTextBox.h"
 #include "Widgets/SBoxPanel.h"
 #include "Widgets/Text/STextBlock.h"

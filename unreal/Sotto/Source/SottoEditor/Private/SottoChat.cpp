@@ -20,7 +20,7 @@ void FSottoChat::Ask(const USottoCharacterComponent& Character, const FString& Q
             FTSTicker::GetCoreTicker().AddTicker(FTickerDelegate::CreateRaw(this, &FSottoChat::Tick), 0.0f);
     }
     const FString Sheet = IsValid(Character.Sheet) ? Character.Sheet->ToSystemMessage() : FString();
-    if (Sheet != System)
+    if (!Sheet.Equals(System, ESearchCase::CaseSensitive))
     {
         Host.CloseConversation(Conversation); // an edited sheet starts a new conversation
     }

@@ -8,8 +8,10 @@
  *
  * Extensions can only be added before the renderer creates its device, hence a module of its own that is
  * loaded after the configuration and before the renderer. A driver that lacks the extension ignores the
- * request. Unreal has no way to add the structure that reserves external queues to the device's pNext chain,
- * so that a driver which insists on it refuses CiG; the library then uses the next level of sharing.
+ * request. The function below adds no structure to the device's pNext chain, which would reserve external
+ * queues: a driver that requires the structure refuses CiG, and the library uses the next level of sharing.
+ * Unreal 5.3 and 5.4 have only this function. Newer versions have an overload that takes a features structure
+ * (FVulkanRHIExternalDeviceExtensionBase), which this module does not use yet.
  */
 class FSottoPreInitModule : public IModuleInterface
 {

@@ -1,7 +1,9 @@
 #include "SottoAnswerAction.h"
 
 #include "SottoCharacterComponent.h"
+#include "SottoLog.h"
 #include "SottoSubsystem.h"
+#include "UObject/UObjectGlobals.h"
 
 USottoAnswerAction* USottoAnswerAction::SayToCharacter(
     UObject* WorldContextObject, USottoCharacterComponent* Character, const FString& Text
@@ -54,6 +56,10 @@ void USottoAnswerAction::Activate()
     }
     if (Request == 0)
     {
+        if (!ShouldBroadcastDelegates())
+        {
+            UE_LOG(LogSotto, Error, TEXT("a node has no answer, and no pin is executed: %s"), *None.Error);
+        }
         HandleEnded(None);
     }
 }

@@ -1,13 +1,45 @@
 #include "SottoCharacterComponent.h"
 
+#include "Async/Async.h"
+#include "Core/Names.h"
 #include "Core/Priority.h"
+#include "Engine/Level.h"
 #include "Engine/World.h"
 #include "GameFramework/Actor.h"
 #include "GameFramework/PlayerController.h"
+#include "SottoConvert.h"
 #include "SottoLog.h"
 #include "SottoSettings.h"
 #include "SottoSheet.h"
 #include "SottoSubsystem.h"
+#include "UObject/Package.h"
+
+/** Returns the package of the level that an actor was placed in, without the prefix of play in the editor. */
+static FString SottoLevelOf(const AActor& Actor)
+{
+    const ULevel* Level = Actor.GetLevel();
+    if (Level == nullptr)
+    {
+        return FString();
+    }
+    // The package of a World Partition cell has a generated name, which changes when the map is edited.
+    const UWorld* World = Level->IsWorldPartitionRuntimeCell() ? Actor.GetWorld() : nullptr;
+    const UPackage* Package = World != nullptr ? World->GetPackage() : Level->GetPackage();
+    return UWorld::RemovePIEPrefix(Package->GetName());
+}
+
+/** Ends requests whose character is gone. */
+static void SottoEndCancelled(const TMap<int64, FSottoHandlers>& Requests)
+{
+    for (const TPair<int64, FSottoHandlers>& Request : Requests)
+    {
+        FSottoAnswer Cancelled;
+        Cancelled.Id = Request.Key;
+        Cancelled.Status = ESottoStatus::Cancelled;
+        Cancelled.Error = TEXT("the character was destroyed");
+        Request.Value.Ended.ExecuteIfBound(Cancelled);
+    }
+}
 
 USottoCharacterComponent::USottoCharacterComponent()
 {
@@ -20,7 +52,13 @@ FString USottoCharacterComponent::GetConversation() const
     {
         return Conversation;
     }
-    return GetOwner() != nullptr ? GetOwner()->GetName() : GetName();
+    if (GetOwner() == nullptr)
+    {
+        return GetName();
+    }
+    const FString Level = SottoLevelOf(*GetOwner());
+    const FString Whole = Level.IsEmpty() ? GetOwner()->GetName() : Level + TEXT(".") + GetOwner()->GetName();
+    return SottoToString(SottoCore::FitName(SottoToUtf8(Whole)));
 }
 
 int64 USottoCharacterComponent::Say(const FString& Text)
@@ -102,18 +140,18 @@ void USottoCharacterComponent::CancelAnswers()
     }
 }
 
-void USottoCharacterComponent::AbandonAnswers()
+TMap<int64, FSottoHandlers> USottoCharacterComponent::AbandonAnswers()
 {
-    TArray<int64> Requests;
-    Live.GetKeys(Requests);
+    TMap<int64, FSottoHandlers> Abandoned = MoveTemp(Live);
     Live.Empty();
     if (USottoSubsystem* Engine = Subsystem.Get())
     {
-        for (const int64 Request : Requests)
+        for (const TPair<int64, FSottoHandlers>& Request : Abandoned)
         {
-            Engine->GetHost().Abandon(Request);
+            Engine->GetHost().Abandon(Request.Key);
         }
     }
+    return Abandoned;
 }
 
 void USottoCharacterComponent::SetSheet(USottoSheet* NewSheet)
@@ -147,12 +185,17 @@ ESottoPriority USottoCharacterComponent::ChoosePriority()
 
 void USottoCharacterComponent::EndPlay(const EEndPlayReason::Type EndPlayReason)
 {
-    AbandonAnswers();
+    SottoEndCancelled(AbandonAnswers());
     Super::EndPlay(EndPlayReason);
 }
 
 void USottoCharacterComponent::BeginDestroy()
 {
-    AbandonAnswers(); // a component that never began play has no EndPlay
+    // A component that never began play has no EndPlay. Callers must not run during garbage collection, and
+    // the engine takes no task any more when it exits.
+    if (TMap<int64, FSottoHandlers> Abandoned = AbandonAnswers(); Abandoned.Num() != 0 && Subsystem.IsValid())
+    {
+        AsyncTask(ENamedThreads::GameThread, [Ended = MoveTemp(Abandoned)]() { SottoEndCancelled(Ended); });
+    }
     Super::BeginDestroy();
 }

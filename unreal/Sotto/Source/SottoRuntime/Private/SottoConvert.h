@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "Containers/StringConv.h"
+#include "Containers/StringView.h"
 #include "Core/Answer.h"
 #include "CoreMinimal.h"
 #include "SottoTypes.h"

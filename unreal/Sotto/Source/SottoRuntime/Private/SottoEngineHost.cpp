@@ -157,7 +157,9 @@ bool FSottoEngineHost::IsModelReady(const FString& Model) const
 int64 FSottoEngineHost::Say(const FSottoTurn& Turn, const FSottoHandlers& Handlers)
 {
     SOTTO_ON_GAME_THREAD(0)
-    return Host->Say(SottoToTurn(Turn), SottoToHandlers(Handlers));
+    SottoCore::FTurn Converted = SottoToTurn(Turn);
+    Converted.Path = SottoToUtf8(FSottoPaths::ResolveModel(Turn.Model));
+    return Host->Say(Converted, SottoToHandlers(Handlers));
 }
 
 void FSottoEngineHost::Cancel(int64 Request)
@@ -221,6 +223,19 @@ TArray<FString> FSottoEngineHost::OpenConversations() const
         Names.Add(SottoToString(Name));
     }
     return Names;
+}
+
+TArray<FSottoConversation> FSottoEngineHost::UnopenedConversations() const
+{
+    TArray<FSottoConversation> Unopened;
+    for (const auto& [Name, Messages] : Host->UnopenedConversations())
+    {
+        FSottoConversation Conversation;
+        Conversation.Name = SottoToString(Name);
+        Conversation.Messages = SottoToString(Messages);
+        Unopened.Add(Conversation);
+    }
+    return Unopened;
 }
 
 void FSottoEngineHost::SetMode(ESottoMode Mode)

@@ -1,12 +1,15 @@
 #include "SottoInnkeeper.h"
 
+#include "Components/SceneComponent.h"
 #include "SottoCharacterComponent.h"
 #include "SottoLog.h"
 #include "SottoSheet.h"
+#include "UObject/UObjectGlobals.h"
 
 ASottoInnkeeper::ASottoInnkeeper()
 {
     PrimaryActorTick.bCanEverTick = false;
+    RootComponent = CreateDefaultSubobject<USceneComponent>(TEXT("Root")); // an actor without one is at zero
     Character = CreateDefaultSubobject<USottoCharacterComponent>(TEXT("Character"));
 }
 
@@ -23,8 +26,9 @@ void ASottoInnkeeper::BeginPlay()
         Sheet->Prices = {TEXT("stew: 4 copper"), TEXT("a bed for the night: 9 copper")};
         Character->SetSheet(Sheet);
     }
-    Character->OnPartial.AddDynamic(this, &ASottoInnkeeper::HandlePartial);
-    Character->OnFailed.AddDynamic(this, &ASottoInnkeeper::HandleFailed);
+    // Unique: BeginPlay runs again if the actor's level is streamed out and in.
+    Character->OnPartial.AddUniqueDynamic(this, &ASottoInnkeeper::HandlePartial);
+    Character->OnFailed.AddUniqueDynamic(this, &ASottoInnkeeper::HandleFailed);
 }
 
 void ASottoInnkeeper::Greet(const FString& Question)

@@ -2,6 +2,7 @@
 
 #include "Core/Api.h"
 #include "Core/Binary.h"
+#include "GenericPlatform/GenericPlatformFile.h"
 #include "HAL/PlatformFileManager.h"
 #include "HAL/PlatformProcess.h"
 #include "Interfaces/IPluginManager.h"

@@ -1,7 +1,9 @@
 #include "SottoLoadModelAction.h"
 
+#include "SottoLog.h"
 #include "SottoSettings.h"
 #include "SottoSubsystem.h"
+#include "UObject/UObjectGlobals.h"
 
 USottoLoadModelAction* USottoLoadModelAction::LoadModel(UObject* WorldContextObject, const FString& Model)
 {
@@ -20,6 +22,10 @@ void USottoLoadModelAction::Activate()
         FSottoAnswer None;
         None.Status = ESottoStatus::State;
         None.Error = TEXT("invalid world context: it belongs to no running game");
+        if (!ShouldBroadcastDelegates())
+        {
+            UE_LOG(LogSotto, Error, TEXT("a node loads no model, and no pin is executed: %s"), *None.Error);
+        }
         HandleEnded(None);
         return;
     }

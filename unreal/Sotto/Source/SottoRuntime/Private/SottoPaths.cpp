@@ -4,7 +4,7 @@
 
 FString FSottoPaths::ResolveModel(const FString& Model)
 {
-    if (Model.IsEmpty() || Model == TEXT("sotto/house"))
+    if (Model.IsEmpty() || Model.Equals(TEXT("sotto/house"), ESearchCase::CaseSensitive))
     {
         return FString();
     }

@@ -1,10 +1,21 @@
 #include "CoreMinimal.h"
 #include "Misc/CoreDelegates.h"
+#include "Misc/EngineVersionComparison.h"
 #include "Modules/ModuleManager.h"
 #include "SottoLibrary.h"
 #include "SottoLog.h"
 
 DEFINE_LOG_CATEGORY(LogSotto);
+
+/** The delegate that is called when the engine is up. Unreal 5.8 deprecates the variable. */
+static FSimpleMulticastDelegate& SottoOnPostEngineInit()
+{
+#if UE_VERSION_OLDER_THAN(5, 8, 0)
+    return FCoreDelegates::OnPostEngineInit;
+#else
+    return FCoreDelegates::GetOnPostEngineInit();
+#endif
+}
 
 /** Loads the library when the module starts, and frees it when the module ends. */
 class FSottoRuntimeModule : public IModuleInterface
@@ -14,12 +25,12 @@ public:
     {
         FSottoLibrary& Library = FSottoLibrary::Get();
         Library.Load();
-        EngineStarted = FCoreDelegates::OnPostEngineInit.AddRaw(&Library, &FSottoLibrary::SetEngineReady);
+        EngineStarted = SottoOnPostEngineInit().AddRaw(&Library, &FSottoLibrary::SetEngineReady);
     }
 
     virtual void ShutdownModule() override
     {
-        FCoreDelegates::OnPostEngineInit.Remove(EngineStarted);
+        SottoOnPostEngineInit().Remove(EngineStarted);
         FSottoLibrary::Get().Unload();
     }
 

@@ -149,7 +149,7 @@ void USottoSubsystem::StoreConversations(USottoSaveGame* SaveGame)
         return;
     }
     Storing = SaveGame;
-    SaveGame->Conversations.Empty();
+    SaveGame->Conversations = Host.UnopenedConversations();
     FSottoHandlers Handlers;
     Handlers.Ended = FSottoAnswerDelegate::CreateUObject(this, &USottoSubsystem::KeepConversation);
     for (const FString& Conversation : Host.OpenConversations())
@@ -178,7 +178,10 @@ void USottoSubsystem::KeepConversation(const FSottoAnswer& Answer)
     }
     else if (IsValid(Storing))
     {
-        Storing->Conversations.Add(Conversation, Answer.Text);
+        FSottoConversation Stored;
+        Stored.Name = Conversation;
+        Stored.Messages = Answer.Text;
+        Storing->Conversations.Add(Stored);
     }
     if (Reading.Num() == 0)
     {
@@ -202,9 +205,9 @@ void USottoSubsystem::RestoreConversations(const USottoSaveGame* SaveGame)
         UE_LOG(LogSotto, Error, TEXT("conversations are not restored: invalid SaveGame: expected an object"));
         return;
     }
-    for (const auto& Entry : SaveGame->Conversations)
+    for (const FSottoConversation& Conversation : SaveGame->Conversations)
     {
-        Host.RestoreConversation(Entry.Key, Entry.Value);
+        Host.RestoreConversation(Conversation.Name, Conversation.Messages);
     }
 }
 

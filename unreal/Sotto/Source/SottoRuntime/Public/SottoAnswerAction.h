@@ -9,9 +9,12 @@
 class USottoCharacterComponent;
 class USottoSubsystem;
 
-/** Output pins of the async nodes. `Text`: the part, the sentence, the whole answer, or the error. */
+/**
+ * Output pins of the async nodes. `Answer`: the part, the sentence, the whole answer, or the error. Not
+ * `Text`: a node's pins need different names, and `Text` is an input.
+ */
 DECLARE_DYNAMIC_MULTICAST_DELEGATE_ThreeParams(
-    FSottoAnswerPin, int64, Request, const FString&, Text, ESottoStatus, Status
+    FSottoAnswerPin, int64, Request, const FString&, Answer, ESottoStatus, Status
 );
 
 /** Async nodes that ask for an answer. */

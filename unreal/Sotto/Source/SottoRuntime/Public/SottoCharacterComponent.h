@@ -17,8 +17,9 @@ DECLARE_DYNAMIC_MULTICAST_DELEGATE_OneParam(FSottoCharacterAnswer, const FSottoA
 /**
  * Makes an actor a character that answers.
  *
- * Give it a sheet, bind OnPartial or OnSentence, and call Say. Ending play cancels its answers; the
- * conversation remains until the game instance ends.
+ * Give it a sheet, bind OnPartial or OnSentence, and call Say. Ending play cancels its answers: the events
+ * stay silent, and the delegates of SayTo() end with Cancelled. The conversation remains until the game
+ * instance ends.
  */
 UCLASS(ClassGroup = (Sotto), meta = (BlueprintSpawnableComponent))
 class SOTTORUNTIME_API USottoCharacterComponent : public UActorComponent
@@ -32,7 +33,10 @@ public:
     UPROPERTY(EditAnywhere, BlueprintReadOnly, Category = "Sotto")
     TObjectPtr<USottoSheet> Sheet;
 
-    /** Name of the conversation, at most 128 bytes. Empty: the name of the actor. */
+    /**
+     * Name of the conversation, at most 128 bytes. Empty: the package of the actor's level and the name of
+     * the actor, such as /Game/Maps/Tavern.Guard_1.
+     */
     UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto")
     FString Conversation;
 
@@ -113,7 +117,9 @@ private:
     void HandlePartial(int64 Request, const FString& Text);
     void HandleSentence(int64 Request, const FString& Text);
     void HandleEnded(const FSottoAnswer& Answer);
-    void AbandonAnswers();
+    /** Cancels all requests without an event of this component. Returns them with their callers' delegates.
+     */
+    TMap<int64, FSottoHandlers> AbandonAnswers();
     ESottoPriority ChoosePriority();
 
     TMap<int64, FSottoHandlers> Live; // requests that have not ended, with the caller's delegates

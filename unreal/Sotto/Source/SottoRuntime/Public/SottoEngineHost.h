@@ -76,6 +76,8 @@ public:
     void CloseConversation(const FString& Conversation);
     void SetSystem(const FString& Conversation, const FString& System);
     TArray<FString> OpenConversations() const;
+    /** Returns the restored conversations that are not open: no turn has continued them yet. */
+    TArray<FSottoConversation> UnopenedConversations() const;
 
     void SetMode(ESottoMode Mode);
     void SetMemoryBudget(int64 Bytes);

@@ -19,6 +19,11 @@ struct FApi;
 class SOTTORUNTIME_API FSottoLibrary
 {
 public:
+    // Deleted, not implicit: a compiler that exports the class (MSVC) instantiates every implicit member.
+    FSottoLibrary() = default;
+    FSottoLibrary(const FSottoLibrary&) = delete;
+    FSottoLibrary& operator=(const FSottoLibrary&) = delete;
+
     static FSottoLibrary& Get();
 
     /** Loads the library from the plugin's folder. Returns false, and logs the reason, on failure. */

@@ -2,6 +2,7 @@
 
 #include "CoreMinimal.h"
 #include "GameFramework/SaveGame.h"
+#include "SottoTypes.h"
 
 #include "SottoSaveGame.generated.h"
 
@@ -12,7 +13,7 @@ class SOTTORUNTIME_API USottoSaveGame : public USaveGame
     GENERATED_BODY()
 
 public:
-    /** Messages of each conversation: a JSON array in OpenAI's schema. */
+    /** An array: the keys of a TMap of strings would be equal if they differ only in case. */
     UPROPERTY(SaveGame, BlueprintReadOnly, Category = "Sotto")
-    TMap<FString, FString> Conversations;
+    TArray<FSottoConversation> Conversations;
 };

@@ -64,7 +64,9 @@ public:
     UFUNCTION(BlueprintPure, Category = "Sotto")
     FSottoFigures GetFigures() const;
 
-    /** Reads all open conversations into a save-game object. OnConversationsStored follows in a later frame.
+    /**
+     * Writes all conversations into a save-game object, those that were restored and not continued as well.
+     * OnConversationsStored follows, usually in a later frame.
      */
     UFUNCTION(BlueprintCallable, Category = "Sotto|Saving")
     void StoreConversations(USottoSaveGame* SaveGame);

@@ -81,7 +81,9 @@ struct SOTTORUNTIME_API FSottoTurn
     UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto")
     FString Conversation;
 
-    /** System message of a new conversation or of a single question, such as a character sheet. */
+    /** System message, such as a character sheet. Replaces the conversation's. Empty: the conversation's
+     * stays.
+     */
     UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto", meta = (MultiLine = true))
     FString System;
 
@@ -107,6 +109,21 @@ struct SOTTORUNTIME_API FSottoTurn
 
     UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto")
     ESottoPriority Priority = ESottoPriority::Normal;
+};
+
+/** A conversation of a saved game. */
+USTRUCT(BlueprintType)
+struct SOTTORUNTIME_API FSottoConversation
+{
+    GENERATED_BODY()
+
+    /** Name of the conversation. Upper and lower case differ. */
+    UPROPERTY(SaveGame, BlueprintReadOnly, Category = "Sotto")
+    FString Name;
+
+    /** Messages of the conversation: a JSON array in OpenAI's schema. */
+    UPROPERTY(SaveGame, BlueprintReadOnly, Category = "Sotto")
+    FString Messages;
 };
 
 /** Figures of an engine, for overlays. */

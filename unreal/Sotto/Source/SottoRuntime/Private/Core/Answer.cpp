@@ -14,7 +14,7 @@ void FAnswer::Say(const std::vector<std::string>& Sentences)
 {
     for (const std::string& Sentence : Sentences)
     {
-        if (Handlers.Sentence)
+        if (!bSilent && Handlers.Sentence)
         {
             Handlers.Sentence(Result.Id, Sentence);
         }
@@ -27,7 +27,7 @@ bool FAnswer::Handle(const FEvent& Event)
     if (Event.Kind == SOTTO_EVENT_TEXT)
     {
         Result.Text += Event.Text;
-        if (Handlers.Partial)
+        if (!bSilent && Handlers.Partial)
         {
             Handlers.Partial(Result.Id, Event.Text);
         }
@@ -35,9 +35,12 @@ bool FAnswer::Handle(const FEvent& Event)
         Splitter.Feed(Event.Text, Sentences);
         Say(Sentences);
     }
-    else if (Event.Kind == SOTTO_EVENT_PROGRESS && Handlers.Progress)
+    else if (Event.Kind == SOTTO_EVENT_PROGRESS)
     {
-        Handlers.Progress(Result.Id, Event.Progress);
+        if (!bSilent && Handlers.Progress)
+        {
+            Handlers.Progress(Result.Id, Event.Progress);
+        }
     }
     else if (Event.Kind == SOTTO_EVENT_REQUEST_DONE)
     {
@@ -61,7 +64,7 @@ void FAnswer::Finish(sotto_status Status, std::string_view Error)
     }
     Result.Status = Status;
     Result.Error = Error;
-    if (Handlers.Done)
+    if (!bSilent && Handlers.Done)
     {
         Handlers.Done(Result);
     }

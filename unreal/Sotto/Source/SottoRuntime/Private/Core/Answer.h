@@ -47,8 +47,8 @@ public:
     /** Ends the answer with a status, unless it has ended. */
     void Finish(sotto_status Status, std::string_view Error);
 
-    /** Drops the handlers: no handler is called any more. */
-    void Silence() { Handlers = FHandlers(); }
+    /** No handler is called any more. The handlers live as long as the answer: one of them may be running. */
+    void Silence() { bSilent = true; }
 
 private:
     void Say(const std::vector<std::string>& Sentences);
@@ -57,6 +57,7 @@ private:
     FSentences Splitter;
     FResult Result;
     bool bFinished = false;
+    bool bSilent = false;
 };
 
 } // namespace SottoCore

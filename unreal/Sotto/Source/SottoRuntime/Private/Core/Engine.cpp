@@ -66,7 +66,7 @@ FSubmitted FEngine::OpenSession(const FTurn& Turn, std::string_view Messages)
     sotto_session_desc Desc = SOTTO_INIT(sotto_session_desc);
     Desc.id = Str(Turn.Session);
     Desc.model = Str(Turn.Model);
-    Desc.system = Str(Turn.System);
+    Desc.system = Messages.empty() ? Str(Turn.System) : sotto_str{}; // `Messages` begin with their own
     Desc.messages = Str(Messages);
     sotto_request Request = 0;
     const sotto_status Status = Api.sotto_engine_open_session(Engine, &Desc, &Request);
@@ -80,9 +80,9 @@ FSubmitted FEngine::ReadSession(std::string_view Session)
     return Submitted(Status, Request);
 }
 
-void FEngine::SetSystem(std::string_view Session, std::string_view System)
+bool FEngine::SetSystem(std::string_view Session, std::string_view System)
 {
-    Api.sotto_engine_set_session_system(Engine, Str(Session), Str(System), 0, nullptr);
+    return Api.sotto_engine_set_session_system(Engine, Str(Session), Str(System), 0, nullptr) >= 0;
 }
 
 void FEngine::CloseSession(std::string_view Session)

@@ -62,9 +62,11 @@ public:
     const FApi& Functions() const { return Api; }
 
     FSubmitted LoadModel(std::string_view Id, std::string_view Path, std::string_view Options);
+    /** Opens the session of a turn: with its system message, or with earlier messages if there are any. */
     FSubmitted OpenSession(const FTurn& Turn, std::string_view Messages);
     FSubmitted ReadSession(std::string_view Session);
-    void SetSystem(std::string_view Session, std::string_view System);
+    /** Returns false if the change could not be submitted. */
+    bool SetSystem(std::string_view Session, std::string_view System);
     void CloseSession(std::string_view Session);
     /** Submits a turn to its session, which must be open, or a single question if the turn names no session.
      */

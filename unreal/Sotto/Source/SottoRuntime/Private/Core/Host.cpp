@@ -163,6 +163,7 @@ FJobId FHost::Say(const FTurn& Turn, FHandlers Handlers)
         return Job;
     }
     FModel& Model = Models[Kept.Model];
+    Model.Path = Kept.Path.empty() ? Model.Path : Kept.Path;
     if (Model.bReady)
     {
         Submit(Job);
@@ -171,68 +172,6 @@ FJobId FHost::Say(const FTurn& Turn, FHandlers Handlers)
     Model.Waiting.push_back(Job);
     StartLoad(Kept.Model, Model);
     return Job;
-}
-
-void FHost::Submit(FJobId Job)
-{
-    const FTurn& Turn = Jobs.at(Job)->Turn;
-    if (!Turn.Session.empty() && Sessions.insert(Turn.Session).second)
-    {
-        const auto Found = Restored.find(Turn.Session);
-        const FSubmitted Open = Engine.OpenSession(Turn, Found == Restored.end() ? "" : Found->second);
-        if (Open.Request == 0)
-        {
-            Sessions.erase(Turn.Session);
-            Fail(Job, Open.Status, Open.Error);
-            return;
-        }
-        Opening[Open.Request] = Turn.Session;
-    }
-    Track(Job, Engine.Say(Turn));
-}
-
-FJobId FHost::ReadConversation(const std::string& Session, FHandlers Handlers)
-{
-    const FJobId Job = Add(std::move(Handlers));
-    if (!IsRunning())
-    {
-        Fail(Job, SOTTO_ERROR_STATE, Reason);
-    }
-    else
-    {
-        Track(Job, Engine.ReadSession(Session));
-    }
-    return Job;
-}
-
-void FHost::RestoreConversation(const std::string& Session, const std::string& Messages)
-{
-    CloseConversation(Session);
-    Restored[Session] = Messages;
-}
-
-void FHost::CloseConversation(const std::string& Session)
-{
-    Restored.erase(Session);
-    if (Sessions.erase(Session) != 0 && IsRunning())
-    {
-        Engine.CloseSession(Session);
-    }
-}
-
-void FHost::SetSystem(const std::string& Session, const std::string& System)
-{
-    if (IsRunning() && Sessions.count(Session) != 0)
-    {
-        Engine.SetSystem(Session, System);
-    }
-}
-
-std::vector<std::string> FHost::OpenConversations() const
-{
-    std::vector<std::string> Names(Sessions.begin(), Sessions.end());
-    std::sort(Names.begin(), Names.end());
-    return Names;
 }
 
 void FHost::Cancel(FJobId Job)
@@ -303,29 +242,6 @@ void FHost::RouteLoad(const std::string& Id, const FEvent& Event)
             const FJobPtr Kept = Found->second;
             Kept->Answer.Handle(Event);
         }
-    }
-}
-
-void FHost::EndOpening(const FEvent& Event)
-{
-    const std::string Session = Opening.at(Event.Request);
-    Opening.erase(Event.Request);
-    if (Event.Status >= 0)
-    {
-        return;
-    }
-    Sessions.erase(Session);
-    std::vector<FJobId> Turns;
-    for (const auto& [Id, Job] : Jobs)
-    {
-        if (Job->Turn.Session == Session && Job->Request != 0)
-        {
-            Turns.push_back(Id);
-        }
-    }
-    for (const FJobId Turn : Turns)
-    {
-        End(Turn, {Turn, Event.Status, Event.Error}); // the turn itself fails with a less helpful error
     }
 }
 

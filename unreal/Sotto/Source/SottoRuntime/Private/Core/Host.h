@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "Core/Answer.h"
@@ -58,11 +57,14 @@ public:
     /** Closes a conversation and forgets its messages. */
     void CloseConversation(const std::string& Session);
 
-    /** Sets the system message of a conversation from its next turn on, if it is open. */
+    /** Sets the system message of a conversation from its next turn on, if it is open. Empty: removes it. */
     void SetSystem(const std::string& Session, const std::string& System);
 
     /** Returns the names of the open conversations, sorted. */
     std::vector<std::string> OpenConversations() const;
+
+    /** Returns the restored conversations that are not open, with their messages: no turn has opened them. */
+    std::map<std::string, std::string> UnopenedConversations() const;
 
     /** Cancels a job. Its Done handler follows with SOTTO_ERROR_CANCELLED. Unknown ids have no effect. */
     void Cancel(FJobId Job);
@@ -112,6 +114,7 @@ private:
     void StartLoad(const std::string& Id, FModel& Model);
     void EndLoad(const std::string& Id, const FEvent& Event);
     void Submit(FJobId Job);
+    FSubmitted Open(const FTurn& Turn);
     void Route(const FEvent& Event);
     void RouteLoad(const std::string& Id, const FEvent& Event);
     void EndOpening(const FEvent& Event);
@@ -127,8 +130,8 @@ private:
     std::map<std::string, FModel> Models;
     std::unordered_map<sotto_request, std::string> Loading; // load request -> model
     std::unordered_map<sotto_request, std::string> Opening; // open request -> session
-    std::unordered_set<std::string> Sessions;
-    std::map<std::string, std::string> Restored; // session -> messages
+    std::unordered_map<std::string, std::string> Sessions;  // open ones -> system message that was set last
+    std::map<std::string, std::string> Restored;            // session -> messages
     std::vector<FFailure> Failures;
     std::vector<FEvent> Taken;
 };

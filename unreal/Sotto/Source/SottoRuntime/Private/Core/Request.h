@@ -13,8 +13,9 @@ namespace SottoCore
 struct FTurn
 {
     std::string Session; // empty: a single question without a conversation
-    std::string System;  // system message of a new conversation, such as a character sheet
+    std::string System;  // system message, such as a character sheet; empty: the conversation's own
     std::string Model;   // empty: the default model
+    std::string Path;    // file of the model; empty: known already, or the id names the file
     std::string Text;    // what the player says
     std::string Fields;  // further body fields: a JSON object, or empty
     float TargetTps = 0;

@@ -1,0 +1,4 @@
+// Double of Unreal: see tests/unreal/double/README.md.
+#pragma once
+
+class FSubsystemCollectionBase {};
