@@ -1,6 +1,6 @@
 // Play in the editor, again and again, with the real library and the house model.
 #include <algorithm>
-#include <cstdlib>
+#include <chrono>
 #include <thread>
 
 #include "Async/Async.h"
@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kPlays = 100;
 constexpr double kMaxStopMs = 50;
+constexpr double kBusyShare = 0.1; // of the processors, used by other programs
 
 const FString kNames[] = {TEXT("Marta"), TEXT("Tobin"), TEXT("Odo"), TEXT("Ilse")};
 
@@ -72,6 +73,8 @@ TEST_CASE("play in the editor, started and stopped a hundred times in the middle
     int threads_before = 0;
     int objects_before = 0;
     int midstream = 0;
+    const auto began = std::chrono::steady_clock::now();
+    const double others_before = other_cpu_s();
     for (int i = 0; i < kPlays; ++i) {
         DoublePlay play;
         const std::vector<Character> talking = start_talking(play);
@@ -83,21 +86,22 @@ TEST_CASE("play in the editor, started and stopped a hundred times in the middle
             objects_before = DoubleObjectCount();
         }
     }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    const double others =
+        (other_cpu_s() - others_before) / took.count() / std::thread::hardware_concurrency();
     CHECK(midstream >= 3 * kPlays);
     // The library may leave a thread of the idle class behind, until the system next runs it.
     CHECK(double_run_until([&] { return threads() <= threads_before; }, 5));
     CHECK(DoubleObjectCount() == objects_before);
     CHECK(DoubleTakeLog(ELogVerbosity::Error).IsEmpty());
     std::sort(stops.begin(), stops.end());
-    double load = 0;
-    const bool busy = getloadavg(&load, 1) == 1 && load > 2 * std::thread::hardware_concurrency();
     MESSAGE(
-        "stop: median " << stops[kPlays / 2] << " ms, worst " << stops.back() << " ms, load " << load
-                        << ", streams cut " << midstream
+        "stop: median " << stops[kPlays / 2] << " ms, worst " << stops.back() << " ms, other programs used "
+                        << 100 * others << " %, streams cut " << midstream
     );
     // On a machine that other programs keep busy, the threads that end wait for a core: only the median
     // counts.
-    CHECK(stops[busy ? kPlays / 2 : kPlays - 2] <= kMaxStopMs);
+    CHECK(stops[others > kBusyShare ? kPlays / 2 : kPlays - 2] <= kMaxStopMs);
 }
 
 TEST_CASE("two game instances do not share anything") {

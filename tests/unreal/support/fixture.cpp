@@ -1,7 +1,10 @@
 #include "fixture.hpp"
 
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
+
+#include <unistd.h>
 
 #include "Components/SceneComponent.h"
 #include "SottoLibrary.h"
@@ -68,6 +71,18 @@ int threads() {
         count += entry.exists() ? 1 : 0;
     }
     return count;
+}
+
+double other_cpu_s() {
+    std::string cpu;
+    double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0, steal = 0;
+    std::ifstream("/proc/stat") >> cpu >> user >> nice >> system >> idle >> waiting >> irq >> softirq >>
+        steal;
+    timespec own = {};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+    const double all =
+        (user + nice + system + irq + softirq + steal) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    return all - static_cast<double>(own.tv_sec) - 1e-9 * static_cast<double>(own.tv_nsec);
 }
 
 FString text(const std::string& utf8) {

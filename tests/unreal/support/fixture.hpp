@@ -50,6 +50,8 @@ USottoSheet* sheet(UObject* outer, const FString& name);
 /** Gives an actor a character that has a sheet, and the conversation that is the default. */
 USottoCharacterComponent* component_of(AActor* actor, const FString& name);
 int threads();
+/** Returns the processor time that other programs have used since the system started, in seconds. */
+double other_cpu_s();
 FString text(const std::string& utf8);
 std::string utf8(const FString& text);
 USottoSubsystem& subsystem(DoublePlay& play);
