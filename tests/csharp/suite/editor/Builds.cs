@@ -9,14 +9,24 @@ using UnityEditor.Build.Reporting;
 
 static partial class EditorSuite
 {
-    // Unity reloads scripts after a build that failed: statics are gone, and so must be its copies.
-    static void FailedBuilds()
+    // A project that uses the house model. Returns the folder of the package's libraries.
+    static string HouseProject()
     {
-        var plugins = Path.Combine(_temp, "package", "Plugins", "Linux", "x86_64"); // of the test before
+        var plugins = Path.Combine(_temp, "package", "Plugins", "Linux", "x86_64");
+        Directory.CreateDirectory(plugins);
+        EditorPlayer.Package = Path.Combine(_temp, "package");
+        Player.Data = Path.Combine(_temp, "Assets");
         var settings = Settings();
         settings.models.Clear();
         settings.defaultModel = SottoSettings.House;
         EditorPlayer.Assets["Assets/SottoSettings.asset"] = settings;
+        return plugins;
+    }
+
+    // Unity reloads scripts after a build that failed: statics are gone, and so must be its copies.
+    static void FailedBuilds()
+    {
+        var plugins = HouseProject();
         var step = new SottoBuildStep();
         var report = new BuildReport(BuildTarget.StandaloneLinux64);
         var placed = Path.Combine(Player.StreamingAssets, "Sotto", "house.gguf");
@@ -60,14 +70,7 @@ static partial class EditorSuite
 
     static void BuildStep()
     {
-        var plugins = Path.Combine(_temp, "package", "Plugins", "Linux", "x86_64");
-        Directory.CreateDirectory(plugins);
-        EditorPlayer.Package = Path.Combine(_temp, "package");
-        Player.Data = Path.Combine(_temp, "Assets");
-        var settings = Settings();
-        settings.models.Clear();
-        settings.defaultModel = SottoSettings.House;
-        EditorPlayer.Assets["Assets/SottoSettings.asset"] = settings;
+        var plugins = HouseProject();
         var step = new SottoBuildStep();
         var report = new BuildReport(BuildTarget.StandaloneLinux64);
         try
