@@ -81,15 +81,15 @@ void ModelLoader::work() {
     }
 }
 
-// Loads on a thread of its own, so that what is to be freed meanwhile does not wait: of the idle class where
-// the game comes first, as to load is to compute for seconds, and there is no way back from that class.
+// Loads on a thread of its own, so that what is to be freed meanwhile does not wait. To load is to compute
+// for seconds, so where the game comes first the thread has a lower priority. It is not of the idle class, in
+// which a load would take minutes while other programs keep every core busy.
 void ModelLoader::begin(ModelEntry& entry) noexcept {
     const auto start = [&] {
         aside_ = start_thread([&] {
             hooks_.thread_started("load");
             if (settings_.mode.load() != SOTTO_MODE_PRIORITIZE_COMPUTE) {
-                hooks_.outlives->has_idle_threads = true;
-                set_thread_class(ThreadClass::idle);
+                lower_thread_priority();
             }
             run(entry);
             loaded_ = true;

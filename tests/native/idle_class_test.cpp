@@ -1,8 +1,14 @@
 // When threads of the idle class are believed to run.
+#include <chrono>
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "core/idle_class.hpp"
 #include "platform/clock.hpp"
+#include "support/busy.hpp"
+#include "support/game.hpp"
 
 namespace {
 
@@ -115,4 +121,25 @@ TEST_CASE("after a step that stood still the class is not even tried for a secon
     CHECK(idle.ask(kNow + kSecond / 2) == Verdict::avoid);
     CHECK_FALSE(idle.wants_probe(kNow + kSecond / 2));
     CHECK(idle.wants_probe(kNow + 2 * kSecond));
+}
+
+TEST_CASE("models are loaded while other threads take every core") {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    constexpr double kSoonMs = 4000;
+#else
+    constexpr double kSoonMs = 1000; // a tenth of that where one load has to find out
+#endif
+    auto desc = test::plain_desc();
+    desc.mode = SOTTO_MODE_BALANCE;
+    const test::BusyCores busy;
+    std::vector<double> took;
+    for (int i = 0; i < 5; ++i) {
+        test::Game game(desc);
+        const auto begin = std::chrono::steady_clock::now();
+        game.have("npc", R"({"load_additions": 10000000})");
+        const auto passed = std::chrono::steady_clock::now() - begin;
+        took.push_back(std::chrono::duration<double, std::milli>(passed).count());
+        MESSAGE("loaded within ", took.back(), " ms");
+    }
+    CHECK(test::median(took) < kSoonMs);
 }
