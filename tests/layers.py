@@ -21,7 +21,7 @@ LAYERS = {  # what of ours a native layer may include, beside itself
     "json": set(),
     "module": {"base", "device", "platform", "text"},
     "core": {"base", "device", "platform", "request", "text", "gpu", "store", "guard", "module"},
-    "api": {"base", "core", "device", "platform", "text"},
+    "api": {"base", "core", "device", "json", "platform", "text"},
     "backends": {"device", "json", "request"},
 }
 ALL = {

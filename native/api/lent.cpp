@@ -1,10 +1,10 @@
 #include "api/lent.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "platform/thread_pointer.hpp"
+#include "json/utf8_cut.hpp"
 
 namespace sotto::api {
 namespace {
@@ -65,12 +65,7 @@ void keep_message(const char* message) noexcept {
         pointer().set(no_memory());
         return;
     }
-    const std::size_t size = std::strlen(message);
-    kept->message_size = std::min(size, Lent::kMaxMessage);
-    while (kept->message_size < size && kept->message_size > 0 &&
-           (static_cast<unsigned char>(message[kept->message_size]) & 0xC0) == 0x80) {
-        --kept->message_size; // not in the middle of a character
-    }
+    kept->message_size = utf8_cut(message, Lent::kMaxMessage).size();
     std::memcpy(kept->message, message, kept->message_size);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "text/utf8_stream.hpp"
+#include "json/utf8_cut.hpp"
 #include "json/value_builder.hpp"
 
 namespace sotto {
@@ -30,18 +31,6 @@ std::string string_of(const RequestField& field) {
                                 : "a string of " + std::to_string(field.min_bytes) + " to " + most;
 }
 
-// Cuts what is too long, not in the middle of a character.
-std::string cut(std::string text, std::size_t longest) {
-    if (text.size() > longest) {
-        while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0) == 0x80) {
-            --longest;
-        }
-        text.erase(longest);
-        text += "...";
-    }
-    return text;
-}
-
 // True if a string is unambiguous without its quotes: it does not begin like a number, a list or an object,
 // and is no literal.
 bool reads_as_string(const Json& value, std::string_view text) {
@@ -63,7 +52,7 @@ std::string reason(std::string_view what) {
     Utf8Stream characters;
     characters.feed(what, whole);
     characters.finish(whole);
-    return cut(std::move(whole), kLongest);
+    return utf8_shortened(whole, kLongest);
 }
 
 } // namespace
@@ -120,7 +109,7 @@ std::string excerpt(const Json& value, std::size_t longest) {
         return value.empty() ? "[]" : "[...]";
     }
     const std::string text = to_text(value);
-    return cut(reads_as_string(value, text) ? text.substr(1, text.size() - 2) : text, longest);
+    return utf8_shortened(reads_as_string(value, text) ? text.substr(1, text.size() - 2) : text, longest);
 }
 
 const Json* Fields::find(const char* key) const {

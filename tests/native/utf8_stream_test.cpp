@@ -1,5 +1,6 @@
 // Bytes in any pieces, whole characters out.
 #include "text/utf8_stream.hpp"
+#include "json/utf8_cut.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -238,4 +239,15 @@ TEST_CASE("what is replaced is what the standard says") {
         const auto bytes = hard_bytes(random);
         REQUIRE(whole(bytes) == reference().read(bytes));
     }
+}
+
+TEST_CASE("text that is too long is cut between characters") {
+    const std::string text = "a\u00E9\u20AC\U0001F600"; // 1, 2, 3 and 4 bytes
+    const std::size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
+    for (std::size_t most = 0; most < std::size(ends); ++most) {
+        CHECK(sotto::utf8_cut(text, most) == std::string_view(text).substr(0, ends[most]));
+    }
+    CHECK(sotto::utf8_shortened(text, 2) == "a...");
+    CHECK(sotto::utf8_shortened(text, 10) == text);
+    CHECK(sotto::utf8_cut("\x80\x80\x80", 2).empty());
 }

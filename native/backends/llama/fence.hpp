@@ -2,6 +2,7 @@
 #pragma once
 
 #include "one_line.hpp"
+#include "json/utf8_cut.hpp"
 
 #include <sotto/module.h>
 
@@ -54,7 +55,7 @@ struct FixedText {
     std::size_t size;
 
     void operator=(std::string_view text) noexcept {
-        size = std::min(text.size(), sizeof bytes);
+        size = utf8_cut(text, sizeof bytes).size();
         std::memcpy(bytes, text.data(), size);
     }
     void clear() noexcept { size = 0; }

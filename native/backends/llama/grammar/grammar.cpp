@@ -7,6 +7,7 @@
 
 #include "grammar/grammar_size.hpp"
 #include "grammar/grammar_ways.hpp"
+#include "json/utf8_cut.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -40,14 +41,7 @@ const char* skip_space(const char* at) {
 // What the parser says, which goes on with all the text that follows.
 std::string reason(const std::string& said) {
     constexpr std::size_t kLongest = 100;
-    auto end = std::min(said.find_first_of("\r\n"), kLongest);
-    if (end >= said.size()) {
-        return said;
-    }
-    while (end > 0 && (said[end] & 0xC0) == 0x80) {
-        --end;
-    }
-    return said.substr(0, end) + "...";
+    return utf8_shortened(said, std::min(said.find_first_of("\r\n"), kLongest));
 }
 
 class Check {

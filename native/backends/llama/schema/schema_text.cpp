@@ -1,6 +1,8 @@
 // What errors about a JSON schema say, and what its references name.
 #include "schema/schema_parts.hpp"
 
+#include "json/utf8_cut.hpp"
+
 namespace sotto::llama {
 namespace {
 
@@ -78,15 +80,7 @@ std::string shown(const Schema& value) {
     if (reads_as_string(value, text)) {
         text = text.substr(1, text.size() - 2);
     }
-    if (text.size() > kLongest) {
-        auto end = kLongest;
-        while ((text[end] & 0xC0) == 0x80) {
-            --end; // not in the middle of a character
-        }
-        text.erase(end);
-        text += "...";
-    }
-    return text;
+    return utf8_shortened(text, kLongest);
 }
 
 std::string below(const std::string& path, const std::string& key) {
