@@ -28,9 +28,6 @@ target_include_directories(sotto_zstd SYSTEM PUBLIC ${SOTTO_ZSTD_DIR})
 foreach(compressor GREEDY LAZY LAZY2 BTLAZY2 BTOPT BTULTRA)
     target_compile_definitions(sotto_zstd PRIVATE ZSTD_EXCLUDE_${compressor}_BLOCK_COMPRESSOR)
 endforeach()
-if(SOTTO_SANITIZE STREQUAL "address") # else it poisons memory that it is lent, and gives it back so
-    target_compile_definitions(sotto_zstd PRIVATE ZSTD_ASAN_DONT_POISON_WORKSPACE)
-endif()
 
 add_library(sotto_json INTERFACE)
 target_include_directories(sotto_json SYSTEM INTERFACE ${SOTTO_LLAMA_CPP_DIR}/vendor)

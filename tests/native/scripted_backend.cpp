@@ -18,6 +18,7 @@
 //   fingerprint    what saved states fit; the state is the script's "state", "remembered" by default
 //   stops          array of texts that end an answer of the model
 //   load_ms, open_ms, token_ms, prompt_token_ms    delays; real time
+//   load_additions what loading computes
 //   block_at, block_ms     the step that yields token block_at takes block_ms more
 //   prepare_ms     requests are prepared on other threads, which takes that long; real time
 //   fail_prepare   the reason to fail with there
@@ -29,6 +30,7 @@
 //                  true, when it is opened, a state saved or restored
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -39,6 +41,7 @@
 #include <nlohmann/json.hpp>
 #include <sotto/module.h>
 
+#include "scripted_kind.hpp"
 #include "scripted_request.hpp"
 
 namespace {
@@ -91,6 +94,7 @@ open_model(void*, const sotto_model_source* source, void** model, sotto_model_in
         }
         pause(script, script.number("load_ms") / kParts, nullptr);
     }
+    compute(script.count("load_additions"));
     made->on_device = std::string_view(source->device.data, source->device.size) != "cpu";
     const std::string device(source->device.data, source->device.size);
     if (script.has("refuses") && device.rfind(script.text("refuses"), 0) == 0) {
@@ -372,11 +376,9 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
 // The one way in when linked into a test; modules come through sotto_module_v1.
 extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
 sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
-    backend->name = {kName.data(), kName.size()};
-    backend->description = {kDescription.data(), kDescription.size()};
-#ifdef SOTTO_SCRIPTED_ON_CARD
-    backend->uses = SOTTO_BACKEND_CUDA; // as far as an engine can see
-#endif
+    backend->name = {kKind.name.data(), kKind.name.size()};
+    backend->description = {kKind.description.data(), kKind.description.size()};
+    backend->uses = kKind.uses;
     backend->open = open_model;
     backend->measure = measure_model;
     backend->close = close_model;

@@ -19,20 +19,7 @@
 
 namespace scripted {
 
-#ifdef SOTTO_SCRIPTED_FOR_CUDA
-constexpr std::string_view kName = "scripted_cuda";
-#else
-constexpr std::string_view kName = "scripted";
-#endif
 constexpr const char* kLost = "the script loses the device";
-#ifdef SOTTO_SCRIPTED_FOR_CUDA
-constexpr std::string_view kDescription =
-    R"({"what": "test double", "devices": {"cuda0": {"name": "Small", "type": "integrated", "uuid": "0"},)"
-    R"( "cuda1": {"name": "Broken", "type": "discrete", "uuid": "1", "unfit": "too old"},)"
-    R"( "cuda2": {"name": "Large", "type": "discrete", "uuid": "2"}}})";
-#else
-constexpr std::string_view kDescription = R"({"what": "test double"})";
-#endif
 
 using nlohmann::json;
 
@@ -172,6 +159,14 @@ inline bool pause(const Script& script, double ms, const sotto_step* step) {
         std::this_thread::sleep_for(std::min<nanoseconds>(end - now, abortable ? 1ms : 3600s));
     }
     return true;
+}
+
+// Takes time of a processor, as many additions as that.
+inline void compute(std::uint32_t additions) {
+    volatile std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < additions; ++i) {
+        sum = sum + i;
+    }
 }
 
 inline std::string last_text(const json& body) {
