@@ -142,15 +142,15 @@ typedef struct sotto_engine_desc {
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** engine);
 
 /**
- * Destroys an engine and frees its resources. Waits at most about 100 ms for the running step, and for a
- * running load until its backend next reports progress.
+ * Destroys an engine and frees its resources. Waits at most about 100 ms for the running step and the
+ * running load. In SOTTO_MODE_PRIORITIZE_COMPUTE, waits for a load until its backend next reports progress.
  *
  * Cancels all running requests and discards their events; threads that wait in a call on this engine
- * return SOTTO_ERROR_CANCELLED. NULL or an already destroyed engine has no effect. If the system does not
- * schedule a worker thread of the idle class, the call returns without it, and that thread frees the
- * engine's memory when it next runs. No callback runs after this call has returned. The call waits for the
- * threads without that limit if the engine has a host backend, shares a graphics card, records, or is
- * reading through `files`. It waits about one second for a disk that does not respond.
+ * return SOTTO_ERROR_CANCELLED. NULL or an already destroyed engine has no effect. If a worker thread of the
+ * idle class or of a lower priority does not end within that time, the call returns without it, and that
+ * thread frees the engine's memory when it ends. No callback runs after this call has returned. The call
+ * waits for the threads without that limit if the engine has a host backend, shares a graphics card,
+ * records, or is reading through `files`. It waits about one second for a disk that does not respond.
  *
  * @param engine  The engine to destroy.
  *

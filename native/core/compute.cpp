@@ -118,8 +118,8 @@ Compute::~Compute() {
 void Compute::prepare(ThreadClass thread_class) {
     auto& worker = workers_[static_cast<std::size_t>(thread_class)];
     if (!worker.thread.joinable()) {
-        hooks_.outlives->has_idle_threads =
-            hooks_.outlives->has_idle_threads || thread_class == ThreadClass::idle;
+        hooks_.outlives->has_yielding_threads =
+            hooks_.outlives->has_yielding_threads || thread_class == ThreadClass::idle;
         worker.thread = start_thread([this, &worker, thread_class] { work(worker, thread_class); });
     }
 }

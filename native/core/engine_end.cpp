@@ -34,8 +34,9 @@ bool Engine::may_be_left() const noexcept {
     return clock_ == &system_clock() && !modules_.has_hosts() && card_.shared() == 0 && !recorder_.is_on();
 }
 
-// Threads of the idle class have no way back to the normal one (Linux), so who waits for one waits until
-// nobody else wants the core. They are left behind instead, with what they use, and free it when they run.
+// Threads of the idle class or of a lower priority can't be raised to the normal class (Linux), so a wait for
+// one would last until no other thread wants the core. They are left behind instead, with what they use, and
+// free it when they run.
 void Engine::end(std::unique_ptr<Engine> engine) noexcept {
     constexpr std::int64_t kPatience = 60'000'000;
     if (!engine->may_be_left()) {
@@ -58,7 +59,7 @@ void Engine::end(std::unique_ptr<Engine> engine) noexcept {
         return;
     }
     while (!wait_for(*ending, kPatience)) {
-        if (outlives->has_idle_threads.load() && keep_loaded()) {
+        if (outlives->has_yielding_threads.load() && keep_loaded()) {
             outlives->gate.close();
             thread.detach();
             return;

@@ -106,7 +106,7 @@ IdleProbe::~IdleProbe() {
 
 void IdleProbe::begin() {
     if (!thread_.joinable()) {
-        hooks_.outlives->has_idle_threads = true;
+        hooks_.outlives->has_yielding_threads = true;
         thread_ = std::thread([this] { work(); });
     }
     has_run_ = everywhere_ = false;

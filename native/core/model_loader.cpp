@@ -89,6 +89,7 @@ void ModelLoader::begin(ModelEntry& entry) noexcept {
         aside_ = start_thread([&] {
             hooks_.thread_started("load");
             if (settings_.mode.load() != SOTTO_MODE_PRIORITIZE_COMPUTE) {
+                hooks_.outlives->has_yielding_threads = true;
                 lower_thread_priority();
             }
             run(entry);

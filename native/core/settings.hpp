@@ -21,7 +21,7 @@ namespace sotto {
 // What threads of an engine that was destroyed without them may still look at.
 struct Outlives {
     HookGate gate;
-    std::atomic<bool> has_idle_threads{false}; // ever
+    std::atomic<bool> has_yielding_threads{false}; // ever: of the idle class, or of a lower priority
 };
 
 // The host's hooks, their structs copied. Absent: the engine does without.

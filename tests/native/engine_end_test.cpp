@@ -117,6 +117,25 @@ TEST_CASE("an engine whose step stands still on a thread of the idle class is de
 #endif
 }
 
+TEST_CASE("an engine that loads a model is destroyed at once") {
+    auto desc = plain_desc();
+    desc.mode = SOTTO_MODE_BALANCE;
+    desc.module_dir = str(test::paths::kScriptedFolder);
+    sotto_engine* engine = nullptr;
+    REQUIRE(sotto_engine_create(&desc, &engine) == SOTTO_OK);
+    auto model = SOTTO_INIT(sotto_model_desc);
+    model.id = model.path = str("npc");
+    model.backend = str("scripted");
+    const auto options = R"({"load_ms": )" + std::to_string(kStepMs * 10) + "}"; // reports ten times
+    model.options = str(options);
+    sotto_request request = 0;
+    REQUIRE_MESSAGE(sotto_engine_load_model(engine, &model, &request) == SOTTO_OK, last_error());
+    REQUIRE(sotto_engine_wait_for_events(engine, kPatience) == SOTTO_OK); // its first progress
+    const auto begin = steady_clock::now();
+    sotto_engine_destroy(engine);
+    CHECK(milliseconds_since(begin) < kSoonMs);
+}
+
 TEST_CASE("an engine that speaks is destroyed at once while other threads take every core") {
     std::vector<double> took;
     for (int i = 0; i < 5; ++i) {

@@ -60,6 +60,9 @@ TEST_CASE("sentences end at marks that white space follows") {
     CHECK(split("It costs 3.50 copper.") == Texts{"It costs 3.50 copper."});
     CHECK(split("one\ntwo\n\n") == Texts{"one", "two"});
     CHECK(split("Well... perhaps. ") == Texts{"Well...", "perhaps."});
+    CHECK(split("{Yes.} No.") == Texts{"{Yes.}", "No."});
+    CHECK(split("\u300E\u306F\u3044\u3002\u300F\u3000No.") == Texts{"\u300E\u306F\u3044\u3002\u300F", "No."});
+    CHECK(split("Yes.\u00A0No.\u3000") == Texts{"Yes.", "No."});
     CHECK(split("") == Texts{});
     CHECK(split("   \n ") == Texts{});
 }

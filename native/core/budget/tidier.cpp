@@ -41,7 +41,7 @@ void Tidier::work(ThreadClass thread_class, std::uint64_t room) noexcept {
         told_.notify();
     }
     if (thread_class == ThreadClass::idle) { // which others may keep from the processors for seconds
-        hooks_.outlives->has_idle_threads = true;
+        hooks_.outlives->has_yielding_threads = true;
         set_thread_class(thread_class);
     }
     attempt([&] { parking_.tidy(); }, failed);

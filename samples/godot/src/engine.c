@@ -175,7 +175,7 @@ Outcome engine_open(void) {
     sotto_engine_desc desc = SOTTO_INIT(sotto_engine_desc);
     desc.device = STR(device);
     desc.vram_budget = (uint64_t)budget << 20;
-    desc.mode = (sotto_mode)gd_to_int(setting(MODE));
+    desc.mode = (sotto_mode)gd_to_int32(setting(MODE));
     desc.log = &log;
     desc.files = &files;
     const Outcome created = outcome(sotto_engine_create(&desc, &engine));

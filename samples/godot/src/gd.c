@@ -110,6 +110,11 @@ int64_t gd_to_int(Value value) {
     return number;
 }
 
+int32_t gd_to_int32(Value value) {
+    const int64_t number = gd_to_int(value);
+    return (int32_t)(number < INT32_MIN ? INT32_MIN : number > INT32_MAX ? INT32_MAX : number);
+}
+
 char* gd_to_chars(Value value) {
     Word text;
     gd_read(TEXT, &value, &text);

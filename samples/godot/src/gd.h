@@ -102,11 +102,12 @@ Value gd_callable(GDExtensionCallableCustomCall call, void* userdata);
 void gd_drop(Value value);
 void gd_replace(Value* old, Value value);
 
-/* Reads a value. gd_to_int() and gd_to_chars() also drop it. */
+/* Reads a value. All but gd_read() and gd_to_object() also drop it. */
 void gd_read(Kind kind, const Value* value, void* content);
 GDExtensionObjectPtr gd_to_object(const Value* value);
 int64_t gd_to_int(Value value);
-char* gd_to_chars(Value value); /* NUL-terminated UTF-8, to be freed; NULL: out of memory */
+int32_t gd_to_int32(Value value); /* the nearest that there is */
+char* gd_to_chars(Value value);   /* NUL-terminated UTF-8, to be freed; NULL: out of memory */
 
 /* Calls a method and drops the arguments. Returns nil if the call fails. */
 Value gd_call(Value self, const char* method, Value* args, int count);

@@ -98,7 +98,7 @@ static void submit(Answer* answer) {
     say.text = STR(answer->line);
     say.fields = STR(options);
     say.target_tps = (float)pace;
-    say.priority = (sotto_priority)gd_to_int(gd_copy(&character->fields[PRIORITY]));
+    say.priority = (sotto_priority)gd_to_int32(gd_copy(&character->fields[PRIORITY]));
     say.max_tokens = (uint32_t)gd_to_int(gd_copy(&character->fields[MAX_TOKENS]));
     said = said.status < 0 ? said : outcome(sotto_engine_say(engine, &say, &answer->request));
     free(options);

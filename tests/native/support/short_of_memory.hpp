@@ -24,7 +24,7 @@ inline thread_local bool t_exempt = false;
 // times as long for each.
 inline long stride(long run) {
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-    constexpr long kSome = 17;
+    constexpr long kSome = 41;
 #else
     constexpr long kSome = 7;
 #endif

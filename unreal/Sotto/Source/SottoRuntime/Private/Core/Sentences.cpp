@@ -54,8 +54,9 @@ bool IsEnd(char32_t Code)
 
 bool IsClosing(char32_t Code)
 {
-    return Code == '"' || Code == '\'' || Code == ')' || Code == ']' || Code == '*' || Code == 0x201D ||
-           Code == 0x2019 || Code == 0xBB || Code == 0x300D || Code == 0x200F || Code == 0x200E;
+    return Code == '"' || Code == '\'' || Code == ')' || Code == ']' || Code == '}' || Code == '*' ||
+           Code == 0x201D || Code == 0x2019 || Code == 0xBB || Code == 0x300D || Code == 0x300F ||
+           Code == 0x200F || Code == 0x200E;
 }
 
 bool IsAbbreviation(std::string_view Text, size_t Dot)
@@ -116,12 +117,22 @@ size_t FindEnd(std::string_view Text)
     return 0;
 }
 
+/** Returns `Text` without the white space at its ends: that of IsSpace(). */
 std::string_view Trimmed(std::string_view Text)
 {
-    constexpr std::string_view kSpace = " \t\r\n";
-    const size_t First = Text.find_first_not_of(kSpace);
-    return First == std::string_view::npos ? std::string_view()
-                                           : Text.substr(First, Text.find_last_not_of(kSpace) - First + 1);
+    size_t First = Text.size();
+    size_t End = 0;
+    for (size_t At = 0; At < Text.size();)
+    {
+        const FChar Char = ReadChar(Text, At);
+        if (!IsSpace(Char.Code))
+        {
+            First = std::min(First, At);
+            End = At + Char.Size;
+        }
+        At += Char.Size;
+    }
+    return Text.substr(First, End - std::min(First, End));
 }
 
 } // namespace
