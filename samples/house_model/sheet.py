@@ -41,6 +41,8 @@ class Character:
     actions: list[str]
     keys: list[str]  # of the JSON answer; none for plain speech
     told: bool = True  # whether the sheet names the character at all
+    weather: str = ""  # as the sheet has it, where it has a time
+    names_town: bool = False  # whether the sheet's place has it
     extra: list[str] = field(default_factory=list)
     lately: list[str] = field(default_factory=list)  # phrases used
     around: list[str] = field(default_factory=list)  # what stands around the bare answer that was given last
@@ -131,7 +133,9 @@ def a_character(rng: Random, size: float) -> Character:
 def sheet(who: Character, rng: Random) -> str:
     """The system message, in the form that FORMAT.md fixes."""
     weather = rng.choice(["", ", rain", ", snow", ", fog", ", clear sky", ", wind"])
-    place = f"{who.place}, {who.town}" if rng.random() < 0.6 else who.place
+    who.weather = weather.removeprefix(", ")
+    who.names_town = rng.random() < 0.6
+    place = f"{who.place}, {who.town}" if who.names_town else who.place
     blocks = [f"Name: {who.name}"]
     for line, chance in (
         (f"Role: {who.role}", 0.9),

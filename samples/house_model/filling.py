@@ -1,0 +1,141 @@
+"""Fills the slots of exchanges from a character's sheet."""
+
+import re
+from dataclasses import dataclass
+from random import Random
+
+from exchanges import Exchange
+from facts import Fact
+from names import a_good, a_person, upper, with_article
+from sheet import Character, Reply
+from wares import twice, ware
+
+
+@dataclass(frozen=True)
+class Said:
+    """A filled exchange: the turns of both, the last of them the one that is taught."""
+
+    turns: tuple[tuple[str, str], ...]
+    reply: Reply
+
+
+def spoken_memory(fact: Fact) -> str:
+    """A memory as the character tells it to the visitor."""
+    return fact.asks[0].core
+
+
+def slots_of(who: Character, rng: Random) -> dict[str, str]:
+    """What a character's sheet has for slots, and what it surely lacks."""
+    slots: dict[str, str] = {}
+    if "Name" in who.extra:
+        slots |= {"name": who.name, "first": first_of(who.name)}
+    if "Role" in who.extra:
+        slots["role"] = who.role
+    if "Place" in who.extra:
+        slots["place"] = who.place
+        if who.names_town:
+            slots["town"] = who.town
+    if "Time" in who.extra:
+        slots["time"] = who.time
+        if who.weather:
+            slots["weather"] = who.weather
+    if who.visitor:
+        slots["visitor"] = who.visitor
+    slots |= wares_of(who, rng)
+    held = {title: rng.choice(facts) for title, facts in who.facts.items() if facts}
+    if bond := held.get("Relationships"):
+        person, kin = bond.line.split(": your ")
+        slots |= {"person": person, "bond": kin}
+    if quest := held.get("Quests"):
+        slots |= dict(zip(("quest", "task", "reward"), parts_of(quest), strict=True))
+    for title, name in (("Rumours", "rumour"), ("Facts", "fact")):
+        if fact := held.get(title):
+            slots[name] = fact.line
+    if memory := held.get("Memories"):
+        slots["memory"] = spoken_memory(memory)
+    stranger = a_person(rng)
+    while any(stranger in fact.line for facts in who.facts.values() for fact in facts):
+        stranger = a_person(rng)
+    return {**slots, "stranger": stranger}
+
+
+def first_of(name: str) -> str:
+    """The first name: of "Old Wren" and "Wren Brightwater", "Wren"."""
+    parts = name.split(" ")
+    return (
+        parts[-1]
+        if parts[0] in ("Old", "Captain", "Sister", "Master", "Lady", "Father", "Young", "Widow")
+        else parts[0]
+    )
+
+
+def parts_of(quest: Fact) -> tuple[str, str, str]:
+    """The title, the task and the reward of a quest line."""
+    found = re.fullmatch(r"(.*) \((?:open|under way|done)\): (.*); reward (.*)", quest.line)
+    assert found is not None
+    return found[1], found[2], found[3]
+
+
+def state_of(who: Character) -> str:
+    """The state of a character's quest; `none` without one."""
+    quests = who.facts["Quests"]
+    return re.search(r"\((open|under way|done)\): ", quests[0].line)[1] if quests else "none"
+
+
+def wares_of(who: Character, rng: Random) -> dict[str, str]:
+    """One or two wares that it sells, and one that it does not."""
+    slots = {}
+    listed = rng.sample(list(who.prices), min(2, len(who.prices)))
+    for line, suffix in zip(listed, ("", "_2"), strict=False):
+        sold, price = ware(line), who.prices[line]
+        slots |= {f"good{suffix}": sold.bare, f"a_good{suffix}": sold.one, f"goods{suffix}": sold.many}
+        slots |= {f"price{suffix}": price} | ({"twice": twice(price)} if not suffix else {})
+    unsold = a_good(rng)
+    while unsold in who.prices:
+        unsold = a_good(rng)
+    absent = ware(unsold)
+    return {**slots, "unsold": absent.bare, "a_unsold": absent.one, "unsolds": absent.many}
+
+
+def fits(one: Exchange, who: Character, slots: dict[str, str]) -> bool:
+    """Whether the sheet has what an exchange needs, and lacks what it must lack."""
+    if one.manner != who.manner or (one.quest and one.quest != state_of(who)):
+        return False
+    if (one.tells_name and "visitor" in slots) or one.slots - slots.keys() - {"visitor"}:
+        return False
+    if "visitor" in one.slots and not (one.tells_name or "visitor" in slots):
+        return False
+    has = {
+        "rumours": "rumour" in slots,
+        "prices": "good" in slots,
+        "bonds": "person" in slots,
+        "visitor": "visitor" in slots,
+        "memories": "memory" in slots,
+        "place": "place" in slots,
+        "time": "time" in slots,
+    }
+    return all(has[part] for part in one.needs) and not any(has[part] for part in one.lacks)
+
+
+def filled(text: str, slots: dict[str, str]) -> str:
+    """The text with its slots filled, each sentence of it begun with a capital where a slot begins it."""
+    begins = {match.end() for match in re.finditer(r"(?:^|[.!?] +)(?={)", text)}
+
+    def value(match: re.Match[str]) -> str:
+        article, slot = match[1] or "", slots[match[2]]
+        if article:
+            return article[0] + with_article(slot)[1:]
+        return upper(slot) if match.start() in begins else slot
+
+    return re.sub(r"(\b[Aa]n? )?{(\w+)}", value, text)
+
+
+def fill(one: Exchange, who: Character, slots: dict[str, str], visitor: str) -> Said:
+    """The exchange as it is said. `visitor`: the name that the visitor tells, if it tells one."""
+    slots = {"visitor": visitor, **slots}
+    turns = tuple((filled(said, slots), filled(reply, slots)) for said, reply in one.before)
+    mood = one.feels or who.mood
+    key = next((slots[name] for name in re.findall(r"{(\w+)}", one.reply)), "")
+    target = "visitor" if one.does in ("bow", "wave", "nod", "give", "offer") else ""
+    reply = Reply(filled(one.reply, slots), one.does, target if one.does != "none" else "", mood, key)
+    return Said((*turns, (filled(one.visitor, slots), reply.say)), reply)

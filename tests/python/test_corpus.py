@@ -1,0 +1,88 @@
+"""The written corpus of the house model keeps its rules, and its slots fill from any sheet."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from conftest import ROOT
+
+FOLDER = ROOT / "samples" / "house_model"
+sys.path.insert(0, str(FOLDER))
+
+from exchanges import CORPUS, check, exchanges  # noqa: E402
+from filling import fill, fits, slots_of  # noqa: E402
+from forms import DIALOGUES, FORMS, check_folder  # noqa: E402
+from manners import MANNERS  # noqa: E402
+from sheet import a_character, prose, sheet  # noqa: E402
+from wares import plural, twice, ware  # noqa: E402
+
+
+def test_every_file_keeps_the_rules() -> None:
+    assert check(sorted(CORPUS.glob("*.yaml"))) == []
+
+
+@pytest.mark.parametrize("folder", [DIALOGUES, FORMS], ids=lambda folder: folder.name)
+def test_dialogues_and_forms_keep_the_rules(folder: Path) -> None:
+    assert len(list(folder.glob("*.yaml"))) >= 4
+    assert check_folder(folder) == []
+
+
+def test_the_corpus_has_breadth() -> None:
+    written = exchanges()
+    assert len(written) >= 6000
+    assert len({one.intent for one in written}) >= 60
+    manners = Counter(one.manner for one in written)
+    assert set(manners) == set(MANNERS)
+    assert min(manners.values()) > 0.7 * max(manners.values())
+
+
+def test_slots_fill_from_sheets() -> None:
+    rng, written = Random(3), exchanges()
+    said: set[tuple[str, str]] = set()
+    for at in range(400):
+        who = a_character(rng, 1.0)
+        text = prose(who, rng) if at % 10 == 0 else sheet(who, rng)
+        slots = slots_of(who, rng)
+        able = [one for one in written if fits(one, who, slots)]
+        for one in rng.sample(able, min(150, len(able))):
+            made = fill(one, who, slots, "Ann")
+            said.add((one.visitor, one.reply))
+            assert made.turns[-1][1] == made.reply.say
+            for turn in made.turns:
+                for part in turn:
+                    assert not re.search(r"[{}]", part), part
+            names = set(re.findall(r"{(name|place|price|person|task|reward|rumour|fact)}", one.reply))
+            assert all(slots[name] in text or slots[name][1:] in text for name in names), (one, text)
+    assert len(said) > 0.9 * len(written)
+
+
+def test_articles_and_capitals_follow_the_slot() -> None:
+    from filling import filled
+
+    slots = {"role": "innkeeper", "place": "the Gilded Otter", "good": "ale"}
+    assert filled("I'm a {role}. {place} is mine.", slots) == "I'm an innkeeper. The Gilded Otter is mine."
+    assert filled("A {role} of {place}, with {good}?", slots) == "An innkeeper of the Gilded Otter, with ale?"
+
+
+def test_wares_have_their_forms() -> None:
+    assert (ware("a bed for the night").many, ware("ale").one, ware("bread").many) == (
+        "beds for the night",
+        "an ale",
+        "loaves of bread",
+    )
+    assert (plural("bone tooth"), plural("brass brooch"), plural("berry")) == (
+        "bone teeth",
+        "brass brooches",
+        "berries",
+    )
+    assert (twice("3 copper"), twice("five marks"), twice("twelve gold")) == (
+        "6 copper",
+        "ten marks",
+        "24 gold",
+    )
