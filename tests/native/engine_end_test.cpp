@@ -130,10 +130,12 @@ TEST_CASE("an engine that loads a model is destroyed at once") {
     model.options = str(options);
     sotto_request request = 0;
     REQUIRE_MESSAGE(sotto_engine_load_model(engine, &model, &request) == SOTTO_OK, last_error());
-    REQUIRE(sotto_engine_wait_for_events(engine, kPatience) == SOTTO_OK); // its first progress
+    std::this_thread::sleep_for(std::chrono::milliseconds(300)); // until the backend loads
     const auto begin = steady_clock::now();
     sotto_engine_destroy(engine);
-    CHECK(milliseconds_since(begin) < kSoonMs);
+    const auto took = milliseconds_since(begin);
+    MESSAGE("destroyed within ", took, " ms");
+    CHECK(took < kSoonMs);
 }
 
 TEST_CASE("an engine that speaks is destroyed at once while other threads take every core") {

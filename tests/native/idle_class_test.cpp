@@ -127,7 +127,7 @@ TEST_CASE("models are loaded while other threads take every core") {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     constexpr double kSoonMs = 4000;
 #else
-    constexpr double kSoonMs = 1000; // a tenth of that where one load has to find out
+    constexpr double kSoonMs = 1000; // about 100 ms at a lower priority; seconds in the idle class
 #endif
     auto desc = test::plain_desc();
     desc.mode = SOTTO_MODE_BALANCE;

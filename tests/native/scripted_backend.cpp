@@ -18,7 +18,7 @@
 //   fingerprint    what saved states fit; the state is the script's "state", "remembered" by default
 //   stops          array of texts that end an answer of the model
 //   load_ms, open_ms, token_ms, prompt_token_ms    delays; real time
-//   load_additions what loading computes
+//   load_additions (0)     additions that loading performs, to take processor time
 //   block_at, block_ms     the step that yields token block_at takes block_ms more
 //   prepare_ms     requests are prepared on other threads, which takes that long; real time
 //   fail_prepare   the reason to fail with there

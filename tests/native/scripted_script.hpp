@@ -161,7 +161,7 @@ inline bool pause(const Script& script, double ms, const sotto_step* step) {
     return true;
 }
 
-// Takes time of a processor, as many additions as that.
+// Performs additions that the compiler cannot remove, to take processor time.
 inline void compute(std::uint32_t additions) {
     volatile std::uint32_t sum = 0;
     for (std::uint32_t i = 0; i < additions; ++i) {

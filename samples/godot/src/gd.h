@@ -106,7 +106,7 @@ void gd_replace(Value* old, Value value);
 void gd_read(Kind kind, const Value* value, void* content);
 GDExtensionObjectPtr gd_to_object(const Value* value);
 int64_t gd_to_int(Value value);
-int32_t gd_to_int32(Value value); /* the nearest that there is */
+int32_t gd_to_int32(Value value); /* clamped */
 char* gd_to_chars(Value value);   /* NUL-terminated UTF-8, to be freed; NULL: out of memory */
 
 /* Calls a method and drops the arguments. Returns nil if the call fails. */
