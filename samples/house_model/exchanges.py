@@ -132,6 +132,8 @@ def faults_of(one: Exchange) -> Iterator[str]:
         yield "has an answer without an end"
     if found := OUTSIDE.search(re.sub(r"{\w+}", "", one.reply)):
         yield f"has {found[0]!r} in an answer"
+    if re.search(r"\b[Aa]n? {(good|good_2|unsold)}", " ".join((one.visitor, one.reply))):
+        yield "puts an article before a ware; {a_good}, {a_good_2} and {a_unsold} have one"
     if one.quest == "none" and one.slots & {"quest", "task", "reward"}:
         yield "names a quest that the sheet does not have"
     told = re.search(r"\b\d+\b", one.reply)

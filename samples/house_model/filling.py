@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from random import Random
 
+import words as w
 from exchanges import Exchange
-from facts import Fact
 from names import a_good, a_person, upper, with_article
 from sheet import Character, Reply
 from wares import twice, ware
@@ -17,11 +17,6 @@ class Said:
 
     turns: tuple[tuple[str, str], ...]
     reply: Reply
-
-
-def spoken_memory(fact: Fact) -> str:
-    """A memory as the character tells it to the visitor."""
-    return fact.asks[0].core
 
 
 def slots_of(who: Character, rng: Random) -> dict[str, str]:
@@ -46,13 +41,13 @@ def slots_of(who: Character, rng: Random) -> dict[str, str]:
     if bond := held.get("Relationships"):
         person, kin = bond.line.split(": your ")
         slots |= {"person": person, "bond": kin}
-    if quest := held.get("Quests"):
-        slots |= dict(zip(("quest", "task", "reward"), parts_of(quest), strict=True))
+    if quest := quest_of(who):
+        slots |= {"quest": quest[0], "task": quest[2], "reward": quest[3]}
     for title, name in (("Rumours", "rumour"), ("Facts", "fact")):
         if fact := held.get(title):
             slots[name] = fact.line
     if memory := held.get("Memories"):
-        slots["memory"] = spoken_memory(memory)
+        slots["memory"] = memory.asks[0].core  # as it is told to the visitor
     stranger = a_person(rng)
     while any(stranger in fact.line for facts in who.facts.values() for fact in facts):
         stranger = a_person(rng)
@@ -62,24 +57,14 @@ def slots_of(who: Character, rng: Random) -> dict[str, str]:
 def first_of(name: str) -> str:
     """The first name: of "Old Wren" and "Wren Brightwater", "Wren"."""
     parts = name.split(" ")
-    return (
-        parts[-1]
-        if parts[0] in ("Old", "Captain", "Sister", "Master", "Lady", "Father", "Young", "Widow")
-        else parts[0]
-    )
+    return parts[-1] if parts[0] in w.TITLES else parts[0]
 
 
-def parts_of(quest: Fact) -> tuple[str, str, str]:
-    """The title, the task and the reward of a quest line."""
-    found = re.fullmatch(r"(.*) \((?:open|under way|done)\): (.*); reward (.*)", quest.line)
-    assert found is not None
-    return found[1], found[2], found[3]
-
-
-def state_of(who: Character) -> str:
-    """The state of a character's quest; `none` without one."""
-    quests = who.facts["Quests"]
-    return re.search(r"\((open|under way|done)\): ", quests[0].line)[1] if quests else "none"
+def quest_of(who: Character) -> tuple[str, str, str, str] | None:
+    """The title, the state, the task and the reward of a character's quest; None without one."""
+    for quest in who.facts["Quests"]:
+        return re.fullmatch(r"(.*) \((open|under way|done)\): (.*); reward (.*)", quest.line).groups()
+    return None
 
 
 def wares_of(who: Character, rng: Random) -> dict[str, str]:
@@ -99,7 +84,8 @@ def wares_of(who: Character, rng: Random) -> dict[str, str]:
 
 def fits(one: Exchange, who: Character, slots: dict[str, str]) -> bool:
     """Whether the sheet has what an exchange needs, and lacks what it must lack."""
-    if one.manner != who.manner or (one.quest and one.quest != state_of(who)):
+    quest = quest_of(who)
+    if one.manner != who.manner or (one.quest and one.quest != (quest[1] if quest else "none")):
         return False
     if (one.tells_name and "visitor" in slots) or one.slots - slots.keys() - {"visitor"}:
         return False
@@ -137,5 +123,5 @@ def fill(one: Exchange, who: Character, slots: dict[str, str], visitor: str) -> 
     mood = one.feels or who.mood
     key = next((slots[name] for name in re.findall(r"{(\w+)}", one.reply)), "")
     target = "visitor" if one.does in ("bow", "wave", "nod", "give", "offer") else ""
-    reply = Reply(filled(one.reply, slots), one.does, target if one.does != "none" else "", mood, key)
+    reply = Reply(filled(one.reply, slots), one.does, target, mood, key)
     return Said((*turns, (filled(one.visitor, slots), reply.say)), reply)
