@@ -33,6 +33,7 @@ ALL = {
     "session.h",
     "json.h",
     "model.h",
+    "adapter.h",
     "frame.h",
     "trace.h",
     "stats.h",

@@ -103,7 +103,8 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_unload_model(
 );
 
 /**
- * Lists the models that are ready, as OpenAI model objects with backend, context and bytes of each.
+ * Lists the models that are ready, as OpenAI model objects with backend, context, bytes and adapters
+ * (`name`, `path`, `scale`, `bytes`) of each.
  * Never waits for a model; may block briefly while another thread is inside this call.
  *
  * @param engine  The engine.

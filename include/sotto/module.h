@@ -10,7 +10,8 @@
  * Threads: `open`, `measure` and `close` of models run on the loader thread; `step`, and every function
  * that takes a stream, run on the compute thread. Two calls for one model never overlap, with one
  * exception: `prepare` and `prepared_close` run on other threads, in parallel to any call for the model
- * except `open` and `close`. `open` of one model may run while another model steps.
+ * except `open` and `close`. `open` of one model may run while another model steps. Functions of adapters
+ * run on the compute thread, or on the loader thread directly after `open` and before `close`.
  *
  * Errors: a function that fails returns a status below zero and points `reason` at one line of English. The
  * text is valid until the next call for the same model (`open`, `measure` and `prepare`: until the next
@@ -57,7 +58,7 @@ typedef sotto_status(SOTTO_CALL* sotto_backend_open_fn)(
 typedef sotto_status(SOTTO_CALL* sotto_backend_measure_fn)(
     void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* reason
 );
-/** Frees a model. All streams of the model are closed before. */
+/** Frees a model. All streams and adapters of the model are closed before. */
 typedef void(SOTTO_CALL* sotto_backend_close_fn)(void* self, void* model);
 /**
  * Prepares a request for `stream_open`: parses the request, renders and tokenizes its prompt. Several
@@ -75,6 +76,24 @@ typedef sotto_status(SOTTO_CALL* sotto_prepare_fn)(
     sotto_stream_info*       info,
     sotto_str*               reason
 );
+/**
+ * Returns the size of an adapter without loading it, and checks the file as far as `adapter_open` does.
+ * Called while no step runs.
+ */
+typedef sotto_status(SOTTO_CALL* sotto_adapter_measure_fn)(
+    void* self, void* model, const sotto_adapter_source* source, sotto_adapter_info* info, sotto_str* reason
+);
+/** Loads an adapter for a model. Out: `adapter`; `info`, its size. On failure the model is as before. */
+typedef sotto_status(SOTTO_CALL* sotto_adapter_open_fn)(
+    void*                       self,
+    void*                       model,
+    const sotto_adapter_source* source,
+    void**                      adapter,
+    sotto_adapter_info*         info,
+    sotto_str*                  reason
+);
+/** Frees an adapter. All streams that use it have ended; some may still be open, and never step again. */
+typedef void(SOTTO_CALL* sotto_adapter_close_fn)(void* self, void* model, void* adapter);
 /** Frees a prepared request that was never passed to `stream_open`. */
 typedef void(SOTTO_CALL* sotto_prepared_close_fn)(void* self, void* model, void* prepared);
 /**
@@ -179,26 +198,29 @@ enum {
  * @since 0.1
  */
 typedef struct sotto_backend {
-    uint32_t                 struct_size;    /**< sizeof(sotto_backend). */
-    sotto_backend_uses       uses;           /**< Compute APIs. 0: CPU only. */
-    sotto_str                name;           /**< "llama", ... Valid for the backend's lifetime. */
-    sotto_str                description;    /**< JSON object for display: version, tier, ... Or empty. */
-    void*                    self;           /**< First argument of every function below. */
-    sotto_backend_open_fn    open;           /**< Required. */
-    sotto_backend_measure_fn measure;        /**< Optional. */
-    sotto_backend_close_fn   close;          /**< Required. */
-    sotto_stream_open_fn     stream_open;    /**< Required. */
-    sotto_stream_close_fn    stream_close;   /**< Required. */
-    sotto_step_fn            step;           /**< Required. */
-    sotto_stream_parse_fn    stream_parse;   /**< Required if streams are `parsed`. */
-    sotto_state_save_fn      state_save;     /**< Required if models have fingerprints. */
-    sotto_state_restore_fn   state_restore;  /**< Required if models have fingerprints. */
-    sotto_stream_park_fn     stream_park;    /**< Optional. NULL: streams keep their slots until closed. */
-    sotto_stream_unpark_fn   stream_unpark;  /**< Required if `stream_park` is set. */
-    sotto_model_resize_fn    resize;         /**< Optional. NULL: the number of slots is fixed. */
-    sotto_prepare_fn         prepare;        /**< Required if models are preparable. */
-    sotto_prepared_close_fn  prepared_close; /**< Required if models are preparable. */
-    sotto_backend_release_fn release;        /**< Optional. NULL: `self` lives as long as the process. */
+    uint32_t                 struct_size;     /**< sizeof(sotto_backend). */
+    sotto_backend_uses       uses;            /**< Compute APIs. 0: CPU only. */
+    sotto_str                name;            /**< "llama", ... Valid for the backend's lifetime. */
+    sotto_str                description;     /**< JSON object for display: version, tier, ... Or empty. */
+    void*                    self;            /**< First argument of every function below. */
+    sotto_backend_open_fn    open;            /**< Required. */
+    sotto_backend_measure_fn measure;         /**< Optional. */
+    sotto_backend_close_fn   close;           /**< Required. */
+    sotto_stream_open_fn     stream_open;     /**< Required. */
+    sotto_stream_close_fn    stream_close;    /**< Required. */
+    sotto_step_fn            step;            /**< Required. */
+    sotto_stream_parse_fn    stream_parse;    /**< Required if streams are `parsed`. */
+    sotto_state_save_fn      state_save;      /**< Required if models have fingerprints. */
+    sotto_state_restore_fn   state_restore;   /**< Required if models have fingerprints. */
+    sotto_stream_park_fn     stream_park;     /**< Optional. NULL: streams keep their slots until closed. */
+    sotto_stream_unpark_fn   stream_unpark;   /**< Required if `stream_park` is set. */
+    sotto_model_resize_fn    resize;          /**< Optional. NULL: the number of slots is fixed. */
+    sotto_prepare_fn         prepare;         /**< Required if models are preparable. */
+    sotto_prepared_close_fn  prepared_close;  /**< Required if models are preparable. */
+    sotto_backend_release_fn release;         /**< Optional. NULL: `self` lives as long as the process. */
+    sotto_adapter_measure_fn adapter_measure; /**< Required if `adapter_open` is set. */
+    sotto_adapter_open_fn    adapter_open;    /**< Optional. NULL: models have no adapters. */
+    sotto_adapter_close_fn   adapter_close;   /**< Required if `adapter_open` is set. */
 } sotto_backend;
 
 /**

@@ -102,6 +102,30 @@ typedef struct sotto_model_info {
     uint32_t               reserved;          /**< Must be 0. */
 } sotto_model_info;
 
+/**
+ * Location of an adapter for an open model.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_adapter_source {
+    uint32_t                 struct_size; /**< sizeof(sotto_adapter_source). */
+    uint32_t                 reserved;    /**< Must be 0. */
+    sotto_str                path;        /**< Path of the adapter file. */
+    const sotto_file_access* files;       /**< File access functions. NULL: the file system. */
+} sotto_adapter_source;
+
+/**
+ * Memory size of an adapter. Filled by the backend.
+ *
+ * @since 0.1
+ */
+typedef struct sotto_adapter_info {
+    uint32_t struct_size; /**< In: sizeof(sotto_adapter_info). */
+    uint32_t reserved;    /**< Must be 0. */
+    /** Bytes that the adapter adds to the model, compute buffers included, in the memory of the weights. */
+    uint64_t bytes;
+} sotto_adapter_info;
+
 #ifdef __cplusplus
 }
 #endif

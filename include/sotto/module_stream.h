@@ -43,6 +43,14 @@ typedef struct sotto_stream_desc {
      * failure.
      */
     void* prepared;
+    /**
+     * Adapters of the stream, each at most once, or NULL. NULL in `prepare`. None of them is closed before
+     * the stream has ended.
+     */
+    void* const* adapters;
+    const float* scales;   /**< Scale of each adapter, finite, not 0; NULL if `adapters` is. */
+    uint32_t     count;    /**< Number of adapters. */
+    uint32_t     reserved; /**< Must be 0. */
 } sotto_stream_desc;
 
 /**
@@ -100,7 +108,7 @@ enum {
 };
 
 /**
- * Step of bounded cost for one or more streams of one model.
+ * Step of bounded cost for one or more streams of one model, all with the same adapters and scales.
  *
  * @since 0.1
  */

@@ -18,6 +18,7 @@
 #include "event.h"
 #include "session.h"
 #include "model.h"
+#include "adapter.h"
 #include "frame.h"
 #include "trace.h"
 #include "stats.h"

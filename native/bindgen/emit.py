@@ -31,6 +31,7 @@ HEADERS = [
     "event.h",
     "session.h",
     "model.h",
+    "adapter.h",
     "frame.h",
     "trace.h",
     "stats.h",

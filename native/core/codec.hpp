@@ -22,6 +22,13 @@ struct InSession {
     bool continues = false;            // the last message of all
 };
 
+// An adapter that a request names.
+struct AdapterAsked {
+    std::string name;
+    std::optional<double> scale; // absent: the adapter's own
+};
+using AdaptersAsked = std::optional<std::vector<AdapterAsked>>; // absent: nothing was said
+
 // What becomes of a request whose model has no room at present.
 enum class OnBudget : std::uint8_t {
     wait,  // until others leave some
@@ -41,6 +48,7 @@ struct Prompted {
     bool logprobs = false;                 // tell how likely each token was
     std::string path;                      // of a state's file
     OnBudget on_budget = OnBudget::wait;
+    AdaptersAsked adapters;
     std::string form;                 // the field that asks for a form of the answer, if one does
     std::vector<std::string> unknown; // fields that the operation ignores
 };
@@ -65,6 +73,7 @@ struct SessionAsked {
     std::vector<std::string> messages; // that follow, each as JSON
     std::optional<bool> pinned;
     std::optional<std::string> system; // the system message; empty: removes it
+    AdaptersAsked adapters;
 };
 
 // Reads and checks its body. Throws like read_request().

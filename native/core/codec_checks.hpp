@@ -24,6 +24,7 @@ void check_message_list(const Fields& body, bool may_be_empty);
 // `in_session`: the messages were read, and others came before them.
 void check_messages(const Fields& body, bool in_session);
 void check_tools(const Fields& body);
+AdaptersAsked read_adapters(const Fields& body);
 void check_sampling(const Fields& body);
 // Returns the field that says what form an answer has; empty if none does.
 std::string check_form(const Fields& body);

@@ -187,6 +187,37 @@ std::string read_model(const Fields& body, bool needed) {
     return model->get<std::string>();
 }
 
+AdaptersAsked read_adapters(const Fields& body) {
+    constexpr auto& kLora = field::lora;
+    constexpr double kMost = 1000;
+    const Json* list = body.find(kLora);
+    if (list == nullptr) {
+        return std::nullopt;
+    }
+    if (!list->is_array() || list->size() > kLora.items) {
+        const auto most = std::to_string(kLora.items);
+        body.refuse(kLora, *list, "an array of at most " + most + " objects with \"name\" and \"scale\"");
+    }
+    std::vector<AdapterAsked> asked;
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const auto one = object_at(*list, i, kLora.name);
+        const Json& name = one.require("name", "the name of a loaded adapter");
+        const bool fits = name.is_string() && !name.get_ref<const std::string&>().empty() &&
+                          name.get_ref<const std::string&>().size() <= kLora.max_bytes;
+        if (!fits) {
+            one.refuse("name", name, "a string of 1 to " + std::to_string(kLora.max_bytes) + " bytes");
+        }
+        for (const auto& other : asked) {
+            if (other.name == name.get_ref<const std::string&>()) {
+                one.refuse("name", name, "each adapter once");
+            }
+        }
+        const auto scale = one.number("scale", -kMost, kMost);
+        asked.push_back({name.get<std::string>(), scale});
+    }
+    return asked;
+}
+
 bool is_at_once(sotto_op op) noexcept {
     return op == SOTTO_OP_TOKENIZE || op == SOTTO_OP_DETOKENIZE || op == SOTTO_OP_APPLY_TEMPLATE ||
            op == SOTTO_OP_RESTORE_STATE;
@@ -206,6 +237,9 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
     const bool in_session = !asked.session.id.empty();
     asked.model = read_model(body, !in_session);
     asked.on_budget = read_on_budget(body);
+    if (is_completion(op) || op == SOTTO_OP_SAVE_STATE) {
+        asked.adapters = read_adapters(body);
+    }
     switch (op) {
     case SOTTO_OP_TOKENIZE:
         body.require(field::content, "a string");

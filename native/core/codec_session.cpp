@@ -68,9 +68,10 @@ SessionAsked read_session_request(sotto_op op, std::string_view text, const std:
     if (op == SOTTO_OP_OPEN_SESSION || op == SOTTO_OP_CHANGE_SESSION) {
         asked.pinned = body.boolean(field::pinned);
         asked.system = read_system(body);
+        asked.adapters = read_adapters(body);
     }
-    if (op == SOTTO_OP_CHANGE_SESSION && !asked.pinned && !asked.system) {
-        body.require(field::pinned, "true or false, unless system is set");
+    if (op == SOTTO_OP_CHANGE_SESSION && !asked.pinned && !asked.system && !asked.adapters) {
+        body.require(field::pinned, "true or false, unless system or lora is set");
     }
     if (op != SOTTO_OP_OPEN_SESSION) {
         return asked;

@@ -29,8 +29,14 @@ void open(Job& job) {
         job.opened.result = restore_state(*job.entry->model, *job.path, *job.state);
         return;
     }
+    std::vector<void*> adapters;
+    std::vector<float> scales;
+    for (const auto& use : *job.adapters) {
+        adapters.push_back(use.adapter->handle);
+        scales.push_back(use.scale);
+    }
     job.opened = job.entry->model->open_stream(
-        job.op, *job.body, job.index, job.flags, std::exchange(job.prepared, nullptr)
+        job.op, *job.body, job.index, job.flags, std::exchange(job.prepared, nullptr), adapters, scales
     );
 }
 
@@ -98,9 +104,15 @@ void hear(Job& job, const std::vector<std::uint32_t>& before) noexcept {
 } // namespace
 
 Compute::Compute(
-    const Hooks& hooks, const Clock& clock, const Frames& frames, Parking& parking, Signal& finished
+    const Hooks& hooks,
+    const Clock& clock,
+    const Frames& frames,
+    Parking& parking,
+    Ledger& ledger,
+    Signal& finished
 )
-    : hooks_(hooks), clock_(clock), frames_(frames), parking_(parking), finished_(finished) {}
+    : hooks_(hooks), clock_(clock), frames_(frames), parking_(parking), ledger_(ledger), finished_(finished) {
+}
 
 Compute::~Compute() {
     stopping_ = true;
@@ -283,6 +295,20 @@ void Compute::close(Job& job) noexcept {
         }
         job.entry->model->close_stream(one.handle);
     }
+    for (const auto& adapter : job.freed) {
+        adapter->close(*job.entry->model);
+    }
+}
+
+// Reads a file of the host's as a load does: only while the engine lives.
+void Compute::load_adapter(Job& job) {
+    const Zone zone(hooks_, "sotto load adapter");
+    const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);
+    if (!use) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
+    }
+    const auto* files = hooks_.files ? &*hooks_.files : nullptr;
+    job.loads->open(*job.entry->model, ledger_, job.entry->asked.id, files);
 }
 
 void Compute::resize(Job& job) {
@@ -317,6 +343,9 @@ void Compute::run(Job& job) noexcept {
         scope.check();
         if (job.failure) {
             return;
+        }
+        if (job.loads != nullptr) {
+            return load_adapter(job);
         }
         if (job.resizes) {
             return resize(job);

@@ -22,9 +22,11 @@ namespace sotto {
 struct Job {
     ModelEntry* entry = nullptr; // that has the model
     ThreadClass thread_class = ThreadClass::normal;
-    std::vector<Stream*> streams; // that it works for
-    std::vector<Closing> closing; // streams to close, first of all
-    Stream* parks = nullptr;      // to give up its place, after that
+    std::vector<Stream*> streams;                // that it works for
+    std::vector<Closing> closing;                // streams to close, first of all
+    Stream* parks = nullptr;                     // to give up its place, after that
+    std::vector<std::shared_ptr<Adapter>> freed; // adapters to free, after the streams are closed
+    std::shared_ptr<Adapter> loads;              // to be loaded then; or null
 
     // Parking all streams, and giving the model so many places:
     bool resizes = false;
@@ -43,11 +45,12 @@ struct Job {
     sotto_stream_flags flags = 0;
     sotto_op op = 0;
     const PageString* body = nullptr;
-    std::uint32_t index = 0;           // of the answer
-    void* prepared = nullptr;          // what the backend made of the body; or null
-    const std::string* path = nullptr; // of a state to restore, instead of a stream to open
-    const PageBuffer* state = nullptr; // that one
-    StreamInfo opened;                 // out
+    std::uint32_t index = 0;              // of the answer
+    const AdapterSet* adapters = nullptr; // that the stream uses
+    void* prepared = nullptr;             // what the backend made of the body; or null
+    const std::string* path = nullptr;    // of a state to restore, instead of a stream to open
+    const PageBuffer* state = nullptr;    // that one
+    StreamInfo opened;                    // out
 
     // Or a step:
     std::vector<sotto_step_item> work; // of each stream
@@ -94,7 +97,14 @@ struct Job {
 class Compute {
 public:
     // `finished` is told after each job.
-    Compute(const Hooks& hooks, const Clock& clock, const Frames& frames, Parking& parking, Signal& finished);
+    Compute(
+        const Hooks& hooks,
+        const Clock& clock,
+        const Frames& frames,
+        Parking& parking,
+        Ledger& ledger,
+        Signal& finished
+    );
     // Waits for the job under way; set its `abort` first.
     ~Compute();
 
@@ -146,6 +156,7 @@ private:
     void run(Job& job) noexcept;
     void close(Job& job) noexcept;
     void resize(Job& job);
+    void load_adapter(Job& job);
     void recall(Job& job) noexcept;
     Parking::Kept kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept;
     void step(Job& job);
@@ -154,6 +165,7 @@ private:
     const Clock& clock_;
     const Frames& frames_;
     Parking& parking_;
+    Ledger& ledger_;
     Signal& finished_;
     Signal gate_; // told when a job that waits at it is to end
     std::atomic<bool> no_idle_class_{false};

@@ -1,6 +1,7 @@
 // The control thread's loop, and what it does with requests. Models are in control_models.cpp, memory in
-// control_budget.cpp, the places of pinned sessions in control_places.cpp, jobs in control_jobs.cpp, files in
-// control_files.cpp, what is read and prepared elsewhere in control_preparing.cpp.
+// control_budget.cpp, the places of pinned sessions in control_places.cpp, adapters in control_adapters.cpp,
+// jobs in control_jobs.cpp, files in control_files.cpp, what is read and prepared elsewhere in
+// control_preparing.cpp.
 #include "core/control.hpp"
 
 #include <algorithm>
@@ -54,8 +55,8 @@ Control::Control(const World& world)
           }
       ),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
-      compute_(world.hooks, world.clock, world.frames, world.parking, signal_), probe_(world.hooks, signal_),
-      preparing_(world.hooks, signal_),
+      compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, signal_),
+      probe_(world.hooks, signal_), preparing_(world.hooks, signal_),
       loader_(world.hooks, world.settings, world.card, world.ledger, signal_),
       tidier_(world.hooks, world.parking, signal_), files_(world.hooks),
       thread_(start_thread([this] { run(); })) {}
@@ -105,6 +106,7 @@ bool Control::work() {
     worked = take_job_back() || worked;
     worked = take_files() || worked;
     idle_.probe_is(probe_.has_run(), !probe_.is_under_way(), world_.clock.now());
+    worked = change_adapters() || worked;
     worked = start_preparing() || worked;
     take_frames();
     take_paces();
@@ -192,6 +194,10 @@ void Control::submitted(Slot& slot) {
         return unload(slot);
     case Asked::What::plan:
         return plan(slot);
+    case Asked::What::load_adapter:
+    case Asked::What::unload_adapter:
+    case Asked::What::scale_adapter:
+        return change_adapter(slot);
     }
 }
 
@@ -215,6 +221,10 @@ void Control::cancelled(Slot& slot) noexcept {
             continue; // what is leaving leaves
         }
         if (std::erase_if(entry->held, [&](const auto& held) { return held.slot == &slot; }) > 0) {
+            teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+            return;
+        }
+        if (cancel_change(*entry, slot)) {
             teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
             return;
         }
@@ -261,11 +271,14 @@ void Control::answer(Slot& slot, Prompted prompted) {
     if (restores && slot.asked.state == nullptr) {
         return read_state(slot, prompted.path, entry->model->info());
     }
+    const bool computes = !is_at_once(slot.asked.op);
+    auto adapters = computes ? adapters_for(*entry, prompted) : AdapterSet();
     entry->used_at = world_.clock.now();
     slot.done->lanes = std::make_unique<Lanes>(
         prompted.answers, slot.target_tps.load(std::memory_order_relaxed), world_.settings.target_tps
     );
-    const auto reply = std::make_shared<Reply>(slot, std::move(prompted), std::move(turn));
+    const auto reply =
+        std::make_shared<Reply>(slot, std::move(prompted), std::move(turn), std::move(adapters));
     std::vector<std::unique_ptr<Stream>> streams;
     for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
         streams.push_back(std::make_unique<Stream>(reply, i, *entry, ++arrived_, world_.clock.now()));

@@ -139,6 +139,14 @@ private:
     std::uint64_t idle_bytes(const ModelEntry* but) const noexcept;
     ModelEntry* idle_longest(const ModelEntry* but) const noexcept;
 
+    void change_adapter(Slot& slot);
+    bool change_adapters() noexcept;
+    void change_adapter(ModelEntry& entry, const Asked& asked);
+    void adapter_loaded(Job& job) noexcept;
+    bool cancel_change(ModelEntry& entry, const Slot& slot) noexcept;
+    void drop_changes(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
+    AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted) const;
+
     bool take_off_card() noexcept;
     bool put_on_card() noexcept;
     bool is_on_card(DeviceNumber device) const noexcept;
@@ -234,6 +242,7 @@ private:
     std::vector<Stream*> over_;           // of them, those that go as soon as their job is done
     std::uint64_t arrived_ = 0;           // of them, ever
     std::uint64_t models_ = 0;            // that were ready, ever
+    std::uint64_t adapters_ = 0;          // that were to be loaded, ever
     Frames::Reader frames_;
     Activity activity_;
     DutyController duty_;

@@ -39,7 +39,7 @@ std::uint64_t lack_of(const ModelEntry& entry) noexcept {
 } // namespace
 
 bool Control::is_in_use(const ModelEntry& entry) const noexcept {
-    return entry.open_streams > entry.resting.size() || entry.streams > 0;
+    return entry.open_streams > entry.resting.size() || entry.streams > 0 || !entry.changes.empty();
 }
 
 bool Control::is_idle(const ModelEntry& entry) const noexcept {
@@ -153,7 +153,7 @@ bool Control::keep_budget() {
 
 // Whoever was held for a model is let in, or the model woken for it.
 bool Control::admit(ModelEntry& entry) {
-    const bool wanted = !entry.held.empty() || !entry.waiting.empty();
+    const bool wanted = !entry.held.empty() || !entry.waiting.empty() || !entry.changes.empty();
     if (entry.state == ModelEntry::State::asleep && wanted) {
         entry.state = ModelEntry::State::loading;
         entry.smaller = std::exchange(entry.may_shrink, false) ? Smaller::all : Smaller::streams;

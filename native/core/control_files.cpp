@@ -95,7 +95,9 @@ void Control::forget_useless(const Job& job, const Stream& stream) noexcept {
 // What its session keeps of a stream that is to be opened.
 Parking::Kept Control::kept_of(const Stream& stream) const noexcept {
     const auto& session = stream.reply->turn.session();
-    return session != nullptr && session->kept_by == stream.entry.asked.id ? session->kept : nullptr;
+    const bool fits = session != nullptr && session->kept_by == stream.entry.asked.id &&
+                      session->kept_group == stream.terms.group;
+    return fits ? session->kept : nullptr;
 }
 
 // Whether the stream that is to get a place has to wait for what it recalls. Others go on meanwhile.

@@ -48,19 +48,6 @@ bool Control::start_job() {
     return true;
 }
 
-bool Control::start_closing() {
-    for (const auto& entry : world_.registry.entries()) {
-        if (!entry->closing.empty()) {
-            auto job = job_of(*entry);
-            job->closing = entry->closing; // a copy, so that what was reserved stays
-            entry->closing.clear();
-            begin(std::move(job));
-            return true;
-        }
-    }
-    return false;
-}
-
 std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     auto job = std::make_unique<Job>();
     job->entry = &entry;
@@ -101,6 +88,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
         job->op = stream.reply->op;
         job->body = &stream.reply->body;
         job->index = stream.index;
+        job->adapters = &stream.reply->adapters;
         job->path = &stream.reply->prompted.path;
         job->flags = stream_flags();
         job->state = stream.reply->state.get();
@@ -202,6 +190,9 @@ bool Control::take_job_back() noexcept {
     learn_class(*job);
     rest_after(*job);
     closed(*job);
+    if (job->loads != nullptr) {
+        adapter_loaded(*job);
+    }
     if (job->resizes) {
         resized(*job);
         return true;
@@ -243,6 +234,7 @@ void Control::closed(const Job& job) noexcept {
             attempt(
                 [&] {
                     session.kept_by = job.entry->asked.id;
+                    session.kept_group = one.group;
                     session.kept = one.kept;
                 },
                 [](sotto_status, const char*) {} // then it is worked through again
@@ -381,7 +373,11 @@ void Control::retire(Stream& stream) noexcept {
         if (stream.handle != nullptr && !rest(stream)) {
             const bool pinned = stream.keeps != nullptr && stream.keeps->pinned;
             stream.entry.closing.push_back(
-                {std::exchange(stream.handle, nullptr), std::move(stream.keeps), pinned, {}}
+                {std::exchange(stream.handle, nullptr),
+                 std::move(stream.keeps),
+                 pinned,
+                 {},
+                 stream.terms.group}
             );
         }
         return;

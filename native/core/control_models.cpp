@@ -88,6 +88,7 @@ void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
     for (const auto& held : std::exchange(entry.held, {})) {
         teller_.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
     }
+    drop_changes(entry, SOTTO_ERROR_CANCELLED, why);
     world_.registry.publish();
     for (const auto& stream : streams_) {
         if (&stream->entry == &entry && stream->state != Stream::State::over) {
@@ -171,6 +172,7 @@ void Control::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure&
         return planned(entry);
     case LoaderNote::Kind::lacks:
         entry.lacks = entry.fit.least();
+        entry.lacks += std::min(entry.adapter_bytes(), UINT64_MAX - entry.lacks);
         return;
     case LoaderNote::Kind::freed:
         entry.state = ModelEntry::State::asleep;
@@ -198,7 +200,7 @@ void Control::learn_places(ModelEntry& entry) noexcept {
     entry.first_streams = entry.most_streams = info.streams;
     entry.first_compute = entry.most_compute = info.compute;
     entry.each_place = std::max<std::uint64_t>(1, info.kv / info.streams);
-    entry.least = info.weights + info.compute + info.kv / info.streams;
+    entry.least = info.weights + info.compute + info.kv / info.streams + entry.adapter_bytes();
     if (!entry.model->can_resize()) {
         return;
     }
@@ -283,6 +285,7 @@ void Control::refuse(ModelEntry& entry, sotto_status status, std::string_view wh
     for (const auto& held : std::exchange(entry.held, {})) {
         teller_.done(*held.slot, status, why);
     }
+    drop_changes(entry, status, why);
     if (entry.state == ModelEntry::State::loading) {
         entry.state = ModelEntry::State::asleep;
         world_.registry.publish();

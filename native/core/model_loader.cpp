@@ -1,5 +1,6 @@
 #include "core/model_loader.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -166,6 +167,12 @@ void ModelLoader::find_place(ModelEntry& entry, LoaderNote& note) {
 void ModelLoader::free(ModelEntry& entry) noexcept {
     {
         const gpu::CudaScope scope(entry.on_card.get()); // where that fails, it goes all the same
+        for (const auto* all : {&entry.adapters, &entry.retired}) {
+            for (const auto& adapter : *all) {
+                adapter->close(*entry.model);
+            }
+        }
+        entry.retired.clear();
         entry.model.reset();
     }
     entry.on_card.reset();
@@ -201,7 +208,9 @@ void ModelLoader::open(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
     const bool limited = ledger_.ceiling() != 0;
     if (plans || limited) {
         entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY; // mapped files would be in nobody's account
-        const auto room = plans && asked.budget != 0 ? asked.budget : ledger_.free();
+        const auto free = ledger_.free();
+        const auto left = free - std::min(free, entry.adapter_bytes()); // which follow
+        const auto room = plans && asked.budget != 0 ? asked.budget : left;
         note.fit = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
         if (plans || !note.fit.fits) {
             note.kind = plans ? LoaderNote::Kind::planned : LoaderNote::Kind::lacks;
@@ -232,9 +241,21 @@ void ModelLoader::open(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
         open(entry, seat, note); // a budget was set while the model was opened: fit it again
         return;
     }
+    for (const auto& adapter : entry.adapters) { // of a model that was evicted
+        reopen(*adapter, *model, asked.id);
+    }
     entry.on_card = seat.context;
     note.model = std::move(model);
     note.kind = LoaderNote::Kind::loaded;
+}
+
+// Requests that use it fail where that can't be done; others go on.
+void ModelLoader::reopen(Adapter& adapter, Model& model, const std::string& id) noexcept {
+    const auto body = [&] { adapter.open(model, ledger_, id, hooks_.files ? &*hooks_.files : nullptr); };
+    attempt(body, [&](sotto_status status, const char* why) {
+        adapter.failure.set(status, why);
+        hooks_.log.error(why);
+    });
 }
 
 Fit ModelLoader::find_fit(

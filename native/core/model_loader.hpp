@@ -48,6 +48,7 @@ private:
     void find_place(ModelEntry& entry, LoaderNote& note);
     void open(ModelEntry& entry, const Seat& seat, LoaderNote& note);
     void free(ModelEntry& entry) noexcept;
+    void reopen(Adapter& adapter, Model& model, const std::string& id) noexcept;
     // What there is room for. `room`: bytes.
     Fit find_fit(
         const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room

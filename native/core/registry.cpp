@@ -1,6 +1,9 @@
 #include "core/registry.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
 #include <utility>
 
 #include "base/attempt.hpp"
@@ -31,17 +34,35 @@ Ordered state_of(const ModelEntry& entry) {
     };
 }
 
+// The number that a host most likely wrote: 0.8, where the nearest float is 0.800000012.
+double shortest(float value) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size() - 1, value);
+    *end.ptr = '\0';
+    return std::strtod(text.data(), nullptr);
+}
+
 bool is_listed(const ModelEntry& entry) {
     return !entry.is_new() && entry.state != ModelEntry::State::leaving;
 }
 
 Ordered describe(const ModelEntry& entry) {
     ModelInfo bytes;
-    if (entry.state == ModelEntry::State::ready) { // else they are the loader's
+    const bool ready = entry.state == ModelEntry::State::ready;
+    if (ready) { // else they are the loader's
         bytes.weights = entry.claims.weights.bytes();
         bytes.kv = entry.claims.kv.bytes();
         bytes.compute = entry.claims.compute.bytes();
         bytes.host = entry.host;
+    }
+    auto adapters = Ordered::array();
+    for (const auto& adapter : entry.adapters) {
+        adapters.push_back(
+            {{"name", adapter->name},
+             {"path", adapter->path},
+             {"scale", shortest(adapter->scale)},
+             {"bytes", ready ? adapter->bytes : 0}}
+        );
     }
     Ordered details = try_parse_ordered(entry.description);
     return {
@@ -53,6 +74,7 @@ Ordered describe(const ModelEntry& entry) {
         {"streams", entry.most_streams},
         {"bytes",
          {{"weights", bytes.weights}, {"kv", bytes.kv}, {"compute", bytes.compute}, {"host", bytes.host}}},
+        {"adapters", std::move(adapters)},
         {"details", details.is_object() ? details : Ordered::object()},
     };
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "core/adapters.hpp"
 #include "core/budget/fit.hpp"
 #include "core/budget/ledger.hpp"
 #include "core/budget/parking.hpp"
@@ -41,6 +42,7 @@ struct Closing {
     std::shared_ptr<Session> session; // that shall keep what it remembers; or null
     bool pinned = false;              // that one is
     Parking::Kept kept;               // out
+    std::uint64_t group = 0;          // of the stream
 };
 
 // A request that its model answers once it has room.
@@ -80,11 +82,16 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::unique_ptr<Model> model; // once ready; made and freed by the loader
     std::vector<Slot*> waiting;   // requests to be told when it is loaded, planned, or gone
     std::vector<HeldRequest> held;
-    std::size_t streams = 0;             // answers that it gives or is to give
-    std::vector<Closing> closing;        // streams that the compute thread shall close next
-    std::vector<Resting> resting;        // the one unused longest first; each counts as an open stream
-    bool with_loader = false;            // whether the loader has it
-    std::atomic<bool> give_up{false};    // read by the loader: stop loading
+    std::size_t streams = 0;      // answers that it gives or is to give
+    std::vector<Closing> closing; // streams that the compute thread shall close next
+    std::vector<Resting> resting; // the one unused longest first; each counts as an open stream
+    std::vector<std::shared_ptr<Adapter>>
+        adapters; // each of another name; the loader's while it has the model
+    std::vector<std::shared_ptr<Adapter>> retired; // unloaded, but used perhaps; likewise
+    std::vector<Slot*> changes;                    // of adapters, the oldest first
+    Slot* loading_adapter = nullptr;               // that a job works on; null also if nobody wants it
+    bool with_loader = false;                      // whether the loader has it
+    std::atomic<bool> give_up{false};              // read by the loader: stop loading
     std::atomic<DeviceNumber> device{0}; // that it is on, or is being loaded on; written by the loader
     std::uint32_t preparing = 0;         // requests that preparing threads are at
     // What the loader will tell when it is done; made beforehand, so that it can without memory.
@@ -119,7 +126,21 @@ struct ModelEntry : MpscNode, ScheduledModel {
     Fit fit;                  // what was tried for it last
 
     std::uint64_t bytes() const noexcept {
-        return claims.weights.bytes() + claims.kv.bytes() + claims.compute.bytes();
+        auto sum = claims.weights.bytes() + claims.kv.bytes() + claims.compute.bytes();
+        for (const auto* all : {&adapters, &retired}) {
+            for (const auto& adapter : *all) {
+                sum += adapter->claim.bytes();
+            }
+        }
+        return sum;
+    }
+    // That its adapters take, also while it is evicted.
+    std::uint64_t adapter_bytes() const noexcept {
+        std::uint64_t sum = 0;
+        for (const auto& adapter : adapters) {
+            sum += adapter->bytes;
+        }
+        return sum;
     }
     std::uint64_t compute_for(std::uint32_t places) const noexcept {
         return places > first_streams ? most_compute : first_compute;

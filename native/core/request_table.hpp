@@ -20,7 +20,15 @@ class Stream;
 
 // What a host asked for, in our own types.
 struct Asked {
-    enum class What : std::uint8_t { answer, load, unload, plan };
+    enum class What : std::uint8_t {
+        answer,
+        load,
+        unload,
+        plan,
+        load_adapter,
+        unload_adapter,
+        scale_adapter
+    };
 
     What what = What::answer;
     sotto_op op = 0;
@@ -29,6 +37,8 @@ struct Asked {
     std::string path;
     std::string backend;
     std::string options;
+    std::string adapter;      // its name
+    float scale = 1;          // of that
     std::uint64_t budget = 0; // of a plan: bytes; 0: what is left
     std::uint64_t user = 0;
     sotto_request_flags flags = 0;

@@ -14,6 +14,16 @@ std::string as_json(const std::string& text) {
     return to_text(Json(text));
 }
 
+std::string as_json(const std::vector<AdapterAsked>& adapters) {
+    std::string list = "[";
+    for (const auto& one : adapters) {
+        list += list.size() > 1 ? "," : "";
+        list += R"({"name":)" + as_json(one.name);
+        list += one.scale ? R"(,"scale":)" + to_text(Json(*one.scale)) + "}" : "}";
+    }
+    return list + "]";
+}
+
 std::string named(const std::string& id) {
     constexpr std::size_t kLongestId = 128;
     return "session '" + excerpt(id, kLongestId) + "'";
@@ -49,6 +59,7 @@ std::string told(const std::string& id, const Talk& talk, bool pinned, const std
         text += R"(,"model":)" + as_json(talk.model);
     }
     text += pinned ? R"(,"pinned":true)" : "";
+    text += talk.adapters ? R"(,"lora":)" + as_json(*talk.adapters) : "";
     return text + R"(,"messages":)" + messages + "}";
 }
 
@@ -122,7 +133,8 @@ void Turn::remember(const Said& said) {
     if (session_ == nullptr) {
         return;
     }
-    auto& [model, messages] = session_->talk;
+    auto& model = session_->talk.model;
+    auto& messages = session_->talk.messages;
     const auto& last = asked_.empty() ? messages.back() : asked_.back();
     const auto answer = continues_ ? continued(*last, said) : Writer::message(said);
     auto message = std::make_shared<const std::string>(answer); // a copy has no more room than it needs
@@ -150,7 +162,8 @@ void Turn::forget() noexcept {
         return;
     }
     if (remembered_) {
-        auto& [model, messages] = session_->talk;
+        auto& model = session_->talk.model;
+        auto& messages = session_->talk.messages;
         messages.resize(messages_);
         if (!messages.empty()) {
             messages.back() = std::move(last_);
@@ -194,10 +207,14 @@ std::string Sessions::open(const SessionAsked& asked) {
         const auto& from = find(asked.from)->talk;
         const auto kept = static_cast<std::ptrdiff_t>(std::min(asked.keep, from.messages.size()));
         talk.model = from.model;
+        talk.adapters = from.adapters;
         talk.messages.assign(from.messages.begin(), from.messages.begin() + kept);
     }
     if (!asked.model.empty()) {
         talk.model = asked.model;
+    }
+    if (asked.adapters) {
+        talk.adapters = asked.adapters;
     }
     if (asked.pinned.value_or(false)) {
         check_can_pin(asked.id, talk.model);
@@ -227,6 +244,9 @@ std::string Sessions::change(const SessionAsked& asked) {
     auto changed = session.talk;
     if (asked.system) {
         set_system(changed.messages, *asked.system);
+    }
+    if (asked.adapters) {
+        changed.adapters = asked.adapters;
     }
     auto response = told_in_short(asked.id, changed, pinned);
     session.talk = std::move(changed); // nothing throws any more
@@ -298,6 +318,9 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, Pag
     check_can_begin(*session, prompted);
     if (prompted.model.empty()) {
         prompted.model = session->talk.model;
+    }
+    if (!prompted.adapters) {
+        prompted.adapters = session->talk.adapters;
     }
     PageString whole;
     whole.reserve(length_of(session->talk.messages) + body.size());

@@ -23,14 +23,16 @@ using Message = std::shared_ptr<const std::string>;
 struct Talk {
     std::string model; // empty: none was named
     std::vector<Message> messages;
+    AdaptersAsked adapters; // that its answers use
 };
 
 struct Session {
     Talk talk;
-    sotto_request answers = 0; // the chat under way in it; 0: none
-    bool pinned = false;       // it keeps its place between its turns
-    Parking::Kept kept;        // what a model remembered of it after its last turn; or null
-    std::string kept_by;       // which
+    sotto_request answers = 0;    // the chat under way in it; 0: none
+    bool pinned = false;          // it keeps its place between its turns
+    Parking::Kept kept;           // what a model remembered of it after its last turn; or null
+    std::string kept_by;          // which
+    std::uint64_t kept_group = 0; // with which adapters
 };
 
 // A chat's share in a session, from when it begins until the host hears the last of it. Without a session

@@ -20,18 +20,19 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
         .at_once = is_at_once(reply.op),
         .pinned = reply.turn.session() != nullptr && reply.turn.session()->pinned,
         .large = reply.body.size() > kLargeBody,
+        .group = group_of(reply.adapters),
         .saves = reply.op == SOTTO_OP_SAVE_STATE,
     };
 }
 
 } // namespace
 
-Reply::Reply(Slot& slot, Prompted asked, Turn taken)
+Reply::Reply(Slot& slot, Prompted asked, Turn taken, AdapterSet uses)
     : slot(slot), lanes(*slot.done->lanes), op(slot.asked.op), body(std::move(slot.asked.body)),
       prompted(std::move(asked)), state(std::move(slot.asked.state)),
       chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
       writer(op, slot.id.load(), prompted.model, std::time(nullptr), prompted.unknown),
-      said(prompted.answers), left(prompted.answers), turn(std::move(taken)) {}
+      said(prompted.answers), left(prompted.answers), turn(std::move(taken)), adapters(std::move(uses)) {}
 
 Stream::Stream(
     std::shared_ptr<Reply> shared,

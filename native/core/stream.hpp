@@ -18,7 +18,7 @@ namespace sotto {
 
 // What the answers to one request have in common. The control thread's alone.
 struct Reply {
-    Reply(Slot& slot, Prompted asked, Turn taken = {});
+    Reply(Slot& slot, Prompted asked, Turn taken = {}, AdapterSet uses = {});
 
     Slot& slot;   // not to be used once over
     Lanes& lanes; // likewise
@@ -33,6 +33,7 @@ struct Reply {
     Counts counts;          // of those that are, together
     bool over = false;      // told its last event, or about to
     Turn turn;              // in a session
+    const AdapterSet adapters;
 };
 
 // Counts steps that bring a stream no further. Where each of them evaluates something, or brings others

@@ -1,5 +1,6 @@
 #include "module/backend.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -97,6 +98,8 @@ Backend::Backend(const sotto_backend& table)
     require(table.stream_open != nullptr, "stream_open");
     require(table.stream_close != nullptr, "stream_close");
     require(table.step != nullptr, "step");
+    require(table.adapter_open == nullptr || table.adapter_measure != nullptr, "adapter_measure");
+    require(table.adapter_open == nullptr || table.adapter_close != nullptr, "adapter_close");
     require(table.stream_park == nullptr || table.stream_unpark != nullptr, "stream_unpark");
 }
 
@@ -196,11 +199,20 @@ void Model::close_prepared(void* prepared) noexcept {
 }
 
 StreamInfo Model::open_stream(
-    sotto_op op, std::string_view body, std::uint32_t index, sotto_stream_flags flags, void* prepared
+    sotto_op op,
+    std::string_view body,
+    std::uint32_t index,
+    sotto_stream_flags flags,
+    void* prepared,
+    std::span<void* const> adapters,
+    std::span<const float> scales
 ) {
     const auto& table = backend_.table();
     auto desc = desc_of(op, body, index, flags);
     desc.prepared = prepared;
+    desc.adapters = adapters.empty() ? nullptr : adapters.data();
+    desc.scales = adapters.empty() ? nullptr : scales.data();
+    desc.count = static_cast<std::uint32_t>(adapters.size());
     sotto_stream_info info{};
     info.struct_size = sizeof info;
     StreamInfo opened;
@@ -291,6 +303,62 @@ void Model::resize(std::uint32_t places) {
             )
         );
     }
+}
+
+namespace {
+
+sotto_adapter_source adapter_at(const std::string& path, const sotto_file_access* files) noexcept {
+    return {
+        .struct_size = sizeof(sotto_adapter_source),
+        .reserved = 0,
+        .path = {path.data(), path.size()},
+        .files = files,
+    };
+}
+
+void require_adapters(const Backend& backend) {
+    if (backend.table().adapter_open == nullptr) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "backend '" + backend.name() + "' does not support adapters; use a model of another backend"
+        );
+    }
+}
+
+} // namespace
+
+std::uint64_t Model::measure_adapter(const std::string& path, const sotto_file_access* files) {
+    require_adapters(backend_);
+    const auto& table = backend_.table();
+    const auto source = adapter_at(path, files);
+    sotto_adapter_info info{};
+    info.struct_size = sizeof info;
+    sotto_str why{};
+    const auto status = table.adapter_measure(table.self, handle_, &source, &info, &why);
+    check(backend_, "adapter_measure", status, why);
+    return std::min(info.bytes, kMaxBytes);
+}
+
+void* Model::open_adapter(const std::string& path, const sotto_file_access* files, std::uint64_t& bytes) {
+    require_adapters(backend_);
+    const auto& table = backend_.table();
+    const auto source = adapter_at(path, files);
+    sotto_adapter_info info{};
+    info.struct_size = sizeof info;
+    void* adapter = nullptr;
+    sotto_str why{};
+    const auto status = table.adapter_open(table.self, handle_, &source, &adapter, &info, &why);
+    check(backend_, "adapter_open", status, why);
+    if (adapter == nullptr) {
+        refuse_backend(backend_, SOTTO_ERROR_MODEL, "adapter_open returned SOTTO_OK and no adapter");
+    }
+    bytes = std::min(info.bytes, kMaxBytes);
+    return adapter;
+}
+
+void Model::close_adapter(void* adapter) noexcept {
+    const auto& table = backend_.table();
+    table.adapter_close(table.self, handle_, adapter);
 }
 
 void Model::park(void* stream) noexcept {

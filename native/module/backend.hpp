@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -105,7 +106,9 @@ public:
         std::string_view body,
         std::uint32_t index,
         sotto_stream_flags flags = 0,
-        void* prepared = nullptr
+        void* prepared = nullptr,
+        std::span<void* const> adapters = {},
+        std::span<const float> scales = {} // one each
     );
     // Whether requests can be prepared, on any thread, while the model does something else. Once `cancelled`
     // is set, that ends soon, with SOTTO_ERROR_CANCELLED.
@@ -123,6 +126,12 @@ public:
     bool can_park() const noexcept { return info_.can(SOTTO_CAPABILITY_PARKABLE); }
     void park(void* stream) noexcept;
     std::uint32_t unpark(void* stream);
+    // Adapters of the file at `path`, which `files` reads, if it is not null. Each throws
+    // Error(SOTTO_ERROR_UNSUPPORTED) where the backend has none. What one takes, as far as that is known
+    // before; then a handle, and what it takes in `bytes`.
+    std::uint64_t measure_adapter(const std::string& path, const sotto_file_access* files);
+    void* open_adapter(const std::string& path, const sotto_file_access* files, std::uint64_t& bytes);
+    void close_adapter(void* adapter) noexcept;
     // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED. Does not check the shares.
     sotto_status step(const sotto_step& step);
     // What `text`, all that the stream generated so far, adds to what was read before: deltas as JSON.

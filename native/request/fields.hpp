@@ -33,6 +33,7 @@ inline constexpr RequestField json_schema{.name = "json_schema", .type = FieldTy
 inline constexpr RequestField keep{.name = "keep", .type = FieldType::Integer, .operations = 0x200, .min = 0, .max = 2147483647};
 inline constexpr RequestField logit_bias{.name = "logit_bias", .type = FieldType::Other, .operations = 0x8e, .items = 4096};
 inline constexpr RequestField logprobs{.name = "logprobs", .type = FieldType::Other, .operations = 0x8e, .max = 20};
+inline constexpr RequestField lora{.name = "lora", .type = FieldType::Other, .operations = 0x128e, .items = 16, .max_bytes = 128};
 inline constexpr RequestField max_completion_tokens{.name = "max_completion_tokens", .type = FieldType::Integer, .operations = 0x8e, .min = 1, .max = 2147483647};
 inline constexpr RequestField max_tokens{.name = "max_tokens", .type = FieldType::Integer, .operations = 0x8e, .min = 1, .max = 2147483647};
 inline constexpr RequestField messages{.name = "messages", .type = FieldType::Other, .operations = 0x2c2, .items = 65536};
@@ -111,6 +112,7 @@ inline constexpr const RequestField* kAll[] = {
     &keep,
     &logit_bias,
     &logprobs,
+    &lora,
     &max_completion_tokens,
     &max_tokens,
     &messages,

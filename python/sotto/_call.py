@@ -30,7 +30,7 @@ def new(type_: str) -> Any:
     return ffi.new(type_)
 
 
-def struct(name: str, **fields: Any) -> Any:
+def struct(name: str, /, **fields: Any) -> Any:
     """Allocates a struct, sets `struct_size` and `fields`, and keeps its strings and pointers alive."""
     made = ffi.new(f"{name} *")
     made.struct_size = ffi.sizeof(name)

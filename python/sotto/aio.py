@@ -6,12 +6,13 @@ import asyncio
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import engine as blocking
 from ._aio import Request as _Request
 from ._aio import closed, pump
+from ._aio_parts import Adapts, Selects, SharesGpu
 from ._aio_streams import DeltaStream, TokenStream
 from ._asking import Progress, naming
 from ._desc import Json, StrPath, megabytes, model_desc
@@ -19,11 +20,11 @@ from ._handle import Unique
 from ._lib import lib
 from ._typing import Unpack
 from ._values import string
+from .adapters import Lora
 from .completion import Completion, read_completion
 from .errors import InferenceError, ModelLoadError, SottoError, Status
 from .event import Event
 from .frame import Frames
-from .gpu import MinSharing, Renderer
 from .memory import Memory, Plan, read_plan
 from .messages import MessagesInput
 from .mode import Mode
@@ -35,7 +36,7 @@ from .trace import Slice
 DeltaStream.__module__ = TokenStream.__module__ = __name__  # the public module of both classes
 
 
-class Engine(Frames, Unique):
+class Engine(Adapts, Frames, SharesGpu, Unique):
     """`sotto.Engine` for asyncio. Belongs to the event loop that runs when it is created.
 
     Cancelling a task cancels the request that it awaits. Call all methods on the loop's thread; requests on
@@ -223,10 +224,11 @@ class Engine(Frames, Unique):
         *,
         model: str | None = None,
         pinned: bool = False,
+        lora: Sequence[Lora] | None = None,
     ) -> Session:
         """Opens a session, as `sotto.Engine.session()` does."""
-        model = self._engine._resolve(model)
-        return Session(self, await self._open(open_body(session_id, messages, model, pinned)))
+        body = open_body(session_id, messages, self._engine._resolve(model), pinned, lora)
+        return Session(self, await self._open(body))
 
     async def sessions(self) -> dict[str, int]:
         """Returns the ids of the open sessions, each with its number of messages."""
@@ -261,17 +263,6 @@ class Engine(Frames, Unique):
     async def describe(self) -> dict[str, Any]:
         """Returns versions, device, processor, backends, and skipped modules with the reason."""
         return await asyncio.to_thread(self._engine.describe)
-
-    is_cig_d3d12_supported = staticmethod(blocking.Engine.is_cig_d3d12_supported)
-    is_cig_vulkan_supported = staticmethod(blocking.Engine.is_cig_vulkan_supported)
-
-    async def attach_gpu(self, renderer: Renderer, *, min_sharing: MinSharing = "any") -> str:
-        """Starts sharing the renderer's graphics card, as `sotto.Engine.attach_gpu()` does."""
-        return await asyncio.to_thread(self._engine.attach_gpu, renderer, min_sharing=min_sharing)
-
-    async def detach_gpu(self) -> bool:
-        """Ends sharing, as `sotto.Engine.detach_gpu()` does. Returns False if the engine shares no card."""
-        return await asyncio.to_thread(self._engine.detach_gpu)
 
     # Internal
 
@@ -328,7 +319,7 @@ class Engine(Frames, Unique):
                 request.hear(event)
 
 
-class Session(Unique):
+class Session(Selects, Unique):
     """`sotto.Session` for asyncio.
 
     >>> async with await engine.session("mara", "You are Mara.", model="sotto/house") as mara:
@@ -336,7 +327,7 @@ class Session(Unique):
     """
 
     def __init__(self, engine: Engine, session_id: str) -> None:
-        self._engine = engine
+        self._engine: Engine = engine
         self.id = string("session_id", session_id)
 
     async def __aenter__(self) -> Session:

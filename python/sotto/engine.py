@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from . import log
@@ -14,6 +14,7 @@ from ._handle import SLICE_MS, Handle, Request
 from ._lib import lib
 from ._typing import Unpack
 from ._values import choice, number, string, truth, whole
+from .adapters import Adapts, Lora
 from .backend import BackendNames, UnknownBackend
 from .completion import Completes
 from .errors import ModelLoadError, SottoError
@@ -30,7 +31,7 @@ from .terms import RequestOptions
 from .trace import Slice, read_trace
 
 
-class Engine(Completes, Frames, SharesGpu):
+class Engine(Completes, Adapts, Frames, SharesGpu):
     """Runs models inside this process, beside a game. Use it as a context manager, or call `close()`.
 
     All methods are thread-safe. Methods that wait release the GIL. Methods that request an answer take its
@@ -123,6 +124,8 @@ class Engine(Completes, Frames, SharesGpu):
     def close(self) -> None:
         """Cancels live requests, unloads all models and frees all memory. A second call does nothing."""
         self._handle.close()
+        if self._converted is not None:
+            self._converted.cleanup()
 
     # Models
 
@@ -255,6 +258,7 @@ class Engine(Completes, Frames, SharesGpu):
         *,
         model: str | None = None,
         pinned: bool = False,
+        lora: Sequence[Lora] | None = None,
     ) -> Session:
         """Opens a session: a conversation that the engine stores.
 
@@ -264,8 +268,9 @@ class Engine(Completes, Frames, SharesGpu):
                 `Session.set_system()` replaces later.
             model: Default model of the session; None: the only loaded model, else that of its first request.
             pinned: Pins the session, see `Session.pin()`.
+            lora: LoRA adapters that its answers use, as the request field `lora`; None: the model's default.
         """
-        body = open_body(session_id, messages, self._resolve(model), pinned)
+        body = open_body(session_id, messages, self._resolve(model), pinned, lora)
         return self._open(body, lambda name: Session(self, name))
 
     def sessions(self) -> dict[str, int]:

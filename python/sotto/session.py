@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import engine as blocking  # which imports this module; for annotations
 from ._handle import Unique
 from ._typing import Unpack
 from ._values import string, truth, whole, wrong_type
+from .adapters import Lora
 from .completion import DeltaStream
 from .errors import SottoError, Status
 from .messages import MessagesInput, as_messages
@@ -110,6 +111,10 @@ class Session(Unique):
         """
         self._engine._ask("change_session", system_body(self.id, text), {}).finish()
 
+    def set_lora(self, lora: Sequence[Lora]) -> None:
+        """Sets the LoRA adapters of later turns, as the request field `lora`; `[]`: none."""
+        self._engine._ask("change_session", lora_body(self.id, lora), {}).finish()
+
     def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
         """Opens a session that starts as a copy of this one. The copy is not pinned.
 
@@ -159,12 +164,18 @@ class Session(Unique):
 
 
 def open_body(
-    session_id: str | None, said: MessagesInput, model: str | None, pinned: bool = False
+    session_id: str | None,
+    said: MessagesInput,
+    model: str | None,
+    pinned: bool = False,
+    lora: Sequence[Lora] | None = None,
 ) -> dict[str, Any]:
     """Returns the request body that opens a session."""
     body: dict[str, Any] = {"session": _id(session_id), "messages": as_messages("messages", said, "system")}
     if truth("pinned", pinned):
         body["pinned"] = True
+    if lora is not None:
+        body["lora"] = list(lora)
     return body if model is None else {**body, "model": string("model", model)}
 
 
@@ -177,6 +188,11 @@ def fork_body(origin: str, session_id: str | None, keep: int | None) -> dict[str
 def pin_body(session_id: str, pinned: bool) -> dict[str, Any]:
     """Returns the request body that pins or unpins a session."""
     return {"session": session_id, "pinned": truth("pinned", pinned)}
+
+
+def lora_body(session_id: str, lora: Sequence[Lora]) -> dict[str, Any]:
+    """Returns the request body that sets a session's LoRA adapters."""
+    return {"session": session_id, "lora": list(lora)}
 
 
 def system_body(session_id: str, text: str) -> dict[str, Any]:

@@ -100,7 +100,7 @@ private:
     std::unique_ptr<Stream> stream_;
 
 public:
-    Compute compute{hooks_, sotto::system_clock(), frames_, parking_, finished_}; // ends first
+    Compute compute{hooks_, sotto::system_clock(), frames_, parking_, ledger_, finished_}; // ends first
 };
 
 std::string text(const Job& job) {

@@ -324,7 +324,7 @@ TEST_CASE("what is asked of pinning is checked, by name") {
     };
     const auto absent = change("");
     CHECK(absent.status == SOTTO_ERROR_ARGUMENT);
-    CHECK(absent.error == "missing pinned: expected true or false, unless system is set");
+    CHECK(absent.error == "missing pinned: expected true or false, unless system or lora is set");
     const auto odd = change(R"(, "pinned": "yes")");
     CHECK(odd.status == SOTTO_ERROR_ARGUMENT);
     CHECK(odd.error == "invalid pinned 'yes': expected true or false");

@@ -26,6 +26,10 @@
 //                  to fail at, the stream alone or the step whole. A resize that fails leaves no places;
 //                  fail_resize_at: only that one does of those that ask for some, from 0
 //   refuses        a device, and those of its kind, that the model can't be opened on
+//   adapters       true: models have adapters, whose size is adapter_bytes (1000); loading one takes
+//   adapter_ms; a path with "bad" in it
+//                  can't be loaded. A stream says its adapters before anything else, as "<path*scale>". A
+//                  step with streams of different sets fails
 //   lose_at        the token to lose a device at that is no processor; lose_load, lose_save, lose_restore:
 //                  true, when it is opened, a state saved or restored
 #include <algorithm>
@@ -41,44 +45,13 @@
 #include <nlohmann/json.hpp>
 #include <sotto/module.h>
 
+#include "scripted_adapters.hpp"
 #include "scripted_kind.hpp"
 #include "scripted_request.hpp"
 
 namespace {
 
 using namespace scripted;
-
-struct Stream {
-    std::vector<std::string> tokens;
-    std::uint32_t remaining = 0;
-    std::size_t said = 0;
-    std::size_t read = 0; // of the script's deltas
-    bool parked = false;
-    bool lost = false; // its place was resized away while it was parked
-    std::string logprobs;
-    std::string deltas;
-    std::string why;
-};
-
-struct Model {
-    Script script;
-    Shape shape;
-    std::vector<Stream*> streams;
-    std::uint32_t most = 0;    // places
-    std::uint32_t resizes = 0; // that asked for some
-    bool restored = false;     // a state, which the next stream that is unparked finds
-    bool on_device = false;    // which may be lost
-    std::string description = R"({"architecture": "scripted"})";
-    std::string stops;
-    std::string result;
-    std::string fingerprint;
-    std::string why;
-};
-
-// Whether the script says that the device is lost there.
-bool loses(const Model& model, const char* where) {
-    return model.on_device && model.script.flag(where, false);
-}
 
 sotto_status SOTTO_CALL
 open_model(void*, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
@@ -200,6 +173,10 @@ sotto_status SOTTO_CALL open_stream(
         }
     } else {
         made->tokens = script.has("tokens") ? script.values["tokens"].get<std::vector<std::string>>() : heard;
+    }
+    made->adapters = told(*desc);
+    if (!made->adapters.empty()) {
+        made->tokens.insert(made->tokens.begin(), made->adapters);
     }
     info->prompt_tokens = script.count("prompt_tokens", std::max<std::uint32_t>(1, heard.size()));
     info->cached_tokens = script.count("cached_tokens");
@@ -342,6 +319,9 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
     for (std::uint32_t i = 0; i < step->count; ++i) {
         const auto& work = *step->items[i];
         const auto& stream = *static_cast<Stream*>(work.stream);
+        if (stream.adapters != static_cast<Stream*>(step->items[0]->stream)->adapters) {
+            return fail(SOTTO_ERROR_INFERENCE, "the step has streams with different adapters", why);
+        }
         delay += script.number("prompt_token_ms") * std::min(work.tokens, stream.remaining);
         const bool speaks = stream.remaining <= work.tokens;
         if (speaks && script.has("block_at") && script.count("block_at") == stream.said) {
@@ -393,5 +373,8 @@ sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->resize = resize_model;
     backend->prepare = prepare_stream;
     backend->prepared_close = close_prepared;
+    backend->adapter_measure = measure_adapter;
+    backend->adapter_open = open_adapter;
+    backend->adapter_close = close_adapter;
     return SOTTO_OK;
 }

@@ -12,10 +12,6 @@
 #include <utility>
 #include <vector>
 
-// Declared in llama.cpp's llama-model.h, which brings all of its insides.
-const std::vector<std::pair<std::string, ggml_tensor*>>&
-llama_internal_get_tensor_map(const llama_model* model);
-
 namespace sotto::llama {
 namespace {
 

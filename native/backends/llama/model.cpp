@@ -110,7 +110,7 @@ Stream* Model::open_stream(
         info.result = str(result_);
         return nullptr;
     }
-    auto stream = std::make_unique<Stream>(std::move(*prepared));
+    auto stream = std::make_unique<Stream>(std::move(*prepared), AdapterSet(desc));
     stops_ = stream->how.stops.empty() ? "" : text_of(stream->how.stops);
     take_place(*stream);
 
@@ -120,6 +120,33 @@ Stream* Model::open_stream(
     info.stops = str(stops_);
     info.parsed = stream->how.parser != nullptr;
     return stream.release();
+}
+
+void Model::use_threads(const sotto_step& step) {
+    auto* context = opened_.context.get();
+    if (context == nullptr) {
+        return; // there are no places, and nothing computes
+    }
+    const auto threads = std::clamp(step.threads, 1u, static_cast<std::uint32_t>(GGML_MAX_N_THREADS));
+    ggml_threadpool* pool = nullptr;
+    {
+        Call call(host(), Call::Abort::Throws); // a thread that cannot be had is no reason to die
+        pool = backend_.pools.of(step.thread_class, threads);
+    }
+    if (pool != pool_) {
+        llama_attach_threadpool(context, pool, pool);
+        if (opened_.draft) {
+            llama_attach_threadpool(opened_.draft->context(), pool, pool);
+        }
+        pool_ = pool;
+    }
+    if (static_cast<std::int32_t>(threads) != threads_) {
+        threads_ = static_cast<std::int32_t>(threads);
+        llama_set_n_threads(context, threads_, threads_);
+        if (opened_.draft) {
+            llama_set_n_threads(opened_.draft->context(), threads_, threads_);
+        }
+    }
 }
 
 sotto_str Model::parse(Stream& stream, std::string_view text, bool last) {

@@ -5,6 +5,7 @@
 #include "chat/prepare.hpp"
 #include "context.hpp"
 #include "draft.hpp"
+#include "file/adapter_check.hpp"
 #include "file/gguf_check.hpp"
 #include "file/mapped_file.hpp"
 #include "media/projector.hpp"
@@ -79,6 +80,10 @@ public:
     // was remembered is forgotten. Where it throws after that, it has none.
     void resize(std::uint32_t places);
     sotto_status step(const sotto_step& step);
+    // What an adapter takes, then the adapter; `bytes`: out, what it takes.
+    std::uint64_t measure_adapter(const sotto_adapter_source& source) const;
+    Adapter* open_adapter(const sotto_adapter_source& source, std::uint64_t& bytes);
+    void close_adapter(Adapter* adapter) noexcept;
 
     const sotto_backend_host& host() const noexcept { return backend_.host; }
     // Throws Error(SOTTO_ERROR_MODEL) where a mapped file was cut: what was computed since is worthless.
@@ -95,7 +100,9 @@ private:
         llama_seq_id sequence = kNoSequence;
         std::size_t common = 0;
     };
-    Place best_place(const std::vector<llama_token>& tokens, bool reuse, const Stream* whose) const;
+    Place best_place(
+        const std::vector<llama_token>& tokens, std::uint64_t adapters, bool reuse, const Stream* whose
+    ) const;
     void take_place(Stream& stream);
     void leave(Stream& stream, bool comes_back) noexcept;
     void forget_parked(const Stream& stream) noexcept;
@@ -109,6 +116,8 @@ private:
     void copy_beginning(const Sequence& source, Stream& stream, std::size_t count);
     bool waits(Stream& stream, const sotto_step& step);
 
+    std::uint64_t bytes_of(const AdapterFacts& facts) const;
+    void use_adapters(const sotto_step& step);
     void use_threads(const sotto_step& step);
     std::vector<Share> shares_of(const sotto_step& step);
     std::uint32_t wanted_of(sotto_step_item& work, Stream& stream, const sotto_step& step);

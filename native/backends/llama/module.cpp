@@ -244,6 +244,42 @@ on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str
     });
 }
 
+sotto_status SOTTO_CALL on_adapter_measure(
+    void*, void* model, const sotto_adapter_source* source, sotto_adapter_info* info, sotto_str* why
+) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
+        check_size(*source);
+        auto told = sotto_init<sotto_adapter_info>();
+        told.bytes = on.measure_adapter(*source);
+        write(info, told);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL on_adapter_open(
+    void*,
+    void* model,
+    const sotto_adapter_source* source,
+    void** adapter,
+    sotto_adapter_info* info,
+    sotto_str* why
+) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
+        check_size(*source);
+        auto told = sotto_init<sotto_adapter_info>();
+        *adapter = on.open_adapter(*source, told.bytes);
+        write(info, told);
+        return SOTTO_OK;
+    });
+}
+
+void SOTTO_CALL on_adapter_close(void*, void* model, void* adapter) {
+    const Inside inside;
+    if (inside) { // else the process ends, which frees it
+        static_cast<Model*>(model)->close_adapter(static_cast<Adapter*>(adapter));
+    }
+}
+
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
     const auto status = on_model(model, Call::Abort::Throws, why, [&](Model& on) { return on.step(*step); });
     if (status == SOTTO_ERROR_CANCELLED && process_ends()) { // the engine did not ask for it
@@ -324,6 +360,9 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     backend.prepare = on_prepare;
     backend.prepared_close = on_prepared_close;
     backend.release = on_release;
+    backend.adapter_measure = on_adapter_measure;
+    backend.adapter_open = on_adapter_open;
+    backend.adapter_close = on_adapter_close;
     write(theirs, backend);
     static_cast<void>(made.release()); // on_release() frees it
     return SOTTO_OK;

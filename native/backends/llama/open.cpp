@@ -201,6 +201,8 @@ std::string describe(const llama_model* model, const GgufFacts& facts, const Opt
         {"quantization", quantisation(model)},
         {"size", llama_model_size(model)},
         {"layers", llama_model_n_layer(model)},
+        {"heads", llama_model_n_head(model)},
+        {"kv_heads", llama_model_n_head_kv(model)},
         {"vocabulary", llama_vocab_n_tokens(llama_model_get_vocab(model))},
         {"trained_context", llama_model_n_ctx_train(model)},
         {"has_chat_template", llama_model_chat_template(model, nullptr) != nullptr},

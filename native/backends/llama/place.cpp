@@ -22,8 +22,9 @@ std::size_t common_prefix(std::span<const llama_token> a, std::span<const llama_
 // remembered too. The last token is always worked through, for what is to follow it. `whose`: a stream that
 // may have been parked, and finds what is its own, or was saved of it, even if it uses nothing else. `reuse`:
 // it does.
-Model::Place
-Model::best_place(const std::vector<llama_token>& tokens, bool reuse, const Stream* whose) const {
+Model::Place Model::best_place(
+    const std::vector<llama_token>& tokens, std::uint64_t adapters, bool reuse, const Stream* whose
+) const {
     const bool spare = keeps_all() && std::ranges::any_of(sequences_, [](const auto& at) {
                            return at.stream == nullptr && at.tokens.empty();
                        });
@@ -36,7 +37,8 @@ Model::best_place(const std::vector<llama_token>& tokens, bool reuse, const Stre
         }
         const bool own =
             whose != nullptr && (at.parked == whose || (at.state != 0 && at.state == whose->saved));
-        const auto usable = own ? at.tokens.size() : reuse ? at.exact : 0;
+        const bool same = at.adapters == adapters;
+        const auto usable = own ? at.tokens.size() : reuse && same ? at.exact : 0;
         const auto common = std::min({common_prefix(at.tokens, tokens), usable, tokens.size() - 1});
         const auto lost = at.tokens.size() - common;
         const bool fits = common > 0 && (own || (lost <= common && (!spare || lost <= kLittle)));
@@ -65,7 +67,7 @@ Model::best_place(const std::vector<llama_token>& tokens, bool reuse, const Stre
 // Gives `stream` a sequence, and of what is remembered all that serves it. Throws Error(SOTTO_ERROR_STATE)
 // where every sequence is taken.
 void Model::take_place(Stream& stream) {
-    const auto found = best_place(stream.tokens, stream.how.reuse, &stream);
+    const auto found = best_place(stream.tokens, stream.adapters.key, stream.how.reuse, &stream);
     forget_parked(stream);
     auto& place = sequences_[static_cast<std::size_t>(found.sequence)];
     stream.sequence = found.sequence;
@@ -90,6 +92,7 @@ void Model::leave(Stream& stream, bool comes_back) noexcept {
     auto& place = sequences_[static_cast<std::size_t>(stream.sequence)];
     place.stream = nullptr;
     place.parked = comes_back ? &stream : nullptr;
+    place.adapters = stream.adapters.key;
     place.exact = stream.exact;
     place.restored = stream.restored;
     place.last_used = ++clock_;

@@ -49,6 +49,9 @@ void Model::seek(Stream& stream, const sotto_step* step) {
         if (other == &stream) {
             continue;
         }
+        if ((other != nullptr ? other->adapters.key : at.adapters) != stream.adapters.key) {
+            continue;
+        }
         const auto& tokens = other != nullptr ? other->tokens : at.tokens;
         const auto exact = other != nullptr ? other->exact : at.exact;
         const auto common = std::min({common_prefix(tokens, stream.tokens), exact, stream.tokens.size() - 1});

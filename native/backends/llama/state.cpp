@@ -1,8 +1,9 @@
 // What a model remembers of a conversation, out of it and into it again.
 //
-// The bytes: how many tokens (4), the tokens (4 each), the size of the state's head (8), then the pieces of a
-// sequence's state. Whoever keeps them sees to it that they come back unchanged, and to the model that they
-// are of: llama.cpp would believe anything. A stream knows its own state again by a hash of all of them.
+// The bytes: how many tokens (4), the key of the adapters if there are any (8), the tokens (4 each), the size
+// of the state's head (8), then the pieces of a sequence's state. Whoever keeps them sees to it that they
+// come back unchanged, and to the model that they are of: llama.cpp would believe anything. A stream knows
+// its own state again by a hash of all of them.
 #include "guard.hpp"
 #include "model.hpp"
 #include "pages.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 // Beside the number of tokens, where something before them was forgotten: they serve their own stream only.
 constexpr std::uint32_t kOwn = 1u << 31;
+// Likewise, where adapters computed it, whose key follows.
+constexpr std::uint32_t kAdapted = 1u << 30;
 
 // Takes a number from the front of a state.
 template <typename T>
@@ -93,9 +96,13 @@ std::uint32_t Model::save(Stream& stream, sotto_write_fn write, void* context) {
     }
     const auto pieces = form_.pieces_of(from, state, stream.sequence);
     const auto count = static_cast<std::uint32_t>(stream.held);
-    const auto number = count | (stream.exact < stream.held ? kOwn : 0);
+    const auto adapters = stream.adapters.key;
+    const auto number = count | (stream.exact < stream.held ? kOwn : 0) | (adapters != 0 ? kAdapted : 0);
     Writer out(write, context);
     out.put(&number, sizeof number);
+    if (adapters != 0) {
+        out.put(&adapters, sizeof adapters);
+    }
     out.put(stream.tokens.data(), count * sizeof(llama_token));
     const std::uint64_t head_size = pieces.head.size();
     out.put(&head_size, sizeof head_size);
@@ -122,7 +129,8 @@ bool Model::holds(std::uint64_t state, std::size_t count) noexcept {
 std::uint32_t Model::restore(std::string_view state) {
     const auto hash = XXH3_64bits(state.data(), state.size());
     const auto number = take<std::uint32_t>(state);
-    const auto count = number & ~kOwn;
+    const auto count = number & ~(kOwn | kAdapted);
+    const auto adapters = (number & kAdapted) != 0 ? take<std::uint64_t>(state) : 0;
     if (count == 0 || count > opened_.options.context || state.size() / sizeof(llama_token) < count) {
         throw Error(
             SOTTO_ERROR_MODEL,
@@ -143,7 +151,7 @@ std::uint32_t Model::restore(std::string_view state) {
     if (holds(hash, count)) {
         return count;
     }
-    const auto sequence = best_place(tokens, true, nullptr).sequence;
+    const auto sequence = best_place(tokens, adapters, true, nullptr).sequence;
     auto& place = sequences_[static_cast<std::size_t>(sequence)];
     place = {};
     auto* memory = llama_get_memory(opened_.context.get());
@@ -157,6 +165,7 @@ std::uint32_t Model::restore(std::string_view state) {
     }
     place.tokens = std::move(tokens);
     place.exact = (number & kOwn) != 0 ? 0 : SIZE_MAX;
+    place.adapters = adapters;
     place.state = hash;
     place.last_used = ++clock_;
     return count;

@@ -76,6 +76,7 @@ bool Model::on_gate(void* self) {
 
 sotto_status Model::step(const sotto_step& step) {
     auto shares = shares_of(step);
+    use_adapters(step);
     use_threads(step);
     stepping_ = &step;
     cancelled_ = false;
@@ -115,33 +116,6 @@ sotto_status Model::step(const sotto_step& step) {
         }
     }
     return SOTTO_OK;
-}
-
-void Model::use_threads(const sotto_step& step) {
-    auto* context = opened_.context.get();
-    if (context == nullptr) {
-        return; // there are no places, and nothing computes
-    }
-    const auto threads = std::clamp(step.threads, 1u, static_cast<std::uint32_t>(GGML_MAX_N_THREADS));
-    ggml_threadpool* pool = nullptr;
-    {
-        Call call(host(), Call::Abort::Throws); // a thread that cannot be had is no reason to die
-        pool = backend_.pools.of(step.thread_class, threads);
-    }
-    if (pool != pool_) {
-        llama_attach_threadpool(context, pool, pool);
-        if (opened_.draft) {
-            llama_attach_threadpool(opened_.draft->context(), pool, pool);
-        }
-        pool_ = pool;
-    }
-    if (static_cast<std::int32_t>(threads) != threads_) {
-        threads_ = static_cast<std::int32_t>(threads);
-        llama_set_n_threads(context, threads_, threads_);
-        if (opened_.draft) {
-            llama_set_n_threads(opened_.draft->context(), threads_, threads_);
-        }
-    }
 }
 
 // Answers first, one token each: `batch` is no less than the number of streams. Prompts share the rest. An
@@ -314,9 +288,9 @@ void Model::take_over(Share& share) {
         stream.restored = false;
         work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
     } catch (const NoNumbers& error) {
-        if (stream.restored) {
-            damaged_ = true; // the other streams of the step come first
-        } else {
+        // Adapters can make numbers too large. The other streams of the step come first.
+        damaged_ = damaged_ || stream.restored || stream.adapters.key != 0;
+        if (!stream.restored) {
             fail_stream(work, stream, error.status(), error.what());
         }
     } catch (const std::exception& error) {
@@ -325,13 +299,14 @@ void Model::take_over(Share& share) {
     }
 }
 
-// A state that was restored holds NaNs. All of the memory is emptied: what is only cut off stays in its
-// buffers, where llama.cpp still looks at it. Every stream works through its text again.
+// The memory holds NaNs, of a state that was restored, or of what adapters made of a text. All of the memory
+// is emptied: what is only cut off stays in its buffers, where llama.cpp still looks at it. Every stream
+// works through its text again.
 void Model::forget_damaged_state() {
     Call::current()->log(
         SOTTO_LOG_ERROR,
-        "a restored state is damaged: its KV cache holds NaN; the model discards it and prefills the prompts "
-        "again"
+        "the KV cache of a restored state or of a stream with adapters holds NaN; the model discards it and "
+        "prefills the prompts again"
     );
     damaged_ = false;
     llama_memory_clear(llama_get_memory(opened_.context.get()), true);

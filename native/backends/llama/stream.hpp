@@ -1,6 +1,7 @@
 // One conversation at work, and the part of the model's memory that it holds.
 #pragma once
 
+#include "adapters.hpp"
 #include "chat/answer_parser.hpp"
 #include "media/media.hpp"
 #include "speculate.hpp"
@@ -50,8 +51,9 @@ struct Chosen {
 constexpr llama_seq_id kNoSequence = -1;
 
 struct Stream {
-    explicit Stream(Prepared prepared)
-        : how(std::move(prepared)), tokens(std::move(how.prompt)), prompt_size(tokens.size()) {}
+    Stream(Prepared prepared, AdapterSet set)
+        : how(std::move(prepared)), adapters(std::move(set)), tokens(std::move(how.prompt)),
+          prompt_size(tokens.size()) {}
 
     bool parked() const noexcept { return sequence == kNoSequence; }
     // Tokens that the memory does not hold yet. Of an answer that is one, the last token.
@@ -78,6 +80,7 @@ struct Stream {
     void hold(std::size_t count) noexcept;
 
     Prepared how;
+    const AdapterSet adapters;
     std::vector<llama_token> tokens; // the prompt, then the answer
     std::size_t prompt_size;
     std::size_t held = 0;                // how many of them the memory holds
@@ -101,6 +104,7 @@ struct Stream {
 // One of the parts that a context's memory has, and what it holds while no stream does.
 struct Sequence {
     std::vector<llama_token> tokens;
+    std::uint64_t adapters = 0;   // key of the set that computed it
     std::size_t exact = SIZE_MAX; // as a stream's
     Stream* stream = nullptr;
     const Stream* parked = nullptr; // whose tokens they are, if it may come back for them

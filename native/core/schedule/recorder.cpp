@@ -192,6 +192,7 @@ void Recorder::added(const ScheduledStream& stream) noexcept {
             {"at_once", terms.at_once},
             {"pinned", terms.pinned},
             {"saves", terms.saves},
+            {"group", terms.group},
         });
     });
 }

@@ -141,6 +141,7 @@ private:
             .deadline = line.number("deadline", 0),
             .at_once = line.truth("at_once"),
             .pinned = line.truth("pinned"),
+            .group = line.find("group") == nullptr ? 0 : line.name("group"),
             .saves = line.truth("saves"),
         };
         auto made = std::make_unique<ScheduledStream>(model_of(line), terms, nullptr, 0);

@@ -20,6 +20,16 @@ void ScheduledModel::learn(const Step& step) noexcept {
     costs.learn(step.threads, step.load, step.took);
 }
 
+Group& ScheduledModel::group(std::uint64_t name) noexcept {
+    return *std::ranges::find(groups, name, &Group::name);
+}
+
+// Long enough that what a backend does to change its adapters costs little.
+std::int64_t ScheduledModel::turns(std::uint64_t name) noexcept {
+    constexpr std::int64_t kTurn = 50'000'000;
+    return groups.size() < 2 ? 0 : group(name).served_ns / kTurn;
+}
+
 void ScheduledStream::opened(std::uint32_t tokens, std::uint32_t remembered) noexcept {
     prompt = tokens;
     unparked(tokens - std::min(remembered, tokens));

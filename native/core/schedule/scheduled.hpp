@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include <sotto/request.h>
 
@@ -22,6 +23,14 @@ struct ModelTraits {
     bool parks = false;                // streams can give up their places, and get them back
 };
 
+// Streams of a model with the same adapters, which alone may go into one step.
+struct Group {
+    std::uint64_t name = 0;      // 0: no adapters
+    std::uint32_t streams = 0;   // that wait or have a slot
+    std::uint64_t processed = 0; // tokens since compute time was charged
+    std::int64_t served_ns = 0;  // of compute
+};
+
 struct ScheduledModel {
     std::uint64_t number = 0;          // names it in a recording
     ModelTraits traits;                // once it is ready
@@ -31,6 +40,8 @@ struct ScheduledModel {
     std::array<std::uint64_t, kPriorities> processed{}; // tokens since compute time was charged, by priority
     std::int64_t charged_ns = 0;                        // of served_ns, to the priorities that used it
     std::int64_t served_ns = 0;                         // of compute
+    std::vector<Group> groups;                          // that have streams
+    std::uint64_t last_group = 0;                       // that had a step
     CostModel costs;                                    // what its steps take
     ThreadCount thread_count;                           // on how many threads
     bool gave_up = false;                               // a step, ever
@@ -45,6 +56,10 @@ struct ScheduledModel {
     };
     void learn(const Step& step) noexcept;
     bool has_room() const noexcept { return open_streams < traits.streams; }
+    // The group of a stream that the scheduler has.
+    Group& group(std::uint64_t name) noexcept;
+    // How many whole turns of compute time a group had.
+    std::int64_t turns(std::uint64_t group) noexcept;
 };
 
 // How fast an answer is told, and how far that got.
@@ -90,6 +105,7 @@ struct StreamTerms {
     bool at_once = false;              // answered without a step
     bool pinned = false;               // nobody takes its place
     bool large = false;                // preparing it takes long
+    std::uint64_t group = 0;           // of adapters
     bool saves = false; // only worked through and saved: it speaks to nobody, and keeps its place
 };
 

@@ -34,6 +34,8 @@ auto Scheduler::rank(const ScheduledStream& stream, std::int64_t now) const {
         overdue ? stream.served_at : INT64_MAX,
         !(stream.terms.pinned && stream.state == StreamState::parked),
         stream.model.served_ns,
+        stream.model.turns(stream.terms.group),
+        stream.terms.group != stream.model.last_group,
         stream.terms.deadline,
         stream.remaining,
         stream.terms.number
@@ -118,7 +120,7 @@ Slice Scheduler::choose(std::int64_t now, const Limits& limits) {
     } else {
         auto& model = steps->model;
         const bool together = model.traits.batches && !limits.apart;
-        slice = together ? step(model, now, limits) : lone_step(model, now, limits);
+        slice = together ? step(model, steps->terms.group, now, limits) : lone_step(model, now, limits);
     }
     entered_ = lets_in;
     ++slices_;
@@ -212,13 +214,17 @@ std::int64_t Scheduler::limit_of(std::int64_t now, const Limits& limits) const {
     return limit;
 }
 
-Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& limits) {
+Slice Scheduler::step(ScheduledModel& model, std::uint64_t group, std::int64_t now, const Limits& limits) {
     Slice slice;
     slice.kind = Slice::Kind::step;
     chosen_.clear();
+    model.last_group = group;
     std::uint64_t remaining = 0;
+    const auto may_go = [&](const ScheduledStream& stream, StreamState state) {
+        return &stream.model == &model && stream.terms.group == group && stream.state == state;
+    };
     for (ScheduledStream* stream : inside_) {
-        if (&stream->model == &model && stream->state == StreamState::prompting) {
+        if (may_go(*stream, StreamState::prompting)) {
             chosen_.push_back(stream);
             remaining += stream->remaining;
         }
@@ -228,7 +234,7 @@ Slice Scheduler::step(ScheduledModel& model, std::int64_t now, const Limits& lim
     });
     for (ScheduledStream* stream :
          inside_) { // who speaks: those that are due, and if there is nothing else, all that may
-        const bool speaks = &stream->model == &model && stream->state == StreamState::speaking;
+        const bool speaks = may_go(*stream, StreamState::speaking);
         if (speaks && (chosen_.empty() ? stream->may_speak(now) : stream->due(now) <= now)) {
             slice.shares.push_back({stream, 0});
             slice.load.add_answer(stream->context());
@@ -304,6 +310,7 @@ Slice Scheduler::lone_step(ScheduledModel& model, std::int64_t now, const Limits
         slice.load.add_answer(chosen->context());
     }
     slice.shares = {{chosen, tokens}};
+    model.last_group = chosen->terms.group;
     predict(slice);
     return slice;
 }

@@ -48,8 +48,8 @@ struct Limits {
 // 1. Order: priority, then deadline, then shortest remaining prefill. Of one priority, a stream that was not
 //    served for ten seconds goes first. A priority that higher ones keep from its share (FairShare) goes
 //    before them until it has had the share.
-// 2. Models take turns by the time that they had.
-// 3. A step speaks one token for each answer of its model that is due, and works through as much of prompts
+// 2. Models take turns by the time that they had, and so do groups: streams of a model with other adapters.
+// 3. A step speaks one token for each answer of its group that is due, and works through as much of prompts
 //    as fits its limit, so that nobody's speech stops for another's prompt.
 // 4. A paced answer is worked on a few tokens ahead, together with others, and not further.
 // 5. A request that finds no slot takes that of one of lower priority, where the model can park: never that
@@ -118,6 +118,9 @@ private:
     void record_facts() const noexcept;
     void settle(std::int64_t now) noexcept;
     void charge(ScheduledModel& model) noexcept;
+    static void enter_group(const ScheduledStream& stream) noexcept;
+    void leave_group(const ScheduledStream& stream) noexcept;
+    static void note_progress(ScheduledStream& stream) noexcept;
     void survey(std::int64_t now) noexcept;
     int urgency(const ScheduledStream& stream) const noexcept;
     auto rank(const ScheduledStream& stream, std::int64_t now) const;
@@ -129,7 +132,7 @@ private:
     std::size_t prepared_ahead(const Queue& queue, std::size_t priority) const noexcept;
     ScheduledStream* next_inside(std::int64_t now) const;
     Slice enter(ScheduledStream& stream, std::int64_t now);
-    Slice step(ScheduledModel& model, std::int64_t now, const Limits& limits);
+    Slice step(ScheduledModel& model, std::uint64_t group, std::int64_t now, const Limits& limits);
     void add_prompts(Slice& slice, std::uint32_t tokens) const;
     Slice lone_step(ScheduledModel& model, std::int64_t now, const Limits& limits);
     std::int64_t limit_of(std::int64_t now, const Limits& limits) const;

@@ -6,6 +6,11 @@
 #include "core/schedule/scheduler.hpp"
 
 namespace sotto {
+namespace {
+
+constexpr std::int64_t kMaxOwed = 200'000'000; // of compute time, to a group
+
+} // namespace
 
 WaitingStreams& Scheduler::Queue::of(const ScheduledStream& stream) noexcept {
     const auto priority = index_of(stream.terms.priority);
@@ -27,6 +32,7 @@ void Scheduler::add(ScheduledStream& stream) {
     if (inside_.capacity() <= streams_) { // so that putting one there cannot fail
         inside_.reserve(2 * streams_ + 1);
     }
+    model.groups.reserve(model.groups.size() + 1); // likewise
     const bool first = std::none_of(queues_.begin(), queues_.end(), [&](const auto& queue) {
         return queue->model == &model;
     });
@@ -45,6 +51,7 @@ void Scheduler::add(ScheduledStream& stream) {
         model.charged_ns = model.served_ns;
         model.processed = {};
     }
+    enter_group(stream);
     ++queue_of(model).streams;
     ++streams_;
     share_.arrived(stream.terms.priority);
@@ -62,7 +69,8 @@ void Scheduler::remove(ScheduledStream& stream) noexcept {
         recorder_->changed(stream);
     }
     auto& model = stream.model;
-    model.processed[index_of(stream.terms.priority)] += stream.take_progress();
+    note_progress(stream);
+    leave_group(stream);
     take(stream);
     std::erase(inside_, &stream);
     stream.where = ScheduledStream::Where::nowhere;
@@ -88,6 +96,31 @@ void Scheduler::changed(ScheduledStream& stream) noexcept {
         take(stream);
     }
     sync();
+}
+
+// A group that had no streams is not owed the time that others had meanwhile.
+void Scheduler::enter_group(const ScheduledStream& stream) noexcept {
+    auto& groups = stream.model.groups;
+    const auto name = stream.terms.group;
+    if (std::ranges::find(groups, name, &Group::name) == groups.end()) {
+        const auto least = std::ranges::min_element(groups, {}, &Group::served_ns);
+        const auto served = groups.empty() ? 0 : least->served_ns;
+        groups.push_back({.name = name, .streams = 0, .processed = 0, .served_ns = served});
+    }
+    ++stream.model.group(name).streams;
+}
+
+void Scheduler::leave_group(const ScheduledStream& stream) noexcept {
+    if (--stream.model.group(stream.terms.group).streams == 0) {
+        charge(stream.model);
+        std::erase_if(stream.model.groups, [](const Group& group) { return group.streams == 0; });
+    }
+}
+
+void Scheduler::note_progress(ScheduledStream& stream) noexcept {
+    const auto tokens = stream.take_progress();
+    stream.model.processed[index_of(stream.terms.priority)] += tokens;
+    stream.model.group(stream.terms.group).processed += tokens;
 }
 
 // Puts a stream among those without a slot.
@@ -134,7 +167,8 @@ void Scheduler::record_facts() const noexcept {
     recorder_->facts(inside_);
 }
 
-// Charges the compute time since the last call to the priorities that used it, by the tokens of each.
+// Charges the compute time since the last call to the priorities and the groups that used it, by the tokens
+// of each.
 void Scheduler::charge(ScheduledModel& model) noexcept {
     const auto took = model.served_ns - std::exchange(model.charged_ns, model.served_ns);
     const auto processed = std::exchange(model.processed, {});
@@ -142,18 +176,30 @@ void Scheduler::charge(ScheduledModel& model) noexcept {
     for (const auto tokens : processed) {
         all += tokens;
     }
+    const auto part_of = [&](std::uint64_t tokens) {
+        const auto part = static_cast<double>(tokens) / static_cast<double>(all);
+        return static_cast<std::int64_t>(part * static_cast<double>(took));
+    };
     for (std::size_t i = 0; all > 0 && took > 0 && i < kPriorities; ++i) {
-        const auto part = static_cast<double>(processed[i]) / static_cast<double>(all);
         share_.spent(
             static_cast<sotto_priority>(static_cast<int>(i) + SOTTO_PRIORITY_BACKGROUND),
-            static_cast<std::int64_t>(part * static_cast<double>(took))
+            part_of(processed[i])
         );
+    }
+    std::int64_t most = 0;
+    for (auto& group : model.groups) {
+        const auto tokens = std::exchange(group.processed, 0);
+        group.served_ns += all > 0 && took > 0 ? part_of(tokens) : 0;
+        most = std::max(most, group.served_ns);
+    }
+    for (auto& group : model.groups) { // one that had nothing to do is owed little
+        group.served_ns = std::max(group.served_ns, most - kMaxOwed);
     }
 }
 
 void Scheduler::settle(std::int64_t now) noexcept {
     for (ScheduledStream* stream : inside_) {
-        stream->model.processed[index_of(stream->terms.priority)] += stream->take_progress();
+        note_progress(*stream);
     }
     for (const auto& queue : queues_) {
         charge(*queue->model);

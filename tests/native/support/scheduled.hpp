@@ -37,6 +37,7 @@ struct Wish {
     sotto_priority priority = SOTTO_PRIORITY_NORMAL;
     std::int64_t deadline = 0;
     bool pinned = false;
+    std::uint64_t group = 0; // of adapters
 };
 
 // The scheduler, and as much of an engine around it as it sees.
@@ -61,6 +62,7 @@ public:
         terms.priority = wish.priority;
         terms.deadline = wish.deadline == 0 ? sotto::kNever : wish.deadline;
         terms.pinned = wish.pinned;
+        terms.group = wish.group;
         streams_.push_back(std::make_unique<Paced>(model, terms, wish.tps));
         auto& made = streams_.back()->stream;
         prompts_[&made] = prompt;

@@ -232,6 +232,19 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_adapter_desc
+    {
+        public uint struct_size;
+        public uint flags;
+        public sotto_str model;
+        public sotto_str name;
+        public sotto_str path;
+        public ulong user;
+        public float scale;
+        public uint reserved;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_frame_begin_desc
     {
         public uint struct_size;
@@ -353,6 +366,23 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_adapter_source
+    {
+        public uint struct_size;
+        public uint reserved;
+        public sotto_str path;
+        public sotto_file_access* files;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_adapter_info
+    {
+        public uint struct_size;
+        public uint reserved;
+        public ulong bytes;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_stream_desc
     {
         public uint struct_size;
@@ -361,6 +391,10 @@ namespace Sotto.Interop
         public uint index;
         public uint flags;
         public void* prepared;
+        public void** adapters;
+        public float* scales;
+        public uint count;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -437,6 +471,9 @@ namespace Sotto.Interop
         public IntPtr prepare;
         public IntPtr prepared_close;
         public IntPtr release;
+        public IntPtr adapter_measure;
+        public IntPtr adapter_open;
+        public IntPtr adapter_close;
     }
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -486,6 +523,15 @@ namespace Sotto.Interop
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_prepare_fn(void* self, void* model, sotto_stream_desc* desc, IntPtr cancelled, void* context, void** prepared, sotto_stream_info* info, sotto_str* reason);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_adapter_measure_fn(void* self, void* model, sotto_adapter_source* source, sotto_adapter_info* info, sotto_str* reason);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_adapter_open_fn(void* self, void* model, sotto_adapter_source* source, void** adapter, sotto_adapter_info* info, sotto_str* reason);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void sotto_adapter_close_fn(void* self, void* model, void* adapter);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void sotto_prepared_close_fn(void* self, void* model, void* prepared);
@@ -713,6 +759,15 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_list_models(sotto_engine* engine, sotto_str* json);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_load_adapter(sotto_engine* engine, sotto_adapter_desc* desc, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_unload_adapter(sotto_engine* engine, sotto_str model, sotto_str name, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_set_adapter_scale(sotto_engine* engine, sotto_str model, sotto_str name, float scale, uint flags, ulong* request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_frame_begin(sotto_engine* engine, sotto_frame_begin_desc* frame);

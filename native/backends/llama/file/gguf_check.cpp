@@ -264,6 +264,7 @@ GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
         );
     }
     tensor.type = type;
+    tensor.offset = expected_offset;
     tensor.bytes = tensor.elements / block * ggml_type_size(known);
     if (const auto offset = reader.number<std::uint64_t>(); offset != expected_offset) {
         refuse(
@@ -311,11 +312,11 @@ std::uint64_t bytes_of_vocabulary(const GgufValues& values) {
 GgufFacts check_gguf(Source& source, GgufKind kind) {
     GgufReader reader(source);
     const auto header = read_header(reader);
-    const auto values = read_values(reader, header.values);
+    auto values = read_values(reader, header.values);
     const auto alignment = alignment_of(values);
     if (kind == GgufKind::Model) {
         check_gguf_values(values);
-    } else {
+    } else if (kind == GgufKind::Projector) {
         check_projector_values(values);
     }
 
@@ -349,6 +350,12 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
     check_gguf_tensors(tensors);
     if (kind == GgufKind::Projector) {
         check_projector_tensors(values, tensors);
+    }
+    facts.data = data;
+    if (kind == GgufKind::Adapter) {
+        facts.values = std::move(values);
+        facts.tensors = std::move(tensors);
+        return facts;
     }
     facts.architecture = values.find("general.architecture")->second.text;
     facts.trained_context =

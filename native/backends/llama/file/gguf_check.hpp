@@ -32,6 +32,7 @@ struct GgufTensor {
     std::vector<std::uint64_t> extents;
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t offset = 0; // of its data, from the beginning of all data
 };
 using GgufTensors = std::map<std::string, GgufTensor, std::less<>>;
 
@@ -41,12 +42,16 @@ struct GgufFacts {
     std::uint32_t trained_context = 0;
     std::uint64_t weights = 0;    // bytes of all tensors
     bool data_aligned = false;    // enough for llama.cpp to map it
+    std::uint64_t data = 0;       // where the tensors' data begins
+    GgufValues values;            // of an adapter
+    GgufTensors tensors;          // likewise
     std::uint64_t vocabulary = 0; // bytes that llama.cpp keeps it in, about: it has no figure of that
 };
 
 enum class GgufKind {
     Model,
-    Projector // of images or sounds, for mtmd
+    Projector, // of images or sounds, for mtmd
+    Adapter    // whose values and tensors adapter_check.cpp looks at
 };
 
 // Reads the header and throws Error(SOTTO_ERROR_MODEL) that says what is wrong with it.
