@@ -113,18 +113,18 @@ class Adapts(Asks):
                 return dict(one)
         raise ModelLoadError(f"model '{model}' is not loaded: load it first", Status.NOT_FOUND)
 
-    def _gguf_of(self, model: str, path: str) -> str:
+    def _gguf_of(self, model: str, where: str) -> str:
         """Returns the path of an adapter as GGUF. Converts the folder of a PEFT adapter."""
         described = self._described(model)
-        if not os.path.isdir(path):
-            return path
+        if not os.path.isdir(where):
+            return where
         from ._peft import convert
 
         if self._converted is None:
             self._converted = tempfile.TemporaryDirectory(prefix="sotto-lora-", ignore_cleanup_errors=True)
         handle, made = tempfile.mkstemp(".gguf", dir=self._converted.name)
         os.close(handle)
-        convert(path, made, described.get("details", {}))
+        convert(where, made, described.get("details", {}))
         return made
 
 

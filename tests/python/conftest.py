@@ -29,6 +29,7 @@ if importlib.util.find_spec("sotto") is None:
     sys.path.insert(0, str(ROOT / "python"))
     os.environ["PYTHONPATH"] = str(ROOT / "python")  # for the tests' own subprocesses
 sys.path.append(str(ROOT / "tests" / "gpu"))  # rung.py
+sys.path.append(str(ROOT / "tests" / "data"))  # make_tiny.py
 PACKAGE = Path(str(importlib.util.find_spec("sotto").origin)).parent  # type: ignore[union-attr]
 if not (PACKAGE / "_bin").is_dir():
     os.environ.setdefault("SOTTO_LIBRARY", str(BUILD / "libsotto.so"))
@@ -54,7 +55,10 @@ sys.addaudithook(_loopback_alone)
 settings.register_profile("sotto", deadline=None, database=None)  # machines are busy at times
 settings.load_profile("sotto")
 
+import make_tiny  # noqa: E402  # needs the path above
 import sotto  # noqa: E402  # needs the variables above
+from gguf_file import Q4_0  # noqa: E402
+from make_adapter import write_gguf  # noqa: E402
 from sotto._lib import library_folder  # noqa: E402
 
 
@@ -148,3 +152,31 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sotto.Engine]:
         for name in ("twin", "tools", "window", "recurrent", "hybrid"):
             engine.load_model(name, path=folder / f"tiny-{name}.gguf")
         yield engine
+
+
+@pytest.fixture(scope="session")
+def lora_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with models of random weights, and two adapters of the first: 11.gguf and 12.gguf."""
+    folder = tmp_path_factory.mktemp("lora")
+    make_tiny.transformer("llama", 1).write(folder / "tiny.gguf")
+    make_tiny.transformer("llama", 2, kind=Q4_0).write(folder / "quantised.gguf")
+    make_tiny.transformer("gemma3", 4).write(folder / "gemma.gguf")
+    for seed in (11, 12):
+        write_gguf(folder / f"{seed}.gguf", seed, rank=4, spread=0.1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def adaptable(lora_files: Path) -> Iterator[sotto.Engine]:
+    """An engine with the model `tiny`, which tests load adapters for."""
+    with sotto.Engine("cpu", mode="prioritize_compute", threads=1) as engine:
+        engine.load_model("tiny", path=lora_files / "tiny.gguf", options={"parallel": 8})
+        yield engine
+
+
+@pytest.fixture
+def adapted(adaptable: sotto.Engine) -> Iterator[sotto.Engine]:
+    """An engine with the model `tiny`, without adapters before and after a test."""
+    yield adaptable
+    for adapter in adaptable.lora_list("tiny"):
+        adaptable.lora_unload("tiny", name=adapter["name"])

@@ -103,6 +103,7 @@ private:
     Place best_place(
         const std::vector<llama_token>& tokens, std::uint64_t adapters, bool reuse, const Stream* whose
     ) const;
+    std::uint64_t distance(std::size_t place, std::uint64_t adapters) const;
     void take_place(Stream& stream);
     void leave(Stream& stream, bool comes_back) noexcept;
     void forget_parked(const Stream& stream) noexcept;

@@ -43,6 +43,9 @@ void fail_stream(sotto_step_item& work, Stream& stream, const std::exception& er
     fail_stream(work, stream, status, memory ? "out of host memory" : error.what());
 }
 
+constexpr const char* kAdaptedNan =
+    "the model computes NaN with these adapters: lower their scales, or train the adapters again";
+
 // What llama_decode() returns, as it names its own failures.
 constexpr int kNoMemory = -2;
 constexpr int kFailed = -3;
@@ -291,7 +294,8 @@ void Model::take_over(Share& share) {
         // Adapters can make numbers too large. The other streams of the step come first.
         damaged_ = damaged_ || stream.restored || stream.adapters.key != 0;
         if (!stream.restored) {
-            fail_stream(work, stream, error.status(), error.what());
+            const bool adapted = stream.adapters.key != 0;
+            fail_stream(work, stream, error.status(), adapted ? kAdaptedNan : error.what());
         }
     } catch (const std::exception& error) {
         throw_if_lost(error);
