@@ -36,7 +36,8 @@ std::string script(std::mt19937& random) {
            R"(, "prompt_tokens": )" + std::to_string(1 + random() % 300) + R"(, "token_ms": 0.)" + pick(10) +
            R"(, "prompt_token_ms": 0.00)" + pick(10) + R"(, "unpark_tokens": )" + pick(50) +
            (random() % 2 == 0 ? R"(, "parkable": true)" : "") +
-           (random() % 3 == 0 ? R"(, "batchable": false)" : "") + "}";
+           (random() % 3 == 0 ? R"(, "batchable": false)" : "") +
+           R"(, "adapters": true, "adapters_said": false})";
 }
 
 // One run: what was asked, and what may still come of it.
@@ -45,6 +46,9 @@ public:
     explicit Run(unsigned seed) : random_(seed), game_(desc(recording_)) {
         for (const std::string model : {"a", "b", "c"}) {
             game_.have(model, script(random_));
+            for (const char* name : {"x", "y"}) {
+                load_adapter(model, name);
+            }
         }
         counted_ = game_.all().size();
     }
@@ -101,7 +105,7 @@ public:
         sotto_stats stats = SOTTO_INIT(sotto_stats);
         CHECK(game_.until([&] {
             sotto_engine_stats(game_.engine(), &stats);
-            return stats.live == 0 && stats.finished + stats.cancelled == asked_.size() + 3;
+            return stats.live == 0 && stats.finished + stats.cancelled == asked_.size() + 9;
         }));
     }
 
@@ -113,14 +117,27 @@ private:
         return desc;
     }
 
+    void load_adapter(const std::string& model, const char* name) {
+        auto desc = SOTTO_INIT(sotto_adapter_desc);
+        desc.model = str(model);
+        desc.name = desc.path = str(name);
+        sotto_request request = 0;
+        REQUIRE(sotto_engine_load_adapter(game_.engine(), &desc, &request) == SOTTO_OK);
+        REQUIRE(done(game_.finish(request)).status == SOTTO_OK);
+    }
+
     sotto_request any() { return asked_[random_() % asked_.size()]; }
 
     void ask() {
         const char* models[] = {"a", "b", "c"};
+        const char* adapters[] = {
+            "", R"(, "lora": [{"name": "x"}])", R"(, "lora": [{"name": "y", "scale": 2}])"
+        };
         asked_.push_back(game_.ask(
             models[random_() % 3],
             "hi",
-            {.tps = random_() % 3 == 0 ? static_cast<float>(1 + random_() % 500) : 0,
+            {.more = adapters[random_() % 3],
+             .tps = random_() % 3 == 0 ? static_cast<float>(1 + random_() % 500) : 0,
              .priority = static_cast<sotto_priority>(random_() % 3) - 1,
              .deadline_ns = random_() % 4 == 0 ? random_() : 0}
         ));

@@ -26,10 +26,9 @@
 //                  to fail at, the stream alone or the step whole. A resize that fails leaves no places;
 //                  fail_resize_at: only that one does of those that ask for some, from 0
 //   refuses        a device, and those of its kind, that the model can't be opened on
-//   adapters       true: models have adapters, whose size is adapter_bytes (1000); loading one takes
-//   adapter_ms; a path with "bad" in it
-//                  can't be loaded. A stream says its adapters before anything else, as "<path*scale>". A
-//                  step with streams of different sets fails
+//   adapters       true: models have adapters of adapter_bytes (1000); loading one takes adapter_ms. A path
+//                  with "bad" in it can't be loaded. A stream says its adapters before anything else, as
+//                  "<path*scale>", unless adapters_said is false. A step with different sets fails
 //   lose_at        the token to lose a device at that is no processor; lose_load, lose_save, lose_restore:
 //                  true, when it is opened, a state saved or restored
 #include <algorithm>
@@ -175,7 +174,7 @@ sotto_status SOTTO_CALL open_stream(
         made->tokens = script.has("tokens") ? script.values["tokens"].get<std::vector<std::string>>() : heard;
     }
     made->adapters = told(*desc);
-    if (!made->adapters.empty()) {
+    if (!made->adapters.empty() && script.flag("adapters_said", true)) {
         made->tokens.insert(made->tokens.begin(), made->adapters);
     }
     info->prompt_tokens = script.count("prompt_tokens", std::max<std::uint32_t>(1, heard.size()));
