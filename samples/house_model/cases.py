@@ -1,54 +1,288 @@
-"""Held-out questions: to characters whose names were never trained, and what counts as right."""
+"""Held-out cases: forms, lines and names that were never trained, and what counts as right."""
 
-import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cache
 from random import Random
 
 import words as w
-from corpus import ask_fact, ask_price, ask_self, ask_unknown, spoken
-from names import HeldOut
-from sheet import Character, a_character, sheet
+from asking import Asked, ask_again, ask_known, ask_unknown, facts_of
+from corpus import dialogues, is_held, written
+from exchanges import exchanges, words_of
+from facts import Fact, a_quest
+from filling import Said, fill, filled, fits, slots_of, suits
+from forms import forms, surface
+from names import HeldOut, a_name
+from sheet import Character, a_character, prose, sheet
 
-KINDS = ("facts", "memories", "relationships", "quests", "rumours", "prices", "self")
+KINDS = ("facts", "memories", "relationships", "rumours", "prices", "self")
 KEYS = ["say", "emotion", "action", "target"]
-# One of these stands in every answer that says that something is unknown.
-UNKNOWN = (
-    "not heard",
-    "eans nothing",
-    "not known",
-    "told me nothing",
-    "not know",
-    "obody ever",
-    "in any record",
-    "not sell",
-    "have no ",
-    "gave you no task",
-    "have nothing to sell",
-    "do not remember",
-    "not told me your name",
-    "the one thing I do not",
-)
+LEAST = 0.12  # the share of an intent's answers that a mood or an action needs to be accepted
 
 
 @dataclass
 class Case:
-    """A question, and the strings of which a right answer holds one; none where the sheet is silent."""
+    """Messages whose last is the visitor's, and what a right answer has."""
 
     kind: str
-    messages: list[dict[str, str]]
-    right: list[str]
+    messages: list[dict]
+    right: list[str] = field(default_factory=list)  # strings of which the answer holds one
+    intent: str = ""
+    known: str = ""  # all that the character may speak of
     schema: dict | None = None  # of the JSON that the sheet asks for
-    told: list[str] = field(default_factory=list)  # all that the sheet lets the character tell
+    moods: frozenset[str] = frozenset()
+    actions: frozenset[str] = frozenset()
+    written: str = ""  # what the corpus answers
 
 
-def shape_of(who: Character) -> dict:
+@cache
+def trained_surfaces() -> frozenset[str]:
+    """Every visitor's line that is trained, as its form."""
+    taught = [one for one in exchanges() if not is_held(one.visitor, one.intent)]
+    lines = {surface(said) for one in taught for said in (one.visitor, *(said for said, _ in one.before))}
+    lines |= {surface(turn[0]) for one in dialogues() for turn in one["turns"]}
+    return frozenset(
+        lines | {surface(q) for form in forms().values() for ask in form.asks for q in ask.questions}
+    )
+
+
+def somebody(rng: Random, *, in_prose: bool = False, as_json: bool = False) -> tuple[Character, str]:
+    """A character that was never trained, and its system message."""
+    who = a_character(rng, 1.0)
+    who.keys, who.actions = (KEYS, who.actions) if as_json else ([], [])
+    return who, prose(who, rng) if in_prose else sheet(who, rng)
+
+
+def case_of(kind: str, who: Character, system: str, turns: list[tuple[str, str]], line: str, **more) -> Case:
+    """A case after some turns."""
+    messages = [{"role": "system", "content": system}]
+    for visitor, reply in turns:
+        messages += [{"role": "user", "content": visitor}, {"role": "assistant", "content": reply}]
+    messages.append({"role": "user", "content": line})
+    known = " ".join(message["content"] for message in messages)
+    return Case(kind, messages, known=known, **more)
+
+
+def recall(rng: Random, kind: str, *, in_prose: bool = False) -> Case | None:
+    """A fact that the sheet tells, asked for in a kept form."""
+    who, system = somebody(rng, in_prose=in_prose)
+    facts = facts_of(who)
+    if not facts[kind]:
+        return None
+    asked = ask_known(rng.choice(facts[kind]), rng, held=True)
+    return case_of(kind, who, system, [], asked.question, right=rights(asked, facts))
+
+
+def rights(asked: Asked, facts: dict[str, list[Fact]]) -> list[str]:
+    """The key, and those of other lines that the same words ask for."""
+    keys = [asked.key]
+    for fact in (fact for kind in facts.values() for fact in kind):
+        for asking in fact.form.asks:
+            same = asking.answers and any(fact.filled(held) == asked.question for held in asking.held)
+            general = "general" in asking.about and fact.topic in asked.question
+            if same or general:
+                keys.append(fact.filled(asking.key))
+    return keys
+
+
+def silent(rng: Random) -> Case:
+    """Something that the sheet does not tell, asked for in a kept form."""
+    who, system = somebody(rng, in_prose=rng.random() < 0.25)
+    asked = ask_unknown(who, rng, held=True)
+    return case_of("unknown", who, system, [], asked.question)
+
+
+def quest_case(rng: Random, name: str, state: str) -> Case | None:
+    """A question whose answer the state of the quest decides."""
+    who, system = somebody(rng)
+    quest = a_quest(rng)
+    who.facts["Quests"] = [Fact(quest.form, {**quest.values, "state": state})] if state != "none" else []
+    system = prose(who, rng) if rng.random() < 0.25 else sheet(who, rng)
+    line = rng.choice(forms()[name].asks[0].held)
+    values = quest.values if state != "none" else {}
+    right = [values[part] for part in ("task", "reward") if values]
+    return case_of(f"{name}/{state}", who, system, [], line, right=right, intent=state)
+
+
+def small_turns(who: Character, rng: Random, count: int) -> list[str]:
+    """Lines of small talk that were never trained."""
+    pool = [one for ones in written(who.manner, held=True).values() for one in ones]
+    plain = [one.visitor for one in pool if not one.before and not one.slots and not one.quest]
+    return rng.sample(sorted(set(plain)), count)
+
+
+def name_case(rng: Random) -> tuple[Case, list[str]]:
+    """The visitor tells its name; after some lines, which are to be answered first, it asks for it."""
+    while True:
+        who, _ = somebody(rng)
+        if not who.visitor and not any(fact.form.name == "memory_called" for fact in who.facts["Memories"]):
+            break
+    system, name = sheet(who, rng), a_name(rng)
+    told = rng.choice(NAMES_TOLD_HELD).format(v=name)
+    asking = rng.choice(forms()["visitor"].asks[:2])
+    lines = [told, *small_turns(who, rng, rng.randint(0, 9))]
+    made = case_of("name", who, system, [], rng.choice(asking.held), right=[name])
+    made.known += " " + " ".join(lines)
+    return made, lines
+
+
+NAMES_TOLD_HELD = (
+    "People around here call me {v}.",
+    "{v}, that's me.",
+    "you should know that im called {v}",
+    "My parents named me {v}.",
+    "The name is {v}, if anybody asks.",
+    "i am known as {v}",
+)
+
+
+def follow_ups(rng: Random, count: int) -> list[Case]:
+    """Lines that only earlier turns make clear: of kept dialogues, of kept exchanges, and with pronouns."""
+    made = [*dialogue_cases(rng), *before_cases(rng, count)]
+    rng.shuffle(made)
+    made = made[: count // 2]
+    while len(made) < count:
+        who, system = somebody(rng)
+        facts = who.facts["Facts"]
+        if not facts:
+            continue
+        fact = rng.choice(facts)
+        first, asked = ask_known(fact, rng, held=True), ask_again(fact, rng, held=True)
+        if asked:
+            turns = [(first.question, f"{first.core}.")]
+            right = rights(asked, {"facts": [f for f in facts if f.topic == fact.topic]})
+            made.append(case_of("pronoun", who, system, turns, asked.question, right=right))
+    return made
+
+
+def referred(line: str, reply: str, earlier: str, system: str) -> list[str]:
+    """Words of a written reply that earlier turns have; the line, the sheet and most replies do not."""
+    seen = {*words_of(line), *words_of(system)}
+    before = {*words_of(earlier)} - COMMON()
+    return [word for word in words_of(reply) if word in before and word not in seen and len(word) > 3]
+
+
+@cache
+def COMMON() -> frozenset[str]:
+    """Words of more than one answer in eighty of the corpus."""
+    counts: dict[str, int] = defaultdict(int)
+    every = exchanges()
+    for one in every:
+        for word in set(words_of(one.reply)):
+            counts[word] += 1
+    return frozenset(word for word, count in counts.items() if count > len(every) / 80)
+
+
+def dialogue_cases(rng: Random) -> Iterator[Case]:
+    """Turns of kept dialogues whose written reply takes up what was said."""
+    for one in dialogues(held=True):
+        for _ in range(200):
+            who, system = somebody(rng)
+            who.manner = one["manner"]
+            system, slots = sheet(who, rng), {}
+            slots = slots_of(who, rng)
+            if suits(one, who, slots):
+                break
+        else:
+            continue
+        slots = {"visitor": a_name(rng), **slots}
+        turns = [(filled(turn[0], slots), filled(turn[1], slots)) for turn in one["turns"]]
+        for at in range(1, len(turns)):
+            earlier = " ".join(text for turn in turns[:at] for text in turn)
+            if right := referred(*turns[at], earlier, system):
+                yield case_of(
+                    "dialogue", who, system, turns[:at], turns[at][0], right=right, written=turns[at][1]
+                )
+
+
+def before_cases(rng: Random, count: int) -> Iterator[Case]:
+    """Kept exchanges that come after others, whose written reply takes up what was said."""
+    found = 0
+    while found < count:
+        who, system = somebody(rng)
+        slots = slots_of(who, rng)
+        able = [
+            one
+            for ones in written(who.manner, held=True).values()
+            for one in ones
+            if one.before and fits(one, who, slots)
+        ]
+        if not able:
+            continue
+        said: Said = fill(rng.choice(able), who, slots, a_name(rng))
+        earlier = " ".join(text for turn in said.turns[:-1] for text in turn)
+        if right := referred(*said.turns[-1], earlier, ""):
+            found += 1
+            yield case_of(
+                "before",
+                who,
+                system,
+                list(said.turns[:-1]),
+                said.turns[-1][0],
+                right=right,
+                written=said.reply.say,
+            )
+
+
+def intent_case(rng: Random, intent: str, *, as_json: bool = False) -> Case | None:
+    """A kept line of an intent, to a character whose sheet it fits."""
+    for _ in range(60):
+        who, system = somebody(rng, as_json=as_json, in_prose=not as_json and rng.random() < 0.25)
+        slots = slots_of(who, rng)
+        able = [one for one in written(who.manner, held=True).get(intent, ()) if fits(one, who, slots)]
+        able = [one for one in able if surface(one.visitor) not in trained_surfaces()]
+        if able:
+            one = rng.choice(able)
+            said = fill(one, who, slots, a_name(rng))
+            turns = list(said.turns[:-1])
+            return case_of(
+                "intent", who, system, turns, said.turns[-1][0], intent=intent, written=said.reply.say
+            )
+    return None
+
+
+@cache
+def accepted(intent: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The moods and the actions that the corpus gives answers of an intent, each in a good share of them.
+
+    No mood is where the sheet's own is kept.
+    """
+    ones = [one for one in exchanges() if one.intent == intent]
+
+    def common(values: list[str]) -> frozenset[str]:
+        return frozenset(value for value in set(values) if values.count(value) >= LEAST * len(values))
+
+    return common([one.feels for one in ones]), common([one.does for one in ones])
+
+
+def decisions() -> list[str]:
+    """The intents whose answers show a mood that the sheet does not decide."""
+    return sorted(
+        {one.intent for one in exchanges() if accepted(one.intent)[0] and "" not in accepted(one.intent)[0]}
+    )
+
+
+def decision_case(rng: Random, intent: str) -> Case | None:
+    """A line that moves the character, who answers in JSON."""
+    for _ in range(40):
+        made = intent_case(rng, intent, as_json=True)
+        if not made:
+            return None
+        listed = re.search(r"^Actions: (.*)$", made.messages[0]["content"], re.MULTILINE)
+        allowed = {*listed[1].split(", "), "none"} if listed else set(w.ACTIONS)
+        moods, actions = accepted(intent)
+        made.moods, made.actions = moods, (actions & allowed) or frozenset(("none",))
+        made.schema = schema_of(sorted(allowed))
+        return made
+    return None
+
+
+def schema_of(actions: list[str]) -> dict:
     """The JSON schema of the character's answers."""
-    actions = sorted({*who.actions, "none"}) if who.actions else list(w.ACTIONS)
     kinds = {
-        "say": {"type": "string", "maxLength": 160},
+        "say": {"type": "string", "maxLength": 200},
         "emotion": {"enum": w.MOODS},
         "action": {"enum": actions},
         "target": {"type": "string", "maxLength": 48},
@@ -56,83 +290,10 @@ def shape_of(who: Character) -> dict:
     return {"type": "object", "properties": kinds, "required": KEYS, "additionalProperties": False}
 
 
-def asked(kind: str, who: Character, rng: Random) -> tuple[str, list[str]] | None:
-    """A question of `kind` and what is right; None where the sheet has nothing of it."""
-    if kind == "unknown":
-        return ask_unknown(who, rng)[0], []
-    if kind in ("prices", "self"):
-        if kind == "prices" and not who.prices:
-            return None
-        question, reply = (ask_price if kind == "prices" else ask_self)(who, rng)
-        return (question, [reply.key]) if reply.key else None
-    facts = who.facts[kind.capitalize()]
-    if not facts:
-        return None
-    question, reply = ask_fact(who, rng, rng.choice(facts))
-    every = [ask for held in who.facts.values() for fact in held for ask in fact.asks]
-    return question, [reply.key, *(ask.key for ask in every if ask.question == question)]
-
-
-def case(kind: str, rng: Random, *, as_json: bool = False) -> Case | None:
-    """One question of `kind`; None where the character that was drawn has none."""
-    who = a_character(rng, 1.0)
-    who.keys, who.actions = (KEYS, who.actions) if as_json else ([], [])
-    text = sheet(who, rng)
-    made = asked(kind, who, rng)
-    if not made:
-        return None
-    question, right = made
-    messages = [{"role": "system", "content": text}, {"role": "user", "content": spoken(question, rng)}]
-    told = [ask.core for held in who.facts.values() for fact in held for ask in fact.asks]
-    return Case(kind, messages, right, shape_of(who) if as_json else None, told)
-
-
-def cases(seed: int, kinds: tuple[str, ...], count: int, *, as_json: bool = False) -> list[Case]:
-    """`count` questions, of each kind in turn."""
-    rng = HeldOut(f"{seed}/{'/'.join(kinds)}/{as_json}")
-
-    def endless() -> Iterator[Case]:
-        while True:
-            for kind in kinds:
-                made = None
-                while not made:
-                    made = case(kind, rng, as_json=as_json)
-                yield made
-
-    return [made for made, _ in zip(endless(), range(count), strict=False)]
-
-
-def holds(reply: str, right: list[str]) -> bool:
-    """Whether the reply has one of the strings, whole and letter for letter but for capitals."""
-    return any(re.search(rf"(?<!\w){re.escape(key)}(?!\w)", reply, re.IGNORECASE) for key in right)
-
-
-def denies(reply: str) -> bool:
-    """Whether the reply says that it does not know."""
-    return any(phrase in reply for phrase in UNKNOWN)
-
-
-def parsed(reply: str, schema: dict) -> dict | None:
-    """The reply as the object that was asked for, or None."""
-    try:
-        said = json.loads(reply)
-    except json.JSONDecodeError:
-        return None
-    good = isinstance(said, dict) and list(said) == schema["required"]
-    return said if good and all(isinstance(value, str) for value in said.values()) else None
-
-
-def allowed(said: dict, schema: dict) -> bool:
-    """Whether the emotion and the action are among those that the sheet and FORMAT.md allow."""
-    return all(said[key] in rule["enum"] for key, rule in schema["properties"].items() if "enum" in rule)
-
-
-def distinct_2(replies: list[str]) -> float:
-    """Different pairs of neighbouring words, as a share of all such pairs."""
-    pairs = [
-        pair
-        for reply in replies
-        for spoken_words in [re.findall(r"[\w'-]+", reply.lower())]
-        for pair in pairwise(spoken_words)
-    ]
-    return len(set(pairs)) / max(1, len(pairs))
+def drawn(seed: str, make, count: int) -> list:
+    """`count` cases that `make` draws."""
+    rng, made = HeldOut(seed), []
+    while len(made) < count:
+        if one := make(rng):
+            made.append(one)
+    return made

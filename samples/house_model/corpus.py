@@ -2,185 +2,235 @@
 
 import argparse
 import json
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from random import Random
+from zlib import crc32
 
 import words as w
-from facts import PEOPLE, Fact, a_fact
-from names import a_good, a_name, a_person, a_thing, upper, with_article
-from sheet import Character, Reply, a_character, prose, sheet, styled
+from asking import Asked, ask_again, ask_known, ask_unknown, facts_of, typed
+from errands import tool_talk
+from exchanges import Exchange, exchanges
+from facts import Fact
+from filling import fill, filled, fits, slots_of, state_of, suits
+from forms import DIALOGUES, forms, loaded, surface
+from names import a_name
+from sheet import Character, Reply, a_character, prose, quest_in_prose, sheet, styled
 
 Message = dict[str, object]
-SHARES = {"Facts": 4, "Relationships": 3, "Quests": 2, "Memories": 2}  # of the questions
+SHARES = {
+    "facts": 5,
+    "memories": 3,
+    "relationships": 3,
+    "rumours": 2,
+    "prices": 3,
+    "self": 3,
+}  # of the questions
+HELD_INTENTS = ("credit", "philosophical_kids")  # never trained
+# Questions that exchanges answer: by the name of their form and the state of the quest.
+QUEST_ANSWERS = {
+    "work": ("quest_ask_open", "quest_ask_underway", "quest_ask_done", "quest_ask_none"),
+    "task": ("quest_ask_open", "quest_ask_underway", "quest_ask_done", "quest_report_none"),
+    "done": ("quest_report_open", "quest_report_underway", "quest_report_done", "quest_report_none"),
+    "reward": ("quest_reward",) * 4,
+}
+STATES = ("open", "under way", "done", "none")
+MOVE_QUESTS = ("quest_accept", "quest_refuse", "quest_report_underway")
+OTHER_ANSWERS = {"news": "news_ask", "wares": "ask_wares", "mood": "how_are_you"}
 
 
-def ask_fact(who: Character, rng: Random, fact: Fact | None = None) -> tuple[str, Reply]:
-    """Asks for something that the sheet holds."""
-    held = [(facts, SHARES.get(title, 1)) for title, facts in who.facts.items() if facts]
-    fact = fact or rng.choice(rng.choices(*zip(*held, strict=True))[0])
-    question, core, key = rng.choice(fact.asks)
-    first = fact.topic.split(" ")[0]
-    if fact.topic.istitle() and first not in w.TITLES and rng.random() < 0.2:
-        question = question.replace(fact.topic, first)
-    target = "visitor" if fact.topic in ("news", "memory") else fact.topic
-    return question, Reply(styled(who, core, rng), fact.action, target, who.mood, key)
+def is_held(said: str, intent: str = "") -> bool:
+    """Whether a visitor's line, and all that is asked in the same words, is kept for the test."""
+    return intent in HELD_INTENTS or crc32(surface(said).encode()) % 12 == 0
 
 
-def ask_price(who: Character, rng: Random) -> tuple[str, Reply]:
-    """Asks for a price, or for what there is to buy."""
-    good, price = rng.choice(list(who.prices.items()))
-    if rng.random() < 0.2:
-        listed = list(who.prices)[:3]
-        goods = listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " and " + listed[-1]
-        return rng.choice(w.ASK_GOODS), Reply(
-            styled(who, f"I have {goods}", rng), "offer", good, who.mood, goods
-        )
-    bare = good.removeprefix("a ").removeprefix("an ")
-    question = rng.choice(w.ASK_PRICE).format(good=bare if rng.random() < 0.2 else good)
-    core = rng.choice(w.TELL_PRICE).format(good=good, price=price)
-    return question, Reply(styled(who, core, rng), "offer", good, who.mood, price)
+@cache
+def written(manner: str, *, held: bool = False) -> dict[str, list[Exchange]]:
+    """The exchanges of a manner by intent: those that are trained, or those that are kept."""
+    by_intent = defaultdict(list)
+    for one in exchanges():
+        if one.manner == manner and is_held(one.visitor, one.intent) == held:
+            by_intent[one.intent].append(one)
+    return dict(by_intent)
 
 
-def ask_self(who: Character, rng: Random) -> tuple[str, Reply]:
-    """Asks who, where and how the character is."""
-    known = who.extra
-    asks: list[tuple[str, str, str]] = []
-
-    def add(questions: str, core: str, key: str) -> None:
-        asks.extend((question, core, key) for question in questions.split("|"))
-
-    if "Name" in known:
-        trade = f", the {who.role} here" if "Role" in known else ""
-        add(
-            "Who are you?|What is your name?|And you are?|What do they call you?",
-            f"I am {who.name}{trade}",
-            who.name,
-        )
-    if "Role" in known:
-        add("What do you do?|What is your trade?", f"I am the {who.role} here", who.role)
-    if "Place" in known:
-        add("Where am I?|What is this place?|What do you call this place?", f"This is {who.place}", who.place)
-    if "Mood" in known:
-        add("How are you?|How do you feel?|Are you well?", w.MOOD_TALK[who.mood], "")
-    if "Time" in known:
-        add("What time is it?|How late is it?", f"It is {who.time}", who.time)
-    if who.visitor:
-        add("What is my name?|Do you know who I am?", f"You are {who.visitor}", who.visitor)
-    question, core, key = rng.choice(asks)
-    return question, Reply(styled(who, core, rng), "nod", "visitor", who.mood, key)
+@cache
+def dialogues(*, held: bool = False) -> list[dict]:
+    """The written dialogues: those that are trained, or one in ten that is kept."""
+    every = [one for path in sorted(DIALOGUES.glob("*.yaml")) for one in loaded(path)["dialogues"]]
+    return [one for at, one in enumerate(every) if (at % 10 == 3) == held]
 
 
-def ask_unheard(who: Character, rng: Random) -> tuple[str, Reply]:
-    """Asks for a person, a thing or a ware that stands in no line of the sheet."""
-    if rng.random() < 0.2:
-        good = a_good(rng)
-        while good in who.prices:
-            good = a_good(rng)
-        core = rng.choice((f"I do not sell {good}", f"I have no price for {good}"))
-        return rng.choice(w.ASK_PRICE).format(good=good), Reply(styled(who, core, rng), "shrug", "", who.mood)
-    topics = [fact.topic for facts in who.facts.values() for fact in facts]
-    fact = a_fact(rng)
-    while fact.topic in topics:
-        fact = a_fact(rng)
-    x = fact.topic
-    if rng.random() < 0.15:
-        x = a_person(rng)
-        question = rng.choice((f"Who is {x}?", f"Do you know {x}?", f"Who is {x} to you?"))
-    else:
-        question = rng.choice([ask.question for ask in fact.asks])
-    if x.startswith("the ") and x[4:] not in question:
-        x = "that"
-    return question, Reply(who.phrase("unknown", rng, x), "shrug", "", who.mood)
+class Talk:
+    """A conversation while it is made: who answers, and what was said so far."""
+
+    def __init__(self, who: Character, system: str, rng: Random) -> None:
+        self.who, self.rng = who, rng
+        self.messages: list[Message] = [{"role": "system", "content": system}] if system else []
+        self.slots = slots_of(who, rng)
+        self.asked: set[str] = set()
+        self.named = ""  # what the visitor said it is called
+        self.is_settled = False  # whether what was said moved the quest on from where the sheet has it
+
+    def say(self, visitor: str, reply: Reply) -> None:
+        """Adds a turn of both."""
+        self.asked.add(surface(visitor))
+        self.messages += [
+            {"role": "user", "content": visitor},
+            {
+                "role": "assistant",
+                "content": answered(self.who, reply),
+                "key": reply.key,
+                "around": list(self.who.around),
+            },
+        ]
+        self.who.around = []
+
+    def answer(self, asked: Asked) -> None:
+        """Adds a question and its answer, in the character's manner."""
+        if surface(asked.question) in self.asked:
+            return
+        self.who.around = []
+        said = asked.core if asked.is_said else styled(self.who, asked.core, self.rng)
+        reply = Reply(said, asked.action, asked.target, self.who.mood, asked.key)
+        self.say(typed(asked.question, self.rng), reply)
+
+    def known(self) -> None:
+        """Asks for something that the sheet tells."""
+        told = {kind: facts for kind, facts in facts_of(self.who).items() if facts}
+        if not told:
+            return self.unknown()
+        kind = self.rng.choices(list(told), [SHARES[kind] for kind in told])[0]
+        fact = self.rng.choice(told[kind])
+        self.answer(ask_known(fact, self.rng))
+        if self.rng.random() < 0.2 and (asked := ask_again(fact, self.rng)):
+            self.answer(asked)
+
+    def unknown(self) -> None:
+        """Asks for something that it does not."""
+        self.answer(ask_unknown(self.who, self.rng))
+
+    def exchange(self, intent: str = "") -> None:
+        """Adds a written exchange, of an intent or of any."""
+        pool = written(self.who.manner)
+        for _ in range(12):
+            ones = pool.get(intent or self.rng.choice(list(pool)), ())
+            if not ones:
+                return
+            one = self.rng.choice(ones)
+            if surface(one.visitor) in self.asked or not fits(one, self.who, self.slots):
+                continue
+            self.fill(one)
+            return
+
+    def fill(self, one: Exchange) -> None:
+        """Adds an exchange with what came before it."""
+        self.is_settled |= one.intent in MOVE_QUESTS
+        name = a_name(self.rng)
+        made = fill(one, self.who, self.slots, name)
+        if one.tells_name:
+            self.hear_name(name)
+        for visitor, reply in made.turns[:-1]:
+            self.say(visitor, Reply(reply, "none", "", self.who.mood))
+        self.say(made.turns[-1][0], made.reply)
+
+    def borrowed(self, name: str) -> None:
+        """Asks in a form whose answers are written exchanges: the state of the quest decides which."""
+        state = state_of(self.who)
+        intent = OTHER_ANSWERS.get(name) or QUEST_ANSWERS[name][STATES.index(state)]
+        able = [
+            one
+            for one in written(self.who.manner).get(intent, ())
+            if not (one.before or one.tells_name)
+            and fits(one, self.who, self.slots)
+            and answers_form(one, name, self.who)
+        ]
+        if not able:
+            return
+        one, question = self.rng.choice(able), self.rng.choice(forms()[name].asks[0].questions)
+        if surface(question) in self.asked:
+            return
+        said = fill(one, self.who, self.slots, "")
+        self.say(typed(question, self.rng), said.reply)
+
+    def hear_name(self, name: str) -> None:
+        """Remembers what the visitor is called."""
+        self.named = self.who.visitor = self.slots["visitor"] = name
+
+    def introduction(self) -> None:
+        """The visitor says its name, unless the sheet has it."""
+        if self.who.visitor:
+            return self.exchange()
+        name = a_name(self.rng)
+        said = self.rng.choice(w.NAMES_TOLD).format(v=name)
+        self.hear_name(name)
+        core = self.rng.choice(w.NAMES_HEARD).format(v=name)
+        self.say(said, Reply(styled(self.who, core, self.rng), "bow", "visitor", self.who.mood, name))
+
+    def name(self) -> None:
+        """The visitor asks what it is called."""
+        if not self.who.visitor:
+            return self.unknown()
+        self.answer(ask_known(Fact(forms()["visitor"], {"visitor": self.who.visitor}), self.rng))
+
+    def quest(self) -> None:
+        """Asks about the quest, or reports it."""
+        if not self.is_settled:
+            name = self.rng.choice(list(QUEST_ANSWERS))
+            self.borrowed(name)
+            self.is_settled |= name == "done"
+
+    def other(self) -> None:
+        """Asks for news, wares or how the character is."""
+        self.borrowed(self.rng.choice(list(OTHER_ANSWERS)))
+
+    def dialogue(self, one: dict) -> None:
+        """Plays a written dialogue."""
+        name = a_name(self.rng)
+        slots = {"visitor": name, **self.slots}
+        self.is_settled |= "quest" in one
+        for turn in one["turns"]:
+            visitor, reply, feels, does = (*turn, *("", "none")[len(turn) - 2 :])
+            if "{visitor}" in visitor and not self.who.visitor:
+                self.hear_name(name)
+            target = "visitor" if does in ("bow", "wave", "nod", "give", "offer") else ""
+            self.say(
+                filled(visitor, slots), Reply(filled(reply, slots), does, target, feels or self.who.mood)
+            )
+
+    def change(self) -> None:
+        """Changes the system message: the quest goes on, or the mood changes. What was said before stays."""
+        system = str(self.messages[0]["content"])
+        state = state_of(self.who)
+        if state in ("open", "under way") and self.rng.random() < 0.7:
+            old = self.who.facts["Quests"][0]
+            new = Fact(old.form, {**old.values, "state": STATES[STATES.index(state) + 1]})
+            changed = system.replace(old.line, new.line).replace(quest_in_prose(old), quest_in_prose(new))
+            self.who.facts["Quests"] = [new]
+        else:
+            mood = self.rng.choice(w.MOODS)
+            changed = system.replace(f"Mood: {self.who.mood}", f"Mood: {mood}")
+            self.who.mood = mood if changed != system else self.who.mood
+        if changed != system:
+            self.is_settled = False
+            self.messages[0]["content"] = changed
+            for message in self.messages:
+                message["weight"] = 0.0
 
 
-def ask_half_known(who: Character, rng: Random) -> tuple[str, Reply]:
-    """Asks something else about a person whom the sheet names once."""
-    names = [fact.topic for title in ("Facts", "Relationships") for fact in who.facts[title]]
-    names = [name for name in names if name[0].isupper()]
-    if not names:
-        return ask_unheard(who, rng)
-    name = rng.choice(names)
-    told = {ask.question for facts in who.facts.values() for fact in facts for ask in fact.asks}
-    asks = a_fact(rng, rng.choice(PEOPLE), p=name).asks
-    questions = [ask.question for ask in asks if name in ask.question and ask.question.startswith(w.ASK_MORE)]
-    questions = [question for question in questions if question not in told]
-    if not questions:
-        return ask_unheard(who, rng)
-    core = rng.choice(w.HALF_KNOWN).format(name=name)
-    return rng.choice(questions), Reply(styled(who, core, rng), "shrug", "", who.mood)
+def answers_form(one: Exchange, name: str, who: Character) -> bool:
+    """Whether an exchange's answer is one to any question of a form."""
+    if name == "task":
+        return one.quest in ("done", "none") or "task" in one.answer_slots
+    if name == "reward":
+        return one.quest == "none" or "reward" in one.answer_slots
+    if name == "mood" and "Mood" in who.extra:
+        return one.feels in ("", who.mood)
+    return True
 
 
-def ask_missing(who: Character, rng: Random) -> tuple[str, Reply]:
-    """Asks for a kind of knowledge that the sheet has no line for: news, work, wares, kin, the past."""
-    kin = rng.choice(w.KIN)
-    bonds = [fact.line for fact in who.facts["Relationships"]]
-    groups: list[list[tuple[str, str]]] = []
-    if not any(line.endswith(f"your {kin}") for line in bonds):
-        asks = (
-            f"Who is your {kin}?",
-            f"Do you have {with_article(kin)}?",
-            f"What is the name of your {kin}?",
-        )
-        groups.append([(q, f"I have no {kin}") for q in asks])
-    if not who.facts["Rumours"]:
-        groups.append([(q, "I have not heard any news") for q in w.ASK_NEWS])
-    if not who.facts["Quests"]:
-        groups.append([(q, "I have no work for you") for q in w.ASK_WORK])
-        groups.append([(q, "I gave you no task") for q in w.ASK_TASK + w.ASK_DONE])
-    if not who.prices:
-        groups.append([(q, "I have nothing to sell") for q in w.ASK_GOODS])
-    if not who.facts["Memories"]:
-        groups.append([(q, "I do not remember that we ever met") for q in w.ASK_PAST])
-        if not who.visitor:
-            groups.append([(q, "you have not told me your name") for q in w.ASK_NAME])
-    if not groups:
-        return ask_unheard(who, rng)
-    question, core = rng.choice(rng.choice(groups))
-    return question, Reply(styled(who, core, rng), "shrug", "", who.mood)
-
-
-def ask_unknown(who: Character, rng: Random) -> tuple[str, Reply]:
-    """Asks for what the sheet does not hold; the honest answer says so."""
-    kind = rng.random()
-    ask = ask_unheard if kind < 0.4 else ask_half_known if kind < 0.7 else ask_missing
-    return ask(who, rng)
-
-
-def small_talk(who: Character, rng: Random, kind: str) -> tuple[str, Reply]:
-    """Greets, thanks or takes leave."""
-    asks = {
-        "greet": ["Hello.", "Good day.", "Good evening.", "Hello there!", "Greetings.", "Hi.", "Well met."],
-        "bye": ["Farewell.", "Goodbye.", "I must go now.", "See you soon.", "Good night.", "Bye."],
-        "thanks": ["Thank you.", "Thanks.", "Many thanks.", "You have been a great help."],
-    }
-    say = who.phrase(kind, rng)
-    if kind == "greet" and rng.random() < 0.3 and {"Name", "Place"} <= set(who.extra):
-        say += rng.choice([f" I am {who.name}, and this is {who.place}.", f" This is {who.place}."])
-    action = {"greet": "bow", "bye": "wave", "thanks": "nod"}[kind]
-    return rng.choice(asks[kind]), Reply(say, action, "visitor", who.mood)
-
-
-def spoken(question: str, rng: Random) -> str:
-    """How a player really types it."""
-    kind = rng.random()
-    if kind < 0.12:
-        start = rng.choice(
-            ["Please, ", "Tell me, ", "Excuse me, ", "Say, ", "And ", "Sorry, ", "Good day. ", "Hello! "]
-        )
-        first = question.split(" ", 1)[0]
-        question = start + (
-            question if start[-2] in ".!" or first == "I" else question[:1].lower() + question[1:]
-        )
-    elif kind < 0.18:
-        question = question[:1].lower() + question[1:]
-    elif kind < 0.22:
-        question = question.rstrip("?.")
-    elif kind < 0.25:
-        question = question.lower()
-    return question
-
-
-def written(who: Character, reply: Reply) -> str:
+def answered(who: Character, reply: Reply) -> str:
     """The assistant's message: plain speech, or the JSON that the sheet asks for."""
     if not who.keys:
         return reply.say
@@ -191,129 +241,50 @@ def written(who: Character, reply: Reply) -> str:
     return json.dumps({key: full[key] for key in who.keys}, ensure_ascii=False)
 
 
-def tool_talk(rng: Random) -> dict:
-    """A conversation in which the character acts through a tool, or looks something up with one."""
-    who = a_character(rng, 0.4)
-    who.keys, who.actions = [], []
-    verb, kind = rng.choice(
-        [
-            ("open", "door"),
-            ("give", "item"),
-            ("light", "lamp"),
-            ("close", "gate"),
-            ("play", "song"),
-            ("fetch", "item"),
-            ("look_up", "topic"),
-            ("look_up", "topic"),
-            ("unlock", "chest"),
-        ]
-    )
-    fact = a_fact(rng)
-    value = (
-        fact.topic
-        if verb == "look_up"
-        else f"the {a_thing(rng) if kind == 'item' else rng.choice(w.ADJECTIVES) + ' ' + kind}"
-    )
-    name = verb if verb == "look_up" else f"{verb}_{kind}"
-    others = [
-        n for n in ("open_door", "give_item", "light_lamp", "play_song", "look_up", "call_guard") if n != name
-    ]
-    tools = []
-    for n in [*rng.sample(others, rng.randint(0, 2)), name]:
-        arg = kind if n == name else n.split("_")[1].replace("up", "topic")
-        tools.append(
-            {
-                "type": "function",
-                "function": {
-                    "name": n,
-                    "parameters": {
-                        "type": "object",
-                        "properties": {arg: {"type": "string"}},
-                        "required": [arg],
-                    },
-                },
-            }
-        )
-    rng.shuffle(tools)
-    call = {"type": "function", "function": {"name": name, "arguments": {kind: value}}}
-    if verb == "look_up":
-        question, core, _ = rng.choice(fact.asks)
-        result = fact.line + "."
-    else:
-        question = rng.choice(
-            [f"Please {verb} {value}.", f"Could you {verb} {value}?", f"{upper(verb)} {value}, please."]
-        )
-        good = rng.random() < 0.7
-        result = (
-            "done"
-            if good
-            else rng.choice(["it is stuck", "it is locked", "it is not here", "it is too heavy"])
-        )
-        core = (
-            f"there, that is done, as you asked: {value}"
-            if good
-            else f"I tried to {verb} {value}, but {result}"
-        )
-    messages: list[Message] = [
-        {"role": "system", "content": sheet(who, rng)},
-        {"role": "user", "content": spoken(question, rng)},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "content": result},
-        {"role": "assistant", "content": styled(who, core, rng)},
-    ]
-    return {"messages": messages, "tools": tools}
+def begun(rng: Random, size: float) -> Talk:
+    """A conversation without a turn: a character with a sheet, with a persona in prose, or with nothing."""
+    who, kind = a_character(rng, size), rng.random()
+    if kind < 0.03:
+        who.facts = {title: [] for title in who.facts}
+        who.prices, who.keys, who.visitor, who.mood = {}, [], "", "calm"
+        return Talk(who, "", rng)
+    return Talk(who, prose(who, rng) if kind < 0.25 else sheet(who, rng), rng)
 
 
-def turn(who: Character, rng: Random, first: bool) -> tuple[str, Reply]:
-    """What the visitor says next, and the answer."""
-    pool, kind = any(who.facts.values()), rng.random()
-    if first and kind < 0.15:
-        return small_talk(who, rng, "greet")
-    if kind < 0.03 and not who.visitor:
-        name = a_name(rng)
-        question = rng.choice([f"My name is {name}.", f"I am {name}.", f"They call me {name}."])
-        reply = Reply(styled(who, f"well met, {name}", rng), "bow", "visitor", who.mood, name)
-        who.visitor = name
-        return question, reply
-    if kind < 0.08:
-        return small_talk(who, rng, rng.choice(["greet", "bye", "thanks"]))
-    if kind < 0.3 or not (pool or who.prices):
-        return ask_unknown(who, rng)
-    if kind < 0.38 and (who.extra or who.visitor):
-        return ask_self(who, rng)
-    if who.prices and (kind < 0.47 or not pool):
-        return ask_price(who, rng)
-    return ask_fact(who, rng)
+def step(talk: Talk) -> None:
+    """One more turn, or an exchange of several."""
+    steps = {
+        talk.known: 34,
+        talk.unknown: 13,
+        talk.exchange: 27,
+        talk.quest: 10 if talk.who.facts["Quests"] else 2,
+        talk.other: 6,
+        talk.introduction: 4,
+        talk.name: 3 if talk.who.visitor else 1,
+    }
+    talk.rng.choices(list(steps), list(steps.values()))[0]()
 
 
 def conversation(rng: Random, *, size: float = 1.0, turns: int = 0) -> dict:
     """One conversation, as an OpenAI request has it: `messages` and `tools`."""
     if rng.random() < 0.04:
         return tool_talk(rng)
-    who = a_character(rng, size)
-    kind = rng.random()
-    if kind < 0.05:
-        text = prose(who, rng)
-    elif kind < 0.07:
-        who = a_character(rng, 0.1)
-        who.facts = {title: [] for title in who.facts}
-        who.prices, who.keys, who.visitor, who.mood = {}, [], "", "calm"
-        who.manner, text = rng.choice(["cheerful", "courtly"]), ""
-    else:
-        text = sheet(who, rng)
-    messages: list[Message] = [{"role": "system", "content": text}] if text else []
-    asked: set[str] = set()
-    for at in range(turns or rng.randint(4, 9)):
-        who.around = []
-        question, reply = turn(who, rng, at == 0)
-        if question in asked:
-            continue
-        asked.add(question)
-        messages += [
-            {"role": "user", "content": spoken(question, rng)},
-            {"role": "assistant", "content": written(who, reply), "key": reply.key, "around": who.around},
-        ]
-    return {"messages": messages, "tools": []}
+    talk = begun(rng, size)
+    count = turns or (rng.randint(3, 9) if rng.random() < 0.92 else rng.randint(10, 20))
+    able = [one for one in dialogues() if suits(one, talk.who, talk.slots)] if rng.random() < 0.3 else []
+    if able:
+        talk.dialogue(rng.choice(able))
+        count = rng.randint(0, 4)
+    changes = rng.randrange(count + 1) if talk.messages and rng.random() < 0.25 else -1
+    for at in range(count):
+        if at == changes:
+            talk.change()
+        step(talk)
+    if talk.named and rng.random() < 0.7:
+        talk.name()
+    while not any(message["role"] == "assistant" for message in talk.messages):
+        step(talk)
+    return {"messages": talk.messages, "tools": []}
 
 
 def conversations(seed: int, **kind) -> Iterator[dict]:

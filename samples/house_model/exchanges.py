@@ -54,6 +54,11 @@ class Exchange:
         return frozenset(name for text in texts for name in re.findall(r"{(\w+)}", text))
 
     @cached_property
+    def answer_slots(self) -> frozenset[str]:
+        """Those of the answer."""
+        return frozenset(re.findall(r"{(\w+)}", self.reply))
+
+    @cached_property
     def tells_name(self) -> bool:
         """Whether the visitor tells its name."""
         return any("{visitor}" in said for said in (self.visitor, *(said for said, _ in self.before)))

@@ -32,8 +32,27 @@ def halved(weight: np.ndarray, heads: int) -> np.ndarray:
     return weight.reshape(heads, rows // heads // 2, 2, columns).swapaxes(1, 2).reshape(rows, columns)
 
 
+def shape_of(reader: GGUFReader) -> Shape:
+    """The sizes that a GGUF of the Llama architecture states."""
+
+    def stated(key: str) -> float:
+        return reader.fields[f"llama.{key}"].contents()
+
+    return Shape(
+        vocab=len(reader.fields["tokenizer.ggml.tokens"].data),
+        width=stated("embedding_length"),
+        layers=stated("block_count"),
+        heads=stated("attention.head_count"),
+        kv_heads=stated("attention.head_count_kv"),
+        hidden=stated("feed_forward_length"),
+        context=stated("context_length"),
+        rope_base=stated("rope.freq_base"),
+        epsilon=stated("attention.layer_norm_rms_epsilon"),
+    )
+
+
 def load_gguf(house: House, path: Path) -> None:
-    """Takes the weights of a GGUF that `export` wrote."""
+    """Takes the weights of a GGUF of the same sizes."""
     shape, state = house.shape, {}
     for tensor in GGUFReader(path).tensors:
         weight = gguf.quants.dequantize(tensor.data, tensor.tensor_type)

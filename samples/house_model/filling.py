@@ -1,8 +1,10 @@
 """Fills the slots of exchanges from a character's sheet."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import words as w
 from exchanges import Exchange
@@ -39,15 +41,15 @@ def slots_of(who: Character, rng: Random) -> dict[str, str]:
     slots |= wares_of(who, rng)
     held = {title: rng.choice(facts) for title, facts in who.facts.items() if facts}
     if bond := held.get("Relationships"):
-        person, kin = bond.line.split(": your ")
-        slots |= {"person": person, "bond": kin}
+        slots |= {"person": bond.values["p"], "bond": bond.values["kin"]}
     if quest := quest_of(who):
-        slots |= {"quest": quest[0], "task": quest[2], "reward": quest[3]}
+        slots |= {"quest": quest["title"], "task": quest["task"], "reward": quest["reward"]}
     for title, name in (("Rumours", "rumour"), ("Facts", "fact")):
         if fact := held.get(title):
             slots[name] = fact.line
     if memory := held.get("Memories"):
-        slots["memory"] = memory.asks[0].core  # as it is told to the visitor
+        told = memory.filled(memory.form.asks[0].answers[0])  # to the visitor
+        slots["memory"] = told if told.startswith("I ") else told[:1].lower() + told[1:]
     stranger = a_person(rng)
     while any(stranger in fact.line for facts in who.facts.values() for fact in facts):
         stranger = a_person(rng)
@@ -60,11 +62,15 @@ def first_of(name: str) -> str:
     return parts[-1] if parts[0] in w.TITLES else parts[0]
 
 
-def quest_of(who: Character) -> tuple[str, str, str, str] | None:
+def quest_of(who: Character) -> dict[str, str] | None:
     """The title, the state, the task and the reward of a character's quest; None without one."""
-    for quest in who.facts["Quests"]:
-        return re.fullmatch(r"(.*) \((open|under way|done)\): (.*); reward (.*)", quest.line).groups()
-    return None
+    return who.facts["Quests"][0].values if who.facts["Quests"] else None
+
+
+def state_of(who: Character) -> str:
+    """The state of its quest, or "none"."""
+    quest = quest_of(who)
+    return quest["state"] if quest else "none"
 
 
 def wares_of(who: Character, rng: Random) -> dict[str, str]:
@@ -84,13 +90,30 @@ def wares_of(who: Character, rng: Random) -> dict[str, str]:
 
 def fits(one: Exchange, who: Character, slots: dict[str, str]) -> bool:
     """Whether the sheet has what an exchange needs, and lacks what it must lack."""
-    quest = quest_of(who)
-    if one.manner != who.manner or (one.quest and one.quest != (quest[1] if quest else "none")):
+    if one.manner != who.manner or (one.quest and one.quest != state_of(who)):
         return False
     if (one.tells_name and "visitor" in slots) or one.slots - slots.keys() - {"visitor"}:
         return False
     if "visitor" in one.slots and not (one.tells_name or "visitor" in slots):
         return False
+    return keeps(one.needs, one.lacks, slots)
+
+
+def suits(dialogue: dict[str, Any], who: Character, slots: dict[str, str]) -> bool:
+    """Whether the sheet has what a dialogue needs, and lacks what it must lack."""
+    if dialogue["manner"] != who.manner or dialogue.get("quest", state_of(who)) != state_of(who):
+        return False
+    said, replies = (" ".join(turn[side] for turn in dialogue["turns"]) for side in (0, 1))
+    names = frozenset(re.findall(r"{(\w+)}", said + replies))
+    if names - slots.keys() - {"visitor"} or ("{visitor}" in said and "visitor" in slots):
+        return False
+    if "visitor" in names and "{visitor}" not in said and "visitor" not in slots:
+        return False
+    return keeps(dialogue.get("needs", ()), dialogue.get("lacks", ()), slots)
+
+
+def keeps(needs: Iterable[str], lacks: Iterable[str], slots: dict[str, str]) -> bool:
+    """Whether a sheet has these parts and lacks those."""
     has = {
         "rumours": "rumour" in slots,
         "prices": "good" in slots,
@@ -100,7 +123,7 @@ def fits(one: Exchange, who: Character, slots: dict[str, str]) -> bool:
         "place": "place" in slots,
         "time": "time" in slots,
     }
-    return all(has[part] for part in one.needs) and not any(has[part] for part in one.lacks)
+    return all(has[part] for part in needs) and not any(has[part] for part in lacks)
 
 
 def filled(text: str, slots: dict[str, str]) -> str:

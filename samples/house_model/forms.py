@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,53 @@ from exchanges import CORPUS, LOADER, SLOTS, STATES
 from manners import MANNERS
 
 DIALOGUES, FORMS = CORPUS / "dialogues", CORPUS / "forms"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Questions that one part of a line answers. `key` is what the answer cannot do without."""
+
+    key: str
+    about: str
+    answers: tuple[str, ...]  # none where exchanges have them
+    questions: tuple[str, ...]
+    held: tuple[str, ...]  # kept for the test
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the questions name the key themselves, for a yes or a no."""
+        return self.about.startswith("yes:")
+
+
+@dataclass(frozen=True)
+class Form:
+    """A line of a sheet with holes, and what may be asked about it."""
+
+    name: str
+    line: str
+    topic: str
+    action: str
+    asks: tuple[Asking, ...]
+
+
+@cache
+def forms() -> dict[str, Form]:
+    """All of them by name."""
+    made = {}
+    for path in sorted(FORMS.glob("*.yaml")):
+        file = loaded(path)
+        asks = tuple(
+            Asking(
+                one["key"],
+                one["asked"],
+                tuple(one.get("answers", ())),
+                tuple(one["questions"]),
+                tuple(one["held"]),
+            )
+            for one in file["asks"]
+        )
+        made[path.stem] = Form(path.stem, file["line"], file["topic"], file["does"], asks)
+    return made
 
 
 def holes(text: str) -> set[str]:

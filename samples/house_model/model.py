@@ -81,7 +81,8 @@ class Layer(nn.Module):
 class House(nn.Module):
     """Gives the last hidden states; `logits` turns those that matter into scores."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, *, fresh: bool = True) -> None:
+        """`fresh` draws the weights; without it they are to be loaded."""
         super().__init__()
         self.shape = shape
         self.token_embd = nn.Embedding(shape.vocab, shape.width)
@@ -89,6 +90,8 @@ class House(nn.Module):
         self.output_norm = Norm(shape.width, shape.epsilon)
         half = shape.head_width // 2
         self.register_buffer("rates", shape.rope_base ** (-torch.arange(half) / half), persistent=False)
+        if not fresh:
+            return
         for name, weight in self.named_parameters():
             if weight.ndim == 2:
                 deep = name.endswith(("attn_output.weight", "ffn_down.weight"))

@@ -48,22 +48,35 @@ def encode(
 ) -> tuple[list[int], list[float]]:
     """Token ids, and how much the loss of *predicting* each counts.
 
-    A message may have a `key`, the words that matter most, and phrases `around` the answer that matter least.
+    A message may have a `key`, the words that matter most, phrases `around` the answer that matter least, and
+    a `weight` of its own.
     """
     ids, counts = [tokenizer.token_to_id(BEGIN)], [0.0]
-    marked = {m["content"]: m for m in conversation["messages"] if "key" in m}
-    for role, body in segments(conversation["messages"], conversation["tools"]):
-        part, message = tokenizer.encode(body + END), marked.get(body, {}) if role == ASSISTANT else {}
-        spans = [(text, around) for text in message.get("around", [])] + [(message.get("key"), key)]
-        count = [weights[role]] * len(part.ids)
-        for text, value in spans:
-            start = body.lower().find(text.lower()) if text else -1
-            for i, (begin, end) in enumerate(part.offsets):
-                if start >= 0 and begin < start + len(text) and end > start:
-                    count[i] = value
+    messages, parts = conversation["messages"], segments(conversation["messages"], conversation["tools"])
+    listed = [{}] * (len(parts) - len(messages))  # the tools, where no system message stands before them
+    for message, (role, body) in zip([*listed, *messages], parts, strict=True):
+        part = tokenizer.encode(body + END)
+        count = weighed(message, body, part.offsets, weights[role], key, around)
         ids += [tokenizer.token_to_id(role), *part.ids]
         counts += [0.0, *count]
     return ids, counts
+
+
+def weighed(
+    message: dict, body: str, offsets: list[tuple[int, int]], weight: float, key: float, around: float
+) -> list[float]:
+    """How much each token of a message counts; `offsets` say where they stand in `body`."""
+    weight = message.get("weight", weight)
+    count = [weight] * len(offsets)
+    if not weight or message.get("role") != "assistant":
+        return count
+    spans = [(text, around) for text in message.get("around", [])] + [(message.get("key"), key)]
+    for text, value in spans:
+        start = body.lower().find(text.lower()) if text else -1
+        for i, (begin, end) in enumerate(offsets):
+            if start >= 0 and begin < start + len(text) and end > start:
+                count[i] = value
+    return count
 
 
 def train_tokenizer(texts: Iterable[str]) -> Tokenizer:

@@ -40,7 +40,6 @@ class Character:
     prices: dict[str, str]
     actions: list[str]
     keys: list[str]  # of the JSON answer; none for plain speech
-    told: bool = True  # whether the sheet names the character at all
     weather: str = ""  # as the sheet has it, where it has a time
     names_town: bool = False  # whether the sheet's place has it
     extra: list[str] = field(default_factory=list)
@@ -76,34 +75,29 @@ def a_character(rng: Random, size: float) -> Character:
     """Draws a character. `size` scales how much its sheet holds."""
 
     def some(make, most: int, chance: float) -> list[Fact]:
-        return (
-            [make(rng) for _ in range(rng.randint(1, max(1, round(most * size))))]
-            if rng.random() < chance
-            else []
-        )
+        count = rng.randint(1, max(1, round(most * size))) if rng.random() < chance else 0
+        return [make(rng) for _ in range(count)]
 
     people: list[str] = []
 
     def again(make) -> Fact:
-        """Tells of somebody new, or of somebody who was named before."""
+        """Tells of somebody new, or of somebody who was named before, but nothing of one person twice."""
         known = {"p": rng.choice(people)} if people and rng.random() < 0.4 else {}
         fact = make(rng, **known)
-        if known and fact.asks[0].question in asked:
+        if known and (fact.form.name, known["p"]) in told:
             fact = make(rng)
-        asked.update(ask.question for ask in fact.asks)
+        told.add((fact.form.name, fact.values["p"]))
         if fact.topic[0].isupper():
             people.append(fact.topic)
         return fact
 
-    asked: set[str] = set()
-    bonds = some(lambda _: again(a_bond), 3, 0.55)
-    truths = some(lambda _: again(a_fact), 6, 0.9)
+    told: set[tuple[str, str]] = set()
     facts = {
-        "Relationships": bonds,
-        "Quests": some(a_quest, 1, 0.4),
+        "Relationships": some(lambda _: again(a_bond), 3, 0.55),
+        "Quests": some(a_quest, 1, 0.55)[:1],
         "Rumours": some(lambda _: again(a_rumour), 2, 0.4),
-        "Facts": truths,
-        "Memories": some(a_memory, 2, 0.45),
+        "Facts": some(lambda _: again(a_fact), 6, 0.9),
+        "Memories": list({memory.form.name: memory for memory in some(a_memory, 2, 0.45)}.values()),
     }
     wares = rng.randint(1, max(2, round(5 * size))) if rng.random() < 0.6 else 0
     prices = {a_good(rng): a_price(rng) for _ in range(wares)}
@@ -113,7 +107,7 @@ def a_character(rng: Random, size: float) -> Character:
         if rng.random() < 0.15:
             keys = [key for key in keys if key == "say" or rng.random() < 0.5]
     actions = rng.sample(w.ACTIONS, rng.randint(4, 9)) if rng.random() < (0.6 if keys else 0.05) else []
-    named = any(" is called " in fact.line for fact in facts["Memories"])
+    named = any(fact.form.name == "memory_called" for fact in facts["Memories"])
     return Character(
         name=a_person(rng),
         role=rng.choice(w.ROLES),
@@ -132,8 +126,7 @@ def a_character(rng: Random, size: float) -> Character:
 
 def sheet(who: Character, rng: Random) -> str:
     """The system message, in the form that FORMAT.md fixes."""
-    weather = rng.choice(["", ", rain", ", snow", ", fog", ", clear sky", ", wind"])
-    who.weather = weather.removeprefix(", ")
+    who.weather = rng.choice(["", *w.WEATHERS])
     who.names_town = rng.random() < 0.6
     place = f"{who.place}, {who.town}" if who.names_town else who.place
     blocks = [f"Name: {who.name}"]
@@ -141,7 +134,7 @@ def sheet(who: Character, rng: Random) -> str:
         (f"Role: {who.role}", 0.9),
         (f"Manner: {who.manner}", 1.0),
         (f"Place: {place}", 0.9),
-        (f"Time: {who.time}{weather}", 0.4),
+        (f"Time: {who.time}" + (f", {who.weather}" if who.weather else ""), 0.4),
         (f"Mood: {who.mood}", 0.8),
     ):
         if rng.random() < chance or (line.startswith("Mood") and who.keys):
@@ -173,31 +166,48 @@ def sheet(who: Character, rng: Random) -> str:
 
 def prose(who: Character, rng: Random) -> str:
     """The same, as somebody writes it who has not read FORMAT.md."""
-    article = "the" if rng.random() < 0.5 else "a"
-    lines = [
-        f"You are {who.name}, {article} {who.role} at {who.place} in {who.town}.",
-        f"You are {who.manner}.",
+    values = vars(who)
+    lines = [rng.choice(w.PROSE_WHO).format(**values), rng.choice(w.PROSE_MANNER).format(**values)]
+    who.extra, who.names_town, who.weather = ["Name", "Role", "Place"], True, ""
+    if rng.random() < 0.4:
+        who.weather = rng.choice(w.WEATHERS)
+        lines.append(rng.choice(w.PROSE_TIME).format(**values, sky=who.weather))
+        who.extra.append("Time")
+    if rng.random() < 0.5:
+        lines.append(rng.choice(w.PROSE_MOOD).format(**values))
+        who.extra.append("Mood")
+    if who.visitor:
+        lines.append(rng.choice(w.PROSE_VISITOR).format(**values))
+    parts = [
+        [f"{fact.values['p']} is your {fact.values['kin']}." for fact in who.facts["Relationships"]],
+        [rng.choice(w.PROSE_PRICE).format(good=good, price=price) for good, price in who.prices.items()],
+        [quest_in_prose(fact) for fact in who.facts["Quests"]],
+        [f"{rng.choice(w.PROSE_RUMOUR)} {lower(fact.line)}." for fact in who.facts["Rumours"]],
+        [fact.line + "." for fact in who.facts["Facts"]],
+        [fact.line + "." for fact in who.facts["Memories"]],
     ]
-    lines += [fact.line + "." for fact in who.facts["Facts"]]
-    lines += [f"{upper(good)} costs {price}." for good, price in who.prices.items()]
-    for title in ("Relationships", "Quests", "Rumours", "Memories"):
-        who.facts[title] = []
-    who.actions, who.keys, who.extra = [], [], ["Name", "Role", "Place"]
-    return " ".join(lines)
+    rng.shuffle(parts)
+    who.actions, who.keys = [], []
+    return " ".join(upper(line) for line in [*lines, *(line for part in parts for line in part)])
+
+
+def quest_in_prose(quest: Fact) -> str:
+    """A quest and its state as sentences."""
+    return w.PROSE_QUEST[quest.values["state"]].format(**quest.values)
 
 
 def styled(who: Character, core: str, rng: Random) -> str:
     """Wraps the bare answer in the character's manner."""
     text = upper(core) + "."
     who.around = []
-    if rng.random() < 0.88:
+    if rng.random() < 0.25:
         start = who.phrase("opens", rng)
         if start[-1] in ".!?":
             text = f"{start} {text}"
         elif not core.startswith(ALONE):
             text = f"{start} {lower(core)}."
         who.around.append(start)
-    if rng.random() < 0.6 or len(text.split()) < 7:
+    if rng.random() < (0.3 if len(text.split()) < 6 else 0.12):
         who.around.append(who.phrase("closes", rng))
         text += " " + who.around[-1]
     return text

@@ -102,18 +102,6 @@ KIN = (
     "enemy|partner|father|mother|oldest customer|captain|godchild"
 ).split("|")
 MOODS = "calm happy sad angry afraid weary proud curious sly worried".split()
-MOOD_TALK = {
-    "calm": "I am calm, and the day is a quiet one",
-    "happy": "I am happy, I could sing",
-    "sad": "I am sad, there is no hiding it",
-    "angry": "I am angry, and with good reason",
-    "afraid": "I am afraid, I hear things at night",
-    "weary": "I am weary, I have been up since dawn",
-    "proud": "I am proud of what we have here",
-    "curious": "I am curious, you have an odd look about you",
-    "sly": "I am well, and richer than yesterday",
-    "worried": "I am worried, something is not right",
-}
 ACTIONS = "point offer wave nod shrug bow whisper ask give none".split()
 STAYS = "lives works sleeps waits hides sits stays".split()
 WISHES = "want seek own collect need".split()
@@ -125,35 +113,6 @@ NATURES = (
 ).split("|")
 CROWDS = "guards wolves thieves monks rats soldiers barrels sheep graves doors bandits ghosts horses".split()
 ROOMS = "room loft attic hut shed yard tent passage".split()
-ASK_NEWS = (
-    "What news?|What is the news?|Have you heard any rumours?|What do people say?|Any gossip?|"
-    "Heard anything interesting?|What is new in town?|Is there any news?"
-).split("|")
-ASK_WORK = (
-    "Do you have work for me?|Is there a quest for me?|Can I help you?|I am looking for work.|"
-    "Do you need help?|Have you a task for me?"
-).split("|")
-ASK_TASK = "What was I to do?|What must I do?|What is my task?|Remind me of my task.".split("|")
-ASK_PAST = (
-    "Do you remember me?|Have we met before?|What did I promise?|What did I promise you?|"
-    "What did I bring you?|What did I ask you about?|What did we talk about?"
-).split("|")
-ASK_NAME = "What is my name?|Do you know my name?|Who am I?".split("|")
-ASK_DONE = "It is done.|I have done what you asked.|The task is done.".split("|")
-ASK_GOODS = "What do you sell?|What do you have for sale?|What can I buy here?|What is on offer?".split("|")
-ASK_PRICE = (
-    "How much is {good}?|What does {good} cost?|What is the price of {good}?|How much for {good}?|"
-    "I would like to buy {good}.|What do you want for {good}?|How much do you ask for {good}?"
-).split("|")
-TELL_PRICE = (
-    "{good}? That is {price}|for {good} I ask {price}|the price of {good} is {price}|{price} for {good}"
-).split("|")
-ASK_MORE = ("What ", "Where ", "Have you seen", "I am looking", "When ", "How ", "Is ", "Whom ", "Who is")
-HALF_KNOWN = (
-    "I know {name}, but that I do not know|that I do not know of {name}|{name} never told me, I do not know|"
-    "I know the name of {name}, but I have not heard that"
-).split("|")
-HEARSAY = "They say that {}|People say that {}|I heard that {}|The talk is that {}".split("|")
 LIKES = (
     "honey cake|old songs|clever riddles|rain on the roof|silence|strong cider|cats|fresh bread|"
     "card games|a good fight|dancing|the sea|stories of ghosts|ripe plums|poetry|horses|spiced wine|"
@@ -163,3 +122,98 @@ FEARS = (
     "spiders|deep water|the dark|thunder|ghosts|the tax collector|heights|wolves|fire|the duke's men|"
     "owls|crowds|graveyards|snakes|the winter|magic|rats|debt"
 ).split("|")
+WEATHERS = "rain|snow|fog|clear sky|wind".split("|")
+# Personas as people write them who have not read FORMAT.md.
+PROSE_WHO = (
+    "You are {name}, the {role} at {place} in {town}.|You are {name}, a {role} at {place} in {town}.|"
+    "Your name is {name}. You are the {role} of {town}, and you are to be found at {place}.|"
+    "You play {name}, who is the {role} at {place}, {town}.|"
+    "Act as {name}, {role} in {town}. Your place is {place}.|"
+    "{name} is the {role} of {place} in the town of {town}. You answer as {name}."
+).split("|")
+PROSE_MANNER = (
+    "You are {manner}.|You speak in a {manner} way.|Your manner is {manner}.|Be {manner} in all you say.|"
+    "Everybody calls you {manner}.|You sound {manner}, and keep to one or two sentences."
+).split("|")
+PROSE_TIME = (
+    "It is {time}, with {sky}.|The time is {time}; outside there is {sky}.|It is {time} and {sky}.".split("|")
+)
+PROSE_MOOD = "You feel {mood}.|Today you are {mood}.|Your mood is {mood}.|You are in a {mood} mood.".split(
+    "|"
+)
+PROSE_VISITOR = (
+    "You are talking to {visitor}.|The visitor is called {visitor}.|{visitor} has come to see you."
+).split("|")
+PROSE_PRICE = "{good} costs {price}.|You sell {good} for {price}.|For {good} you ask {price}.".split("|")
+PROSE_RUMOUR = "You have heard that|People say that|There is a rumour that".split("|")
+PROSE_QUEST = {
+    "open": "You need somebody to {task}, and pay {reward}. It is called {title}, and nobody took it yet.",
+    "under way": "The visitor has agreed to {task} for {reward}, but has not reported. It is called {title}.",
+    "done": "The visitor was to {task}; it is done, and you have paid {reward}. {title} is over.",
+}
+# Answers where the sheet is silent. {x}: what was asked about.
+UNHEARD = (
+    "I know nothing of {x}|I could not tell you about {x}|nobody has told me anything about {x}|"
+    "I have never heard of {x}|{x} is a new name to me|of {x} I know nothing|that I do not know|"
+    "I do not know, and I will not guess|I wish I knew, but I have not heard of {x}|"
+    "you ask the wrong one, I know nothing about {x}|I have no idea|I can not say, I never heard of {x}|"
+    "{x}? I have not heard of that|I do not know {x}|about {x} I can tell you nothing|"
+    "I never came across {x}|that is not known to me|no word of {x} has come to my ears|"
+    "if I knew anything about {x}, I would tell you|{x}? I would have to make something up|"
+    "I have heard nothing about {x}|I do not know anything about {x}|I would only be guessing|"
+    "somebody else may know about {x}, I do not|I have not the faintest idea about {x}"
+).split("|")
+HALF_KNOWN = (
+    "I know {name}, but that I do not know|that I do not know of {name}|{name} never told me, I do not know|"
+    "I know the name of {name}, but I have not heard that|"
+    "as for that, I do not know, though I know of {name}|"
+    "I know a thing or two of {name}, but not that|{name} I know of, but not that|"
+    "what I know of {name} does not go so far|that I can not tell you, {name} never spoke of it|"
+    "I have heard of {name}, but nothing of that|nobody told me that about {name}"
+).split("|")
+NO_KIN = "I have no {kin}|I have no {kin} that I know of|no, I have no {kin}|there is no {kin} of mine".split(
+    "|"
+)
+UNSOLD = (
+    "I do not sell {good}|I have no price for {good}|{good} is not among my wares|I have no {bare} for sale|"
+    "no, I do not have {good}|you will not get {good} from me|{good}? I do not sell that|"
+    "I never had {good} to sell|for {good} you must go elsewhere"
+).split("|")
+NO_NAME = (
+    "you have not told me your name|I do not know, you never told me|I do not know your name|"
+    "you did not say what you are called|how should I know, you never said|"
+    "your name? You have not told me|that you have to tell me first|no name of yours was told to me"
+).split("|")
+NO_MEETING = (
+    "I do not remember that we ever met|I do not think that we have met|I have no memory of that|"
+    "I do not remember you|to my mind this is our first talk|I remember nothing of the kind|"
+    "you must take me for somebody else, I do not remember that"
+).split("|")
+NOT_SO = (
+    "no, {line}|that is not so, {line}|not quite, {line}|no, what I know is that {line}|"
+    "you are mistaken, {line}|I heard it another way, {line}|no, no, {line}|"
+    "wrong, {line}|somebody told you wrong, {line}"
+).split("|")
+NAMES_TOLD = (
+    "My name is {v}.|I am {v}.|They call me {v}.|i'm {v}|im {v}|call me {v}|{v} is my name.|"
+    "You can call me {v}.|I go by {v}.|the name's {v}|By the way, my name is {v}.|"
+    "Oh, I forgot to say, I'm {v}.|{v}, at your service.|just so you know, i'm {v}|"
+    "Remember my name, it is {v}.|People know me as {v}."
+).split("|")
+NAMES_HEARD = (
+    "well met, {v}|I will remember that, {v}|good to know you, {v}|{v}, then|welcome, {v}|"
+    "{v}, a good name to have|so you are {v}|thank you for telling me, {v}|pleased to meet you, {v}"
+).split("|")
+STARTS = (
+    "Please, |Tell me, |Excuse me, |Say, |And |Sorry, |Good day. |Hello! |hey, |Hi! |Well, |So, |"
+    "One question. |Listen, |Pardon me, |um, |Before I forget. "
+).split("|")
+QUESTION_WORDS = frozenset(
+    "Who What Where When How Why Which Whose Whom Is Are Do Does Did Has Have Can Could Would Will Was Were "
+    "Tell Say Show You Your My The There They It This That In On At By Any And So May Should "
+    "Please".split()
+)
+BEFORE_SUBJECTS = frozenset(
+    "is was does did has had can could will would do that if whether when where what who whom why how so and "
+    "might".split()
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from itertools import islice
+from collections import Counter
+from itertools import islice, product
 from random import Random
 
 import pytest
@@ -17,11 +18,15 @@ FOLDER = ROOT / "samples" / "house_model"
 sys.path.insert(0, str(FOLDER))
 
 import cases as held  # noqa: E402
+import judge  # noqa: E402
 import names  # noqa: E402
-from corpus import ask_unknown, conversations  # noqa: E402
-from evaluate import by_sotto, figures  # noqa: E402
+from asking import ask_unknown  # noqa: E402
+from corpus import HELD_INTENTS, QUEST_ANSWERS, STATES, conversations, dialogues, is_held  # noqa: E402
+from evaluate import by_sotto  # noqa: E402
+from exchanges import exchanges  # noqa: E402
+from forms import forms, surface  # noqa: E402
 from manners import MANNERS  # noqa: E402
-from sheet import a_character  # noqa: E402
+from measure import Measure  # noqa: E402
 
 
 def trained(seed: int = 5, count: int = 400) -> list[dict]:
@@ -29,16 +34,23 @@ def trained(seed: int = 5, count: int = 400) -> list[dict]:
     return list(islice(conversations(seed), count))
 
 
+RECALL, QUEST_STATE = 0.2, 0.4
+
+
+def lines_of(made: dict) -> list[str]:
+    """What the visitor says in a conversation."""
+    return [message["content"] for message in made["messages"] if message["role"] == "user"]
+
+
 @pytest.mark.real
-def test_the_house_model_reads_its_sheet() -> None:
+def test_the_house_model_is_measured_on_forms_it_never_met() -> None:
     with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
-        found = figures(by_sotto(engine, FOLDER / "house.gguf"), 42, 11)
-    assert found["recall"] >= 0.85, found
-    assert found["invented"] <= 0.08, found
-    assert found["json_free"] >= 0.95, found
-    assert found["json_grammar"] == 1, found
-    assert found["distinct2"] >= 0.5, found
-    assert found["over_cap"] <= 0.03, found
+        measure = Measure(by_sotto(engine, FOLDER / "house.gguf"), 48, 11, 0.0)
+        found = measure.all(None, (1, 40))
+    assert found["json_grammar"] >= 0.98, found
+    assert found["over_cap"] <= 0.1, found
+    assert found["recall_forms"] >= RECALL, found
+    assert found["quest_state"] >= QUEST_STATE, found
 
 
 def test_a_seed_makes_the_same_corpus() -> None:
@@ -54,30 +66,82 @@ def test_names_of_the_evaluation_are_never_trained() -> None:
 
 
 def test_the_evaluation_asks_about_kept_names() -> None:
-    for made in held.cases(3, held.KINDS, 50):
+    for made in held.drawn("names", lambda rng: held.recall(rng, "facts"), 50):
         name = re.search(r"Name: (.*)", made.messages[0]["content"])
         words = [word for word in name[1].split() if word not in names.w.TITLES]
         assert words and all(names.is_held_out(word) for word in words)
 
 
-def test_the_right_answer_stands_in_the_sheet_and_not_in_the_question() -> None:
-    for made in held.cases(3, ("facts", "memories", "relationships", "quests"), 200):
-        sheet, question = (message["content"] for message in made.messages)
-        assert all(held.holds(sheet, [key]) for key in made.right), made
-        assert not held.holds(question, made.right[:1]), made
+def test_no_line_of_the_evaluation_is_trained() -> None:
+    kept = {surface(one.visitor) for one in exchanges() if is_held(one.visitor, one.intent)}
+    kept |= {surface(q) for form in forms().values() for ask in form.asks for q in ask.held}
+    kept -= held.trained_surfaces()  # a line that two files have; the evaluation leaves it out too
+    for made in trained(8, 600):
+        assert not kept & {surface(line) for line in lines_of(made)}
+    first = {one["turns"][0][0] for one in dialogues(held=True)}
+    assert not first & {one["turns"][0][0] for one in dialogues()}
 
 
-def test_every_honest_answer_counts_as_one() -> None:
-    dice = Random(3)
-    for _ in range(500):
-        reply = ask_unknown(a_character(dice, 1.0), dice)[1]
-        assert held.denies(reply.say), reply.say
+def test_every_intent_has_kept_lines() -> None:
+    count = Counter(one.intent for one in exchanges() if is_held(one.visitor, one.intent))
+    assert set(count) == {one.intent for one in exchanges()}
+    assert all(
+        len([one for one in exchanges() if one.intent == intent]) == count[intent] for intent in HELD_INTENTS
+    )
 
 
-def test_no_answer_of_the_corpus_denies_what_the_sheet_says() -> None:
-    for made in trained():
+def test_the_right_answer_stands_in_the_sheet() -> None:
+    for kind in ("facts", "memories", "relationships", "rumours"):
+        for made in held.drawn(kind, lambda rng, kind=kind: held.recall(rng, kind), 60):
+            assert all(judge.holds(made.messages[0]["content"], [key]) for key in made.right), made
+
+
+def test_honest_answers_invent_nothing() -> None:
+    dice, wrong = Random(3), []
+    for _ in range(600):
+        who, system = held.somebody(dice)
+        asked = ask_unknown(who, dice)
+        if judge.invents(asked.core, f"{system} {asked.question} {who.name}"):
+            wrong.append(asked)
+    assert len(wrong) <= 6, wrong
+
+
+def test_answers_of_the_corpus_fit_the_state_of_the_quest() -> None:
+    """And those for another state mostly do not."""
+    fitting: dict[bool, list[bool]] = {True: [], False: []}
+    for name, intents in list(QUEST_ANSWERS.items())[:3]:
+        written = {
+            state: [one for one in exchanges() if one.intent == intent and not one.before]
+            for state, intent in zip(STATES, intents, strict=True)
+        }
+        for state, other in product(STATES, STATES):
+            for one in written[other]:
+                reply = one.reply.replace("{task}", "mend the roof").replace("{reward}", "9 marks")
+                fits = judge.fits_quest(re.sub("{.*?}", "", reply), name, state, "mend the roof", "9 marks")
+                fitting[state == other].append(fits)
+    assert sum(fitting[True]) >= 0.97 * len(fitting[True])
+    assert sum(fitting[False]) <= 0.55 * len(fitting[False])
+
+
+def test_answers_about_known_things_hold_their_key() -> None:
+    for made in trained(9, 300):
         for message in made["messages"]:
-            assert not (message.get("key") and held.denies(message["content"])), message
+            if message.get("key"):
+                assert judge.holds(message["content"], [message["key"]]), message
+
+
+def test_the_state_of_a_quest_may_change_under_a_conversation() -> None:
+    changed = [made for made in trained(10, 400) if any("weight" in message for message in made["messages"])]
+    assert len(changed) >= 30
+    for made in changed:
+        weights = [message.get("weight") for message in made["messages"]]
+        assert weights == sorted(weights, key=lambda weight: weight is None)
+
+
+def test_words_that_nobody_wrote_are_found() -> None:
+    known = "Name: Theless Ofill. What is the mill?"
+    assert judge.broken("The mill is theless.", known) == []
+    assert judge.broken("The mll is hereso, dustklele.", known) == ["mll", "hereso", "dustklele"]
 
 
 def test_the_format_names_every_manner() -> None:
