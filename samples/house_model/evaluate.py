@@ -11,7 +11,7 @@ import judge
 import sotto
 from cases import KINDS, Case, drawn, recall
 from exchanges import exchanges
-from measure import Answer, Measure, Speaker, share
+from measuring import Answer, Measure, Speaker, share
 
 HERE = Path(__file__).parent
 CAP, CAP_JSON = 64, 128

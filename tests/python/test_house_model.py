@@ -26,7 +26,7 @@ from evaluate import by_sotto  # noqa: E402
 from exchanges import exchanges  # noqa: E402
 from forms import forms, surface  # noqa: E402
 from manners import MANNERS  # noqa: E402
-from measure import Measure  # noqa: E402
+from measuring import Measure  # noqa: E402
 
 
 def trained(seed: int = 5, count: int = 400) -> list[dict]:
