@@ -11,7 +11,7 @@ namespace Sotto
         Delegate[] _each; // the invocation list of _all; null if there is no handler
 
         /// <summary>The handlers now. Adding or removing one while they run affects the next call.</summary>
-        public readonly Delegate[] Each => _each ?? None;
+        public Delegate[] Each => _each ?? None;
 
         public void Add(Delegate handler) => Set(Delegate.Combine(_all, handler));
 

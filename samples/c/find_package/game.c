@@ -1,4 +1,4 @@
-/* A character in C: a session, a line, a 60 FPS loop. CMakeLists.txt beside it builds it. */
+/* A character in C: a session, a line, a loop of frames. CMakeLists.txt beside it builds it. */
 #include <stdio.h>
 
 #include <sotto/sotto.h>

@@ -55,7 +55,7 @@ namespace Sotto.Interop
                 return new SottoException(
                     Native.SOTTO_ERROR_NOT_FOUND,
                     $"library '{Name}' could not be loaded ({error.Message}): expected it in the package's folder "
-                    + "Plugins/<platform>, for this platform and processor; the guide says how to place it");
+                    + "Plugins/<platform>, or outside Unity beside the program, for this platform and processor");
             return null;
         }
 
