@@ -45,7 +45,7 @@ def bring(hub: Hub, repo: str, file: str, revision: str | None, told: Callable[[
         if not blob.is_file():
             _complete(hub, file, part, facts, told)
             part.replace(blob)
-    return _link(home(repo), blob, facts.commit, file, revision or "main")
+    return link(home(repo), blob, facts.commit, file, revision or "main")
 
 
 def _complete(hub: Hub, file: str, part: Path, facts: Facts, told: Callable[[int, int], None]) -> None:
@@ -84,7 +84,7 @@ def _fault(path: Path, facts: Facts) -> str:
     return "" if digest.hexdigest() == facts.etag else f"its {kind} is {digest.hexdigest()}"
 
 
-def _link(folder: Path, blob: Path, commit: str, file: str, revision: str) -> Path:
+def link(folder: Path, blob: Path, commit: str, file: str, revision: str) -> Path:
     """Links a blob into the commit's folder, points `revision` to the commit; returns the link's path."""
     path = folder / "snapshots" / commit / file
     path.parent.mkdir(parents=True, exist_ok=True)

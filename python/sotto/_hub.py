@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from . import _tavern
 from ._asking import Progress
 from ._values import invalid
 from .errors import ArgumentError, ModelLoadError, SottoError, Status
@@ -33,6 +34,8 @@ _NOT_WEIGHTS = re.compile(r"(^|/)(mmproj|imatrix)|imatrix\.gguf$", re.IGNORECASE
 
 def locate(model_id: str, progress: Progress | None = None) -> str | None:
     """Returns the path of a model's file; downloads it if missing. None: the library resolves the id."""
+    if model_id == _tavern.TAVERN:
+        return _tavern.pull((lambda got, whole: None) if progress is None else _parts(progress))
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
@@ -45,6 +48,8 @@ def find(model_id: str) -> str | None:
 
     Raises `ModelLoadError` if the file is not on this machine.
     """
+    if model_id == _tavern.TAVERN:
+        return _tavern.find()
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
@@ -66,7 +71,8 @@ def _wanted(model_id: str) -> Wanted | str | None:
         return None if model_id == HOUSE else path
     if model_id.startswith("sotto/"):  # reserved for Sotto's own models: fails without a network request
         raise ModelLoadError(
-            f"model '{model_id}' does not exist: the only one of Sotto is '{HOUSE}'", Status.NOT_FOUND
+            f"model '{model_id}' does not exist: those of Sotto are '{HOUSE}' and '{_tavern.TAVERN}'",
+            Status.NOT_FOUND,
         )
     return parse(model_id)  # None: a path to a file that does not exist
 

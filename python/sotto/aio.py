@@ -129,6 +129,8 @@ class Engine(Adapts, Frames, SharesGpu, Unique):
         with naming(name, where):
             loading = self._request(number, ModelLoadError, lib.sotto_engine_load_model, desc)
             await loading.finish(None if progress is None else lambda done: progress("load", done))
+        if path is None and (adapter := self._engine._own_adapter(name)):
+            await self.lora_load(name, adapter)
 
     async def plan_model(
         self,

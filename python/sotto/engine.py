@@ -141,8 +141,9 @@ class Engine(Completes, Adapts, Frames, SharesGpu):
         """Loads a model and waits until it is ready. Does nothing if it is already loaded.
 
         Args:
-            model_id: "sotto/house", the path of a GGUF file, or a Hugging Face id: `org/name`,
-                `org/name:QUANT` or `org/name/file.gguf`, downloaded if not cached. Any name if `path` is set.
+            model_id: "sotto/house", "sotto/tavern", the path of a GGUF file, or a Hugging Face id:
+                `org/name`, `org/name:QUANT` or `org/name/file.gguf`. Downloaded if not cached. Any name if
+                `path` is set.
             path: Path of the GGUF file.
             backend: Name of the backend that runs the model; None: the first available one.
             options: JSON object of load options.
@@ -157,6 +158,8 @@ class Engine(Completes, Adapts, Frames, SharesGpu):
         with naming(name, where):
             loading = Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc)
             loading.finish(None if progress is None else lambda done: progress("load", done))
+        if path is None and (adapter := self._own_adapter(name)):
+            self.lora_load(name, adapter)
 
     def plan_model(
         self,

@@ -17,9 +17,12 @@ HERE = Path(__file__).parent
 CAP, CAP_JSON = 64, 128
 
 
-def by_sotto(engine: sotto.Engine, path: Path, model: str = "house") -> Speaker:
-    """Answers of a GGUF, through Sotto."""
+def by_sotto(engine: sotto.Engine, path: Path, adapter: Path | None = None) -> Speaker:
+    """Answers of a GGUF, with an adapter where one is given, through Sotto."""
+    model = "house"
     engine.load_model(model, path=path)
+    if adapter:
+        engine.lora_load(model, adapter)
 
     def speak(asked: list[Case], *, grammar: bool = False, **fields) -> list[Answer]:
         said = []
@@ -110,6 +113,7 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gguf", type=Path, default=HERE / "house.gguf", help="what speaks, through Sotto")
+    parser.add_argument("--adapter", type=Path, help="a LoRA adapter of it")
     parser.add_argument("--seed", type=int, default=1_000_003)
     parser.add_argument("--count", type=int, default=200, help="questions for the large figures")
     parser.add_argument("--threads", type=int, default=1)
@@ -138,7 +142,7 @@ def main() -> None:
     lines = [(one.visitor, one.intent) for one in exchanges() if not one.slots]
     relevance = judge.Relevance(args.judge, lines) if args.judge else None
     with sotto.Engine(mode="prioritize_compute", threads=args.threads) as engine:
-        speak = by_sotto(engine, args.gguf)
+        speak = by_sotto(engine, args.gguf, args.adapter)
         greedy = Measure(speak, args.count, args.seed, 0.0)
         measured = greedy.all(relevance, (args.sessions, args.turns))
         if not args.greedy:
@@ -155,7 +159,7 @@ def main() -> None:
             f"  wanted {made.right} {made.intent}\n  got    {reply}"
         )
     if args.card:
-        write_card(args.card, measured, tavern=False)
+        write_card(args.card, measured, tavern=args.adapter is not None)
     if args.json:
         print(json.dumps(measured))
     else:

