@@ -200,7 +200,8 @@ class Measure:
         for part in (self.recall, self.invented, self.quests, self.names, self.follow_ups, self.decisions):
             out |= part()
         out |= self.intents(relevance) | (self.sessions(*sessions) if sessions[0] else {})
-        words = [(len(judge.terms(reply)), judge.broken(reply, one.known)) for one, reply, _ in self.said]
+        plain = [(one, reply) for one, reply, _ in self.said if not one.schema]
+        words = [(len(judge.terms(reply)), judge.broken(reply, one.known)) for one, reply in plain]
         out["broken_words"] = round(sum(len(b) for _, b in words) / max(1, sum(n for n, _ in words)), 5)
         out["broken"] = sorted({word for _, broken in words for word in broken})[:20]
         out["distinct2"] = round(
