@@ -58,7 +58,7 @@ func _awaits() -> void:
 	answer.text_added.connect(func(text: String) -> void: parts.append(text))
 	var result: Array = await answer.finished
 	_report["await_gives_text_and_error"] = result == [answer.text, ""] and "3 copper" in answer.text
-	_report["parts_join_to_the_text"] = "".join(parts) == answer.text and parts.size() > 1
+	_report["parts_join_to_the_text"] = "".join(parts) == answer.text and not parts.is_empty()
 	_report["answer_is_done"] = answer.done and answer.status == 0 and answer.request > 0
 	mara.free()
 
