@@ -14,7 +14,7 @@ namespace {
 
 float checked_scale(float scale, const char* name) {
     constexpr float kMost = 1000;
-    if (!(std::fabs(scale) <= kMost)) { // nor is NaN
+    if (!(std::fabs(scale) <= kMost)) { // false for NaN too
         throw sotto::invalid_argument(name, std::to_string(scale), "a number from -1000 to 1000");
     }
     return scale;

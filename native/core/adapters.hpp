@@ -16,18 +16,18 @@ namespace sotto {
 
 constexpr const char* kDefaultAdapter = "default"; // the one that requests use which name none
 
-// The control thread's, but while the loader has the model, or a job the adapter.
+// Owned by the control thread, except while the loader has the model or a job loads the adapter.
 struct Adapter {
     std::uint64_t number = 0; // never reused in an engine
     std::string name;
     std::string path;
     float scale = 1;
-    std::uint64_t bytes = 0; // that it takes, or took before the model was evicted
-    void* handle = nullptr;  // the backend's; null: it is not loaded
+    std::uint64_t bytes = 0; // of memory, also while the model is evicted
+    void* handle = nullptr;  // of the backend; null: not loaded
     Ledger::Claim claim;
-    Failure failure; // why it could not be loaded again with its model
+    Failure failure; // of loading it again after its model was evicted
 
-    // Loads it for `model`, within the budget. Throws Error; then it takes nothing.
+    // Loads it for `model`, within the budget. On Error, no memory is charged.
     void open(Model& model, Ledger& ledger, const std::string& whose, const sotto_file_access* files);
     void close(Model& model) noexcept;
 };

@@ -300,7 +300,7 @@ void Compute::close(Job& job) noexcept {
     }
 }
 
-// Reads a file of the host's as a load does: only while the engine lives.
+// Loads an adapter, unless the engine is being destroyed: the host's file functions must not be called then.
 void Compute::load_adapter(Job& job) {
     const Zone zone(hooks_, "sotto load adapter");
     const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);

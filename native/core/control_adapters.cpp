@@ -15,7 +15,7 @@ std::string excerpt_of(const std::string& id) {
     return excerpt(id, kLongest);
 }
 
-auto named(const ModelEntry& entry, const std::string& name) {
+auto named(auto& entry, const std::string& name) {
     return std::ranges::find_if(entry.adapters, [&](const auto& adapter) { return adapter->name == name; });
 }
 
@@ -57,7 +57,7 @@ void Control::change_adapter(Slot& slot) {
     entry->changes.push_back(&slot); // there is room for it
 }
 
-// Does the changes that need no job. Whether there were any.
+// Carries out the unloads and scale changes that are first in line. Returns whether there were any.
 bool Control::change_adapters() noexcept {
     bool any = false;
     for (const auto& entry : world_.registry.entries()) {
@@ -87,13 +87,13 @@ void Control::change_adapter(ModelEntry& entry, const Asked& asked) {
         (*found)->scale = asked.scale;
     } else {
         entry.retired.reserve(entry.retired.size() + 1); // nothing throws from here on
-        entry.retired.push_back(std::move(const_cast<std::shared_ptr<Adapter>&>(*found)));
+        entry.retired.push_back(std::move(*found));
         entry.adapters.erase(found);
     }
     world_.registry.publish();
 }
 
-// Begins a job that closes streams, frees adapters that nobody uses any more, and loads the next one.
+// Begins a job that closes streams, frees unloaded adapters that no request uses, and loads the next one.
 bool Control::start_closing() {
     for (const auto& entry : world_.registry.entries()) {
         const bool ready = entry->state == ModelEntry::State::ready && !entry->with_loader;
@@ -132,13 +132,13 @@ bool Control::start_closing() {
     return false;
 }
 
-// A job has loaded an adapter, or could not.
+// Takes the result of a job that loaded an adapter.
 void Control::adapter_loaded(Job& job) noexcept {
     auto& entry = *job.entry;
     Slot* slot = std::exchange(entry.loading_adapter, nullptr);
     auto adapter = std::move(job.loads);
     const bool loaded = adapter->handle != nullptr;
-    if (slot == nullptr || !loaded) { // nobody wants it any more, or there is none
+    if (slot == nullptr || !loaded) { // the request was cancelled, or loading failed
         if (loaded) {
             entry.retired.push_back(std::move(adapter)); // there is room for it
         }
@@ -151,14 +151,14 @@ void Control::adapter_loaded(Job& job) noexcept {
     if (old == entry.adapters.end()) {
         entry.adapters.push_back(std::move(adapter));
     } else {
-        auto& place = entry.adapters[static_cast<std::size_t>(old - entry.adapters.begin())];
-        entry.retired.push_back(std::exchange(place, std::move(adapter)));
+        entry.retired.push_back(std::exchange(*old, std::move(adapter))); // there is room for it
     }
     world_.registry.publish();
     teller_.done(*slot, SOTTO_OK, "");
 }
 
-// Ends a change that was not begun, or whose adapter nobody will get. False: it is none of this model's.
+// Takes a cancelled change from a model: one that waits, or one whose adapter is being loaded, which is then
+// freed. Returns false if the change is not one of this model.
 bool Control::cancel_change(ModelEntry& entry, const Slot& slot) noexcept {
     if (entry.loading_adapter == &slot) {
         entry.loading_adapter = nullptr;
@@ -177,12 +177,12 @@ void Control::drop_changes(ModelEntry& entry, sotto_status status, std::string_v
     }
 }
 
-// The adapters that a request uses. Throws where one is not there.
+// Returns the adapters that a request uses. Throws Error(SOTTO_ERROR_NOT_FOUND) if one is not loaded.
 AdapterSet Control::adapters_for(const ModelEntry& entry, const Prompted& prompted) const {
     AdapterSet set;
     const auto use = [&](const std::shared_ptr<Adapter>& adapter, float scale) {
         if (scale == 0) {
-            return; // as without it
+            return; // scale 0 counts as no adapter
         }
         if (const auto& failure = adapter->failure) {
             throw Error(failure.status, failure.why);

@@ -249,7 +249,7 @@ void ModelLoader::open(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
     note.kind = LoaderNote::Kind::loaded;
 }
 
-// Requests that use it fail where that can't be done; others go on.
+// Loads an adapter of a model that was evicted. On failure, requests that use the adapter fail.
 void ModelLoader::reopen(Adapter& adapter, Model& model, const std::string& id) noexcept {
     const auto body = [&] { adapter.open(model, ledger_, id, hooks_.files ? &*hooks_.files : nullptr); };
     attempt(body, [&](sotto_status status, const char* why) {

@@ -85,11 +85,11 @@ struct ModelEntry : MpscNode, ScheduledModel {
     std::size_t streams = 0;      // answers that it gives or is to give
     std::vector<Closing> closing; // streams that the compute thread shall close next
     std::vector<Resting> resting; // the one unused longest first; each counts as an open stream
-    std::vector<std::shared_ptr<Adapter>>
-        adapters; // each of another name; the loader's while it has the model
-    std::vector<std::shared_ptr<Adapter>> retired; // unloaded, but used perhaps; likewise
-    std::vector<Slot*> changes;                    // of adapters, the oldest first
-    Slot* loading_adapter = nullptr;               // that a job works on; null also if nobody wants it
+    // Loaded adapters, with distinct names. The loader owns both lists while it has the model.
+    std::vector<std::shared_ptr<Adapter>> adapters;
+    std::vector<std::shared_ptr<Adapter>> retired; // unloaded; running requests may still use them
+    std::vector<Slot*> changes;                    // requests that load, unload or scale, the oldest first
+    Slot* loading_adapter = nullptr;               // request whose adapter a job loads; null if cancelled
     bool with_loader = false;                      // whether the loader has it
     std::atomic<bool> give_up{false};              // read by the loader: stop loading
     std::atomic<DeviceNumber> device{0}; // that it is on, or is being loaded on; written by the loader

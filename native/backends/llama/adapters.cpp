@@ -1,8 +1,8 @@
 // Loads adapters, and has llama.cpp compute with them.
 //
-// llama.cpp has one set of adapters at a time in a context. It multiplies by A and B beside each weight, so
-// the weights stay as they are, and a change of the set loads nothing: only the compute graph is laid out
-// anew.
+// A llama_context has one set of adapters at a time. It computes the products with A and B beside each
+// weight and does not change the weights, so a change of the set loads nothing; it only rebuilds the compute
+// graph.
 #include "adapters.hpp"
 
 #include "file/adapter_check.hpp"
@@ -35,7 +35,7 @@ std::unique_ptr<Source> open_file(const sotto_adapter_source& source) {
     return open_source(theirs);
 }
 
-// Whatever is wrong is wrong with one file among several.
+// Adds the path of the adapter to the message of an error.
 template <typename Body>
 auto about(const sotto_adapter_source& source, Body&& body) {
     try {
@@ -69,14 +69,11 @@ AdapterSet::AdapterSet(const sotto_stream_desc& desc) {
     key = XXH3_64bits_digest(&state) | 1; // not 0
 }
 
-void AdapterSet::apply(llama_context* context) const {
-    auto theirs = adapters; // llama.cpp takes pointers to what it does not change
-    auto strengths = scales;
-    llama_set_adapters_lora(context, theirs.data(), theirs.size(), strengths.data());
+void AdapterSet::apply(llama_context* context) {
+    llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
 }
 
-// The widest of its products is added to those of the weights, for all tokens that are computed at once: so
-// much larger compute buffers may become.
+// The compute buffers can grow by the widest product with B, for all tokens of a batch.
 std::uint64_t Model::bytes_of(const AdapterFacts& facts) const {
     const auto& options = opened_.options;
     return facts.weights + facts.widest * options.at_once * sizeof(float);
@@ -94,7 +91,7 @@ Adapter* Model::open_adapter(const sotto_adapter_source& source, std::uint64_t& 
         const auto file = open_file(source);
         const auto facts = check_adapter(*file, base_of(opened_.weights.get()), AdapterCheck::All);
         auto* call = Call::current();
-        call->expect_below(SOTTO_LOG_ERROR); // it tells what a file says of itself
+        call->expect_below(SOTTO_LOG_ERROR); // llama.cpp logs metadata of the file at lower levels
         auto adapter = std::make_unique<Adapter>();
         adapter->weights.reset(llama_adapter_lora_init_from_file_ptr(opened_.weights.get(), file->file()));
         if (adapter->weights == nullptr) {
@@ -106,7 +103,8 @@ Adapter* Model::open_adapter(const sotto_adapter_source& source, std::uint64_t& 
     });
 }
 
-// A context that still has it is to have it no longer: another one may get its address.
+// Removes the adapter from the context first: the context compares addresses, and a later adapter can get
+// this one.
 void Model::close_adapter(Adapter* adapter) noexcept {
     const std::unique_ptr<Adapter> owned(adapter);
     if (opened_.context != nullptr) {
@@ -114,11 +112,11 @@ void Model::close_adapter(Adapter* adapter) noexcept {
     }
 }
 
-// The set that all streams of a step have.
+// Applies the adapters of the step, which are the same for all of its streams.
 void Model::use_adapters(const sotto_step& step) {
-    const AdapterSet* set = nullptr;
+    AdapterSet* set = nullptr;
     for (std::uint32_t i = 0; i < step.count; ++i) {
-        const auto& stream = *static_cast<const Stream*>(step.items[i]->stream);
+        auto& stream = *static_cast<Stream*>(step.items[i]->stream);
         if (set != nullptr && set->key != stream.adapters.key) {
             throw Error(
                 SOTTO_ERROR_ARGUMENT,

@@ -20,17 +20,17 @@ struct Adapter {
     std::uint64_t hash = 0; // of its file's contents
 };
 
-// What a stream is computed with. Two sets with the same key compute the same.
+// Adapters and scales of a stream. Sets with equal keys compute the same.
 struct AdapterSet {
     AdapterSet() = default;
     explicit AdapterSet(const sotto_stream_desc& desc);
 
-    std::uint64_t key = 0; // of contents and scales, so that it is one in saved states too; 0: no adapters
+    std::uint64_t key = 0; // hash of file contents and scales, valid in saved states too; 0: no adapters
     std::vector<llama_adapter_lora*> adapters;
     std::vector<float> scales;
 
-    // Has `context` compute with it from its next batch on. Costs nothing where it does already.
-    void apply(llama_context* context) const;
+    // Sets the adapters for the next batches of `context`. llama.cpp ignores a set that is already applied.
+    void apply(llama_context* context); // which takes pointers to non-const values, and only reads them
 };
 
 } // namespace sotto::llama

@@ -17,8 +17,9 @@ std::size_t common_prefix(std::span<const llama_token> a, std::span<const llama_
     return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-// How far a stream with these adapters would be from others like it; where there are none yet, how near to
-// those unlike it. Steps are fastest where their sequences are neighbours. 0 where all streams are alike.
+// Cost of a sequence for a stream with these adapters: the distance to the nearest stream with the same ones,
+// or, if there is none, the nearness to streams with others. llama.cpp computes only neighbouring sequences
+// together. 0 if no stream has other adapters.
 std::uint64_t Model::distance(std::size_t place, std::uint64_t adapters) const {
     const auto most = sequences_.size();
     auto alike = most;

@@ -291,7 +291,7 @@ void Model::take_over(Share& share) {
         stream.restored = false;
         work.remaining = stream.in_prompt() ? static_cast<std::uint32_t>(stream.pending()) : 0;
     } catch (const NoNumbers& error) {
-        // Adapters can make numbers too large. The other streams of the step come first.
+        // adapters can overflow; the KV cache is cleared after the step
         damaged_ = damaged_ || stream.restored || stream.adapters.key != 0;
         if (!stream.restored) {
             const bool adapted = stream.adapters.key != 0;
@@ -303,9 +303,8 @@ void Model::take_over(Share& share) {
     }
 }
 
-// The memory holds NaNs, of a state that was restored, or of what adapters made of a text. All of the memory
-// is emptied: what is only cut off stays in its buffers, where llama.cpp still looks at it. Every stream
-// works through its text again.
+// Clears the whole KV cache, which holds NaN from a restored state or from adapters: removed cells stay in
+// its buffers, and llama.cpp's attention still reads them. Every stream prefills again.
 void Model::forget_damaged_state() {
     Call::current()->log(
         SOTTO_LOG_ERROR,

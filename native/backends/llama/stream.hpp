@@ -80,7 +80,7 @@ struct Stream {
     void hold(std::size_t count) noexcept;
 
     Prepared how;
-    const AdapterSet adapters;
+    AdapterSet adapters;             // fixed while the stream lives
     std::vector<llama_token> tokens; // the prompt, then the answer
     std::size_t prompt_size;
     std::size_t held = 0;                // how many of them the memory holds
@@ -104,7 +104,7 @@ struct Stream {
 // One of the parts that a context's memory has, and what it holds while no stream does.
 struct Sequence {
     std::vector<llama_token> tokens;
-    std::uint64_t adapters = 0;   // key of the set that computed it
+    std::uint64_t adapters = 0;   // key of the adapters under which the tokens were computed
     std::size_t exact = SIZE_MAX; // as a stream's
     Stream* stream = nullptr;
     const Stream* parked = nullptr; // whose tokens they are, if it may come back for them

@@ -24,7 +24,7 @@ Group& ScheduledModel::group(std::uint64_t name) noexcept {
     return *std::ranges::find(groups, name, &Group::name);
 }
 
-// Long enough that what a backend does to change its adapters costs little.
+// A turn is long enough that changing the adapters of the backend costs little.
 std::int64_t ScheduledModel::turns(std::uint64_t name) noexcept {
     constexpr std::int64_t kTurn = 50'000'000;
     return groups.size() < 2 ? 0 : group(name).served_ns / kTurn;

@@ -41,7 +41,7 @@ struct ScheduledModel {
     std::int64_t charged_ns = 0;                        // of served_ns, to the priorities that used it
     std::int64_t served_ns = 0;                         // of compute
     std::vector<Group> groups;                          // that have streams
-    std::uint64_t last_group = 0;                       // that had a step
+    std::uint64_t last_group = 0;                       // of the last step
     CostModel costs;                                    // what its steps take
     ThreadCount thread_count;                           // on how many threads
     bool gave_up = false;                               // a step, ever

@@ -1,4 +1,4 @@
-// Decides whether an adapter's file may be shown to llama.cpp: that it is of a LoRA adapter for that model.
+// Checks the file of a LoRA adapter against its model, before llama.cpp reads it.
 #include "file/adapter_check.hpp"
 
 #include "file/tensor_rules.hpp"
@@ -21,7 +21,7 @@ constexpr std::string_view kB = ".lora_b";
     throw Error(SOTTO_ERROR_MODEL, why);
 }
 
-// `why`: what is to be done.
+// `why`: the way out.
 void expect(const GgufValues& values, std::string_view key, const std::string& expected, const char* why) {
     const auto found = values.find(key);
     const bool is_text =
@@ -49,7 +49,7 @@ void check_values(const GgufValues& values, const AdapterBase& base) {
     }
     const auto alpha = values.find("adapter.lora.alpha");
     if (alpha == values.end()) {
-        return; // B times A counts as it is
+        return; // llama.cpp then scales by 1
     }
     const auto& value = alpha->second;
     if (value.is_array || value.type != GGUF_TYPE_FLOAT32 || !std::isfinite(value.numbers.front())) {
@@ -127,7 +127,7 @@ void check_tensors(const GgufTensors& tensors, const AdapterBase& base) {
     }
 }
 
-// Hashes all of the file, and looks at each number.
+// Hashes the whole file, and refuses NaN and infinity.
 std::uint64_t check_numbers(Source& source, const GgufFacts& facts) {
     std::vector<char> bytes;
     XXH3_state_t state;

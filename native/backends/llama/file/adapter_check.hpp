@@ -1,4 +1,4 @@
-// Decides whether an adapter's file may be shown to llama.cpp: that it is of a LoRA adapter for that model.
+// Checks the file of a LoRA adapter against its model, before llama.cpp reads it.
 #pragma once
 
 #include "file/gguf_check.hpp"
@@ -10,7 +10,7 @@
 
 namespace sotto::llama {
 
-// What an adapter is to fit.
+// The model that an adapter must fit.
 struct AdapterBase {
     std::string architecture;
     std::map<std::string, std::vector<std::uint64_t>, std::less<>> tensors; // their extents, 4 each
@@ -18,8 +18,8 @@ struct AdapterBase {
 
 struct AdapterFacts {
     std::uint64_t weights = 0; // bytes of all tensors
-    std::uint64_t widest = 0;  // numbers that the longest row has of what it computes for one token
-    std::uint64_t hash = 0;    // of the whole file, where that was read
+    std::uint64_t widest = 0;  // longest output row of a B, in elements
+    std::uint64_t hash = 0;    // of the whole file; 0 with AdapterCheck::Header
 };
 
 enum class AdapterCheck {
