@@ -86,12 +86,6 @@ class Asks(Unique):
         name = self._model_id(model_id)
         return name, path_text("path", path) if path is not None else find(name) or ""
 
-    def _own_adapter(self, model_id: str) -> str | None:
-        """Returns the path of the adapter that belongs to a model of Sotto's own; None for all others."""
-        from ._tavern import ADAPTER, TAVERN
-
-        return str(ADAPTER) if model_id == TAVERN else None
-
     def _model_id(self, model_id: StrPath) -> str:
         return string("model_id", self._names.model("model_id", model_name("model_id", model_id)))
 

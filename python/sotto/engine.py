@@ -158,8 +158,20 @@ class Engine(Completes, Adapts, Frames, SharesGpu):
         with naming(name, where):
             loading = Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc)
             loading.finish(None if progress is None else lambda done: progress("load", done))
-        if path is None and (adapter := self._own_adapter(name)):
-            self.lora_load(name, adapter)
+        if path is None:
+            self._adapt(name)
+
+    def _adapt(self, name: str) -> None:
+        """Loads the adapter of "sotto/tavern", if that is the model; unloads the model if this fails."""
+        from ._tavern import ADAPTER, TAVERN
+
+        if name != TAVERN or self.lora_list(name):
+            return
+        try:
+            self.lora_load(name, ADAPTER)
+        except BaseException:
+            self.unload_model(name)
+            raise
 
     def plan_model(
         self,

