@@ -17,8 +17,15 @@ from forms import forms, surface
 from names import HeldOut, a_name
 from sheet import Character, a_character, prose, sheet
 
-KINDS = ("facts", "memories", "relationships", "rumours", "prices", "self")
 KEYS = ["say", "emotion", "action", "target"]
+NAMES_TOLD_HELD = (
+    "People around here call me {v}.",
+    "{v}, that's me.",
+    "you should know that im called {v}",
+    "My parents named me {v}.",
+    "The name is {v}, if anybody asks.",
+    "i am known as {v}",
+)
 LEAST = 0.12  # the share of an intent's answers that a mood or an action needs to be accepted
 
 
@@ -128,16 +135,6 @@ def name_case(rng: Random) -> tuple[Case, list[str]]:
     return made, lines
 
 
-NAMES_TOLD_HELD = (
-    "People around here call me {v}.",
-    "{v}, that's me.",
-    "you should know that im called {v}",
-    "My parents named me {v}.",
-    "The name is {v}, if anybody asks.",
-    "i am known as {v}",
-)
-
-
 def follow_ups(rng: Random, count: int) -> list[Case]:
     """Lines that only earlier turns make clear: of kept dialogues, of kept exchanges, and with pronouns."""
     made = [*dialogue_cases(rng), *before_cases(rng, count)]
@@ -160,12 +157,12 @@ def follow_ups(rng: Random, count: int) -> list[Case]:
 def referred(line: str, reply: str, earlier: str, system: str) -> list[str]:
     """Words of a written reply that earlier turns have; the line, the sheet and most replies do not."""
     seen = {*words_of(line), *words_of(system)}
-    before = {*words_of(earlier)} - COMMON()
+    before = {*words_of(earlier)} - common_words()
     return [word for word in words_of(reply) if word in before and word not in seen and len(word) > 3]
 
 
 @cache
-def COMMON() -> frozenset[str]:
+def common_words() -> frozenset[str]:
     """Words of more than one answer in eighty of the corpus."""
     counts: dict[str, int] = defaultdict(int)
     every = exchanges()
@@ -179,9 +176,9 @@ def dialogue_cases(rng: Random) -> Iterator[Case]:
     """Turns of kept dialogues whose written reply takes up what was said."""
     for one in dialogues(held=True):
         for _ in range(200):
-            who, system = somebody(rng)
+            who, _ = somebody(rng)
             who.manner = one["manner"]
-            system, slots = sheet(who, rng), {}
+            system = sheet(who, rng)
             slots = slots_of(who, rng)
             if suits(one, who, slots):
                 break
@@ -266,17 +263,15 @@ def decisions() -> list[str]:
 
 def decision_case(rng: Random, intent: str) -> Case | None:
     """A line that moves the character, who answers in JSON."""
-    for _ in range(40):
-        made = intent_case(rng, intent, as_json=True)
-        if not made:
-            return None
-        listed = re.search(r"^Actions: (.*)$", made.messages[0]["content"], re.MULTILINE)
-        allowed = {*listed[1].split(", "), "none"} if listed else set(w.ACTIONS)
-        moods, actions = accepted(intent)
-        made.moods, made.actions = moods, (actions & allowed) or frozenset(("none",))
-        made.schema = schema_of(sorted(allowed))
-        return made
-    return None
+    made = intent_case(rng, intent, as_json=True)
+    if not made:
+        return None
+    listed = re.search(r"^Actions: (.*)$", made.messages[0]["content"], re.MULTILINE)
+    allowed = {*listed[1].split(", "), "none"} if listed else set(w.ACTIONS)
+    moods, actions = accepted(intent)
+    made.moods, made.actions = moods, (actions & allowed) or frozenset(("none",))
+    made.schema = schema_of(sorted(allowed))
+    return made
 
 
 def schema_of(actions: list[str]) -> dict:

@@ -11,7 +11,7 @@ from zlib import crc32
 import words as w
 from asking import Asked, ask_again, ask_known, ask_unknown, facts_of, typed
 from errands import tool_talk
-from exchanges import Exchange, exchanges
+from exchanges import STATES, Exchange, exchanges
 from facts import Fact
 from filling import fill, filled, fits, slots_of, state_of, suits
 from forms import DIALOGUES, forms, loaded, surface
@@ -35,7 +35,6 @@ QUEST_ANSWERS = {
     "done": ("quest_report_open", "quest_report_underway", "quest_report_done", "quest_report_none"),
     "reward": ("quest_reward",) * 4,
 }
-STATES = ("open", "under way", "done", "none")
 MOVE_QUESTS = ("quest_accept", "quest_refuse", "quest_report_underway")
 OTHER_ANSWERS = {"news": "news_ask", "wares": "ask_wares", "mood": "how_are_you"}
 

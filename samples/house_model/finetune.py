@@ -20,7 +20,8 @@ from torch import Tensor, nn
 import prompt
 from corpus import conversation
 from export import load_gguf, paired, shape_of
-from model import House, Layer
+from model import House, Layer, weighted_loss
+from train import Average, save
 
 PARTS = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
 KEY_WEIGHT, AROUND_WEIGHT = 2.0, 0.5
@@ -129,8 +130,8 @@ def loss_of(house: House, batch: tuple[Tensor, ...]) -> tuple[Tensor, float]:
         chosen = weight > 0
         scores = house.logits(hidden[chosen]).float()
     weight, targets = weight[chosen], targets[chosen]
-    loss = (F.cross_entropy(scores, targets, reduction="none") * weight).sum() / weight.sum()
-    return loss, (scores.detach().argmax(-1) == targets).float().mean().item()
+    loss, hits = weighted_loss(scores, targets, weight)
+    return loss, hits.mean().item()
 
 
 def composed(seed: str, own: list[dict]) -> Iterator[dict]:
@@ -176,16 +177,14 @@ def own_lines(path: Path) -> list[dict]:
     return made
 
 
-def save(path: Path, parameters: list[nn.Parameter], optimizer, step: int, tokens: int) -> None:
-    """Replaces the checkpoint at once."""
-    state = {
+def state_of(parameters: list[nn.Parameter], optimizer, step: int, tokens: int) -> dict:
+    """What a later call resumes from."""
+    return {
         "parameters": [parameter.data for parameter in parameters],
         "optimizer": optimizer.state_dict(),
         "step": step,
         "tokens": tokens,
     }
-    torch.save(state, path.with_suffix(".new"))
-    path.with_suffix(".new").rename(path)
 
 
 def export_adapter(house: House, out: Path, alpha: float) -> None:
@@ -241,6 +240,10 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Runs from the command line."""
     args = arguments()
+    try:
+        own = own_lines(args.lines) if args.lines else []
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from None
     args.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
@@ -256,7 +259,8 @@ def main() -> None:
             parameter.data.copy_(value)
         optimizer.load_state_dict(state["optimizer"])
         begin, tokens = state["step"], state["tokens"]
-    train(args, house, tokenizer, parameters, optimizer, begin, tokens)
+    source = batches(tokenizer, composed(f"{args.seed}/{begin}", own), args.rows, args.limit, 2)
+    train(args, house, source, parameters, optimizer, begin, tokens)
     export_adapter(house, args.out / "adapter.gguf", args.alpha)
 
 
@@ -266,16 +270,9 @@ def progress(args: argparse.Namespace, step: int, began: float) -> float:
     return max(share, (time.monotonic() - began) / (60 * args.minutes)) if args.minutes else share
 
 
-def train(args, house: House, tokenizer: Tokenizer, parameters, optimizer, begin: int, tokens: int) -> None:
+def train(args, house: House, source: Iterator, parameters, optimizer, begin: int, tokens: int) -> None:
     """Runs the steps from `begin` on, and logs and saves."""
-    source = batches(
-        tokenizer,
-        composed(f"{args.seed}/{begin}", own_lines(args.lines) if args.lines else []),
-        args.rows,
-        args.limit,
-        2,
-    )
-    began, mean, right, step = time.monotonic(), math.nan, math.nan, begin
+    began, mean, right, step = time.monotonic(), Average(0.97), Average(0.97), begin
     while (done := progress(args, step, began)) < 1:
         rate = args.rate * min(1.0, (step + 1) / 40) * (0.1 + 0.9 * (1 - done))
         for group in optimizer.param_groups:
@@ -287,14 +284,14 @@ def train(args, house: House, tokenizer: Tokenizer, parameters, optimizer, begin
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         step, tokens = step + 1, tokens + batch[0].numel()
-        mean = loss.item() if math.isnan(mean) else 0.97 * mean + 0.03 * loss.item()
-        right = hit if math.isnan(right) else 0.97 * right + 0.03 * hit
+        mean.add(loss.item())
+        right.add(hit)
         if step % 10 == 0:
             seconds = time.monotonic() - began
             line = {
                 "step": step,
-                "loss": mean,
-                "right": right,
+                "loss": mean.value,
+                "right": right.value,
                 "tokens": tokens,
                 "seconds": seconds,
                 "rate": rate,
@@ -304,8 +301,8 @@ def train(args, house: House, tokenizer: Tokenizer, parameters, optimizer, begin
             with (args.out / "log.jsonl").open("a") as log:
                 log.write(json.dumps(line) + "\n")
         if step % args.save_every == 0:
-            save(args.out / "checkpoint.pt", parameters, optimizer, step, tokens)
-    save(args.out / "checkpoint.pt", parameters, optimizer, step, tokens)
+            save(args.out / "checkpoint.pt", state_of(parameters, optimizer, step, tokens))
+    save(args.out / "checkpoint.pt", state_of(parameters, optimizer, step, tokens))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How each manner opens, closes, greets, refuses and takes leave."""
+"""How each manner opens and closes an answer, refuses, and calls the visitor."""
 
 # An opening without a full stop runs on into the answer. {v}: the visitor, {x}: what was asked.
 MANNERS = {
@@ -18,17 +18,6 @@ MANNERS = {
             "I have not heard of {x}, and I do not care to.",
             "{x}? Means nothing to me.",
         ],
-        "greet": [
-            "What do you want, {v}?",
-            "Door was open, I see. Well, speak up.",
-            "Sit down and keep your boots off my bench.",
-        ],
-        "bye": [
-            "Aye, off with you, then.",
-            "Good. Shut the door behind you.",
-            "Go on, then. Keep your blade dry.",
-        ],
-        "thanks": ["Hm. Do not mention it.", "Save your thanks and buy something."],
     },
     "courtly": {
         "call": ["good traveller", "my friend"],
@@ -52,17 +41,6 @@ MANNERS = {
             "{x}? I regret that I have not heard of that, {v}.",
             "I fear that {x} is not known to me.",
         ],
-        "greet": [
-            "Welcome, {v}. How may I be of service?",
-            "A good day to you, {v}. Pray take a seat.",
-            "You honour us with your visit, {v}.",
-        ],
-        "bye": [
-            "Farewell, {v}. May the road be kind to you.",
-            "Until we meet again, {v}.",
-            "Go with my blessing, {v}, and return soon.",
-        ],
-        "thanks": ["The pleasure is all mine, {v}.", "You are most welcome."],
     },
     "sly": {
         "call": ["friend", "my dear"],
@@ -86,17 +64,6 @@ MANNERS = {
             "I have not heard of {x}, friend, not even for gold.",
             "{x}? You have found the one thing I do not know.",
         ],
-        "greet": [
-            "Well, well, a new face. What are we buying, {v}?",
-            "Come in, {v}, come in, and mind your purse.",
-            "Ah, {v}. I was hoping for someone like you.",
-        ],
-        "bye": [
-            "Off so soon? Count your coins on the way out.",
-            "Goodbye, {v}. We never spoke.",
-            "Until next time, {v}. There is always a next time.",
-        ],
-        "thanks": ["Thanks are nice, {v}. Silver is nicer.", "Oh, I will remember that you said so."],
     },
     "pious": {
         "call": ["my child", "pilgrim"],
@@ -120,17 +87,6 @@ MANNERS = {
             "{x}? Forgive me, I have not heard of that.",
             "The saints have told me nothing of {x}.",
         ],
-        "greet": [
-            "Peace be with you, {v}.",
-            "Blessings upon you, {v}. What troubles you?",
-            "The light brought you to us, {v}. Be welcome.",
-        ],
-        "bye": [
-            "Go in peace, {v}.",
-            "May the saints walk beside you, {v}.",
-            "Farewell, {v}. I shall light a candle for you.",
-        ],
-        "thanks": ["Thank heaven, {v}, not me.", "It is a small thing. Bless you."],
     },
     "childlike": {
         "call": ["traveller", "big friend"],
@@ -154,17 +110,6 @@ MANNERS = {
             "I have not heard of {x}. Is it nice?",
             "Nobody ever told me about {x}.",
         ],
-        "greet": [
-            "Hello, {v}! Did you bring me something?",
-            "A visitor, a visitor! Hello!",
-            "Hello! Are you a real hero, {v}?",
-        ],
-        "bye": [
-            "Bye bye, {v}! Come back soon!",
-            "Aw, already? Bye, then!",
-            "Goodbye, {v}! Bring me a story!",
-        ],
-        "thanks": ["You are welcome! That was easy!", "Hee hee, it was nothing!"],
     },
     "cheerful": {
         "call": ["friend", "my good guest"],
@@ -188,17 +133,6 @@ MANNERS = {
             "Ha, you have me there, {v}. I have not heard of {x}.",
             "I have not heard of {x}, more is the pity.",
         ],
-        "greet": [
-            "Welcome, welcome! Sit by the fire, {v}!",
-            "Hello there, {v}! What can I get you?",
-            "A fine day to meet a new face! Come in, {v}!",
-        ],
-        "bye": [
-            "Safe travels, {v}! Come back hungry!",
-            "Farewell, {v}, and mind the puddles!",
-            "Off you go, then, and good luck!",
-        ],
-        "thanks": ["Any time, {v}, any time!", "Ha, think nothing of it!"],
     },
     "weary": {
         "call": ["traveller", "young one"],
@@ -222,17 +156,6 @@ MANNERS = {
             "I have not heard of {x}. I am sorry, {v}.",
             "No, {v}. {x} means nothing to these old ears.",
         ],
-        "greet": [
-            "Oh, another one. Sit down, {v}.",
-            "Evening, {v}. Forgive me if I do not stand.",
-            "Come in, {v}, and close the door. It is cold.",
-        ],
-        "bye": [
-            "Farewell, {v}. I shall rest my eyes.",
-            "Goodbye, {v}. Mind the dark.",
-            "Go well, {v}. I will be here, as ever.",
-        ],
-        "thanks": ["It was nothing, {v}.", "Yes, yes. You are welcome."],
     },
     "learned": {
         "call": ["young scholar", "dear reader"],
@@ -256,17 +179,6 @@ MANNERS = {
             "{x}? I have not heard of that. How interesting.",
             "There is no {x} in any record of mine.",
         ],
-        "greet": [
-            "Greetings, {v}. What do you wish to learn?",
-            "Ah, {v}. Do not touch the scrolls.",
-            "Welcome, {v}. I was just at my reading.",
-        ],
-        "bye": [
-            "Farewell, {v}. Read widely.",
-            "Until next time, {v}. I return to my books.",
-            "Go safely, {v}, and observe everything.",
-        ],
-        "thanks": ["You are welcome. Knowledge is best when shared.", "My pleasure, {v}."],
     },
     "boastful": {
         "call": ["little one", "admirer"],
@@ -290,17 +202,6 @@ MANNERS = {
             "I have not heard of {x}, and I have heard of everything else.",
             "{x}? Even the great forget. That means nothing to me.",
         ],
-        "greet": [
-            "You stand before the best in town, {v}!",
-            "Look well, {v}. You will tell your children of this.",
-            "Ah, {v}, come to hear of my deeds?",
-        ],
-        "bye": [
-            "Go, {v}, and spread my fame!",
-            "Farewell, {v}. You will miss me.",
-            "Leave, then, but speak well of me!",
-        ],
-        "thanks": ["Of course you are grateful, {v}.", "It was nothing, for one like me."],
     },
     "timid": {
         "call": ["sir or madam", "kind soul"],
@@ -324,17 +225,6 @@ MANNERS = {
             "{x}? Oh dear, I have not heard of that. Please do not be angry.",
             "I, um, I do not know anything about {x}.",
         ],
-        "greet": [
-            "Oh! You gave me a fright, {v}.",
-            "H-hello, {v}. Was there something?",
-            "Do come in, {v}, if you like. Quietly.",
-        ],
-        "bye": [
-            "Goodbye, {v}. Please be careful out there.",
-            "Oh, you are leaving. Was it something I said?",
-            "Farewell, {v}. I will bolt the door.",
-        ],
-        "thanks": ["Oh, it was nothing, really.", "You are too kind, {v}."],
     },
     "dreamy": {
         "call": ["wanderer", "star-child"],
@@ -358,17 +248,6 @@ MANNERS = {
             "I have not heard of {x}. Perhaps the moon has.",
             "No song that I know speaks of {x}. I have not heard of it.",
         ],
-        "greet": [
-            "The wind brought you here, {v}.",
-            "I saw you in the embers, {v}. Sit.",
-            "Welcome, {v}. The stars are early tonight.",
-        ],
-        "bye": [
-            "Drift well, {v}.",
-            "Goodbye, {v}. We meet again where rivers do.",
-            "Go gently, {v}, like snow.",
-        ],
-        "thanks": ["Thank the moon, {v}.", "Your thanks are warm as bread."],
     },
     "brisk": {
         "call": ["recruit", "citizen"],
@@ -392,16 +271,5 @@ MANNERS = {
             "I have not heard of {x}. Next question.",
             "No report on {x}. I have not heard of it.",
         ],
-        "greet": [
-            "State your business, {v}.",
-            "Halt. Name and purpose, {v}?",
-            "You are late, {v}. Speak.",
-        ],
-        "bye": [
-            "Good. On your way, {v}.",
-            "Farewell, {v}. Keep to the road.",
-            "Right. Back to my post.",
-        ],
-        "thanks": ["No thanks needed. Duty.", "Save it, {v}. Carry on."],
     },
 }

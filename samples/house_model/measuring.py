@@ -8,9 +8,10 @@ from random import Random
 
 import cases as held
 import judge
-from cases import KINDS, Case, drawn
-from corpus import QUEST_ANSWERS, STATES, is_held
-from exchanges import exchanges
+from asking import KINDS
+from cases import Case, drawn
+from corpus import QUEST_ANSWERS, is_held
+from exchanges import STATES, exchanges
 
 WINDOW = 8  # turns that a session of many turns keeps
 Answer = tuple[str, bool]  # and whether it ended by itself
@@ -159,10 +160,8 @@ class Measure:
         replies = self.ask(made)
         if relevance is None:
             return {}
-        fits, worth = (
-            by_intent(relevance, made, replies),
-            by_intent(relevance, made, [one.written for one in made]),
-        )
+        fits = by_intent(relevance, made, replies)
+        worth = by_intent(relevance, made, [one.written for one in made])
         shuffled = [one.written for one in made]
         Random(3).shuffle(shuffled)
         floor = share(flat(by_intent(relevance, made, shuffled)))
@@ -204,11 +203,14 @@ class Measure:
         words = [(len(judge.terms(reply)), judge.broken(reply, one.known)) for one, reply in plain]
         out["broken_words"] = round(sum(len(b) for _, b in words) / max(1, sum(n for n, _ in words)), 5)
         out["broken"] = sorted({word for _, broken in words for word in broken})[:20]
-        out["distinct2"] = round(
-            judge.distinct_2([reply for one, reply, _ in self.said if not one.schema]), 4
-        )
+        out["distinct2"] = round(judge.distinct_2([reply for _, reply in plain]), 4)
         out["over_cap"] = share([not ended for _, _, ended in self.said])
-        return {**out, "answers": len(self.said), "seconds": round(time.monotonic() - began, 1)}
+        return {
+            **out,
+            "count": self.count,
+            "answers": len(self.said),
+            "seconds": round(time.monotonic() - began, 1),
+        }
 
 
 def held_right(one: Case, reply: str) -> bool:

@@ -40,6 +40,12 @@ class Norm(nn.Module):
         return F.rms_norm(x, (x.shape[-1],), self.weight.to(x.dtype), self.epsilon)
 
 
+def weighted_loss(scores: Tensor, targets: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The cross-entropy, each token's times its weight, and which tokens are guessed right."""
+    loss = (F.cross_entropy(scores, targets, reduction="none") * weight).sum() / weight.sum()
+    return loss, (scores.detach().argmax(-1) == targets).float()
+
+
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """RoPE over halves, as Hugging Face has it; export.py reorders the weights for llama.cpp's pairs."""
     a, b = x.chunk(2, dim=-1)

@@ -12,13 +12,12 @@ from pathlib import Path
 from random import Random
 
 import torch
-import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor, distributed
 
 from batches import KEY_WEIGHT, batches, drilled, echo, the_tokenizer
 from export import load_gguf
-from model import House, Shape
+from model import House, Shape, weighted_loss
 
 STEPS, FALL_FROM = 3200, 400
 
@@ -36,8 +35,7 @@ def loss_of(net, house: House, batch: tuple[Tensor, ...]) -> tuple[Tensor, float
         chosen = weight > 0
         scores = house.logits(hidden[chosen]).float()
     weight, targets = weight[chosen], targets[chosen]
-    loss = (F.cross_entropy(scores, targets, reduction="none") * weight).sum() / weight.sum()
-    hits = (scores.detach().argmax(-1) == targets).float()
+    loss, hits = weighted_loss(scores, targets, weight)
     keys = hits[weight == KEY_WEIGHT]
     return loss, hits[weight >= 1].mean().item(), keys.mean().item() if len(keys) else math.nan
 
@@ -102,9 +100,8 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def save(path: Path, house: House, optimizers: list, step: int) -> None:
+def save(path: Path, state: dict) -> None:
     """Replaces the checkpoint at once."""
-    state = {"model": house.state_dict(), "optimizers": [o.state_dict() for o in optimizers], "step": step}
     torch.save(state, path.with_suffix(".new"))
     path.with_suffix(".new").rename(path)
 
@@ -181,7 +178,9 @@ def train(args, house: House, tokenizer: Tokenizer, groups, optimizers, begin: i
             with (args.out / "log.jsonl").open("a") as log:
                 log.write(json.dumps(line) + "\n")
         if (step + 1) % args.save_every == 0 or step + 1 == args.steps:
-            save(args.out / "checkpoint.pt", house, optimizers, step + 1)
+            states = [optimizer.state_dict() for optimizer in optimizers]
+            state = {"model": house.state_dict(), "optimizers": states, "step": step + 1}
+            save(args.out / "checkpoint.pt", state)
 
 
 if __name__ == "__main__":
