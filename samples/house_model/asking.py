@@ -57,7 +57,7 @@ def self_of(who: Character) -> list[Fact]:
 
 
 def another(hole: str, rng: Random) -> str:
-    """A value that may stand in a hole, of a sheet's own line too."""
+    """Draws another value for a hole of a form."""
     draws: dict[str, Callable[[Random], str]] = {
         "name": a_person,
         "visitor": a_name,
@@ -72,7 +72,7 @@ def another(hole: str, rng: Random) -> str:
 
 
 def denied(fact: Fact, asking: Asking, question: str, rng: Random) -> Asked | None:
-    """The question about something else than what is true, and the answer that corrects it."""
+    """Returns the question with a wrong value, and the answer that corrects it; None if none fits."""
     wrong = [hole for hole in sorted(holes(question)) if hole.removeprefix("a_") in holes(asking.key)]
     if not wrong or fact.form.name == "time":
         return None
@@ -91,7 +91,7 @@ def denied(fact: Fact, asking: Asking, question: str, rng: Random) -> Asked | No
 
 
 def ask_known(fact: Fact, rng: Random, *, held: bool = False) -> Asked:
-    """Asks for something that the sheet holds, in a form that is trained or in one that is kept."""
+    """Asks for something that the sheet holds. `held`: in a form that is kept from training."""
     asking = rng.choice([asking for asking in fact.form.asks if asking.answers])
     question = rng.choice(asking.held if held else asking.questions)
     if asking.confirms and rng.random() < 0.45 and (asked := denied(fact, asking, question, rng)):
@@ -106,7 +106,7 @@ def ask_known(fact: Fact, rng: Random, *, held: bool = False) -> Asked:
 
 
 def ask_again(fact: Fact, rng: Random, *, held: bool = False) -> Asked | None:
-    """Asks for more about what was just spoken of, which a pronoun names; None where no question does."""
+    """Asks more about a fact, with a pronoun for its person or thing; None if no question allows that."""
     sex, is_person = rng.randrange(2), fact.topic == fact.values.get("p")
     able = []
     for asking in fact.form.asks:
@@ -124,7 +124,7 @@ def ask_again(fact: Fact, rng: Random, *, held: bool = False) -> Asked | None:
 
 
 def with_pronoun(question: str, sex: int, *, is_person: bool) -> str | None:
-    """The question with a pronoun for its person, or for its thing; None where it names neither once."""
+    """Returns the question with a pronoun; None unless it names its person or thing exactly once."""
     found = re.findall(r"{p}" if is_person else r"\b[Tt]he {(?:b|thing|event)}", question)
     if len(found) != 1:
         return None
@@ -140,7 +140,7 @@ def with_pronoun(question: str, sex: int, *, is_person: bool) -> str | None:
 
 
 def refusal(who: Character, x: str, rng: Random) -> tuple[str, bool]:
-    """That something is unknown, and whether that is a whole answer already."""
+    """Returns an answer that `x` is unknown, and whether it is a whole one, in manner."""
     if rng.random() < 0.3:
         return who.phrase("unknown", rng, x), True
     return rng.choice(w.UNHEARD).format(x=x), False
@@ -172,7 +172,7 @@ def ask_unheard(who: Character, rng: Random, held: bool) -> Asked:
 
 
 def named_in(fact: Fact) -> list[str]:
-    """What a question about a fact may name."""
+    """Returns the names and things that a question about a fact can mention."""
     things = [f"the {fact.values[hole]}" for hole in ("b", "thing", "event") if hole in holes(fact.form.line)]
     return [fact.topic, *things, fact.values["p"], fact.values["p2"]]
 

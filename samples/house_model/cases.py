@@ -155,7 +155,7 @@ def follow_ups(rng: Random, count: int) -> list[Case]:
 
 
 def referred(line: str, reply: str, earlier: str, system: str) -> list[str]:
-    """Words of a written reply that earlier turns have; the line, the sheet and most replies do not."""
+    """Returns words that a reply takes from earlier turns alone, without those of most replies."""
     seen = {*words_of(line), *words_of(system)}
     before = {*words_of(earlier)} - common_words()
     return [word for word in words_of(reply) if word in before and word not in seen and len(word) > 3]

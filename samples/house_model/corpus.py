@@ -40,7 +40,7 @@ OTHER_ANSWERS = {"news": "news_ask", "wares": "ask_wares", "mood": "how_are_you"
 
 
 def is_held(said: str, intent: str = "") -> bool:
-    """Whether a visitor's line, and all that is asked in the same words, is kept for the test."""
+    """Returns True if a line, or another of the same words, is kept from training."""
     return intent in HELD_INTENTS or crc32(surface(said).encode()) % 12 == 0
 
 
@@ -135,7 +135,7 @@ class Talk:
         self.say(made.turns[-1][0], made.reply)
 
     def borrowed(self, name: str) -> None:
-        """Asks in a form whose answers are written exchanges: the state of the quest decides which."""
+        """Asks in a form without answers of its own; takes one of an exchange for the quest's state."""
         state = state_of(self.who)
         intent = OTHER_ANSWERS.get(name) or QUEST_ANSWERS[name][STATES.index(state)]
         able = [

@@ -122,7 +122,7 @@ def batches(
 
 
 def loss_of(house: House, batch: tuple[Tensor, ...]) -> tuple[Tensor, float]:
-    """The weighted loss, and the share of the answers' tokens that are guessed right."""
+    """Returns the weighted loss, and the share of the answers' tokens that are predicted right."""
     ids, targets, weight = batch
     positions = torch.arange(ids.shape[1]).expand(ids.shape)
     with torch.autocast("cpu", torch.bfloat16):

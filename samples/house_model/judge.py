@@ -157,7 +157,7 @@ def fits_quest(reply: str, name: str, state: str, task: str, reward: str) -> boo
 
 
 class Relevance:
-    """Whether an answer is one to a line: another language model finds it likelier after that line.
+    """Judges whether a reply answers a line: another language model finds it likelier after that line.
 
     The line is compared with nine that players say on other occasions, and has to be among the first three.
     """
