@@ -118,8 +118,8 @@ public:
             loop_.drain_for((5 + random() % 100) / 1000.0); // in the midst of it, wherever that is
             const auto cancelled = Clock::now();
             const auto status = sotto_engine_cancel(engine_.get(), request);
-            if (phase == "load" && status == SOTTO_ERROR_NOT_FOUND) { // it ended while events were drained
-                engine_.unload(id_of(i));
+            if (status == SOTTO_ERROR_NOT_FOUND) { // it ended while events were drained
+                unload_if(phase == "load", i);
                 continue;
             }
             check(status);
@@ -128,8 +128,8 @@ public:
                 ms_.push_back(milliseconds(cancelled, told.done));
             } else if (told.status < 0) {
                 die(told.why);
-            } else if (phase == "load") { // it was there before
-                engine_.unload(id_of(i));
+            } else { // it ended just before
+                unload_if(phase == "load", i);
             }
         }
     }
@@ -143,6 +143,12 @@ public:
     }
 
 private:
+    void unload_if(bool loaded, std::uint32_t time) {
+        if (loaded) {
+            engine_.unload(id_of(time));
+        }
+    }
+
     static std::string id_of(std::uint32_t time) { return format("other %u", time); }
 
     static sotto_engine_desc desc() {
@@ -163,7 +169,10 @@ private:
         const auto spare = arguments_.count("context") - kPrompt - kAnswer;
         const auto words = phase == "prefill" ? spare : kPrompt;
         const auto request = engine_.submit(
-            {.prompt = words_.sentence(words, kind_of(kOthers, time)), .tokens = kAnswer, .remember = false}
+            {.prompt = words_.sentence(words, kind_of(kOthers, time)),
+             .tokens = kAnswer,
+             .remember = false,
+             .ignore_eos = true}
         );
         auto event = SOTTO_INIT(sotto_event);
         while (phase == "decode" && event.kind != SOTTO_EVENT_TEXT) {
