@@ -21,6 +21,7 @@ from .errors import ArgumentError, ModelLoadError, SottoError, Status
 Transferred = Callable[[int, int], None]  # called with the bytes present and the size of the file
 
 HOUSE = "sotto/house"
+OURS = (HOUSE, _tavern.TAVERN)  # models of characters, with settings of their own
 PREFERENCE = (
     *("Q4_K_M", "Q4_K_S", "Q4_0", "Q5_K_M", "Q5_K_S", "Q5_0", "Q8_0", "Q6_K", "IQ4_NL", "IQ4_XS", "Q3_K_M"),
     *("Q3_K_L", "Q3_K_S", "Q2_K", "F16", "BF16", "F32"),
@@ -62,6 +63,11 @@ def find(model_id: str) -> str | None:
             Status.NOT_FOUND,
         )
     return path
+
+
+def default_model() -> str:
+    """Returns the model of the commands that speak: sotto/tavern if it is on this machine."""
+    return HOUSE if _tavern.base() is None else _tavern.TAVERN
 
 
 def _wanted(model_id: str) -> Wanted | str | None:

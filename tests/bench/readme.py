@@ -86,7 +86,18 @@ def main() -> int:
 def measured(build: str, python: str) -> str:
     """The figures that take a minute."""
     bench = [sys.executable, "tests/bench/poll.py", "--json", "--build", build, "--python", python]
-    demo = [python, "-m", "sotto.cli", "demo", "--characters", "8", "--headless", "--json"]
+    demo = [
+        python,
+        "-m",
+        "sotto.cli",
+        "demo",
+        "--model",
+        "sotto/house",
+        "--characters",
+        "8",
+        "--headless",
+        "--json",
+    ]
     doctor = measure([python, "-m", "sotto.cli", "doctor", "--json"])
     processor = f"{doctor['processor']['name']}, {doctor['processor']['cores']} cores, {platform.system()}"
     return table(measure(bench), measure(demo), processor)

@@ -89,7 +89,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     arguments.out.mkdir(exist_ok=True)
-    demo = [arguments.python, "-m", "sotto.cli", "demo", "--seconds"]
+    demo = [arguments.python, "-m", "sotto.cli", "demo", "--model", "sotto/house", "--seconds"]
     command = [*demo, arguments.seconds]
     shots = cut(list(pictures(watch(command))), "60 FPS")
     path = arguments.out / "tavern.svg"

@@ -241,7 +241,18 @@ def within_limits(bench: str) -> str:
 def run_demo() -> dict[str, Any]:
     """One run of the demo; every character says something, and nothing out of character."""
     seconds = os.environ.get("SOTTO_DEMO_SECONDS", "20")
-    said = run([installed().parent / "sotto", "demo", "--seconds", seconds, "--headless", "--json"])
+    said = run(
+        [
+            installed().parent / "sotto",
+            "demo",
+            "--model",
+            "sotto/house",
+            "--seconds",
+            seconds,
+            "--headless",
+            "--json",
+        ]
+    )
     report = json.loads(said[said.index("{") :])
     silent = [one["name"] for one in report["characters"] if not one["lines"]]
     if silent:

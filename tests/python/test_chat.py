@@ -16,7 +16,7 @@ import pytest
 
 import sotto
 from conftest import ENVIRONMENT, SCRIPTED
-from sotto.commands.chat.talk import HOUSE_DEFAULTS, Talk
+from sotto.commands.chat.talk import CHARACTER_DEFAULTS, Talk
 from sotto.commands.chat.view import View
 from terminal import Terminal
 
@@ -163,11 +163,11 @@ def test_the_house_model_does_not_loop(once: Once) -> None:
 def test_the_defaults_of_the_house_model_are_its_own(npc: sotto.Engine) -> None:
     talk = Talk(npc, None, View())
     assert talk.settings.fields == {}
-    talk.settings.defaults = dict(HOUSE_DEFAULTS)
+    talk.settings.defaults = dict(CHARACTER_DEFAULTS)
     talk.settings.set("temperature", 0.5)
-    assert talk.settings.fields == {**HOUSE_DEFAULTS, "temperature": 0.5}
+    assert talk.settings.fields == {**CHARACTER_DEFAULTS, "temperature": 0.5}
     talk.settings.unset("temperature")
-    assert talk.request() == {"model": "", "messages": [], **HOUSE_DEFAULTS}
+    assert talk.request() == {"model": "", "messages": [], **CHARACTER_DEFAULTS}
 
 
 @pytest.mark.real

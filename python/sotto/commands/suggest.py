@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from .._hub import HOUSE
+from .._hub import OURS
 from ..errors import SottoError, Status
 
 _CUTOFF = 0.75  # difflib ratio; "house" for "home" is 0.67
@@ -15,7 +15,7 @@ def explain(error: SottoError, model: str | None) -> str:
     """Returns the error's text, with a suggestion if the model was not found and a known id is close."""
     if model is None or error.status != Status.NOT_FOUND:
         return str(error)
-    found = closest(model, [HOUSE, *_cached_ids()])
+    found = closest(model, [*OURS, *_cached_ids()])
     return str(error) if found is None else f"{error}; did you mean '{found}'?"
 
 

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._hub import HOUSE
+from .._hub import OURS
 from ..event import Event
 from . import rules
 from .personas import Persona, Question
@@ -75,7 +75,7 @@ class Character:
         return {
             "model": model,
             "max_tokens": rules.MAX_TOKENS,
-            **(rules.HOUSE_SAMPLING if model == HOUSE else {"temperature": TEMPERATURE}),
+            **(rules.CHARACTER_SAMPLING if model in OURS else {"temperature": TEMPERATURE}),
             "messages": [system, *self._turns, asked],
         }
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from .. import __version__
-from .._hub import locate
+from .._hub import default_model, locate
 from ..commands import arguments as types
 from ..commands import screen
 from ..engine import Engine
@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="who comes first when the machine is short (balance)",
     )
     parser.add_argument(
-        "--model", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
+        "--model",
+        help="a GGUF file or a Hugging Face id (sotto/tavern if it is on this machine, else sotto/house)",
     )
     parser.add_argument(
         "--vram-budget",
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo. Returns the exit status."""
+    arguments.model = arguments.model or default_model()
     files = _files(arguments)
     live = (
         not (arguments.headless or arguments.json)

@@ -7,14 +7,14 @@ import json
 import sys
 from typing import Any
 
-from ..._hub import HOUSE
+from ..._hub import OURS, default_model
 from ...demo.personas import Persona, personas
 from ...engine import Engine
 from ...errors import ArgumentError
 from .. import arguments as types
 from .. import screen
 from .prompt import converse
-from .talk import AS_DEMO, Talk, introduce
+from .talk import AS_DEMO, Talk, find_persona, introduce
 from .view import View
 
 _STOPPED = 130
@@ -24,7 +24,9 @@ _FIELDS = ("temperature", "max_tokens", "seed")  # settings with an argument of 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `sotto chat` to `parser`."""
     parser.add_argument(
-        "model", nargs="?", default="sotto/house", help="a GGUF file or a Hugging Face id (sotto/house)"
+        "model",
+        nargs="?",
+        help="a GGUF file or a Hugging Face id (sotto/tavern if it is on this machine, else sotto/house)",
     )
     parser.add_argument(
         "--prompt",
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--as",
         dest="persona",
         metavar="NAME",
-        help="talk to one of the demo's characters (the house model without --system: Brenna)",
+        help="talk to one of the demo's characters (Sotto's models without --system: Brenna)",
     )
     parser.add_argument("--temperature", type=types.number, metavar="T", help="0: the likeliest words only")
     parser.add_argument(
@@ -56,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the chat. Returns the exit status; 130 if Ctrl-C stopped the answer to a single question."""
+    arguments.model = arguments.model or default_model()
+    if arguments.persona is not None:
+        find_persona(arguments.persona)
     at_prompt = arguments.prompt is None and sys.stdin.isatty()
     if at_prompt and arguments.json:
         raise ArgumentError("missing --prompt: --json expects --prompt TEXT or a question from a pipe")
@@ -75,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _prepare(talk: Talk, arguments: argparse.Namespace) -> Persona | None:
     """Sets the system message, the settings and the pace.
 
-    Returns the default character, which plays if the user chose the house model without a character or a
+    Returns the default character, which plays if the user chose a model of Sotto without a character or a
     system message. Returns None in all other cases.
     """
     asked: dict[str, Any] = {name: getattr(arguments, name) for name in _FIELDS}
@@ -83,7 +88,7 @@ def _prepare(talk: Talk, arguments: argparse.Namespace) -> Persona | None:
     if arguments.persona is not None:
         talk.play(arguments.persona)
         asked = {**AS_DEMO, **{name: value for name, value in asked.items() if value is not None}}
-    elif arguments.system is None and arguments.model == HOUSE:
+    elif arguments.system is None and arguments.model in OURS:
         default = talk.play(personas()[0].name)
     else:
         talk.conversation.system = arguments.system or ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._hub import HOUSE
+from ..._hub import OURS
 from ...demo.personas import Persona
 from ...errors import SottoError
 from . import slash
@@ -23,8 +23,8 @@ def converse(talk: Talk, default: Persona | None = None) -> int:
         talk.view.note(
             f"{introduce(default)}; /as NAME or /system TEXT chooses another. Try: {default.questions[0]}"
         )
-    elif talk.model == HOUSE and not talk.conversation.system:
-        talk.view.note("The house model plays characters: /as Brenna lets you talk to an innkeeper.")
+    elif talk.model in OURS and not talk.conversation.system:
+        talk.view.note("This model plays characters: /as Brenna lets you talk to an innkeeper.")
     warned = False
     with Lines(slash.WORDS) as lines:
         while True:

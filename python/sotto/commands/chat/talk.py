@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..._hub import HOUSE
+from ..._hub import OURS
 from ...demo.personas import Persona, find, personas
-from ...demo.rules import HOUSE_SAMPLING
+from ...demo.rules import CHARACTER_SAMPLING
 from ...engine import Engine
 from ...errors import ArgumentError
 from .. import progress
@@ -17,7 +17,7 @@ from .settings import Settings
 from .view import View
 
 AS_DEMO = {"temperature": 0}  # settings of the demo's characters
-HOUSE_DEFAULTS = {**HOUSE_SAMPLING, "max_tokens": 128}  # JSON answers included
+CHARACTER_DEFAULTS = {**CHARACTER_SAMPLING, "max_tokens": 128}  # JSON answers included
 
 
 class Talk:
@@ -38,7 +38,7 @@ class Talk:
             return
         progress.load(self.engine, model, options=self.options)
         before, self.model = self.model, model
-        self.settings.defaults = dict(HOUSE_DEFAULTS) if model == HOUSE else {}
+        self.settings.defaults = dict(CHARACTER_DEFAULTS) if model in OURS else {}
         self.facts = next(one for one in json.loads(self.engine.model_list()) if one["id"] == model)
         if before:
             self.engine.unload_model(before)

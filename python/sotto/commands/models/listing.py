@@ -6,7 +6,8 @@ import argparse
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..._hub import HOUSE, is_model
+from ... import _tavern
+from ..._hub import HOUSE, OURS, is_model
 from ..._lib import library_folder
 from .. import screen
 from ..text import size
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the models on this machine. Returns the exit status."""
-    found = [*_house(), *sorted(_cached(), key=lambda model: model.id)]
+    found = [*_ours(), *sorted(_cached(), key=lambda model: model.id)]
     if arguments.json:
         screen.say(screen.dump([asdict(model) for model in found]))
     else:
@@ -38,9 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _house() -> list[Found]:
-    path = library_folder() / "house.gguf"
-    return [_found(HOUSE, path)] if path.exists() else []
+def _ours() -> list[Found]:
+    paths = {HOUSE: library_folder() / "house.gguf", _tavern.TAVERN: _tavern.base()}
+    return [_found(name, path) for name, path in paths.items() if path is not None and path.exists()]
 
 
 def _cached() -> list[Found]:
@@ -80,5 +81,5 @@ def _show(found: list[Found]) -> None:
         path = "" if model.id == model.path else model.path
         table.add_row(*map(escape, (model.id, model.architecture or "?", size(model.bytes), path)))
     screen.console().print(table)
-    if not any(model.id != HOUSE for model in found):
+    if not any(model.id not in OURS for model in found):
         screen.say("\nThere is none of Hugging Face's. `sotto models pull org/name` fetches one.")
