@@ -10,7 +10,7 @@ from meter import PERIOD, Stopwatch
 from moods import MOODS
 
 import sotto
-from sotto.demo.rules import HOUSE_SAMPLING
+from sotto.demo.rules import CHARACTER_SAMPLING
 from sotto.mode import Mode
 
 HOUSE = "sotto/house"
@@ -73,7 +73,7 @@ class Cast:
         """
         sampling: dict[str, Any] = {"temperature": 0.7}
         if self.settings.model == HOUSE:
-            sampling = dict(HOUSE_SAMPLING)
+            sampling = dict(CHARACTER_SAMPLING)
         fields = {"max_tokens": MAX_TOKENS, "response_format": FORM, **sampling}
         with self._calls:
             return self._sessions[number].submit(
