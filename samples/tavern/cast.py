@@ -72,7 +72,7 @@ class Cast:
         The player's own question goes before those of the visitor.
         """
         sampling: dict[str, Any] = {"temperature": 0.7}
-        if self.settings.model == HOUSE:
+        if self.settings.model in ("sotto/house", "sotto/tavern"):
             sampling = dict(CHARACTER_SAMPLING)
         fields = {"max_tokens": MAX_TOKENS, "response_format": FORM, **sampling}
         with self._calls:
