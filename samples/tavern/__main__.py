@@ -87,7 +87,9 @@ def _open_window(pygame: Any, size: tuple[int, int]) -> Any:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tavern", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--model", default="sotto/house", help="a GGUF file, a Hugging Face id, sotto/tavern or sotto/house (sotto/house)"
+        "--model",
+        default="sotto/house",
+        help="a GGUF file, a Hugging Face id, sotto/tavern or sotto/house (sotto/house)",
     )
     parser.add_argument(
         "--mode", choices=("balance", "prioritize_graphics", "prioritize_compute"), default="balance"
