@@ -30,6 +30,7 @@ static partial class Program
         Run("a recording", () => Recording(scripted));
         Run("sessions", () => Sessions(scripted));
         Run("the budget", () => Budget(scripted));
+        Run("adapters", () => Adapters(scripted));
         Run("a card", () => Gpu(scripted));
         Run("disposal", () => Disposal(scripted));
         Run("hooks", args[2] == "aot" ? (Action)NoJit : Hooks);

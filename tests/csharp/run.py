@@ -34,7 +34,7 @@ from dotnet.toolchain import NUNIT, Runtime, compile_cs, compile_source, nunit, 
 
 HERE = Path(__file__).resolve().parent
 SHARED = ("Process.cs",)
-PROGRAM = ("Program.cs", "Sessions.cs", "Budget.cs", "Gpu.cs", "Hooks.cs", *SHARED)
+PROGRAM = ("Program.cs", "Sessions.cs", "Budget.cs", "Adapters.cs", "Gpu.cs", "Hooks.cs", *SHARED)
 DOMAINS = ("Domains.cs",)  # Mono's JIT runs more than one domain; no other runtime here does
 RUNTIMES: dict[str, tuple[Runtime, Callable[..., str]]] = {
     "Mono": ("mono", run_mono),

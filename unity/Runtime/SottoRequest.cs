@@ -41,6 +41,7 @@ namespace Sotto
         readonly List<SottoJsonWriter> _values = new List<SottoJsonWriter>();
         readonly SottoJsonWriter _tools = new SottoJsonWriter(16);
         readonly SottoJsonWriter _stop = new SottoJsonWriter(16);
+        readonly SottoJsonWriter _lora = new SottoJsonWriter(16);
 
         /// <summary>Creates a request.</summary>
         /// <param name="model">Id of a loaded model. Empty: the session's model.</param>
@@ -171,6 +172,25 @@ namespace Sotto
             return this;
         }
 
+        /// <summary>`lora`: adds a loaded adapter. Without any, the session's apply, else the model's default.</summary>
+        /// <param name="name">Name under which it was loaded.</param>
+        /// <param name="scale">Strength, -1000 to 1000. Null: the adapter's own.</param>
+        public SottoRequest Lora(string name, double? scale = null)
+        {
+            _lora.BeginObject().Name("name").Value(name);
+            if (scale != null)
+                _lora.Name("scale").Value(scale.Value);
+            _lora.EndObject();
+            return this;
+        }
+
+        /// <summary>Removes all adapters of <see cref="Lora"/>.</summary>
+        public SottoRequest ClearLora()
+        {
+            _lora.Clear();
+            return this;
+        }
+
         /// <summary>Constrains the answer to a JSON object of a schema.</summary>
         public SottoRequest Schema(SottoSchema schema) => SetJson("json_schema", schema.ToString());
 
@@ -270,6 +290,8 @@ namespace Sotto
         {
             if (_stop.Size > 0 && !IsSet("stop"))
                 json.Name("stop").BeginArray().Raw(_stop).EndArray();
+            if (_lora.Size > 0 && !IsSet("lora"))
+                json.Name("lora").BeginArray().Raw(_lora).EndArray();
             if (_tools.Size > 0 && !IsSet("tools"))
                 json.Name("tools").BeginArray().Raw(_tools).EndArray();
         }
