@@ -34,6 +34,18 @@ bool may_do_elsewhere(sotto_status status) noexcept {
            status != SOTTO_ERROR_NOT_FOUND && status != SOTTO_ERROR_ARGUMENT;
 }
 
+// Why a model did not load, with its file or id where a backend's text has neither.
+std::string named(const Asked& asked, const Failure& failure) {
+    const auto& id = asked.id;
+    const auto has = [&](const std::string& name) {
+        return !name.empty() && failure.why.find(name) != std::string::npos;
+    };
+    const bool is_of_file = failure.status == SOTTO_ERROR_MODEL || failure.status == SOTTO_ERROR_UNSUPPORTED;
+    const bool is_named = !is_of_file || has(asked.path) || has(id);
+    const auto file = asked.path.empty() ? "" : " (" + asked.path + ")";
+    return is_named ? failure.why : "model '" + id + "'" + file + ": " + failure.why;
+}
+
 sotto_str str(const std::string& text) noexcept {
     return {text.data(), text.size()};
 }
@@ -154,7 +166,7 @@ void ModelLoader::find_place(ModelEntry& entry, LoaderNote& note) {
             entry.refused = seat.number;
             refused = failure;
         } else {
-            throw Error(failure.status, failure.why);
+            throw Error(failure.status, named(asked, failure));
         }
         entry.claims = {};
         entry.shape = shape;

@@ -17,6 +17,18 @@ std::string brief(double value) {
                                       : to_text(Json(value));
 }
 
+// The value of an integer, also of one that was written as 7.0: Lua, JavaScript and Godot may do so.
+std::optional<std::int64_t> whole(const Json& value) {
+    constexpr double kExact = 9007199254740992; // 2^53
+    if (value.is_number_float()) {
+        const auto number = value.get<double>();
+        const bool exact = std::trunc(number) == number && std::abs(number) <= kExact;
+        return exact ? std::optional(static_cast<std::int64_t>(number)) : std::nullopt;
+    }
+    const bool huge = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX;
+    return value.is_number_integer() && !huge ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+
 std::string range(const std::string& least, const std::string& most) {
     return "from " + least + " to " + most;
 }
@@ -143,12 +155,11 @@ std::optional<std::int64_t> Fields::integer(const char* key, std::int64_t least,
     if (found == nullptr) {
         return std::nullopt;
     }
-    const bool huge = found->is_number_unsigned() && found->get<std::uint64_t>() > INT64_MAX;
-    if (!found->is_number_integer() || huge || found->get<std::int64_t>() < least ||
-        found->get<std::int64_t>() > most) {
+    const auto value = whole(*found);
+    if (!value || *value < least || *value > most) {
         refuse(key, *found, "an integer " + range(std::to_string(least), std::to_string(most)));
     }
-    return found->get<std::int64_t>();
+    return value;
 }
 
 std::optional<double> Fields::number(const RequestField& field) const {

@@ -117,7 +117,7 @@ def check_threads(run: Run) -> None:
     """Raises Broken unless the report of probes/threads.gd and the log are as they should be."""
     wrong = [name for name, truth in run.report().items() if truth is not True]
     expect(not wrong, f"not so: {', '.join(wrong)}\n{run.output[-3000:]}")
-    for call in ("ask", "cancel", "forget", "set"):
+    for call in ("ask", "cancel", "forget", "set", "SottoAnswer.get"):
         expect(f"{call}() was called outside the main thread" in run.output, f"{call}: {run.output[-3000:]}")
 
 

@@ -121,7 +121,10 @@ TEST_CASE("characters go on speaking while another model loads") {
 
 TEST_CASE("what cannot be loaded says why") {
     Game game;
-    CHECK(done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).error == "it is cursed");
+    CHECK(
+        done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).error ==
+        "model 'npc': it is cursed"
+    );
     CHECK(
         done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).status == SOTTO_ERROR_MODEL
     );

@@ -33,8 +33,9 @@ sys.path.append(str(ROOT / "tests" / "data"))  # make_tiny.py
 PACKAGE = Path(str(importlib.util.find_spec("sotto").origin)).parent  # type: ignore[union-attr]
 if not (PACKAGE / "_bin").is_dir():
     os.environ.setdefault("SOTTO_LIBRARY", str(BUILD / "libsotto.so"))
-for variable in ("SOTTO_LOG", "RUST_LOG"):
+for variable in ("SOTTO_LOG", "RUST_LOG", "HF_HUB_CACHE"):
     os.environ.pop(variable, None)
+os.environ["HF_HOME"] = str(ROOT / "build" / "check" / "no models")  # none is on this machine
 ENVIRONMENT = {**os.environ, "SOTTO_TEST_SCRIPTED": str(SCRIPTED)}  # of a test's subprocess
 
 

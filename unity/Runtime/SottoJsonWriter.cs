@@ -91,8 +91,12 @@ namespace Sotto
         public SottoJsonWriter Value(bool flag) => Raw(flag ? "true" : "false");
 
         /// <summary>Writes JSON as it is. The library reports what is wrong with it.</summary>
+        /// <exception cref="SottoException">The text is null; nothing is written.</exception>
         public SottoJsonWriter Raw(string json)
         {
+            if (json == null)
+                throw new SottoException(
+                    Interop.Native.SOTTO_ERROR_ARGUMENT, "invalid json 'null': expected JSON as text");
             Separate();
             for (var i = 0; i < json.Length; ++i)
                 i += Plain(json, i);

@@ -1,5 +1,6 @@
 // Builds a request: messages, sampling, form, tools, and how to schedule it.
 using System.Collections.Generic;
+using System.Globalization;
 
 namespace Sotto
 {
@@ -175,12 +176,13 @@ namespace Sotto
         /// <summary>`lora`: adds a loaded adapter. Without any, the session's apply, else the model's default.</summary>
         /// <param name="name">Name under which it was loaded.</param>
         /// <param name="scale">Strength, -1000 to 1000. Null: the adapter's own.</param>
+        /// <exception cref="SottoException">The scale is not finite; the request is unchanged.</exception>
         public SottoRequest Lora(string name, double? scale = null)
         {
-            _lora.BeginObject().Name("name").Value(name);
+            var one = NewValue().BeginObject().Name("name").Value(name);
             if (scale != null)
-                _lora.Name("scale").Value(scale.Value);
-            _lora.EndObject();
+                one.Name("scale").Value(scale.Value);
+            _lora.Raw(one.EndObject());
             return this;
         }
 
@@ -329,11 +331,17 @@ namespace Sotto
         static SottoJsonWriter NewValue() => new SottoJsonWriter(16);
 
         static string Lower(SottoOnBudget value) =>
-            value == SottoOnBudget.Wait ? "wait" : value == SottoOnBudget.Fail ? "fail" : "shrink";
+            value == SottoOnBudget.Wait ? "wait"
+            : value == SottoOnBudget.Fail ? "fail"
+            : value == SottoOnBudget.Shrink ? "shrink" : Unknown((int)value);
 
         static string Lower(SottoContextOverflow value) =>
             value == SottoContextOverflow.Truncate ? "truncate"
-            : value == SottoContextOverflow.Shift ? "shift" : "error";
+            : value == SottoContextOverflow.Shift ? "shift"
+            : value == SottoContextOverflow.Error ? "error" : Unknown((int)value);
+
+        // The library refuses it with the values that it knows.
+        static string Unknown(int value) => value.ToString(CultureInfo.InvariantCulture);
 
         void Text(SottoJsonWriter json, string name, string text)
         {

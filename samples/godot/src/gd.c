@@ -190,7 +190,7 @@ static void destroy_instance(void* userdata, GDExtensionClassInstancePtr self) {
     free(self);
 }
 
-static void get(void* self, int index, const Value* argument, Value* result) {
+void gd_get(void* self, int index, const Value* argument, Value* result) {
     *result = gd_copy(&((Value*)self)[index]);
 }
 
@@ -205,10 +205,14 @@ static void run(const Method* method, void* self, const Value* argument, Value* 
 static void run_untyped(
     void* method, void* self, const void* const* args, int64_t count, void* out, GDExtensionCallError* error
 ) {
-    error->expected = ((const Method*)method)->params[0].kind != 0;
+    const Kind kind = ((const Method*)method)->params[0].kind;
+    error->expected = kind != 0;
     error->error = count == error->expected  ? GDEXTENSION_CALL_OK
                    : count < error->expected ? GDEXTENSION_CALL_ERROR_TOO_FEW_ARGUMENTS
                                              : GDEXTENSION_CALL_ERROR_TOO_MANY_ARGUMENTS;
+    if (kind != 0 && count == 1 && !gd.variant_can_convert_strict(gd.variant_get_type(args[0]), kind)) {
+        *error = (GDExtensionCallError){GDEXTENSION_CALL_ERROR_INVALID_ARGUMENT, 0, kind};
+    }
     if (error->error == GDEXTENSION_CALL_OK) {
         run(method, self, count > 0 ? args[0] : NULL, out);
     }
@@ -261,6 +265,7 @@ static void add_property(Class* class, int index) {
     const Property* field = &class->properties[index];
     char getter[64], setter[64] = "";
     snprintf(getter, sizeof getter, field->kind == BOOL ? "is_%s" : "get_%s", field->name);
+    Run* get = class->get != NULL ? class->get : gd_get;
     class->getters[index] = (Method){NULL, get, .result = {"", field->kind}, .index = index};
     add_method(class, getter, &class->getters[index]);
     if (class->set != NULL) {

@@ -30,9 +30,11 @@
     X(string_new_with_utf8_chars_and_len2, StringNewWithUtf8CharsAndLen2)                                    \
     X(string_to_utf8_chars, StringToUtf8Chars)                                                               \
     X(variant_call, VariantCall)                                                                             \
+    X(variant_can_convert_strict, VariantCanConvertStrict)                                                   \
     X(variant_construct, VariantConstruct)                                                                   \
     X(variant_destroy, VariantDestroy)                                                                       \
     X(variant_get_ptr_destructor, VariantGetPtrDestructor)                                                   \
+    X(variant_get_type, VariantGetType)                                                                      \
     X(variant_new_copy, VariantNewCopy)
 
 #define GD_DECLARE(name, type) GDExtensionInterface##type name;
@@ -75,6 +77,7 @@ typedef struct Class {
     void (*init)(void* self, GDExtensionObjectPtr object);
     void (*end)(void* self);
     GDExtensionClassNotification2 notified;
+    Run* get; /* reads any property; NULL: in any thread */
     Run* set; /* sets any property; NULL: properties are read-only */
     Method methods[4];
     Property properties[8];
@@ -85,6 +88,7 @@ typedef struct Class {
 bool gd_open(GDExtensionInterfaceGetProcAddress find, GDExtensionClassLibraryPtr library);
 /* Returns true in the main thread. In others, logs an error about a call, unless that is NULL. */
 bool gd_in_main_thread(const char* call);
+void gd_get(void* self, int index, const Value* argument, Value* result); /* a Run */
 void gd_add_class(Class* class);
 void gd_remove_class(const Class* class);
 GDExtensionObjectPtr gd_create(Class* class, void** self);

@@ -202,8 +202,8 @@ static void emit(Answer* answer) {
     }
     if (answer->state == ENDED) {
         const Value error = gd_copy(&answer->results[ERROR]);
-        answer->state = DONE;
         gd_replace(&answer->results[IS_DONE], gd_bool(true));
+        answer->state = DONE;
         gd_drop(GD_CALL(answer->self, "emit_signal", gd_chars("finished"), gd_copy(text), error));
     }
 }
@@ -234,6 +234,13 @@ void answers_drop(bool all) {
             --answer->owner->live;
         }
         gd_drop(answer->self);
+    }
+}
+
+/* Other threads may read an answer that is done. */
+static void answer_get(void* self, int index, const Value* argument, Value* result) {
+    if (((Answer*)self)->state == DONE || gd_in_main_thread("SottoAnswer.get")) {
+        gd_get(self, index, argument, result);
     }
 }
 
@@ -296,6 +303,7 @@ Class answer_class = {
     .parent = "RefCounted",
     .size = sizeof(Answer),
     .end = answer_end,
+    .get = answer_get,
     .methods =
         {
             {"cancel", cancel},

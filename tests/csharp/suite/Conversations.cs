@@ -268,6 +268,28 @@ static partial class Suite
             Throws(Native.SOTTO_ERROR_ARGUMENT, "expected what ReadAsync() returned", () => mara.Restore(damaged));
         Throws(Native.SOTTO_ERROR_ARGUMENT, "invalid json 'no JSON'", () => mara.Restore("no JSON"));
         Same(Read(mara.ReadAsync()), saved);
+        Throws(
+            Native.SOTTO_ERROR_ARGUMENT, "expected what ReadAsync() returned",
+            () => mara.Restore("{\"messages\":\"[],\\\"pinned\\\":true\"}"));
+        var failures = new List<string>();
+        mara.onFailed.AddListener(failures.Add);
+        foreach (var damaged in new[]
+        {
+            saved.Replace("\"role\":\"user\"", "\"role\":\"uzer\""), "{\"messages\":[5]}",
+            "{\"messages\":[{\"role\":\"user\"}]}",
+        })
+        {
+            mara.Restore(damaged);
+            Expect(Player.FramesUntil(() => failures.Count == 1), "the damage is told: " + damaged);
+            Expect(failures[0].Contains("the save game is damaged"), failures[0]);
+            failures.Clear();
+            Same(Read(mara.ReadAsync()), saved);
+        }
+        mara.Restore("{\"messages\":[5]}");
+        mara.Restore("{\"messages\":[6]}"); // before the first one has failed
+        Expect(Player.FramesUntil(() => failures.Count == 1), "the damage is told");
+        Same(Read(mara.ReadAsync()), saved);
+        Expect(!Answer(mara, "and now?").StartsWith("!"), "the character speaks on");
         mara.Restore("{\"messages\": []}");
         Expect(!Read(mara.ReadAsync()).Contains("bell"), "an empty conversation is one");
         mara.Restore(saved);

@@ -6,6 +6,7 @@ const WORK_MS := 3000
 var _report := {}
 var _working := true
 var _made := 0
+var _read_while_it_ran := []
 
 
 func _ready() -> void:
@@ -29,6 +30,10 @@ func _calls_from_another_thread() -> void:
 	_report["a_setter_is_refused"] = mara.pace == 20.0
 	await answer.finished
 	_report["cancel_is_refused"] = answer.status == 0
+	_report["a_running_answer_is_not_read"] = _read_while_it_ran.all(func(read: Variant) -> bool: return not read)
+	thread = Thread.new()
+	thread.start(func() -> String: return answer.text)
+	_report["a_finished_answer_is_read"] = thread.wait_to_finish() == answer.text and answer.text != ""
 	mara.free()
 
 
@@ -36,6 +41,7 @@ func _call_all(mara: SottoCharacter, answer: SottoAnswer) -> Variant:
 	mara.pace = 1.0
 	mara.forget()
 	answer.cancel()
+	_read_while_it_ran = [answer.text, answer.get("text")]
 	return mara.ask("Who are you?")
 
 

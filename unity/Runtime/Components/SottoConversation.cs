@@ -11,6 +11,7 @@ namespace Sotto
         static int _count;
 
         SottoSession _session;
+        SottoSession _kept; // a copy from before Restore(), until the save game's conversation is open
         SottoAnswer _opening; // of the session; the turns wait for it
         string _usedSession = ""; // id of the session
         string _problem = ""; // why there is no session
@@ -38,18 +39,25 @@ namespace Sotto
         /// <summary>Replaces the conversation by one of a save game, its sheet included.</summary>
         /// <param name="json">What <see cref="ReadAsync"/> returned.</param>
         /// <exception cref="SottoException">
-        /// As for <see cref="SayAsync"/>, or the JSON is not of a conversation, which then stays as it is.
+        /// As for <see cref="SayAsync"/>, or the JSON is not of a conversation.
         /// </exception>
+        /// <remarks>
+        /// If the save game is damaged, the conversation stays as it is: the call throws, or the character raises
+        /// onFailed in a later frame.
+        /// </remarks>
         public void Restore(string json)
         {
             RequireSession("SottoCharacter.Restore()");
             var messages = SottoJson.Field(json, "messages", out var complete);
-            if (!complete || !messages.StartsWith("[", StringComparison.Ordinal))
+            // an array stands in the JSON as it is, text that looks like one is escaped there
+            if (!complete || !messages.StartsWith("[", StringComparison.Ordinal)
+                || json.IndexOf(messages, StringComparison.Ordinal) < 0)
                 throw new SottoException(
                     Native.SOTTO_ERROR_ARGUMENT,
                     $"invalid json '{Beginning(json)}': expected what ReadAsync() returned; check that the save game "
                     + "is complete");
             Cancel();
+            _kept = _kept ?? _session.Fork(_usedSession + "#kept");
             _session.Dispose();
             OpenSession("", messages);
         }
@@ -82,16 +90,35 @@ namespace Sotto
         {
             if (opening != _opening)
                 return; // of a conversation that is closed
+            var kept = _kept;
+            _kept = null;
             if (opening.Status >= 0)
             {
+                kept?.Dispose();
                 Advance();
                 return;
             }
             _session.Abandon();
+            if (kept != null && IsEngineAlive)
+            {
+                Return(kept, opening.Error);
+                return;
+            }
             if (IsEngineAlive)
                 RefuseSession(opening.Status == Native.SOTTO_ERROR_STATE
                     ? $"is in use ({opening.Error}); give each character its own"
                     : "could not be opened: " + opening.Error);
+        }
+
+        // Goes on with the conversation from before a Restore() that failed.
+        void Return(SottoSession kept, string reason)
+        {
+            FailLater(
+                $"SottoCharacter '{name}': the save game is damaged ({reason}); the conversation is unchanged");
+            _session = kept.Fork(_usedSession);
+            _opening = _runtime.Engine.Await(_session.Opening);
+            _opening.Completed += OnOpened;
+            kept.Dispose();
         }
 
         void RefuseSession(string reason)
@@ -106,7 +133,8 @@ namespace Sotto
         {
             _opening = null;
             _session?.Dispose();
-            _session = null;
+            _kept?.Dispose();
+            _session = _kept = null;
             _problem = "";
             _runtime?.ReleaseSession(_usedSession, this); // also if Unity has destroyed the runtime
         }

@@ -89,7 +89,14 @@ namespace Sotto
             var load = Engine.NewAnswer(false, default);
             _loads[id] = load;
             load.Completed += ReportLoad;
-            BeginLoad(id, load);
+            try
+            {
+                BeginLoad(id, load);
+            }
+            catch (Exception thrown) when (!(thrown is SottoException)) // such as of Path, on characters in the file
+            {
+                Engine.FailLater(load, Native.SOTTO_ERROR_ARGUMENT, $"model '{id}': {thrown.Message}");
+            }
             return load;
         }
 

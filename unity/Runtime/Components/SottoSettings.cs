@@ -114,6 +114,6 @@ namespace Sotto
             new SottoEngine(mode, targetTps, (ulong)Math.Max(0, memoryBudgetMb) << 20, moduleDir, device);
 
         /// <summary>Returns the entry of a model, or null.</summary>
-        public SottoModelEntry Find(string id) => models.Find(one => one.id == id);
+        public SottoModelEntry Find(string id) => models.Find(one => one != null && one.id == id);
     }
 }
