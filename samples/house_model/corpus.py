@@ -253,13 +253,13 @@ def begun(rng: Random, size: float) -> Talk:
 def step(talk: Talk) -> None:
     """One more turn, or an exchange of several."""
     steps = {
-        talk.known: 34,
-        talk.unknown: 13,
-        talk.exchange: 27,
-        talk.quest: 10 if talk.who.facts["Quests"] else 2,
+        talk.known: 30,
+        talk.unknown: 11,
+        talk.exchange: 28,
+        talk.quest: 20 if talk.who.facts["Quests"] else 3,
         talk.other: 6,
-        talk.introduction: 4,
-        talk.name: 3 if talk.who.visitor else 1,
+        talk.introduction: 5,
+        talk.name: 5 if talk.who.visitor else 1,
     }
     talk.rng.choices(list(steps), list(steps.values()))[0]()
 

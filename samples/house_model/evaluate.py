@@ -40,12 +40,12 @@ def by_sotto(engine: sotto.Engine, path: Path, adapter: Path | None = None) -> S
     return speak
 
 
-def by_stock(engine: sotto.Engine, program: Path, gguf: Path, known: list[Case]) -> list[str]:
-    """Greedy answers of llama.cpp itself: `program` is stock.cpp, built against it."""
+def by_stock(engine: sotto.Engine, program: Path, files: list[Path], known: list[Case]) -> list[str]:
+    """Greedy answers of llama.cpp itself: `program` is stock.cpp, built against it; `files` its models."""
     chats = [json.dumps({"model": "house", "messages": made.messages}) for made in known]
     prompts = [json.loads(engine.apply_template(chat))["prompt"] for chat in chats]
     said = subprocess.run(
-        [program, gguf, str(CAP)],
+        [program, files[0], str(CAP), *files[1:]],
         input="".join(text + "\0" for text in prompts).encode(),
         capture_output=True,
         check=True,
@@ -151,7 +151,8 @@ def main() -> None:
         if args.stock:
             known = drawn("stock", lambda rng: recall(rng, rng.choice(KINDS)), args.count)
             ours = [reply for reply, _ in speak(known, temperature=0)]
-            pairs = zip(ours, by_stock(engine, args.stock, args.gguf, known), strict=True)
+            files = [args.gguf, *([args.adapter] if args.adapter else [])]
+            pairs = zip(ours, by_stock(engine, args.stock, files, known), strict=True)
             measured["stock_same"] = share([one.strip() == two.strip() for one, two in pairs])
     for made, reply in greedy.wrong if args.wrong else []:
         print(

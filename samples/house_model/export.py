@@ -9,14 +9,15 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, LlamaFileType, TokenType
 from tokenizers import Tokenizer
+from torch import Tensor
 
 import prompt
 from model import House, Shape
+from vocabulary import tokenizer_of
 
-TYPES = {
-    "q4_0": (GGMLQuantizationType.Q4_0, LlamaFileType.MOSTLY_Q4_0),
-    "q8_0": (GGMLQuantizationType.Q8_0, LlamaFileType.MOSTLY_Q8_0),
-    "f16": (GGMLQuantizationType.F16, LlamaFileType.MOSTLY_F16),
+FILE_TYPES = {
+    GGMLQuantizationType.Q4_0: LlamaFileType.MOSTLY_Q4_0,
+    GGMLQuantizationType.F32: LlamaFileType.ALL_F32,
 }
 
 
@@ -51,39 +52,48 @@ def shape_of(reader: GGUFReader) -> Shape:
     )
 
 
-def load_gguf(house: House, path: Path) -> None:
-    """Takes the weights of a GGUF of the same sizes."""
-    shape, state = house.shape, {}
+def weights_of(path: Path, shape: Shape) -> dict[str, Tensor]:
+    """The tensors of a GGUF; rows of query and key matrices stand as Hugging Face has them."""
+    heads = {"attn_q": shape.heads, "attn_k": shape.kv_heads}
+    found = {}
     for tensor in GGUFReader(path).tensors:
         weight = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
-        if tensor.name.endswith("attn_q.weight"):
-            weight = halved(weight, shape.heads)
-        elif tensor.name.endswith("attn_k.weight"):
-            weight = halved(weight, shape.kv_heads)
-        state[tensor.name] = torch.from_numpy(weight.copy())
-    house.load_state_dict(state)
+        part, kind = (
+            tensor.name.split(".")[-2:] if "lora" not in tensor.name else tensor.name.split(".")[2::2]
+        )
+        if part in heads and kind != "lora_a":
+            weight = halved(weight, heads[part])
+        found[tensor.name] = torch.from_numpy(weight.copy())
+    return found
+
+
+def opened(path: Path) -> House:
+    """The model that a GGUF holds."""
+    house = House(shape_of(GGUFReader(path)))
+    house.load_state_dict(weights_of(path, house.shape))
+    return house
 
 
 def add_vocabulary(writer: GGUFWriter, tokenizer: Tokenizer) -> None:
     """Tokens, merges, special tokens and the chat template."""
-    model = json.loads(tokenizer.to_str())["model"]
-    tokens = [token for token, _ in sorted(model["vocab"].items(), key=lambda item: item[1])]
+    made = json.loads(tokenizer.to_str())
+    tokens = [token for token, _ in sorted(made["model"]["vocab"].items(), key=lambda item: item[1])]
     kinds = [TokenType.NORMAL] * len(tokens)
-    for text in prompt.SPECIAL:
+    for added in made["added_tokens"]:
         # a tool call's borders are part of the answer's text, so that hosts can parse it
-        call = text in (prompt.CALL, prompt.CALL_END)
-        kinds[tokenizer.token_to_id(text)] = TokenType.USER_DEFINED if call else TokenType.CONTROL
+        call = added["content"] in (prompt.CALL, prompt.CALL_END)
+        kinds[added["id"]] = TokenType.USER_DEFINED if call else TokenType.CONTROL
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
+    writer.add_tokenizer_pre("smollm")
     writer.add_token_list(tokens)
     writer.add_token_types(kinds)
-    writer.add_token_merges([" ".join(pair) for pair in model["merges"]])
-    end = tokenizer.token_to_id(prompt.END)
-    writer.add_bos_token_id(tokenizer.token_to_id(prompt.BEGIN))
+    writer.add_token_merges([" ".join(pair) for pair in made["model"]["merges"]])
+    start, end = (tokenizer.token_to_id(text) for text in (prompt.START, prompt.END))
+    writer.add_bos_token_id(start)
     writer.add_eos_token_id(end)
     writer.add_eot_token_id(end)
-    writer.add_pad_token_id(tokenizer.token_to_id(prompt.PAD))
-    writer.add_add_bos_token(True)
+    writer.add_pad_token_id(end)
+    writer.add_add_bos_token(False)
     writer.add_add_eos_token(False)
     writer.add_chat_template(prompt.TEMPLATE.read_text().rstrip("\n"))
 
@@ -102,33 +112,33 @@ def add_shape(writer: GGUFWriter, shape: Shape) -> None:
     writer.add_vocab_size(shape.vocab)
 
 
-def export(checkpoint: Path, tokenizer: Tokenizer, out: Path, kind: str) -> None:
-    """Writes the GGUF."""
-    quant, file_type = TYPES[kind]
-    shape = Shape()
-    house = House(shape)
-    house.load_state_dict(torch.load(checkpoint, weights_only=True)["model"])
+def export(
+    house: House,
+    tokenizer: Tokenizer,
+    out: Path,
+    matrices: GGMLQuantizationType,
+    vectors: GGMLQuantizationType,
+) -> None:
+    """Writes the GGUF; `matrices` are quantized so, and `vectors`, those of the tokens."""
+    shape = house.shape
     writer = GGUFWriter(out, "llama")
     writer.add_name("Sotto house")
-    writer.add_description("Small characters' model that Sotto trains on text of its own making.")
-    writer.add_license("MIT")
+    writer.add_description("Small characters' model, cut from SmolLM2-135M-Instruct and trained by Sotto.")
+    writer.add_license("apache-2.0")
     writer.add_languages(["en"])
-    writer.add_file_type(file_type)
+    writer.add_file_type(FILE_TYPES[matrices])
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     add_shape(writer, shape)
     add_vocabulary(writer, tokenizer)
+    heads = {"attn_q": shape.heads, "attn_k": shape.kv_heads}
     for name, tensor in house.named_parameters():
         weight = tensor.detach().float().numpy()
-        if name.endswith("attn_q.weight"):
-            weight = paired(weight, shape.heads)
-        elif name.endswith("attn_k.weight"):
-            weight = paired(weight, shape.kv_heads)
-        if weight.ndim == 1:
-            writer.add_tensor(name, np.ascontiguousarray(weight))
-        else:
-            writer.add_tensor(
-                name, gguf.quants.quantize(np.ascontiguousarray(weight), quant), raw_dtype=quant
-            )
+        part = name.split(".")[-2]
+        if part in heads:
+            weight = paired(weight, heads[part])
+        kind = GGMLQuantizationType.F32 if weight.ndim == 1 else vectors if part == "token_embd" else matrices
+        weight = np.ascontiguousarray(weight, np.float32)
+        writer.add_tensor(name, gguf.quants.quantize(weight, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -140,10 +150,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, required=True, help="folder of train.py")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("house.gguf"))
-    parser.add_argument("--kind", choices=TYPES, default="q8_0")
     args = parser.parse_args()
-    tokenizer = Tokenizer.from_file(str(args.run / "tokenizer.json"))
-    export(args.run / "checkpoint.pt", tokenizer, args.out, args.kind)
+    house, tokenizer = opened(args.run / "begin.gguf"), tokenizer_of(GGUFReader(args.run / "begin.gguf"))
+    saved = torch.load(args.run / "checkpoint.pt", weights_only=True)
+    for parameter, value in zip(house.parameters(), saved["parameters"], strict=True):
+        parameter.data.copy_(value)
+    export(house, tokenizer, args.out, GGMLQuantizationType.Q4_0, GGMLQuantizationType.Q5_0)
     print(json.dumps({"file": args.out.name, "bytes": args.out.stat().st_size}))
 
 

@@ -1,9 +1,7 @@
 """Trains a LoRA adapter for a model that exists, on the corpus or on a game's own lines; resumable."""
 
 import argparse
-import json
 import math
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -14,18 +12,16 @@ import torch
 import torch.nn.functional as F
 import yaml
 from gguf import GGUFReader, GGUFWriter
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor, nn
 
-import prompt
+from batches import batches, rows
 from corpus import conversation
-from export import load_gguf, paired, shape_of
-from model import House, Layer, weighted_loss
-from train import Average, save
+from export import opened, paired, weights_of
+from model import House, Layer
+from training import Training, options
+from vocabulary import tokenizer_of
 
 PARTS = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
-KEY_WEIGHT, AROUND_WEIGHT = 2.0, 0.5
-START, END = "<|im_start|>", "<|im_end|>"
 
 
 class Adapted(nn.Module):
@@ -56,82 +52,6 @@ def adapt(house: House, rank: int, alpha: float) -> list[nn.Parameter]:
             made += [adapted.a, adapted.b]
     house.token_embd.weight.data = house.token_embd.weight.data.bfloat16()
     return made
-
-
-def tokenizer_of(reader: GGUFReader) -> Tokenizer:
-    """The tokenizer that a GGUF of SmolLM2 holds: byte-level BPE whose digits stand alone."""
-
-    def listed(key: str) -> list:
-        return reader.fields[f"tokenizer.ggml.{key}"].contents()
-
-    tokens, kinds = listed("tokens"), listed("token_type")
-    merges = [tuple(pair.split(" ", 1)) for pair in listed("merges")]
-    tokenizer = Tokenizer(models.BPE({token: at for at, token in enumerate(tokens)}, merges))
-    digits = pre_tokenizers.Digits(individual_digits=True)
-    split = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, split])
-    tokenizer.decoder = decoders.ByteLevel()
-    control = [token for token, kind in zip(tokens, kinds, strict=True) if kind == gguf.TokenType.CONTROL]
-    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in control])
-    return tokenizer
-
-
-def encode(tokenizer: Tokenizer, messages: list[dict]) -> tuple[list[int], list[float]]:
-    """Token ids as the model's chat template writes them, and how much predicting each counts."""
-    ids: list[int] = []
-    counts: list[float] = []
-    for message in messages:
-        body = str(message["content"]).strip()
-        head = tokenizer.encode(f"{START}{message['role']}\n").ids
-        part, tail = tokenizer.encode(body + END), tokenizer.encode("\n").ids
-        weight = 1.0 if message["role"] == "assistant" else 0.0
-        weights = prompt.weighed(message, body, part.offsets, weight, KEY_WEIGHT, AROUND_WEIGHT)
-        ids += [*head, *part.ids, *tail]
-        counts += [0.0] * len(head) + weights + [0.0] * len(tail)
-    return ids, counts
-
-
-def examples(
-    tokenizer: Tokenizer, source: Iterator[dict], limit: int
-) -> Iterator[tuple[list[int], list[float]]]:
-    """Conversations with a system message and without tools, of at most `limit` tokens."""
-    for made in source:
-        if made["tools"] or made["messages"][0]["role"] != "system":
-            continue
-        ids, counts = encode(tokenizer, made["messages"])
-        if len(ids) <= limit + 1 and any(counts):
-            yield ids, counts
-
-
-def batches(
-    tokenizer: Tokenizer, source: Iterator[dict], rows: int, limit: int, pad: int
-) -> Iterator[tuple[Tensor, ...]]:
-    """Batches of conversations of like length."""
-    made = examples(tokenizer, source, limit)
-    while True:
-        pool = sorted((next(made) for _ in range(rows * 16)), key=lambda one: len(one[0]))
-        groups = [pool[at : at + rows] for at in range(0, len(pool), rows)]
-        Random(len(pool[-1][0])).shuffle(groups)
-        for group in groups:
-            length = max(len(ids) for ids, _ in group) - 1
-            whole, weight = torch.full((rows, length + 1), pad), torch.zeros(rows, length)
-            for row, (ids, counts) in enumerate(group):
-                whole[row, : len(ids)] = torch.tensor(ids)
-                weight[row, : len(ids) - 1] = torch.tensor(counts[1:])
-            yield whole[:, :-1], whole[:, 1:], weight
-
-
-def loss_of(house: House, batch: tuple[Tensor, ...]) -> tuple[Tensor, float]:
-    """Returns the weighted loss, and the share of the answers' tokens that are predicted right."""
-    ids, targets, weight = batch
-    positions = torch.arange(ids.shape[1]).expand(ids.shape)
-    with torch.autocast("cpu", torch.bfloat16):
-        hidden = house(ids, positions)
-        chosen = weight > 0
-        scores = house.logits(hidden[chosen]).float()
-    weight, targets = weight[chosen], targets[chosen]
-    loss, hits = weighted_loss(scores, targets, weight)
-    return loss, hits.mean().item()
 
 
 def composed(seed: str, own: list[dict]) -> Iterator[dict]:
@@ -177,14 +97,21 @@ def own_lines(path: Path) -> list[dict]:
     return made
 
 
-def state_of(parameters: list[nn.Parameter], optimizer, step: int, tokens: int) -> dict:
-    """What a later call resumes from."""
-    return {
-        "parameters": [parameter.data for parameter in parameters],
-        "optimizer": optimizer.state_dict(),
-        "step": step,
-        "tokens": tokens,
-    }
+def begin_with(house: House, path: Path) -> None:
+    """Takes the matrices of an adapter's GGUF, which must be of the same rank."""
+    held = weights_of(path, house.shape)
+    for at, layer in enumerate(house.blk):
+        for part in PARTS:
+            adapted, name = getattr(layer, part), f"blk.{at}.{part}.weight"
+            for parameter, value in (
+                (adapted.a, held[f"{name}.lora_a"]),
+                (adapted.b, held[f"{name}.lora_b"]),
+            ):
+                if parameter.shape != value.shape:
+                    raise ValueError(
+                        f"{path}: {name} has matrices of rank {min(value.shape)}; run it with --rank of that"
+                    )
+                parameter.data.copy_(value)
 
 
 def export_adapter(house: House, out: Path, alpha: float) -> None:
@@ -217,92 +144,38 @@ def add_layer(writer: GGUFWriter, name: str, layer: Layer, heads: int, kv_heads:
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    options(parser, rate=1e-3, budget=2048)
     parser.add_argument("--base", type=Path, required=True, help="the GGUF that the adapter is for")
-    parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint.pt and adapter.gguf")
+    parser.add_argument("--begin", type=Path, help="an adapter's GGUF to go on from")
     parser.add_argument("--lines", type=Path, help="a game's own conversations, every second one of training")
-    parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
-    parser.add_argument("--steps", type=int, default=4000, help="at which the rate has fallen to its end")
-    parser.add_argument(
-        "--minutes", type=float, default=0, help="end sooner; the rate falls to its end by then"
-    )
-    parser.add_argument("--rows", type=int, default=4, help="conversations a step")
-    parser.add_argument(
-        "--limit", type=int, default=1024, help="tokens of a conversation; longer ones are left"
-    )
-    parser.add_argument("--rate", type=float, default=1e-3)
-    parser.add_argument("--save-every", type=int, default=50)
-    parser.add_argument("--threads", type=int, default=2)
     return parser.parse_args()
 
 
 def main() -> None:
     """Runs from the command line."""
     args = arguments()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    house, tokenizer = opened(args.base), tokenizer_of(GGUFReader(args.base))
+    parameters = adapt(house, args.rank, args.alpha)
     try:
         own = own_lines(args.lines) if args.lines else []
+        if args.begin:
+            begin_with(house, args.begin)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from None
     args.out.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
-    reader = GGUFReader(args.base)
-    tokenizer, house = tokenizer_of(reader), House(shape_of(reader), fresh=False)
-    load_gguf(house, args.base)
-    parameters = adapt(house, args.rank, args.alpha)
-    optimizer = torch.optim.AdamW(parameters, lr=args.rate, betas=(0.9, 0.98), weight_decay=0.0)
-    begin, tokens, saved = 0, 0, args.out / "checkpoint.pt"
-    if saved.exists():
-        state = torch.load(saved, weights_only=True)
-        for parameter, value in zip(parameters, state["parameters"], strict=True):
-            parameter.data.copy_(value)
-        optimizer.load_state_dict(state["optimizer"])
-        begin, tokens = state["step"], state["tokens"]
-    source = batches(tokenizer, composed(f"{args.seed}/{begin}", own), args.rows, args.limit, 2)
-    train(args, house, source, parameters, optimizer, begin, tokens)
+    training = Training(args, parameters, (0.9, 0.98))
+    seed = f"{args.seed}/{training.step}"
+    spoken = (
+        made for made in composed(seed, own) if not made["tools"] and made["messages"][0]["role"] == "system"
+    )
+    training.run(
+        house, batches(rows(tokenizer, spoken, {"assistant": 1.0}, args.limit), args.budget, 2, seed)
+    )
     export_adapter(house, args.out / "adapter.gguf", args.alpha)
-
-
-def progress(args: argparse.Namespace, step: int, began: float) -> float:
-    """How much of the run is over: by steps, or by minutes where those end it sooner."""
-    share = step / args.steps
-    return max(share, (time.monotonic() - began) / (60 * args.minutes)) if args.minutes else share
-
-
-def train(args, house: House, source: Iterator, parameters, optimizer, begin: int, tokens: int) -> None:
-    """Runs the steps from `begin` on, and logs and saves."""
-    began, mean, right, step = time.monotonic(), Average(0.97), Average(0.97), begin
-    while (done := progress(args, step, began)) < 1:
-        rate = args.rate * min(1.0, (step + 1) / 40) * (0.1 + 0.9 * (1 - done))
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        batch = next(source)
-        loss, hit = loss_of(house, batch)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        step, tokens = step + 1, tokens + batch[0].numel()
-        mean.add(loss.item())
-        right.add(hit)
-        if step % 10 == 0:
-            seconds = time.monotonic() - began
-            line = {
-                "step": step,
-                "loss": mean.value,
-                "right": right.value,
-                "tokens": tokens,
-                "seconds": seconds,
-                "rate": rate,
-            }
-            line = {key: round(value, 5) for key, value in line.items()}
-            print(json.dumps(line), flush=True)
-            with (args.out / "log.jsonl").open("a") as log:
-                log.write(json.dumps(line) + "\n")
-        if step % args.save_every == 0:
-            save(args.out / "checkpoint.pt", state_of(parameters, optimizer, step, tokens))
-    save(args.out / "checkpoint.pt", state_of(parameters, optimizer, step, tokens))
 
 
 if __name__ == "__main__":

@@ -166,13 +166,10 @@ class Relevance:
         """`base`: the GGUF of SmolLM2-135M-Instruct. `lines`: what players say, each with its intent."""
         from gguf import GGUFReader
 
-        from export import load_gguf, shape_of
-        from finetune import tokenizer_of
-        from model import House
+        from export import opened
+        from vocabulary import tokenizer_of
 
-        reader = GGUFReader(base)
-        self.tokenizer, self.house = tokenizer_of(reader), House(shape_of(reader), fresh=False)
-        load_gguf(self.house, base)
+        self.tokenizer, self.house = tokenizer_of(GGUFReader(base)), opened(base)
         self.house.bfloat16()
         self.lines, self.rng = lines, Random(5)
 

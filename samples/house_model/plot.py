@@ -1,4 +1,4 @@
-"""Draws a run's loss and how often it guessed the words that matter, from the log that train.py writes."""
+"""Draws a run's loss and how often it guessed wrong, from the log that the trainers write."""
 
 import argparse
 import json
@@ -22,9 +22,7 @@ def main() -> None:
     figure, left = pyplot.subplots(figsize=(7, 3.2), dpi=110, layout="constrained")
     right = left.twinx()
     left.plot(at, [steps[step]["loss"] for step in at], color="tab:blue", label="loss")
-    right.plot(
-        at, [1 - steps[step]["keys"] for step in at], color="tab:orange", label="wrong tokens of facts"
-    )
+    right.plot(at, [1 - steps[step]["right"] for step in at], color="tab:orange", label="wrong tokens")
     left.set(xlabel="step", ylabel="loss of answers", yscale="log")
     right.set(ylabel="share of wrong tokens", ylim=(0, None))
     figure.legend(loc="outside upper right", ncols=2, frameon=False)

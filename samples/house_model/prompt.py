@@ -1,46 +1,42 @@
-"""Turns chat messages into the tokens that the house model reads, as `template.jinja` does in llama.cpp."""
+"""Turns chat messages into the tokens that the models read, as `template.jinja` does in llama.cpp."""
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer
 
-BEGIN, END = "<|begin|>", "<|end|>"
-SYSTEM, USER, ASSISTANT, TOOL = "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"
-CALL, CALL_END, PAD = "<tool_call>", "</tool_call>", "<|pad|>"
-SPARE = [f"<|spare_{i}|>" for i in range(7)]
-SPECIAL = [BEGIN, END, SYSTEM, USER, ASSISTANT, TOOL, CALL, CALL_END, PAD, *SPARE]
-VOCAB = 4096
+START, END = "<|im_start|>", "<|im_end|>"
+CALL, CALL_END = "<tool_call>", "</tool_call>"
 TEMPLATE = Path(__file__).with_name("template.jinja")
 
 
 def segments(messages: Iterable[dict], tools: list[dict] | None = None) -> list[tuple[str, str]]:
-    """The conversation as (role token, text) pairs; each is followed by END in the prompt."""
+    """The conversation as (role, text) pairs."""
     parts: list[tuple[str, str]] = []
     listed = "".join("\n- " + json.dumps(tool["function"], ensure_ascii=False) for tool in tools or [])
     messages = list(messages)
     if listed and messages[0]["role"] not in ("system", "developer"):
-        parts.append((SYSTEM, "Tools:" + listed))
+        parts.append(("system", "Tools:" + listed))
     for i, message in enumerate(messages):
         text, role = (message.get("content") or "").strip(), message["role"]
         if role in ("system", "developer"):
-            parts.append((SYSTEM, text + ("\nTools:" + listed if listed and i == 0 else "")))
+            parts.append(("system", text + ("\nTools:" + listed if listed and i == 0 else "")))
         elif role == "assistant":
             for call in message.get("tool_calls") or []:
                 name, given = call["function"]["name"], call["function"]["arguments"]
                 given = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
                 text += f'{CALL}{{"name": "{name}", "arguments": {given}}}{CALL_END}'
-            parts.append((ASSISTANT, text))
+            parts.append(("assistant", text))
         else:
-            parts.append((TOOL if role == "tool" else USER, text))
+            parts.append(("tool" if role == "tool" else "user", text))
     return parts
 
 
 def render(messages: Iterable[dict], tools: list[dict] | None = None, *, generate: bool = False) -> str:
-    """What the chat template gives, without the leading BEGIN that the tokenizer adds."""
-    text = "".join(role + body + END for role, body in segments(messages, tools))
-    return text + ASSISTANT if generate else text
+    """What the chat template gives."""
+    text = "".join(f"{START}{role}\n{body}{END}\n" for role, body in segments(messages, tools))
+    return text + f"{START}assistant\n" if generate else text
 
 
 def encode(
@@ -51,14 +47,16 @@ def encode(
     A message may have a `key`, the words that matter most, phrases `around` the answer that matter least, and
     a `weight` of its own.
     """
-    ids, counts = [tokenizer.token_to_id(BEGIN)], [0.0]
+    ids: list[int] = []
+    counts: list[float] = []
     messages, parts = conversation["messages"], segments(conversation["messages"], conversation["tools"])
     listed = [{}] * (len(parts) - len(messages))  # the tools, where no system message stands before them
     for message, (role, body) in zip([*listed, *messages], parts, strict=True):
+        head, tail = tokenizer.encode(f"{START}{role}\n").ids, tokenizer.encode("\n").ids
         part = tokenizer.encode(body + END)
-        count = weighed(message, body, part.offsets, weights[role], key, around)
-        ids += [tokenizer.token_to_id(role), *part.ids]
-        counts += [0.0, *count]
+        count = weighed(message, body, part.offsets, weights.get(role, 0.0), key, around)
+        ids += [*head, *part.ids, *tail]
+        counts += [0.0] * len(head) + count + [0.0] * len(tail)
     return ids, counts
 
 
@@ -77,19 +75,3 @@ def weighed(
             if start >= 0 and begin < start + len(text) and end > start:
                 count[i] = value
     return count
-
-
-def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
-    """A byte-level BPE, split as GPT-2 splits, which llama.cpp calls `gpt-2`."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCAB,
-        special_tokens=[AddedToken(t, special=True, normalized=False) for t in SPECIAL],
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-        max_token_length=16,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    return tokenizer

@@ -50,8 +50,8 @@ std::string answer(llama_context* context, const llama_vocab* vocab, const std::
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3) {
-        std::fprintf(stderr, "usage: stock MODEL.gguf MOST_TOKENS < prompts\n");
+    if (argc != 3 && argc != 4) {
+        std::fprintf(stderr, "usage: stock MODEL.gguf MOST_TOKENS [ADAPTER.gguf] < prompts\n");
         return 2;
     }
     llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
@@ -66,6 +66,12 @@ int main(int argc, char** argv) {
     params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED; // as Sotto has it on the CPU
     params.n_threads = params.n_threads_batch = 1;
     llama_context* context = llama_init_from_model(model, params);
+    llama_adapter_lora* adapter = argc == 4 ? llama_adapter_lora_init(model, argv[3]) : nullptr;
+    float scale = 1.0F;
+    if (argc == 4 && (adapter == nullptr || llama_set_adapters_lora(context, &adapter, 1, &scale) != 0)) {
+        std::fprintf(stderr, "llama.cpp does not load %s\n", argv[3]);
+        return 1;
+    }
     const llama_vocab* vocab = llama_model_get_vocab(model);
     for (std::string prompt; std::getline(std::cin, prompt, '\0');) {
         std::cout << answer(context, vocab, prompt, std::atoi(argv[2])) << '\0' << std::flush;

