@@ -202,4 +202,4 @@ def test_it_is_listed_once_it_is_there(capsys: pytest.CaptureFixture[str]) -> No
     base = Path(_tavern._path())
     base.parent.mkdir(parents=True)
     base.write_bytes(CONTENT)
-    assert listed()[:2] == [_hub.HOUSE, _tavern.TAVERN]
+    assert listed() == [_hub.HOUSE, _tavern.TAVERN]

@@ -31,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the models on this machine. Returns the exit status."""
-    found = [*_ours(), *sorted(_cached(), key=lambda model: model.id)]
+    ours = _ours()
+    paths = {model.path for model in ours}
+    others = [model for model in _cached() if model.path not in paths]
+    found = [*ours, *sorted(others, key=lambda model: model.id)]
     if arguments.json:
         screen.say(screen.dump([asdict(model) for model in found]))
     else:
