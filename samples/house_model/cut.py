@@ -46,7 +46,7 @@ class Cutting:
         angles = torch.arange(self.ids.shape[1])[None, None, :, None].float() * house.rates
         self.turns = angles.cos().bfloat16(), angles.sin().bfloat16()
         self.left = list(range(len(house.blk)))
-        self.without = dict.fromkeys(self.left, 0.0)  # the loss without a layer, when it was last tried
+        self.without: dict[int, float] = {}  # the loss without a layer, when it was last tried
 
     def through(self, x: Tensor, layers: list[int]) -> list[Tensor]:
         """What goes into each of the layers, and what comes out of the last."""
@@ -68,11 +68,11 @@ class Cutting:
     def drop(self) -> float:
         """Drops one layer. Returns the loss without it."""
         states = self.through(self.house.token_embd(self.ids).bfloat16(), self.left)
-        tried = sorted(self.left, key=self.without.__getitem__)
-        for layer in tried if not any(self.without.values()) else tried[:TRIED]:
+        tried = sorted(self.without, key=self.without.__getitem__)[:TRIED] or list(self.left)
+        for layer in tried:
             at = self.left.index(layer)
             self.without[layer] = self.loss(self.through(states[at], self.left[at + 1 :])[-1])
-        least = min(tried[:TRIED] if all(self.without.values()) else tried, key=self.without.__getitem__)
+        least = min(tried, key=self.without.__getitem__)
         self.left.remove(least)
         return self.without.pop(least)
 

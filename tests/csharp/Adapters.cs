@@ -21,6 +21,10 @@ static partial class Program
             Expect(says().Contains("<pirate*-2>") && !says().Contains("house"), says());
             ask.ClearLora().Lora("pirate").Lora("default", 0.25);
             Expect(says().Contains("<pirate*1>") && says().Contains("<house*0.25>"), says());
+            var before = ask.ToString();
+            Throws(Native.SOTTO_ERROR_ARGUMENT, "a scale of NaN", () => ask.Lora("poet", double.NaN));
+            Throws(Native.SOTTO_ERROR_ARGUMENT, "a message that is null", () => ask.MessageJson(null));
+            Expect(ask.ToString() == before, ask.ToString());
             ask.ClearLora().SetJson("lora", "[]");
             Expect(!says().Contains("<"), says());
             ask.Remove("lora");

@@ -135,6 +135,8 @@ static partial class Suite
         Throws(Native.SOTTO_ERROR_ARGUMENT, "expected a finite number", () => again.Set("min_p", double.NaN));
         Throws(Native.SOTTO_ERROR_ARGUMENT, "expected a finite number", () => again.Set("x", double.NaN));
         Same(again.ToString(), once);
+        var unknown = new SottoRequest("m") { OnBudget = (SottoOnBudget)99, ContextOverflow = (SottoContextOverflow)(-1) };
+        Expect(unknown.ToString().Contains("\"on_budget\":\"99\",\"context_overflow\":\"-1\""), unknown.ToString());
         again.Set("min_p", 0.25);
         Expect(again.ToString().Contains("\"seed\":19,\"min_p\":0.25,"), again.ToString());
         again.Remove("grammar").Remove("json_schema").Remove("absent").ClearStop().ClearTools().Remove("seed");

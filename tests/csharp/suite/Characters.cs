@@ -179,6 +179,11 @@ static partial class Suite
         Expect(Player.FramesUntil(() => failures.Count == 2), "each line fails once");
         Expect(failures[0].Contains("gone.gguf"), failures[0]);
         Expect(awaited.IsFaulted, "awaiting code learns of it");
+        settings.models[0].file = "npc\0.gguf"; // Mono's Path throws
+        settings.models.Add(null);
+        mara.Say("once more");
+        Expect(Player.FramesUntil(() => failures.Count == 3), "a line to a model of an impossible file fails");
+        Expect(failures[2].Contains("model 'npc'"), failures[2]);
         settings.models[0].file = Script("{}");
         var answer = mara.SayAsync("now");
         Expect(Player.FramesUntil(() => answer.IsDone) && answer.Text == "now", answer.Error);

@@ -93,7 +93,7 @@ namespace Sotto
             {
                 BeginLoad(id, load);
             }
-            catch (Exception thrown) when (!(thrown is SottoException)) // such as of Path, on characters in the file
+            catch (Exception thrown) // such as of Path, on characters in the file
             {
                 Engine.FailLater(load, Native.SOTTO_ERROR_ARGUMENT, $"model '{id}': {thrown.Message}");
             }
