@@ -8,6 +8,7 @@ got in the whole model. What is left has to be trained (`train.py`).
 
 import argparse
 import json
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -38,22 +39,32 @@ def merge(house: House, path: Path) -> None:
             getattr(layer, part).weight.data += scale * (b @ a)
 
 
+def turns_of(house: House, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """The cosines and sines by which RoPE turns each position."""
+    angles = torch.arange(ids.shape[1])[None, None, :, None].float() * house.rates
+    return angles.cos().bfloat16(), angles.sin().bfloat16()
+
+
+def through(house: House, x: Tensor, turns: tuple[Tensor, Tensor], layers: Iterable[int]) -> list[Tensor]:
+    """What goes into each of the layers, and what comes out of the last."""
+    states = [x]
+    for at in layers:
+        states.append(house.blk[at](states[-1], *turns))
+    return states
+
+
 class Cutting:
     """The layers that are left, and the loss on some conversations."""
 
     def __init__(self, house: House, batch: tuple[Tensor, Tensor, Tensor]) -> None:
         self.house, (self.ids, self.targets, self.weight) = house, batch
-        angles = torch.arange(self.ids.shape[1])[None, None, :, None].float() * house.rates
-        self.turns = angles.cos().bfloat16(), angles.sin().bfloat16()
+        self.turns = turns_of(house, self.ids)
         self.left = list(range(len(house.blk)))
         self.without: dict[int, float] = {}  # the loss without a layer, when it was last tried
 
-    def through(self, x: Tensor, layers: list[int]) -> list[Tensor]:
-        """What goes into each of the layers, and what comes out of the last."""
-        states = [x]
-        for at in layers:
-            states.append(self.house.blk[at](states[-1], *self.turns))
-        return states
+    def states(self) -> list[Tensor]:
+        """What goes into each layer that is left, and what comes out of the last."""
+        return through(self.house, self.house.token_embd(self.ids).bfloat16(), self.turns, self.left)
 
     def loss(self, x: Tensor) -> float:
         """The loss of the answers."""
@@ -63,15 +74,17 @@ class Cutting:
 
     def whole(self) -> float:
         """The loss of all layers that are left."""
-        return self.loss(self.through(self.house.token_embd(self.ids).bfloat16(), self.left)[-1])
+        return self.loss(self.states()[-1])
 
     def drop(self) -> float:
         """Drops one layer. Returns the loss without it."""
-        states = self.through(self.house.token_embd(self.ids).bfloat16(), self.left)
+        states = self.states()
         tried = sorted(self.without, key=self.without.__getitem__)[:TRIED] or list(self.left)
         for layer in tried:
             at = self.left.index(layer)
-            self.without[layer] = self.loss(self.through(states[at], self.left[at + 1 :])[-1])
+            self.without[layer] = self.loss(
+                through(self.house, states[at], self.turns, self.left[at + 1 :])[-1]
+            )
         least = min(tried, key=self.without.__getitem__)
         self.left.remove(least)
         return self.without.pop(least)
@@ -84,19 +97,12 @@ class Fitting:
 
     def __init__(self, house: House, batches: list[tuple[Tensor, Tensor, Tensor]]) -> None:
         self.house = house
-        self.ids = [batch[0] for batch in batches]
-        self.turns = []
-        for ids in self.ids:
-            angles = torch.arange(ids.shape[1])[None, None, :, None].float() * house.rates
-            self.turns.append((angles.cos().bfloat16(), angles.sin().bfloat16()))
-        self.wanted = [self.inputs(ids, turns) for ids, turns in zip(self.ids, self.turns, strict=True)]
-
-    def inputs(self, ids: Tensor, turns: tuple[Tensor, Tensor]) -> list[Tensor]:
-        """What goes into each layer of the whole model, and what comes out of the last."""
-        states = [self.house.token_embd(ids).bfloat16()]
-        for layer in self.house.blk:
-            states.append(layer(states[-1], *turns))
-        return states
+        self.turns = [turns_of(house, ids) for ids, _, _ in batches]
+        every = range(len(house.blk))
+        self.wanted = [  # what the whole model computes
+            through(house, house.token_embd(ids).bfloat16(), turns, every)
+            for (ids, _, _), turns in zip(batches, self.turns, strict=True)
+        ]
 
     def fit(self, layers: list[int], hidden: int) -> None:
         """Changes the layers, first to last, so that each makes up for what those before it got wrong."""

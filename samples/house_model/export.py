@@ -58,10 +58,8 @@ def weights_of(path: Path, shape: Shape) -> dict[str, Tensor]:
     found = {}
     for tensor in GGUFReader(path).tensors:
         weight = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
-        part, kind = (
-            tensor.name.split(".")[-2:] if "lora" not in tensor.name else tensor.name.split(".")[2::2]
-        )
-        if part in heads and kind != "lora_a":
+        part = tensor.name.removeprefix("blk.").split(".")[1]  # "blk.0.attn_q.weight", "….weight.lora_b"
+        if part in heads and not tensor.name.endswith("lora_a"):
             weight = halved(weight, heads[part])
         found[tensor.name] = torch.from_numpy(weight.copy())
     return found

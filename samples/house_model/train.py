@@ -26,14 +26,12 @@ def main() -> None:
     """Runs from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     options(parser, rate=6e-4, budget=4096)
-    parser.add_argument("--rounded", action="store_true", help="train with weights as the file rounds them")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     begin = args.out / "begin.gguf"  # of cut.py
     house, tokenizer = opened(begin), tokenizer_of(GGUFReader(begin))
-    if args.rounded:
-        set_rounded(house)
+    set_rounded(house)
     training = Training(args, list(house.parameters()), (0.9, 0.99))
     seed = f"{args.seed}/{training.step}"
     made = rows(tokenizer, conversations(seed), WEIGHTS, args.limit)
