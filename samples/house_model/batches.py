@@ -11,6 +11,7 @@ import prompt
 
 KEY_WEIGHT, AROUND_WEIGHT = 2.0, 0.4
 Row = tuple[list[int], list[float]]
+Batch = tuple[Tensor, Tensor, Tensor]
 
 
 def rows(
@@ -23,7 +24,7 @@ def rows(
             yield ids, counts
 
 
-def batch_of(group: list[Row], pad: int) -> tuple[Tensor, Tensor, Tensor]:
+def batch_of(group: list[Row], pad: int) -> Batch:
     """Ids, the ids to predict, and what each counts: [rows, length]."""
     length = max(len(ids) for ids, _ in group) - 1
     whole, weight = torch.full((len(group), length + 1), pad), torch.zeros(len(group), length)
@@ -33,12 +34,12 @@ def batch_of(group: list[Row], pad: int) -> tuple[Tensor, Tensor, Tensor]:
     return whole[:, :-1], whole[:, 1:], weight
 
 
-def batches(made: Iterator[Row], budget: int, pad: int, seed: str) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def batches(made: Iterator[Row], budget: int, pad: int, seed: str) -> Iterator[Batch]:
     """Batches of at most `budget` tokens with their padding, drawn from pools that are sorted by length."""
     dice = Random(seed)
     while True:
         groups: list[list[Row]] = [[]]
-        for row in sorted((next(made) for _ in range(96)), key=lambda one: len(one[0])):
+        for row in sorted((next(made) for _ in range(max(96, budget // 40))), key=lambda one: len(one[0])):
             if groups[-1] and len(row[0]) * (len(groups[-1]) + 1) > budget:
                 groups.append([])
             groups[-1].append(row)

@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("house.gguf"))
     args = parser.parse_args()
     house, tokenizer = opened(args.run / "begin.gguf"), tokenizer_of(GGUFReader(args.run / "begin.gguf"))
-    saved = torch.load(args.run / "checkpoint.pt", weights_only=True)
+    saved = torch.load(args.run / "checkpoint.pt", weights_only=True, map_location="cpu")
     for parameter, value in zip(house.parameters(), saved["parameters"], strict=True):
         parameter.data.copy_(value)
     export(house, tokenizer, args.out, GGMLQuantizationType.Q4_0, GGMLQuantizationType.Q5_0)

@@ -14,7 +14,7 @@ import yaml
 from gguf import GGUFReader, GGUFWriter
 from torch import Tensor, nn
 
-from batches import batches, rows
+from batches import Batch, batches, rows
 from corpus import conversation
 from export import opened, paired, weights_of
 from model import House, Layer
@@ -134,7 +134,7 @@ def add_layer(writer: GGUFWriter, name: str, layer: Layer, heads: int, kv_heads:
     """The fourteen matrices of one layer."""
     for part in PARTS:
         adapted = getattr(layer, part)
-        a, b = adapted.a.detach().numpy(), adapted.b.detach().numpy()
+        a, b = adapted.a.detach().cpu().numpy(), adapted.b.detach().cpu().numpy()
         if part in ("attn_q", "attn_k"):  # its rows turn as those of the matrix that it adds to
             b = paired(b, heads if part == "attn_q" else kv_heads)
         writer.add_tensor(f"{name}.{part}.weight.lora_a", np.ascontiguousarray(a, np.float16))
@@ -166,15 +166,16 @@ def main() -> None:
             begin_with(house, args.begin)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from None
+    house.to(args.device)
     args.out.mkdir(parents=True, exist_ok=True)
-    training = Training(args, parameters, (0.9, 0.98))
-    seed = f"{args.seed}/{training.step}"
-    spoken = (
-        made for made in composed(seed, own) if not made["tools"] and made["messages"][0]["role"] == "system"
-    )
-    training.run(
-        house, batches(rows(tokenizer, spoken, {"assistant": 1.0}, args.limit), args.budget, 2, seed)
-    )
+
+    def made(seed: str) -> Iterator[Batch]:
+        talks = (
+            one for one in composed(seed, own) if not one["tools"] and one["messages"][0]["role"] == "system"
+        )
+        return batches(rows(tokenizer, talks, {"assistant": 1.0}, args.limit), args.budget, 2, seed)
+
+    Training(args, parameters, (0.9, 0.98)).run(house, made)
     export_adapter(house, args.out / "adapter.gguf", args.alpha)
 
 

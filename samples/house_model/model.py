@@ -147,7 +147,7 @@ class House(nn.Module):
         """Runs one pass."""
         angles = positions[:, None, :, None].float() * self.rates
         x = self.token_embd(ids)
-        if torch.is_autocast_enabled("cpu"):
+        if torch.is_autocast_enabled(x.device.type):
             x = x.bfloat16()
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         for layer in self.blk:

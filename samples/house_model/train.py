@@ -1,11 +1,12 @@
-"""Trains the house model, all its weights, on the CPU: resumable, an hour or two on two cores."""
+"""Trains the house model, all its weights; resumable."""
 
 import argparse
+from collections.abc import Iterator
 
 import torch
 from gguf import GGUFReader
 
-from batches import batches, rows
+from batches import Batch, batches, rows
 from corpus import conversations
 from export import opened
 from model import Embedding, House, Matrix
@@ -30,12 +31,13 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     begin = args.out / "begin.gguf"  # of cut.py
-    house, tokenizer = opened(begin), tokenizer_of(GGUFReader(begin))
+    house, tokenizer = opened(begin).to(args.device), tokenizer_of(GGUFReader(begin))
     set_rounded(house)
-    training = Training(args, list(house.parameters()), (0.9, 0.99))
-    seed = f"{args.seed}/{training.step}"
-    made = rows(tokenizer, conversations(seed), WEIGHTS, args.limit)
-    training.run(house, batches(made, args.budget, 0, seed))
+
+    def made(seed: str) -> Iterator[Batch]:
+        return batches(rows(tokenizer, conversations(seed), WEIGHTS, args.limit), args.budget, 0, seed)
+
+    Training(args, list(house.parameters()), (0.9, 0.99)).run(house, made)
 
 
 if __name__ == "__main__":

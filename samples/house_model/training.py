@@ -4,12 +4,14 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from batches import Batch
 from model import House, weighted_loss
 
 
@@ -25,11 +27,12 @@ class Average:
             self.value = value if math.isnan(self.value) else self.keep * self.value + (1 - self.keep) * value
 
 
-def loss_of(house: House, batch: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, float]:
+def loss_of(house: House, batch: Batch) -> tuple[Tensor, float]:
     """Returns the weighted loss, and the share of the answers' tokens that are predicted right."""
-    ids, targets, weight = batch
-    positions = torch.arange(ids.shape[1]).expand(ids.shape)
-    with torch.autocast("cpu", torch.bfloat16):
+    device = house.rates.device
+    ids, targets, weight = (part.to(device, non_blocking=True) for part in batch)
+    positions = torch.arange(ids.shape[1], device=device).expand(ids.shape)
+    with torch.autocast(device.type, torch.bfloat16):
         hidden = house(ids, positions)
         chosen = weight > 0
         scores = house.logits(hidden[chosen]).float()
@@ -37,6 +40,19 @@ def loss_of(house: House, batch: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor,
     loss, hits = weighted_loss(scores, targets, weight)
     answers = hits[weight >= 0.3]
     return loss, answers.mean().item() if len(answers) else math.nan
+
+
+class Stream(IterableDataset):
+    """Batches that a worker process makes, with a seed of its own."""
+
+    def __init__(self, make: Callable[[str], Iterator[Batch]], seed: str) -> None:
+        super().__init__()
+        self.make, self.seed = make, seed
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Batches without end."""
+        worker = get_worker_info()
+        return self.make(f"{self.seed}/{worker.id}" if worker else self.seed)
 
 
 def options(parser: argparse.ArgumentParser, *, rate: float, budget: int) -> None:
@@ -54,6 +70,9 @@ def options(parser: argparse.ArgumentParser, *, rate: float, budget: int) -> Non
     parser.add_argument("--rate", type=float, default=rate)
     parser.add_argument("--save-every", type=int, default=50)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="of PyTorch: cpu or cuda")
+    parser.add_argument("--workers", type=int, default=0, help="processes that make batches; 0: this one")
+    parser.add_argument("--compile", action="store_true", help="let PyTorch compile the layers")
 
 
 class Training:
@@ -62,11 +81,13 @@ class Training:
     def __init__(self, args: argparse.Namespace, parameters: list[nn.Parameter], betas: tuple[float, float]):
         """Resumes where the folder holds a checkpoint."""
         self.args, self.parameters = args, parameters
-        self.optimizer = torch.optim.AdamW(parameters, lr=args.rate, betas=betas, weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            parameters, lr=args.rate, betas=betas, weight_decay=0.0, fused=True
+        )
         self.step, self.tokens, self.saved = 0, 0, args.out / "checkpoint.pt"
         self.began = time.monotonic()
         if self.saved.exists():
-            state = torch.load(self.saved, weights_only=True)
+            state = torch.load(self.saved, weights_only=True, map_location=args.device)
             for parameter, value in zip(parameters, state["parameters"], strict=True):
                 parameter.data.copy_(value)
             self.optimizer.load_state_dict(state["optimizer"])
@@ -93,9 +114,14 @@ class Training:
         """A short rise, also of a run that is resumed, then a fall along a line."""
         return self.args.rate * min(1.0, (self.step - self.first + 1) / 40) * (0.03 + 0.97 * (1 - done))
 
-    def run(self, house: House, source: Iterator[tuple[Tensor, Tensor, Tensor]]) -> None:
-        """Runs the steps, and logs and saves."""
+    def run(self, house: House, make: Callable[[str], Iterator[Batch]]) -> None:
+        """Runs the steps on the batches that `make` gives for a seed, and logs and saves."""
         mean, right = Average(0.97), Average(0.97)
+        if self.args.compile:
+            for layer in house.blk:
+                layer.compile(dynamic=True)
+        made = Stream(make, f"{self.args.seed}/{self.step}")
+        source = iter(DataLoader(made, batch_size=None, num_workers=self.args.workers))
         while (done := self.progress()) < 1:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.rate(done)
