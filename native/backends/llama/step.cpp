@@ -169,7 +169,7 @@ std::uint32_t Model::wanted_of(sotto_step_item& work, Stream& stream, const sott
     if (waiting || stream.finish != SOTTO_FINISH_NONE) {
         return 0;
     }
-    return prompt ? work.tokens : stream.ahead.empty() ? 1 : 0;
+    return prompt ? std::min(work.tokens, stream.piece_ahead()) : stream.ahead.empty() ? 1 : 0;
 }
 
 void Model::add_to_batch(const Stream& stream, std::size_t at, llama_token token, bool output) {

@@ -2,6 +2,7 @@
 #include "stream.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace sotto::llama {
 
@@ -59,6 +60,13 @@ std::size_t Stream::text_ahead() const noexcept {
         }
     }
     return pending();
+}
+
+std::uint32_t Stream::piece_ahead() const noexcept {
+    if (!how.alone) {
+        return std::numeric_limits<std::uint32_t>::max();
+    }
+    return held < prompt_size ? static_cast<std::uint32_t>(prompt_size - held) : 1;
 }
 
 void Stream::hold(std::size_t count) noexcept {

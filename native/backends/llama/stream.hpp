@@ -73,6 +73,9 @@ struct Stream {
     std::size_t ceiling(std::size_t index) const noexcept;
     // How many of the pending tokens are text, before the next stretch.
     std::size_t text_ahead() const noexcept;
+    // How many of the pending tokens may be prefilled at once. Where an answer depends on its request alone,
+    // an answer whose KV cache was lost is decoded again token by token: a batch would round differently.
+    std::uint32_t piece_ahead() const noexcept;
     // Forgets the tokens from `begin` to `end`, neither of them in the midst of a stretch.
     void forget(std::size_t begin, std::size_t end);
 
