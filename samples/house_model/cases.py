@@ -26,6 +26,14 @@ NAMES_TOLD_HELD = (
     "The name is {v}, if anybody asks.",
     "i am known as {v}",
 )
+# A line that asks for what was said, so that a right answer has to repeat some of it.
+ASKS = re.compile(
+    r"\b(?:again|repeat\w*|remind|remember|did i (?:just )?(?:say|tell|call|ask)|"
+    r"(?:i|you|we) (?:just )?(?:said|told|say|mentioned|mean|talk\w*)|"
+    r"did (?:you|we) (?:just )?(?:say|mean|talk)|do you (?:mean|say)|you were saying|"
+    r"was (?:that|it|my|the)|which (?:one|of)|what (?:did|was|were))\b",
+    re.IGNORECASE,
+)
 LEAST = 0.12  # the share of an intent's answers that a mood or an action needs to be accepted
 
 
@@ -188,7 +196,7 @@ def dialogue_cases(rng: Random) -> Iterator[Case]:
         turns = [(filled(turn[0], slots), filled(turn[1], slots)) for turn in one["turns"]]
         for at in range(1, len(turns)):
             earlier = " ".join(text for turn in turns[:at] for text in turn)
-            if right := referred(*turns[at], earlier, system):
+            if ASKS.search(turns[at][0]) and (right := referred(*turns[at], earlier, system)):
                 yield case_of(
                     "dialogue", who, system, turns[:at], turns[at][0], right=right, written=turns[at][1]
                 )
@@ -210,7 +218,7 @@ def before_cases(rng: Random, count: int) -> Iterator[Case]:
             continue
         said: Said = fill(rng.choice(able), who, slots, a_name(rng))
         earlier = " ".join(text for turn in said.turns[:-1] for text in turn)
-        if right := referred(*said.turns[-1], earlier, ""):
+        if ASKS.search(said.turns[-1][0]) and (right := referred(*said.turns[-1], earlier, "")):
             found += 1
             yield case_of(
                 "before",
@@ -241,17 +249,22 @@ def intent_case(rng: Random, intent: str, *, as_json: bool = False) -> Case | No
 
 
 @cache
-def accepted(intent: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The moods and the actions that the corpus gives answers of an intent, each in a good share of them.
+def accepted(intent: str, manner: str = "") -> tuple[frozenset[str], frozenset[str]]:
+    """The moods and the actions that the corpus gives answers of an intent.
 
-    No mood is where the sheet's own is kept.
+    Each in a good share of them, or in at least two of the manner. No mood is where the sheet's own is kept.
     """
     ones = [one for one in exchanges() if one.intent == intent]
+    own = [one for one in ones if one.manner == manner]
 
-    def common(values: list[str]) -> frozenset[str]:
-        return frozenset(value for value in set(values) if values.count(value) >= LEAST * len(values))
+    def common(values: list[str], by_manner: list[str]) -> frozenset[str]:
+        wide = {value for value in set(values) if values.count(value) >= LEAST * len(values)}
+        return frozenset(wide | {value for value in set(by_manner) if by_manner.count(value) >= 2})
 
-    return common([one.feels for one in ones]), common([one.does for one in ones])
+    return (
+        common([one.feels for one in ones], [one.feels for one in own]),
+        common([one.does for one in ones], [one.does for one in own]),
+    )
 
 
 def decisions() -> list[str]:
@@ -266,10 +279,11 @@ def decision_case(rng: Random, intent: str) -> Case | None:
     made = intent_case(rng, intent, as_json=True)
     if not made:
         return None
-    listed = re.search(r"^Actions: (.*)$", made.messages[0]["content"], re.MULTILINE)
-    allowed = {*listed[1].split(", "), "none"} if listed else set(w.ACTIONS)
-    moods, actions = accepted(intent)
-    made.moods, made.actions = moods, (actions & allowed) or frozenset(("none",))
+    lines = dict(re.findall(r"^(Actions|Manner|Mood): (.*)$", made.messages[0]["content"], re.MULTILINE))
+    allowed = {*lines["Actions"].split(", "), "none"} if "Actions" in lines else set(w.ACTIONS)
+    moods, actions = accepted(intent, lines["Manner"])
+    made.moods = moods - {""} | ({lines["Mood"]} if "" in moods else set())
+    made.actions = (actions & allowed) or frozenset(("none",))
     made.schema = schema_of(sorted(allowed))
     return made
 

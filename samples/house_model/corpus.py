@@ -9,14 +9,15 @@ from random import Random
 from zlib import crc32
 
 import words as w
-from asking import Asked, ask_again, ask_known, ask_unknown, facts_of, typed
+from asking import Asked, ask_again, ask_known, ask_unknown, facts_of, prices_of, typed
 from errands import tool_talk
 from exchanges import STATES, Exchange, exchanges
-from facts import Fact
+from facts import Fact, a_fact
 from filling import fill, filled, fits, slots_of, state_of, suits
 from forms import DIALOGUES, forms, loaded, surface
-from names import a_name
+from names import a_name, a_price
 from sheet import Character, Reply, a_character, prose, quest_in_prose, sheet, styled
+from wares import twice, ware
 
 Message = dict[str, object]
 SHARES = {
@@ -199,23 +200,54 @@ class Talk:
             )
 
     def change(self) -> None:
-        """Changes the system message: the quest goes on, or the mood changes. What was said before stays."""
-        system = str(self.messages[0]["content"])
-        state = state_of(self.who)
-        if state in ("open", "under way") and self.rng.random() < 0.7:
+        """Changes the system message: the quest goes on, a price or a fact or the mood changes.
+
+        What was said before stays, also what is no longer true.
+        """
+        state, kind = state_of(self.who), self.rng.random()
+        told = [*prices_of(self.who), *(f for f in self.who.facts["Facts"] if f.topic == f.values.get("p"))]
+        if state in ("open", "under way") and kind < 0.45:
             old = self.who.facts["Quests"][0]
             new = Fact(old.form, {**old.values, "state": STATES[STATES.index(state) + 1]})
-            changed = system.replace(old.line, new.line).replace(quest_in_prose(old), quest_in_prose(new))
             self.who.facts["Quests"] = [new]
-        else:
-            mood = self.rng.choice(w.MOODS)
-            changed = system.replace(f"Mood: {self.who.mood}", f"Mood: {mood}")
-            self.who.mood = mood if changed != system else self.who.mood
-        if changed != system:
             self.is_settled = False
-            self.messages[0]["content"] = changed
-            for message in self.messages:
-                message["weight"] = 0.0
+            self.replace((old.line, new.line), (quest_in_prose(old), quest_in_prose(new)))
+        elif told and kind < 0.75:
+            self.correct(self.rng.choice(told))
+        elif f"Mood: {self.who.mood}" in str(self.messages[0]["content"]):
+            old, self.who.mood = self.who.mood, self.rng.choice(w.MOODS)
+            self.replace((f"Mood: {old}", f"Mood: {self.who.mood}"))
+
+    def replace(self, *pairs: tuple[str, str]) -> None:
+        """Replaces texts of the system message. Answers so far fit the old one, so they do not count."""
+        for old, new in pairs:
+            self.messages[0]["content"] = str(self.messages[0]["content"]).replace(old, new)
+        for message in self.messages:
+            message["weight"] = 0.0
+
+    def correct(self, old: Fact) -> None:
+        """Asks for a price or a fact, changes it, and asks for it again in the same words or in others."""
+        if old.form.name == "prices":
+            good = next(good for good in self.who.prices if ware(good).bare == old.values["good"])
+            price = a_price(self.rng)
+            new = Fact(old.form, {**old.values, "price": price, "twice": twice(price)})
+            before = self.who.prices[good]
+            pairs = [(f"{good}: {before}\n", f"{good}: {price}\n")]
+            is_found = pairs[0][0] in str(self.messages[0]["content"])
+            self.who.prices[good] = price if is_found else before
+        else:
+            new = a_fact(self.rng, old.form, p=old.values["p"])
+            pairs = [(old.line, new.line)]
+            is_found = old.line in str(self.messages[0]["content"])
+            facts = self.who.facts["Facts"]
+            self.who.facts["Facts"] = [new if is_found and fact is old else fact for fact in facts]
+        if not is_found:
+            return
+        seed, is_same = self.rng.random(), self.rng.random() < 0.5
+        self.answer(ask_known(old, Random(seed)))
+        self.replace(*pairs)
+        self.asked.clear()
+        self.answer(ask_known(new, Random(seed) if is_same else self.rng))
 
 
 def answers_form(one: Exchange, name: str, who: Character) -> bool:
@@ -258,8 +290,8 @@ def step(talk: Talk) -> None:
         talk.exchange: 28,
         talk.quest: 20 if talk.who.facts["Quests"] else 3,
         talk.other: 6,
-        talk.introduction: 5,
-        talk.name: 5 if talk.who.visitor else 1,
+        talk.introduction: 9,
+        talk.name: 8 if talk.who.visitor else 1,
     }
     talk.rng.choices(list(steps), list(steps.values()))[0]()
 
@@ -270,7 +302,7 @@ def conversation(rng: Random, *, size: float = 1.0, turns: int = 0) -> dict:
         return tool_talk(rng)
     talk = begun(rng, size)
     count = turns or (rng.randint(3, 9) if rng.random() < 0.92 else rng.randint(10, 20))
-    able = [one for one in dialogues() if suits(one, talk.who, talk.slots)] if rng.random() < 0.3 else []
+    able = [one for one in dialogues() if suits(one, talk.who, talk.slots)] if rng.random() < 0.35 else []
     if able:
         talk.dialogue(rng.choice(able))
         count = rng.randint(0, 4)
@@ -279,7 +311,7 @@ def conversation(rng: Random, *, size: float = 1.0, turns: int = 0) -> dict:
         if at == changes:
             talk.change()
         step(talk)
-    if talk.named and rng.random() < 0.7:
+    if talk.named and rng.random() < 0.8:
         talk.name()
     while not any(message["role"] == "assistant" for message in talk.messages):
         step(talk)

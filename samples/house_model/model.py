@@ -94,6 +94,8 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class Layer(nn.Module):
     """Attention, then a gated feed-forward network."""
 
+    dropout = 0.0  # of what each adds, in training (Srivastava et al. 2014)
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
@@ -127,8 +129,8 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """Runs one pass."""
-        x = x + self.attend(x, cos, sin)
-        return x + self.ffn_down(self.neurons(x))
+        x = x + F.dropout(self.attend(x, cos, sin), self.dropout, self.training)
+        return x + F.dropout(self.ffn_down(self.neurons(x)), self.dropout, self.training)
 
 
 class House(nn.Module):
