@@ -8,7 +8,7 @@ from typing import Any
 
 import words as w
 from exchanges import Exchange
-from names import a_good, a_person, upper, with_article
+from names import a_good, a_person, lower, upper, with_article
 from sheet import Character, Reply
 from wares import twice, ware
 
@@ -46,7 +46,7 @@ def slots_of(who: Character, rng: Random) -> dict[str, str]:
         slots |= {"quest": quest["title"], "task": quest["task"], "reward": quest["reward"]}
     for title, name in (("Rumours", "rumour"), ("Facts", "fact")):
         if fact := held.get(title):
-            slots[name] = fact.line
+            slots[name] = lower(fact.line)
     if memory := held.get("Memories"):
         told = memory.filled(memory.form.asks[0].answers[0])  # to the visitor
         slots["memory"] = told if told.startswith("I ") else told[:1].lower() + told[1:]
