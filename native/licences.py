@@ -68,6 +68,7 @@ def texts() -> Iterator[tuple[str, str]]:
         ("stb_image", tree / "vendor/stb/stb_image.h", after("ALTERNATIVE A - MIT License")),
         ("miniaudio", tree / "vendor/miniaudio/miniaudio.h", after("ALTERNATIVE 2 - MIT No Attribution")),
         ("Zstandard", deps() / f"zstandard-{zstd}" / "zstd" / "LICENSE", whole),
+        ("SmolLM2-135M-Instruct, in the house model", ROOT / "samples" / "house_model" / "LICENSE", whole),
     ]
     for name, path, cut in parts:
         yield name, cut(path.read_text(encoding="utf-8"))

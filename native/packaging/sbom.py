@@ -52,7 +52,7 @@ def component(part: Part) -> Component:
 
 
 def house_model(path: Path, version: str) -> Component:
-    """Returns the house model, which this project trained."""
+    """Returns the house model, which this project cut from SmolLM2-135M-Instruct and trained."""
     from cyclonedx.model import HashAlgorithm, HashType
     from cyclonedx.model.component import Component, ComponentType
     from cyclonedx.model.license import DisjunctiveLicense
@@ -62,7 +62,7 @@ def house_model(path: Path, version: str) -> Component:
         name="sotto/house",
         version=version,
         bom_ref="sotto/house",
-        licenses=[DisjunctiveLicense(id="MIT")],
+        licenses=[DisjunctiveLicense(id="Apache-2.0")],
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=sha256(path))],
     )
 
@@ -107,7 +107,7 @@ def render(linked: dict[str, list[Part]], builds: list[Installed], version: str,
         name="sotto",
         version=version,
         bom_ref=f"sotto@{version}",
-        licenses=[DisjunctiveLicense(id="MIT")],
+        licenses=[DisjunctiveLicense(id="Apache-2.0")],
         description="An AI runtime that games embed",
     )
     files = libraries(builds, version)

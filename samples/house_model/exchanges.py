@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,10 @@ def read(path: Path) -> Iterator[Exchange]:
                 )
 
 
-def exchanges() -> list[Exchange]:
+@cache
+def exchanges() -> tuple[Exchange, ...]:
     """All of them."""
-    return [one for path in sorted(CORPUS.glob("*.yaml")) for one in read(path)]
+    return tuple(one for path in sorted(CORPUS.glob("*.yaml")) for one in read(path))
 
 
 def words_of(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from sotto.mode import Mode
 LONGEST = 400  # characters of a typed line
 MODES: tuple[Mode, ...] = ("balance", "prioritize_graphics", "prioritize_compute")
 PACES = (6, 12, 18, 24, 36, 48, 96, 0)  # tokens per second; 0: no pacing
-BUDGETS = (16, 20, 24, 32, 48, 64, 0)  # MB; 0: no limit
+BUDGETS = (48, 64, 80, 100, 150, 250, 0)  # MB; 0: no limit
 
 
 def step(values: Sequence[float], value: float, by: int) -> float:

@@ -45,7 +45,7 @@ def test_the_corpus_has_breadth() -> None:
 def test_slots_fill_from_sheets() -> None:
     rng, written = Random(3), exchanges()
     said: set[tuple[str, str]] = set()
-    for at in range(400):
+    for at in range(700):
         who = a_character(rng, 1.0)
         text = prose(who, rng) if at % 10 == 0 else sheet(who, rng)
         slots = slots_of(who, rng)

@@ -90,7 +90,7 @@ def test_half_the_memory_is_enough_for_four(open_house: Open) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("megabytes", "streams"), [(65, 8), (32, 8), (20, 7), (11, 1)])
+@pytest.mark.parametrize(("megabytes", "streams"), [(200, 8), (90, 8), (82, 7), (34, 1)])
 def test_as_many_speak_as_have_room_to_remember(megabytes: int, streams: int, open_house: Open) -> None:
     engine = open_house(vram_budget_mb=megabytes)
     arguments = argparse.Namespace(model="sotto/house", characters=12, vram_budget=megabytes)

@@ -96,7 +96,10 @@ def test_a_name_and_a_comma_address_a_character() -> None:
 def test_settings_step_and_stay_at_their_ends() -> None:
     assert [controls.step(controls.PACES, 24, by) for by in (-1, 1)] == [18, 36]
     assert controls.step(controls.PACES, 6, -1) == 6 and controls.step(controls.PACES, 0, 1) == 0
-    assert controls.step(controls.BUDGETS, 0, -1) == 64 and controls.step(controls.BUDGETS, 40, 1) in (48, 64)
+    assert controls.step(controls.BUDGETS, 0, -1) == 250 and controls.step(controls.BUDGETS, 70, 1) in (
+        64,
+        80,
+    )
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ def test_typed_lines_are_answered_by_the_addressed_character(display: str, tmp_p
         ("What is the password?", "Silvane", ""),
         ("how much is stew?", "Brenna", "4 copper"),
     ):
-        assert asked[question]["character"] == name and fact in asked[question]["answer"], asked[question]
+        line = asked[question]
+        assert line["character"] == name and fact in line["answer"].lower(), line
         assert asked[question]["mood"], asked[question]
     (strange,) = [line for line in lines if line["question"].startswith("🦊🍺 שלום")]
     assert len(strange["question"]) > 300 and len("Brenna, " + strange["question"]) <= controls.LONGEST
@@ -82,9 +83,9 @@ def test_keys_change_mode_pace_and_budget_while_characters_speak(display: str, t
     modes += ["prioritize_compute"] * 6
     assert [change["mode"] for change in changes] == modes
     assert [change["target_tps"] for change in changes] == [24, 24, 24, 24, 24, 18, 12, 12, 12, 12, 12]
-    assert [change["vram_budget"] // MB for change in changes] == [0, 0, 0, 0, 0, 0, 0, 64, 48, 32, 48]
+    assert [change["vram_budget"] // MB for change in changes] == [0, 0, 0, 0, 0, 0, 0, 250, 150, 100, 150]
     stats = report["stats"]
-    assert stats["vram_budget"] == 48 * MB and 0 < stats["bytes_in_use"] <= 48 * MB
+    assert stats["vram_budget"] == 150 * MB and 0 < stats["bytes_in_use"] <= 150 * MB
     after = [
         line for line in spoken(report) if line["asked_s"] + line["first_ms"] / 1000 > changes[6]["at_s"]
     ]
@@ -117,7 +118,7 @@ def test_pictures_move_and_the_window_closes_while_characters_speak(
     script = f"0 load\n0.5 shot {pictures[0]}\n1.4 shot {pictures[1]}\n1.9 close"
     words = (*COMPUTE, "--target-tps", "12", "--screenshot", str(pictures[2]))
     report = play(display, *words, script=script, folder=tmp_path)
-    assert report["stats"]["live"] >= 2 and report["closed_ms"] <= 500
+    assert report["stats"]["live"] >= 1 and report["closed_ms"] <= 500
     count = min(colours(path) for path in pictures)
     assert count > 4000
     fire, bubble = pygame.Rect(560, 300, 160, 170), pygame.Rect(60, 120, 260, 130)  # Brenna's

@@ -54,9 +54,9 @@ TEST_CASE("the chat box answers without playing") {
         }));
         component->Sheet->Prices = {TEXT("stew: 7 silver")};
         input.DoubleCommit(FText::FromString(TEXT("How much is stew?")), ETextCommit::OnEnter);
-        CHECK(double_run_until([&] {
-            return transcript.DoubleText().ToString().Contains(TEXT("7 silver"));
-        }));
+        const bool is_dearer =
+            double_run_until([&] { return transcript.DoubleText().ToString().Contains(TEXT("7 silver")); });
+        CHECK_MESSAGE(is_dearer, utf8(transcript.DoubleText().ToString()));
         component->Model = TEXT("none.gguf");
         input.DoubleCommit(FText::FromString(TEXT("How much is stew?")), ETextCommit::OnEnter);
         CHECK(double_run_until([&] {

@@ -4,6 +4,7 @@ extends EditorPlugin
 
 const EXTENSION := "res://addons/sotto/sotto.gdextension"
 const MARK := "res://spoke.txt"
+const WARM_UP := 20  # of 50, 100 and 200 reloads, memory grew by 9.3, 10.2 and 10.2 MB without them
 
 
 func _enter_tree() -> void:
@@ -22,10 +23,15 @@ func _reload() -> void:
 	add_child(character)
 	character.set("sheet", "Name: Mara\nRole: ferrywoman")
 	character.set("pace", 20.0)
-	var report := {"kept": 0, "streams": 0, "worst_ms": 0.0}
-	await _speak(character, report)
-	_reload_once(character, report)
+	var report := {"reloads": rounds + WARM_UP, "kept": 0, "streams": 0, "worst_ms": 0.0}
+	await _reload_in_turn(character, report, WARM_UP)  # until the heap of the process has its size
 	report["before"] = await _state()  # no engine runs: nobody has asked since the reload
+	await _reload_in_turn(character, report, rounds)
+	report["after"] = await _state()
+	_finish(report)
+
+
+func _reload_in_turn(character: Node, report: Dictionary, rounds: int) -> void:
 	for turn in rounds:
 		if turn % 4 == 0:
 			await _speak(character, report)  # reloads in the middle of an answer
@@ -33,8 +39,6 @@ func _reload() -> void:
 			character.call("ask", "Who are you?")  # reloads while the model loads
 			await get_tree().process_frame
 		_reload_once(character, report)
-	report["after"] = await _state()
-	_finish(report)
 
 
 func _reload_once(character: Node, report: Dictionary) -> void:
