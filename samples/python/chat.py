@@ -35,8 +35,6 @@ def main() -> None:
             ],
             "max_tokens": 64,
             "temperature": 0,
-            "repeat_penalty": 1.5,  # stops the house model's loops ("iron iron iron ...")
-            "repeat_last_n": 4,
         }
     )
     with sotto.Engine() as engine:

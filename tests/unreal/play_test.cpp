@@ -175,7 +175,7 @@ TEST_CASE("components and actors destroyed in the middle of an answer") {
     CHECK(first->Failed.IsEmpty()); // a component that is gone has no events
     CHECK(double_run_until([&] {
         return subsystem(play).GetFigures().Live <= 2; // the others may have ended by now
-    })); // their requests are cancelled
+    }));                                               // their requests are cancelled
 }
 
 TEST_CASE("an engine that is ended twice, or by a handler") {
