@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SPDX_WORDS = (" OR ", " AND ", " WITH ")
 
+HOUSE_TEXT = "SmolLM2-135M-Instruct, in the house model"  # the name of its licence text in native/licences.py
+
 
 def reference(part: Part) -> str:
     """Returns the name that the dependency graph has for a part."""

@@ -171,7 +171,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.operations, arguments.times, arguments.characters = 200, 5, 60
-        arguments.patience, arguments.parkings = 0, 400
+        arguments.patience, arguments.parkings = 0, 120
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(arguments, package(arguments.build), Path(folder))
