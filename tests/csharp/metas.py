@@ -25,6 +25,7 @@ PLUGINS = "Runtime/Plugins"
 NATIVES = (
     "Windows/x86_64/sotto.dll",
     "Windows/x86_64/sotto_llama-avx2.dll",
+    "Windows/x86_64/sotto_llama-x86-64-v3.dll",
     "Windows/x86_64/sotto_unity.dll",
     "Linux/x86_64/libsotto.so",
     "Linux/x86_64/libsotto_unity.so",

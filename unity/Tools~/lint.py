@@ -21,7 +21,7 @@ ENTRY = re.compile(
     r"      settings:(?P<settings>(?: \{\}\n|\n(?:        .*\n)*))",
     re.M,
 )
-OURS = re.compile(r"^(lib)?sotto(_\w+)?(-[\w.]+)?$")  # file names that no other package has
+OURS = re.compile(r"^(lib)?sotto(_\w+)?(-[\w.-]+)?$")  # file names that no other package has
 
 
 @dataclass(frozen=True)
