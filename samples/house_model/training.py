@@ -30,7 +30,7 @@ class Average:
 def loss_of(house: House, batch: Batch) -> tuple[Tensor, float]:
     """Returns the weighted loss, and the share of the answers' tokens that are predicted right."""
     device = house.rates.device
-    ids, targets, weight = (part.to(device, non_blocking=True) for part in batch)
+    ids, targets, weight = (part.to(device) for part in batch)
     positions = torch.arange(ids.shape[1], device=device).expand(ids.shape)
     with torch.autocast(device.type, torch.bfloat16):
         hidden = house(ids, positions)

@@ -36,7 +36,7 @@ struct Prepared {
     Overflow overflow = Overflow::Truncate;
     std::uint32_t keep = 0;    // tokens at the beginning that are never forgotten
     std::uint32_t dropped = 0; // messages left out
-    bool reuse = true;         // what is remembered of an earlier prompt need not be worked through again
+    bool reuse = true;         // the KV cache of an earlier prompt may be reused
     bool alone = false;        // its answer hangs on its request alone
 };
 
@@ -58,8 +58,8 @@ struct Stream {
     bool parked() const noexcept { return sequence == kNoSequence; }
     // Tokens that the memory does not hold yet. Of an answer that is one, the last token.
     std::size_t pending() const noexcept { return tokens.size() - held; }
-    // Whether there is more to work through than an answer's last token. After a step was cut off, a memory
-    // that cannot be cut is emptied, and what was answered is worked through again.
+    // Whether more tokens wait for prefill than an answer's last one. If a step is cancelled, a KV cache that
+    // cannot be truncated is cleared, and prompt and answer are prefilled again.
     bool in_prompt() const noexcept { return held < prompt_size || pending() > 1; }
 
     // Where the token at `index` stands in the model's memory.
