@@ -221,7 +221,8 @@ def ask_missing(who: Character, rng: Random, held: bool) -> Asked:
 def ask_unknown(who: Character, rng: Random, *, held: bool = False) -> Asked:
     """Asks for what the sheet does not hold; the honest answer says so."""
     asks = (ask_unsold, ask_unheard, ask_half_known, ask_missing)
-    return rng.choices(asks, (2, 4, 3, 3))[0](who, rng, held)
+    weights = (2, 4, 3, 3) if held else (2, 4, 5, 3)  # half-known persons are the hardest
+    return rng.choices(asks, weights)[0](who, rng, held)
 
 
 def typed(text: str, rng: Random) -> str:

@@ -9,23 +9,16 @@ from random import Random
 
 import words as w
 from asking import Asked, ask_again, ask_known, ask_unknown, facts_of
-from corpus import dialogues, is_held, written
 from exchanges import exchanges, words_of
 from facts import Fact, a_quest
 from filling import Said, fill, filled, fits, slots_of, suits
 from forms import forms, surface
+from lines import intents
 from names import HeldOut, a_name
 from sheet import Character, a_character, prose, sheet
+from split import dialogues, is_held, written
 
 KEYS = ["say", "emotion", "action", "target"]
-NAMES_TOLD_HELD = (
-    "People around here call me {v}.",
-    "{v}, that's me.",
-    "you should know that im called {v}",
-    "My parents named me {v}.",
-    "The name is {v}, if anybody asks.",
-    "i am known as {v}",
-)
 # A line that asks for what was said, so that a right answer has to repeat some of it.
 ASKS = re.compile(
     r"\b(?:again|repeat\w*|remind|remember|did i (?:just )?(?:say|tell|call|ask)|"
@@ -58,6 +51,7 @@ def trained_surfaces() -> frozenset[str]:
     taught = [one for one in exchanges() if not is_held(one.visitor, one.intent)]
     lines = {surface(said) for one in taught for said in (one.visitor, *(said for said, _ in one.before))}
     lines |= {surface(turn[0]) for one in dialogues() for turn in one["turns"]}
+    lines |= {surface(line) for one in intents().values() for line in one.lines}
     return frozenset(
         lines | {surface(q) for form in forms().values() for ask in form.asks for q in ask.questions}
     )
@@ -135,7 +129,7 @@ def name_case(rng: Random) -> tuple[Case, list[str]]:
         if not who.visitor and not any(fact.form.name == "memory_called" for fact in who.facts["Memories"]):
             break
     system, name = sheet(who, rng), a_name(rng)
-    told = rng.choice(NAMES_TOLD_HELD).format(v=name)
+    told = rng.choice(w.NAMES_TOLD_HELD).format(v=name)
     asking = rng.choice(forms()["visitor"].asks[:2])
     lines = [told, *small_turns(who, rng, rng.randint(0, 9))]
     made = case_of("name", who, system, [], rng.choice(asking.held), right=[name])

@@ -98,7 +98,7 @@ def own_lines(path: Path) -> list[dict]:
 
 
 def begin_with(house: House, path: Path) -> None:
-    """Takes the matrices of an adapter's GGUF, which must be of the same rank."""
+    """Takes the matrices of an adapter's GGUF, which may be of a smaller rank."""
     held = weights_of(path, house.shape)
     for at, layer in enumerate(house.blk):
         for part in PARTS:
@@ -107,11 +107,11 @@ def begin_with(house: House, path: Path) -> None:
                 (adapted.a, held[f"{name}.lora_a"]),
                 (adapted.b, held[f"{name}.lora_b"]),
             ):
-                if parameter.shape != value.shape:
+                if any(own < other for own, other in zip(parameter.shape, value.shape, strict=True)):
                     raise ValueError(
                         f"{path}: {name} has matrices of rank {min(value.shape)}; run it with --rank of that"
                     )
-                parameter.data.copy_(value)
+                parameter.data[: value.shape[0], : value.shape[1]] = value
 
 
 def export_adapter(house: House, out: Path, alpha: float) -> None:
@@ -137,8 +137,17 @@ def add_layer(writer: GGUFWriter, name: str, layer: Layer, heads: int, kv_heads:
         a, b = adapted.a.detach().cpu().numpy(), adapted.b.detach().cpu().numpy()
         if part in ("attn_q", "attn_k"):  # its rows turn as those of the matrix that it adds to
             b = paired(b, heads if part == "attn_q" else kv_heads)
-        writer.add_tensor(f"{name}.{part}.weight.lora_a", np.ascontiguousarray(a, np.float16))
-        writer.add_tensor(f"{name}.{part}.weight.lora_b", np.ascontiguousarray(b, np.float16))
+        for side, matrix in (("a", a), ("b", b)):
+            add_matrix(writer, f"{name}.{part}.weight.lora_{side}", matrix)
+
+
+def add_matrix(writer: GGUFWriter, name: str, matrix: np.ndarray) -> None:
+    """One matrix: in Q8_0 where its rows are whole blocks of 32, else in halves."""
+    if matrix.shape[-1] % 32:
+        writer.add_tensor(name, np.ascontiguousarray(matrix, np.float16))
+    else:
+        kind = gguf.GGMLQuantizationType.Q8_0
+        writer.add_tensor(name, gguf.quants.quantize(np.ascontiguousarray(matrix), kind), raw_dtype=kind)
 
 
 def arguments() -> argparse.Namespace:

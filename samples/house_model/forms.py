@@ -113,6 +113,12 @@ def surface(question: str) -> str:
     return " ".join(re.findall(r"{}|[a-z0-9']+", re.sub(r"{\w+}", "{}", question.lower())))
 
 
+@cache
+def kept_surfaces() -> frozenset[str]:
+    """The forms of all questions that are kept for the test."""
+    return frozenset(surface(q) for form in forms().values() for ask in form.asks for q in ask.held)
+
+
 def trained_though_held() -> list[str]:
     """Questions that are kept for the test, and whose form some file trains."""
     asks = [(path.name, ask) for path in sorted(FORMS.glob("*.yaml")) for ask in loaded(path)["asks"]]

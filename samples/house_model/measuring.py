@@ -10,8 +10,9 @@ import cases as held
 import judge
 from asking import KINDS
 from cases import Case, drawn
-from corpus import QUEST_ANSWERS, is_held
 from exchanges import STATES, exchanges
+from split import is_held
+from talk import QUEST_ANSWERS
 
 WINDOW = 8  # turns that a session of many turns keeps
 Answer = tuple[str, bool]  # and whether it ended by itself

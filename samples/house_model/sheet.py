@@ -102,7 +102,7 @@ def a_character(rng: Random, size: float) -> Character:
     wares = rng.randint(1, max(2, round(5 * size))) if rng.random() < 0.6 else 0
     prices = {a_good(rng): a_price(rng) for _ in range(wares)}
     keys = []
-    if rng.random() < 0.3:
+    if rng.random() < 0.38:
         keys = ["say", "emotion", "action", "target"]
         if rng.random() < 0.15:
             keys = [key for key in keys if key == "say" or rng.random() < 0.5]

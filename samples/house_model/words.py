@@ -62,6 +62,7 @@ FEATURES = (
 ).split()
 DIRECTIONS = "north south east west".split()
 NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
+TENS = "fourteen sixteen twenty thirty forty sixty eighty ninety".split()
 EVENTS = (
     "harvest fair|market|wedding|feast|trial|horse race|council|funeral|dance|hunt|play|auction|"
     "procession|wrestling match|vigil|tournament|evening prayer|boat race|concert|spring fair|"
@@ -220,6 +221,15 @@ NAMES_TOLD = (
     "Mark my name: {v}.|Write it down: my name is {v}.|You are talking to {v}.|You have {v} before you.|"
     "Before you stands {v}."
 ).split("|")
+# Kept for the test.
+NAMES_TOLD_HELD = (
+    "People around here call me {v}.",
+    "{v}, that's me.",
+    "you should know that im called {v}",
+    "My parents named me {v}.",
+    "The name is {v}, if anybody asks.",
+    "i am known as {v}",
+)
 NAMES_HEARD = (
     "well met, {v}|I will remember that, {v}|good to know you, {v}|{v}, then|welcome, {v}|"
     "{v}, a good name to have|so you are {v}|thank you for telling me, {v}|pleased to meet you, {v}|"
@@ -245,3 +255,13 @@ BEFORE_SUBJECTS = frozenset(
     "is was does did has had can could will would do that if whether when where what who whom why how so and "
     "might".split()
 )
+
+# Beginnings of an answer that says again what was said.
+SAID_AGAIN = ("", "", "I said: ", "Once more: ", "Again, then: ")
+YOU_SAID = ("You said: ", "Your words were: ", "You told me: ", "What you said was: ")
+NOT_TOLD = (
+    "you have not told me that|that you never said|you said nothing of that|I do not know, you have not said|"
+    "you never told me|that I cannot know, as you have not said it|nothing of that has come up between us|"
+    "you have not mentioned it|if you told me, I did not hear it|that is news to me, you never said|"
+    "I have not heard that from you|you would have to tell me first"
+).split("|")

@@ -18,6 +18,7 @@ sys.path.insert(0, str(FOLDER))
 from exchanges import CORPUS, check, exchanges  # noqa: E402
 from filling import fill, fits, slots_of  # noqa: E402
 from forms import DIALOGUES, FORMS, check_folder  # noqa: E402
+from lines import again, check_lines, intents, put, told  # noqa: E402
 from manners import MANNERS  # noqa: E402
 from sheet import a_character, prose, sheet  # noqa: E402
 from wares import plural, twice, ware  # noqa: E402
@@ -31,6 +32,24 @@ def test_every_file_keeps_the_rules() -> None:
 def test_dialogues_and_forms_keep_the_rules(folder: Path) -> None:
     assert len(list(folder.glob("*.yaml"))) >= 4
     assert check_folder(folder) == []
+
+
+def test_lines_and_what_is_told_keep_the_rules() -> None:
+    assert check_lines() == []
+    assert len(intents()) >= 30
+    assert all(len(one.lines) >= 100 for one in intents().values())
+    assert all(len(again(name)) >= 90 for name in ("repeat", "echo", "work", "task", "done", "reward"))
+
+
+def test_what_is_told_can_be_asked_back() -> None:
+    rng = Random(2)
+    for one in told():
+        value = one.value(rng)
+        for text in (*one.tells, *one.heard, *one.answers):
+            assert not re.search(r"[{}]", put(text, value)), text
+        assert one.asks
+    assert put("an {x}", "ladder") == "a ladder"
+    assert put("A {x}?", "axe") == "An axe?"
 
 
 def test_the_corpus_has_breadth() -> None:

@@ -21,12 +21,14 @@ import cases as held  # noqa: E402
 import judge  # noqa: E402
 import names  # noqa: E402
 from asking import ask_unknown  # noqa: E402
-from corpus import HELD_INTENTS, QUEST_ANSWERS, STATES, conversations, dialogues, is_held  # noqa: E402
+from corpus import conversations  # noqa: E402
 from evaluate import by_sotto  # noqa: E402
-from exchanges import exchanges  # noqa: E402
+from exchanges import STATES, exchanges  # noqa: E402
 from forms import forms, surface  # noqa: E402
 from manners import MANNERS  # noqa: E402
 from measuring import Measure  # noqa: E402
+from split import HELD_INTENTS, dialogues, is_held  # noqa: E402
+from talk import QUEST_ANSWERS  # noqa: E402
 
 
 def trained(seed: int = 5, count: int = 400) -> list[dict]:
