@@ -74,12 +74,14 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_memory(sotto_engine* engine, sott
  *
  * The request's SOTTO_EVENT_REQUEST_DONE carries a JSON object, all sizes in bytes:
  *
- *     model, used
- *     budget, free  null: no limit
+ *     model         id of the model
+ *     used          bytes that loaded models use
+ *     budget, free  the memory budget, and what is left of it; null: no limit
  *     kv_per_token  KV cache of one token
  *     rungs         list of the steps tried: `rung` ("as asked", "small kv", "fewer layers", "fewer streams",
  *                   "shorter streams", "unload idle"), `streams`, `context`, `weights`, `kv`, `compute`,
- *                   `bytes` (sum of the last three), `host`, `layers` (on the device) and `fits`
+ *                   `bytes` (sum of the last three), `host` (main memory used besides, if the
+ *                   model runs on a device), `layers` (number of layers on the device) and `fits`
  *     fits, rung    true and the first rung that fits, or false and null
  *     reason        reason in words if no rung fits
  *

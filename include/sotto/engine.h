@@ -143,14 +143,15 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_create(const sotto_engine_desc* d
 
 /**
  * Destroys an engine and frees its resources. Waits at most about 100 ms for the running step and the
- * running load. In SOTTO_MODE_PRIORITIZE_COMPUTE, waits for a load until its backend next reports progress.
+ * running load, with these exceptions: without a limit if the engine has a host backend, shares a graphics
+ * card, records, or is reading through sotto_engine_desc.files; about one second for a disk that does not
+ * respond; and in SOTTO_MODE_PRIORITIZE_COMPUTE for a load until its backend next reports progress.
  *
  * Cancels all running requests and discards their events; threads that wait in a call on this engine
- * return SOTTO_ERROR_CANCELLED. NULL or an already destroyed engine has no effect. If a worker thread of the
- * idle class or of a lower priority does not end within that time, the call returns without it, and that
- * thread frees the engine's memory when it ends. No callback runs after this call has returned. The call
- * waits for the threads without that limit if the engine has a host backend, shares a graphics card,
- * records, or is reading through `files`. It waits about one second for a disk that does not respond.
+ * return SOTTO_ERROR_CANCELLED. NULL or an already destroyed engine has no effect. If a worker thread in the
+ * system's idle scheduling class, or of a lower priority than normal, has not ended after 100 ms, the call
+ * returns without it, and that thread frees the engine's memory when it ends. No callback runs after this
+ * call has returned.
  *
  * @param engine  The engine to destroy.
  *
@@ -202,15 +203,16 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_target_tps(sotto_engine* engi
  * Starts sharing a graphics card with a renderer. Waits for the driver, and for loading the modules if none
  * is loaded yet. This takes many frames: call it on a loading screen.
  *
- * Creates a CUDA context only if a backend computes with CUDA, and uses SOTTO_GPU_SHARING_VULKAN only if a
- * backend computes with Vulkan; otherwise the result is SOTTO_GPU_SHARING_CPU, which is not a failure. Add
- * host backends before this call. Loaded models that may run on the card, as far as the backend that they
- * requested allows, move to it when they are next idle. A model that its backend can't open on the card
- * opens on the engine's own device instead; `refused` of sotto_engine_describe() holds the reason.
+ * Selects the closest sharing level that a backend supports: SOTTO_GPU_SHARING_CIG and _CUDA need a backend
+ * that computes with CUDA, SOTTO_GPU_SHARING_VULKAN one that computes with Vulkan. If no backend computes
+ * with either, the level is SOTTO_GPU_SHARING_CPU, which is not a failure, and no CUDA context is created.
+ * Add host backends before this call. Loaded models move to the card when they are next idle, unless the
+ * backend that they were loaded for cannot use it. A model that its backend can't open on the card opens on
+ * the engine's own device instead; `refused` of sotto_engine_describe() holds the reason.
  *
  * @param engine  The engine. It has no card yet, or was detached from it.
  * @param gpu     Description, copied. The renderer's objects in it must live until the engine is detached.
- * @param rung    Out: the sharing level, SOTTO_GPU_SHARING_NONE on failure. NULL: not reported.
+ * @param sharing Out: the sharing level, SOTTO_GPU_SHARING_NONE on failure. NULL: not reported.
  * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_STATE (already shares a card),
  *         SOTTO_ERROR_UNSUPPORTED (below `min_sharing`) or SOTTO_ERROR_MEMORY.
  *
@@ -218,7 +220,7 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_target_tps(sotto_engine* engi
  * @since  0.1
  */
 SOTTO_API sotto_status SOTTO_CALL
-sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_sharing* rung);
+sotto_engine_attach_gpu(sotto_engine* engine, const sotto_gpu_desc* gpu, sotto_gpu_sharing* sharing);
 
 /**
  * Stops sharing a graphics card. Call it before the renderer destroys its queue or device, or after the

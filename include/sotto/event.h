@@ -32,7 +32,8 @@ enum {
      * The model calls a tool: `text` is the tool's name, `json` the complete call as in a response's
      * `tool_calls`. With SOTTO_REQUEST_CHUNKS: one event per chunk; `text` is the next part of the arguments.
      */
-    SOTTO_EVENT_TOOL_CALL = 8
+    SOTTO_EVENT_TOOL_CALL = 8,
+    SOTTO_EVENT_DATA      = 9 /**< Next part of a result that is no text: `data`, described by `json`. */
 };
 
 /** Reason why an answer ended. */
@@ -63,6 +64,7 @@ typedef struct sotto_event {
     sotto_finish     finish;      /**< With SOTTO_EVENT_CHOICE_DONE: why the answer ended. */
     uint32_t         reserved;    /**< 0. */
     sotto_str        error;       /**< With SOTTO_EVENT_REQUEST_DONE: why the request failed. Else empty. */
+    sotto_str        data;        /**< With SOTTO_EVENT_DATA: bytes, no text. Else empty. */
 } sotto_event;
 
 /**

@@ -97,8 +97,8 @@ typedef void(SOTTO_CALL* sotto_adapter_close_fn)(void* self, void* model, void* 
 /** Frees a prepared request that was never passed to `stream_open`. */
 typedef void(SOTTO_CALL* sotto_prepared_close_fn)(void* self, void* model, void* prepared);
 /**
- * Opens a stream. Parses the request and builds its prompt, unless the request is prepared. Computes
- * nothing yet.
+ * Opens a stream. Parses the request, renders and tokenizes its prompt, unless `desc->prepared` holds the
+ * output of `prepare`. Runs no prefill.
  */
 typedef sotto_status(SOTTO_CALL* sotto_stream_open_fn)(
     void*                    self,

@@ -16,12 +16,40 @@ extern "C" {
 /** Optional features of a model, as bit flags. */
 typedef uint32_t sotto_capabilities;
 enum {
-    SOTTO_CAPABILITY_BATCHABLE     = 1,  /**< One step may process several streams. */
-    SOTTO_CAPABILITY_ABORTABLE     = 2,  /**< A step calls its gate often and ends soon after cancellation. */
+    SOTTO_CAPABILITY_BATCHABLE = 1, /**< One step may process several streams. */
+    /**
+     * A step calls its gate often, ends soon after cancellation, and can be repeated then. A step of any
+     * other model is cancelled only if no request needs its streams any longer.
+     */
+    SOTTO_CAPABILITY_ABORTABLE     = 2,
     SOTTO_CAPABILITY_CONSTRAINABLE = 4,  /**< Constrains answers to schemas, grammars and tools. */
     SOTTO_CAPABILITY_LOGPROBS      = 8,  /**< Returns log probabilities. */
     SOTTO_CAPABILITY_PARKABLE      = 16, /**< Streams can give up their slots, see `stream_park`. */
     SOTTO_CAPABILITY_PREPARABLE    = 32  /**< Requests are prepared in parallel to steps, see `prepare`. */
+};
+
+/**
+ * Operations that a model performs, as bit flags: bit n is the sotto_op of value n. A request for any other
+ * operation fails at once, with SOTTO_ERROR_UNSUPPORTED and the names of those that the model performs.
+ *
+ * The last three are operations with data. A stream of one works in units of the backend's choice, such as
+ * texts or seconds of sound, reported like prompt tokens: `prompt_tokens` of them at first, `evaluated` by a
+ * step, `remaining` after it. A step may also generate text, delivered at once, and data. The step that
+ * ends the stream sets `finish` and `result`.
+ */
+typedef uint32_t sotto_operations;
+enum {
+    SOTTO_OPERATION_CHAT           = 2,
+    SOTTO_OPERATION_COMPLETION     = 4,
+    SOTTO_OPERATION_INFILL         = 8,
+    SOTTO_OPERATION_TOKENIZE       = 16,
+    SOTTO_OPERATION_DETOKENIZE     = 32,
+    SOTTO_OPERATION_APPLY_TEMPLATE = 64,
+    SOTTO_OPERATION_SAVE_STATE     = 128,
+    SOTTO_OPERATION_RESTORE_STATE  = 256,
+    SOTTO_OPERATION_EMBED          = 8192,
+    SOTTO_OPERATION_TRANSCRIBE     = 16384,
+    SOTTO_OPERATION_TRANSLATE      = 32768
 };
 
 /** Receives the progress of `open`, 0 to 1. Nonzero: `open` stops and returns SOTTO_ERROR_CANCELLED. */
@@ -99,7 +127,7 @@ typedef struct sotto_model_info {
     uint32_t               min_stream_tokens; /**< Minimum useful tokens per stream. 0: no minimum. */
     uint64_t               host;              /**< Bytes of host memory, in addition to device memory. */
     uint32_t               layers;            /**< Number of layers on the device. */
-    uint32_t               reserved;          /**< Must be 0. */
+    sotto_operations       operations;        /**< 0: all but those with data. */
 } sotto_model_info;
 
 /**

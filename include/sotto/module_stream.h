@@ -54,7 +54,7 @@ typedef struct sotto_stream_desc {
 } sotto_stream_desc;
 
 /**
- * Initial state of a stream. Filled by the backend.
+ * Result of opening or preparing a stream. Filled by the backend in `stream_open` and `prepare`.
  *
  * @since 0.1
  */
@@ -98,6 +98,13 @@ typedef struct sotto_step_item {
     sotto_str reason; /**< Out: reason of the failure. */
     /** Out: log probabilities of the token, if requested: a JSON object as in OpenAI's `logprobs.content`. */
     sotto_str logprobs;
+    /**
+     * Out, in operations with data: the next part of the result, delivered as SOTTO_EVENT_DATA, and a JSON
+     * object that describes it, or empty. At most one part per step.
+     */
+    sotto_str data;
+    sotto_str data_info;
+    sotto_str result; /**< Out, in operations with data, with `finish`: the response, a JSON object. */
 } sotto_step_item;
 
 /** Scheduling class of a thread. */

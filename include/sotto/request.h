@@ -21,7 +21,8 @@
  *     dry_allowed_length, dry_penalty_last_n, dry_sequence_breakers, samplers (their order),
  *     min_keep, logit_bias, ignore_eos (a grammar still ends the answer), logprobs, top_logprobs, n_probs
  *     response_format | json_schema | grammar (GBNF) | tools, tool_choice, parallel_tool_calls
- *     (JSON is closed before max_tokens or the context runs out, with SOTTO_FINISH_LENGTH, given ~24 tokens)
+ *     (JSON that max_tokens or the context would cut is closed in time, with SOTTO_FINISH_LENGTH; limits
+ *     below about 24 tokens may still cut it)
  *     reasoning_format ("none": reasoning stays in the text), reasoning_effort,
  *     reasoning_budget_tokens, reasoning_budget_message, chat_template_kwargs
  *     continue_final_message (continue the last assistant message), add_generation_prompt
@@ -29,11 +30,16 @@
  *     context, so that later prompts hit the prefix cache), "shift" (also drop the middle of the context
  *     during decode; n_keep tokens stay) or "error";  cache_prompt: false to bypass the prefix cache
  *     on_budget, if the model has no memory at present: "wait" (until other models free memory; fails if
- *     that cannot be enough), "fail" (at once) or "shrink" (as "wait"; the model may return smaller)
+ *     that cannot be enough), "fail" (at once) or "shrink" (as "wait"; the
+ *     model may return with fewer slots or a shorter context)
  *     SOTTO_OP_COMPLETION: prompt (text or tokens), suffix, echo
  *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt;  SOTTO_OP_DETOKENIZE: tokens, special
  *     SOTTO_OP_TOKENIZE: content, add_special, parse_special, with_pieces
  *     SOTTO_OP_SAVE_STATE: path, and messages or prompt;  SOTTO_OP_RESTORE_STATE: path
+ *     SOTTO_OP_EMBED: input, encoding_format, dimensions
+ *     SOTTO_OP_TRANSCRIBE: file (a path) or input_audio, language, prompt, task, temperature,
+ *     timestamp_granularities;  SOTTO_OP_TRANSLATE: input, source_language, target_language,
+ *     target_prefix, beam_size, temperature
  *
  * A message's content may hold parts: text, image_url (a data URL; URLs are never fetched) and input_audio
  * (base64), if the model supports them. Limits: 64 MiB per body, 65,536 messages, 256 fields and 64 KiB
@@ -82,7 +88,15 @@ enum {
     /** `json` of REQUEST_DONE: the session with messages, as OPEN_SESSION takes them; or a list of all. */
     SOTTO_OP_READ_SESSION = 11,
     /** Pins a session or sets its system message. `json` of REQUEST_DONE: as of SOTTO_OP_OPEN_SESSION. */
-    SOTTO_OP_CHANGE_SESSION = 12
+    SOTTO_OP_CHANGE_SESSION = 12,
+    /**
+     * Embeds texts. The response is OpenAI's; each vector also arrives as a SOTTO_EVENT_DATA of float32
+     * values. Needs a model whose backend embeds, as the next two need one that transcribes or translates.
+     */
+    SOTTO_OP_EMBED = 13,
+    /** Transcribes speech. Segments arrive as text when they are done; the response has them with times. */
+    SOTTO_OP_TRANSCRIBE = 14,
+    SOTTO_OP_TRANSLATE  = 15 /**< Translates texts between languages. */
 };
 
 /** Request flags, combined with bitwise or. */

@@ -30,10 +30,10 @@ namespace sotto {
 class Event : public sotto_event {
 public:
     Event() noexcept : sotto_event(SOTTO_INIT(sotto_event)) {}
-
     std::string_view text() const noexcept { return view(sotto_event::text); }
     std::string_view json() const noexcept { return view(sotto_event::json); }
     std::string_view error() const noexcept { return view(sotto_event::error); }
+    std::string_view data() const noexcept { return view(sotto_event::data); }
     bool             done() const noexcept { return kind == SOTTO_EVENT_REQUEST_DONE; }
 };
 

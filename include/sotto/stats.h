@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 /**
- * Statistics of an engine. Figures of the last second cover the slices and frames that ended in it.
+ * Statistics of an engine. Figures of the last second cover the slices (scheduled backend steps) and the
+ * game's frames that ended in it.
  *
  * @since 0.1
  */

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** Kind of a slice. */
+/** What a slice records: a step, a wait, a frame of the game, or the engine's rest. */
 typedef int32_t sotto_slice_kind;
 enum {
     SOTTO_SLICE_OPEN =
@@ -30,7 +30,7 @@ enum {
     SOTTO_SLICE_REST   = 6  /**< No step ran, so that models keep their duty cycle. */
 };
 
-/** Flags of a slice. */
+/** Flags of a slice, as bit flags. */
 typedef uint32_t sotto_slice_flags;
 enum {
     SOTTO_SLICE_TRIAL   = 1, /**< Ran on another number of threads than usual, to compare the two. */
@@ -38,7 +38,8 @@ enum {
 };
 
 /**
- * One finished slice.
+ * Trace record of one finished slice: a backend step, the opening of a stream, a wait for the game, or the
+ * game's work on a frame; see sotto_slice_kind.
  *
  * @since 0.1
  */

@@ -16,7 +16,7 @@ void check_op(sotto_op op) {
     if (op == 0) {
         throw sotto::invalid_argument("desc->op", "0", "one of the SOTTO_OP_ values");
     }
-    if (op < SOTTO_OP_CHAT || op > SOTTO_OP_CHANGE_SESSION) {
+    if (op < SOTTO_OP_CHAT || op > SOTTO_OP_TRANSLATE) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
             sotto::invalid("desc->op", std::to_string(op), "an operation of this version of the library")
@@ -68,6 +68,7 @@ void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) no
         .finish = happened.finish,
         .reserved = 0,
         .error = str(happened.error),
+        .data = str(happened.data),
     };
     write(event, told, room);
 }

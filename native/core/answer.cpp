@@ -48,7 +48,11 @@ void Answer::hear(const sotto_step_item& work, AnswerReader& reader) {
         shown += rest();
     }
     tell(std::move(shown), reader);
+    if (const auto bytes = view_of(work.data); !bytes.empty()) {
+        heard_.parts.push_back({std::string(bytes), std::string(view_of(work.data_info))});
+    }
     if (ended()) {
+        heard_.result = view_of(work.result);
         close_call();
         if (said_.finish == SOTTO_FINISH_STOP && !said_.calls.empty()) {
             end(SOTTO_FINISH_TOOL_CALLS);

@@ -61,6 +61,12 @@ Prompted read_request(sotto_op op, std::string_view body, const std::atomic<bool
 // Whether an operation is answered without a step.
 bool is_at_once(sotto_op op) noexcept;
 
+// Its name, such as "chat".
+const char* operation_name(sotto_op op) noexcept;
+
+// Whether an operation's answer is data, which a backend makes in steps.
+bool has_data(sotto_op op) noexcept;
+
 // Whether an operation is about sessions themselves, and needs no model.
 bool is_about_sessions(sotto_op op) noexcept;
 
@@ -114,11 +120,19 @@ struct Call {
     std::string arguments;
 };
 
+// A part of a result that is no text.
+struct DataPart {
+    std::string bytes;
+    std::string info; // JSON that describes them; or empty
+};
+
 // What is new of an answer.
 struct Heard {
     std::vector<Delta> deltas;
+    std::vector<DataPart> parts;
     std::vector<Call> calls;           // that are whole
     std::vector<std::string> logprobs; // JSON, of the tokens that are new
+    std::string result;                // of an operation with data, with the last of it: the response
     std::uint32_t tokens = 0;          // of the answer so far
     bool last = false;                 // the answer is whole
 };

@@ -1,6 +1,7 @@
 // The half of the codec that reads.
 #include "core/codec.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.hpp"
@@ -166,6 +167,62 @@ void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
     asked.include_usage = read_include_usage(body);
 }
 
+// One text, or several.
+void check_input(const Fields& body) {
+    constexpr auto& kInput = field::input;
+    constexpr const char* kExpected = "a string, or an array of 1 to 2,048 strings";
+    static_assert(kInput.items == 2048);
+    const Json& input = body.require(kInput, kExpected);
+    const auto is_text = [](const Json& one) { return one.is_string(); };
+    const bool fits =
+        input.is_string() || (input.is_array() && !input.empty() && input.size() <= kInput.items &&
+                              std::all_of(input.begin(), input.end(), is_text));
+    if (!fits) {
+        body.refuse(kInput, input, kExpected);
+    }
+}
+
+void check_sound(const Fields& body) {
+    const Json* sound = body.find(field::input_audio);
+    if (sound == nullptr) {
+        body.require(field::file, "the path of a file of sound, unless input_audio is given");
+        return;
+    }
+    if (body.find(field::file) != nullptr) {
+        body.refuse(field::input_audio, *sound, "no value beside file; remove one of the two");
+    }
+    if (!sound->is_object()) {
+        body.refuse(field::input_audio, *sound, "an object with \"data\" and \"format\"");
+    }
+    const Fields parts(*sound, field::input_audio.name);
+    require_text(parts, "data", false);
+    require_text(parts, "format", true);
+    constexpr double kMostHertz = 768'000;
+    parts.integer("sample_rate", 1, kMostHertz);
+}
+
+void check_granularities(const Fields& body) {
+    constexpr auto& kTimes = field::timestamp_granularities;
+    const Json* times = body.find(kTimes);
+    const auto is_known = [](const Json& one) { return one == "segment" || one == "word"; };
+    const bool fits = times == nullptr || (times->is_array() && times->size() <= kTimes.items &&
+                                           std::all_of(times->begin(), times->end(), is_known));
+    if (!fits) {
+        body.refuse(kTimes, *times, "an array of \"segment\" and \"word\"");
+    }
+}
+
+void check_data(sotto_op op, const Fields& body) {
+    if (op != SOTTO_OP_TRANSCRIBE) {
+        return check_input(body);
+    }
+    check_sound(body);
+    check_granularities(body);
+    if (const Json* prompt = body.find(field::prompt); prompt != nullptr && !prompt->is_string()) {
+        body.refuse(field::prompt, *prompt, "a string");
+    }
+}
+
 bool may_be_in_session(sotto_op op) noexcept {
     return op == SOTTO_OP_CHAT || op == SOTTO_OP_APPLY_TEMPLATE || op == SOTTO_OP_SAVE_STATE;
 }
@@ -223,6 +280,31 @@ bool is_at_once(sotto_op op) noexcept {
            op == SOTTO_OP_RESTORE_STATE;
 }
 
+const char* operation_name(sotto_op op) noexcept {
+    constexpr const char* kNames[] = {
+        "chat",
+        "completion",
+        "infill",
+        "tokenize",
+        "detokenize",
+        "apply_template",
+        "save_state",
+        "restore_state",
+        "open_session",
+        "close_session",
+        "read_session",
+        "change_session",
+        "embed",
+        "transcribe",
+        "translate",
+    };
+    return kNames[op - SOTTO_OP_CHAT];
+}
+
+bool has_data(sotto_op op) noexcept {
+    return op == SOTTO_OP_EMBED || op == SOTTO_OP_TRANSCRIBE || op == SOTTO_OP_TRANSLATE;
+}
+
 Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
     const Json object = parse_object(text, "request", cancelled);
     const Fields body(object, "");
@@ -269,6 +351,11 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
         break;
     case SOTTO_OP_RESTORE_STATE:
         asked.path = read_path(body);
+        break;
+    case SOTTO_OP_EMBED:
+    case SOTTO_OP_TRANSCRIBE:
+    case SOTTO_OP_TRANSLATE:
+        check_data(op, body);
         break;
     default:
         read_completion(op, body, asked);

@@ -90,6 +90,9 @@ void hear(Job& job, const std::vector<std::uint32_t>& before) noexcept {
                 throw Error(work.status, reason_of(work.reason));
             }
             check_progress(stream, work, job);
+            if (has_data(stream.reply->op)) {
+                check_data(model.backend(), work);
+            }
             hear(work, model, stream.answer);
             job.heard[i] = stream.answer.take();
             if (stream.reply->op == SOTTO_OP_SAVE_STATE && stream.answer.ended() && !job.abort.load()) {

@@ -17,9 +17,31 @@ constexpr std::int64_t kShowEvery = 50'000'000;
 constexpr std::int64_t kListenEvery = 100'000'000;
 constexpr std::int64_t kFrameSoon = 4'000'000; // while models rest until some frames are over
 
+// The operations of a model by name.
+std::string operations_of(const ModelInfo& model) {
+    std::string names;
+    for (sotto_op op = SOTTO_OP_CHAT; op <= SOTTO_OP_TRANSLATE; ++op) {
+        if (model.does(op) && !is_about_sessions(op)) {
+            names += (names.empty() ? "" : ", ") + std::string(operation_name(op));
+        }
+    }
+    return names;
+}
+
 // What would be passed over in silence.
-void check_can(const Model& loaded, const Prompted& prompted) {
+void check_can(const Model& loaded, sotto_op op, const Prompted& prompted) {
     const auto& model = loaded.info();
+    if (!model.does(op)) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            invalid(
+                "op",
+                operation_name(op),
+                "an operation of model '" + prompted.model + "' (" + operations_of(model) +
+                    "); use another model"
+            )
+        );
+    }
     const auto backend = [&](const std::string& field) {
         return field + ": backend '" + loaded.backend().name() + "' ";
     };
@@ -266,7 +288,7 @@ void Control::answer(Slot& slot, Prompted prompted) {
                                            : "' is still loading: wait for its SOTTO_EVENT_REQUEST_DONE";
         throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + prompted.model + why);
     }
-    check_can(*entry->model, prompted);
+    check_can(*entry->model, slot.asked.op, prompted);
     const bool restores = slot.asked.op == SOTTO_OP_RESTORE_STATE;
     if (restores && slot.asked.state == nullptr) {
         return read_state(slot, prompted.path, entry->model->info());

@@ -88,7 +88,8 @@ bool Control::rescue_job() {
         job.moved = now;
     }
     if (std::exchange(job.checked, now) != 0) {
-        if (now - job.moved >= kToMove) {
+        const bool repeats = job.entry->model->info().can(SOTTO_CAPABILITY_ABORTABLE);
+        if (repeats && now - job.moved >= kToMove) {
             compute_.give_up(job);
         }
         return false;

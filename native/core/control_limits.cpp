@@ -118,7 +118,8 @@ std::int64_t Control::patience_of(const Job& job) const noexcept {
     constexpr std::int64_t kAtLeast = 20'000'000;
     constexpr std::int64_t kUnknown = 250'000'000;
     constexpr std::int64_t kAtMost = 250'000'000; // beyond what was predicted
-    if (job.threads <= 1 || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
+    const bool repeats = job.entry->model->info().can(SOTTO_CAPABILITY_ABORTABLE);
+    if (!repeats || job.threads <= 1 || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return 0; // all it takes
     }
     if (job.predicted <= 0) {

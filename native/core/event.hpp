@@ -26,6 +26,7 @@ struct Event : MpscNode {
     std::string text;
     std::string json;
     std::string error; // of a request's last event, where it failed
+    std::string data;  // bytes of a result that is no text
     sotto_status status = SOTTO_OK;
     std::uint32_t tokens = 0;
     float progress = 0;

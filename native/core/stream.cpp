@@ -30,7 +30,7 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
 Reply::Reply(Slot& slot, Prompted asked, Turn taken, AdapterSet uses)
     : slot(slot), lanes(*slot.done->lanes), op(slot.asked.op), body(std::move(slot.asked.body)),
       prompted(std::move(asked)), state(std::move(slot.asked.state)),
-      chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0),
+      chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0 && !has_data(op)),
       writer(op, slot.id.load(), prompted.model, std::time(nullptr), prompted.unknown),
       said(prompted.answers), left(prompted.answers), turn(std::move(taken)), adapters(std::move(uses)) {}
 

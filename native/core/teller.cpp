@@ -98,6 +98,12 @@ void Teller::heard(Stream& stream, const Heard& heard) {
         tell(reply.slot, std::move(event));
         logprobs.clear(); // the first of them has told
     }
+    for (const auto& part : heard.parts) {
+        auto event = make(stream, SOTTO_EVENT_DATA, heard.tokens);
+        event->data = part.bytes;
+        event->json = part.info;
+        tell(reply.slot, std::move(event));
+    }
     for (const auto& call : heard.calls) {
         if (!reply.chunked) {
             auto event = make(stream, SOTTO_EVENT_TOOL_CALL, heard.tokens);
@@ -119,7 +125,9 @@ void Teller::finished(Stream& stream, const Heard& heard) {
     finish->finish = said.finish;
     std::unique_ptr<Event> usage;
     std::string response;
-    if (!reply.chunked) {
+    if (has_data(reply.op)) {
+        response = heard.result;
+    } else if (!reply.chunked) {
         reply.said[stream.index] = said;
         response = over ? reply.writer.response(reply.said, counts) : "";
     } else {

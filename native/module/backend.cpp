@@ -22,6 +22,12 @@ void check(const Backend& backend, const char* function, sotto_status status, so
     }
 }
 
+// What a model does whose backend does not say.
+constexpr sotto_operations kTextOperations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_COMPLETION |
+                                             SOTTO_OPERATION_INFILL | SOTTO_OPERATION_TOKENIZE |
+                                             SOTTO_OPERATION_DETOKENIZE | SOTTO_OPERATION_APPLY_TEMPLATE |
+                                             SOTTO_OPERATION_SAVE_STATE | SOTTO_OPERATION_RESTORE_STATE;
+
 // What the backend says, less what its table has no functions for.
 ModelInfo read(const Backend& backend, const sotto_model_info& info, bool loaded) {
     const auto& table = backend.table();
@@ -42,6 +48,7 @@ ModelInfo read(const Backend& backend, const sotto_model_info& info, bool loaded
     read.min_stream_tokens = info.min_stream_tokens;
     read.host = info.host;
     read.layers = info.layers;
+    read.operations = info.operations == 0 ? kTextOperations : info.operations;
     if (!parks) {
         read.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PARKABLE);
     }

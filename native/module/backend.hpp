@@ -57,7 +57,9 @@ struct ModelInfo {
     std::uint32_t min_stream_tokens = 0;
     std::uint64_t host = 0; // bytes beside those of its device
     std::uint32_t layers = 0;
+    sotto_operations operations = 0; // never 0 once it was read
 
+    bool does(sotto_op op) const noexcept { return (operations >> static_cast<unsigned>(op) & 1U) != 0; }
     bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
     bool can_give(sotto_model_shrinkable what) const noexcept { return (shrinkable & what) != 0; }
     // All that count; what a broken file asks for may be beyond counting.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "text/json_reader.hpp"
 #include "text/utf8_stream.hpp"
 
 namespace sotto {
@@ -58,6 +59,22 @@ void check_work(const Backend& backend, const sotto_step_item& work, std::uint32
         refuse_backend(backend, SOTTO_ERROR_INFERENCE, what);
     }
     check_status(backend, work.status, "the step of a stream");
+}
+
+void check_data(const Backend& backend, const sotto_step_item& work) {
+    const auto check = [&](sotto_str text, const char* field) {
+        if (!try_parse_json(view_of(text)).is_object()) {
+            refuse_backend(
+                backend, SOTTO_ERROR_INFERENCE, "invalid " + std::string(field) + ": expected a JSON object"
+            );
+        }
+    };
+    if (!view_of(work.data_info).empty()) {
+        check(work.data_info, "sotto_step_item.data_info");
+    }
+    if (work.finish != SOTTO_FINISH_NONE) {
+        check(work.result, "sotto_step_item.result");
+    }
 }
 
 void check_text(const Backend& backend, std::string_view text, const char* field) {

@@ -24,6 +24,10 @@ void check_status(const Backend& backend, sotto_status status, const char* funct
 // its prompt tokens before the step.
 void check_work(const Backend& backend, const sotto_step_item& work, std::uint32_t remaining);
 
+// Throws Error(SOTTO_ERROR_INFERENCE) if a step of an operation with data describes its data otherwise than
+// by a JSON object, or ends without a response that is one.
+void check_data(const Backend& backend, const sotto_step_item& work);
+
 // Throws Error(SOTTO_ERROR_INFERENCE) if a text that is handed on as it is is not UTF-8.
 void check_text(const Backend& backend, std::string_view text, const char* field);
 

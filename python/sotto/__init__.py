@@ -10,6 +10,7 @@ from . import gpu
 from ._lib import VERSION as __version__
 from .backend import Backend
 from .completion import Completion, Delta, DeltaStream, ToolCall, Usage
+from .data import Embeddings, Segment, Transcription, Translation
 from .engine import Engine
 from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError, SottoError, Status
 from .event import Event
@@ -35,6 +36,7 @@ __all__ = [
     "Completion",
     "Delta",
     "DeltaStream",
+    "Embeddings",
     "Engine",
     "Event",
     "Frame",
@@ -45,6 +47,7 @@ __all__ = [
     "Plan",
     "Replay",
     "RequestOptions",
+    "Segment",
     "Session",
     "Slice",
     "SottoError",
@@ -52,6 +55,8 @@ __all__ = [
     "Status",
     "TokenStream",
     "ToolCall",
+    "Transcription",
+    "Translation",
     "Usage",
     "__version__",
     "aio",

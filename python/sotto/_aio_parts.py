@@ -1,14 +1,23 @@
-"""Parts of `aio.Engine` and `aio.Session`: LoRA adapters and graphics cards."""
+"""Parts of `aio.Engine` and `aio.Session`: LoRA adapters, operations with data, graphics cards."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import engine as blocking
+from ._aio import Request
 from ._desc import StrPath
 from .adapters import Lora
+from .data import (
+    Embeddings,
+    Transcription,
+    Translation,
+    read_embeddings,
+    read_transcription,
+    read_translation,
+)
 from .gpu import MinSharing, Renderer
 from .session import lora_body
 
@@ -35,6 +44,55 @@ class Adapts:
     def lora_list(self, model_id: StrPath) -> list[dict[str, Any]]:
         """Returns the adapters of a model, each with `name`, `path`, `scale` and `bytes`."""
         return self._engine.lora_list(model_id)
+
+
+class MakesData:
+    """Part of `aio.Engine`: operations whose answer is data."""
+
+    _engine: blocking.Engine
+    _ask: Callable[..., Request]
+
+    async def embed(
+        self,
+        texts: str | Sequence[str],
+        *,
+        model: str | None = None,
+        dimensions: int | None = None,
+        **fields: Any,
+    ) -> Embeddings:
+        """Embeds texts, as `sotto.Engine.embed()` does."""
+        body, options = self._engine._embed_body(texts, model, {**fields, "dimensions": dimensions})
+        return read_embeddings((await self._ask("embed", body, options).finish()).json)
+
+    async def transcribe(
+        self,
+        audio: StrPath | bytes | Any,
+        *,
+        model: str | None = None,
+        language: str | None = None,
+        prompt: str | None = None,
+        words: bool = False,
+        sample_rate: int = 16_000,
+        **fields: Any,
+    ) -> Transcription:
+        """Transcribes speech, as `sotto.Engine.transcribe()` does."""
+        given = {**fields, "language": language, "prompt": prompt}
+        body, options = self._engine._transcribe_body(audio, model, words, sample_rate, given)
+        return read_transcription((await self._ask("transcribe", body, options).finish()).json)
+
+    async def translate(
+        self,
+        texts: str | Sequence[str],
+        *,
+        model: str | None = None,
+        source: str | None = None,
+        target: str | None = None,
+        **fields: Any,
+    ) -> Translation:
+        """Translates texts, as `sotto.Engine.translate()` does."""
+        given = {**fields, "source_language": source, "target_language": target}
+        body, options = self._engine._translate_body(texts, model, given)
+        return read_translation((await self._ask("translate", body, options).finish()).json)
 
 
 class Selects:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -72,6 +73,21 @@ def function_pointer(type_: str, address: int) -> Any:
     return ffi.cast(type_, address)
 
 
+def callback(type_: str, function: Callable[..., Any], failed: int | None = None) -> Any:
+    """Returns a C function pointer that calls `function`. `failed`: its result if the call itself fails."""
+    return ffi.callback(type_, function) if failed is None else ffi.callback(type_, function, error=failed)
+
+
+def as_handle(held: object) -> Any:
+    """Returns a `void *` that stands for an object, valid as long as both live."""
+    return ffi.new_handle(held)
+
+
+def of_handle(handle: Any) -> Any:
+    """Returns the object that a `void *` of `as_handle()` stands for."""
+    return ffi.from_handle(handle)
+
+
 def utf8(name: str, value: str | bytes) -> Any:
     """Returns a `sotto_str *` of `value`, which keeps its bytes alive."""
     bytes_ = ffi.from_buffer("char[]", value if isinstance(value, bytes) else encode(name, value))
@@ -88,6 +104,11 @@ def encode(name: str, value: str) -> bytes:
         raise ArgumentError(
             f"invalid {name}: expected Unicode text; {error.reason} at {error.start}"
         ) from None
+
+
+def blob(data: Any) -> bytes:
+    """Returns a copy of the bytes of a `sotto_str`."""
+    return bytes(ffi.buffer(data.data, data.size)) if data.size else b""
 
 
 def text(view: Any) -> str:

@@ -27,6 +27,9 @@ Op = Literal[
     "close_session",
     "read_session",
     "change_session",
+    "embed",
+    "transcribe",
+    "translate",
 ]
 
 OPS: Mapping[str, int] = {
@@ -42,6 +45,9 @@ OPS: Mapping[str, int] = {
     "close_session": lib.SOTTO_OP_CLOSE_SESSION,
     "read_session": lib.SOTTO_OP_READ_SESSION,
     "change_session": lib.SOTTO_OP_CHANGE_SESSION,
+    "embed": lib.SOTTO_OP_EMBED,
+    "transcribe": lib.SOTTO_OP_TRANSCRIBE,
+    "translate": lib.SOTTO_OP_TRANSLATE,
 }
 MOST_U32, MOST_U64 = (1 << 32) - 1, (1 << 64) - 1
 _MB = 1 << 20

@@ -71,7 +71,11 @@ def default_model() -> str:
 
 
 def _wanted(model_id: str) -> Wanted | str | None:
-    """Returns a parsed Hugging Face id or the path of a file. None: the library resolves the id."""
+    """Returns the path if `model_id` is a file that exists, else the parsed Hugging Face id.
+
+    None for the house model and for any other text: the native library finds it, or reports the error.
+    Raises `ModelLoadError` for an unknown id that begins with `sotto/`.
+    """
     path = os.path.expanduser(model_id)
     if model_id == HOUSE or os.path.exists(path):
         return None if model_id == HOUSE else path

@@ -118,7 +118,7 @@ def _unpacked(wheel: Path, folder: str) -> Path:
 
 
 def _check(path: Path) -> None:
-    """Raises `ModelLoadError` if the file is not the base model."""
+    """Raises `ModelLoadError` if size or SHA-256 of the file are not those of sotto/tavern's base model."""
     from ._cache import fault
     from ._web import Facts
 

@@ -12,7 +12,7 @@ from typing import Any
 from . import engine as blocking
 from ._aio import Request as _Request
 from ._aio import closed, pump
-from ._aio_parts import Adapts, Selects, SharesGpu
+from ._aio_parts import Adapts, MakesData, Selects, SharesGpu
 from ._aio_streams import DeltaStream, TokenStream
 from ._asking import Progress, naming
 from ._desc import Json, StrPath, megabytes, model_desc
@@ -21,6 +21,7 @@ from ._lib import lib
 from ._typing import Unpack
 from ._values import string
 from .adapters import Lora
+from .backend import AddsBackends
 from .completion import Completion, read_completion
 from .errors import InferenceError, ModelLoadError, SottoError, Status
 from .event import Event
@@ -36,7 +37,7 @@ from .trace import Slice
 DeltaStream.__module__ = TokenStream.__module__ = __name__  # the public module of both classes
 
 
-class Engine(Adapts, Frames, SharesGpu, Unique):
+class Engine(Adapts, AddsBackends, MakesData, Frames, SharesGpu, Unique):
     """`sotto.Engine` for asyncio. Belongs to the event loop that runs when it is created.
 
     Cancelling a task cancels the request that it awaits. Call all methods on the loop's thread; requests on

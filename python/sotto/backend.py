@@ -1,12 +1,17 @@
-"""Backend configurations, and model ids with a backend name as prefix."""
+"""Backend configurations, backends in Python, and model ids with a backend name as prefix."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from ._handle import Handle
 from ._json import load
 from ._values import invalid, string, wrong_type
 from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from .backends import Backend as PythonBackend
 
 _SUPPORTED = ("in_memory",)
 
@@ -82,3 +87,24 @@ class BackendNames:
             return text
         known = self.model("model", model)
         return text if known == model else json.dumps({**asked, "model": known})
+
+
+class AddsBackends:
+    """The method of an engine that adds backends written in Python."""
+
+    _handle: Handle
+
+    def add_backend(self, backend: PythonBackend) -> None:
+        """Adds a backend written in Python, whose models `load_model(..., backend=backend.name)` loads.
+
+        Args:
+            backend: An instance of a subclass of `sotto.backends.Backend`.
+
+        Raises:
+            TypeError: It is no such instance.
+            ArgumentError: It has no name.
+            SottoError: The engine has a backend of that name.
+        """
+        from .backends import _table
+
+        _table.add(self._handle, backend)

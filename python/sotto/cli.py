@@ -85,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
     for name, module, what in (
         ("chat", chat, "talk to a model, or to one of the demo's characters"),
         ("models", models, "what models there are here; fetch one, look at one, check a file"),
-        ("plan", plan, "how a model would fit into so much memory, found out without loading it"),
+        ("plan", plan, "how a model would fit into a memory budget, without loading it"),
         ("demo", demo, "a tavern of characters beside a 60 FPS game; counts its frames"),
         ("bench", bench, "how fast a model runs here, and what it costs a game; a report to send"),
         ("replay", replay, "whether what was decided in a recorded run would be decided again"),

@@ -15,8 +15,8 @@ from ._lib import lib
 from ._typing import Unpack
 from ._values import choice, number, string, truth, whole
 from .adapters import Adapts, Lora
-from .backend import BackendNames, UnknownBackend
-from .completion import Completes
+from .backend import AddsBackends, BackendNames, UnknownBackend
+from .data import MakesData
 from .errors import ModelLoadError, SottoError
 from .event import Event, read_event
 from .frame import Frames
@@ -31,7 +31,7 @@ from .terms import RequestOptions
 from .trace import Slice, read_trace
 
 
-class Engine(Completes, Adapts, Frames, SharesGpu):
+class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
     """Runs models inside this process, beside a game. Use it as a context manager, or call `close()`.
 
     All methods are thread-safe. Methods that wait release the GIL. Methods that request an answer take its

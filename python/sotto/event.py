@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, cast
 
-from ._call import text
+from ._call import blob, text
 from ._lib import lib
 from .errors import Status
 
 EventKind = Literal[
-    "accepted", "progress", "text", "reasoning", "tool_call", "choice_done", "usage", "request_done"
+    "accepted", "progress", "text", "reasoning", "tool_call", "data", "choice_done", "usage", "request_done"
 ]
 FinishReason = Literal["", "stop", "length", "tool_calls"]
 
@@ -22,6 +22,7 @@ _KINDS = {
     lib.SOTTO_EVENT_REQUEST_DONE: "request_done",
     lib.SOTTO_EVENT_REASONING: "reasoning",
     lib.SOTTO_EVENT_TOOL_CALL: "tool_call",
+    lib.SOTTO_EVENT_DATA: "data",
 }
 _FINISHES: dict[int, FinishReason] = {
     lib.SOTTO_FINISH_NONE: "",
@@ -38,13 +39,14 @@ class Event(NamedTuple):
     request: int  # id that `Engine.submit()` returned
     user: int  # number that was passed to `Engine.submit()`
     text: str  # part of the answer or the reasoning, or a tool's name
-    json: str  # with "request_done": the response. With `chunks`: the chunk
+    json: str  # with "request_done": the response. With "data": what it is. With `chunks`: the chunk
     status: Status  # with "request_done": the result. Negative: the request failed
     tokens: int  # tokens generated so far
     progress: float  # with "progress": 0 to 1
     index: int  # type: ignore[assignment]  # hides tuple.index(), which events do not need
     finish: FinishReason  # with "choice_done": why the answer ended
     error: str  # with "request_done": why the request failed
+    data: bytes = b""  # with "data": the next part of a result that is no text
 
 
 def read_event(told: Any) -> Event:
@@ -61,4 +63,5 @@ def read_event(told: Any) -> Event:
         told.index,
         _FINISHES.get(told.finish, ""),
         text(told.error),
+        blob(told.data),
     )

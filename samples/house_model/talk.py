@@ -1,4 +1,4 @@
-"""A conversation while it is made: each step adds a turn whose answer stands in the sheet or was said before."""
+"""A conversation while it is made: each step adds a turn, its answer from the sheet or from earlier turns."""
 
 import json
 import re

@@ -219,7 +219,7 @@ TEST_CASE("values that are none of their kind are refused") {
     auto desc = question("{}");
     desc.op = 0;
     CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_ARGUMENT);
-    for (const sotto_op op : {-1, SOTTO_OP_CHANGE_SESSION + 1, 1000}) {
+    for (const sotto_op op : {-1, SOTTO_OP_TRANSLATE + 1, 1000}) {
         desc.op = op;
         CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_UNSUPPORTED);
     }

@@ -86,6 +86,9 @@ namespace Sotto
 
         /// <summary>The model calls a tool: its name is in Text, the call in Json.</summary>
         ToolCall = Native.SOTTO_EVENT_TOOL_CALL,
+
+        /// <summary>Next part of a result that is no text, in Data; Json describes it.</summary>
+        Data = Native.SOTTO_EVENT_DATA,
     }
 
     /// <summary>Reason why an answer ended.</summary>
@@ -134,6 +137,9 @@ namespace Sotto
         /// <summary>With RequestDone: why the request failed. Else empty.</summary>
         public readonly string Error;
 
+        /// <summary>With Data: bytes of the result. Else empty.</summary>
+        public readonly byte[] Data;
+
         /// <summary>Whether this was the request's last event.</summary>
         public bool IsDone => Kind == SottoEventKind.RequestDone;
 
@@ -150,6 +156,7 @@ namespace Sotto
             Index = (int)e.index;
             Finish = (SottoFinish)e.finish;
             Error = Utf8.Copy(e.error);
+            Data = Utf8.Bytes(e.data);
         }
     }
 

@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Question:
-    """A visitor's question, and the key words from the sheet that its answer must contain, if any."""
+    """A visitor's question, and the words of the character sheet that a right answer contains, if any."""
 
     text: str
     facts: tuple[str, ...] = ()

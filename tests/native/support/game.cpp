@@ -13,7 +13,7 @@ namespace test {
 Told::Told(const sotto_event& event)
     : kind(event.kind), request(event.request), user(event.user), text(text_of(event.text)),
       json(text_of(event.json)), status(event.status), tokens(event.tokens), progress(event.progress),
-      index(event.index), finish(event.finish), error(text_of(event.error)) {}
+      index(event.index), finish(event.finish), error(text_of(event.error)), data(text_of(event.data)) {}
 
 std::string last_error() {
     return text_of(sotto_last_error());

@@ -34,6 +34,7 @@ struct Told {
     std::uint32_t index = 0;
     sotto_finish finish = SOTTO_FINISH_NONE;
     std::string error;
+    std::string data;
 
     Told() = default;
     explicit Told(const sotto_event& event);

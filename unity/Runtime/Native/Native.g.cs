@@ -186,6 +186,7 @@ namespace Sotto.Interop
         public int finish;
         public uint reserved;
         public sotto_str error;
+        public sotto_str data;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -362,7 +363,7 @@ namespace Sotto.Interop
         public uint min_stream_tokens;
         public ulong host;
         public uint layers;
-        public uint reserved;
+        public uint operations;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -425,6 +426,9 @@ namespace Sotto.Interop
         public uint decoded;
         public sotto_str reason;
         public sotto_str logprobs;
+        public sotto_str data;
+        public sotto_str data_info;
+        public sotto_str result;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -624,6 +628,9 @@ namespace Sotto.Interop
         public const int SOTTO_OP_CLOSE_SESSION = 10;
         public const int SOTTO_OP_READ_SESSION = 11;
         public const int SOTTO_OP_CHANGE_SESSION = 12;
+        public const int SOTTO_OP_EMBED = 13;
+        public const int SOTTO_OP_TRANSCRIBE = 14;
+        public const int SOTTO_OP_TRANSLATE = 15;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
         public const int SOTTO_PRIORITY_BACKGROUND = -1;
@@ -637,6 +644,7 @@ namespace Sotto.Interop
         public const int SOTTO_EVENT_REQUEST_DONE = 6;
         public const int SOTTO_EVENT_REASONING = 7;
         public const int SOTTO_EVENT_TOOL_CALL = 8;
+        public const int SOTTO_EVENT_DATA = 9;
         public const int SOTTO_FINISH_NONE = 0;
         public const int SOTTO_FINISH_STOP = 1;
         public const int SOTTO_FINISH_LENGTH = 2;
@@ -655,6 +663,17 @@ namespace Sotto.Interop
         public const uint SOTTO_CAPABILITY_LOGPROBS = 8;
         public const uint SOTTO_CAPABILITY_PARKABLE = 16;
         public const uint SOTTO_CAPABILITY_PREPARABLE = 32;
+        public const uint SOTTO_OPERATION_CHAT = 2;
+        public const uint SOTTO_OPERATION_COMPLETION = 4;
+        public const uint SOTTO_OPERATION_INFILL = 8;
+        public const uint SOTTO_OPERATION_TOKENIZE = 16;
+        public const uint SOTTO_OPERATION_DETOKENIZE = 32;
+        public const uint SOTTO_OPERATION_APPLY_TEMPLATE = 64;
+        public const uint SOTTO_OPERATION_SAVE_STATE = 128;
+        public const uint SOTTO_OPERATION_RESTORE_STATE = 256;
+        public const uint SOTTO_OPERATION_EMBED = 8192;
+        public const uint SOTTO_OPERATION_TRANSCRIBE = 16384;
+        public const uint SOTTO_OPERATION_TRANSLATE = 32768;
         public const uint SOTTO_SOURCE_OWN_MEMORY = 1;
         public const uint SOTTO_SOURCE_SMALL_KV = 2;
         public const uint SOTTO_SHRINKABLE_PLACES = 1;
@@ -698,7 +717,7 @@ namespace Sotto.Interop
         public static extern int sotto_engine_set_target_tps(sotto_engine* engine, float tps);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int sotto_engine_attach_gpu(sotto_engine* engine, sotto_gpu_desc* gpu, int* rung);
+        public static extern int sotto_engine_attach_gpu(sotto_engine* engine, sotto_gpu_desc* gpu, int* sharing);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_detach_gpu(sotto_engine* engine);

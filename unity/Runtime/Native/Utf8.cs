@@ -1,5 +1,6 @@
 // Strings on their way across: UTF-8 bytes that the caller pins going in, copies coming out.
 using System;
+using System.Runtime.InteropServices;
 using System.Text;
 
 namespace Sotto.Interop
@@ -16,5 +17,15 @@ namespace Sotto.Interop
 
         public static string Copy(sotto_str text) =>
             text.size == UIntPtr.Zero ? "" : Encoding.UTF8.GetString(text.data, (int)text.size);
+
+        // Bytes that are no text.
+        public static byte[] Bytes(sotto_str data)
+        {
+            if (data.size == UIntPtr.Zero)
+                return Nothing;
+            var bytes = new byte[(int)data.size];
+            Marshal.Copy((IntPtr)data.data, bytes, 0, bytes.Length);
+            return bytes;
+        }
     }
 }

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="print one OpenAI chat completion; needs a prompt, or a pipe"
     )
     who = parser.add_mutually_exclusive_group()
-    who.add_argument("--system", metavar="TEXT", help='who the model is; "": nobody')
+    who.add_argument("--system", metavar="TEXT", help='the system message; "": none')
     who.add_argument(
         "--as",
         dest="persona",

@@ -14,9 +14,10 @@ _LEAVE = ("/exit", "/quit", "/bye")
 
 
 def converse(talk: Talk, default: Persona | None = None) -> int:
-    """Talks until the user leaves. `default`: the character that plays because the user named none, or None.
+    """Runs the interactive chat until the user leaves, and returns the exit status.
 
-    Returns the exit status.
+    `default`: the character that answers because the user chose none. None: the user chose one, or there is
+    no default.
     """
     talk.view.note(f"{slash.describe(talk)}. /help lists the commands, Ctrl-D leaves.")
     if default is not None:

@@ -10,7 +10,7 @@ from ...errors import ArgumentError, SottoError
 
 NAMES = {
     "temperature": "0: the likeliest token; more: more surprises",
-    "top_k": "only so many of the likeliest tokens; 0: all",
+    "top_k": "how many of the likeliest tokens; 0: all",
     "top_p": "only the likeliest, together this probable",
     "min_p": "only those this likely next to the likeliest",
     "typical_p": "only those about as surprising as expected",

@@ -167,7 +167,7 @@ def _short(text: str) -> str:
 
 COMMANDS = {
     "/help": Command("", "this", _help),
-    "/system": Command("[TEXT]", "who the model is; without TEXT: nobody", _system),
+    "/system": Command("[TEXT]", "the system message; without TEXT: none", _system),
     "/as": Command("NAME", "talk to one of the demo's characters", _as),
     "/reset": Command("", "forget what was said", _reset),
     "/undo": Command("", "take the last question back, and its answer", _undo),

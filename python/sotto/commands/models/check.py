@@ -29,8 +29,8 @@ class Verdict:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `sotto models check` to `parser`."""
     parser.epilog = (
-        "A file is sound if it opens and its model says a word; whether that is the right word, nobody can "
-        "tell. Exit status: 0 if every file is sound, 1 if one is not, 2 if one could not be looked at."
+        "A file is sound if it opens and its model generates a token; the quality of its answers is not "
+        "tested. Exit status: 0 if every file is sound, 1 if one is not, 2 if one could not be looked at."
     )
     parser.add_argument("files", nargs="+", metavar="FILE")
     types.add_limit_arguments(parser)

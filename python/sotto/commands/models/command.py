@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, module, what in (
         ("list", listing, "the models on this machine: the built-in one, and Hugging Face's cache"),
         ("pull", pull, "download a model's file from Hugging Face, or what is left of it"),
-        ("check", check, "open files that nobody vouches for, in a process of their own"),
+        ("check", check, "open untrusted files in a process of their own"),
         ("info", info, "what a model is, and the memory that it takes"),
     ):
         command = commands.add_parser(name, help=what, description=what)

@@ -1,0 +1,188 @@
+"""What the author of a backend writes: a `Backend` that opens models, and a `Model` that answers requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..errors import SottoError, Status
+
+OPERATIONS = ("chat", "completion", "infill", "embed", "transcribe", "translate")  # methods of a `Model`
+WITH_DATA = ("embed", "transcribe", "translate")
+
+
+class Cancelled(SottoError):
+    """The load was cancelled. `Source.progress()` raises it; let it pass."""
+
+    def __init__(self) -> None:
+        super().__init__("the load was cancelled", Status.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a model is opened from.
+
+    Attributes:
+        path: Path of the model's file or folder, as `Engine.load_model()` got it.
+        options: The JSON object of load options.
+        device: Device of the engine, such as "cpu" or "cuda:UUID".
+        streams: Maximum streams to open the model with; 0: no limit.
+    """
+
+    path: str
+    options: Mapping[str, Any]
+    device: str
+    streams: int
+    _progress: Callable[[float], bool] = field(repr=False, default=lambda done: False)
+
+    def progress(self, done: float) -> None:
+        """Reports a fraction from 0 to 1. Raises `Cancelled` if the load was cancelled."""
+        if self._progress(done):
+            raise Cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Properties of an open model. Sizes in bytes.
+
+    Attributes:
+        weights: Memory of the weights.
+        compute: Memory of everything else that the model holds while it is open.
+        streams: Maximum requests that the model answers at the same time.
+        context: Maximum tokens of a prompt and its answer; 0: no limit.
+        description: JSON object for `Engine.model_list()`.
+    """
+
+    weights: int = 0
+    compute: int = 0
+    streams: int = 1
+    context: int = 0
+    description: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a step adds to an answer.
+
+    Attributes:
+        text: Text, delivered at once. Counts as one token.
+        data: Bytes of a result that is no text, delivered as an event of kind "data".
+        info: JSON object that describes `data`.
+        units: Units of work that the step completed, see `Model.units()`.
+    """
+
+    text: str = ""
+    data: bytes = b""
+    info: Mapping[str, Any] | None = None
+    units: int = 1
+
+
+class Request:
+    """A request that a model answers."""
+
+    def __init__(self, op: str, body: str, index: int = 0) -> None:
+        self.op = op  # "chat", "completion", "infill", "embed", "transcribe" or "translate"
+        self.index = index  # of the choice, from 0, where the request asks for several
+        self._text = body
+        self._ends: Callable[[], bool] | None = None  # within a step
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """The request's JSON object, without fields that are null. The engine has checked Sotto's fields."""
+        return {name: value for name, value in json.loads(self._text).items() if value is not None}
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of a chat."""
+        return list(self.body["messages"])
+
+    @property
+    def text(self) -> str:
+        """The text of a chat's last message, or the prompt of a completion."""
+        if self.op != "chat":
+            return str(self.body.get("prompt", ""))
+        content = self.messages[-1].get("content") or ""
+        if isinstance(content, str):
+            return content
+        return " ".join(part["text"] for part in content if part.get("type") == "text")
+
+    @property
+    def inputs(self) -> list[str]:
+        """The texts to embed or to translate."""
+        given = self.body["input"]
+        return [given] if isinstance(given, str) else list(given)
+
+    def cancelled(self) -> bool:
+        """True if no answer is needed any longer: return from the generator then. Valid inside a step."""
+        return self._ends is not None and self._ends()
+
+
+class Model:
+    """A model that a backend opened. Implement the operations that it performs, each as a generator.
+
+    The engine asks a generator for its next value when the answer's turn has come: that is one step. It
+    runs on a thread of the engine, one call of one model at a time. What a generator yields:
+
+    * text, the next token of the answer; or a `Part`
+    * the generator's return value of `chat`, `completion` and `infill`: "stop" or None, or "length"
+    * of `embed`, `transcribe` and `translate`: the response, a dict that can be written as JSON
+
+    An exception fails the request with its text; the traceback is logged.
+    """
+
+    info = ModelInfo()
+
+    def chat(self, request: Request) -> Iterator[str | Part]:
+        """Answers a chat completion request."""
+        raise NotImplementedError
+
+    def completion(self, request: Request) -> Iterator[str | Part]:
+        """Continues a raw prompt."""
+        raise NotImplementedError
+
+    def infill(self, request: Request) -> Iterator[str | Part]:
+        """Generates the text between `input_prefix` and `input_suffix`."""
+        raise NotImplementedError
+
+    def embed(self, request: Request) -> Iterator[str | Part]:
+        """Embeds texts; returns OpenAI's embeddings response."""
+        raise NotImplementedError
+
+    def transcribe(self, request: Request) -> Iterator[str | Part]:
+        """Transcribes speech; returns OpenAI's verbose transcription."""
+        raise NotImplementedError
+
+    def translate(self, request: Request) -> Iterator[str | Part]:
+        """Translates texts."""
+        raise NotImplementedError
+
+    def units(self, request: Request) -> int:
+        """Returns the units of work of a request, such as prompt tokens, texts or windows of sound: >= 1."""
+        return len(request.inputs) if request.op in ("embed", "translate") else 1
+
+    def close(self) -> None:
+        """Frees the model. No stream of it is open."""
+
+    def operations(self) -> tuple[str, ...]:
+        """Returns the operations that this class implements."""
+        return tuple(name for name in OPERATIONS if getattr(type(self), name) is not getattr(Model, name))
+
+
+class Backend:
+    """A backend: opens models. Pass an instance to `Engine.add_backend()`.
+
+    One instance may serve several engines. `open()` runs on the loader thread of its engine.
+    """
+
+    name = ""  # that `Engine.load_model(backend=...)` takes
+
+    def open(self, source: Source) -> Model:
+        """Opens a model. Raises any exception if it cannot; `OSError` and `ValueError` say why best."""
+        raise NotImplementedError
+
+    def measure(self, source: Source) -> ModelInfo | None:
+        """Returns the sizes of a model without opening it; None: they are not known before."""
+        return None

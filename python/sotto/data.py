@@ -1,0 +1,222 @@
+"""Embeddings, transcriptions and translations: operations whose answer is data."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ._desc import StrPath, path_text
+from ._json import load
+from ._values import wrong_type
+from .completion import Completes
+from .terms import RequestOptions
+
+_CONTAINERS = {b"RIFF": "wav", b"fLaC": "flac", b"OggS": "ogg"}  # by their first bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a transcription.
+
+    Attributes:
+        text: What was said.
+        start: Seconds from the beginning of the sound.
+        end: Likewise.
+    """
+
+    text: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Transcription:
+    """What was said in a piece of sound.
+
+    Attributes:
+        text: All of it; "" if there was no speech.
+        language: The language, such as "en".
+        segments: The parts, with their times.
+        words: The words with their times, if they were asked for.
+        raw: The response.
+    """
+
+    text: str
+    language: str
+    segments: tuple[Segment, ...]
+    words: tuple[Segment, ...]
+    raw: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Translated texts.
+
+    Attributes:
+        text: The first of them.
+        texts: All, in the order of the input.
+        raw: The response.
+    """
+
+    text: str
+    texts: tuple[str, ...]
+    raw: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Vectors of texts.
+
+    Attributes:
+        vectors: One for each text, in the order of the input.
+        raw: The response, as OpenAI has it.
+    """
+
+    vectors: tuple[tuple[float, ...], ...]
+    raw: Mapping[str, Any] = field(repr=False)
+
+
+class MakesData(Completes):
+    """Part of `Engine`: operations whose answer is data."""
+
+    def embed(
+        self,
+        texts: str | Sequence[str],
+        *,
+        model: str | None = None,
+        dimensions: int | None = None,
+        **fields: Any,
+    ) -> Embeddings:
+        """Embeds texts, and waits for their vectors.
+
+        Args:
+            texts: One text, or up to 2,048.
+            model: Id of a loaded model that embeds; None: the only one that is loaded.
+            dimensions: Number of values of each vector that are kept; None: all.
+            **fields: Other fields of the request, and `priority`, `deadline` and `target_tps`.
+
+        Raises:
+            ArgumentError: A field is misspelt or out of range, or the model does not embed.
+            InferenceError: The model failed.
+        """
+        body, options = self._embed_body(texts, model, {**fields, "dimensions": dimensions})
+        return read_embeddings(self._ask("embed", body, options).finish().json)
+
+    def transcribe(
+        self,
+        audio: StrPath | bytes | Any,
+        *,
+        model: str | None = None,
+        language: str | None = None,
+        prompt: str | None = None,
+        words: bool = False,
+        sample_rate: int = 16_000,
+        **fields: Any,
+    ) -> Transcription:
+        """Transcribes speech, and waits for the whole text.
+
+        Args:
+            audio: Path of a WAV, FLAC or OGG file; the bytes of one; or a buffer of mono float32 values from
+                -1 to 1, such as a numpy array.
+            model: Id of a loaded model that transcribes; None: the only one that is loaded.
+            language: Language of the speech, such as "en"; None: it is detected.
+            prompt: Text that stands before the speech, for example names of the game.
+            words: Also returns the time of each word.
+            sample_rate: Values a second in a buffer.
+            **fields: Other fields of the request, and `priority`, `deadline` and `target_tps`.
+
+        Raises:
+            ArgumentError: A field is misspelt or out of range, or the model does not transcribe.
+            InferenceError: The sound cannot be read, or the model failed.
+        """
+        given = {**fields, "language": language, "prompt": prompt}
+        body, options = self._transcribe_body(audio, model, words, sample_rate, given)
+        return read_transcription(self._ask("transcribe", body, options).finish().json)
+
+    def translate(
+        self,
+        texts: str | Sequence[str],
+        *,
+        model: str | None = None,
+        source: str | None = None,
+        target: str | None = None,
+        **fields: Any,
+    ) -> Translation:
+        """Translates texts, and waits for all of them.
+
+        Args:
+            texts: One text, or up to 2,048.
+            model: Id of a loaded model that translates; None: the only one that is loaded.
+            source: Language of the texts, as the model names it; None: the model's.
+            target: Language to translate into; None: the model's.
+            **fields: Other fields of the request, and `priority`, `deadline` and `target_tps`.
+
+        Raises:
+            ArgumentError: A field is misspelt or out of range, or the model does not translate.
+            InferenceError: The model failed.
+        """
+        given = {**fields, "source_language": source, "target_language": target}
+        body, options = self._translate_body(texts, model, given)
+        return read_translation(self._ask("translate", body, options).finish().json)
+
+    def _embed_body(
+        self, texts: str | Sequence[str], model: str | None, fields: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], RequestOptions]:
+        return self._with_model(model, fields, input=listed(texts))
+
+    def _transcribe_body(
+        self, audio: object, model: str | None, words: bool, sample_rate: int, fields: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], RequestOptions]:
+        times = {"timestamp_granularities": ["segment", "word"]} if words else {}
+        return self._with_model(model, fields, **sound_of(audio, sample_rate), **times)
+
+    def _translate_body(
+        self, texts: str | Sequence[str], model: str | None, fields: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], RequestOptions]:
+        return self._with_model(model, fields, input=listed(texts))
+
+
+def listed(texts: str | Sequence[str]) -> str | list[str]:
+    """Returns `texts` as JSON takes them."""
+    return texts if isinstance(texts, str) else list(texts)
+
+
+def sound_of(audio: object, sample_rate: int) -> dict[str, Any]:
+    """Returns the fields of a request that hold a piece of sound."""
+    if isinstance(audio, (str, os.PathLike)):
+        return {"file": os.path.abspath(os.fspath(path_text("audio", audio)))}
+    if isinstance(audio, (bytes, bytearray)):
+        kind = _CONTAINERS.get(bytes(audio[:4]), "wav")
+        return {"input_audio": {"data": base64.b64encode(audio).decode(), "format": kind}}
+    try:
+        view = memoryview(audio)  # type: ignore[arg-type]
+    except TypeError:
+        raise wrong_type("audio", audio, "a path, bytes, or a buffer of float32 values") from None
+    if view.format != "f" or view.ndim != 1:
+        raise wrong_type("audio", audio, "a buffer of one dimension of float32 values")
+    data = base64.b64encode(view.tobytes()).decode()
+    return {"input_audio": {"data": data, "format": "f32", "sample_rate": sample_rate}}
+
+
+def read_embeddings(response: str) -> Embeddings:
+    """Reads an OpenAI embeddings response."""
+    raw = load(response)
+    return Embeddings(tuple(tuple(one["embedding"]) for one in raw["data"]), raw)
+
+
+def read_transcription(response: str) -> Transcription:
+    """Reads an OpenAI verbose transcription."""
+    raw = load(response)
+    segments = tuple(Segment(one["text"], one["start"], one["end"]) for one in raw.get("segments", ()))
+    words = tuple(Segment(one["word"], one["start"], one["end"]) for one in raw.get("words", ()))
+    return Transcription(raw["text"], raw.get("language", ""), segments, words, raw)
+
+
+def read_translation(response: str) -> Translation:
+    """Reads the response of a translation."""
+    raw = load(response)
+    texts = tuple(raw["texts"])
+    return Translation(raw["text"], texts, raw)

@@ -1,0 +1,240 @@
+// Operations whose answer is data: made in steps by a backend that says which operations it does.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/game.hpp"
+
+using namespace test;
+
+namespace {
+
+constexpr std::uint32_t kUnits = 5; // that each stream works through
+
+// Embeds and transcribes: a unit a step; each gives a word and a number; the last of them, the response.
+struct Listener {
+    std::function<void(sotto_step_item&, std::uint32_t left)> changes = [](auto&, auto) {};
+    sotto_operations operations = SOTTO_OPERATION_TRANSCRIBE | SOTTO_OPERATION_EMBED;
+    std::atomic<int> open{0};
+    std::atomic<int> steps{0};
+    float number = 0;
+
+    struct Stream {
+        std::uint32_t left = kUnits;
+        std::string text;
+    };
+
+    static sotto_status step(Listener& self, const sotto_step& step) {
+        ++self.steps;
+        for (std::uint32_t i = 0; i < step.count; ++i) {
+            auto& work = *step.items[i];
+            auto& stream = *static_cast<Stream*>(work.stream);
+            work.evaluated = 1;
+            work.remaining = --stream.left;
+            stream.text = " word" + std::to_string(kUnits - stream.left);
+            work.text = str(stream.text);
+            work.generated = 1;
+            self.number = static_cast<float>(stream.left);
+            work.data = {reinterpret_cast<const char*>(&self.number), sizeof self.number};
+            work.data_info = str(R"({"type": "float32"})");
+            if (stream.left == 0) {
+                work.finish = SOTTO_FINISH_STOP;
+                work.result = str(R"({"text": "five words"})");
+            }
+            self.changes(work, stream.left);
+        }
+        return SOTTO_OK;
+    }
+
+    sotto_backend table() {
+        auto table = SOTTO_INIT(sotto_backend);
+        table.name = str("listener");
+        table.self = this;
+        table.open =
+            [](void* self, const sotto_model_source*, void** model, sotto_model_info* info, sotto_str*) {
+                *model = self;
+                info->streams = 2;
+                info->capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE;
+                info->operations = static_cast<Listener*>(self)->operations;
+                return sotto_status{SOTTO_OK};
+            };
+        table.close = [](void*, void*) {};
+        table.stream_open = [](void* self,
+                               void*,
+                               const sotto_stream_desc*,
+                               void** stream,
+                               sotto_stream_info* info,
+                               sotto_str*) {
+            ++static_cast<Listener*>(self)->open;
+            *stream = new Stream;
+            info->prompt_tokens = kUnits;
+            return sotto_status{SOTTO_OK};
+        };
+        table.stream_close = [](void* self, void*, void* stream) {
+            --static_cast<Listener*>(self)->open;
+            delete static_cast<Stream*>(stream);
+        };
+        table.step = [](void* self, void*, const sotto_step* one, sotto_str*) {
+            return step(*static_cast<Listener*>(self), *one);
+        };
+        return table;
+    }
+};
+
+constexpr std::string_view kSound = R"({"model": "ears", "file": "line.wav"})";
+
+Told transcribe(Game& game, std::string_view body = kSound, const Ask& how = {}) {
+    return done(game.finish(game.submit(body, how, SOTTO_OP_TRANSCRIBE)));
+}
+
+} // namespace
+
+TEST_CASE("an operation with data tells text and data as they are made, and the backend's response") {
+    Listener listener;
+    Game game(listener.table());
+    REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+    for (const sotto_request_flags flags :
+         {sotto_request_flags{0}, sotto_request_flags{SOTTO_REQUEST_CHUNKS}}) {
+        const auto request = game.submit(kSound, {.flags = flags}, SOTTO_OP_TRANSCRIBE);
+        const auto& history = game.finish(request);
+        CHECK(said(history) == " word1 word2 word3 word4 word5");
+        CHECK(done(history).json == R"({"text": "five words"})");
+        CHECK(done(history).tokens == kUnits);
+        REQUIRE(count(history, SOTTO_EVENT_DATA) == kUnits);
+        std::uint32_t left = kUnits;
+        for (const auto& told : history) {
+            if (told.kind == SOTTO_EVENT_DATA) {
+                float number = 0;
+                REQUIRE(told.data.size() == sizeof number);
+                std::memcpy(&number, told.data.data(), sizeof number);
+                CHECK(number == static_cast<float>(--left));
+                CHECK(told.json == R"({"type": "float32"})");
+            }
+        }
+    }
+    CHECK(listener.steps == 2 * static_cast<int>(kUnits));
+    CHECK(game.until([&] { return listener.open == 0; }));
+}
+
+TEST_CASE("a model answers the operations that its backend names, and refuses others by name") {
+    Listener listener;
+    Game game(listener.table());
+    REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+    const auto chat = done(game.finish(game.ask("ears", "hi")));
+    CHECK(chat.status == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(
+        chat.error ==
+        "invalid op 'chat': expected an operation of model 'ears' (embed, transcribe); use another model"
+    );
+    const auto translated = R"({"model": "ears", "input": "Hello"})";
+    CHECK(
+        done(game.finish(game.submit(translated, {}, SOTTO_OP_TRANSLATE))).status == SOTTO_ERROR_UNSUPPORTED
+    );
+    CHECK(done(game.finish(game.submit(translated, {}, SOTTO_OP_EMBED))).status == SOTTO_OK);
+    CHECK(listener.steps == static_cast<int>(kUnits));
+}
+
+TEST_CASE("a model whose backend names no operations does all but those with data") {
+    Game game;
+    game.have("npc");
+    CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_OK);
+    const auto told =
+        done(game.finish(game.submit(R"({"model": "npc", "input": "hi"})", {}, SOTTO_OP_EMBED)));
+    CHECK(told.status == SOTTO_ERROR_UNSUPPORTED);
+    CHECK(told.error.find("(chat, completion, infill, tokenize, ") != std::string::npos);
+}
+
+TEST_CASE("bodies of operations with data are checked by field") {
+    Listener listener;
+    Game game(listener.table());
+    REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+    struct Wrong {
+        sotto_op op;
+        const char* body;
+        const char* what;
+    };
+    constexpr std::array kWrong = {
+        Wrong{SOTTO_OP_EMBED, R"({"model": "ears"})", "missing input: expected a string, or an array"},
+        Wrong{SOTTO_OP_EMBED, R"({"model": "ears", "input": []})", "invalid input '[]'"},
+        Wrong{SOTTO_OP_EMBED, R"({"model": "ears", "input": ["a", 1]})", "invalid input"},
+        Wrong{
+            SOTTO_OP_EMBED, R"({"model": "ears", "input": "a", "dimensions": 0})", "invalid dimensions '0'"
+        },
+        Wrong{
+            SOTTO_OP_EMBED, R"({"model": "ears", "input": "a", "encoding_format": "hex"})", "encoding_format"
+        },
+        Wrong{SOTTO_OP_TRANSCRIBE, R"({"model": "ears"})", "missing file: expected the path"},
+        Wrong{SOTTO_OP_TRANSCRIBE, R"({"model": "ears", "file": ""})", "invalid file"},
+        Wrong{SOTTO_OP_TRANSCRIBE, R"({"model": "ears", "input_audio": "x"})", "invalid input_audio"},
+        Wrong{
+            SOTTO_OP_TRANSCRIBE, R"({"model": "ears", "input_audio": {"data": "AAAA"}})", "input_audio.format"
+        },
+        Wrong{
+            SOTTO_OP_TRANSCRIBE,
+            R"({"model": "ears", "file": "a", "input_audio": {"data": "AAAA", "format": "wav"}})",
+            "remove one of the two"
+        },
+        Wrong{
+            SOTTO_OP_TRANSCRIBE,
+            R"({"model": "ears", "file": "a", "timestamp_granularities": ["letter"]})",
+            "timestamp_granularities"
+        },
+        Wrong{SOTTO_OP_TRANSCRIBE, R"({"model": "ears", "file": "a", "prompt": [1]})", "invalid prompt"},
+        Wrong{
+            SOTTO_OP_TRANSCRIBE,
+            R"({"model": "ears", "file": "a", "langage": "en"})",
+            "did you mean \"language\""
+        },
+    };
+    for (const auto& wrong : kWrong) {
+        const auto told = done(game.finish(game.submit(wrong.body, {}, wrong.op)));
+        CHECK(told.status == SOTTO_ERROR_ARGUMENT);
+        CHECK_MESSAGE(told.error.find(wrong.what) != std::string::npos, told.error);
+    }
+    CHECK(listener.steps == 0);
+}
+
+TEST_CASE("a response or a description that is no JSON object fails the request and names the backend") {
+    const auto refused = [](auto changes, const char* what) {
+        Listener listener;
+        listener.changes = changes;
+        Game game(listener.table());
+        REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+        const auto told = transcribe(game);
+        CHECK(told.status == SOTTO_ERROR_INFERENCE);
+        CHECK_MESSAGE(told.error.find("backend 'listener' broke its contract: ") == 0, told.error);
+        CHECK_MESSAGE(told.error.find(what) != std::string::npos, told.error);
+        CHECK(game.until([&] { return listener.open == 0; }));
+    };
+    refused([](auto& work, auto) { work.data_info = str("[1]"); }, "sotto_step_item.data_info");
+    refused(
+        [](auto& work, auto left) { work.result = left == 0 ? str("\xff") : work.result; },
+        "sotto_step_item.result"
+    );
+    refused([](auto& work, auto) { work.result = {}; }, "sotto_step_item.result");
+}
+
+TEST_CASE("an operation with data is cancelled between steps, and leaves nothing open") {
+    Listener listener;
+    std::atomic<Game*> host{nullptr};
+    std::atomic<sotto_request> running{0};
+    listener.changes = [&](auto&, auto left) {
+        if (left == kUnits - 1 && host.load() != nullptr) {
+            while (running.load() == 0) {
+            }
+            host.load()->cancel(running.load());
+        }
+    };
+    Game game(listener.table());
+    REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+    host = &game;
+    running = game.submit(kSound, {}, SOTTO_OP_TRANSCRIBE);
+    CHECK(done(game.finish(running)).status == SOTTO_ERROR_CANCELLED);
+    CHECK(game.until([&] { return listener.open == 0; }));
+    CHECK(listener.steps < static_cast<int>(kUnits));
+}

@@ -1,0 +1,386 @@
+"""Backends in Python, on a real engine, and the conformance suite for backends of any language."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import gc
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sotto
+from broken_backends import Good, Sound
+from conftest import BUILD, ROOT
+from sotto.backends import Backend, Model, ModelInfo, Part, Request, Source, check
+from sotto.backends._cases import CASES, Target
+
+HERE = Path(__file__).parent
+
+
+class Made(Backend):
+    """Opens one model that it was given."""
+
+    name = "made"
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def open(self, source: Source) -> Model:
+        self.source = source
+        return self.model
+
+
+class Every(Model):
+    """Does all operations with data."""
+
+    info = ModelInfo(weights=3 << 20, compute=1 << 20, streams=2, description={"architecture": "every"})
+
+    def embed(self, request: Request) -> Any:
+        vectors = [[float(len(text)), 1.0] for text in request.inputs]
+        for vector in vectors:
+            yield Part(data=json.dumps(vector).encode(), info={"type": "json"})
+        return {"object": "list", "data": [{"index": at, "embedding": v} for at, v in enumerate(vectors)]}
+
+    def transcribe(self, request: Request) -> Any:
+        for word in ("well", " met"):
+            yield Part(word, units=0)
+        return {"text": "well met", "language": request.body.get("language", "en")}
+
+
+@pytest.fixture
+def engine() -> Iterator[sotto.Engine]:
+    with sotto.Engine("cpu") as made:
+        yield made
+
+
+def have(engine: sotto.Engine, model: Model) -> Made:
+    """Adds a backend, and loads its model."""
+    backend = Made(model)
+    engine.add_backend(backend)
+    engine.load_model("m", path="somewhere", backend="made", options={"depth": 3})
+    return backend
+
+
+def ask(engine: sotto.Engine, op: Any, **fields: Any) -> list[sotto.Event]:
+    """The events of a request."""
+    engine.submit(op, {"model": "m", **fields})
+    events: list[sotto.Event] = []
+    while not events or events[-1].kind != "request_done":
+        assert engine.wait(20)
+        events += engine.events()
+    return events
+
+
+def test_a_model_in_python_chats(engine: sotto.Engine) -> None:
+    backend = have(engine, Good())
+    answer = engine.chat("Hello.", model="m", max_tokens=40)
+    assert (answer.text, answer.finish_reason) == ("one two three four five", "stop")
+    assert engine.chat("Hello.", model="m", max_tokens=2).text == "one two"
+    assert engine.chat("Hello.", model="m", stop=["three"], max_tokens=40).text == "one two "
+    assert backend.source == Source("somewhere", {"depth": 3}, "cpu", 0, backend.source._progress)
+    assert engine.memory()["used"] == 1 << 20
+    engine.unload_model("m")
+    assert engine.memory()["used"] == 0
+
+
+def test_operations_with_data_return_events_and_a_response(engine: sotto.Engine) -> None:
+    have(engine, Every())
+    events = ask(engine, "embed", input=["a", "four"])
+    assert [json.loads(event.data) for event in events if event.kind == "data"] == [[1.0, 1.0], [4.0, 1.0]]
+    assert {event.json for event in events if event.kind == "data"} == {'{"type": "json"}'}
+    assert [one["embedding"] for one in json.loads(events[-1].json)["data"]] == [[1.0, 1.0], [4.0, 1.0]]
+    events = ask(engine, "transcribe", file="a.wav", language="de")
+    assert [event.text for event in events if event.kind == "text"] == ["well", " met"]
+    assert json.loads(events[-1].json) == {"text": "well met", "language": "de"}
+
+
+def test_an_operation_that_a_model_lacks_is_refused_by_name(engine: sotto.Engine) -> None:
+    have(engine, Every())
+    (refused,) = ask(engine, "chat", messages=[{"role": "user", "content": "hi"}])
+    assert refused.status == sotto.Status.UNSUPPORTED
+    assert refused.error == (
+        "invalid op 'chat': expected an operation of model 'm' (embed, transcribe); use another model"
+    )
+
+
+class Raises(Good):
+    def __init__(self, where: str, error: BaseException) -> None:
+        self.where, self.error = where, error
+
+    def chat(self, request: Request) -> Iterator[str | Part]:
+        yield "one"
+        if self.where == "chat":
+            raise self.error
+        yield " two"
+
+    def units(self, request: Request) -> int:
+        if self.where == "units":
+            raise self.error
+        return 1
+
+    def close(self) -> None:
+        if self.where == "close":
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ZeroDivisionError("of all things"), "INFERENCE"),
+        (MemoryError("full"), "MEMORY"),
+        (NotImplementedError("not yet"), "UNSUPPORTED"),
+        (sotto.ArgumentError("bad line"), "ARGUMENT"),
+        (SystemExit(3), "INFERENCE"),
+    ],
+)
+@pytest.mark.parametrize("where", ["chat", "units"])
+def test_an_exception_fails_its_request_alone(
+    engine: sotto.Engine, caplog: pytest.LogCaptureFixture, where: str, error: BaseException, status: str
+) -> None:
+    have(engine, Raises(where, error))
+    with caplog.at_level(logging.ERROR, "sotto.backends"):
+        last = ask(engine, "chat", messages=[{"role": "user", "content": "hi"}])[-1]
+    assert last.status.name == status
+    assert str(error) in last.error
+    if not isinstance(error, sotto.SottoError):
+        assert type(error).__name__ in last.error
+        assert any(record.exc_info for record in caplog.records)  # the traceback
+    assert engine.model_is_loaded("m")
+
+
+def test_a_backend_that_calls_the_engine_from_inside_gets_an_answer_or_an_error(engine: sotto.Engine) -> None:
+    class Curious(Good):
+        def chat(self, request: Request) -> Iterator[str | Part]:
+            yield f"{len(json.loads(engine.model_list()))} model, {engine.stats().live} request"
+
+    have(engine, Curious())
+    assert engine.chat("hi", model="m", max_tokens=9).text == "1 model, 1 request"
+
+
+def test_backends_that_are_none_are_refused(engine: sotto.Engine) -> None:
+    for wrong in (None, "inn", Backend, object()):
+        with pytest.raises(TypeError, match="invalid backend"):
+            engine.add_backend(wrong)  # type: ignore[arg-type]
+    with pytest.raises(sotto.ArgumentError, match=r"backend\.name"):
+        engine.add_backend(Backend())
+    engine.add_backend(Made(Good()))
+    with pytest.raises(sotto.SottoError, match="made"):
+        engine.add_backend(Made(Good()))
+
+
+def test_a_backend_lives_as_long_as_its_engine() -> None:
+    engine = sotto.Engine("cpu")
+    engine.add_backend(Made(Good()))  # nothing else refers to it
+    gc.collect()
+    engine.load_model("m", path="-", backend="made")
+    gc.collect()
+    assert engine.chat("hi", model="m", max_tokens=9).text
+    engine.close()
+    from sotto.backends import _table
+
+    assert not {table for table in _table._live if table.backend.name == "made"}
+
+
+def test_closing_the_engine_closes_models_and_generators() -> None:
+    seen: list[str] = []
+
+    class Slow(Good):
+        def chat(self, request: Request) -> Iterator[str | Part]:
+            try:
+                while not request.cancelled():
+                    time.sleep(0.005)
+                    yield "x"
+            finally:
+                seen.append("generator")
+
+        def close(self) -> None:
+            seen.append("model")
+
+    engine = sotto.Engine("cpu")
+    have(engine, Slow())
+    engine.submit("chat", {"model": "m", "messages": [{"role": "user", "content": "hi"}]})
+    time.sleep(0.05)
+    engine.close()
+    assert seen == ["generator", "model"]
+
+
+def test_a_game_does_not_wait_for_a_slow_backend(engine: sotto.Engine) -> None:
+    class Heavy(Good):
+        def chat(self, request: Request) -> Iterator[str | Part]:
+            for _ in range(3):
+                time.sleep(0.1)  # without the GIL
+                yield "x"
+
+    have(engine, Heavy())
+    engine.submit("chat", {"model": "m", "messages": [{"role": "user", "content": "hi"}]})
+    longest, done = 0.0, False
+    while not done:
+        began = time.perf_counter()
+        done = any(event.kind == "request_done" for event in engine.events())
+        longest = max(longest, time.perf_counter() - began)
+        time.sleep(0.002)
+    assert longest < 0.05
+
+
+def test_a_load_can_be_cancelled_while_it_reports_progress(engine: sotto.Engine) -> None:
+    reported = threading.Event()
+
+    class Long(Made):
+        def open(self, source: Source) -> Model:
+            for step in range(2000):
+                source.progress(step / 2000)
+                reported.set()
+                time.sleep(0.005)
+            return Good()
+
+    engine.add_backend(Long(Good()))
+    refused: list[sotto.ModelLoadError] = []
+
+    def load() -> None:
+        try:
+            engine.load_model("m", path="-", backend="made")
+        except sotto.ModelLoadError as error:
+            refused.append(error)
+
+    loading = threading.Thread(target=load)
+    loading.start()
+    assert reported.wait(10)
+    engine.unload_model("m")
+    loading.join(10)
+    assert not loading.is_alive() and refused
+
+
+# The conformance suite
+
+
+def test_the_sample_passes_the_suite(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT / "samples" / "python")
+    assert check.main(["backend:Inn"]) == 0
+    assert f"{len(CASES)} passed, 0 failed" in capsys.readouterr().out
+
+
+def test_the_scripted_backend_passes_the_suite(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"weights": 1 << 20, "tokens": ["one", " two", " three"]}))
+    target = Target("scripted", str(script), str(BUILD / "scripted"))
+    assert {name: check.outcome(target, name, 30) for name in CASES} == dict.fromkeys(CASES, "")
+
+
+BROKEN = {
+    "RaisesInOpen": ("load", "the weights are on holiday"),
+    "OpensNothing": ("load", "expected a Model"),
+    "DoesNothing": ("load", "implements no operation"),
+    "NegativeMemory": ("load", "OverflowError"),
+    "NoMemory": ("load", "it takes no memory"),
+    "RaisesInStep": ("answer", "ZeroDivisionError: of all things"),
+    "YieldsNumbers": ("answer", "yielded 42"),
+    "ReturnsNoGenerator": ("answer", "expected a generator"),
+    "SaysNothing": ("answer", "without text"),
+    "NeverReturns": ("cancel", "did not end within"),
+    "Leaks": ("leak", "the process grew by"),
+    "Crashes": ("answer", "signal" if sys.platform != "win32" else "exit status"),
+    "WrongResponse": ("answer", "expected a dict"),
+    "OneVector": ("answer", "1 vectors"),
+    "OpensAnything": ("missing", "it opened /no/such/model"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_backend_fails_the_suite_for_its_own_reason(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(HERE)
+    case, reason = BROKEN[name]
+    found = check.outcome(Target(f"broken_backends:{name}", "model"), case, 6)
+    assert reason in found, found
+
+
+def test_the_backend_that_they_change_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)
+    target = Target(f"broken_backends:{Sound.__name__}", "model")
+    assert {name: check.outcome(target, name, 30) for name in CASES} == dict.fromkeys(CASES, "")
+
+
+# Typed methods
+
+
+class Hears(Model):
+    """Says what it was given."""
+
+    info = ModelInfo(weights=1)
+
+    def transcribe(self, request: Request) -> Any:
+        sound = request.body.get("input_audio", {})
+        heard = request.body.get("file") or f"{sound['format']} {len(sound['data'])}"
+        yield Part(heard)
+        word = {"word": "well", "start": 0.0, "end": 0.25}
+        times = request.body.get("timestamp_granularities", [])
+        return {
+            "text": heard,
+            "language": request.body.get("language", "xx"),
+            "segments": [{"text": heard, "start": 0.0, "end": 1.5}],
+            **({"words": [word]} if "word" in times else {}),
+        }
+
+    def translate(self, request: Request) -> Any:
+        texts = [f"{request.body.get('target_language')}: {text}" for text in request.inputs]
+        for text in texts:
+            yield Part(text)
+        return {"text": texts[0], "texts": texts}
+
+    def embed(self, request: Request) -> Any:
+        yield Part()
+        count = request.body.get("dimensions", 3)
+        return {"data": [{"index": i, "embedding": [float(i)] * count} for i, _ in enumerate(request.inputs)]}
+
+
+def test_transcriptions_are_typed(engine: sotto.Engine, tmp_path: Path) -> None:
+    have(engine, Hears())
+    file = tmp_path / "line.wav"
+    heard = engine.transcribe(file, language="de", words=True)
+    assert (heard.text, heard.language) == (str(file), "de")
+    assert heard.segments == (sotto.Segment(str(file), 0.0, 1.5),)
+    assert heard.words == (sotto.Segment("well", 0.0, 0.25),)
+    assert engine.transcribe(b"OggS....", priority="background").text == "ogg 12"
+    values = array.array("f", [0.0, 0.5, -0.5])
+    assert engine.transcribe(values, sample_rate=8000).text == "f32 16"
+    assert engine.transcribe(values).words == ()
+    for wrong in (3, [0.1, 0.2], array.array("d", [0.0]), None):
+        with pytest.raises(TypeError, match="audio"):
+            engine.transcribe(wrong)
+    with pytest.raises(sotto.ArgumentError, match="sample_rate"):
+        engine.transcribe(values, sample_rate=0)
+
+
+def test_translations_and_embeddings_are_typed(engine: sotto.Engine) -> None:
+    have(engine, Hears())
+    both = engine.translate(["Hello.", "Bye."], source="en", target="de")
+    assert (both.text, both.texts) == ("de: Hello.", ("de: Hello.", "de: Bye."))
+    assert engine.embed("one").vectors == ((0.0, 0.0, 0.0),)
+    assert engine.embed(["one", "two"], dimensions=2).vectors == ((0.0, 0.0), (1.0, 1.0))
+    with pytest.raises(sotto.ArgumentError, match="dimensions"):
+        engine.embed("one", dimensions=0)
+    with pytest.raises(sotto.ArgumentError, match="target_language"):
+        engine.translate("Hello.", target="")
+
+
+def test_typed_methods_are_awaitable() -> None:
+    async def talk() -> None:
+        async with sotto.aio.Engine("cpu") as engine:
+            engine.add_backend(Made(Hears()))
+            await engine.load_model("m", path="-", backend="made")
+            assert (await engine.translate("Hello.", target="fr")).text == "fr: Hello."
+            assert (await engine.embed("one", dimensions=1)).vectors == ((0.0,),)
+            assert (await engine.transcribe(b"RIFF", words=True)).text == "wav 8"
+
+    asyncio.run(talk())
