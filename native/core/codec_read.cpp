@@ -195,7 +195,7 @@ void check_sound(const Fields& body) {
         body.refuse(field::input_audio, *sound, "an object with \"data\" and \"format\"");
     }
     const Fields parts(*sound, field::input_audio.name);
-    require_text(parts, "data", false);
+    require_text(parts, "data", true);
     require_text(parts, "format", true);
     constexpr double kMostHertz = 768'000;
     parts.integer("sample_rate", 1, kMostHertz);

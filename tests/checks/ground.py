@@ -45,6 +45,7 @@ SYSTEM = {
     "pkg-config": "pkg-config",
     "fc-list": "fontconfig",
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
+    "espeak-ng": "espeak-ng",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import csharp, packages, tavern, unity, unity_shim, unreal
+from . import csharp, packages, speech, tavern, unity, unity_shim, unreal
 from .cross import WINE_NEEDS, both_speak, check_windows, look_at
 from .csharp import check_csharp
 from .godot import check_godot
@@ -16,6 +16,7 @@ from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, las
 from .package import check_package, check_wheel, installed
 from .packages import check_packages
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
+from .speech import check_speech
 from .tavern import check_tavern
 from .unity import check_unity
 from .unity_shim import check_unity_shim
@@ -328,6 +329,7 @@ STEPS = [
     Step("wheel", "wheel, in an empty environment", check_wheel, needs=["g++", "cmake", "ninja"]),
     Step("package", "C and C++ programs on the installed library", check_package, after=["build", "wheel"]),
     Step("python", "Python tests", check_python, after=["build", "wheel"]),
+    Step("speech", "Whisper on CTranslate2, real weights", check_speech, needs=speech.NEEDS, after=["build"]),
     Step("bench", "poll, frame and import cost", check_bench, after=["build", "wheel"]),
     Step("demo", "the demo, its frames counted", check_demo, after=["wheel"]),
     Step(

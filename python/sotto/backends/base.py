@@ -86,6 +86,7 @@ class Request:
     def __init__(self, op: str, body: str, index: int = 0) -> None:
         self.op = op  # "chat", "completion", "infill", "embed", "transcribe" or "translate"
         self.index = index  # of the choice, from 0, where the request asks for several
+        self.state: Any = None  # the model's own, for example what `units()` has read
         self._text = body
         self._ends: Callable[[], bool] | None = None  # within a step
 

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from ..commands.screen import say
 from ._cases import CASES, Failed, Target
 
 SECONDS = 30  # that one case may take
@@ -38,7 +39,7 @@ def run_case(name: str, target: Target) -> int:
     try:
         CASES[name](target)
     except Failed as failure:
-        print("FAILED", failure)
+        say(f"FAILED {failure}")
         return 1
     return 0
 
@@ -72,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.case:
         return run_case(args.case[0], Target.load(args.case[1]))
     if args.list or args.backend is None:
-        print("\n".join(f"{name:16}{case.__doc__}" for name, case in CASES.items()))
+        say("\n".join(f"{name:16}{case.__doc__}" for name, case in CASES.items()))
         return 0 if args.list else 2
     fields = {name: json.loads(getattr(args, name)) for name in ("options", "body")}
     target = Target(args.backend, args.model, args.modules, **fields)
@@ -82,12 +83,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         failures[name] = outcome(target, name, args.seconds)
         if not args.json:
             said = f"FAILED  {name}: {failures[name]}" if failures[name] else f"ok      {name}"
-            print(f"{said}  ({time.monotonic() - began:.1f} s)", flush=True)
+            say(f"{said}  ({time.monotonic() - began:.1f} s)", flush=True)
     if args.json:
-        print(json.dumps(failures))
+        say(json.dumps(failures))
     failed = sum(map(bool, failures.values()))
     if not args.json:
-        print(f"{len(failures) - failed} passed, {failed} failed")
+        say(f"{len(failures) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

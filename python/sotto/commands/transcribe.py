@@ -1,0 +1,123 @@
+"""`sotto transcribe`: speech in files to text or subtitles, with a Whisper model on CTranslate2."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import screen
+
+if TYPE_CHECKING:
+    from ..data import Transcription
+    from ..engine import Engine
+
+_MODEL = "ears"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `sotto transcribe` to `parser`."""
+    parser.epilog = (
+        "Needs pip install 'sotto-runtime[ctranslate2]'. Without --srt or --json the text is printed. A file "
+        "is written whole or not at all; files that exist are kept, so a second call resumes. Exit status: "
+        "0 if every file was transcribed, else 1."
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="WAV, FLAC, OGG, MP3, ...")
+    parser.add_argument("--model", required=True, metavar="DIR", help="folder of a converted Whisper model")
+    parser.add_argument("--language", metavar="CODE", help="language of the speech, such as en (detected)")
+    parser.add_argument("--prompt", metavar="TEXT", help="text before the speech: names, spellings")
+    parser.add_argument("--words", action="store_true", help="times of words, not only of segments")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--srt", action="store_true", help="write subtitles, FILE.srt")
+    form.add_argument("--json", action="store_true", help="write the whole response, FILE.json")
+    parser.add_argument("--out", metavar="DIR", help="folder of what is written (beside each file)")
+    parser.add_argument("--force", action="store_true", help="write files anew that exist")
+    parser.add_argument(
+        "--compute-type", default="int8", metavar="TYPE", help="int8, float32, ... (%(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Transcribes the files. Returns 0 if all went well, else 1."""
+    from ..backends.ctranslate2 import CTranslate2
+    from ..engine import Engine
+    from ..errors import SottoError
+    from . import progress
+
+    ending = ".srt" if arguments.srt else ".json" if arguments.json else None
+    wanted = [(file, _target(file, arguments.out, ending)) for file in arguments.files]
+    left = [(file, out) for file, out in wanted if out is None or arguments.force or not out.exists()]
+    for file, out in wanted:
+        if (file, out) not in left:
+            screen.complain(f"{out} exists; --force writes it anew")
+    failed = 0
+    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("transcribing") as told:
+        engine.add_backend(CTranslate2())
+        if left:
+            options = {"compute_type": arguments.compute_type, "threads": os.cpu_count() or 1}
+            engine.load_model(_MODEL, path=arguments.model, backend="ctranslate2", options=options)
+        for at, (file, out) in enumerate(left):
+            try:
+                _one(engine, file, out, arguments)
+            except (SottoError, OSError) as error:
+                screen.complain(f"sotto: {file}: {error}")
+                failed += 1
+            told("files", (at + 1) / len(left))
+    return 1 if failed else 0
+
+
+def _target(file: str, folder: str | None, ending: str | None) -> Path | None:
+    if ending is None:
+        return None
+    path = Path(file)
+    return (path.parent if folder is None else Path(folder)) / f"{path.stem}{ending}"
+
+
+def _one(engine: Engine, file: str, out: Path | None, arguments: argparse.Namespace) -> None:
+    heard = engine.transcribe(
+        file,
+        model=_MODEL,
+        language=arguments.language,
+        prompt=arguments.prompt,
+        words=arguments.words,
+    )
+    if out is None:
+        many = len(arguments.files) > 1
+        screen.say(f"{file}: {heard.text}" if many else heard.text)
+        return
+    text = subtitles(heard, words=arguments.words) if arguments.srt else json.dumps(dict(heard.raw), indent=1)
+    write_whole(out, text)
+
+
+def subtitles(heard: Transcription, *, words: bool = False) -> str:
+    """Returns a transcription as SubRip subtitles, one for each segment or word."""
+    parts = heard.words if words else heard.segments
+    lines = [
+        f"{number}\n{_time(part.start)} --> {_time(part.end)}\n{part.text.strip()}\n"
+        for number, part in enumerate(parts, 1)
+    ]
+    return "\n".join(lines)
+
+
+def _time(seconds: float) -> str:
+    whole = round(seconds * 1000)
+    hours, rest = divmod(whole, 3_600_000)
+    minutes, rest = divmod(rest, 60_000)
+    return f"{hours:02}:{minutes:02}:{rest // 1000:02},{rest % 1000:03}"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file under its name once it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

