@@ -210,7 +210,8 @@ def test_a_run_is_traced(demo: Demo, tmp_path: Path) -> None:
     frames = [event for event in lasting if event["name"] == "frame"]
     assert report["frames"] - 2 <= len(frames) <= report["frames"]
     assert all(event["dur"] > 1000 for event in frames)
-    assert {"open", "decode"} <= {event["name"] for event in lasting}
+    names = {event["name"] for event in lasting}
+    assert "open" in names and names & {"prompt", "decode"}  # on a busy machine no token in three seconds
     told = [event["args"]["generated_tokens"] for event in lasting if event["name"] in ("prompt", "decode")]
     assert sum(told) >= report["tokens_total"] - 8 * rules.MAX_TOKENS
 
