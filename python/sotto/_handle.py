@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ._call import check, failure, new, struct
@@ -13,6 +15,7 @@ from ._values import number
 from .errors import InferenceError, SottoError, Status
 from .event import Event, read_event
 
+_inside = threading.local()  # `.engine`: whose thread this is, while it runs a backend in Python
 _SETTLE_MS = 10_000  # longest wait for the end of an interrupted request
 SLICE_MS = 100  # longest wait inside the library; Python checks for Ctrl-C between waits
 
@@ -46,7 +49,15 @@ class Handle(Unique):
 
     def close(self) -> None:
         """Destroys the engine. A second call does nothing."""
+        self.require_outside("close the engine")
         self._end()
+
+    def require_outside(self, what: str) -> None:
+        """Raises an error on a thread that runs a backend for this engine, which would wait for itself."""
+        if getattr(_inside, "engine", None) == self.pointer:
+            raise SottoError(
+                f"a backend cannot {what} that runs it; use another engine, or another thread", Status.STATE
+            )
 
     def require(self, error: type[SottoError] = SottoError) -> None:
         """Raises an error if the engine is closed or belongs to the process before a fork."""
@@ -78,8 +89,23 @@ class Handle(Unique):
 
 
 def _destroy(pointer: Any, pid: int) -> None:
-    if os.getpid() == pid:  # a forked child does not have the engine's threads
+    if os.getpid() != pid:  # a forked child does not have the engine's threads
+        return
+    if getattr(_inside, "engine", None) is None:
         lib.sotto_engine_destroy(pointer)
+    else:  # the garbage collector ran on a thread of an engine, which must not wait for itself
+        threading.Thread(target=lib.sotto_engine_destroy, args=(pointer,)).start()
+
+
+@contextmanager
+def inside(pointer: Any) -> Iterator[None]:
+    """Marks this thread as one of an engine that runs a backend in Python."""
+    before = getattr(_inside, "engine", None)
+    _inside.engine = pointer
+    try:
+        yield
+    finally:
+        _inside.engine = before
 
 
 class Request(Unique):
@@ -115,6 +141,7 @@ class Request(Unique):
 
     def next(self) -> Event:
         """Waits for the next event and returns it. Raises the request's error if it failed."""
+        self._handle.require_outside("wait for a request of the engine")
         wait, args = lib.sotto_engine_wait_request_event, (self._id[0], SLICE_MS, self._event)
         while self._handle.call(wait, *args, error=self._error) == lib.SOTTO_EMPTY:
             pass

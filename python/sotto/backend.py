@@ -97,6 +97,9 @@ class AddsBackends:
     def add_backend(self, backend: PythonBackend) -> None:
         """Adds a backend written in Python, whose models `load_model(..., backend=backend.name)` loads.
 
+        If a model names no backend, the engine prefers this one to its modules: load other models with
+        `backend="llama"`.
+
         Args:
             backend: An instance of a subclass of `sotto.backends.Backend`.
 

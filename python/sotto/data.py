@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +14,7 @@ from ._desc import StrPath, path_text
 from ._json import load
 from ._values import wrong_type
 from .completion import Completes
+from .errors import InferenceError, Status
 from .terms import RequestOptions
 
 _CONTAINERS = {b"RIFF": "wav", b"fLaC": "flac", b"OggS": "ogg"}  # by their first bytes
@@ -129,8 +132,9 @@ class MakesData(Completes):
             **fields: Other fields of the request, and `priority`, `deadline` and `target_tps`.
 
         Raises:
-            ArgumentError: A field is misspelt or out of range, or the model does not transcribe.
-            InferenceError: The sound cannot be read, or the model failed.
+            ArgumentError: A field is misspelt or out of range, the sound cannot be read, or the model cannot
+                transcribe.
+            InferenceError: The model failed.
         """
         given = {**fields, "language": language, "prompt": prompt}
         body, options = self._transcribe_body(audio, model, words, sample_rate, given)
@@ -204,19 +208,36 @@ def sound_of(audio: object, sample_rate: int) -> dict[str, Any]:
 def read_embeddings(response: str) -> Embeddings:
     """Reads an OpenAI embeddings response."""
     raw = load(response)
-    return Embeddings(tuple(tuple(one["embedding"]) for one in raw["data"]), raw)
+    with _whole("embed"):
+        return Embeddings(tuple(_vector(one["embedding"]) for one in raw["data"]), raw)
+
+
+def _vector(given: str | list[float]) -> tuple[float, ...]:
+    if isinstance(given, str):  # encoding_format "base64"
+        values = base64.b64decode(given)
+        return struct.unpack(f"<{len(values) // 4}f", values)
+    return tuple(given)
 
 
 def read_transcription(response: str) -> Transcription:
     """Reads an OpenAI verbose transcription."""
     raw = load(response)
-    segments = tuple(Segment(one["text"], one["start"], one["end"]) for one in raw.get("segments", ()))
-    words = tuple(Segment(one["word"], one["start"], one["end"]) for one in raw.get("words", ()))
-    return Transcription(raw["text"], raw.get("language", ""), segments, words, raw)
+    with _whole("transcribe"):
+        segments = tuple(Segment(one["text"], one["start"], one["end"]) for one in raw.get("segments", ()))
+        words = tuple(Segment(one["word"], one["start"], one["end"]) for one in raw.get("words", ()))
+        return Transcription(raw["text"], raw.get("language", ""), segments, words, raw)
 
 
 def read_translation(response: str) -> Translation:
     """Reads the response of a translation."""
     raw = load(response)
-    texts = tuple(raw["texts"])
-    return Translation(raw["text"], texts, raw)
+    with _whole("translate"):
+        return Translation(raw["text"], tuple(raw["texts"]), raw)
+
+
+@contextmanager
+def _whole(op: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyError as error:
+        raise InferenceError(f"the backend's response of {op} has no {error}", Status.INFERENCE) from None

@@ -56,6 +56,11 @@ namespace Sotto
         CloseSession = Native.SOTTO_OP_CLOSE_SESSION,
         ReadSession = Native.SOTTO_OP_READ_SESSION,
         ChangeSession = Native.SOTTO_OP_CHANGE_SESSION,
+
+        /// <summary>Embeds texts. Needs a model that embeds, as the next two need one of their kind.</summary>
+        Embed = Native.SOTTO_OP_EMBED,
+        Transcribe = Native.SOTTO_OP_TRANSCRIBE,
+        Translate = Native.SOTTO_OP_TRANSLATE,
     }
 
     /// <summary>Request flags, combined with bitwise or.</summary>

@@ -160,8 +160,9 @@ def case_answer(target: Target) -> None:
                 raise Failed(f"{op} answered without text")
             if op == "embed" and len(response.get("data", ())) != 2:
                 raise Failed(f"embed returned {len(response.get('data', ()))} vectors in `data` for 2 texts")
-            if op in ("transcribe", "translate") and "text" not in response:
-                raise Failed(f"{op} returned a response without `text`")
+            for name in {"transcribe": ("text",), "translate": ("text", "texts")}.get(op, ()):
+                if name not in response:
+                    raise Failed(f"{op} returned a response without `{name}`")
 
 
 def case_limit(target: Target) -> None:

@@ -10,25 +10,27 @@ from functools import cache
 from typing import Any
 
 from .._call import as_handle, blob, callback, of_handle, struct, text, utf8
-from .._handle import Handle
+from .._handle import Handle, inside
 from .._lib import lib
 from .._values import invalid, wrong_type
 from ..errors import ArgumentError, SottoError, Status
-from .base import OPERATIONS, WITH_DATA, Backend, Model, ModelInfo, Part, Request, Source
+from .base import OPERATIONS, WITH_DATA, Backend, Cancelled, Model, ModelInfo, Part, Request, Source
 
 _LOG = logging.getLogger("sotto.backends")
 _live: set[Table] = set()  # that engines may call
 _said = threading.local()  # reasons, valid until the next call on the same thread
 _BITS = {name: getattr(lib, f"SOTTO_OPERATION_{name.upper()}") for name in OPERATIONS}
 _NAMES = {getattr(lib, f"SOTTO_OP_{name.upper()}"): name for name in OPERATIONS}
+_MOST = {"weights": 1 << 62, "compute": 1 << 62, "streams": 1 << 16, "context": 1 << 31}
 _FINISHES = {None: lib.SOTTO_FINISH_STOP, "stop": lib.SOTTO_FINISH_STOP, "length": lib.SOTTO_FINISH_LENGTH}
 
 
 class Table:
     """A backend as one engine calls it."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, engine: Any) -> None:
         self.backend = backend
+        self.engine = engine  # the native one
         self.models: set[Opened] = set()
         self.handle = as_handle(self)
         self.desc = struct("sotto_backend", name=backend.name, self=self.handle, **_functions())
@@ -37,6 +39,7 @@ class Table:
     def forget(self) -> None:
         """Ends: no engine calls it any longer."""
         _live.discard(self)
+        self.desc = None  # which keeps the handle, and so this, alive
 
 
 def add(handle: Handle, backend: object) -> None:
@@ -45,10 +48,10 @@ def add(handle: Handle, backend: object) -> None:
         raise wrong_type("backend", backend, "an instance of a subclass of sotto.backends.Backend")
     if not isinstance(backend.name, str) or not backend.name:
         raise ArgumentError(invalid("backend.name", backend.name, "a str that is not empty"))
-    table = Table(backend)
+    table = Table(backend, handle.pointer)
     try:
         handle.call(lib.sotto_engine_add_backend, table.desc)
-    except BaseException:
+    except Exception:  # not on Ctrl-C: the engine may have taken it
         table.forget()
         raise
 
@@ -71,7 +74,7 @@ class Stream:
         self.left = self.units = units_of(model, request)
         self.held: list[Any] = []
         self.handle = as_handle(self)
-        self.answer = _generator(model, request)
+        self.answer: Any = _generator(model, request)
 
     def step(self, item: Any, ends: Callable[[], bool]) -> None:
         """Takes the next value of the generator into a `sotto_step_item`."""
@@ -80,13 +83,21 @@ class Stream:
         try:
             part = next(self.answer)
         except StopIteration as end:
-            self._finish(item, end.value)
+            if not (end.value is None and ends()):  # it returned because it was cancelled
+                self._finish(item, end.value)
         else:
             self._say(item, part)
         finally:
             self.request._ends = None
 
     def _hold(self, name: str, value: str | bytes) -> Any:
+        if isinstance(value, str):
+            try:
+                value = value.encode()
+            except UnicodeEncodeError as error:
+                raise ValueError(
+                    f"{self.request.op}() gave text that is no Unicode: {error.reason}"
+                ) from None
         view = utf8(name, value)
         self.held.append(view)
         return view[0]
@@ -99,7 +110,7 @@ class Stream:
     def _say(self, item: Any, part: object) -> None:
         if isinstance(part, str):
             part = Part(part)
-        if not isinstance(part, Part):
+        if not isinstance(part, Part) or not isinstance(part.text, str):
             raise TypeError(f"{self.request.op}() yielded {part!r:.80}: expected a str or a Part")
         if self.request.op in WITH_DATA:
             self._work(item, max(0, min(part.units, self.left - 1)))  # the last unit ends with the response
@@ -110,7 +121,7 @@ class Stream:
         item.generated = 1 if part.text or self.request.op not in WITH_DATA else 0
         if part.data:
             item.data = self._hold("data", bytes(part.data))
-            item.data_info = self._hold("info", json.dumps(part.info or {}))
+            item.data_info = self._hold("info", json.dumps(dict(part.info or {}), allow_nan=False))
 
     def _finish(self, item: Any, value: object) -> None:
         self._work(item, self.left)
@@ -142,8 +153,11 @@ def _generator(model: Model, request: Request) -> Generator[Any, None, Any]:
 
 def status_of(error: BaseException) -> int:
     """Returns the status that an exception of a backend becomes."""
+    if isinstance(error, Cancelled):
+        return int(Status.CANCELLED)
     if isinstance(error, SottoError) and error.status is not None and error.status < 0:
-        return int(error.status)
+        cancelled = error.status == Status.CANCELLED  # of a request of its own
+        return int(Status.INFERENCE if cancelled else error.status)
     if isinstance(error, MemoryError):
         return int(Status.MEMORY)
     if isinstance(error, NotImplementedError):
@@ -163,7 +177,8 @@ def _guarded(default: int) -> Callable[[Callable[..., int | None]], Callable[...
     def wrap(function: Callable[..., int | None]) -> Callable[..., int]:
         def call(*args: Any) -> int:
             try:
-                return function(*args) or 0
+                with inside(of_handle(args[0]).engine):
+                    return function(*args) or 0
             except BaseException as error:  # nothing may unwind into the engine
                 if not isinstance(error, SottoError):
                     _LOG.exception("a backend raised in %s()", function.__name__.removeprefix("_"))
@@ -185,13 +200,21 @@ def _source(desc: Any, *, reports: bool) -> Source:
         options=json.loads(options) if options else {},
         device=text(desc.device),
         streams=desc.streams,
-        _progress=(lambda done: bool(report(context, done))) if reports else (lambda done: False),
+        _progress=(lambda done: bool(report(context, done))) if reports else _nothing,
     )
+
+
+def _nothing(done: float) -> bool:
+    return False
 
 
 def _describe(held: list[Any], found: object, operations: tuple[str, ...], info: Any) -> None:
     if not isinstance(found, ModelInfo):
         raise TypeError(f"the model's info is {found!r:.80}: expected a ModelInfo")
+    for name, most in _MOST.items():
+        value = getattr(found, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
+            raise ValueError(f"ModelInfo.{name} is {value!r:.40}: expected a whole number from 0 on")
     info.weights, info.compute = found.weights, found.compute
     info.streams, info.context = found.streams, found.context
     info.operations = sum(_BITS[name] for name in operations)
@@ -203,7 +226,11 @@ def _describe(held: list[Any], found: object, operations: tuple[str, ...], info:
 @_guarded(lib.SOTTO_ERROR_MODEL)
 def _open(self: Any, source: Any, model: Any, info: Any, reason: Any) -> None:
     table: Table = of_handle(self)
-    made = table.backend.open(_source(source, reports=True))
+    given = _source(source, reports=True)
+    try:
+        made = table.backend.open(given)
+    finally:
+        object.__setattr__(given, "_progress", _nothing)  # the engine's callback is gone
     if not isinstance(made, Model):
         raise TypeError(f"open() returned {made!r:.80}: expected a Model")
     if not made.operations():
@@ -211,7 +238,11 @@ def _open(self: Any, source: Any, model: Any, info: Any, reason: Any) -> None:
             f"{type(made).__name__} implements no operation: expected one of {', '.join(OPERATIONS)}"
         )
     opened = Opened(made)
-    _describe(opened.held, made.info, made.operations(), info)
+    try:
+        _describe(opened.held, made.info, made.operations(), info)
+    except BaseException:
+        _quietly("close", made.close)
+        raise
     table.models.add(opened)
     model[0] = opened.handle
 
@@ -229,7 +260,9 @@ def _close(self: Any, model: Any) -> None:
     table: Table = of_handle(self)
     opened: Opened = of_handle(model)
     table.models.discard(opened)
-    _quietly("close", opened.model.close)
+    with inside(table.engine):
+        _quietly("close", opened.model.close)
+    opened.handle = None  # or it would keep itself alive
 
 
 @_guarded(lib.SOTTO_ERROR_INFERENCE)
@@ -250,15 +283,19 @@ def _stream_close(self: Any, model: Any, stream: Any) -> None:
     opened.streams.discard(made)
     close = getattr(made.answer, "close", None)
     if close is not None:
-        _quietly(made.request.op, close)
+        with inside(of_handle(self).engine):
+            _quietly(made.request.op, close)
+    made.request.clear()
+    made.held.clear()
+    made.answer = made.handle = None  # or it would keep itself alive
 
 
 @_guarded(lib.SOTTO_ERROR_INFERENCE)
 def _step(self: Any, model: Any, step: Any, reason: Any) -> int:
-    gate, context = step.gate, step.context
+    gate, context, thread = step.gate, step.context, threading.get_ident()
 
     def ends() -> bool:
-        return bool(gate(context))
+        return threading.get_ident() == thread and bool(gate(context))
 
     for at in range(step.count):
         item = step.items[at]

@@ -118,7 +118,13 @@ class Request:
 
     def cancelled(self) -> bool:
         """True if no answer is needed any longer: return from the generator then. Valid inside a step."""
-        return self._ends is not None and self._ends()
+        ends = self._ends
+        return ends is not None and ends()
+
+    def clear(self) -> None:
+        """Frees what the request holds."""
+        self.state, self._text = None, ""
+        self.__dict__.pop("body", None)
 
 
 class Model:
@@ -149,15 +155,18 @@ class Model:
         raise NotImplementedError
 
     def embed(self, request: Request) -> Iterator[str | Part]:
-        """Embeds texts; returns OpenAI's embeddings response."""
+        """Embeds `request.inputs`. Returns OpenAI's response: `data`, a list of `index` and `embedding`."""
         raise NotImplementedError
 
     def transcribe(self, request: Request) -> Iterator[str | Part]:
-        """Transcribes speech; returns OpenAI's verbose transcription."""
+        """Transcribes speech. Returns OpenAI's verbose form.
+
+        It has `text`, and may have `language`, `segments` and `words`, with `start` and `end` in seconds.
+        """
         raise NotImplementedError
 
     def translate(self, request: Request) -> Iterator[str | Part]:
-        """Translates texts."""
+        """Translates `request.inputs`. Returns `text`, the first translation, and `texts`, all of them."""
         raise NotImplementedError
 
     def units(self, request: Request) -> int:

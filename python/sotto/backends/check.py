@@ -27,8 +27,9 @@ def outcome(target: Target, name: str, seconds: float) -> str:
         return f"did not end within {seconds:g} s"
     if done.returncode == 0:
         return ""
-    if done.returncode == 1 and done.stdout.startswith("FAILED "):
-        return done.stdout.removeprefix("FAILED ").strip()
+    said = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    if done.returncode == 1 and said:
+        return said[-1].removeprefix("FAILED ").strip()
     last = (done.stderr.strip().splitlines() or ["no output"])[-1]
     how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
     return f"the process ended with {how}: {last}"

@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     ending = ".srt" if arguments.srt else ".json" if arguments.json else None
     wanted = [(file, _target(file, arguments.out, ending)) for file in arguments.files]
+    _refuse_same([out for _, out in wanted if out is not None])
     left = [(file, out) for file, out in wanted if out is None or arguments.force or not out.exists()]
     for file, out in wanted:
         if (file, out) not in left:
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("transcribing") as told:
         engine.add_backend(CTranslate2())
         if left:
-            options = {"compute_type": arguments.compute_type, "threads": os.cpu_count() or 1}
+            options = {"compute_type": arguments.compute_type, "threads": min(os.cpu_count() or 1, 16)}
             engine.load_model(_MODEL, path=arguments.model, backend="ctranslate2", options=options)
         for at, (file, out) in enumerate(left):
             try:
@@ -67,6 +68,16 @@ def run(arguments: argparse.Namespace) -> int:
                 failed += 1
             told("files", (at + 1) / len(left))
     return 1 if failed else 0
+
+
+def _refuse_same(targets: list[Path]) -> None:
+    from ..errors import ArgumentError
+
+    for out in targets:
+        if targets.count(out) > 1:
+            raise ArgumentError(
+                f"two files would be written as {out}; transcribe them in two calls with --out"
+            )
 
 
 def _target(file: str, folder: str | None, ending: str | None) -> Path | None:
@@ -114,10 +125,11 @@ def write_whole(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:  # for this user alone
             file.write(text)
-        os.chmod(name, 0o644)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
-        os.unlink(name)
+        Path(name).unlink(missing_ok=True)
         raise

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import ArgumentError, ModelLoadError, Status
-from ..base import Backend, Model, Source
-from .files import kind_of
+from ..base import Backend, Model, ModelInfo, Source
+from .files import kind_of, weights_in
 from .options import Options
 
 __all__ = ["CTranslate2"]
@@ -60,3 +60,9 @@ class CTranslate2(Backend):
 
         source.progress(0)
         return Whisper(folder, options)
+
+    def measure(self, source: Source) -> ModelInfo | None:
+        """Returns the size of the weights' file, so that the engine makes room before it loads them."""
+        folder = Path(source.path)
+        kind_of(folder)
+        return ModelInfo(weights=weights_in(folder))

@@ -21,6 +21,11 @@ def kind_of(folder: Path) -> str:
         raise ModelLoadError(f"'{folder}' is no folder: expected one that ct2-transformers-converter wrote")
     if not file.is_file():
         raise ModelLoadError(f"'{folder}' has no model.bin: expected a folder of a converted model")
+    if not (folder / "tokenizer.json").is_file():
+        raise ModelLoadError(
+            f"'{folder}' has no tokenizer.json: convert the model with --copy_files tokenizer.json "
+            "preprocessor_config.json"
+        )
     with file.open("rb") as opened:
         head = opened.read(6 + _LONGEST)
     try:
