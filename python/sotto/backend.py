@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ._handle import Handle
 from ._json import load
 from ._values import invalid, string, wrong_type
+from .backends.base import Backend as PythonBackend
 from .errors import ArgumentError
-
-if TYPE_CHECKING:
-    from .backends import Backend as PythonBackend
 
 _SUPPORTED = ("in_memory",)
 

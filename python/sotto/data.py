@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ._desc import StrPath, path_text
 from ._json import load
@@ -17,11 +15,11 @@ from .completion import Completes
 from .errors import InferenceError, Status
 from .terms import RequestOptions
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _CONTAINERS = {b"RIFF": "wav", b"fLaC": "flac", b"OggS": "ogg"}  # by their first bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A part of a transcription.
 
     Attributes:
@@ -35,8 +33,7 @@ class Segment:
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class Transcription:
+class Transcription(NamedTuple):
     """What was said in a piece of sound.
 
     Attributes:
@@ -51,11 +48,10 @@ class Transcription:
     language: str
     segments: tuple[Segment, ...]
     words: tuple[Segment, ...]
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any] = _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
+class Translation(NamedTuple):
     """Translated texts.
 
     Attributes:
@@ -66,11 +62,10 @@ class Translation:
 
     text: str
     texts: tuple[str, ...]
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any] = _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Embeddings:
+class Embeddings(NamedTuple):
     """Vectors of texts.
 
     Attributes:
@@ -79,7 +74,7 @@ class Embeddings:
     """
 
     vectors: tuple[tuple[float, ...], ...]
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any] = _NOTHING
 
 
 class MakesData(Completes):
@@ -190,6 +185,8 @@ def listed(texts: str | Sequence[str]) -> str | list[str]:
 
 def sound_of(audio: object, sample_rate: int) -> dict[str, Any]:
     """Returns the fields of a request that hold a piece of sound."""
+    import base64
+
     if isinstance(audio, (str, os.PathLike)):
         return {"file": os.path.abspath(os.fspath(path_text("audio", audio)))}
     if isinstance(audio, (bytes, bytearray)):
@@ -214,6 +211,9 @@ def read_embeddings(response: str) -> Embeddings:
 
 def _vector(given: str | list[float]) -> tuple[float, ...]:
     if isinstance(given, str):  # encoding_format "base64"
+        import base64
+        import struct
+
         values = base64.b64decode(given)
         return struct.unpack(f"<{len(values) // 4}f", values)
     return tuple(given)

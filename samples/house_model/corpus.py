@@ -9,7 +9,7 @@ from errands import tool_talk
 from filling import suits
 from sheet import a_character, prose, sheet
 from split import dialogues
-from talk import Talk
+from turns import Talk
 
 
 def begun(rng: Random, size: float) -> Talk:

@@ -12,7 +12,7 @@ from asking import KINDS
 from cases import Case, drawn
 from exchanges import STATES, exchanges
 from split import is_held
-from talk import QUEST_ANSWERS
+from turns import QUEST_ANSWERS
 
 WINDOW = 8  # turns that a session of many turns keeps
 Answer = tuple[str, bool]  # and whether it ended by itself

@@ -28,7 +28,7 @@ from forms import forms, surface  # noqa: E402
 from manners import MANNERS  # noqa: E402
 from measuring import Measure  # noqa: E402
 from split import HELD_INTENTS, dialogues, is_held  # noqa: E402
-from talk import QUEST_ANSWERS  # noqa: E402
+from turns import QUEST_ANSWERS  # noqa: E402
 
 
 def trained(seed: int = 5, count: int = 400) -> list[dict]:

@@ -200,12 +200,8 @@ def _source(desc: Any, *, reports: bool) -> Source:
         options=json.loads(options) if options else {},
         device=text(desc.device),
         streams=desc.streams,
-        _progress=(lambda done: bool(report(context, done))) if reports else _nothing,
+        report=(lambda done: bool(report(context, done))) if reports else None,
     )
-
-
-def _nothing(done: float) -> bool:
-    return False
 
 
 def _describe(held: list[Any], found: object, operations: tuple[str, ...], info: Any) -> None:
@@ -230,7 +226,7 @@ def _open(self: Any, source: Any, model: Any, info: Any, reason: Any) -> None:
     try:
         made = table.backend.open(given)
     finally:
-        object.__setattr__(given, "_progress", _nothing)  # the engine's callback is gone
+        given._report = None  # the engine's callback is gone
     if not isinstance(made, Model):
         raise TypeError(f"open() returned {made!r:.80}: expected a Model")
     if not made.operations():

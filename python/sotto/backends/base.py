@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ..errors import SottoError, Status
 
 OPERATIONS = ("chat", "completion", "infill", "embed", "transcribe", "translate")  # methods of a `Model`
 WITH_DATA = ("embed", "transcribe", "translate")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Cancelled(SottoError):
@@ -21,7 +21,6 @@ class Cancelled(SottoError):
         super().__init__("the load was cancelled", Status.CANCELLED)
 
 
-@dataclass(frozen=True, slots=True)
 class Source:
     """What a model is opened from.
 
@@ -32,20 +31,24 @@ class Source:
         streams: Maximum streams to open the model with; 0: no limit.
     """
 
-    path: str
-    options: Mapping[str, Any]
-    device: str
-    streams: int
-    _progress: Callable[[float], bool] = field(repr=False, default=lambda done: False)
+    def __init__(
+        self,
+        path: str,
+        options: Mapping[str, Any],
+        device: str,
+        streams: int,
+        report: Callable[[float], bool] | None = None,
+    ) -> None:
+        self.path, self.options, self.device, self.streams = path, options, device, streams
+        self._report = report  # within open() alone
 
     def progress(self, done: float) -> None:
         """Reports a fraction from 0 to 1. Raises `Cancelled` if the load was cancelled."""
-        if self._progress(done):
+        if self._report is not None and self._report(done):
             raise Cancelled
 
 
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
+class ModelInfo(NamedTuple):
     """Properties of an open model. Sizes in bytes.
 
     Attributes:
@@ -60,11 +63,10 @@ class ModelInfo:
     compute: int = 0
     streams: int = 1
     context: int = 0
-    description: Mapping[str, Any] = field(default_factory=dict)
+    description: Mapping[str, Any] = _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """What a step adds to an answer.
 
     Attributes:
@@ -93,6 +95,8 @@ class Request:
     @cached_property
     def body(self) -> dict[str, Any]:
         """The request's JSON object, without fields that are null. The engine has checked Sotto's fields."""
+        import json
+
         return {name: value for name, value in json.loads(self._text).items() if value is not None}
 
     @property
