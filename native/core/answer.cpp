@@ -19,8 +19,9 @@ bool is_json_object(const std::string& text) {
 
 } // namespace
 
-Answer::Answer(const Prompted& prompted)
-    : most_(prompted.max_tokens), keeps_logprobs_(prompted.logprobs), stops_(prompted.stops) {
+Answer::Answer(const Prompted& prompted, bool data)
+    : most_(prompted.max_tokens), keeps_logprobs_(prompted.logprobs), has_data_(data),
+      stops_(prompted.stops) {
     if (!prompted.echo.empty()) {
         add(Delta::Kind::text, prompted.echo);
     }
@@ -48,11 +49,11 @@ void Answer::hear(const sotto_step_item& work, AnswerReader& reader) {
         shown += rest();
     }
     tell(std::move(shown), reader);
-    if (const auto bytes = view_of(work.data); !bytes.empty()) {
+    if (const auto bytes = view_of(work.data); has_data_ && !bytes.empty()) {
         heard_.parts.push_back({std::string(bytes), std::string(view_of(work.data_info))});
     }
     if (ended()) {
-        heard_.result = view_of(work.result);
+        heard_.result = has_data_ ? view_of(work.result) : std::string_view();
         close_call();
         if (said_.finish == SOTTO_FINISH_STOP && !said_.calls.empty()) {
             end(SOTTO_FINISH_TOOL_CALLS);

@@ -25,7 +25,8 @@ public:
 // While a job works for it, the compute thread's; the control thread's otherwise.
 class Answer {
 public:
-    explicit Answer(const Prompted& prompted);
+    // `data`: its operation is one with data.
+    explicit Answer(const Prompted& prompted, bool data = false);
 
     // The stream that answers is open. `stops`: a JSON array of texts that end an answer of its model, or
     // empty. `read`: what is generated goes through a reader.
@@ -58,6 +59,7 @@ private:
 
     const std::uint32_t most_; // tokens
     const bool keeps_logprobs_;
+    const bool has_data_;
     bool read_ = false;    // what is generated goes through a reader
     bool stopped_ = false; // by a stop sequence
     std::uint32_t tokens_ = 0;

@@ -25,8 +25,8 @@ void check_step(Job& job, sotto_status status, const std::vector<std::uint32_t>&
     auto& idle_steps = job.entry->idle_steps;
     const auto moved = [&](std::size_t i) {
         const auto& work = job.work[i];
-        return work.evaluated != 0 || work.generated != 0 || work.finish != SOTTO_FINISH_NONE ||
-               work.status < 0 || work.remaining < before[i];
+        return work.evaluated != 0 || work.generated != 0 || work.data.size != 0 ||
+               work.finish != SOTTO_FINISH_NONE || work.status < 0 || work.remaining < before[i];
     };
     bool any = job.abort.load() || job.gave_up;
     if (status == SOTTO_ERROR_CANCELLED && !any) {

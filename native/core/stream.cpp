@@ -25,6 +25,11 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
     };
 }
 
+// Null: what it gives is delivered as it comes, as it is no speech.
+const Pacer* pacer_of(const Reply& reply, std::uint32_t index) noexcept {
+    return has_data(reply.op) ? nullptr : &reply.lanes.answers[index]->pacer;
+}
+
 } // namespace
 
 Reply::Reply(Slot& slot, Prompted asked, Turn taken, AdapterSet uses)
@@ -41,13 +46,14 @@ Stream::Stream(
     std::uint64_t number,
     std::int64_t now
 )
-    : ScheduledStream(entry, terms_of(*shared, number), &shared->lanes.answers[index]->pacer, now),
-      reply(std::move(shared)), index(index), entry(entry), answer(reply->prompted),
+    : ScheduledStream(entry, terms_of(*shared, number), pacer_of(*shared, index), now),
+      reply(std::move(shared)), index(index), entry(entry), answer(reply->prompted, has_data(reply->op)),
       session(reply->turn.session()) {}
 
 void Stream::opened(const StreamInfo& info, std::int64_t now) {
     try {
-        answer.opened(info.stops, info.parsed);
+        const bool speaks = !has_data(reply->op);
+        answer.opened(speaks ? info.stops : std::string(), speaks && info.parsed);
     } catch (const Json::exception&) {
         refuse_backend(
             entry.model->backend(),

@@ -43,8 +43,8 @@ public:
     // Takes what a step did. Returns how many steps in a row brought the stream no further: no token, and no
     // fewer tokens left than ever since the last one.
     std::uint32_t add(const sotto_step_item& work) noexcept {
-        const bool moved =
-            work.generated != 0 || work.finish != SOTTO_FINISH_NONE || work.remaining < fewest_left_;
+        const bool moved = work.generated != 0 || work.data.size != 0 || work.finish != SOTTO_FINISH_NONE ||
+                           work.remaining < fewest_left_;
         fewest_left_ = work.generated != 0 ? UINT32_MAX : std::min(fewest_left_, work.remaining);
         idle_steps_ = moved ? 0 : idle_steps_ + 1;
         return idle_steps_;

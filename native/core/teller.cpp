@@ -42,7 +42,8 @@ std::unique_ptr<Event> Teller::make(Stream& stream, sotto_event_kind kind, std::
     auto event = make(stream.reply->slot, kind);
     event->tokens = tokens;
     event->index = stream.index;
-    event->lane = stream.reply->lanes.answers[stream.index].get();
+    const auto& reply = *stream.reply;
+    event->lane = has_data(reply.op) ? nullptr : reply.lanes.answers[stream.index].get();
     event->made_ns = clock_.now();
     stream.told = tokens;
     return event;

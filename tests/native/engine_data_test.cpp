@@ -1,6 +1,7 @@
 // Operations whose answer is data: made in steps by a backend that says which operations it does.
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -217,6 +218,46 @@ TEST_CASE("a response or a description that is no JSON object fails the request 
         "sotto_step_item.result"
     );
     refused([](auto& work, auto) { work.result = {}; }, "sotto_step_item.result");
+}
+
+TEST_CASE("what an operation with data gives is not paced") {
+    Listener listener;
+    Game game(listener.table());
+    REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+    const auto began = std::chrono::steady_clock::now();
+    CHECK(transcribe(game, kSound, {.tps = 0.5F}).status == SOTTO_OK);
+    CHECK(
+        std::chrono::steady_clock::now() - began < std::chrono::seconds(5)
+    ); // five words at that pace: ten seconds
+}
+
+TEST_CASE("steps that give data alone bring a stream further") {
+    Listener listener;
+    std::atomic<int> parts{0};
+    listener.changes = [&](auto& work, auto left) {
+        if (left == 0 && ++parts < 300) { // it says that one unit is left, again and again
+            static_cast<Listener::Stream*>(work.stream)->left = 1;
+            work.evaluated = 0;
+            work.remaining = 1;
+            work.generated = 0;
+            work.finish = SOTTO_FINISH_NONE;
+        }
+    };
+    Game game(listener.table());
+    REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+    CHECK(transcribe(game).status == SOTTO_OK);
+    CHECK(parts == 300);
+}
+
+TEST_CASE("data that a chat's step leaves is not delivered") {
+    Listener listener;
+    listener.operations = SOTTO_OPERATION_CHAT;
+    Game game(listener.table());
+    REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+    const auto& history = game.finish(game.ask("ears", "hi"));
+    CHECK(done(history).status == SOTTO_OK);
+    CHECK(count(history, SOTTO_EVENT_DATA) == 0);
+    CHECK(done(history).json.find("chat.completion") != std::string::npos);
 }
 
 TEST_CASE("an operation with data is cancelled between steps, and leaves nothing open") {

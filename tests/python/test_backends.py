@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import array
-import asyncio
 import gc
 import json
 import logging
@@ -19,23 +17,11 @@ import pytest
 import sotto
 from broken_backends import Good, Sound
 from conftest import BUILD, ROOT
+from made_backend import Made, have
 from sotto.backends import Backend, Model, ModelInfo, Part, Request, Source, check
 from sotto.backends._cases import CASES, Target
 
 HERE = Path(__file__).parent
-
-
-class Made(Backend):
-    """Opens one model that it was given."""
-
-    name = "made"
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def open(self, source: Source) -> Model:
-        self.source = source
-        return self.model
 
 
 class Every(Model):
@@ -59,14 +45,6 @@ class Every(Model):
 def engine() -> Iterator[sotto.Engine]:
     with sotto.Engine("cpu") as made:
         yield made
-
-
-def have(engine: sotto.Engine, model: Model) -> Made:
-    """Adds a backend, and loads its model."""
-    backend = Made(model)
-    engine.add_backend(backend)
-    engine.load_model("m", path="somewhere", backend="made", options={"depth": 3})
-    return backend
 
 
 def ask(engine: sotto.Engine, op: Any, **fields: Any) -> list[sotto.Event]:
@@ -383,78 +361,3 @@ def test_the_backend_that_they_change_passes(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(HERE)
     target = Target(f"broken_backends:{Sound.__name__}", "model")
     assert {name: check.outcome(target, name, 30) for name in CASES} == dict.fromkeys(CASES, "")
-
-
-# Typed methods
-
-
-class Hears(Model):
-    """Says what it was given."""
-
-    info = ModelInfo(weights=1)
-
-    def transcribe(self, request: Request) -> Any:
-        sound = request.body.get("input_audio", {})
-        heard = request.body.get("file") or f"{sound['format']} {len(sound['data'])}"
-        yield Part(heard)
-        word = {"word": "well", "start": 0.0, "end": 0.25}
-        times = request.body.get("timestamp_granularities", [])
-        return {
-            "text": heard,
-            "language": request.body.get("language", "xx"),
-            "segments": [{"text": heard, "start": 0.0, "end": 1.5}],
-            **({"words": [word]} if "word" in times else {}),
-        }
-
-    def translate(self, request: Request) -> Any:
-        texts = [f"{request.body.get('target_language')}: {text}" for text in request.inputs]
-        for text in texts:
-            yield Part(text)
-        return {"text": texts[0], "texts": texts}
-
-    def embed(self, request: Request) -> Any:
-        yield Part()
-        count = request.body.get("dimensions", 3)
-        return {"data": [{"index": i, "embedding": [float(i)] * count} for i, _ in enumerate(request.inputs)]}
-
-
-def test_transcriptions_are_typed(engine: sotto.Engine, tmp_path: Path) -> None:
-    have(engine, Hears())
-    file = tmp_path / "line.wav"
-    heard = engine.transcribe(file, language="de", words=True)
-    assert (heard.text, heard.language) == (str(file), "de")
-    assert heard.segments == (sotto.Segment(str(file), 0.0, 1.5),)
-    assert heard.words == (sotto.Segment("well", 0.0, 0.25),)
-    assert engine.transcribe(b"OggS....", priority="background").text == "ogg 12"
-    values = array.array("f", [0.0, 0.5, -0.5])
-    assert engine.transcribe(values, sample_rate=8000).text == "f32 16"
-    assert engine.transcribe(values).words == ()
-    for wrong in (3, [0.1, 0.2], array.array("d", [0.0]), None):
-        with pytest.raises(TypeError, match="audio"):
-            engine.transcribe(wrong)
-    with pytest.raises(sotto.ArgumentError, match="sample_rate"):
-        engine.transcribe(values, sample_rate=0)
-
-
-def test_translations_and_embeddings_are_typed(engine: sotto.Engine) -> None:
-    have(engine, Hears())
-    both = engine.translate(["Hello.", "Bye."], source="en", target="de")
-    assert (both.text, both.texts) == ("de: Hello.", ("de: Hello.", "de: Bye."))
-    assert engine.embed("one").vectors == ((0.0, 0.0, 0.0),)
-    assert engine.embed(["one", "two"], dimensions=2).vectors == ((0.0, 0.0), (1.0, 1.0))
-    with pytest.raises(sotto.ArgumentError, match="dimensions"):
-        engine.embed("one", dimensions=0)
-    with pytest.raises(sotto.ArgumentError, match="target_language"):
-        engine.translate("Hello.", target="")
-
-
-def test_typed_methods_are_awaitable() -> None:
-    async def talk() -> None:
-        async with sotto.aio.Engine("cpu") as engine:
-            engine.add_backend(Made(Hears()))
-            await engine.load_model("m", path="-", backend="made")
-            assert (await engine.translate("Hello.", target="fr")).text == "fr: Hello."
-            assert (await engine.embed("one", dimensions=1)).vectors == ((0.0,),)
-            assert (await engine.transcribe(b"RIFF", words=True)).text == "wav 8"
-
-    asyncio.run(talk())
