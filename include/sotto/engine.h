@@ -203,7 +203,7 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_target_tps(sotto_engine* engi
  * Starts sharing a graphics card with a renderer. Waits for the driver, and for loading the modules if none
  * is loaded yet. This takes many frames: call it on a loading screen.
  *
- * Selects the closest sharing level that a backend supports: SOTTO_GPU_SHARING_CIG and _CUDA need a backend
+ * Selects the tightest sharing level that a backend supports: SOTTO_GPU_SHARING_CIG and _CUDA need a backend
  * that computes with CUDA, SOTTO_GPU_SHARING_VULKAN one that computes with Vulkan. If no backend computes
  * with either, the level is SOTTO_GPU_SHARING_CPU, which is not a failure, and no CUDA context is created.
  * Add host backends before this call. Loaded models move to the card when they are next idle, unless the

@@ -55,7 +55,7 @@ enum {
 /** Receives the progress of `open`, 0 to 1. Nonzero: `open` stops and returns SOTTO_ERROR_CANCELLED. */
 typedef int32_t(SOTTO_CALL* sotto_progress_fn)(void* context, float progress);
 
-/** Memory-saving measures for opening a model, as bit flags. Values set in `options` take precedence. */
+/** Memory-saving measures for opening a model, as bit flags. The model's load options take precedence. */
 typedef uint32_t sotto_source_flags;
 enum {
     /** Reads weights into heap memory, charged to the budget, instead of mapping the file. */

@@ -76,7 +76,7 @@ enum {
     /**
      * Prefills the prompt of a chat (`messages`) or text (`prompt`) completion, generates nothing, and saves
      * the KV cache to `path`. Writes the file whole or not at all, for the current user only; replaces only
-     * a regular file. A cancel during the write leaves the file.
+     * a regular file. A cancel during the write comes too late: the new file is kept.
      */
     SOTTO_OP_SAVE_STATE = 7,
     /** Loads the state file `path` into the prefix cache, for the next prompt that starts with it. */

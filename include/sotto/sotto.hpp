@@ -162,7 +162,7 @@ public:
         return request;
     }
 
-    /** Returns false if the request had ended. */
+    /** Cancels a request. Returns false if it had already ended. */
     bool cancel(sotto_request request) {
         const auto status = sotto_engine_cancel(engine_, request);
         return status != SOTTO_ERROR_NOT_FOUND && check(status) == SOTTO_OK;

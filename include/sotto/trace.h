@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** What a slice records: a step, a wait, a frame of the game, or the engine's rest. */
+/** What a slice records: a step, a wait at a gate, a frame of the game, or time without a step. */
 typedef int32_t sotto_slice_kind;
 enum {
     SOTTO_SLICE_OPEN =

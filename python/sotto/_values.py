@@ -51,7 +51,7 @@ def number(name: str, value: object) -> float:
 
 
 def string(name: str, value: object) -> str:
-    """Returns `value` if it is a non-empty str without NUL."""
+    """Returns `value` if it is a non-empty str without NUL; else raises `ArgumentError` or `TypeError`."""
     if not isinstance(value, str):
         raise wrong_type(name, value, "a str")
     if not value or "\0" in value:

@@ -52,7 +52,7 @@ class Settings:
         self.values[name] = value
 
     def unset(self, name: str) -> None:
-        """Restores the default of the model, or else the engine's default."""
+        """Resets the setting to the model's default or, if the model has none, to the engine's."""
         if name not in NAMES:
             raise ArgumentError(f"invalid setting '{name}': expected one of {', '.join(NAMES)}")
         self.values.pop(name, None)
