@@ -38,7 +38,7 @@
  *     SOTTO_OP_SAVE_STATE: path, and messages or prompt;  SOTTO_OP_RESTORE_STATE: path
  *     SOTTO_OP_EMBED: input, encoding_format, dimensions
  *     SOTTO_OP_TRANSCRIBE: file (a path) or input_audio, language, prompt, task, temperature,
- *     timestamp_granularities;  SOTTO_OP_TRANSLATE: input, source_language, target_language,
+ *     beam_size, timestamp_granularities;  SOTTO_OP_TRANSLATE: input, source_language, target_language,
  *     target_prefix, beam_size, temperature
  *
  * A message's content may hold parts: text, image_url (a data URL; URLs are never fetched) and input_audio
@@ -90,8 +90,8 @@ enum {
     /** Pins a session or sets its system message. `json` of REQUEST_DONE: as of SOTTO_OP_OPEN_SESSION. */
     SOTTO_OP_CHANGE_SESSION = 12,
     /**
-     * Embeds texts. The response is OpenAI's; each vector also arrives as a SOTTO_EVENT_DATA of float32
-     * values. Needs a model whose backend embeds, as the next two need one that transcribes or translates.
+     * Embeds texts. The response has the format of OpenAI's embeddings API; the backend may also deliver the
+     * vectors as SOTTO_EVENT_DATA. Needs a model whose backend embeds.
      */
     SOTTO_OP_EMBED = 13,
     /** Transcribes speech. Segments arrive as text when they are done; the response has them with times. */

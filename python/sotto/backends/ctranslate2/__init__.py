@@ -42,7 +42,7 @@ class CTranslate2(Backend):
         except ImportError as error:
             raise ArgumentError(f"sotto.backends.ctranslate2 needs {error.name}: {_NEEDS}") from None
         del faster_whisper, psutil
-        if not ctranslate2.__version__.startswith("4."):
+        if not ctranslate2.__version__.startswith("4.8."):
             raise ArgumentError(f"ctranslate2 is {ctranslate2.__version__}: expected 4.8; {_NEEDS}")
 
     def open(self, source: Source) -> Model:
