@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 if sys.version_info >= (3, 11):
-    from typing import Unpack
+    from typing import Self, Unpack
 else:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
-__all__ = ["Unpack"]
+__all__ = ["Self", "Unpack"]

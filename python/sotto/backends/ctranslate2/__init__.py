@@ -9,15 +9,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from ...errors import ArgumentError, ModelLoadError, Status
 from ..base import Backend, Model, ModelInfo, Source
 from .files import kind_of, weights_in
-from .options import Options
 
 __all__ = ["CTranslate2"]
 
+_KINDS = {"WhisperSpec": ("whisper", "Whisper")}  # the class of each kind, imported when it is needed
 _NEEDS = "pip install 'sotto-runtime[ctranslate2]'"
 
 
@@ -25,8 +26,8 @@ class CTranslate2(Backend):
     """Opens folders of converted models: `model.bin` with its tokenizer.
 
     Load options: `compute_type` ("int8", "int8_float32", "float32", ...; default: as the file has it),
-    `threads` of the library (1), `vad` (true: parts without speech are left out), `max_seconds` of sound
-    that one request may have (3600).
+    `threads` of the library (1). Whisper: `vad` (true: parts without speech are left out), `max_seconds` of
+    sound that one request may have (3600).
 
     Raises:
         ArgumentError: The packages that it needs are not installed, or of another version.
@@ -48,18 +49,16 @@ class CTranslate2(Backend):
     def open(self, source: Source) -> Model:
         """Opens a model by its kind."""
         folder = Path(source.path)
-        options = Options.read(source.options)
         kind = kind_of(folder)
-        if kind != "WhisperSpec":
+        if kind not in _KINDS:
             raise ModelLoadError(
-                f"'{folder}' holds a model of kind {kind}: expected WhisperSpec; "
-                "this version runs Whisper models alone",
+                f"'{folder}' holds a model of kind {kind}: expected one of {', '.join(_KINDS)}",
                 Status.UNSUPPORTED,
             )
-        from .whisper import Whisper
-
         source.progress(0)
-        return Whisper(folder, options)
+        module, name = _KINDS[kind]
+        model: type[Model] = getattr(import_module(f".{module}", __name__), name)
+        return model(folder, source.options)  # type: ignore[call-arg]
 
     def measure(self, source: Source) -> ModelInfo | None:
         """Returns the size of the weights' file, so that the engine makes room before it loads them."""

@@ -21,11 +21,6 @@ def kind_of(folder: Path) -> str:
         raise ModelLoadError(f"'{folder}' is no folder: expected one that ct2-transformers-converter wrote")
     if not file.is_file():
         raise ModelLoadError(f"'{folder}' has no model.bin: expected a folder of a converted model")
-    if not (folder / "tokenizer.json").is_file():
-        raise ModelLoadError(
-            f"'{folder}' has no tokenizer.json: convert the model with --copy_files tokenizer.json "
-            "preprocessor_config.json"
-        )
     with file.open("rb") as opened:
         head = opened.read(6 + _LONGEST)
     try:
@@ -38,6 +33,13 @@ def kind_of(folder: Path) -> str:
             f"'{file}' is no model of CTranslate2, or it is damaged: convert the model again"
         )
     return name
+
+
+def need(folder: Path, *names: str) -> None:
+    """Raises `ModelLoadError` if the folder lacks one of these files."""
+    for name in names:
+        if not (folder / name).is_file():
+            raise ModelLoadError(f"'{folder}' has no {name}: convert the model again with `sotto convert`")
 
 
 def weights_in(folder: Path) -> int:

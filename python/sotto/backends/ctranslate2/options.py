@@ -1,4 +1,4 @@
-"""The load options of the backend."""
+"""The load options that all kinds of models have. Each kind adds its own beside its class."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..._typing import Self
 from ..._values import invalid
 from ...errors import ArgumentError
 
-_MOST_THREADS, _MOST_SECONDS = 256, 86_400
+_MOST_THREADS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +20,28 @@ class Options:
 
     compute_type: str = "default"
     threads: int = 1
-    vad: bool = True
-    max_seconds: float = 3600
 
-    @staticmethod
-    def read(given: Mapping[str, Any]) -> Options:
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Self:
         """Returns the options. Raises `ArgumentError` for an unknown name or a bad value."""
-        known = [field.name for field in fields(Options)]
+        known = [field.name for field in fields(cls)]
         for name in given:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"
                 raise ArgumentError(f"unknown option '{name}': {hint}")
-        made = Options(**given)
-        _check("threads", made.threads, int, 1, _MOST_THREADS)
-        _check("max_seconds", made.max_seconds, (int, float), 1, _MOST_SECONDS)
-        if not isinstance(made.vad, bool):
-            raise ArgumentError(invalid("vad", made.vad, "true or false"))
-        _check_type(made.compute_type)
+        made = cls(**given)
+        made.check()
         return made
 
+    def check(self) -> None:
+        """Raises `ArgumentError` for a bad value. A kind with options of its own extends this."""
+        check_number("threads", self.threads, int, 1, _MOST_THREADS)
+        _check_type(self.compute_type)
 
-def _check(name: str, value: Any, kind: Any, least: int, most: int) -> None:
+
+def check_number(name: str, value: Any, kind: Any, least: float, most: float) -> None:
+    """Raises `ArgumentError` unless `value` is of `kind` and within the limits."""
     if isinstance(value, bool) or not isinstance(value, kind) or not least <= value <= most:
         raise ArgumentError(invalid(name, value, f"a number from {least} to {most}"))
 

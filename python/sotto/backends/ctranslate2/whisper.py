@@ -4,54 +4,66 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 from faster_whisper import WhisperModel
 
+from ..._values import invalid
 from ...errors import ArgumentError, ModelLoadError
-from ..base import Model, ModelInfo, Part, Request
-from .files import weights_in
-from .options import Options
+from ..base import Model, Part, Request
+from .files import need
+from .memory import Measure
+from .options import Options, check_number
 from .sound import RATE, read_sound
 
 _WINDOW_S = 30  # of sound, that the model works on at once
-_MOST_COMPUTE = 1 << 30  # bytes; what is measured beyond that was other work of the process
+_MOST_SECONDS = 86_400
 _BEAMS = 5  # as the models' authors use them
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperOptions(Options):
+    """Checked load options of a Whisper model."""
+
+    vad: bool = True
+    max_seconds: float = 3600
+
+    def check(self) -> None:
+        """Raises `ArgumentError` for a bad value."""
+        Options.check(self)
+        check_number("max_seconds", self.max_seconds, (int, float), 1, _MOST_SECONDS)
+        if not isinstance(self.vad, bool):
+            raise ArgumentError(invalid("vad", self.vad, "true or false"))
 
 
 class Whisper(Model):
     """An open Whisper model."""
 
-    def __init__(self, folder: Path, options: Options) -> None:
-        self._options = options
-        before = _resident()
+    def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
+        self._options = WhisperOptions.read(options)
+        need(folder, "tokenizer.json")
+        measure = Measure(folder)
         try:
             self._whisper = WhisperModel(
                 str(folder),
                 device="cpu",
-                compute_type=options.compute_type,
-                cpu_threads=options.threads,
+                compute_type=self._options.compute_type,
+                cpu_threads=self._options.threads,
                 num_workers=1,
                 local_files_only=True,
             )
         except (RuntimeError, ValueError, OSError) as error:
             raise ModelLoadError(f"'{folder}' cannot be loaded: {error}") from None
-        loaded = _resident()
-        self._warm_up()
-        self.info = ModelInfo(
-            weights=_plausible(loaded - before, weights_in(folder)),
-            compute=min(max(0, _resident() - loaded), _MOST_COMPUTE),
-            streams=1,
-            description={
-                "architecture": "whisper",
-                "compute_type": self._whisper.model.compute_type,
-                "multilingual": self._whisper.model.is_multilingual,
-            },
-        )
+        description = {
+            "architecture": "whisper",
+            "compute_type": self._whisper.model.compute_type,
+            "multilingual": self._whisper.model.is_multilingual,
+        }
+        self.info = measure.info(self._warm_up, streams=1, description=description)
 
     def _warm_up(self) -> None:
         """Works once, so that the memory of a window is counted."""
@@ -137,12 +149,3 @@ def _response(
             for word in segment.words or ()
         ]
     return made
-
-
-def _resident() -> int:
-    return int(psutil.Process().memory_info().rss)
-
-
-def _plausible(measured: int, file: int) -> int:
-    """Returns what was measured; the file's size where other work of the process falsified it."""
-    return measured if file / 8 < measured < 3 * file else file  # int8 of a float32 file is a quarter

@@ -1,0 +1,38 @@
+"""The memory that a model takes, as the process shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from ..base import ModelInfo
+from .files import weights_in
+
+_MOST_COMPUTE = 1 << 30  # bytes; what is measured beyond that was other work of the process
+
+
+class Measure:
+    """Measures a load: create it before, and call `info()` after the weights are there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = weights_in(folder)
+        self._before = _resident()
+
+    def info(self, warm_up: Callable[[], object], streams: int, description: Mapping[str, Any]) -> ModelInfo:
+        """Works once by `warm_up`, and returns what the weights and that work added to the process."""
+        loaded = _resident()
+        warm_up()
+        compute = min(max(0, _resident() - loaded), _MOST_COMPUTE)
+        return ModelInfo(self._plausible(loaded - self._before), compute, streams, 0, description)
+
+    def _plausible(self, measured: int) -> int:
+        """Returns what was measured; the file's size where other work of the process falsified it."""
+        file = self._file
+        return measured if file / 8 < measured < 3 * file else file  # int8 of a float32 file is a quarter
+
+
+def _resident() -> int:
+    return int(psutil.Process().memory_info().rss)
