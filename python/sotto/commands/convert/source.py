@@ -1,0 +1,90 @@
+"""Checks the model that is to be converted, before a library reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..._values import invalid
+from ...errors import ArgumentError, ModelLoadError, Status
+
+_EXPECTED = "a Hugging Face model folder (config.json, *.safetensors) or a GGUF file"
+_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+_INDEX = "model.safetensors.index.json"
+
+
+def check(source: Path) -> None:
+    """Raises `ArgumentError` if `source` is no model, `ModelLoadError` if its files are damaged."""
+    if source.is_dir():
+        _check_folder(source)
+    elif source.is_file():
+        with source.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise _refused(source, "the file is not GGUF")
+    else:
+        raise _refused(source, "there is no such file or folder; download the model first")
+
+
+def bytes_of(source: Path) -> int:
+    """Returns the bytes of the weights' files."""
+    files = source.glob("*.safetensors") if source.is_dir() else [source]
+    return sum(file.stat().st_size for file in files)
+
+
+def is_gguf(source: Path) -> bool:
+    """Returns true for a GGUF file, false for a folder."""
+    return source.is_file()
+
+
+def read_json(file: Path) -> Any:
+    """Returns the value of a JSON file. Raises `ModelLoadError` if it is damaged."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise damaged(file, error) from None
+
+
+def damaged(file: Path, error: object) -> ModelLoadError:
+    """Returns the error for a file that cannot be read."""
+    why = " ".join(str(error).split())
+    return ModelLoadError(f"'{file}' is damaged: {why}; download it again", Status.MODEL)
+
+
+def _check_folder(folder: Path) -> None:
+    config = folder / "config.json"
+    if not config.is_file():
+        raise _refused(folder, "the folder has no config.json")
+    if not isinstance(read_json(config), dict):
+        raise damaged(config, "it is no JSON object")
+    weights = sorted(folder.glob("*.safetensors"))
+    if not weights:
+        pickled = next((file.name for form in _PICKLED for file in folder.glob(form)), None)
+        if pickled is None:
+            raise _refused(folder, "the folder has no *.safetensors")
+        raise _refused(
+            folder,
+            f"{pickled} may be a pickle, which can run code when it is read; save the model with "
+            "save_pretrained(), which writes safetensors",
+        )
+    _check_weights(folder, weights)
+
+
+def _check_weights(folder: Path, weights: list[Path]) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    for file in weights:
+        try:
+            with safe_open(file, framework="np"):
+                pass
+        except (SafetensorError, OSError) as error:
+            raise damaged(file, error) from None
+    index = folder / _INDEX
+    if index.is_file():
+        listed = read_json(index).get("weight_map", {})
+        for name in sorted(set(listed.values()) - {file.name for file in weights}):
+            raise damaged(index, f"it lists {name}, which is missing")
+
+
+def _refused(source: Path, why: str) -> ArgumentError:
+    return ArgumentError(f"{invalid('SOURCE', str(source), _EXPECTED)}; {why}")

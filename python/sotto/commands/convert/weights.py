@@ -1,0 +1,135 @@
+"""Converts a model with CTranslate2's own converter, and writes what its backend needs beside the weights."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import transformers
+from ctranslate2.converters import TransformersConverter
+
+from ...errors import ModelLoadError, SottoError, Status
+from .gguf import as_folder
+from .source import damaged, is_gguf, read_json
+from .target import COPIED
+
+Told = Callable[[float], None]  # fraction from 0 to 1
+_UNUSED = ("pooler", "classifier")  # parts that no operation needs
+
+
+class _Converter(TransformersConverter):  # type: ignore[misc]
+    """CTranslate2's converter; keeps the tokenizer and the configuration, and refuses missing weights."""
+
+    def __init__(self, folder: Path, told: Told) -> None:
+        super().__init__(str(folder))
+        self._told = told
+        self.tokenizer: Any = None
+        self.model: Any = None
+
+    def load_model(self, model_class: Any, path: str, **options: Any) -> Any:
+        _restore_rope(options["config"])
+        self._told(0.3)
+        self.model, loaded = model_class.from_pretrained(
+            path, local_files_only=True, use_safetensors=True, output_loading_info=True, **options
+        )
+        self._told(0.5)
+        missing = sorted(key for key in loaded["missing_keys"] if not set(key.split(".")) & set(_UNUSED))
+        if missing:
+            raise ValueError(f"the weights lack {missing[0]} and {len(missing) - 1} others")
+        return self.model
+
+    def load_tokenizer(self, tokenizer_class: Any, path: str, **options: Any) -> Any:
+        self.tokenizer = tokenizer_class.from_pretrained(path, local_files_only=True, **options)
+        return self.tokenizer
+
+
+def convert(source: Path, out: Path, quantization: str | None, told: Told) -> None:
+    """Writes the converted model into `out`, an empty folder.
+
+    Args:
+        source: Hugging Face folder or GGUF file, checked.
+        out: Where to write. A sibling "source" may be written too.
+        quantization: Type of the weights; None: as the source has them.
+        told: Called with the fraction done.
+
+    Raises:
+        ModelLoadError: The model is damaged, or CTranslate2 has no such architecture.
+        OSError: The disk is full.
+    """
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+    try:
+        told(0.0)
+        if is_gguf(source):
+            source, file = out.with_name("source"), source
+            as_folder(file, source)
+        converter = _Converter(source, told)
+        converter.convert(str(out), quantization=quantization, force=True)
+        told(0.9)
+        _complete(source, out, converter)
+        told(1.0)
+    except (OSError, MemoryError, SottoError):
+        raise
+    except Exception as error:
+        raise _cannot(source, error) from error
+
+
+def _cannot(source: Path, error: Exception) -> SottoError:
+    why = " ".join(str(error).split()) or type(error).__name__
+    return ModelLoadError(f"'{source.name}' cannot be converted: {why}", Status.UNSUPPORTED)
+
+
+def _restore_rope(config: Any) -> None:
+    """Sets what CTranslate2 reads; transformers 5 has the value in `rope_parameters` alone."""
+    theta = (getattr(config, "rope_parameters", None) or {}).get("rope_theta")
+    if theta is not None and not hasattr(config, "rope_theta"):
+        config.rope_theta = theta
+
+
+def _complete(source: Path, out: Path, converter: _Converter) -> None:
+    for name in COPIED:
+        if (source / name).is_file():
+            (out / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(source / name, out / name)
+    _write_tokenizer(source, out, converter.tokenizer)
+    if converter.model.can_generate() and not (out / "generation_config.json").exists():
+        converter.model.generation_config.save_pretrained(out)
+    config = json.loads((out / "config.json").read_text(encoding="utf-8"))
+    positions = _positions(converter.model)
+    if positions is not None:
+        config["max_position_embeddings"] = positions
+    _write_json(out / "config.json", config)
+
+
+def _write_tokenizer(source: Path, out: Path, tokenizer: Any) -> None:
+    if not (out / "tokenizer.json").exists() and tokenizer.is_fast:
+        tokenizer.backend_tokenizer.save(str(out / "tokenizer.json"))
+    file = out / "tokenizer_config.json"
+    config = read_json(file) if file.exists() else {}
+    if not isinstance(config, dict):
+        raise damaged(source / file.name, "it is no JSON object")
+    template = tokenizer.chat_template
+    if template and "chat_template" not in config:
+        if isinstance(template, dict):
+            template = [{"name": name, "template": text} for name, text in template.items()]
+        config["chat_template"] = template
+    for name, token in tokenizer.special_tokens_map.items():
+        if isinstance(token, str):
+            config.setdefault(name, token)
+    _write_json(file, config)
+
+
+def _positions(model: Any) -> int | None:
+    """Returns the most tokens of one input that the model has positions for; None: no such limit."""
+    config = model.config.get_text_config()
+    positions: int | None = getattr(config, "max_position_embeddings", None)
+    if positions is not None and "roberta" in config.model_type:
+        return positions - (int(config.pad_token_id) + 1)  # the first rows are for padding
+    return positions
+
+
+def _write_json(file: Path, value: Any) -> None:
+    file.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
