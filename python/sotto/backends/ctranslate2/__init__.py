@@ -1,4 +1,4 @@
-"""CTranslate2 as a backend: Whisper models hear. Needs the extra `[ctranslate2]`.
+"""CTranslate2 as a backend: Whisper models hear, encoders embed. Needs the extra `[ctranslate2]`.
 
 >>> from sotto.backends.ctranslate2 import CTranslate2
 >>> engine.add_backend(CTranslate2())
@@ -18,7 +18,10 @@ from .files import kind_of, weights_in
 
 __all__ = ["CTranslate2"]
 
-_KINDS = {"WhisperSpec": ("whisper", "Whisper")}  # the class of each kind, imported when it is needed
+_KINDS = {  # the class of each kind, imported when it is needed
+    "TransformerEncoderSpec": ("encoder", "Encoder"),
+    "WhisperSpec": ("whisper", "Whisper"),
+}
 _NEEDS = "pip install 'sotto-runtime[ctranslate2]'"
 
 
@@ -27,7 +30,8 @@ class CTranslate2(Backend):
 
     Load options: `compute_type` ("int8", "int8_float32", "float32", ...; default: as the file has it),
     `threads` of the library (1). Whisper: `vad` (true: parts without speech are left out), `max_seconds` of
-    sound that one request may have (3600).
+    sound that one request may have (3600). Encoders: `batch`, tokens of a forward pass (256); `pooling`
+    ("mean" or "cls") and `normalize` instead of what the model's files say.
 
     Raises:
         ArgumentError: The packages that it needs are not installed, or of another version.
