@@ -192,8 +192,8 @@ def test_a_model_performs_what_its_kind_performs(mind: sotto.Engine, engine: sot
 
 def test_the_memory_of_the_model_is_told(minilm: Path) -> None:
     script = (
-        "import sotto, sys; from sotto.backends.ctranslate2 import CTranslate2; engine = sotto.Engine('cpu'); "
-        "engine.add_backend(CTranslate2()); "
+        "import sotto, sys; from sotto.backends.ctranslate2 import CTranslate2; "
+        "engine = sotto.Engine('cpu'); engine.add_backend(CTranslate2()); "
         "engine.load_model('mind', path=sys.argv[1], backend='ctranslate2'); "
         "print(engine.memory()['used']); engine.close()"
     )  # in a new process, whose memory no other test has freed

@@ -10,6 +10,8 @@ from typing import Any
 
 import transformers
 from ctranslate2.converters import TransformersConverter
+from ctranslate2.converters.transformers import _MODEL_LOADERS
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
 from ...errors import ModelLoadError, SottoError, Status
 from .gguf import as_folder
@@ -30,7 +32,6 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
         self.model: Any = None
 
     def load_model(self, model_class: Any, path: str, **options: Any) -> Any:
-        _restore_rope(options["config"])
         self._told(0.3)
         self.model, loaded = model_class.from_pretrained(
             path, local_files_only=True, use_safetensors=True, output_loading_info=True, **options
@@ -39,6 +40,7 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
         missing = sorted(key for key in loaded["missing_keys"] if not set(key.split(".")) & set(_UNUSED))
         if missing:
             raise ValueError(f"the weights lack {missing[0]} and {len(missing) - 1} others")
+        _restore_rope(self.model.config.get_text_config())
         return self.model
 
     def load_tokenizer(self, tokenizer_class: Any, path: str, **options: Any) -> Any:
@@ -63,13 +65,15 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
     transformers.utils.logging.set_verbosity_error()
     try:
         told(0.0)
+        folder = source
         if is_gguf(source):
-            source, file = out.with_name("source"), source
-            as_folder(file, source)
-        converter = _Converter(source, told)
+            folder = out.with_name("source")
+            as_folder(source, folder)
+        _check_architecture(folder)
+        converter = _Converter(folder, told)
         converter.convert(str(out), quantization=quantization, force=True)
         told(0.9)
-        _complete(source, out, converter)
+        _complete(folder, out, converter)
         told(1.0)
     except (OSError, MemoryError, SottoError):
         raise
@@ -79,13 +83,23 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
 
 def _cannot(source: Path, error: Exception) -> SottoError:
     why = " ".join(str(error).split()) or type(error).__name__
-    return ModelLoadError(f"'{source.name}' cannot be converted: {why}", Status.UNSUPPORTED)
+    doubt = "it is damaged, or of an architecture that CTranslate2 or transformers does not convert"
+    return ModelLoadError(f"'{source}' cannot be converted: {doubt}; {why}", Status.UNSUPPORTED)
+
+
+def _check_architecture(source: Path) -> None:
+    kind = read_json(source / "config.json").get("model_type")
+    if CONFIG_MAPPING_NAMES.get(kind) not in _MODEL_LOADERS:
+        known = sorted(name for name, config in CONFIG_MAPPING_NAMES.items() if config in _MODEL_LOADERS)
+        raise ModelLoadError(
+            f"unsupported architecture '{kind}': expected one of {', '.join(known)}", Status.UNSUPPORTED
+        )
 
 
 def _restore_rope(config: Any) -> None:
     """Sets what CTranslate2 reads; transformers 5 has the value in `rope_parameters` alone."""
     theta = (getattr(config, "rope_parameters", None) or {}).get("rope_theta")
-    if theta is not None and not hasattr(config, "rope_theta"):
+    if theta is not None:
         config.rope_theta = theta
 
 

@@ -1,0 +1,279 @@
+"""`sotto convert`: what it writes computes what the source does, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+import sotto
+from sotto import cli
+from sotto.commands import convert
+
+HOUSE = Path(__file__).parents[2] / "samples" / "house_model"
+SHEET = "Name: Brenna\nRole: innkeeper\nManner: gruff\nPlace: the Kettle and Crow, Millbrook"
+QUESTIONS = (
+    "Who are you?",
+    "How much is a bed for the night?",
+    "Tell me about Millbrook.",
+    "Good evening! It is 12 below zero.",
+)
+TEMPLATE = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
+LLAMA = {
+    **{"vocab_size": 40, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2},
+    **{"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128},
+    **{
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "rope_parameters": {"rope_theta": 500_000.0, "rope_type": "default"},
+    },
+}
+
+
+def converted(source: Path, folder: Path, *more: str) -> int:
+    """Runs `sotto convert`, and returns its exit status."""
+    return cli.main(["convert", str(source), "--to", "ctranslate2", str(folder), *more])
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Llama model of random weights as Hugging Face has it."""
+    folder = tmp_path_factory.mktemp("tiny") / "llama"
+    names = ["<unk>", "<s>", "</s>", *(f"w{at}" for at in range(37))]
+    words = Tokenizer(models.WordLevel({name: at for at, name in enumerate(names)}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(3)
+    transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA)).save_pretrained(folder)
+    return folder
+
+
+def test_the_house_model_answers_as_in_llama_cpp(tmp_path: Path) -> None:
+    assert converted(HOUSE / "house.gguf", tmp_path / "house", "--quantization", "float32") == 0
+    tokenizer = Tokenizer.from_file(str(tmp_path / "house" / "tokenizer.json"))
+    generator = ctranslate2.Generator(str(tmp_path / "house"), intra_threads=1)
+    same = 0
+    with sotto.Engine("cpu") as engine:
+        engine.load_model("house", path=HOUSE / "house.gguf", backend="llama")
+        for question in QUESTIONS:
+            turns = {"system": SHEET, "user": question}
+            messages = [{"role": role, "content": text} for role, text in turns.items()]
+            right = engine.chat(messages, model="house", max_tokens=40, temperature=0).text
+            prompt = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in turns.items())
+            tokens = tokenizer.encode(f"{prompt}<|im_start|>assistant\n", add_special_tokens=False).tokens
+            made = generator.generate_batch(
+                [tokens], max_length=40, sampling_topk=1, include_prompt_in_result=False
+            )
+            same += tokenizer.decode(made[0].sequences_ids[0]) == right
+    print(f"\nspeech: {same} of {len(QUESTIONS)} greedy answers of the converted house model as in llama.cpp")
+    assert same == len(QUESTIONS)
+    config = json.loads((tmp_path / "house" / "tokenizer_config.json").read_text())
+    assert config["chat_template"] == (HOUSE / "template.jinja").read_text().strip()
+    assert (config["bos_token"], config["eos_token"]) == ("<|im_start|>", "<|im_end|>")
+    assert json.loads((tmp_path / "house" / "generation_config.json").read_text())["eos_token_id"] == 2
+
+
+@pytest.mark.parametrize(
+    ("quantization", "most"), [("float32", 1e-4), ("bfloat16", 0.05), ("float16", 0.05), ("int8", 0.05)]
+)
+def test_weights_of_each_type_compute_what_the_source_does(
+    tiny: Path, tmp_path: Path, quantization: str, most: float
+) -> None:
+    assert converted(tiny, tmp_path / "made", "--quantization", quantization) == 0
+    ids = list(range(3, 40))
+    with torch.no_grad():
+        model = transformers.AutoModelForCausalLM.from_pretrained(tiny, local_files_only=True)
+        right = model(torch.tensor([ids])).logits[0].numpy()
+    generator = ctranslate2.Generator(str(tmp_path / "made"), compute_type="float32")
+    made = np.asarray(generator.forward_batch([ids]))[0]
+    assert np.linalg.norm(made - right) / np.linalg.norm(right) < most
+
+
+def test_what_the_backend_reads_is_in_the_folder(tiny: Path, minilm: Path, tmp_path: Path) -> None:
+    assert converted(tiny, tmp_path / "made") == 0
+    names = {file.name for file in (tmp_path / "made").iterdir()}
+    assert {"model.bin", "tokenizer.json", "tokenizer_config.json", "generation_config.json"} <= names
+    config = json.loads((tmp_path / "made" / "tokenizer_config.json").read_text())
+    assert config["chat_template"] == TEMPLATE  # which the source has in a file of its own
+    assert json.loads((tmp_path / "made" / "config.json").read_text())["max_position_embeddings"] == 128
+    assert (minilm / "modules.json").is_file() and (minilm / "sentence_bert_config.json").is_file()
+    assert (minilm / "1_Pooling" / "config.json").is_file()
+
+
+def test_a_tokenizer_without_a_tokenizer_json_gets_one(
+    minilm_source: Path, minilm: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(minilm_source, source)
+    (source / "tokenizer.json").unlink()
+    right = Tokenizer.from_file(str(minilm / "tokenizer.json"))
+    vocabulary = right.get_vocab()
+    (source / "vocab.txt").write_text(
+        "\n".join(sorted(vocabulary, key=lambda token: vocabulary[token])) + "\n"
+    )
+    assert converted(source, tmp_path / "made") == 0
+    made = Tokenizer.from_file(str(tmp_path / "made" / "tokenizer.json"))
+    for text in ("How much is a bed?", "na\u00efve caf\u00e9 \u4f60\u597d", ""):
+        assert made.encode(text).tokens == right.encode(text).tokens[: len(made.encode(text).tokens)]
+
+
+def test_a_converted_model_is_kept_unless_forced(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    folder = tmp_path / "made"
+    assert converted(tiny, folder) == 0
+    assert f"{folder}: " in capsys.readouterr().out
+    before = (folder / "model.bin").stat()
+    assert converted(tiny, folder, "--quantization", "int8") == 0
+    assert "--force replaces it" in capsys.readouterr().err
+    assert (folder / "model.bin").stat() == before
+    assert converted(tiny, folder, "--quantization", "int8", "--force") == 0
+    assert (folder / "model.bin").stat().st_size < before.st_size
+    assert [file.name for file in tmp_path.iterdir()] == ["made"]
+
+
+def test_files_of_others_are_never_deleted(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    mine, file = tmp_path / "mine", tmp_path / "file"
+    mine.mkdir()
+    (mine / "save.txt").write_text("x")
+    file.write_text("x")
+    assert converted(tiny, mine, "--force") == 2
+    assert "holds save.txt, which would be deleted" in capsys.readouterr().err
+    assert converted(tiny, file, "--force") == 2
+    assert "this is no folder" in capsys.readouterr().err
+    (mine / "save.txt").unlink()
+    assert converted(tiny, mine) == 0
+    (mine / "save.txt").write_text("x")
+    assert converted(tiny, mine, "--force") == 2
+    assert (mine / "save.txt").read_text() == "x" and (mine / "model.bin").is_file()
+
+
+def refused(source: Path, tmp_path: Path, capsys: Any) -> str:
+    """Converts what cannot be converted, and returns the reason. Nothing may be left."""
+    assert converted(source, tmp_path / "made") in (1, 2)
+    assert not (tmp_path / "made").exists() and not list(tmp_path.glob(".made*"))
+    return str(capsys.readouterr().err)
+
+
+def test_sources_that_are_no_model_are_refused(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    assert "there is no such file" in refused(tmp_path / "none", tmp_path, capsys)
+    text, folder = tmp_path / "text.gguf", tmp_path / "folder"
+    text.write_text("no model")
+    assert "the file is not GGUF" in refused(text, tmp_path, capsys)
+    folder.mkdir()
+    assert "has no config.json" in refused(folder, tmp_path, capsys)
+    shutil.copy(tiny / "config.json", folder)
+    assert "has no *.safetensors" in refused(folder, tmp_path, capsys)
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x02")
+    said = refused(folder, tmp_path, capsys)
+    assert "pytorch_model.bin may be a pickle" in said and "save_pretrained()" in said
+
+
+def test_damaged_sources_are_refused(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    cut = tmp_path / "cut.gguf"
+    for size in (40, 100_000, 12_000_000):
+        cut.write_bytes((HOUSE / "house.gguf").read_bytes()[:size])
+        assert "cut.gguf' cannot be converted: it is damaged" in refused(cut, tmp_path, capsys)
+    folder = tmp_path / "folder"
+    shutil.copytree(tiny, folder)
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    for size in (0, 20, len(whole) // 2):
+        weights.write_bytes(whole[:size])
+        assert "model.safetensors' is damaged" in refused(folder, tmp_path, capsys)
+    weights.write_bytes(whole)
+    index = folder / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
+    assert "it lists model-00001-of-00002.safetensors, which is missing" in refused(folder, tmp_path, capsys)
+    index.unlink()
+    (folder / "config.json").write_text("{")
+    assert "config.json' is damaged" in refused(folder, tmp_path, capsys)
+
+
+def test_missing_weights_are_not_made_up(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    folder = tmp_path / "folder"
+    shutil.copytree(tiny, folder)
+    (folder / "config.json").write_text(
+        json.dumps({**json.loads((tiny / "config.json").read_text()), "num_hidden_layers": 3})
+    )
+    assert "the weights lack model.layers.2." in refused(folder, tmp_path, capsys)
+
+
+def test_other_architectures_are_refused_by_name(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    folder = tmp_path / "folder"
+    shutil.copytree(tiny, folder)
+    config = json.loads((tiny / "config.json").read_text())
+    for kind in ("vit", "no_such_model"):
+        (folder / "config.json").write_text(json.dumps({**config, "model_type": kind, "architectures": []}))
+        said = refused(folder, tmp_path, capsys)
+        assert f"unsupported architecture '{kind}'" in said and len(said) < 500
+
+
+def test_an_unknown_quantization_is_refused(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        converted(tiny, tmp_path / "made", "--quantization", "int3")
+    assert "invalid choice: 'int3'" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_named(tiny: Path, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(convert, "find_spec", lambda name: None if name == "torch" else object())
+    assert "needs torch: pip install 'sotto-runtime[convert]'" in refused(tiny, tmp_path, capsys)
+
+
+def test_a_full_disk_leaves_nothing(tiny: Path, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "disk_usage", lambda path: Room(1 << 20))
+        assert "has no room for the model" in refused(tiny, tmp_path, capsys)
+    limited = (
+        "import resource, signal, sys; from sotto import cli; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); sys.exit(cli.main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", limited, "convert", tiny, "--to", "ctranslate2", tmp_path / "made"]
+    done = subprocess.run(command, timeout=120, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "has no room for the model" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+class Room:
+    """What `shutil.disk_usage()` returns."""
+
+    def __init__(self, free: int) -> None:
+        self.free = free
+
+
+def test_a_killed_conversion_leaves_nothing_under_the_name(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    folder, work = tmp_path / "made", tmp_path / ".made.converting"
+    command = [
+        sys.executable,
+        "-m",
+        "sotto.cli",
+        "convert",
+        HOUSE / "house.gguf",
+        "--to",
+        "ctranslate2",
+        folder,
+    ]
+    with subprocess.Popen(command) as process:
+        end = time.monotonic() + 120
+        while not list(work.glob("source/*")) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert converted(tiny, folder) == 1  # one at a time
+        assert "another process is writing" in capsys.readouterr().err
+        process.send_signal(signal.SIGKILL)
+    assert work.is_dir() and not folder.exists()
+    assert converted(tiny, folder) == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["made"]
