@@ -105,6 +105,55 @@ def test_weights_of_each_type_compute_what_the_source_does(
     assert np.linalg.norm(made - right) / np.linalg.norm(right) < most
 
 
+ROPE = {"rope_parameters": {"rope_theta": 500_000.0, "rope_type": "default"}}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 500_000.0, "factor": 8.0, "low_freq_factor": 1.0}
+LLAMA3 |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+GPT2 = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("Llama", {"rope_parameters": LLAMA3}),
+        ("Mistral", {**ROPE, "sliding_window": None}),
+        ("Qwen2", {**ROPE, "vocab_size": 64}),  # its tokenizer adds a token
+        ("Qwen3", {**ROPE, "head_dim": 32}),
+        ("Gemma2", {**ROPE, "head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 4096}),
+        ("GPT2", GPT2),
+        ("OPT", {"ffn_dim": 128, "word_embed_proj_dim": 64}),
+    ],
+)
+def test_other_decoders_compute_what_the_source_does(
+    tiny: Path, tmp_path: Path, name: str, more: dict[str, Any]
+) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(tiny, source)
+    torch.manual_seed(5)
+    config = getattr(transformers, f"{name}Config")(**{**LLAMA, **more})
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.mul_(4 if weights.dim() > 1 else 1)  # so that attention matters
+        right = model(torch.tensor([list(range(3, 40))])).logits[0].numpy()
+    model.save_pretrained(source)
+    assert converted(source, tmp_path / "made") == 0
+    made = np.asarray(ctranslate2.Generator(str(tmp_path / "made")).forward_batch([list(range(3, 40))]))[0]
+    assert np.linalg.norm(made - right) / np.linalg.norm(right) < 0.02
+
+
+def test_a_conversion_that_computes_another_thing_is_refused(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(tiny, source)
+    other = {"head_dim": 16, "query_pre_attn_scalar": 4096, "sliding_window": 4096}  # CTranslate2 ignores it
+    config = transformers.Gemma2Config(**{**LLAMA, **ROPE, **other})
+    model = transformers.Gemma2ForCausalLM(config)
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.mul_(6 if weights.dim() > 1 else 1)
+    model.save_pretrained(source)
+    assert "the converted model computes other values" in refused(source, tmp_path, capsys)
+
+
 def test_what_the_backend_reads_is_in_the_folder(tiny: Path, minilm: Path, tmp_path: Path) -> None:
     assert converted(tiny, tmp_path / "made") == 0
     names = {file.name for file in (tmp_path / "made").iterdir()}

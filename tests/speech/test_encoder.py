@@ -15,11 +15,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 import yaml
 from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 import sotto
 from conftest import MODEL
+from sotto import cli
 from sotto.backends import check
 from sotto.backends._cases import CASES, Target
 from sotto.backends.ctranslate2 import CTranslate2
@@ -128,6 +134,44 @@ def test_dimensions_keep_the_first_values_normalised(mind: sotto.Engine) -> None
     assert np.allclose(vectors(mind, "a bed", dimensions=384)[0], whole, atol=1e-6)
     with pytest.raises(sotto.ArgumentError, match="invalid dimensions '385': expected at most 384"):
         mind.embed("a bed", model="mind", dimensions=385)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("Bert", 40), ("DistilBert", 40), ("Roberta", 38), ("XLMRoberta", 38), ("Camembert", 38)],
+)
+def test_other_encoders_compute_what_transformers_does(
+    engine: sotto.Engine, tmp_path: Path, name: str, most: int
+) -> None:
+    torch.manual_seed(3)
+    size = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = getattr(transformers, f"{name}Config")(
+        **{
+            **size,
+            "vocab_size": 64,
+            "max_position_embeddings": 40,
+            "pad_token_id": 1,
+            "dim": 64,
+            "n_heads": 4,
+        }
+    )
+    model = getattr(transformers, f"{name}Model")(config).eval()
+    words = ["<s>", "<pad>", "</s>", "<unk>", *(f"w{at}" for at in range(60))]
+    inner = Tokenizer(WordLevel({word: at for at, word in enumerate(words)}, unk_token="<unk>"))
+    inner.pre_tokenizer = Whitespace()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="<unk>")
+    model.save_pretrained(tmp_path / "source")
+    tokenizer.save_pretrained(tmp_path / "source")
+    made = ["convert", str(tmp_path / "source"), "--to", "ctranslate2", str(tmp_path / "made")]
+    assert cli.main(made) == 0
+    engine.load_model("mind", path=tmp_path / "made", backend="ctranslate2", options=OPTIONS)
+    texts = [" ".join(f"w{(7 * at + count) % 60}" for at in range(count)) for count in (1, 20, 100)]
+    ours = engine.embed(texts, model="mind")
+    with torch.no_grad():
+        ids = [tokenizer(text, truncation=True, max_length=most)["input_ids"] for text in texts]
+        theirs = [model(torch.tensor([one])).last_hidden_state[0].mean(0).numpy() for one in ids]
+    assert ours.raw["usage"]["prompt_tokens"] == 1 + 20 + most
+    assert np.allclose(ours.vectors, theirs, atol=1e-4)
 
 
 def test_options_replace_pooling_and_normalisation(

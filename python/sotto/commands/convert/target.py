@@ -62,7 +62,7 @@ def staged(folder: Path, weights: int) -> Iterator[Path]:
 
     Args:
         folder: The folder to write.
-        weights: Bytes that the source's weights take, at least so many are needed.
+        weights: Bytes of the source's weights; less free space than that is an error.
 
     Raises:
         SottoError: Another process writes the same folder, or there is no room.

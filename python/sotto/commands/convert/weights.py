@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from collections.abc import Callable
@@ -14,11 +15,13 @@ from ctranslate2.converters.transformers import _MODEL_LOADERS
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
 from ...errors import ModelLoadError, SottoError, Status
+from . import verify
 from .gguf import as_folder
 from .source import damaged, is_gguf, read_json
 from .target import COPIED
 
 Told = Callable[[float], None]  # fraction from 0 to 1
+_PADDED = ("roberta", "xlm-roberta", "camembert")  # their first positions are for padding
 _UNUSED = ("pooler", "classifier")  # parts that no operation needs
 
 
@@ -30,6 +33,7 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
         self._told = told
         self.tokenizer: Any = None
         self.model: Any = None
+        self.expected: Any = None  # values that the converted model is to compute
 
     def load_model(self, model_class: Any, path: str, **options: Any) -> Any:
         self._told(0.3)
@@ -40,7 +44,8 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
         missing = sorted(key for key in loaded["missing_keys"] if not set(key.split(".")) & set(_UNUSED))
         if missing:
             raise ValueError(f"the weights lack {missing[0]} and {len(missing) - 1} others")
-        _restore_rope(self.model.config.get_text_config())
+        self.expected = verify.expected(self.model)
+        _restore_attributes(self.model.config.get_text_config())
         return self.model
 
     def load_tokenizer(self, tokenizer_class: Any, path: str, **options: Any) -> Any:
@@ -72,8 +77,10 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
         _check_architecture(folder)
         converter = _Converter(folder, told)
         converter.convert(str(out), quantization=quantization, force=True)
-        told(0.9)
+        told(0.8)
         _complete(folder, out, converter)
+        told(0.9)
+        _verify(out, converter, quantization)
         told(1.0)
     except (OSError, MemoryError, SottoError):
         raise
@@ -96,11 +103,23 @@ def _check_architecture(source: Path) -> None:
         )
 
 
-def _restore_rope(config: Any) -> None:
-    """Sets what CTranslate2 reads; transformers 5 has the value in `rope_parameters` alone."""
+def _restore_attributes(config: Any) -> None:
+    """Sets what CTranslate2 reads of a configuration, and transformers 5 has no longer or elsewhere."""
+    if not hasattr(config, "position_embedding_type"):
+        config.position_embedding_type = "absolute"  # the only type that is left
     theta = (getattr(config, "rope_parameters", None) or {}).get("rope_theta")
     if theta is not None:
         config.rope_theta = theta
+
+
+def _verify(out: Path, converter: _Converter, quantization: str | None) -> None:
+    model, converter.model = converter.model, None
+    vocabulary, decoder = model.config.get_text_config().vocab_size, model.can_generate()
+    del model  # the weights are read once more
+    gc.collect()
+    if converter.expected is not None:
+        int8 = (quantization or "").startswith("int8")
+        verify.check(out, converter.expected, vocabulary, decoder=decoder, int8=int8)
 
 
 def _complete(source: Path, out: Path, converter: _Converter) -> None:
@@ -140,8 +159,8 @@ def _positions(model: Any) -> int | None:
     """Returns the most tokens of one input that the model has positions for; None: no such limit."""
     config = model.config.get_text_config()
     positions: int | None = getattr(config, "max_position_embeddings", None)
-    if positions is not None and "roberta" in config.model_type:
-        return positions - (int(config.pad_token_id) + 1)  # the first rows are for padding
+    if positions is not None and config.model_type in _PADDED:
+        return positions - (int(config.pad_token_id) + 1)
     return positions
 
 
