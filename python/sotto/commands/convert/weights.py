@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -74,6 +76,7 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
         if is_gguf(source):
             folder = out.with_name("source")
             as_folder(source, folder)
+            told(0.2)
         _check_architecture(folder)
         converter = _Converter(folder, told)
         converter.convert(str(out), quantization=quantization, force=True)
@@ -88,7 +91,11 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
         raise _cannot(source, error) from error
 
 
-def _cannot(source: Path, error: Exception) -> SottoError:
+def _cannot(source: Path, error: Exception) -> SottoError | OSError:
+    system = re.search(r"\(os error (\d+)\)", str(error))  # as libraries in Rust write it
+    if system is not None:
+        number = int(system[1])
+        return OSError(number, os.strerror(number))
     why = " ".join(str(error).split()) or type(error).__name__
     doubt = "it is damaged, or of an architecture that CTranslate2 or transformers does not convert"
     return ModelLoadError(f"'{source}' cannot be converted: {doubt}; {why}", Status.UNSUPPORTED)
