@@ -22,6 +22,7 @@ _said = threading.local()  # reasons, valid until the next call on the same thre
 _BITS = {name: getattr(lib, f"SOTTO_OPERATION_{name.upper()}") for name in OPERATIONS}
 _NAMES = {getattr(lib, f"SOTTO_OP_{name.upper()}"): name for name in OPERATIONS}
 _MOST = {"weights": 1 << 62, "compute": 1 << 62, "streams": 1 << 16, "context": 1 << 31}
+_WHOLE_PROMPTS = 1 << 16  # tokens; no generator of a batch waits for a part of its prompt
 _FINISHES = {None: lib.SOTTO_FINISH_STOP, "stop": lib.SOTTO_FINISH_STOP, "length": lib.SOTTO_FINISH_LENGTH}
 
 
@@ -75,6 +76,7 @@ class Stream:
         self.held: list[Any] = []
         self.handle = as_handle(self)
         self.answer: Any = _generator(model, request)
+        self.begun = False
 
     def step(self, item: Any, ends: Callable[[], bool]) -> None:
         """Takes the next value of the generator into a `sotto_step_item`."""
@@ -108,17 +110,18 @@ class Stream:
         item.remaining = self.left
 
     def _say(self, item: Any, part: object) -> None:
+        is_token = isinstance(part, str) or (isinstance(part, Part) and bool(part.text))
         if isinstance(part, str):
             part = Part(part)
         if not isinstance(part, Part) or not isinstance(part.text, str):
             raise TypeError(f"{self.request.op}() yielded {part!r:.80}: expected a str or a Part")
-        if self.request.op in WITH_DATA:
-            self._work(item, max(0, min(part.units, self.left - 1)))  # the last unit ends with the response
+        if is_token and self.request.op not in WITH_DATA:
+            self._work(item, self.left)  # the prompt is evaluated
         else:
-            self._work(item, self.left)
+            self._work(item, max(0, min(part.units, self.left - 1)))  # the last unit ends the prompt, or all
         if part.text:
             item.text = self._hold("text", part.text)
-        item.generated = 1 if part.text or self.request.op not in WITH_DATA else 0
+        item.generated = int(bool(part.text) if self.request.op in WITH_DATA else is_token)
         if part.data:
             item.data = self._hold("data", bytes(part.data))
             item.data_info = self._hold("info", json.dumps(dict(part.info or {}), allow_nan=False))
@@ -236,6 +239,9 @@ def _open(self: Any, source: Any, model: Any, info: Any, reason: Any) -> None:
     opened = Opened(made)
     try:
         _describe(opened.held, made.info, made.operations(), info)
+        if type(made).begin is not Model.begin:
+            info.capabilities = lib.SOTTO_CAPABILITY_BATCHABLE
+            info.min_step_tokens = _WHOLE_PROMPTS
     except BaseException:
         _quietly("close", made.close)
         raise
@@ -293,9 +299,10 @@ def _step(self: Any, model: Any, step: Any, reason: Any) -> int:
     def ends() -> bool:
         return threading.get_ident() == thread and bool(gate(context))
 
-    for at in range(step.count):
+    streams: list[Stream] = [of_handle(step.items[at].stream) for at in range(step.count)]
+    _begin(of_handle(model), [stream for stream in streams if not stream.begun])
+    for at, stream in enumerate(streams):
         item = step.items[at]
-        stream: Stream = of_handle(item.stream)
         try:
             stream.step(item, ends)
         except Exception as error:
@@ -304,6 +311,23 @@ def _step(self: Any, model: Any, step: Any, reason: Any) -> int:
             stream.held.append(_reason(error))
             item.reason = stream.held[-1][0]
     return int(lib.SOTTO_OK)
+
+
+def _begin(opened: Opened, streams: list[Stream]) -> None:
+    """Tells the model which requests begin. If it raises, they fail in this step."""
+    for stream in streams:
+        stream.begun = True
+    try:
+        if streams:
+            opened.model.begin([stream.request for stream in streams])
+    except Exception as error:
+        for stream in streams:
+            stream.answer = _raising(error)
+
+
+def _raising(error: Exception) -> Generator[Any, None, Any]:
+    raise error
+    yield
 
 
 def _release(self: Any) -> None:

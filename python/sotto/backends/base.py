@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -70,7 +70,8 @@ class Part(NamedTuple):
     """What a step adds to an answer.
 
     Attributes:
-        text: Text, delivered at once. Counts as one token.
+        text: Text, delivered at once. Counts as one token. Without text, a step of a chat, completion or
+            infill worked on the prompt.
         data: Bytes of a result that is no text, delivered as an event of kind "data".
         info: JSON object that describes `data`.
         units: Units of work that the step completed, see `Model.units()`.
@@ -176,6 +177,13 @@ class Model:
     def units(self, request: Request) -> int:
         """Returns the units of work of a request, such as prompt tokens, texts or windows of sound: >= 1."""
         return len(request.inputs) if request.op in ("embed", "translate") else 1
+
+    def begin(self, requests: Sequence[Request]) -> None:
+        """Starts requests that are answered as a batch. A model that implements this shares its steps.
+
+        Called once for each request, with all that begin in one step. Afterwards the step asks each for a
+        value. Without this method a step works on one request.
+        """
 
     def close(self) -> None:
         """Frees the model. No stream of it is open."""

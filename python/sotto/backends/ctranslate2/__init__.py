@@ -18,7 +18,8 @@ from .files import kind_of, weights_in
 
 __all__ = ["CTranslate2"]
 
-_KINDS = {  # the class of each kind, imported when it is needed
+_KINDS = {  # the module and class of each kind, imported when they are needed
+    "TransformerDecoderSpec": ("generator", "Generator"),
     "TransformerEncoderSpec": ("encoder", "Encoder"),
     "WhisperSpec": ("whisper", "Whisper"),
 }

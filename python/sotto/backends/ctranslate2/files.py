@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from ...errors import ModelLoadError
 
 _VERSIONS = range(2, 16)  # of the file's format, that name the kind of the model
 _LONGEST = 64  # bytes of such a name
+_MOST_VARIABLES, _MOST_RANK = 1 << 20, 8
+_KV_BYTES = 4  # of a value in the KV cache, float32
 
 
 def kind_of(folder: Path) -> str:
@@ -18,7 +21,7 @@ def kind_of(folder: Path) -> str:
     """
     file = folder / "model.bin"
     if not folder.is_dir():
-        raise ModelLoadError(f"'{folder}' is no folder: expected one that ct2-transformers-converter wrote")
+        raise ModelLoadError(f"'{folder}' is no folder: expected one that `sotto convert` wrote")
     if not file.is_file():
         raise ModelLoadError(f"'{folder}' has no model.bin: expected a folder of a converted model")
     with file.open("rb") as opened:
@@ -29,10 +32,67 @@ def kind_of(folder: Path) -> str:
     except (struct.error, UnicodeDecodeError):
         version, name = 0, ""
     if version not in _VERSIONS or not name.isalnum():
-        raise ModelLoadError(
-            f"'{file}' is no model of CTranslate2, or it is damaged: convert the model again"
-        )
+        raise _damaged(file)
     return name
+
+
+def _damaged(file: Path) -> ModelLoadError:
+    return ModelLoadError(f"'{file}' is no model of CTranslate2, or it is damaged: convert the model again")
+
+
+class Weights(NamedTuple):
+    """What the list of weights tells of a decoder.
+
+    Attributes:
+        kv_bytes: Bytes of the KV cache for each token.
+        positions: Maximum tokens of a model with learned positions; 0: no such limit.
+    """
+
+    kv_bytes: int
+    positions: int
+
+    @staticmethod
+    def of(folder: Path) -> Weights:
+        """Reads the list. Raises `ModelLoadError` if the file is damaged."""
+        file = folder / "model.bin"
+        try:
+            with file.open("rb") as opened:
+                shapes = _shapes(opened, file.stat().st_size)
+        except (struct.error, UnicodeDecodeError):
+            raise _damaged(file) from None
+        kv = sum(
+            2 * _KV_BYTES * shape[1]
+            for name, shape in shapes.items()
+            if name.endswith("self_attention/linear_1/weight")  # of all heads, as the library caches them
+        )
+        positions = shapes.get("decoder/position_encodings/encodings", (0,))
+        return Weights(kv, positions[0])
+
+
+def _shapes(file: IO[bytes], size: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of all weights, by name."""
+
+    def take(form: str) -> tuple[int, ...]:
+        return struct.unpack(f"<{form}", file.read(struct.calcsize(f"<{form}")))
+
+    def text() -> str:
+        return file.read(take("H")[0]).rstrip(b"\0").decode()
+
+    take("I")
+    text()
+    _, count = take("II")
+    if count > _MOST_VARIABLES:
+        raise struct.error
+    shapes = {}
+    for _ in range(count):
+        name, (rank,) = text(), take("B")
+        if rank > _MOST_RANK:
+            raise struct.error
+        shapes[name] = take(f"{rank}I")
+        _, length = take("BI")
+        if file.seek(length, 1) > size:
+            raise struct.error
+    return shapes
 
 
 def need(folder: Path, *names: str) -> None:

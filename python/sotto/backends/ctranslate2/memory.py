@@ -21,12 +21,23 @@ class Measure:
         self._file = weights_in(folder)
         self._before = _resident()
 
-    def info(self, warm_up: Callable[[], object], streams: int, description: Mapping[str, Any]) -> ModelInfo:
-        """Works once by `warm_up`, and returns what the weights and that work added to the process."""
+    def info(
+        self,
+        warm_up: Callable[[], object],
+        *,
+        streams: int,
+        description: Mapping[str, Any],
+        compute: int = 0,
+        context: int = 0,
+    ) -> ModelInfo:
+        """Works once by `warm_up`, and returns what the weights and that work added to the process.
+
+        `compute` is memory that requests may take later, in bytes.
+        """
         loaded = _resident()
         warm_up()
-        compute = min(max(0, _resident() - loaded), _MOST_COMPUTE)
-        return ModelInfo(self._plausible(loaded - self._before), compute, streams, 0, description)
+        compute += min(max(0, _resident() - loaded), _MOST_COMPUTE)
+        return ModelInfo(self._plausible(loaded - self._before), compute, streams, context, description)
 
     def _plausible(self, measured: int) -> int:
         """Returns what was measured; the file's size where other work of the process falsified it."""

@@ -14,7 +14,8 @@ from ...backends.ctranslate2.files import kind_of
 from ...errors import ArgumentError, SottoError, Status
 
 COPIED = (  # from the source, where it has them
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"),
+    *("special_tokens_map.json", "added_tokens.json"),
     *("vocab.json", "vocab.txt", "merges.txt", "spiece.model", "tokenizer.model"),
     *("source.spm", "target.spm", "sentencepiece.bpe.model", "generation_config.json"),
     *("preprocessor_config.json", "processor_config.json"),

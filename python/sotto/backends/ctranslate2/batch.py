@@ -1,0 +1,109 @@
+"""Requests that CTranslate2 generates together: one call of the library, token by token."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
+
+_LOOK_S = 0.02  # how often a waiting step looks whether its request was cancelled
+
+
+class Batch:
+    """One call of `ctranslate2.Generator.generate_batch()`, which computes while a step waits for it.
+
+    The library generates on a thread of its own, one token of each request at a time, and calls back after
+    each token. After the last one the callback waits until a step asks for a token that is not there. So
+    nothing is computed outside the engine's steps, unless another batch waits for the same thread.
+    """
+
+    def __init__(self, generator: Any, prompts: Sequence[Sequence[str]], options: Mapping[str, Any]) -> None:
+        shortest = min(map(len, prompts))
+        self._first = [len(prompt) - shortest for prompt in prompts]  # the library's step of its first token
+        self._changed = threading.Condition()
+        self._tokens: list[deque[int]] = [deque() for _ in prompts]
+        self._live = set(range(len(prompts)))  # neither ended nor cancelled
+        self._asking: set[int] = set()
+        self._step, self._due = -1, set(self._live)  # whose tokens of this step are not here yet
+        self._free_running = False
+        self._results = generator.generate_batch(
+            [list(prompt) for prompt in prompts],
+            include_prompt_in_result=False,
+            asynchronous=True,
+            callback=self._on_token,
+            return_end_token=True,
+            **options,
+        )
+
+    def _on_token(self, result: Any) -> bool:
+        """Takes a token, on the library's thread. Returns True if its request needs no more."""
+        at = result.batch_id
+        with self._changed:
+            if result.step != self._step:
+                self._step = result.step
+                self._due = {one for one in self._live if self._first[one] <= result.step}
+            self._due.discard(at)
+            needed = at in self._live
+            if needed:
+                self._tokens[at].append(result.token_id)
+                if result.is_last:
+                    self._live.discard(at)
+                self._changed.notify_all()
+            if not self._due:
+                self._changed.wait_for(self._goes_on)
+            return not needed or at not in self._live
+
+    def _goes_on(self) -> bool:
+        return self._free_running or not self._live or any(not self._tokens[at] for at in self._asking)
+
+    def tokens(self, at: int, cancelled: Callable[[], bool]) -> Generator[int, None, None]:
+        """Yields the tokens of a request, and waits for each. Ends early if the request is cancelled.
+
+        Raises `RuntimeError` if the library failed.
+        """
+        try:
+            while (token := self._next(at, cancelled)) is not None:
+                yield token
+        finally:
+            self._cancel({at})
+
+    def _next(self, at: int, cancelled: Callable[[], bool]) -> int | None:
+        tokens, result = self._tokens[at], self._results[at]
+        with self._changed:
+            self._asking.add(at)
+            try:
+                while not tokens and at in self._live and not cancelled():
+                    if result.done() and not tokens:
+                        result.result()  # raises, or it ended without a last token
+                        return None
+                    self._changed.notify_all()
+                    self._changed.wait(_LOOK_S)
+                return tokens.popleft() if tokens else None
+            finally:
+                self._asking.discard(at)
+
+    def _cancel(self, which: set[int]) -> None:
+        with self._changed:
+            self._live -= which
+            self._changed.notify_all()
+
+    def run_free(self) -> None:
+        """Lets the library generate to the end: another batch waits for its thread."""
+        with self._changed:
+            self._free_running = True
+            self._changed.notify_all()
+
+    @property
+    def done(self) -> bool:
+        """True if the library has ended."""
+        return all(result.done() for result in self._results)
+
+    def close(self) -> None:
+        """Cancels all requests, and waits for the library."""
+        self._cancel(set(self._live))
+        for result in self._results:
+            try:
+                result.result()
+            except RuntimeError:  # its request was told, or is cancelled
+                continue

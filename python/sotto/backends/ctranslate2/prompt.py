@@ -1,0 +1,175 @@
+"""Chats as a converted model's template writes them, in tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from jinja2 import TemplateError
+from jinja2.ext import loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer
+from tokenizers.decoders import DecodeStream
+
+from ..._values import invalid
+from ...errors import ArgumentError, ModelLoadError
+
+_LEAST_STATIC = 16  # tokens of a system message that are worth a cache
+
+
+class Prompt(NamedTuple):
+    """A prompt in tokens.
+
+    Attributes:
+        static: The beginning that ends with the system message; empty if there is none.
+        rest: What follows.
+    """
+
+    static: tuple[str, ...]
+    rest: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.static) + len(self.rest)
+
+
+class PromptWriter:
+    """The tokenizer and the chat template of a model."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except Exception as error:  # the library raises plain ones
+            raise ModelLoadError(f"'{folder / 'tokenizer.json'}' cannot be read: {error}") from None
+        self._tokenizer.no_truncation()
+        self._config = read_object(folder / "tokenizer_config.json")
+        self._template = self._compile(folder)
+        self.ends = _ends(folder, self._config, self._tokenizer)
+
+    def _compile(self, folder: Path) -> Any:
+        file = folder / "chat_template.jinja"
+        text = file.read_text(encoding="utf-8") if file.is_file() else self._config.get("chat_template")
+        if isinstance(text, list):  # several, by name
+            text = next((one["template"] for one in text if one.get("name") == "default"), None)
+        if not text:
+            return None
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+        )
+        environment.filters["tojson"] = lambda value, **_: json.dumps(value, ensure_ascii=False)
+        environment.globals["raise_exception"] = _raise
+        environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+        try:
+            return environment.from_string(text)
+        except TemplateError as error:
+            raise ModelLoadError(f"the chat template of '{folder}' cannot be read: {error}") from None
+
+    def chat(self, messages: Sequence[Mapping[str, Any]], fields: Mapping[str, Any]) -> Prompt:
+        """Returns the prompt of a chat. The system message, if it is the first, is its static part."""
+        if self._template is None:
+            raise ArgumentError(
+                "the model has no chat template: use a completion, or add chat_template.jinja to its folder"
+            )
+        plain = [{**message, "content": _plain(message.get("content"))} for message in messages]
+        opens = not fields.get("continue_final_message", False)
+        variables = fields.get("chat_template_kwargs") or {}
+        whole = self._render(
+            plain, {**variables, "add_generation_prompt": opens and fields.get("add_generation_prompt", True)}
+        )
+        if not opens:
+            whole = _cut_after(whole, plain[-1]["content"])
+        static = ""
+        if plain[0].get("role") == "system" and len(plain) > 1:
+            static = self._render(plain[:1], {**variables, "add_generation_prompt": False})
+        return self._split(whole, static)
+
+    def _render(self, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]) -> str:
+        special = {name: _text_of(self._config.get(name)) for name in ("bos_token", "eos_token")}
+        try:
+            return str(self._template.render(messages=messages, **special, **variables))
+        except (TemplateError, TypeError) as error:
+            raise ArgumentError(f"the chat template refused the messages: {error}") from None
+
+    def _split(self, whole: str, static: str) -> Prompt:
+        """Returns the tokens of `whole`, apart at the end of `static` if a token ends there."""
+        tokens = self.tokens(whole)
+        if static and whole.startswith(static):
+            first = self.tokens(static)
+            if _LEAST_STATIC <= len(first) < len(tokens) and tokens[: len(first)] == first:
+                return Prompt(first, tokens[len(first) :])
+        return Prompt((), tokens)
+
+    def completion(self, text: str) -> Prompt:
+        """Returns the prompt of a completion, with the tokens that the model expects in front."""
+        return Prompt((), tuple(self._tokenizer.encode(text).tokens))
+
+    def tokens(self, text: str) -> tuple[str, ...]:
+        """Returns the tokens of a text."""
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False).tokens)
+
+    def decoder(self) -> TextDecoder:
+        """Returns a decoder for one answer."""
+        return TextDecoder(self._tokenizer)
+
+
+class TextDecoder:
+    """Turns the tokens of one answer into text, whole characters at a time."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._stream = DecodeStream(skip_special_tokens=True)
+
+    def text(self, token: int) -> str:
+        """Returns the text that a token completes; "" if a character is not complete."""
+        return self._stream.step(self._tokenizer, token) or ""
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """Returns the JSON object of a file; an empty one if the file does not exist."""
+    if not file.is_file():
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise ModelLoadError(f"'{file}' cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise ModelLoadError(f"'{file}' cannot be read: expected a JSON object")
+    return found
+
+
+def _ends(folder: Path, config: Mapping[str, Any], tokenizer: Tokenizer) -> dict[int, str]:
+    """The tokens that end an answer, by their ids."""
+    given = read_object(folder / "generation_config.json").get("eos_token_id")
+    ids = [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, int)]
+    text = _text_of(config.get("eos_token"))
+    if not ids and text and (found := tokenizer.token_to_id(text)) is not None:
+        ids = [found]
+    return {one: token for one in ids if (token := tokenizer.id_to_token(one)) is not None}
+
+
+def _text_of(token: object) -> str:
+    """The text of a special token, which some files hold as an object."""
+    return str(token.get("content", "")) if isinstance(token, dict) else str(token or "")
+
+
+def _plain(content: object) -> str:
+    if isinstance(content, list):
+        kinds = {part.get("type") for part in content}
+        if kinds - {"text"}:
+            raise ArgumentError(
+                invalid("messages", ", ".join(sorted(map(str, kinds))), "parts of type text alone")
+            )
+        return "".join(part["text"] for part in content)
+    return str(content or "")
+
+
+def _cut_after(whole: str, content: str) -> str:
+    """Drops what the template writes after the last message."""
+    at = whole.rfind(content)
+    return whole if at < 0 else whole[: at + len(content)]
+
+
+def _raise(message: str) -> NoReturn:
+    raise TemplateError(message)
