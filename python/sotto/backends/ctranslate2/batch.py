@@ -49,8 +49,8 @@ class Batch:
                 self._tokens[at].append(result.token_id)
                 if result.is_last:
                     self._live.discard(at)
-                self._changed.notify_all()
             if not self._due:
+                self._changed.notify_all()
                 self._changed.wait_for(self._goes_on)
             return not needed or at not in self._live
 

@@ -1,0 +1,1 @@
+"""The parts of ctranslate2.py: one for each kind of model, and a game beside it."""

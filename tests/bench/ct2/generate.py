@@ -1,0 +1,159 @@
+"""The decoder backend beside llama.cpp (texts) and beside CTranslate2's own Generator (time)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import ctranslate2
+import gguf
+import numpy as np
+from tokenizers import Tokenizer
+
+import sotto
+from ct2.support import HOUSE, converted, done, engine, in_turn, median, percentage
+
+NAMES = ("Brenna", "Toller", "Wystan", "Ilse", "Garrick", "Maud", "Osric", "Hilda", "Bertram", "Sunniva")
+LINES = (
+    "How much is the stew?",
+    "Where is the old mill?",
+    "What are you afraid of?",
+    "Good evening to you.",
+    "Can I have a bed for the night?",
+    "Who are you?",
+    "Tell me about the bridge.",
+    "What does an ale cost?",
+    "I am in a hurry. What news is there?",
+    "Give me the key, or I call the guard.",
+)
+SHEET = (
+    "You are {name}, the innkeeper of Millbrook. Ale costs three copper. Stew costs five copper. "
+    "A bed costs ten copper. The old mill is north of the bridge. You fear wolves. "
+    "You like rain. Your brother Edwin is a smith. "
+    "You have lived here for twenty years. The inn is called the Drowned Rat. The key of the cellar is lost. "
+    "The miller owes you eight silver. A caravan arrives on market day. The well behind the church is dry."
+)
+TOKENS, STREAMS = 48, 8
+
+
+def chat(name: str, line: str, **fields: Any) -> dict[str, Any]:
+    """A greedy chat."""
+    messages = [{"role": "system", "content": SHEET.format(name=name)}, {"role": "user", "content": line}]
+    return {"model": "npc", "messages": messages, "max_tokens": TOKENS, "temperature": 0, **fields}
+
+
+def in_float32(path: Path) -> Path:
+    """The house model with all weights as float32, so that both libraries have the same ones."""
+    if path.exists():
+        return path
+    given = gguf.GGUFReader(HOUSE)
+    written = gguf.GGUFWriter(path, "llama")
+    for field in given.fields.values():
+        if not field.name.startswith(("GGUF.", "general.architecture", "general.file_type")):
+            kind, *inner = field.types
+            written.add_key_value(field.name, field.contents(), kind, inner[0] if inner else None)
+    for tensor in given.tensors:
+        values = gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        written.add_tensor(tensor.name, values)
+    written.write_header_to_file()
+    written.write_kv_data_to_file()
+    written.write_tensors_to_file()
+    written.close()
+    return path
+
+
+def texts(asked: sotto.Engine) -> list[str]:
+    """The answers to a hundred prompts, one after the other."""
+    found = []
+    for name in NAMES:
+        for line in LINES:
+            event = next(iter(done(asked, [asked.submit("chat", chat(name, line))]).values()))
+            found.append(json.loads(event.json)["choices"][0]["message"]["content"])
+    return found
+
+
+def equal_pct(folder: Path, work: Path) -> float:
+    """How many texts are those of the llama backend."""
+    with engine() as asked:
+        asked.load_model("npc", path=folder, backend="ctranslate2")
+        ours = texts(asked)
+    with engine() as asked:
+        asked.load_model("npc", path=in_float32(work / "house-f32.gguf"), backend="llama")
+        theirs = texts(asked)
+    return percentage(left == right for left, right in zip(ours, theirs, strict=True))
+
+
+def prompts(count: int) -> list[str]:
+    """Texts to complete, of the same length in tokens."""
+    return [f"{name} said to the traveller that the old mill" for name in ("Brenna",) * count]
+
+
+def ours_tps(asked: sotto.Engine, count: int) -> float:
+    """Tokens a second through the engine."""
+    fields = {"model": "npc", "max_tokens": TOKENS, "ignore_eos": True, "temperature": 0}
+    began = perf_counter()
+    done(asked, [asked.submit("completion", {**fields, "prompt": text}) for text in prompts(count)])
+    return count * TOKENS / (perf_counter() - began)
+
+
+def library_tps(stock: Any, tokenizer: Any, count: int) -> float:
+    """Tokens a second of CTranslate2 itself."""
+    tokens = [tokenizer.encode(text).tokens for text in prompts(count)]
+    began = perf_counter()
+    stock.generate_batch(tokens, max_length=TOKENS, min_length=TOKENS, include_prompt_in_result=False)
+    return count * TOKENS / (perf_counter() - began)
+
+
+def first_token(asked: sotto.Engine, model: str, line: str) -> float:
+    """Seconds until the first text of an answer."""
+    began = perf_counter()
+    request = asked.submit("chat", chat("Brenna", line, model=model, max_tokens=2))
+    first = 0.0
+    while True:
+        asked.wait(1)
+        for event in asked.events():
+            if event.request == request and event.kind == "text" and not first:
+                first = perf_counter() - began
+            if event.request == request and event.kind == "request_done":
+                return first or perf_counter() - began
+
+
+def first_token_ratio(folder: Path, turns: int) -> float:
+    """The time to the first token with a cached system message over that without a cache."""
+    with engine() as asked:
+        for model, tokens in (("cached", 1024), ("plain", 0)):
+            options = {"static_tokens": tokens, "batches": 1}
+            asked.load_model(model, path=folder, backend="ctranslate2", options=options)
+            first_token(asked, model, LINES[0])
+        lines = iter(LINES * turns)
+        rows = in_turn(
+            turns,
+            {
+                model: lambda model=model: first_token(asked, model, next(lines))
+                for model in ("cached", "plain")
+            },
+        )
+    return median(row["cached"] / row["plain"] for row in rows)
+
+
+def measure(work: Path, turns: int) -> dict[str, Any]:
+    """All figures of the decoder."""
+    folder = converted(work / "house", HOUSE)
+    found: dict[str, Any] = {"equal_to_llama_pct": equal_pct(folder, work)}
+    stock = ctranslate2.Generator(str(folder), intra_threads=1)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    with engine() as asked:
+        asked.load_model("npc", path=folder, backend="ctranslate2", options={"streams": STREAMS})
+        for count in (1, STREAMS):
+            ways = {
+                "ours": lambda count=count: ours_tps(asked, count),
+                "library": lambda count=count: library_tps(stock, tokenizer, count),
+            }
+            in_turn(1, ways)
+            rows = in_turn(turns, ways)
+            found[f"tokens_ratio_{count}"] = median(row["ours"] / row["library"] for row in rows)
+            found[f"tps_{count}"] = median(row["ours"] for row in rows)
+    found["first_token_ratio"] = first_token_ratio(folder, turns)
+    return found
