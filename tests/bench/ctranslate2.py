@@ -15,6 +15,7 @@ sys.path.append(sys.path.pop(0))  # this file has the name of the package
 
 import argparse
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,13 @@ from machine import Busy, processor
 from ours import package
 from peers import ROOT
 
+MODULES = {
+    "generator": "generate",
+    "whisper": "hear",
+    "encoder": "embed",
+    "account": "account",
+    "frames": "beside",
+}
 LIMITS: dict[str, dict[str, tuple[str, float]]] = {
     "generator": {
         "equal_to_llama_pct": (">=", 95.0),
@@ -29,6 +37,17 @@ LIMITS: dict[str, dict[str, tuple[str, float]]] = {
         "tokens_ratio_8": (">=", 0.95),
         "first_token_ratio": ("<=", 0.3),
     },
+    "whisper": {"equal_pct": (">=", 95.0), "time_ratio": ("<=", 1.1)},
+    "encoder": {"least_cosine": (">=", 0.999)},
+    "account": {
+        "decoder_told_of_taken": (">=", 0.95),
+        "encoder_told_of_taken": (">=", 0.95),
+        "whisper_told_of_taken": (">=", 0.95),
+        "longest_ms": ("<=", 100.0),
+        "live_after": ("<=", 0),
+        "threads_grown": ("<=", 0),
+    },
+    "frames": {"points": ("<=", 1.0)},
 }
 
 
@@ -45,12 +64,9 @@ def broken(found: dict[str, dict[str, Any]]) -> list[str]:
 
 def measured(parts: list[str], work: Path, turns: int) -> dict[str, dict[str, Any]]:
     """The figures of each part."""
-    from importlib import import_module
-
-    modules = {"generator": "ct2.generate"}
     found = {}
     for part in parts:
-        found[part] = import_module(modules[part]).measure(work, turns)
+        found[part] = import_module(f"ct2.{MODULES[part]}").measure(work, turns)
         print(part, found[part], file=sys.stderr, flush=True)
     return found
 
