@@ -87,6 +87,48 @@ def test_operations_with_data_return_events_and_a_response(engine: sotto.Engine)
     assert json.loads(events[-1].json) == {"text": "well met", "language": "de"}
 
 
+class Choir(Model):
+    """Works on the prompt until no other request begins, then answers all together."""
+
+    info = ModelInfo(weights=1 << 20, streams=8)
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+
+    def begin(self, requests: Any) -> None:
+        if any(request.text == "wrong" for request in requests):
+            raise ValueError("this one cannot begin")
+        self.begun.append(len(requests))
+
+    def units(self, request: Request) -> int:
+        return 100
+
+    def chat(self, request: Request) -> Any:
+        for _ in range(20):
+            yield Part(units=4)
+        for word in ("well", " met"):
+            yield word
+
+
+def test_requests_that_begin_in_a_step_are_told_together(engine: sotto.Engine) -> None:
+    choir = Choir()
+    have(engine, choir)
+    body = {"model": "m", "messages": [{"role": "user", "content": "Sing."}], "max_tokens": 9}
+    requests = {engine.submit("chat", body) for _ in range(6)}
+    told: dict[int, list[sotto.Event]] = {request: [] for request in requests}
+    while not all(events and events[-1].kind == "request_done" for events in told.values()):
+        assert engine.wait(20)
+        for event in engine.events():
+            told[event.request].append(event)
+    assert sum(choir.begun) == 6
+    for events in told.values():  # work on the prompt is no token
+        assert "".join(event.text for event in events if event.kind == "text") == "well met"
+        assert events[-1].tokens == 2
+    failed = ask(engine, "chat", messages=[{"role": "user", "content": "wrong"}], max_tokens=9)
+    assert "this one cannot begin" in failed[-1].error
+    assert ask(engine, "chat", messages=body["messages"], max_tokens=9)[-1].tokens == 2
+
+
 def test_an_operation_that_a_model_lacks_is_refused_by_name(engine: sotto.Engine) -> None:
     have(engine, Every())
     (refused,) = ask(engine, "chat", messages=[{"role": "user", "content": "hi"}])
