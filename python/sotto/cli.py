@@ -72,7 +72,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Returns the argument parser of the `sotto` command."""
     from . import __version__
-    from .commands import bench, chat, config, convert, doctor, models, plan, replay, transcribe
+    from .commands import bench, chat, config, convert, doctor, models, plan, replay, transcribe, translate
     from .demo import command as demo
 
     whole = _Parser(
@@ -90,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
         ("bench", bench, "how fast a model runs here, and what it costs a game; a report to send"),
         ("transcribe", transcribe, "speech in files to text or subtitles, with a Whisper model"),
         ("convert", convert, "a Hugging Face model or a GGUF file into a folder for CTranslate2"),
+        ("translate", translate, "the dialogue of a game into other languages; placeholders and tags stay"),
         ("replay", replay, "whether what was decided in a recorded run would be decided again"),
         ("config", config, "compiler and linker flags for C and C++, and folders for CMake and pkg-config"),
         ("doctor", doctor, "what this machine has, and what Sotto found on it"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import screen
+from .whole import write_whole
 
 if TYPE_CHECKING:
     from ..data import Transcription
@@ -118,18 +118,3 @@ def _time(seconds: float) -> str:
     hours, rest = divmod(whole, 3_600_000)
     minutes, rest = divmod(rest, 60_000)
     return f"{hours:02}:{minutes:02}:{rest // 1000:02},{rest % 1000:03}"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file under its name once it is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:  # for this user alone
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

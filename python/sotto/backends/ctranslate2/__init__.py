@@ -1,4 +1,4 @@
-"""CTranslate2 as a backend: Whisper models hear, encoders embed. Needs the extra `[ctranslate2]`.
+"""CTranslate2 as a backend: models that write, hear, embed and translate. Needs `[ctranslate2]`.
 
 >>> from sotto.backends.ctranslate2 import CTranslate2
 >>> engine.add_backend(CTranslate2())
@@ -21,6 +21,7 @@ __all__ = ["CTranslate2"]
 _KINDS = {  # the module and class of each kind, imported when they are needed
     "TransformerDecoderSpec": ("generator", "Generator"),
     "TransformerEncoderSpec": ("encoder", "Encoder"),
+    "TransformerSpec": ("translator", "Translator"),
     "WhisperSpec": ("whisper", "Whisper"),
 }
 _NEEDS = "pip install 'sotto-runtime[ctranslate2]'"
@@ -32,7 +33,8 @@ class CTranslate2(Backend):
     Load options: `compute_type` ("int8", "int8_float32", "float32", ...; default: as the file has it),
     `threads` of the library (1). Whisper: `vad` (true: parts without speech are left out), `max_seconds` of
     sound that one request may have (3600). Encoders: `batch`, tokens of a forward pass (256); `pooling`
-    ("mean" or "cls") and `normalize` instead of what the model's files say.
+    ("mean" or "cls") and `normalize` instead of what the model's files say. Translation models:
+    `batch_size`, lines of one step (16). Decoders: `context`, `streams`, `batches`, `static_tokens`.
 
     Raises:
         ArgumentError: The packages that it needs are not installed, or of another version.
@@ -44,10 +46,12 @@ class CTranslate2(Backend):
         try:
             import ctranslate2
             import faster_whisper
+            import langcodes
             import psutil
+            import sentencepiece
         except ImportError as error:
             raise ArgumentError(f"sotto.backends.ctranslate2 needs {error.name}: {_NEEDS}") from None
-        del faster_whisper, psutil
+        del faster_whisper, langcodes, psutil, sentencepiece
         if not ctranslate2.__version__.startswith("4.8."):
             raise ArgumentError(f"ctranslate2 is {ctranslate2.__version__}: expected 4.8; {_NEEDS}")
 

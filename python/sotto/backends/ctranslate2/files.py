@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 from ...errors import ModelLoadError
 
 _VERSIONS = range(2, 16)  # of the file's format, that name the kind of the model
 _LONGEST = 64  # bytes of such a name
-_MOST_VARIABLES, _MOST_RANK = 1 << 20, 8
+_SIZED = 4  # first version that states the bytes of each weight
+_MOST_RANK = 8
 _KV_BYTES = 4  # of a value in the KV cache, float32
 
 
@@ -40,37 +42,36 @@ def _damaged(file: Path) -> ModelLoadError:
     return ModelLoadError(f"'{file}' is no model of CTranslate2, or it is damaged: convert the model again")
 
 
-class Weights(NamedTuple):
-    """What the list of weights tells of a decoder.
-
-    Attributes:
-        kv_bytes: Bytes of the KV cache for each token.
-        positions: Maximum tokens of a model with learned positions; 0: no such limit.
-    """
-
-    kv_bytes: int
-    positions: int
-
-    @staticmethod
-    def of(folder: Path) -> Weights:
-        """Reads the list. Raises `ModelLoadError` if the file is damaged."""
-        file = folder / "model.bin"
-        try:
-            with file.open("rb") as opened:
-                shapes = _shapes(opened, file.stat().st_size)
-        except (struct.error, UnicodeDecodeError):
-            raise _damaged(file) from None
-        kv = sum(
-            2 * _KV_BYTES * shape[1]
-            for name, shape in shapes.items()
-            if name.endswith("self_attention/linear_1/weight")  # of all heads, as the library caches them
-        )
-        positions = shapes.get("decoder/position_encodings/encodings", (0,))
-        return Weights(kv, positions[0])
+Shapes = Mapping[str, tuple[int, ...]]
 
 
-def _shapes(file: IO[bytes], size: int) -> dict[str, tuple[int, ...]]:
-    """The shapes of all weights, by name."""
+def shapes_in(folder: Path) -> Shapes:
+    """Returns the shapes of all weights, by name. Raises `ModelLoadError` if the file is damaged."""
+    file = folder / "model.bin"
+    try:
+        with file.open("rb") as opened:
+            return dict(_shapes(opened, file.stat().st_size))
+    except (struct.error, UnicodeDecodeError):
+        raise _damaged(file) from None
+
+
+def positions_in(shapes: Shapes) -> int:
+    """Returns the maximum tokens of a text; 0: the model computes positions, and has no such limit."""
+    found = [shape[0] for name, shape in shapes.items() if name.endswith("position_encodings/encodings")]
+    return min(found, default=0)
+
+
+def kv_bytes_in(shapes: Shapes) -> int:
+    """Returns the bytes that a token takes in the KV cache of a decoder, which holds all heads as float32."""
+    return sum(
+        2 * _KV_BYTES * shape[1]  # the width of the attention's output, for keys and for values
+        for name, shape in shapes.items()
+        if name.endswith("self_attention/linear_1/weight")
+    )
+
+
+def _shapes(file: IO[bytes], size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yields each weight's name and shape."""
 
     def take(form: str) -> tuple[int, ...]:
         return struct.unpack(f"<{form}", file.read(struct.calcsize(f"<{form}")))
@@ -78,21 +79,18 @@ def _shapes(file: IO[bytes], size: int) -> dict[str, tuple[int, ...]]:
     def text() -> str:
         return file.read(take("H")[0]).rstrip(b"\0").decode()
 
-    take("I")
+    (version,) = take("I")
     text()
     _, count = take("II")
-    if count > _MOST_VARIABLES:
-        raise struct.error
-    shapes = {}
-    for _ in range(count):
+    for _ in range(count if version >= _SIZED else 0):
         name, (rank,) = text(), take("B")
         if rank > _MOST_RANK:
             raise struct.error
-        shapes[name] = take(f"{rank}I")
+        shape = take(f"{rank}I")
         _, length = take("BI")
         if file.seek(length, 1) > size:
             raise struct.error
-    return shapes
+        yield name, shape
 
 
 def need(folder: Path, *names: str) -> None:

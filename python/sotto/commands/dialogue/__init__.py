@@ -1,0 +1,1 @@
+"""Files of dialogue for `sotto translate`: reading, translating with protected pieces, writing."""
