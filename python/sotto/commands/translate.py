@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import screen
+from .arguments import count
 from .whole import write_whole
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="folder of what is written (beside the file)")
     parser.add_argument("--force", action="store_true", help="translate anew what is translated already")
     parser.add_argument(
+        "--threads",
+        type=count(1, 256),
+        default=max(1, (os.cpu_count() or 1) // 2),
+        metavar="N",
+        help="threads of the library; no more than cores that are free (%(default)s)",
+    )
+    parser.add_argument(
         "--compute-type", default="int8", metavar="TYPE", help="int8, float32, ... (%(default)s)"
     )
 
@@ -77,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     listed = 0
     with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("translating") as told:
         engine.add_backend(backend)
-        options = {"compute_type": arguments.compute_type, "threads": min(os.cpu_count() or 1, 16)}
+        options = {"compute_type": arguments.compute_type, "threads": arguments.threads}
         engine.load_model(_MODEL, path=arguments.model, backend="ctranslate2", options=options)
         _check_languages(engine, arguments.source, [task.language for task in left])
         mark = model_mark(Path(arguments.model))

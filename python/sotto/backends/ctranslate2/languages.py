@@ -60,9 +60,14 @@ class Languages:
     def _matching(self, asked: str) -> str | None:
         if not langcodes.tag_is_valid(asked):
             return None
-        known = {code for code in self._tokens if langcodes.tag_is_valid(code)}
-        code, _ = langcodes.closest_match(asked, sorted(known), max_distance=_MOST_DISTANCE)
-        return code if code in known else None
+        known = sorted(code for code in self._tokens if langcodes.tag_is_valid(code))
+        for ignores_script in (False, True):  # "ko" is of the script Kore, NLLB's of Hang
+            code, _ = langcodes.closest_match(
+                asked, known, max_distance=_MOST_DISTANCE, ignore_script=ignores_script
+            )
+            if code in self._tokens:
+                return code
+        return None
 
     def _some(self, asked: str) -> str:
         """Names a few languages, those that are written like `asked` first."""
