@@ -1,4 +1,4 @@
-"""The CTranslate2 backend with real weights: Whisper on lines that espeak-ng speaks, MiniLM, conversions."""
+"""The CTranslate2 backend: Whisper and MiniLM with real weights, the house model, trained translators."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def check_speech() -> str:
     """All tests of tests/speech."""
     env = {
         "PYTHONPATH": f"{site()}:{ROOT / 'python'}",
+        "SOTTO_TEST_MODELS": str(FOLDER / "models"),  # trained once
         "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
     }
     printed = run(

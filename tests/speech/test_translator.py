@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -94,9 +95,9 @@ def test_lines_are_translated_as_the_library_itself_does(
     assert exact >= 120
 
 
-def test_tokens_of_marian_models_are_those_of_transformers(translation_model: Path) -> None:
+def test_tokens_of_marian_models_are_those_of_transformers(translation_model: Path, tmp_path: Path) -> None:
     vocabulary = json.loads((translation_model / "shared_vocabulary.json").read_text())
-    file = translation_model.parent / "vocab-of-marian.json"
+    file = tmp_path / "vocab.json"
     file.write_text(json.dumps({token: at for at, token in enumerate([*vocabulary, "<pad>"])}))
     with pytest.warns(UserWarning, match="sacremoses"):
         theirs = MarianTokenizer(
@@ -196,6 +197,8 @@ def test_codes_of_iso_639_become_the_model_s_own() -> None:
     assert all(nllb.token("target_language", code) == code for code in NLLB_CODES)
     assert m2m.token("source_language", "deu_Latn") == "__de__"
     assert m2m.token("source_language", "pt-BR") == "__pt__"
+    with pytest.raises(sotto.ArgumentError, match="invalid target_language 'sr-Latn'"):
+        nllb.token("target_language", "sr-Latn")
     with pytest.raises(sotto.ArgumentError, match=r"invalid target_language 'deu_Latin': .*deu_Latn"):
         nllb.token("target_language", "deu_Latin")
 
@@ -289,6 +292,51 @@ def test_a_batch_ends_at_the_next_token_when_its_request_is_cancelled(translatio
     print(f"\nspeech: a batch of {1000 * whole:.0f} ms ends {1000 * ended:.0f} ms after its cancellation")
     assert ended < 0.1 and ended < whole
     model.close()
+
+
+def test_no_token_is_computed_while_the_gate_blocks(translation_model: Path) -> None:
+    model = Translator(translation_model, FLOATS)
+    request = Request("translate", json.dumps({"input": LINES[0], "beam_size": 1}))
+    model.units(request)
+    tokens, moved = 0, []
+
+    class Result:
+        hypotheses = ((),)
+
+        def __init__(self, thread: threading.Thread) -> None:
+            self._thread = thread
+
+        def done(self) -> bool:
+            return not self._thread.is_alive()
+
+        def result(self) -> Result:
+            return self
+
+    class Library:
+        def translate_batch(
+            self, given: Any, prefixes: Any, *, callback: Any, **options: Any
+        ) -> list[Result]:
+            def work() -> None:
+                nonlocal tokens
+                while not callback(None):
+                    tokens += 1
+                    time.sleep(0.001)
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            return [Result(thread)]
+
+    def gate() -> bool:
+        time.sleep(0.005)  # the token that is being computed ends
+        before = tokens
+        time.sleep(0.05)
+        moved.append(tokens - before)
+        return len(moved) == 5
+
+    model._translator = Library()
+    request._ends = gate
+    next(model.translate(request), None)
+    assert moved == [0] * 5 and tokens >= 4
 
 
 def test_memory_is_measured_and_comes_back(engine: sotto.Engine, translation_model: Path) -> None:

@@ -61,12 +61,13 @@ class Languages:
         if not langcodes.tag_is_valid(asked):
             return None
         known = sorted(code for code in self._tokens if langcodes.tag_is_valid(code))
-        for ignores_script in (False, True):  # "ko" is of the script Kore, NLLB's of Hang
+        named = langcodes.Language.get(asked).script is not None
+        for ignores_script in (False,) if named else (False, True):  # "ko" is in Kore, NLLB's in Hang
             code, _ = langcodes.closest_match(
                 asked, known, max_distance=_MOST_DISTANCE, ignore_script=ignores_script
             )
             if code in self._tokens:
-                return code
+                return str(code)
         return None
 
     def _some(self, asked: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import threading
+import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,16 +166,29 @@ class Translator(Model):
     def _stoppable(
         self, given: list[list[str]], prefixes: Any, options: dict[str, Any], request: Request
     ) -> list[Any]:
-        """Translates a batch on the library's thread, and ends it at the next token if it is cancelled."""
-        ended = threading.Event()
-        running = self._translator.translate_batch(
-            given, prefixes, asynchronous=True, callback=lambda step: ended.is_set(), **options
+        """Translates a batch on the library's thread, token by token as the request's gate lets it.
+
+        While the gate blocks, no token is computed. A cancelled request ends the batch at the next token.
+        """
+        ended, open_ = threading.Event(), threading.Event()
+        open_.set()
+
+        def ends(step: Any) -> bool:
+            open_.wait()
+            return ended.is_set()
+
+        results = self._translator.translate_batch(
+            given, prefixes, asynchronous=True, callback=ends, **options
         )
-        while not all(one.done() for one in running):
-            if request.cancelled():
-                ended.set()
-            ended.wait(_POLL_S)
-        return [one.result() for one in running]
+        while not all(one.done() for one in results):
+            open_.clear()
+            try:
+                if request.cancelled():  # may block
+                    ended.set()
+            finally:
+                open_.set()
+            time.sleep(_POLL_S)
+        return [one.result() for one in results]
 
     def close(self) -> None:
         """Frees the model."""

@@ -43,7 +43,8 @@ class Journal:
         found: dict[str, Outcome] = {}
         for line in lines[:-1] if head == self._head else ():  # the last is cut, or empty
             entry = json.loads(line)
-            found[entry.pop("source")] = Outcome(**entry)
+            source = entry.pop("source")
+            found[source] = Outcome(**entry)
         return found
 
     def add(self, outcomes: Iterable[tuple[str, Outcome]]) -> None:

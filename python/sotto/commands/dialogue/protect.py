@@ -56,7 +56,7 @@ class Protector:
         if source.count("\n") != target.count("\n"):
             return "the number of line breaks changed"
         if left := _left_over(_between(source, before), _between(target, after)):
-            return f"'{left}' is not in the source"
+            return f"the translation has '{left}', which is not in the source"
         if _in_order(before) != _in_order(after):
             return "placeholders without a number changed their order"
         if _nesting(source, before) != _nesting(target, after):

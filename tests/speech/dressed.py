@@ -1,0 +1,52 @@
+"""Lines of dialogue with placeholders, tags, escapes and names in them, as games have them."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import NamedTuple
+
+from made_translator import Speaker
+
+NAMES = ("Brenna", "Tarn", "Millbrook")
+_HOLDERS = ("{player}", "%s", "%1$d", "$gold", "{{count}}", "{0:d}", "%(who)s", *NAMES)
+_PAIRS = (("<b>", "</b>"), ("<color=#ff0000>", "</color>"), ("[wave]", "[/wave]"), ("<i>", "</i>"))
+_BEFORE = ("", "", "[pause=0.5]")
+_AFTER = ("", "", "\\n", " {icon}", "<br/>")
+
+
+class Dressed(NamedTuple):
+    """A line, and the pieces that it was given, in their order."""
+
+    text: str
+    pieces: list[str]
+
+
+def lines(seed: int, count: int) -> list[Dressed]:
+    """Returns random lines, each different from the others."""
+    dice, speaker = random.Random(seed), Speaker(seed)
+    made: dict[str, Dressed] = {}
+    while len(made) < count:
+        one = _dress(dice, speaker.line(1.0)[0])
+        made[one.text] = one
+    return list(made.values())
+
+
+def _dress(dice: random.Random, text: str) -> Dressed:
+    """Puts pieces in place of the sentinels of a line. Two that enclose a noun become a pair of tags."""
+    before, after = dice.choice(_BEFORE), dice.choice(_AFTER)
+    pieces = [before] if before else []
+    while found := re.search(r"\[\d\]|<\d>|X\dX", text):
+        mark = found[0]
+        enclosed = re.match(r" ((?:the|a) (?:\w+ )?\w+) (?:\[\d\]|<\d>|X\dX)", text[found.end() :], re.I)
+        if enclosed and not re.search(r"\b(at|near|behind|today|never)\b", enclosed[1]):
+            pair = dice.choice(_PAIRS)
+            text = (
+                text[: found.start()] + pair[0] + enclosed[1] + pair[1] + text[found.end() + enclosed.end() :]
+            )
+            pieces += pair
+        else:
+            holder = dice.choice(_HOLDERS)
+            text = text.replace(mark, holder, 1)
+            pieces.append(holder)
+    return Dressed(before + text + after, [*pieces, *([after.strip()] if after else [])])
