@@ -197,8 +197,8 @@ def test_codes_of_iso_639_become_the_model_s_own() -> None:
     assert all(nllb.token("target_language", code) == code for code in NLLB_CODES)
     assert m2m.token("source_language", "deu_Latn") == "__de__"
     assert m2m.token("source_language", "pt-BR") == "__pt__"
-    with pytest.raises(sotto.ArgumentError, match="invalid target_language 'sr-Latn'"):
-        nllb.token("target_language", "sr-Latn")
+    with pytest.raises(sotto.ArgumentError, match="invalid target_language 'uz-Cyrl'"):
+        nllb.token("target_language", "uz-Cyrl")
     with pytest.raises(sotto.ArgumentError, match=r"invalid target_language 'deu_Latin': .*deu_Latn"):
         nllb.token("target_language", "deu_Latin")
 
@@ -331,12 +331,12 @@ def test_no_token_is_computed_while_the_gate_blocks(translation_model: Path) -> 
         before = tokens
         time.sleep(0.05)
         moved.append(tokens - before)
-        return len(moved) == 5
+        return len(moved) >= 5
 
     model._translator = Library()
     request._ends = gate
     next(model.translate(request), None)
-    assert moved == [0] * 5 and tokens >= 4
+    assert set(moved) == {0} and len(moved) >= 5 and tokens >= 4
 
 
 def test_memory_is_measured_and_comes_back(engine: sotto.Engine, translation_model: Path) -> None:

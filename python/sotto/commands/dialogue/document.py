@@ -73,7 +73,7 @@ def read_text(path: Path) -> Text:
 
 
 def chosen(path: Path, columns: Sequence[str], asked: str | None) -> str:
-    """Returns the column of the texts. Raises `ArgumentError` that lists the columns if there is none."""
+    """Returns the column of the texts. Raises `ArgumentError` that lists the columns if the file lacks it."""
     wanted = DEFAULT_COLUMNS if asked is None else (asked,)
     found = next((name for name in wanted if name in columns), None)
     if found is None:

@@ -21,8 +21,8 @@ class Outcome(NamedTuple):
     """What became of a line.
 
     Attributes:
-        text: The translation; "" if there is none.
-        reason: Why there is none; "" if there is one.
+        text: The translation; "" if it failed.
+        reason: Why it failed; "" if it did not.
         in_parts: The texts between the protected pieces were translated on their own.
     """
 
