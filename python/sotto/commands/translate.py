@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from .._values import invalid
+from ..engine import Engine
+from ..errors import ArgumentError
 from . import screen
 from .arguments import count
-from .whole import write_whole
-
-if TYPE_CHECKING:
-    from ..engine import Engine
-    from .dialogue.document import Document, Line
-    from .dialogue.journal import Journal
-    from .dialogue.protect import Protector
-    from .dialogue.rounds import Outcome
+from .dialogue.document import Document, read_text
+from .dialogue.journal import model_mark
+from .dialogue.protect import Protector
+from .dialogue.rounds import Rounds
+from .dialogue.table import Table
+from .dialogue.tree import Tree
+from .dialogue.work import Failed, Work
 
 _MODEL = "translator"
 _TABLES, _TREES, _CATALOGS = (".csv", ".tsv"), (".json",), (".po", ".pot")
-_CHUNK = 64  # lines between two entries of the journal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,10 +68,7 @@ class _Task(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """Translates the file. Returns 0 if every line was translated, else 1."""
     from ..backends.ctranslate2 import CTranslate2
-    from ..engine import Engine
     from . import progress
-    from .dialogue.journal import model_mark
-    from .dialogue.protect import Protector
 
     backend = CTranslate2()
     tasks = list(_tasks(arguments))
@@ -91,9 +88,20 @@ def run(arguments: argparse.Namespace) -> int:
         mark = model_mark(Path(arguments.model))
         for task in left:
             settings = {"model": mark, "from": arguments.source, "to": task.language, "keep": names}
-            work = _Work(engine, task, arguments, Protector(names))
-            listed += work.run(settings, lambda done, name=task.language: told(name, done))  # type: ignore[misc]
+            translate = partial(_translate, engine, arguments.source, task.language)
+            rounds = Rounds(translate, Protector(names))
+            work = Work(task.document, task.target, task.language, force=arguments.force)
+            listed += _report(arguments.file, task, *work.run(rounds, settings, partial(told, task.language)))
     return 1 if listed else 0
+
+
+def _report(file: str, task: _Task, failed: Failed, in_parts: int) -> int:
+    """Prints what became of the lines. Returns the number of those that failed."""
+    for line, reason in failed:
+        screen.complain(f"sotto: {file}: {task.language}: {line.place}: {reason}")
+    counts = f"{in_parts} translated in parts, {len(failed)} not translated"
+    screen.say(f"{task.target}: {len(task.document.lines)} lines, {counts}")
+    return len(failed)
 
 
 def _tasks(arguments: argparse.Namespace) -> Iterator[_Task]:
@@ -108,20 +116,18 @@ def _tasks(arguments: argparse.Namespace) -> Iterator[_Task]:
 
 
 def _read(path: Path, column: str | None, language: str) -> Document:
-    from ..errors import ArgumentError
-
     ending = path.suffix.lower()
     if ending in _TABLES:
-        from .dialogue.table import Table
-
         return Table(path, column)
     if ending in _TREES:
-        from .dialogue.tree import Tree
-
         return Tree(path, column)
     if ending in _CATALOGS:
-        from .dialogue.catalog import Catalog
-
+        try:
+            from .dialogue.catalog import Catalog
+        except ImportError as error:
+            raise ArgumentError(
+                f"'{path}' needs {error.name}: pip install 'sotto-runtime[ctranslate2]'"
+            ) from None
         return Catalog(path, language)
     known = ", ".join((*_TABLES, *_TREES, *_CATALOGS))
     raise ArgumentError(f"invalid file '{path}': expected a name that ends with one of {known}")
@@ -130,9 +136,6 @@ def _read(path: Path, column: str | None, language: str) -> Document:
 def _languages(asked: str, source: str | None) -> list[str]:
     """Returns the languages of --to. Raises `ArgumentError` for one that comes twice, or is the source's."""
     import langcodes
-
-    from .._values import invalid
-    from ..errors import ArgumentError
 
     found: dict[str, str] = {}
     for code in [part.strip() for part in asked.split(",")]:
@@ -151,13 +154,9 @@ def _languages(asked: str, source: str | None) -> list[str]:
 
 
 def _names(asked: str | None) -> list[str]:
-    from ..errors import ArgumentError
-
     if asked is None:
         return []
     if Path(asked).is_file():
-        from .dialogue.document import read_text
-
         return sorted({line.strip() for line in read_text(Path(asked)).text.splitlines() if line.strip()})
     if asked.endswith(".txt"):
         raise ArgumentError(
@@ -168,8 +167,6 @@ def _names(asked: str | None) -> list[str]:
 
 def _check_languages(engine: Engine, source: str | None, targets: list[str]) -> None:
     """Raises `ArgumentError` for a language that the model lacks, before anything is translated."""
-    from ..errors import ArgumentError
-
     (model,) = json.loads(engine.model_list())
     if len(targets) > 1 and not model["details"]["multilingual"]:
         raise ArgumentError(
@@ -180,89 +177,8 @@ def _check_languages(engine: Engine, source: str | None, targets: list[str]) -> 
         engine.translate("", model=_MODEL, source=source, target=target)
 
 
-class _Work:
-    """The translation of a file into one language."""
-
-    def __init__(
-        self, engine: Engine, task: _Task, arguments: argparse.Namespace, protector: Protector
-    ) -> None:
-        from .dialogue.rounds import Rounds
-
-        self._engine, self._task, self._arguments = engine, task, arguments
-        self._rounds = Rounds(self._translate, protector)
-        self._lines: list[Line] = task.document.lines
-
-    def run(self, settings: dict[str, object], told: Callable[[float], None]) -> int:
-        """Translates what is left, writes the file, and returns the number of lines that are listed."""
-        from .dialogue.journal import Journal
-
-        target = self._task.target
-        journal = Journal(target.with_name(f".{target.name}.journal"), settings)
-        done = False
-        try:
-            self._translate_left(journal, told)
-            listed = self._write(journal)
-            done = True
-        finally:
-            journal.close(done=done)
-        return listed
-
-    def _translate_left(self, journal: Journal, told: Callable[[float], None]) -> None:
-        from .dialogue.journal import key_of
-
-        wanted = dict.fromkeys(line.text for line in self._lines if self._is_translated(line))
-        left = [text for text in wanted if key_of(text) not in journal.found]
-        left.sort(key=len)  # lines of similar length make better batches
-        for at in range(0, len(left), _CHUNK):
-            told(1 - (len(left) - at) / len(wanted))
-            chunk = left[at : at + _CHUNK]
-            journal.add(zip(chunk, self._rounds.lines(chunk), strict=True))
-        told(1.0)
-
-    def _is_translated(self, line: Line) -> bool:
-        return not line.reason and (self._arguments.force or not line.done)
-
-    def _translate(self, texts: list[str], beams: int) -> list[str]:
-        made = self._engine.translate(
-            texts,
-            model=_MODEL,
-            source=self._arguments.source,
-            target=self._task.language,
-            beam_size=beams,
-        )
-        return list(made.texts)
-
-    def _outcome(self, line: Line, journal: Journal) -> Outcome:
-        from .dialogue.journal import key_of
-        from .dialogue.rounds import Outcome
-
-        if self._is_translated(line):
-            return journal.found[key_of(line.text)]
-        return Outcome(line.done, "" if line.done else line.reason)
-
-    def _write(self, journal: Journal) -> int:
-        outcomes = [self._outcome(line, journal) for line in self._lines]
-        task = self._task
-        failed = [(line, one.reason) for line, one in zip(self._lines, outcomes, strict=True) if one.reason]
-        lists = task.target.with_name(f"{task.target.name}.failed")
-        if failed:
-            write_whole(lists, _listing(failed))
-        else:
-            lists.unlink(missing_ok=True)
-        write_whole(task.target, task.document.written([one.text for one in outcomes], task.language))
-        for line, reason in failed:
-            screen.complain(f"sotto: {self._arguments.file}: {task.language}: {line.place}: {reason}")
-        parts = sum(one.in_parts for one in outcomes)
-        screen.say(
-            f"{task.target}: {len(outcomes)} lines, {parts} translated in parts, {len(failed)} not translated"
-        )
-        return len(failed)
-
-
-def _listing(failed: list[tuple[Line, str]]) -> str:
-    """Returns the lines that were not translated, as CSV."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("place", "reason", "text"))
-    writer.writerows((line.place, reason, line.text) for line, reason in failed)
-    return out.getvalue().encode(errors="replace").decode()
+def _translate(
+    engine: Engine, source: str | None, target: str, texts: Sequence[str], beams: int
+) -> list[str]:
+    made = engine.translate(texts, model=_MODEL, source=source, target=target, beam_size=beams)
+    return list(made.texts)

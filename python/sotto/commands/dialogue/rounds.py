@@ -15,6 +15,7 @@ _MORE_BEAMS = 5
 _ATTEMPTS = ((FORMS[0], _BEAMS), (FORMS[0], _MORE_BEAMS), *((form, _BEAMS) for form in FORMS[1:]))
 _EMPTY = "the translation is empty"
 _LOST = "the model lost, doubled or invented a protected piece"
+_INVENTED = "the translation has a sentinel, which is not in the source"
 
 
 class Outcome(NamedTuple):
@@ -101,7 +102,8 @@ class Rounds:
             job.reason = str(target)
             return
         core = unmask(job.masked, target)
-        job.reason = _LOST if core is None else self._checked(job, core)
+        lost = _LOST if job.masked.runs else _INVENTED
+        job.reason = lost if core is None else self._checked(job, core)
         if core is not None and not job.reason:
             job.outcome = Outcome(job.whole(core))
 
