@@ -19,7 +19,8 @@ enum {
     SOTTO_CAPABILITY_BATCHABLE = 1, /**< One step may process several streams. */
     /**
      * A step calls its gate often, ends soon after cancellation, and can be repeated then. A step of any
-     * other model is cancelled only if no request needs its streams any longer.
+     * other model is cancelled only if no request needs its streams any longer, and always runs in the
+     * normal scheduling class: in the idle class it could hold its locks as long as no core is free.
      */
     SOTTO_CAPABILITY_ABORTABLE     = 2,
     SOTTO_CAPABILITY_CONSTRAINABLE = 4,  /**< Constrains answers to schemas, grammars and tools. */

@@ -186,7 +186,7 @@ private:
     void answered(Stream& stream, std::string response) noexcept;
     bool start_job();
     bool start_closing();
-    ThreadClass prepared_class();
+    ThreadClass prepared_class(const ModelEntry& entry);
     bool has_thread_for(const Slice& slice) noexcept;
     std::unique_ptr<Job> job_of(ModelEntry& entry);
     std::unique_ptr<Job> job_of(const Slice& slice);
@@ -203,19 +203,20 @@ private:
     sotto_mode mode() const noexcept { return world_.settings.mode.load(); }
     bool comes_first() const noexcept { return mode() == SOTTO_MODE_PRIORITIZE_COMPUTE; }
     ThreadClass thread_class() const noexcept;
+    ThreadClass thread_class(const ModelEntry& entry) const noexcept;
     bool settle_class();
     bool rescue_job();
     void raise_job() noexcept;
     std::int64_t rescue_due() const noexcept;
     void learn_class(const Job& job) noexcept;
     Limits limits() const noexcept;
-    Cores cores() const noexcept;
-    std::uint32_t threads_for(ModelEntry& entry) noexcept;
+    Cores cores(ThreadClass thread_class) const noexcept;
+    std::uint32_t threads_for(ModelEntry& entry, ThreadClass thread_class) noexcept;
     double share() const noexcept;
     double least_share() const noexcept;
     bool is_kept_from_running() const noexcept;
-    bool is_gated(std::uint32_t threads) const noexcept;
-    std::int64_t gate_limit(std::uint32_t threads) const noexcept;
+    bool is_gated(const Job& job) const noexcept;
+    std::int64_t gate_limit(const Job& job) const noexcept;
     std::int64_t patience_of(const Job& job) const noexcept;
 
     Stream* find_stream(const Slot& slot) noexcept;

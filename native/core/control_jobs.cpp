@@ -51,10 +51,10 @@ bool Control::start_job() {
 std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     auto job = std::make_unique<Job>();
     job->entry = &entry;
-    job->thread_class = prepared_class(); // once: the mode may change at any time
-    job->threads = threads_for(entry);
+    job->thread_class = prepared_class(entry); // once: the mode may change at any time
+    job->threads = threads_for(entry, job->thread_class);
     job->tries = entry.thread_count.tries();
-    job->gate_limit = gate_limit(job->threads);
+    job->gate_limit = gate_limit(*job);
     job->mode = mode();
     job->share = static_cast<float>(share());
     return job;

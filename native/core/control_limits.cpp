@@ -14,6 +14,12 @@ ThreadClass Control::thread_class() const noexcept {
     return normal ? ThreadClass::normal : ThreadClass::idle;
 }
 
+// The class of a model's jobs. A step that cannot be aborted runs in the normal class: a thread of the idle
+// class that gets no core would hold the locks of the backend, such as Python's GIL, until it gets one.
+ThreadClass Control::thread_class(const ModelEntry& entry) const noexcept {
+    return entry.model->info().can(SOTTO_CAPABILITY_ABORTABLE) ? thread_class() : ThreadClass::normal;
+}
+
 // Slices are short where they stand in the game's way. Threads that yield to the game's do not: then they are
 // as long as others who want an answer can wait, since short ones cost more.
 Limits Control::limits() const noexcept {
@@ -34,19 +40,19 @@ Limits Control::limits() const noexcept {
     return limits;
 }
 
-Cores Control::cores() const noexcept {
+Cores Control::cores(ThreadClass thread_class) const noexcept {
     return {
         .usable = usable_cores(),
         .busy = comes_first() ? 0 : world_.frames.busy_cores(world_.clock.now()),
         .asked = world_.hooks.threads.compute_threads,
-        .yields = comes_first() || compute_.yields(thread_class()),
+        .yields = comes_first() || compute_.yields(thread_class),
         .run_everywhere = comes_first() || idle_.runs_everywhere(),
     };
 }
 
-std::uint32_t Control::threads_for(ModelEntry& entry) noexcept {
+std::uint32_t Control::threads_for(ModelEntry& entry, ThreadClass thread_class) noexcept {
     const auto now = world_.clock.now();
-    const auto cores = this->cores();
+    const auto cores = this->cores(thread_class);
     if (world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return cores.asked != 0 ? cores.asked : cores.usable;
     }
@@ -87,23 +93,23 @@ bool Control::is_kept_from_running() const noexcept {
 
 // Where the game leaves as many cores free as a step takes, and where its threads come first anyway, nothing
 // is gained by waiting.
-bool Control::is_gated(std::uint32_t threads) const noexcept {
+bool Control::is_gated(const Job& job) const noexcept {
     const auto now = world_.clock.now();
     if (comes_first() || !world_.frames.are_told(now)) {
         return false;
     }
     const auto busy = world_.frames.busy_cores(now);
-    const bool crowded = threads + busy > usable_cores();
-    const bool in_the_way = mode() == SOTTO_MODE_PRIORITIZE_GRAPHICS && !compute_.yields(thread_class());
+    const bool crowded = job.threads + busy > usable_cores();
+    const bool in_the_way = mode() == SOTTO_MODE_PRIORITIZE_GRAPHICS && !compute_.yields(job.thread_class);
     return crowded && (in_the_way || world_.settings.is(SOTTO_ENGINE_GATES));
 }
 
 // How long a step may wait at its gates. Where other processes keep the game at work without a pause, a rest
 // and such a wait would follow each other: the rest is taken off, so that nobody is silent for long.
-std::int64_t Control::gate_limit(std::uint32_t threads) const noexcept {
+std::int64_t Control::gate_limit(const Job& job) const noexcept {
     constexpr std::int64_t kMost = 60'000'000;
     constexpr std::int64_t kLeast = 20'000'000;
-    if (!is_gated(threads)) {
+    if (!is_gated(job)) {
         return 0;
     }
     const auto rested = rested_since_ == 0 ? 0 : world_.clock.now() - rested_since_;
@@ -189,7 +195,9 @@ void Control::take_frames() noexcept {
         if (streams_.empty() || frame.period == 0 || comes_first()) {
             continue; // models have no part in it
         }
-        const DutyController::Terms terms = {least_share(), compute_.yields(thread_class()), cores()};
+        const DutyController::Terms terms = {
+            least_share(), compute_.yields(thread_class()), cores(thread_class())
+        };
         const auto beside = activity_.during(frame, job_ == nullptr ? kNever : job_->issued);
         duty_.frame(frame, beside, terms);
         world_.recorder.frame(frame, beside, terms, duty_);
@@ -211,10 +219,10 @@ void Control::take_paces() noexcept {
     }
 }
 
-// The class that is wanted, or the other where the system has no thread left for that, for what cannot fail.
-// Throws where neither has one.
-ThreadClass Control::prepared_class() {
-    const auto wanted = thread_class();
+// The class that a model's jobs want, or the other where the system has no thread left for that, for what
+// cannot fail. Throws where neither has one.
+ThreadClass Control::prepared_class(const ModelEntry& entry) {
+    const auto wanted = thread_class(entry);
     const auto other = wanted == ThreadClass::idle ? ThreadClass::normal : ThreadClass::idle;
     try {
         compute_.prepare(wanted);
@@ -230,8 +238,9 @@ ThreadClass Control::prepared_class() {
 // Fails what a slice is about where no thread can be started for it.
 bool Control::has_thread_for(const Slice& slice) noexcept {
     bool has = true;
+    const auto& entry = static_cast<Stream&>(*slice.shares.front().stream).entry;
     attempt(
-        [&] { compute_.prepare(thread_class()); },
+        [&] { compute_.prepare(thread_class(entry)); },
         [&](sotto_status status, const char* why) {
             has = false;
             for (const auto& share : slice.shares) {

@@ -74,7 +74,7 @@ sotto_engine* standing_still(Heard& heard, sotto_mode mode) {
     desc.module_dir = str(test::paths::kScriptedFolder);
     desc.profiler = &profiler;
     const auto options =
-        R"({"tokens": ["a"], "loop": true, "abortable": false, "token_ms": )" + std::to_string(kStepMs) + "}";
+        R"({"tokens": ["a"], "loop": true, "gates": false, "token_ms": )" + std::to_string(kStepMs) + "}";
     auto* engine = speaking(desc, options);
     while (heard.zones.load() < kZones) { // it was opened, and steps
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

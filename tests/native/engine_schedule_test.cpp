@@ -1,4 +1,5 @@
 // Who is served first, and how an engine keeps answers apart.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -264,4 +265,30 @@ TEST_CASE("a background request is answered beside characters of the foreground 
     CHECK(answers <= kMaxAnswers);
     CHECK(held.backend.count(Point::park) == 0);
     MESSAGE("answered after ", answers, " answers of the foreground");
+}
+
+TEST_CASE("steps that cannot be aborted run in the normal class") {
+    for (const bool abortable : {true, false}) {
+        TappedBackend backend;
+        auto desc = plain_desc();
+        desc.mode = SOTTO_MODE_BALANCE; // steps that can be aborted run in the idle class, if it gets a core
+        Game game(desc, backend.table());
+        game.have(
+            "npc", abortable ? R"({"tokens": ["a", "b"]})" : R"({"tokens": ["a", "b"], "abortable": false})"
+        );
+        CHECK(said(game.finish(game.ask("npc", "hi"))) == "ab");
+        const auto steps = backend.steps();
+        REQUIRE(steps.size() >= 2);
+        const auto idle = std::count_if(steps.begin(), steps.end(), [](const auto& step) {
+            return step.thread_class == SOTTO_THREAD_IDLE;
+        });
+        MESSAGE(
+            std::string(abortable ? "abortable: " : "not abortable: "),
+            idle,
+            " of ",
+            steps.size(),
+            " steps idle"
+        );
+        CHECK((abortable || idle == 0));
+    }
 }

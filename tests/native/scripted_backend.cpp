@@ -11,6 +11,7 @@
 //   gives          array of "places", "streams", "tokens", "kv": what may be made smaller, as the source has
 //                  it; kv is halved then. min_stream_tokens (0): tokens that streams hold at least
 //   batchable, abortable   true by default; constrainable, logprobs   false
+//   gates          false: no step calls its gate, as if its thread got no core
 //   parkable       true: streams give up their places; unpark_tokens (0) are to be worked through again, and
 //                  lost_tokens (0) more where places were resized and no state was restored since
 //   deltas         array of arrays: what reading the text adds once that many tokens are said; the last

@@ -151,12 +151,12 @@ inline void describe(const Script& script, const Shape& shape, sotto_model_info*
 inline bool pause(const Script& script, double ms, const sotto_step* step) {
     using namespace std::chrono;
     const auto end = steady_clock::now() + duration_cast<nanoseconds>(duration<double, std::milli>(ms));
-    const bool abortable = step != nullptr && script.flag("abortable", true);
+    const bool asks = step != nullptr && script.flag("abortable", true) && script.flag("gates", true);
     for (auto now = steady_clock::now(); now < end; now = steady_clock::now()) {
-        if (abortable && step->gate(step->context) != 0) {
+        if (asks && step->gate(step->context) != 0) {
             return false;
         }
-        std::this_thread::sleep_for(std::min<nanoseconds>(end - now, abortable ? 1ms : 3600s));
+        std::this_thread::sleep_for(std::min<nanoseconds>(end - now, asks ? 1ms : 3600s));
     }
     return true;
 }
