@@ -59,7 +59,7 @@ typedef struct sotto_model_desc {
     sotto_request_flags flags;       /**< SOTTO_REQUEST_PRIVATE or 0. */
     sotto_str           id;          /**< Name of the model in requests. Required. */
     sotto_str           path;        /**< Model file. Empty: the id is a path, or "sotto/house". */
-    sotto_str           backend;     /**< Backend name. Empty: the first available backend. */
+    sotto_str           backend;     /**< Backend name. Empty: the first available module. */
     sotto_str           options;     /**< Backend options, a JSON object. Empty: all defaults. */
     uint64_t            user;        /**< User data, copied into each event. */
 } sotto_model_desc;

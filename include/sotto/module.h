@@ -239,8 +239,9 @@ typedef sotto_status(SOTTO_CALL* sotto_module_v1_fn)(
 /**
  * Adds a backend of the host to an engine. Never waits.
  *
- * If a model names no backend, the engine prefers this backend to the modules. One backend can be added
- * to several engines, which then call it at the same time; `release` is called once per engine.
+ * The backend opens the models whose sotto_model_desc.backend is its name, also if a module has the same
+ * name. Models that name no backend are opened by a module. One backend can be added to several engines,
+ * which then call it at the same time; `release` is called once per engine.
  *
  * @param engine   The engine.
  * @param backend  The backend, copied. Everything that it points at must outlive the engine.

@@ -284,7 +284,7 @@ void Modules::open_those_for(std::string_view kind) {
 
 const Backend* Modules::look(std::string_view name, std::string_view kind) {
     for (const auto& backend : own_) {
-        if (name.empty() || backend->name() == name) {
+        if (backend->name() == name) {
             return backend.get();
         }
     }
@@ -327,6 +327,9 @@ const Backend& Modules::find(std::string_view name, std::string_view device) {
     }
     if (passed_over_.empty() && unread_.empty() && own_.empty()) {
         why += "; copy the module files (sotto_llama*) there";
+    }
+    for (const auto& backend : own_) {
+        why += "; the added backend '" + backend->name() + "' opens models that name it";
     }
     throw Error(lacks ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_UNSUPPORTED, why);
 }

@@ -39,10 +39,10 @@ public:
     // Whether there are backends of the host's.
     bool has_hosts() const noexcept;
 
-    // The backend of that name, or the first one for an empty name, in the module that is made for the
-    // device's kind: of "vulkan0" that is "vulkan", of "cpu" none. Opens the modules that may be meant where
-    // that was not done yet, or failed for a reason that may have passed. Throws Error: of
-    // SOTTO_ERROR_MEMORY where that is what was wanting, else of SOTTO_ERROR_UNSUPPORTED.
+    // The backend of that name, the host's before a module's, or the first module's for an empty name; in the
+    // module that is made for the device's kind: of "vulkan0" that is "vulkan", of "cpu" none. Opens the
+    // modules that may be meant where that was not done yet, or failed for a reason that may have passed.
+    // Throws Error: of SOTTO_ERROR_MEMORY where that is what was wanting, else of SOTTO_ERROR_UNSUPPORTED.
     const Backend& find(std::string_view name, std::string_view device = "cpu");
 
     // The same, or null.

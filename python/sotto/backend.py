@@ -94,8 +94,7 @@ class AddsBackends:
     def add_backend(self, backend: PythonBackend) -> None:
         """Adds a backend written in Python, whose models `load_model(..., backend=backend.name)` loads.
 
-        If a model names no backend, the engine prefers this one to its modules: load other models with
-        `backend="llama"`.
+        Models that name no backend are opened by the engine's modules, as before.
 
         Args:
             backend: An instance of a subclass of `sotto.backends.Backend`.

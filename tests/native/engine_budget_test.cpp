@@ -52,6 +52,7 @@ plan(Game& game, std::string_view options, std::uint64_t budget = 0, std::string
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str("npc");
     desc.path = str(path);
+    desc.backend = game.backend();
     desc.options = str(options);
     sotto_request request = 0;
     REQUIRE_MESSAGE(

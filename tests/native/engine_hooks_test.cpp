@@ -29,6 +29,7 @@ sotto_request load_file(Game& game, const char* id, const char* path) {
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str(id);
     desc.path = str(path);
+    desc.backend = game.backend();
     sotto_request request = 0;
     REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
     return request;
@@ -174,6 +175,7 @@ TEST_CASE("a model without a path is the file that its id names") {
     Game game(host.desc());
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str("pak/npc.json");
+    desc.backend = game.backend();
     sotto_request request = 0;
     REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
     CHECK(done(game.finish(request)).status == SOTTO_OK);

@@ -99,6 +99,7 @@ std::vector<std::function<sotto_status(sotto_engine*)>> every_call() {
         [](sotto_engine* e) {
             auto desc = SOTTO_INIT(sotto_model_desc);
             desc.id = str("other");
+            desc.backend = str("scripted");
             desc.options = str(script);
             sotto_request request = 0;
             return sotto_engine_load_model(e, &desc, &request);

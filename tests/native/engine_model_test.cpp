@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "support/game.hpp"
+#include "support/paths.hpp"
 #include "support/tapped_backend.hpp"
 #include "text/json_reader.hpp"
 
@@ -26,6 +27,7 @@ sotto_request load_from(Game& game, const char* id, const char* path, const char
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str(id);
     desc.path = str(path);
+    desc.backend = game.backend();
     desc.options = str(options);
     sotto_request request = 0;
     REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
@@ -139,6 +141,37 @@ TEST_CASE("what cannot be loaded says why") {
     REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
     CHECK(done(game.finish(request)).status == SOTTO_ERROR_UNSUPPORTED);
     game.have("npc"); // and none of that is in the way
+}
+
+TEST_CASE("an added backend opens the models that name it, and no others") {
+    TappedBackend backend;
+    auto table = backend.table();
+    table.name = str("mine");
+    auto desc = SOTTO_INIT(sotto_model_desc);
+    desc.id = desc.path = str("npc");
+    desc.options = str("{}");
+    const auto load = [&](Game& game, const char* named) {
+        desc.backend = str(named);
+        sotto_request request = 0;
+        REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
+        return done(game.finish(request));
+    };
+    auto setup = plain_desc();
+    {
+        Game game(setup, table); // no module is beside the test
+        const auto told = load(game, "");
+        CHECK(told.status == SOTTO_ERROR_UNSUPPORTED);
+        const std::string what = "the added backend 'mine' opens models that name it";
+        CHECK_MESSAGE(told.error.find(what) != std::string::npos, told.error);
+    }
+    setup.module_dir = str(test::paths::kScriptedFolder);
+    Game game(setup, table);
+    CHECK(load(game, "").status == SOTTO_OK);
+    CHECK(models(game).find(R"("backend":"scripted")") != std::string::npos);
+    CHECK(backend.count(Point::load) == 0);
+    desc.id = str("other");
+    CHECK(load(game, "mine").status == SOTTO_OK);
+    CHECK(backend.count(Point::load) == 1);
 }
 
 TEST_CASE("an unload ends what runs on the model, then gives the memory back") {

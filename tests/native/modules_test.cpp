@@ -245,21 +245,25 @@ TEST_CASE("plugins of game engines beside the library are not opened as modules"
     CHECK(look(modules).passed_over.empty());
 }
 
-TEST_CASE("the host's backend comes first, and a name is taken once") {
+TEST_CASE("the host's backend is found by its name alone, before a module's, and a name is taken once") {
     Folder folder;
     folder.copy(kScripted, "sotto_scripted" SUFFIX);
     Sink sink;
     const auto log = sink.log();
     Modules modules(folder.path(), log);
     modules.add(named("mine"));
-    CHECK(modules.find("").name() == "mine");
-    CHECK(modules.find("scripted").name() == "scripted");
+    CHECK(modules.find("mine").name() == "mine");
+    CHECK(modules.find("").name() == "scripted");
     CHECK(look(modules).names == std::vector<std::string>{"mine", "scripted"});
     CHECK_THROWS_WITH_AS(
         modules.add(named("mine")),
         "backend 'mine' is already registered: choose another backend->name",
         sotto::Error
     );
+    const auto* of_module = &modules.find("scripted");
+    modules.add(named("scripted"));
+    CHECK(&modules.find("scripted") != of_module);
+    CHECK(&modules.find("") == of_module);
     auto lame = named("lame");
     lame.step = nullptr;
     CHECK_THROWS_WITH_AS(modules.add(lame), "missing backend->step: expected a function", sotto::Error);

@@ -268,6 +268,16 @@ def test_backends_that_are_none_are_refused(engine: sotto.Engine) -> None:
         engine.add_backend(Made(Good()))
 
 
+def test_a_backend_opens_only_models_that_name_it(engine: sotto.Engine) -> None:
+    backend = Made(Good())
+    engine.add_backend(backend)
+    with pytest.raises(sotto.SottoError):
+        engine.load_model("m", path="somewhere")
+    assert not hasattr(backend, "source")
+    engine.load_model("m", path="somewhere", backend="made")
+    assert backend.source.path == "somewhere"
+
+
 def test_a_backend_lives_as_long_as_its_engine() -> None:
     engine = sotto.Engine("cpu")
     engine.add_backend(Made(Good()))  # nothing else refers to it
@@ -301,7 +311,8 @@ def test_closing_the_engine_closes_models_and_generators() -> None:
     engine = sotto.Engine("cpu")
     have(engine, Slow())
     engine.submit("chat", {"model": "m", "messages": [{"role": "user", "content": "hi"}]})
-    time.sleep(0.05)
+    while not any(event.kind == "text" for event in engine.events()):
+        assert engine.wait(20)
     engine.close()
     assert seen == ["generator", "model"]
 

@@ -63,20 +63,31 @@ sotto_engine_desc plain_desc() {
     return desc;
 }
 
-Game::Game(const sotto_engine_desc& desc, const sotto_backend& backend) {
+namespace {
+
+sotto::EngineOptions with(sotto::Clock& clock, float target_tps) {
+    sotto::EngineOptions options;
+    options.clock = &clock;
+    options.target_tps = target_tps;
+    return options;
+}
+
+} // namespace
+
+Game::Game(const sotto_engine_desc& desc, const sotto_backend& backend)
+    : backend_(sotto::view_of(backend.name)) {
     REQUIRE_MESSAGE(sotto_engine_create(&desc, &engine_) == SOTTO_OK, last_error());
     REQUIRE_MESSAGE(sotto_engine_add_backend(engine_, &backend) == SOTTO_OK, last_error());
 }
 
-Game::Game(sotto::Clock& clock, float target_tps) {
-    sotto::EngineOptions options;
-    options.clock = &clock;
-    options.target_tps = target_tps;
+Game::Game(sotto::EngineOptions options, const sotto_backend& backend)
+    : backend_(sotto::view_of(backend.name)) {
     options.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
     engine_ = sotto::api::open_handle(std::make_unique<sotto::Engine>(std::move(options)));
-    const auto backend = scripted();
     REQUIRE_MESSAGE(sotto_engine_add_backend(engine_, &backend) == SOTTO_OK, last_error());
 }
+
+Game::Game(sotto::Clock& clock, float target_tps) : Game(with(clock, target_tps)) {}
 
 void Game::end() {
     sotto_engine_destroy(engine_);
@@ -86,6 +97,7 @@ void Game::end() {
 sotto_request Game::load(std::string_view id, std::string_view script, sotto_request_flags flags) {
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str(id);
+    desc.backend = backend();
     desc.options = str(script);
     desc.flags = flags;
     sotto_request request = 0;

@@ -11,6 +11,7 @@
 #include <sotto/module.h>
 #include <sotto/sotto.h>
 
+#include "core/settings.hpp"
 #include "platform/clock.hpp"
 
 extern "C" sotto_status SOTTO_CALL
@@ -80,6 +81,7 @@ public:
     explicit Game(const sotto_engine_desc& desc = plain_desc(), const sotto_backend& backend = scripted());
     explicit Game(const sotto_backend& backend) : Game(plain_desc(), backend) {}
     explicit Game(sotto::Clock& clock, float target_tps = 0);
+    explicit Game(sotto::EngineOptions options, const sotto_backend& backend = scripted());
     ~Game() { end(); }
     Game(const Game&) = delete;
     Game& operator=(const Game&) = delete;
@@ -88,6 +90,8 @@ public:
     // Destroys the engine; the history stays.
     void end();
 
+    // The name of its backend.
+    sotto_str backend() const { return str(backend_); }
     // Begins to load a scripted model.
     sotto_request load(std::string_view id, std::string_view script, sotto_request_flags flags = 0);
     // Loads one and waits for it.
@@ -116,6 +120,7 @@ public:
 
 private:
     sotto_engine* engine_ = nullptr;
+    std::string backend_;
     std::map<sotto_request, History> told_;
     History all_;
 };

@@ -30,6 +30,7 @@ private:
     bool begins() {
         auto model = SOTTO_INIT(sotto_model_desc);
         model.id = test::str("beside");
+        model.backend = test::str("scripted");
         model.options = test::str(R"({"tokens": ["a", "b"], "loop": true, "token_ms": 1})");
         model.flags = SOTTO_REQUEST_PRIVATE;
         sotto_request request = 0;

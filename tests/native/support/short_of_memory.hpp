@@ -109,6 +109,7 @@ outcome(sotto_engine* engine, sotto_status submitted, sotto_request request, std
 inline sotto_status load(sotto_engine* engine, const char* id, std::string_view script) {
     auto desc = SOTTO_INIT(sotto_model_desc);
     desc.id = str(id);
+    desc.backend = str("scripted");
     desc.options = str(script);
     desc.flags = SOTTO_REQUEST_PRIVATE;
     sotto_request request = 0;
