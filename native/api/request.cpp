@@ -5,6 +5,7 @@
 #include "api/checks.hpp"
 #include "api/handle.hpp"
 #include "api/lent.hpp"
+#include "core/codec.hpp"
 
 using namespace sotto::api;
 using sotto::Asked;
@@ -16,7 +17,7 @@ void check_op(sotto_op op) {
     if (op == 0) {
         throw sotto::invalid_argument("desc->op", "0", "one of the SOTTO_OP_ values");
     }
-    if (op < SOTTO_OP_CHAT || op > SOTTO_OP_TRANSLATE) {
+    if (!sotto::is_operation(op)) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
             sotto::invalid("desc->op", std::to_string(op), "an operation of this version of the library")

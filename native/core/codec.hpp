@@ -61,6 +61,9 @@ Prompted read_request(sotto_op op, std::string_view body, const std::atomic<bool
 // Whether an operation is answered without a step.
 bool is_at_once(sotto_op op) noexcept;
 
+// Whether a value is an operation.
+bool is_operation(sotto_op op) noexcept;
+
 // Its name, such as "chat".
 const char* operation_name(sotto_op op) noexcept;
 

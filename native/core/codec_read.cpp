@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "core/codec_checks.hpp"
 #include "request/fields.hpp"
+#include "request/operations.hpp"
 
 namespace sotto {
 namespace {
@@ -280,25 +281,12 @@ bool is_at_once(sotto_op op) noexcept {
            op == SOTTO_OP_RESTORE_STATE;
 }
 
+bool is_operation(sotto_op op) noexcept {
+    return op > 0 && op <= kLastOperation;
+}
+
 const char* operation_name(sotto_op op) noexcept {
-    constexpr const char* kNames[] = {
-        "chat",
-        "completion",
-        "infill",
-        "tokenize",
-        "detokenize",
-        "apply_template",
-        "save_state",
-        "restore_state",
-        "open_session",
-        "close_session",
-        "read_session",
-        "change_session",
-        "embed",
-        "transcribe",
-        "translate",
-    };
-    return kNames[op - SOTTO_OP_CHAT];
+    return kOperationNames[op];
 }
 
 bool has_data(sotto_op op) noexcept {

@@ -20,7 +20,7 @@ constexpr std::int64_t kFrameSoon = 4'000'000; // while models rest until some f
 // The operations of a model by name.
 std::string operations_of(const ModelInfo& model) {
     std::string names;
-    for (sotto_op op = SOTTO_OP_CHAT; op <= SOTTO_OP_TRANSLATE; ++op) {
+    for (sotto_op op = 1; is_operation(op); ++op) {
         if (model.does(op) && !is_about_sessions(op)) {
             names += (names.empty() ? "" : ", ") + std::string(operation_name(op));
         }

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from ._call import encode, new, struct, text
-from ._desc import MOST_U64, OPS, Json, StrPath, json_text, model_name, path_text
+from ._desc import MOST_U64, Json, StrPath, json_text, model_name, path_text
 from ._handle import Handle, Opening, Request, Unique
 from ._json import load
 from ._lib import lib
+from ._ops import OPS
 from ._values import choice, string, whole
 from .backend import BackendNames
 from .errors import ArgumentError, InferenceError, ModelLoadError

@@ -1,10 +1,10 @@
-"""Arguments of native calls: operations, JSON, paths, and `sotto_model_desc`."""
+"""Arguments of native calls: JSON, paths, and `sotto_model_desc`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from ._call import struct
 from ._json import dump
@@ -14,41 +14,6 @@ from ._values import string, truth, whole, wrong_type
 Json = str | Mapping[str, Any]  # a JSON object, as text or as a mapping
 StrPath = str | os.PathLike[str]
 
-Op = Literal[
-    "chat",
-    "completion",
-    "infill",
-    "tokenize",
-    "detokenize",
-    "apply_template",
-    "save_state",
-    "restore_state",
-    "open_session",
-    "close_session",
-    "read_session",
-    "change_session",
-    "embed",
-    "transcribe",
-    "translate",
-]
-
-OPS: Mapping[str, int] = {
-    "chat": lib.SOTTO_OP_CHAT,
-    "completion": lib.SOTTO_OP_COMPLETION,
-    "infill": lib.SOTTO_OP_INFILL,
-    "tokenize": lib.SOTTO_OP_TOKENIZE,
-    "detokenize": lib.SOTTO_OP_DETOKENIZE,
-    "apply_template": lib.SOTTO_OP_APPLY_TEMPLATE,
-    "save_state": lib.SOTTO_OP_SAVE_STATE,
-    "restore_state": lib.SOTTO_OP_RESTORE_STATE,
-    "open_session": lib.SOTTO_OP_OPEN_SESSION,
-    "close_session": lib.SOTTO_OP_CLOSE_SESSION,
-    "read_session": lib.SOTTO_OP_READ_SESSION,
-    "change_session": lib.SOTTO_OP_CHANGE_SESSION,
-    "embed": lib.SOTTO_OP_EMBED,
-    "transcribe": lib.SOTTO_OP_TRANSCRIBE,
-    "translate": lib.SOTTO_OP_TRANSLATE,
-}
 MOST_U32, MOST_U64 = (1 << 32) - 1, (1 << 64) - 1
 _MB = 1 << 20
 _MOST_MB = (1 << 64) // _MB - 1

@@ -9,9 +9,10 @@ from typing import Any
 from . import log
 from ._asking import Progress, naming
 from ._call import new, struct, utf8
-from ._desc import MOST_U32, MOST_U64, Json, Op, StrPath, engine_flags, megabytes, model_desc, path_text
+from ._desc import MOST_U32, MOST_U64, Json, StrPath, engine_flags, megabytes, model_desc, path_text
 from ._handle import SLICE_MS, Handle, Request
 from ._lib import lib
+from ._ops import Op
 from ._typing import Unpack
 from ._values import choice, number, string, truth, whole
 from .adapters import Adapts, Lora

@@ -18,7 +18,7 @@ import pytest
 
 import sotto
 from conftest import ROOT
-from sotto import _desc, event
+from sotto import _ops, event
 
 DOCS = ROOT / "docs"
 PAGES = DOCS / "pages"
@@ -200,7 +200,7 @@ def test_references_are_whole(page: str, path: str, pattern: str) -> None:
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("reference/requests.md", [*_desc.OPS, *sotto.RequestOptions.__annotations__]),
+        ("reference/requests.md", [*_ops.OPS, *sotto.RequestOptions.__annotations__]),
         ("reference/events.md", event._KINDS.values()),
         ("reference/options.md", list(inspect.signature(sotto.Engine).parameters)),
         ("reference/json-results.md", sotto.Stats._fields),
