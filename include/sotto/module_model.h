@@ -111,7 +111,7 @@ typedef struct sotto_model_info {
     uint32_t           struct_size;  /**< In: sizeof(sotto_model_info). */
     sotto_capabilities capabilities; /**< Features of the model. */
     uint32_t           streams;      /**< Slots: maximum open streams, at least 1, parked streams excluded. */
-    uint32_t           context;      /**< Maximum tokens per stream. 0: no limit. */
+    uint32_t           context;      /**< Maximum tokens per stream; longer prompts fail. 0: no limit. */
     uint32_t           step_tokens;  /**< Maximum useful prefill tokens per step. 0: no limit. */
     uint32_t           min_step_tokens; /**< Minimum useful prefill tokens per step. 0: no minimum. */
     uint64_t           weights;         /**< Bytes of weights; device memory if the model is on a device. */

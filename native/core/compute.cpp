@@ -38,6 +38,7 @@ void open(Job& job) {
     job.opened = job.entry->model->open_stream(
         job.op, *job.body, job.index, job.flags, std::exchange(job.prepared, nullptr), adapters, scales
     );
+    check_prompt(job);
 }
 
 // Reads what a stream generated, by its backend.

@@ -2,9 +2,22 @@
 
 #include <string>
 
+#include "core/codec.hpp"
 #include "module/contract.hpp"
 
 namespace sotto {
+
+void check_prompt(const Job& job) {
+    const auto context = job.entry->model->info().context;
+    const auto tokens = job.opened.prompt_tokens;
+    if (context != 0 && tokens > context && !has_data(job.op)) {
+        throw Error(
+            SOTTO_ERROR_INFERENCE,
+            "the prompt has " + std::to_string(tokens) + " tokens, but the model's context holds " +
+                std::to_string(context) + "; shorten the prompt, or raise the model's context"
+        );
+    }
+}
 
 void check_progress(Stream& stream, const sotto_step_item& work, const Job& job) {
     constexpr std::uint32_t kMaxIdleSteps = 10'000;

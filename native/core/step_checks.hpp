@@ -1,4 +1,4 @@
-// What a step of a backend did, judged: whether it kept the contract, and whether another like it may follow.
+// Checks what a backend reports of a stream that it opened, and of a step.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,10 @@
 #include "core/compute.hpp"
 
 namespace sotto {
+
+// Throws Error(SOTTO_ERROR_INFERENCE) if the stream that the job opened has a prompt longer than the model's
+// context. Operations with data count in units of the backend's choice, which have no such limit.
+void check_prompt(const Job& job);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) for a stream that would be in steps for ever. A stream may wait in many
 // steps, while one that it shares a prompt with is worked through.

@@ -27,6 +27,7 @@ struct Odd {
     std::function<void*()> streams_apart; // the handle of the next stream
     std::atomic<int> stepped{0};
     std::atomic<int> open{0};
+    std::atomic<int> streams{0}; // open
 
     sotto_backend table() {
         auto table = SOTTO_INIT(sotto_backend);
@@ -57,13 +58,14 @@ struct Odd {
             auto& odd = *static_cast<Odd*>(self);
             *stream = odd.streams_apart ? odd.streams_apart() : self;
             info->prompt_tokens = 4;
+            ++odd.streams;
             if (odd.begins) {
                 odd.begins(*info);
                 *stream = info->result.size != 0 ? nullptr : self;
             }
             return sotto_status{SOTTO_OK};
         };
-        table.stream_close = [](void*, void*, void*) {};
+        table.stream_close = [](void* self, void*, void*) { --static_cast<Odd*>(self)->streams; };
         table.step = [](void* self, void*, const sotto_step* step, sotto_str* why) {
             auto& odd = *static_cast<Odd*>(self);
             ++odd.stepped;
@@ -114,6 +116,26 @@ TEST_CASE("a backend that keeps its contract answers") {
     Game game(odd.table());
     CHECK(load(game).status == SOTTO_OK);
     CHECK(ask(game).status == SOTTO_OK);
+}
+
+TEST_CASE("a prompt that is longer than the model's context fails, and its stream is closed") {
+    Odd odd;
+    std::uint32_t tokens = 4;
+    odd.opens = [](auto& info) { info.context = 4; };
+    odd.begins = [&](auto& info) { info.prompt_tokens = tokens; };
+    Game game(odd.table());
+    CHECK(load(game).status == SOTTO_OK);
+    CHECK(ask(game).status == SOTTO_OK);
+    const int steps = odd.stepped;
+    tokens = 5;
+    const auto told = ask(game);
+    CHECK(told.status == SOTTO_ERROR_INFERENCE);
+    CHECK(
+        told.error == "the prompt has 5 tokens, but the model's context holds 4; shorten the prompt, or "
+                      "raise the model's context"
+    );
+    CHECK(odd.stepped == steps);
+    CHECK(game.until([&] { return odd.streams == 0; }));
 }
 
 TEST_CASE("figures that no machine has are refused, and the model is closed") {

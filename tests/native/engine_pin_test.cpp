@@ -17,7 +17,8 @@ using namespace test;
 namespace {
 
 constexpr const char* kPinned = R"(, "pinned": true)";
-const std::string kParks = R"(, "parkable": true, "token_ms": 1, "fingerprint": "{\"model\": \"npc\"}")";
+const std::string kParks =
+    R"(, "parkable": true, "prompt_tokens": 5, "token_ms": 1, "fingerprint": "{\"model\": \"npc\"}")";
 constexpr std::uint64_t kRoom = 1 << 20;
 
 // Words that take their time.
@@ -210,7 +211,7 @@ TEST_CASE("where more are pinned than could be known, the first to speak keep th
 }
 
 TEST_CASE("nobody is kept a place for by a model that cannot park") {
-    Inn inn(2, 0, R"(, "token_ms": 1)");
+    Inn inn(2, 0, R"(, "prompt_tokens": 5, "token_ms": 1)");
     Session mara(inn.tight.game, "mara", kPinned);
     CHECK(mara.turn("one") == "one");
     inn.crowd(2);

@@ -55,7 +55,8 @@ class ModelInfo(NamedTuple):
         weights: Memory of the weights.
         compute: Memory of everything else that the model holds while it is open.
         streams: Maximum requests that the model answers at the same time.
-        context: Maximum tokens of a prompt and its answer; 0: no limit.
+        context: Maximum tokens of a prompt and its answer; 0: no limit. A prompt with more `Model.units()`
+            fails; the model itself ends an answer that reaches the limit.
         description: JSON object for `Engine.model_list()`.
     """
 
