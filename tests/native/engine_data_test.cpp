@@ -4,12 +4,16 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "support/game.hpp"
+#include "text/json_reader.hpp"
 
 using namespace test;
 
@@ -21,6 +25,7 @@ constexpr std::uint32_t kUnits = 5; // that each stream works through
 struct Listener {
     std::function<void(sotto_step_item&, std::uint32_t left)> changes = [](auto&, auto) {};
     sotto_operations operations = SOTTO_OPERATION_TRANSCRIBE | SOTTO_OPERATION_EMBED;
+    std::uint32_t context = 0;
     std::atomic<int> open{0};
     std::atomic<int> steps{0};
     float number = 0;
@@ -62,6 +67,7 @@ struct Listener {
                 info->streams = 2;
                 info->capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_ABORTABLE;
                 info->operations = static_cast<Listener*>(self)->operations;
+                info->context = static_cast<Listener*>(self)->context;
                 return sotto_status{SOTTO_OK};
             };
         table.close = [](void*, void*) {};
@@ -229,6 +235,56 @@ TEST_CASE("what an operation with data gives is not paced") {
     CHECK(
         std::chrono::steady_clock::now() - began < std::chrono::seconds(5)
     ); // five words at that pace: ten seconds
+}
+
+TEST_CASE("the units of an operation with data are not limited by the context, which is in tokens") {
+    Listener listener;
+    listener.context = kUnits - 1;
+    Game game(listener.table());
+    REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+    CHECK(transcribe(game).status == SOTTO_OK);
+}
+
+TEST_CASE("decisions about operations with data come out the same when a recording is replayed") {
+    const auto name =
+        "sotto_data_test_" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+    const auto file = std::filesystem::temp_directory_path() / name;
+    const auto path = file.string();
+    Listener listener;
+    listener.changes = [](auto& work, auto left) {
+        work.generated = left % 2; // some steps give data alone
+        work.text = left % 2 != 0 ? work.text : sotto_str{};
+    };
+    auto desc = plain_desc();
+    desc.mode = SOTTO_MODE_BALANCE;
+    desc.record_path = str(path);
+    {
+        Game game(desc, listener.table());
+        REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
+        std::vector<sotto_request> asked;
+        for (int i = 0; i < 9; ++i) {
+            sotto_engine_frame_begin(game.engine(), nullptr);
+            const auto body =
+                i % 2 == 0 ? kSound : std::string_view(R"({"model": "ears", "input": ["a", "b"]})");
+            const Ask how = {
+                .tps = i % 3 == 0 ? 50.0F : 0, .priority = static_cast<sotto_priority>(i % 3) - 1
+            };
+            asked.push_back(game.submit(body, how, i % 2 == 0 ? SOTTO_OP_TRANSCRIBE : SOTTO_OP_EMBED));
+            sotto_engine_frame_end(game.engine(), nullptr);
+        }
+        game.cancel(asked[4]);
+        for (const auto request : asked) {
+            game.finish(request);
+        }
+    }
+    sotto_str json{};
+    REQUIRE_MESSAGE(sotto_replay(str(path), &json) == SOTTO_OK, last_error());
+    const auto report = sotto::Json::parse(text_of(json));
+    CHECK_MESSAGE(report["first_difference"] == nullptr, report.dump());
+    CHECK(report["same"] == report["decisions"]);
+    CHECK(report["streams"] >= 8);
+    CHECK(report["decisions"] > 8 * kUnits / 2);
+    std::filesystem::remove(file);
 }
 
 TEST_CASE("steps that give data alone bring a stream further") {

@@ -51,6 +51,22 @@ class Hears(Model):
         return {"data": [{"index": i, "embedding": [float(i)] * count} for i, _ in enumerate(request.inputs)]}
 
 
+def test_recorded_data_operations_replay_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with sotto.Engine("cpu", record_path=path) as engine:
+        have(engine, Hears())
+        for number in range(3):
+            engine.frame_begin(period=1 / 60)
+            assert engine.transcribe(f"line {number}.wav", model="m").text.endswith(f"line {number}.wav")
+            assert engine.translate(["hi", "bye"], target="de", model="m")
+            assert len(engine.embed(["a", "b", "c"], model="m").vectors) == 3
+            engine.frame_end()
+    done = sotto.replay(path)
+    assert done.first_difference is None
+    assert done.same == done.decisions > 9
+    assert (done.streams, done.models) == (9, 1)
+
+
 def test_transcriptions_are_typed(engine: sotto.Engine, tmp_path: Path) -> None:
     have(engine, Hears())
     file = tmp_path / "line.wav"
