@@ -31,6 +31,7 @@ static partial class Program
         Run("sessions", () => Sessions(scripted));
         Run("the budget", () => Budget(scripted));
         Run("adapters", () => Adapters(scripted));
+        Run("data", () => Data(scripted));
         Run("a card", () => Gpu(scripted));
         Run("disposal", () => Disposal(scripted));
         Run("hooks", args[2] == "aot" ? (Action)NoJit : Hooks);

@@ -34,7 +34,8 @@ from dotnet.toolchain import NUNIT, Runtime, compile_cs, compile_source, nunit, 
 
 HERE = Path(__file__).resolve().parent
 SHARED = ("Process.cs",)
-PROGRAM = ("Program.cs", "Sessions.cs", "Budget.cs", "Adapters.cs", "Gpu.cs", "Hooks.cs", *SHARED)
+PARTS = ("Sessions.cs", "Budget.cs", "Adapters.cs", "Data.cs", "Gpu.cs", "Hooks.cs")
+PROGRAM = ("Program.cs", *PARTS, *SHARED)
 DOMAINS = ("Domains.cs",)  # Mono's JIT runs more than one domain; no other runtime here does
 RUNTIMES: dict[str, tuple[Runtime, Callable[..., str]]] = {
     "Mono": ("mono", run_mono),

@@ -5,6 +5,8 @@
 //   hex            array of hexadecimal bytes, instead of tokens that are no whole characters
 //   loop           true: begin again after the last token
 //   finish         "stop" (default) or "length": how the tokens end
+//   response       an object: the model performs chats and the operations with data, whose response it is;
+//   data           array of hexadecimal bytes: their data, a part a step, beside the tokens
 //   prompt_tokens  absent: the words of the request's last text, at least 1
 //   cached_tokens, streams (4), context (0), step_tokens (0), weights, kv, compute
 //   kv_per_place, kv_per_token   instead of kv: bytes of each place, and of each token that a place holds
@@ -174,6 +176,7 @@ sotto_status SOTTO_CALL open_stream(
     } else {
         made->tokens = script.has("tokens") ? script.values["tokens"].get<std::vector<std::string>>() : heard;
     }
+    made->has_data = desc->op >= SOTTO_OP_EMBED;
     made->adapters = told(*desc);
     if (!made->adapters.empty() && script.flag("adapters_said", true)) {
         made->tokens.insert(made->tokens.begin(), made->adapters);
@@ -345,7 +348,7 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
         work.evaluated = std::min(work.tokens, stream.remaining);
         work.remaining = stream.remaining -= work.evaluated;
         if (stream.remaining == 0) {
-            speak(script, stream, work);
+            (stream.has_data ? give_data : speak)(script, stream, work);
         }
     }
     return SOTTO_OK;

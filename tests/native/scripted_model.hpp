@@ -20,6 +20,10 @@ struct Stream {
     bool lost = false;    // its place was resized away while it was parked
     std::string logprobs;
     std::string deltas;
+    bool has_data = false; // it answers an operation with data
+    std::string data;
+    std::string data_info;
+    std::string result;
     std::string why;
 };
 
@@ -37,6 +41,26 @@ struct Model {
     std::string fingerprint;
     std::string why;
 };
+
+// Gives the next part of the script's data, with the next token; after the last part, the response.
+inline void give_data(const Script& script, Stream& stream, sotto_step_item& work) {
+    const auto parts = script.values.value("data", json::array());
+    if (stream.said >= parts.size()) {
+        stream.result = script.values["response"].dump();
+        work.result = {stream.result.data(), stream.result.size()};
+        work.finish = SOTTO_FINISH_STOP;
+        return;
+    }
+    if (stream.said < stream.tokens.size()) {
+        const auto& token = stream.tokens[stream.said];
+        work.text = {token.data(), token.size()};
+        work.generated = 1;
+    }
+    stream.data = from_hex(parts[stream.said]);
+    stream.data_info = json{{"part", stream.said++}}.dump();
+    work.data = {stream.data.data(), stream.data.size()};
+    work.data_info = {stream.data_info.data(), stream.data_info.size()};
+}
 
 // Whether the script says that the device is lost there.
 inline bool loses(const Model& model, const char* where) {

@@ -22,6 +22,9 @@ inline sotto_status read_request(const sotto_stream_desc& desc, Request& request
         request.said = last_text(body);
         return SOTTO_OK;
     }
+    if (desc.op == SOTTO_OP_EMBED || desc.op == SOTTO_OP_TRANSCRIBE || desc.op == SOTTO_OP_TRANSLATE) {
+        return SOTTO_OK;
+    }
     if (desc.op != SOTTO_OP_TOKENIZE) {
         return fail(SOTTO_ERROR_UNSUPPORTED, "the script has no such operation", why);
     }

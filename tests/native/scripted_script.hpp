@@ -140,6 +140,10 @@ inline void describe(const Script& script, const Shape& shape, sotto_model_info*
     info->capabilities |= script.flag("logprobs", false) ? SOTTO_CAPABILITY_LOGPROBS : 0;
     info->capabilities |= script.flag("parkable", false) ? SOTTO_CAPABILITY_PARKABLE : 0;
     info->capabilities |= script.has("prepare_ms") ? SOTTO_CAPABILITY_PREPARABLE : 0;
+    if (script.has("response")) {
+        info->operations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_EMBED | SOTTO_OPERATION_TRANSCRIBE |
+                           SOTTO_OPERATION_TRANSLATE;
+    }
     info->context = shape.context;
     info->step_tokens = script.count("step_tokens");
     info->shrinkable = gives_of(script, shape);
