@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from . import csharp, packages, speech, tavern, unity, unity_shim, unreal
-from .cross import WINE_NEEDS, both_speak, check_windows, look_at
+from .cross import WINE_NEEDS, check_windows, look_at
 from .csharp import check_csharp
 from .godot import check_godot
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
 from .package import check_package, check_wheel, installed
 from .packages import check_packages
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
+from .samples import check_sample
 from .speech import check_speech
 from .tavern import check_tavern
 from .unity import check_unity
@@ -194,15 +195,6 @@ def cached(folder: Path, name: str) -> str:
     return next(line.split("=", 1)[1] for line in lines if line.startswith(f"{name}:"))
 
 
-def check_sample() -> str:
-    """The C sample builds with the public headers alone, and its characters speak."""
-    binary = BUILD / "frame_loop"
-    source = "samples/c/frame_loop.c"
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude"]
-    run(["cc", *flags, source, f"-L{OUT}", "-lsotto", f"-Wl,-rpath,{OUT}", "-o", binary])
-    return both_speak(run([binary, OUT / "house.gguf"], timeout=120))
-
-
 def check_python() -> str:
     """The Python tests, against the installed wheel."""
     run([installed(), "-m", "pip", "install", "-q", *test_requirements()])
@@ -301,7 +293,7 @@ STEPS = [
     ),
     Step("symbols", "exported symbols, hardening, licence texts", check_symbols, after=["build"]),
     Step("native", "C++ tests", check_native, after=["build"]),
-    Step("sample", "the C sample", check_sample, after=["build"]),
+    Step("sample", "the C samples", check_sample, after=["build"]),
     Step("gpu", "what measures a card, rehearsed", check_gpu, after=["build"]),
     Step(
         "csharp",
