@@ -145,7 +145,9 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_create(const sotto_engine_desc* d
  * Destroys an engine and frees its resources. Waits at most about 100 ms for the running step and the
  * running load, with these exceptions: without a limit if the engine has a host backend, shares a graphics
  * card, records, or is reading through sotto_engine_desc.files; about one second for a disk that does not
- * respond; and in SOTTO_MODE_PRIORITIZE_COMPUTE for a load until its backend next reports progress.
+ * respond; and in SOTTO_MODE_PRIORITIZE_COMPUTE for a load until its backend next reports progress. A
+ * call of a host backend that never returns cannot be ended, since it uses what the engine would free: every
+ * 2 seconds of waiting, the log names the backend, its function and the model.
  *
  * Cancels all running requests and discards their events; threads that wait in a call on this engine
  * return SOTTO_ERROR_CANCELLED. NULL or an already destroyed engine has no effect. If a worker thread in the

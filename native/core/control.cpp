@@ -116,6 +116,7 @@ void Control::run() {
 
 bool Control::work() {
     if (stopping_.load() && !std::exchange(leaving_, true)) {
+        left_at_ = world_.clock.now();
         leave_all();
     }
     bool worked = take_notes();
@@ -135,6 +136,7 @@ bool Control::work() {
     free_idle_leavers();
     sweep();
     raise_job();
+    report_stall();
     worked = take_off_lost() || take_off_card() || put_on_card() || worked;
     const bool was_stuck = std::exchange(stuck_, false);
     attempt(
@@ -165,7 +167,7 @@ std::int64_t Control::next_wake() {
         return world_.clock.now() + kRetry;
     }
     if (job_ != nullptr) {
-        return rescue_due();
+        return std::min(rescue_due(), stall_due());
     }
     const auto now = world_.clock.now();
     if (const auto probed = idle_.wake(now); probed != kNever && !streams_.empty() && !comes_first()) {
@@ -176,7 +178,7 @@ std::int64_t Control::next_wake() {
     const auto rested = is_kept_from_running() ? now + kFrameSoon : rest_until_;
     const auto due = rests_ ? rested : scheduler_.wake(now);
     const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
-    return std::min({due, fetch_due(), listens ? now + kListenEvery : kNever});
+    return std::min({due, fetch_due(), stall_due(), listens ? now + kListenEvery : kNever});
 }
 
 bool Control::take_notes() {

@@ -208,6 +208,9 @@ private:
     bool rescue_job();
     void raise_job() noexcept;
     std::int64_t rescue_due() const noexcept;
+    const ModelEntry* awaited_entry() const noexcept;
+    std::int64_t stall_due() const noexcept;
+    void report_stall() noexcept;
     void learn_class(const Job& job) noexcept;
     Limits limits() const noexcept;
     Cores cores(ThreadClass thread_class) const noexcept;
@@ -264,8 +267,10 @@ private:
     std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams
 
     std::atomic<bool> stopping_{false};
-    bool leaving_ = false; // stopping_ was seen
-    bool stuck_ = false;   // there was no memory to begin a job
+    bool leaving_ = false;      // stopping_ was seen
+    std::int64_t left_at_ = 0;  // when; 0: not yet
+    std::int64_t reported_ = 0; // when a stall was reported last
+    bool stuck_ = false;        // there was no memory to begin a job
     IdleClass idle_;
     bool avoids_idle_ = false;            // for now
     std::set<std::string> warned_fields_; // of requests

@@ -1,4 +1,6 @@
 // Which class of threads steps are taken on, and what becomes of steps that stand still.
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/attempt.hpp"
@@ -10,6 +12,24 @@ namespace {
 constexpr std::int64_t kToBegin = 50'000'000; // until a thread has begun what it was given
 constexpr std::int64_t kToLook = 25'000'000;  // from one look at a step to the next
 constexpr std::int64_t kToMove = 150'000'000; // from one gate of a step to the next
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kToReport = 10 * kSecond; // from a call of a backend to a report, and to the next
+constexpr std::int64_t kToReportLeaving = 2 * kSecond; // the same while the engine is being destroyed
+
+// The function of the backend that a job calls last.
+const char* function_of(const Job& job) noexcept {
+    if (job.loads != nullptr) {
+        return "adapter_open()";
+    }
+    if (job.resizes) {
+        return "resize()";
+    }
+    if (job.opens) {
+        return "stream_open()";
+    }
+    return job.unparks ? "stream_unpark()" : job.steps() ? "step()" : "stream_close()";
+}
 
 } // namespace
 
@@ -61,6 +81,52 @@ void Control::raise_job() noexcept {
     if (leaving_ || leaves_card) {
         job_->raised = compute_.raise(*job_);
     }
+}
+
+// The model whose backend the engine waits for: that of the job under way or, while the engine is being
+// destroyed, one that another thread opens, closes or prepares a request for. Null: none.
+const ModelEntry* Control::awaited_entry() const noexcept {
+    if (job_ != nullptr || !leaving_) {
+        return job_ != nullptr ? job_->entry : nullptr;
+    }
+    const auto& all = world_.registry.entries();
+    const auto found = std::find_if(all.begin(), all.end(), [](const auto& entry) {
+        return entry->with_loader || entry->preparing > 0;
+    });
+    return found == all.end() ? nullptr : found->get();
+}
+
+// When a call of a backend that has not returned by then is reported; kNever: none is under way.
+std::int64_t Control::stall_due() const noexcept {
+    if (awaited_entry() == nullptr) {
+        return kNever;
+    }
+    const auto since = std::max({job_ != nullptr ? job_->issued : 0, left_at_, reported_});
+    return since + (leaving_ ? kToReportLeaving : kToReport);
+}
+
+// Logs which call of a backend has not returned: nothing can end it, and a step uses what the engine would
+// free.
+void Control::report_stall() noexcept {
+    const auto now = world_.clock.now();
+    if (now < stall_due()) {
+        return;
+    }
+    reported_ = now;
+    const auto& entry = *awaited_entry();
+    const auto report = [&] {
+        const auto& backend = entry.backend.empty() ? entry.asked.backend : entry.backend;
+        const char* function = job_ != nullptr     ? function_of(*job_)
+                               : entry.with_loader ? "open() or close()"
+                                                   : "prepare()";
+        const auto seconds = (now - (job_ != nullptr ? job_->issued : left_at_)) / kSecond;
+        world_.hooks.log.warn(
+            "backend '" + backend + "' has not returned from " + function + " for model '" + entry.asked.id +
+            "' for " + std::to_string(seconds) + " s; " +
+            (leaving_ ? "sotto_engine_destroy() waits for it" : "the engine's other models wait for it")
+        );
+    };
+    attempt(report, [](sotto_status, const char*) {}); // without memory, the next report tells
 }
 
 // When to look after the job under way; kNever: when it is done.

@@ -123,7 +123,10 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
         return f"<sotto.Engine on {self._device}, {stats.mode}, {stats.live} live requests, models: {models}>"
 
     def close(self) -> None:
-        """Cancels live requests, unloads all models and frees all memory. A second call does nothing."""
+        """Cancels live requests, unloads all models and frees all memory. A second call does nothing.
+
+        Waits for a running step of an added backend, and logs every 2 seconds what it waits for.
+        """
         self._handle.close()
         if self._converted is not None:
             self._converted.cleanup()

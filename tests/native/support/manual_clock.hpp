@@ -55,13 +55,13 @@ public:
         });
     }
 
-    // Whether the engine soon has nothing to do before its next moment. While a job is under way there is
-    // none.
+    // Whether the engine soon has nothing to do before its next moment. While a job is under way, that is
+    // the report that it has not returned, which does not count.
     bool rests() {
         advance(0);
         std::unique_lock lock(mutex_);
         return slept_.wait_for(lock, std::chrono::seconds(20), [&] {
-            return fresh_ && sleeper_ != nullptr && deadline_ != sotto::kNever;
+            return fresh_ && sleeper_ != nullptr && deadline_ - now() < 5 * kSecond;
         });
     }
 
