@@ -106,8 +106,7 @@ class Choir(Model):
     def chat(self, request: Request) -> Any:
         for _ in range(20):
             yield Part(units=4)
-        for word in ("well", " met"):
-            yield word
+        yield from ("well", " met")
 
 
 def test_requests_that_begin_in_a_step_are_told_together(engine: sotto.Engine) -> None:

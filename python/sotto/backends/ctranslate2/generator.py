@@ -15,7 +15,7 @@ import ctranslate2
 from ...errors import ArgumentError, ModelLoadError
 from ..base import Model, Part, Request
 from .batch import Batch
-from .files import Weights, need
+from .files import kv_bytes_in, need, positions_in, shapes_in
 from .memory import Measure
 from .options import Options, check_number
 from .prompt import Prompt, PromptWriter
@@ -62,9 +62,10 @@ class Generator(Model):
     def __init__(self, folder: Path, options: Mapping[str, Any], streams: int = 0) -> None:
         self._options = GeneratorOptions.read(options)
         need(folder, "tokenizer.json", "config.json")
-        weights = Weights.of(folder)
+        shapes = shapes_in(folder)
+        kv_bytes = kv_bytes_in(shapes)
         self._streams = min(self._options.streams, streams or self._options.streams)
-        self._context = min(self._options.context, weights.positions or self._options.context)
+        self._context = min(self._options.context, positions_in(shapes) or self._options.context)
         self._prompts = PromptWriter(folder)
         self._batches: list[Batch] = []
         self._collected: list[_Ask] = []
@@ -86,13 +87,13 @@ class Generator(Model):
         cached = self._streams * self._context + self._options.batches * self._options.static_tokens
         self.info = measure.info(
             self._warm_up,
-            compute=weights.kv_bytes * cached,
+            compute=kv_bytes * cached,
             streams=self._streams,
             context=self._context,
             description={
                 "architecture": "decoder",
                 "compute_type": self._generator.compute_type,
-                "kv_cache_bytes_per_token": weights.kv_bytes,
+                "kv_cache_bytes_per_token": kv_bytes,
             },
         )
 
