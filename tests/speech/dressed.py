@@ -50,3 +50,26 @@ def _dress(dice: random.Random, text: str) -> Dressed:
             text = text.replace(mark, holder, 1)
             pieces.append(holder)
     return Dressed(before + text + after, [*pieces, *([after.strip()] if after else [])])
+
+
+def damage(line: Dressed, target: str) -> str:
+    """What is wrong with a translation: found by counting, without the code that is tested."""
+    for piece in set(line.pieces):
+        word = piece.isalpha() or piece.startswith("$")  # a name is no part of a longer word
+        found = re.findall(rf"(?<!\w){re.escape(piece)}(?!\w)" if word else re.escape(piece), target)
+        if len(found) != line.pieces.count(piece):
+            return f"{piece} is there {len(found)} times"
+    for begin, end in (
+        ("<b>", "</b>"),
+        ("<i>", "</i>"),
+        ("[wave]", "[/wave]"),
+        ("<color=#ff0000>", "</color>"),
+    ):
+        found = re.findall(rf"{re.escape(begin)}|{re.escape(end)}", target)
+        if found != [begin, end] * (len(found) // 2):
+            return f"{begin} and {end} are not in turn"
+        if re.search(rf"{re.escape(begin)}\s*{re.escape(end)}", target):
+            return f"nothing is between {begin} and {end}"
+    if [one for one in re.findall(r"[<>{}\[\]]", target) if target.count(one) != line.text.count(one)]:
+        return "brackets were added or lost"
+    return ""

@@ -122,33 +122,10 @@ def test_no_damaged_line_is_taken_from_a_translator_that_damages_them() -> None:
     wrong = [
         (one.text, outcome.text, found)
         for one, outcome in zip(given, made, strict=True)
-        if outcome.text and (found := damage(one, outcome.text))
+        if outcome.text and (found := dressed.damage(one, outcome.text))
     ]
     right = sum(1 for outcome in made if outcome.text)
     listed = [outcome for outcome in made if not outcome.text]
     print(f"\nspeech: of 500 lines, {right} kept by {asked} damaging translations, {len(listed)} listed")
     assert not wrong
     assert all(outcome.reason for outcome in listed) and right > 100
-
-
-def damage(line: dressed.Dressed, target: str) -> str:
-    """What is wrong with a translation: found by counting, without the code that is tested."""
-    for piece in set(line.pieces):
-        word = piece.isalpha() or piece.startswith("$")  # a name is no part of a longer word
-        found = re.findall(rf"(?<!\w){re.escape(piece)}(?!\w)" if word else re.escape(piece), target)
-        if len(found) != line.pieces.count(piece):
-            return f"{piece} is there {len(found)} times"
-    for begin, end in (
-        ("<b>", "</b>"),
-        ("<i>", "</i>"),
-        ("[wave]", "[/wave]"),
-        ("<color=#ff0000>", "</color>"),
-    ):
-        found = re.findall(rf"{re.escape(begin)}|{re.escape(end)}", target)
-        if found != [begin, end] * (len(found) // 2):
-            return f"{begin} and {end} are not in turn"
-        if re.search(rf"{re.escape(begin)}\s*{re.escape(end)}", target):
-            return f"nothing is between {begin} and {end}"
-    if [one for one in re.findall(r"[<>{}\[\]]", target) if target.count(one) != line.text.count(one)]:
-        return "brackets were added or lost"
-    return ""

@@ -17,7 +17,6 @@ from typing import Any
 import dressed
 import polib
 import pytest
-from test_dialogue import damage
 
 import sotto
 from sotto import cli
@@ -82,7 +81,11 @@ def test_no_line_of_a_thousand_is_damaged(
     made = rows_of(tmp_path / "dialogue.eo.csv")
     assert [row[0] for row in made] == ["id", *(f"l{at}" for at in range(1000))]
     targets = [row[1] for row in made[1:]]
-    wrong = [(one.text, text) for one, text in zip(lines, targets, strict=True) if text and damage(one, text)]
+    wrong = [
+        (one.text, text)
+        for one, text in zip(lines, targets, strict=True)
+        if text and dressed.damage(one, text)
+    ]
     listed = [f"l{at}" for at, text in enumerate(targets) if not text]
     printed = capsys.readouterr()
     print(
