@@ -88,6 +88,17 @@ def test_vectors_are_those_of_sentence_transformers(
     assert int8.min() >= 0.95
 
 
+def test_a_folder_that_sentence_transformers_saves_is_read(
+    engine: sotto.Engine, stock: SentenceTransformer, tmp_path: Path
+) -> None:
+    stock.save(str(tmp_path / "saved"))  # in the form of version 6; the original is of version 2
+    assert cli.main(["convert", str(tmp_path / "saved"), "--to", "ctranslate2", str(tmp_path / "made")]) == 0
+    engine.load_model("mind", path=tmp_path / "made", backend="ctranslate2")
+    texts = [*sentences(5), "soup " * 1000]
+    assert cosines(vectors(engine, texts), stock.encode(texts)).min() >= 0.999
+    assert engine.embed(texts[-1], model="mind").raw["usage"]["prompt_tokens"] == 256
+
+
 def test_odd_texts_have_the_vectors_of_sentence_transformers(
     mind: sotto.Engine, stock: SentenceTransformer
 ) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,24 +72,30 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
     try:
-        told(0.0)
-        folder = source
-        if is_gguf(source):
-            folder = out.with_name("source")
-            as_folder(source, folder)
-            told(0.2)
-        _check_architecture(folder)
-        converter = _Converter(folder, told)
-        converter.convert(str(out), quantization=quantization, force=True)
-        told(0.8)
-        _complete(folder, out, converter)
-        told(0.9)
-        _verify(out, converter, quantization)
-        told(1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _convert(source, out, quantization, told)
     except (OSError, MemoryError, SottoError):
         raise
     except Exception as error:
         raise _cannot(source, error) from error
+
+
+def _convert(source: Path, out: Path, quantization: str | None, told: Told) -> None:
+    told(0.0)
+    folder = source
+    if is_gguf(source):
+        folder = out.with_name("source")
+        as_folder(source, folder)
+        told(0.2)
+    _check_architecture(folder)
+    converter = _Converter(folder, told)
+    converter.convert(str(out), quantization=quantization, force=True)
+    told(0.8)
+    _complete(folder, out, converter)
+    told(0.9)
+    _verify(out, converter, quantization)
+    told(1.0)
 
 
 def _cannot(source: Path, error: Exception) -> SottoError | OSError:
