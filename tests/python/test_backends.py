@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from conftest import BUILD, ROOT
 from made_backend import Made, have
 from sotto.backends import Backend, Model, ModelInfo, Part, Request, Source, check
 from sotto.backends._cases import CASES, Target
+from sotto.backends.ctranslate2 import CTranslate2
 
 HERE = Path(__file__).parent
 
@@ -254,6 +256,25 @@ def test_a_response_without_its_keys_is_an_error_by_name(engine: sotto.Engine) -
     have(engine, Half())
     with pytest.raises(sotto.InferenceError, match="response of translate has no 'texts'"):
         engine.translate("x")
+
+
+def test_ctranslate2_that_is_missing_or_of_another_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(
+        sotto.ArgumentError, match=r"needs ctranslate2: pip install 'sotto-runtime\[ctranslate2\]'"
+    ):
+        CTranslate2()
+    monkeypatch.setitem(sys.modules, "ctranslate2", SimpleNamespace(__version__="3.24.0"))
+    with pytest.raises(sotto.ArgumentError, match=r"ctranslate2 is 3\.24\.0: expected 4\.8; pip install"):
+        CTranslate2()
+
+
+def test_host_memory_is_told_apart(engine: sotto.Engine) -> None:
+    model = Every()
+    model.info = ModelInfo(weights=1 << 20, host=5 << 20)
+    have(engine, model)
+    (told,) = json.loads(engine.model_list())
+    assert (told["bytes"]["weights"], told["bytes"]["host"]) == (1 << 20, 5 << 20)
 
 
 def test_backends_that_are_none_are_refused(engine: sotto.Engine) -> None:

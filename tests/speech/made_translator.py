@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sotto import cli
+
 _PAIRS = """
 the zo, a un, old varu, young pili, red keso, silver mundi, broken trask, smith feron,
 miller molar, guard stovan, girl nipa, king rexo, merchant vendal, sword gladin, horse ekwa,
@@ -106,21 +108,9 @@ def kept() -> Path | None:
 
 
 def convert(hugging_face: Path, out: Path) -> None:
-    """Converts a folder of Hugging Face's form, with the files of its tokenizer."""
-    from ctranslate2.converters import TransformersConverter
-
-    class Converter(TransformersConverter):
-        def load_tokenizer(self, tokenizer_class: Any, path: str, **options: Any) -> Any:
-            """Adds the languages of M2M100, which transformers 5 leaves out of the vocabulary."""
-            made = super().load_tokenizer(tokenizer_class, path, **options)
-            if languages := getattr(made, "lang_token_to_id", None):
-                vocabulary = made.get_vocab()
-                made.get_vocab = lambda: {**vocabulary, **languages}
-            return made
-
-    names = ("source.spm", "target.spm", "tokenizer.json", "sentencepiece.bpe.model")
-    copied = [name for name in names if (hugging_face / name).exists()]
-    Converter(str(hugging_face), copy_files=copied).convert(str(out), force=True)
+    """Converts a folder of Hugging Face's form, by `sotto convert`."""
+    if cli.main(["convert", str(hugging_face), "--to", "ctranslate2", str(out), "--force"]) != 0:
+        raise SystemExit(f"'{hugging_face}' was not converted")
 
 
 def spm(sentences: Iterator[str] | list[str], file: Path, size: int, **options: Any) -> None:

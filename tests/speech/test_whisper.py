@@ -9,6 +9,8 @@ import os
 import random
 import re
 import shutil
+import subprocess
+import sys
 import time
 import wave
 from collections.abc import Callable
@@ -27,6 +29,7 @@ from sotto.backends._cases import CASES, Target
 from words import LINES, error_rate, errors, words
 
 FEW = LINES[:8]
+ROOT = Path(__file__).parents[2]
 Speak = Callable[[str], Path]
 
 
@@ -265,6 +268,17 @@ def test_the_command_writes_text_and_subtitles(spoken: Speak, tmp_path: Path, ca
     assert "bad.wav: invalid file" in capsys.readouterr().err
     assert not (tmp_path / "bad.json").exists()
     assert (tmp_path / f"{Path(files[1]).stem}.json").exists()  # the others are done all the same
+
+
+def test_the_sample_hears_and_answers(spoken: Speak) -> None:
+    files = [str(spoken(line)) for line in FEW[:2]]
+    command = [sys.executable, str(ROOT / "samples" / "python" / "hearing.py"), *files, "--ears", str(MODEL)]
+    said = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=120
+    ).stdout.splitlines()
+    assert [line.split(": ")[0] for line in said] == ["Player", "Brenna"] * 2
+    assert words(said[2].removeprefix("Player: ")) == words(FEW[1])
+    assert all(len(line) > len("Brenna: ...") for line in said)
 
 
 def test_the_backend_passes_the_suite() -> None:

@@ -21,7 +21,7 @@ _live: set[Table] = set()  # that engines may call
 _said = threading.local()  # reasons, valid until the next call on the same thread
 _BITS = {name: getattr(lib, f"SOTTO_OPERATION_{name.upper()}") for name in OPERATIONS}
 _NAMES = {getattr(lib, f"SOTTO_OP_{name.upper()}"): name for name in OPERATIONS}
-_MOST = {"weights": 1 << 62, "compute": 1 << 62, "streams": 1 << 16, "context": 1 << 31}
+_MOST = {"weights": 1 << 62, "compute": 1 << 62, "host": 1 << 62, "streams": 1 << 16, "context": 1 << 31}
 _WHOLE_PROMPTS = 1 << 16  # tokens; no generator of a batch waits for a part of its prompt
 _FINISHES = {None: lib.SOTTO_FINISH_STOP, "stop": lib.SOTTO_FINISH_STOP, "length": lib.SOTTO_FINISH_LENGTH}
 
@@ -214,7 +214,7 @@ def _describe(held: list[Any], found: object, operations: tuple[str, ...], info:
         value = getattr(found, name)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
             raise ValueError(f"ModelInfo.{name} is {value!r:.40}: expected a whole number from 0 on")
-    info.weights, info.compute = found.weights, found.compute
+    info.weights, info.compute, info.host = found.weights, found.compute, found.host
     info.streams, info.context = found.streams, found.context
     info.operations = sum(_BITS[name] for name in operations)
     if found.description:

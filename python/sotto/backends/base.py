@@ -52,12 +52,13 @@ class ModelInfo(NamedTuple):
     """Properties of an open model. Sizes in bytes.
 
     Attributes:
-        weights: Memory of the weights.
-        compute: Memory of everything else that the model holds while it is open.
+        weights: Memory of the weights; device memory if the engine has a device.
+        compute: Memory of everything else that the model holds while it is open, in the same memory.
         streams: Maximum requests that the model answers at the same time.
         context: Maximum tokens of a prompt and its answer; 0: no limit. A prompt with more `Model.units()`
             fails; the model itself ends an answer that reaches the limit.
         description: JSON object for `Engine.model_list()`.
+        host: Host memory of a model of an engine with a device, besides `weights` and `compute`.
     """
 
     weights: int = 0
@@ -65,6 +66,7 @@ class ModelInfo(NamedTuple):
     streams: int = 1
     context: int = 0
     description: Mapping[str, Any] = _NOTHING
+    host: int = 0
 
 
 class Part(NamedTuple):

@@ -45,13 +45,8 @@ class CTranslate2(Backend):
     def __init__(self) -> None:
         try:
             import ctranslate2
-            import faster_whisper
-            import langcodes
-            import psutil
-            import sentencepiece
         except ImportError as error:
-            raise ArgumentError(f"sotto.backends.ctranslate2 needs {error.name}: {_NEEDS}") from None
-        del faster_whisper, langcodes, psutil, sentencepiece
+            raise _missing(error) from None
         if not ctranslate2.__version__.startswith("4.8."):
             raise ArgumentError(f"ctranslate2 is {ctranslate2.__version__}: expected 4.8; {_NEEDS}")
 
@@ -66,11 +61,27 @@ class CTranslate2(Backend):
             )
         source.progress(0)
         module, name = _KINDS[kind]
-        model: type[Model] = getattr(import_module(f".{module}", __name__), name)
-        return model(folder, source.options)  # type: ignore[call-arg]
+        try:
+            model: type[Model] = getattr(import_module(f".{module}", __name__), name)
+        except ImportError as error:
+            raise _missing(error) from None
+        made = model(folder, source.options)  # type: ignore[call-arg]
+        made.info = _placed(made.info, source.device)
+        return made
 
     def measure(self, source: Source) -> ModelInfo | None:
         """Returns the size of the weights' file, so that the engine makes room before it loads them."""
         folder = Path(source.path)
         kind_of(folder)
-        return ModelInfo(weights=weights_in(folder))
+        return _placed(ModelInfo(weights=weights_in(folder)), source.device)
+
+
+def _missing(error: ImportError) -> ArgumentError:
+    return ArgumentError(f"sotto.backends.ctranslate2 needs {error.name}: {_NEEDS}")
+
+
+def _placed(info: ModelInfo, device: str) -> ModelInfo:
+    """The library computes on the CPU: on an engine with a device, its models take host memory alone."""
+    if device == "cpu":
+        return info
+    return info._replace(weights=0, compute=0, host=info.weights + info.compute)

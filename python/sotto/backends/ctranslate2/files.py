@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 from ...errors import ModelLoadError
 
@@ -42,6 +43,7 @@ def _damaged(file: Path) -> ModelLoadError:
     return ModelLoadError(f"'{file}' is no model of CTranslate2, or it is damaged: convert the model again")
 
 
+Json = TypeVar("Json", dict[str, Any], list[Any])
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -98,6 +100,23 @@ def need(folder: Path, *names: str) -> None:
     for name in names:
         if not (folder / name).is_file():
             raise ModelLoadError(f"'{folder}' has no {name}: convert the model again with `sotto convert`")
+
+
+def read_json(file: Path, kind: type[Json], default: Json) -> Json:
+    """Returns the JSON value of a file; the default if the file does not exist.
+
+    Raises `ModelLoadError` if the file is damaged, or holds a value of another kind than dict or list.
+    """
+    if not file.is_file():
+        return default
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelLoadError(f"'{file}' is damaged: {error}; convert the model again") from None
+    if not isinstance(found, kind):
+        expected = "an object" if kind is dict else "a list"
+        raise ModelLoadError(f"'{file}' is damaged: expected {expected}; convert the model again")
+    return found
 
 
 def weights_in(folder: Path) -> int:

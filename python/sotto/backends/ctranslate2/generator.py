@@ -15,7 +15,7 @@ import ctranslate2
 from ...errors import ArgumentError, ModelLoadError
 from ..base import Model, Part, Request
 from .batch import Batch
-from .files import kv_bytes_in, need, positions_in, shapes_in
+from .files import kv_bytes_in, need, positions_in, read_json, shapes_in
 from .memory import Measure
 from .options import Options, check_number
 from .prompt import Prompt, PromptWriter
@@ -65,7 +65,9 @@ class Generator(Model):
         shapes = shapes_in(folder)
         kv_bytes = kv_bytes_in(shapes)
         self._streams = min(self._options.streams, streams or self._options.streams)
-        self._context = min(self._options.context, positions_in(shapes) or self._options.context)
+        config = read_json(folder / "config.json", dict, {})
+        positions = positions_in(shapes) or config.get("max_position_embeddings") or self._options.context
+        self._context = min(self._options.context, positions)
         self._prompts = PromptWriter(folder)
         self._batches: list[Batch] = []
         self._collected: list[_Ask] = []

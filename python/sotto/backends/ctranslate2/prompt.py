@@ -16,6 +16,7 @@ from tokenizers.decoders import DecodeStream
 
 from ..._values import invalid
 from ...errors import ArgumentError, ModelLoadError
+from .files import read_json
 
 _LEAST_STATIC = 16  # tokens of a system message that are worth a cache
 
@@ -44,7 +45,7 @@ class PromptWriter:
         except Exception as error:  # the library raises plain ones
             raise ModelLoadError(f"'{folder / 'tokenizer.json'}' cannot be read: {error}") from None
         self._tokenizer.no_truncation()
-        self._config = read_object(folder / "tokenizer_config.json")
+        self._config = read_json(folder / "tokenizer_config.json", dict, {})
         self._template = self._compile(folder)
         self.ends = _ends(folder, self._config, self._tokenizer)
 
@@ -126,22 +127,9 @@ class TextDecoder:
         return self._stream.step(self._tokenizer, token) or ""
 
 
-def read_object(file: Path) -> dict[str, Any]:
-    """Returns the JSON object of a file; an empty one if the file does not exist."""
-    if not file.is_file():
-        return {}
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise ModelLoadError(f"'{file}' cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise ModelLoadError(f"'{file}' cannot be read: expected a JSON object")
-    return found
-
-
 def _ends(folder: Path, config: Mapping[str, Any], tokenizer: Tokenizer) -> dict[int, str]:
     """The tokens that end an answer, by their ids."""
-    given = read_object(folder / "generation_config.json").get("eos_token_id")
+    given = read_json(folder / "generation_config.json", dict, {}).get("eos_token_id")
     ids = [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, int)]
     text = _text_of(config.get("eos_token"))
     if not ids and text and (found := tokenizer.token_to_id(text)) is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...errors import ModelLoadError, Status
+from .files import read_json
 
 POOLINGS = ("mean", "cls")
 _FLAGS = {  # of 1_Pooling/config.json, before version 6 of the package
@@ -46,9 +46,9 @@ class SentenceConfig:
 
         Raises `ModelLoadError` if a file is damaged, or a module is not supported.
         """
-        bert = _object(folder / "sentence_bert_config.json")
+        bert = read_json(folder / "sentence_bert_config.json", dict, {})
         modules = _modules(folder)
-        pooled = _object(folder / "1_Pooling" / "config.json")
+        pooled = read_json(folder / "1_Pooling" / "config.json", dict, {})
         return cls(
             pooling=_pooling(pooled) if pooled else "mean",
             normalize="Normalize" in modules,
@@ -59,11 +59,10 @@ class SentenceConfig:
 
 def _modules(folder: Path) -> list[str]:
     file = folder / "modules.json"
-    listed = _read(file, [])
     try:
-        names = [str(module["type"]).rpartition(".")[2] for module in listed]
+        names = [str(module["type"]).rpartition(".")[2] for module in read_json(file, list, [])]
     except (TypeError, KeyError):
-        raise _damaged(file) from None
+        raise ModelLoadError(f"'{file}' is damaged: convert the model again with `sotto convert`") from None
     for name in names:
         if name not in _RUN:
             raise ModelLoadError(
@@ -83,29 +82,9 @@ def _pooling(given: Mapping[str, Any]) -> str:
 def _max_length(folder: Path, bert: Mapping[str, Any]) -> int:
     known = [
         bert.get("max_seq_length"),
-        _object(folder / "config.json").get("max_position_embeddings"),
-        _object(folder / "tokenizer_config.json").get("model_max_length"),
+        read_json(folder / "config.json", dict, {}).get("max_position_embeddings"),
+        read_json(folder / "tokenizer_config.json", dict, {}).get("model_max_length"),
     ]
     return min(
         (size for size in known if type(size) is int and 2 < size < _UNLIMITED), default=_DEFAULT_LENGTH
     )
-
-
-def _object(file: Path) -> dict[str, Any]:
-    value = _read(file, {})
-    if not isinstance(value, dict):
-        raise _damaged(file)
-    return value
-
-
-def _read(file: Path, default: Any) -> Any:
-    if not file.is_file():
-        return default
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:
-        raise _damaged(file) from None
-
-
-def _damaged(file: Path) -> ModelLoadError:
-    return ModelLoadError(f"'{file}' is damaged: convert the model again with `sotto convert`")

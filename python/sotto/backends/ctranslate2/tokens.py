@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import sentencepiece
 import tokenizers
 
 from ..._values import invalid
 from ...errors import ArgumentError, ModelLoadError
+from .files import read_json
 from .languages import Languages, check_tag
 
 WORD = "\u2581"  # SentencePiece's mark of a word's beginning
@@ -166,8 +166,7 @@ class _Json:
 def _vocabulary(folder: Path) -> list[str]:
     for name in ("shared_vocabulary.json", "source_vocabulary.json"):
         if (folder / name).is_file():
-            found: list[str] = _json(folder / name)
-            return found
+            return read_json(folder / name, list, [])
     for name in ("shared_vocabulary.txt", "source_vocabulary.txt"):  # of older converters
         if (folder / name).is_file():
             return (folder / name).read_text(encoding="utf-8").split("\n")
@@ -176,15 +175,7 @@ def _vocabulary(folder: Path) -> list[str]:
 
 def _adds_end(folder: Path) -> bool:
     """True if the library adds the end of the source by itself, as for models of Marian's own converter."""
-    file = folder / "config.json"
-    return bool(_json(file).get("add_source_eos")) if file.is_file() else False
-
-
-def _json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ModelLoadError(f"'{file}' is damaged: {error}") from None
+    return bool(read_json(folder / "config.json", dict, {}).get("add_source_eos"))
 
 
 def chunks(tokens: list[str], most: int) -> list[list[str]]:

@@ -53,6 +53,9 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
 
     def load_tokenizer(self, tokenizer_class: Any, path: str, **options: Any) -> Any:
         self.tokenizer = tokenizer_class.from_pretrained(path, local_files_only=True, **options)
+        if languages := getattr(self.tokenizer, "lang_token_to_id", None):  # of M2M100
+            vocabulary = self.tokenizer.get_vocab()  # transformers 5 leaves the languages out
+            self.tokenizer.get_vocab = lambda: {**vocabulary, **languages}
         return self.tokenizer
 
 
