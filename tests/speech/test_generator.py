@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import threading
@@ -320,6 +321,23 @@ def test_the_memory_of_a_decoder_is_told_and_freed(engine: sotto.Engine, house: 
     assert size * 0.9 < used < size * 1.5
     engine.unload_model("npc")
     assert engine.memory()["used"] == 0
+
+
+def test_a_process_that_was_forked_gets_an_error(npc: sotto.Engine) -> None:
+    request = npc.submit("chat", chat(ASKED[0]))
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:  # ends without the tests' own cleaning
+        try:
+            npc.chat("Hi.", model="npc", max_tokens=2)
+        except sotto.SottoError as error:
+            os.write(writer, str(error).encode())
+        os._exit(0)
+    os.close(writer)
+    said = os.read(reader, 1000).decode()
+    os.close(reader)
+    assert os.waitpid(child, 0)[1] == 0 and "before the fork" in said
+    assert text_of(ends(npc, [request])[request])
 
 
 def test_the_decoder_passes_the_suite(house: Path) -> None:

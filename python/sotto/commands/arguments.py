@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +67,20 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         "--threads", type=count(0, 4096), default=0, metavar="N", help="compute threads; 0: one a core (0)"
     )
     parser.add_argument("--module-dir", metavar="DIR", help="where the backend modules are, if elsewhere")
+
+
+def add_library_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of commands that run CTranslate2: `--threads` and `--compute-type`."""
+    parser.add_argument(
+        "--threads",
+        type=count(1, 256),
+        default=max(1, (os.cpu_count() or 1) // 2),
+        metavar="N",
+        help="threads of the library; no more than cores that are free (%(default)s)",
+    )
+    parser.add_argument(
+        "--compute-type", default="int8", metavar="TYPE", help="int8, float32, ... (%(default)s)"
+    )
 
 
 def add_limit_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import screen
+from .arguments import add_library_arguments
 from .whole import write_whole
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="write the whole response, FILE.json")
     parser.add_argument("--out", metavar="DIR", help="folder of what is written (beside each file)")
     parser.add_argument("--force", action="store_true", help="write files anew that exist")
-    parser.add_argument(
-        "--compute-type", default="int8", metavar="TYPE", help="int8, float32, ... (%(default)s)"
-    )
+    add_library_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("transcribing") as told:
         engine.add_backend(CTranslate2())
         if left:
-            options = {"compute_type": arguments.compute_type, "threads": min(os.cpu_count() or 1, 16)}
+            options = {"compute_type": arguments.compute_type, "threads": arguments.threads}
             engine.load_model(_MODEL, path=arguments.model, backend="ctranslate2", options=options)
         for at, (file, out) in enumerate(left):
             try:

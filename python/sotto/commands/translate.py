@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from .._values import invalid
 from ..engine import Engine
 from ..errors import ArgumentError
 from . import screen
-from .arguments import count
+from .arguments import add_library_arguments
 from .dialogue.document import Document, read_text
 from .dialogue.journal import model_mark
 from .dialogue.protect import Protector
@@ -45,16 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", metavar="NAMES", help="names that stay: A,B,C or a file with one a line")
     parser.add_argument("--out", metavar="DIR", help="folder of what is written (beside the file)")
     parser.add_argument("--force", action="store_true", help="translate anew what is translated already")
-    parser.add_argument(
-        "--threads",
-        type=count(1, 256),
-        default=max(1, (os.cpu_count() or 1) // 2),
-        metavar="N",
-        help="threads of the library; no more than cores that are free (%(default)s)",
-    )
-    parser.add_argument(
-        "--compute-type", default="int8", metavar="TYPE", help="int8, float32, ... (%(default)s)"
-    )
+    add_library_arguments(parser)
 
 
 class _Task(NamedTuple):
