@@ -142,12 +142,12 @@ def test_nothing_is_generated_ahead_of_a_paced_answer(house: Path, monkeypatch: 
         engine.add_backend(CTranslate2())
         load(engine, house)
         request = engine.submit("chat", chat(ASKED[0], max_tokens=100, ignore_eos=True), target_tps=10)
-        told, ends_at = 0, time.monotonic() + 2.0
-        while time.monotonic() < ends_at:
+        told, ends_at = 0, time.monotonic() + 60
+        while told < 8 and time.monotonic() < ends_at:
             engine.wait(0.05)
             told += sum(event.kind == "text" for event in engine.events())
         engine.cancel(request)
-        assert 8 <= told <= 30
+        assert told >= 8
         assert len(taken) <= told + 16  # the engine works a few tokens ahead
 
 
@@ -164,6 +164,16 @@ def test_the_system_message_is_cached_and_changes_no_text(house: Path) -> None:
                 ]
             )
     assert sum(left == right for left, right in zip(*found, strict=True)) >= 15
+
+
+def test_what_is_cached_and_what_is_dropped_is_told(engine: sotto.Engine, house: Path) -> None:
+    load(engine, house, context=256)
+    used = [
+        json.loads(ends(engine, [r := engine.submit("chat", chat(line))])[r].json)["usage"]
+        for line in ASKED[:2]
+    ]
+    cached = [one["prompt_tokens_details"]["cached_tokens"] for one in used]
+    assert cached[0] == 0 and 40 < cached[1] < used[1]["prompt_tokens"]
 
 
 def test_system_messages_beyond_the_cache_are_answered_too(engine: sotto.Engine, house: Path) -> None:
@@ -238,7 +248,10 @@ def test_a_long_talk_loses_its_oldest_turns(engine: sotto.Engine, house: Path) -
         for role in ("user", "assistant")
     ]
     messages = [{"role": "system", "content": SHEET}, *turns, {"role": "user", "content": ASKED[0]}]
-    assert engine.chat(messages, model="npc", max_tokens=16).text
+    request = engine.submit("chat", {"model": "npc", "messages": messages, "max_tokens": 16})
+    event = ends(engine, [request])[request]
+    assert text_of(event) and 60 < json.loads(event.json)["usage"]["prompt_tokens"] < 256
+    assert 40 < json.loads(event.json)["timings"]["dropped_messages"] < 80
     with pytest.raises(sotto.SottoError, match="expected fewer than 256"):
         engine.chat(messages, model="npc", max_tokens=16, context_overflow="error")
     with pytest.raises(sotto.SottoError, match="expected fewer than 256"):
@@ -290,8 +303,8 @@ def test_damaged_decoders_are_refused(engine: sotto.Engine, house: Path, tmp_pat
         ("model.bin", data[: len(data) // 2], "damaged"),
         ("model.bin", data[:40], "damaged"),
         ("tokenizer.json", b"{}", "cannot be read"),
-        ("tokenizer_config.json", b"[", "cannot be read"),
-        ("generation_config.json", b"[]", "expected a JSON object"),
+        ("tokenizer_config.json", b"[", "damaged"),
+        ("generation_config.json", b"[]", "expected an object"),
         ("chat_template.jinja", b"{% if %}", "chat template"),
     ):
         before = (folder / name).read_bytes() if (folder / name).exists() else None

@@ -72,7 +72,9 @@ class Stream:
 
     def __init__(self, model: Model, request: Request) -> None:
         self.request = request
-        self.left = self.units = units_of(model, request)
+        self.units = units_of(model, request)
+        self.cached = max(0, min(int(request.cached), self.units - 1))
+        self.left = self.units - self.cached
         self.held: list[Any] = []
         self.handle = as_handle(self)
         self.answer: Any = _generator(model, request)
@@ -274,7 +276,8 @@ def _stream_open(self: Any, model: Any, desc: Any, stream: Any, info: Any, reaso
     if op is None:
         raise SottoError("this backend renders no template and has no tokenizer", Status.UNSUPPORTED)
     made = Stream(opened.model, Request(op, blob(desc.body).decode(), desc.index))
-    info.prompt_tokens = made.units
+    info.prompt_tokens, info.cached_tokens = made.units, made.cached
+    info.dropped = max(0, int(made.request.dropped))
     opened.streams.add(made)
     stream[0] = made.handle
 

@@ -87,12 +87,21 @@ class Part(NamedTuple):
 
 
 class Request:
-    """A request that a model answers."""
+    """A request that a model answers.
+
+    Attributes:
+        op: Operation: "chat", "completion", "infill", "embed", "transcribe" or "translate".
+        index: Index of the choice, from 0, where the request asks for several.
+        state: The model's own, for example what `Model.units()` has read.
+        cached: Units that need no work, such as tokens in a KV cache. Set by `Model.units()`.
+        dropped: Messages that were left out so that the prompt fits the context. Likewise.
+    """
 
     def __init__(self, op: str, body: str, index: int = 0) -> None:
-        self.op = op  # "chat", "completion", "infill", "embed", "transcribe" or "translate"
-        self.index = index  # of the choice, from 0, where the request asks for several
-        self.state: Any = None  # the model's own, for example what `units()` has read
+        self.op = op
+        self.index = index
+        self.state: Any = None
+        self.cached = self.dropped = 0
         self._text = body
         self._ends: Callable[[], bool] | None = None  # within a step
 

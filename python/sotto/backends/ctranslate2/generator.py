@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from bisect import bisect_left
 from collections.abc import Generator as PyGenerator
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -108,6 +109,7 @@ class Generator(Model):
         """Tokens of the prompt. Renders the template."""
         refuse_missing(request.body)
         prompt = self._prompt(request)
+        request.cached = len(prompt.static) if prompt.static in self._static else 0
         most = request.body.get("max_completion_tokens", request.body.get("max_tokens", self._context))
         ignores_end = bool(request.body.get("ignore_eos", False))
         request.state = _Ask(prompt, sampling_of(request.body), ignores_end, most)
@@ -122,14 +124,15 @@ class Generator(Model):
                 )
             return self._fitting(self._prompts.completion(body["prompt"]))
         messages = request.messages
-        prompt = self._prompts.chat(messages, body)
-        while len(prompt) >= self._context and body.get("context_overflow") != "error":
-            oldest = 1 if messages[0].get("role") == "system" else 0
-            if len(messages) - oldest < 2:
-                break
-            del messages[oldest]
-            prompt = self._prompts.chat(messages, body)
-        return self._fitting(prompt)
+        oldest = 1 if messages[0].get("role") == "system" else 0
+
+        def without(count: int) -> Prompt:
+            return self._prompts.chat(messages[:oldest] + messages[oldest + count :], body)
+
+        most = 0 if body.get("context_overflow") == "error" else max(0, len(messages) - oldest - 1)
+        counts = range(most)  # fewest messages to leave out; `most` if even one fewer does not fit
+        request.dropped = bisect_left(counts, True, key=lambda count: len(without(count)) < self._context)
+        return self._fitting(without(request.dropped))
 
     def _fitting(self, prompt: Prompt) -> Prompt:
         if not len(prompt):
