@@ -5,7 +5,15 @@ import argparse
 import sotto
 from sotto.backends.ctranslate2 import CTranslate2
 
-SHEET = "You are Brenna, an innkeeper in Millbrook. Ale costs three copper. A bed costs ten copper."
+SHEET = """\
+Name: Brenna Oakhollow
+Role: innkeeper
+Place: the Kettle and Crow, Millbrook
+Prices:
+- ale: 2 copper
+- a bed for the night: 9 copper
+"""
+REQUEST = {"max_tokens": 60, "temperature": 0}
 
 
 def main() -> None:
@@ -23,7 +31,7 @@ def main() -> None:
         for file in arguments.files:
             heard = ears.transcribe(file, prompt="Brenna, Millbrook, copper").text
             print(f"Player: {heard}")
-            print(f"Brenna: {brenna.say(heard, {'max_tokens': 60}) if heard else '...'}")
+            print(f"Brenna: {brenna.say(heard, REQUEST) if heard else '...'}")
 
 
 if __name__ == "__main__":

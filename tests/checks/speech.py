@@ -33,7 +33,7 @@ def check_speech() -> str:
     """All tests of tests/speech."""
     env = {
         "PYTHONPATH": f"{site()}:{ROOT / 'python'}",
-        "SOTTO_TEST_MODELS": str(FOLDER / "models"),  # trained once
+        "SOTTO_TRAINED_MODELS": str(FOLDER / "models"),  # trained once
         "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
     }
     printed = run(

@@ -103,7 +103,7 @@ def translator(root: Path | None, scratch: Path) -> Path:
 
 def kept() -> Path | None:
     """Returns the folder that keeps trained models, if the environment names one."""
-    named = os.environ.get("SOTTO_TEST_MODELS")
+    named = os.environ.get("SOTTO_TRAINED_MODELS")
     return Path(named) if named else None
 
 

@@ -188,7 +188,7 @@ def test_other_encoders_compute_what_transformers_does(
 def test_options_replace_pooling_and_normalisation(
     engine: sotto.Engine, stock: SentenceTransformer, minilm: Path
 ) -> None:
-    options = {**OPTIONS, "pooling": "cls", "normalize": False, "batch": 16}
+    options = {**OPTIONS, "pooling": "cls", "normalize": False, "batch_tokens": 16}
     engine.load_model("mind", path=minilm, backend="ctranslate2", options=options)
     texts = sentences(20)
     ours = vectors(engine, texts)
@@ -203,7 +203,7 @@ def test_options_replace_pooling_and_normalisation(
         ({"poolin": "cls"}, "did you mean 'pooling'"),
         ({"pooling": "max"}, "invalid pooling 'max': expected one of mean, cls"),
         ({"normalize": "yes"}, "invalid normalize 'yes'"),
-        ({"batch": 0}, "invalid batch '0'"),
+        ({"batch_tokens": 0}, "invalid batch_tokens '0'"),
         ({"compute_type": "int3"}, "invalid compute_type 'int3'"),
         ({"vad": True}, "unknown option 'vad'"),
     ],

@@ -204,7 +204,6 @@ def _source(desc: Any, *, reports: bool) -> Source:
         path=text(desc.path),
         options=json.loads(options) if options else {},
         device=text(desc.device),
-        streams=desc.streams,
         report=(lambda done: bool(report(context, done))) if reports else None,
     )
 

@@ -28,7 +28,6 @@ class Source:
         path: Path of the model's file or folder, as `Engine.load_model()` got it.
         options: The JSON object of load options.
         device: Device of the engine, such as "cpu" or "cuda:UUID".
-        streams: Maximum streams to open the model with; 0: no limit.
     """
 
     def __init__(
@@ -36,10 +35,9 @@ class Source:
         path: str,
         options: Mapping[str, Any],
         device: str,
-        streams: int,
         report: Callable[[float], bool] | None = None,
     ) -> None:
-        self.path, self.options, self.device, self.streams = path, options, device, streams
+        self.path, self.options, self.device = path, options, device
         self._report = report  # within open() alone
 
     def progress(self, done: float) -> None:
@@ -134,7 +132,11 @@ class Request:
         return [given] if isinstance(given, str) else list(given)
 
     def cancelled(self) -> bool:
-        """True if no answer is needed any longer: return from the generator then. Valid inside a step."""
+        """True if the step need not go on: return from the generator then. Valid inside a step.
+
+        In a step that several requests share it is true if none of them is needed any longer. It may wait
+        while the game works on a frame.
+        """
         ends = self._ends
         return ends is not None and ends()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...errors import ArgumentError, ModelLoadError, Status
 from ..base import Backend, Model, ModelInfo, Source
-from .files import kind_of, weights_in
+from .files import bytes_as, kind_of, weights_in
 
 __all__ = ["CTranslate2"]
 
@@ -32,9 +32,9 @@ class CTranslate2(Backend):
 
     Load options: `compute_type` ("int8", "int8_float32", "float32", ...; default: as the file has it),
     `threads` of the library (1). Whisper: `vad` (true: parts without speech are left out), `max_seconds` of
-    sound that one request may have (3600). Encoders: `batch`, tokens of a forward pass (256); `pooling`
+    sound that one request may have (3600). Encoders: `batch_tokens` of a forward pass (256); `pooling`
     ("mean" or "cls") and `normalize` instead of what the model's files say. Translation models:
-    `batch_size`, lines of one step (16). Decoders: `context`, `streams`, `batches`, `static_tokens`.
+    `batch_size`, lines of one step (16). Decoders: `context`, `streams`, `prefix_cache_tokens`.
 
     Raises:
         ArgumentError: The packages that it needs are not installed, or of another version.
@@ -53,27 +53,37 @@ class CTranslate2(Backend):
     def open(self, source: Source) -> Model:
         """Opens a model by its kind."""
         folder = Path(source.path)
-        kind = kind_of(folder)
-        if kind not in _KINDS:
-            raise ModelLoadError(
-                f"'{folder}' holds a model of kind {kind}: expected one of {', '.join(_KINDS)}",
-                Status.UNSUPPORTED,
-            )
+        model = _class_of(folder)
         source.progress(0)
-        module, name = _KINDS[kind]
-        try:
-            model: type[Model] = getattr(import_module(f".{module}", __name__), name)
-        except ImportError as error:
-            raise _missing(error) from None
         made = model(folder, source.options)  # type: ignore[call-arg]
         made.info = _placed(made.info, source.device)
         return made
 
     def measure(self, source: Source) -> ModelInfo | None:
-        """Returns the size of the weights' file, so that the engine makes room before it loads them."""
+        """Returns the size of the weights in their compute type, and of a decoder's KV cache."""
         folder = Path(source.path)
-        kind_of(folder)
-        return _placed(ModelInfo(weights=weights_in(folder)), source.device)
+        model = _class_of(folder)
+        weights = weights_in(folder)
+        planned = getattr(model, "planned", None)
+        compute = planned(weights, source.options) if planned else 0
+        size = bytes_as(weights, str(source.options.get("compute_type", "default")))
+        return _placed(ModelInfo(weights=size, compute=compute), source.device)
+
+
+def _class_of(folder: Path) -> type[Model]:
+    """The class of a folder's model. Raises `ModelLoadError` if there is none."""
+    kind = kind_of(folder)
+    if kind not in _KINDS:
+        raise ModelLoadError(
+            f"'{folder}' holds a model of kind {kind}: expected one of {', '.join(_KINDS)}",
+            Status.UNSUPPORTED,
+        )
+    module, name = _KINDS[kind]
+    try:
+        found: type[Model] = getattr(import_module(f".{module}", __name__), name)
+    except ImportError as error:
+        raise _missing(error) from None
+    return found
 
 
 def _missing(error: ImportError) -> ArgumentError:

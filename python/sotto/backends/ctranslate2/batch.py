@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 _LOOK_S = 0.02  # how often a waiting step looks whether its request was cancelled
@@ -14,8 +15,8 @@ class Batch:
     """One call of `ctranslate2.Generator.generate_batch()`, which computes while a step waits for it.
 
     The library generates on a thread of its own, one token of each request at a time, and calls back after
-    each token. After the last one the callback waits until a step asks for a token that is not there. So
-    nothing is computed outside the engine's steps, unless another batch waits for the same thread.
+    each token. After the last request's token the callback waits until a step asks for a token that is not
+    there. So nothing is computed outside the engine's steps.
     """
 
     def __init__(self, generator: Any, prompts: Sequence[Sequence[str]], options: Mapping[str, Any]) -> None:
@@ -26,7 +27,6 @@ class Batch:
         self._live = set(range(len(prompts)))  # neither ended nor cancelled
         self._asking: set[int] = set()
         self._step, self._due = -1, set(self._live)  # whose tokens of this step are not here yet
-        self._free_running = False
         self._results = generator.generate_batch(
             [list(prompt) for prompt in prompts],
             include_prompt_in_result=False,
@@ -55,43 +55,37 @@ class Batch:
             return not needed or at not in self._live
 
     def _goes_on(self) -> bool:
-        return self._free_running or not self._live or any(not self._tokens[at] for at in self._asking)
+        return not self._live or any(not self._tokens[at] for at in self._asking)
 
     def tokens(self, at: int, cancelled: Callable[[], bool]) -> Generator[int, None, None]:
         """Yields the tokens of a request, and waits for each. Ends early if the request is cancelled.
 
-        Raises `RuntimeError` if the library failed.
+        Raises the library's exception if it failed.
         """
-        try:
-            while (token := self._next(at, cancelled)) is not None:
-                yield token
-        finally:
-            self._cancel({at})
+        while (token := self._next(at, cancelled)) is not None:
+            yield token
 
     def _next(self, at: int, cancelled: Callable[[], bool]) -> int | None:
         tokens, result = self._tokens[at], self._results[at]
-        with self._changed:
-            self._asking.add(at)
-            try:
-                while not tokens and at in self._live and not cancelled():
-                    if result.done() and not tokens:
-                        result.result()  # raises, or it ended without a last token
-                        return None
+        while not cancelled():  # not under the lock: it may wait for the game
+            with self._changed:
+                self._asking.add(at)
+                try:
                     self._changed.notify_all()
-                    self._changed.wait(_LOOK_S)
-                return tokens.popleft() if tokens else None
-            finally:
-                self._asking.discard(at)
+                    self._changed.wait_for(lambda: tokens or at not in self._live, _LOOK_S)
+                finally:
+                    self._asking.discard(at)
+                if tokens or at not in self._live:
+                    return tokens.popleft() if tokens else None
+            if result.done() and not tokens:
+                result.result()  # raises, or it ended without a last token
+                return None
+        return None
 
-    def _cancel(self, which: set[int]) -> None:
+    def cancel(self, at: int | None = None) -> None:
+        """Lets the library end a request at its next token; without an index, all of them."""
         with self._changed:
-            self._live -= which
-            self._changed.notify_all()
-
-    def run_free(self) -> None:
-        """Lets the library generate to the end: another batch waits for its thread."""
-        with self._changed:
-            self._free_running = True
+            self._live -= self._live.copy() if at is None else {at}
             self._changed.notify_all()
 
     @property
@@ -99,11 +93,8 @@ class Batch:
         """True if the library has ended."""
         return all(result.done() for result in self._results)
 
-    def close(self) -> None:
-        """Cancels all requests, and waits for the library."""
-        self._cancel(set(self._live))
+    def wait(self) -> None:
+        """Waits until the library has ended. Errors were told to the requests."""
         for result in self._results:
-            try:
+            with suppress(Exception):
                 result.result()
-            except RuntimeError:  # its request was told, or is cancelled
-                continue

@@ -24,22 +24,23 @@ from .sentence import POOLINGS, SentenceConfig
 _MOST_BATCH = 1 << 20
 _CHARACTERS_PER_TOKEN = 16  # of a text that is surely longer than the model's maximum
 _CHARACTERS_PER_STEP = 16_384  # that the tokenizer reads in one step, some 20 ms
+_MOST_CHARACTERS = 1 << 18  # of a text that are read, whatever they are: some 0.3 s
 _WORD = "the"
 Vector = Any  # a numpy array of one dimension, float32
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderOptions(Options):
-    """Checked load options of an encoder. `batch`: tokens of one forward pass."""
+    """Checked load options of an encoder."""
 
-    batch: int = 256
+    batch_tokens: int = 256  # of one forward pass
     pooling: str | None = None
     normalize: bool | None = None
 
     def check(self) -> None:
         """Raises `ArgumentError` for a bad value."""
         Options.check(self)
-        check_number("batch", self.batch, int, 1, _MOST_BATCH)
+        check_number("batch_tokens", self.batch_tokens, int, 1, _MOST_BATCH)
         if self.pooling is not None and self.pooling not in POOLINGS:
             raise ArgumentError(invalid("pooling", self.pooling, f"one of {', '.join(POOLINGS)}"))
         if self.normalize is not None and not isinstance(self.normalize, bool):
@@ -57,7 +58,7 @@ class Encoder(Model):
         normalize = self._options.normalize
         self._normalize = config.normalize if normalize is None else normalize
         self._lower, self._max_length = config.lower, config.max_length
-        measure = Measure(folder)
+        measure = Measure(folder, self._options.compute_type)
         try:
             self._tokenizer = _tokenizer(folder, config.max_length)
             self._encoder = ctranslate2.Encoder(
@@ -83,7 +84,7 @@ class Encoder(Model):
     def _warm_up(self) -> None:
         """Works once, so that the memory of a full batch is counted."""
         longest = self._tokens(f"{_WORD} " * self._max_length)
-        self._forward([longest] * max(1, self._options.batch // len(longest)))
+        self._forward([longest] * max(1, self._options.batch_tokens // len(longest)))
 
     def units(self, request: Request) -> int:
         """Texts. Raises `ArgumentError` if more `dimensions` are asked for than the model has."""
@@ -98,6 +99,9 @@ class Encoder(Model):
         read = 0
         for text in texts:
             tokens.append(self._tokens(text))
+            if not tokens[-1]:
+                name = f"input[{len(tokens) - 1}]"
+                raise ArgumentError(invalid(name, text, "a text with at least one token"))
             read += len(text)
             if read >= _CHARACTERS_PER_STEP:
                 if request.cancelled():
@@ -105,7 +109,7 @@ class Encoder(Model):
                 yield Part(units=0)
                 read = 0
         vectors: list[Any] = [None] * len(texts)
-        for batch in _batches(tokens, self._options.batch):
+        for batch in _batches(tokens, self._options.batch_tokens):
             for at, vector in zip(batch, self._forward([tokens[at] for at in batch]), strict=True):
                 vectors[at] = self._written(vector, request.body)
             if request.cancelled():
@@ -120,10 +124,10 @@ class Encoder(Model):
         """
         if self._lower:
             text = text.lower()
-        size = self._max_length * _CHARACTERS_PER_TOKEN
+        size, most = self._max_length * _CHARACTERS_PER_TOKEN, min(len(text), _MOST_CHARACTERS)
         while True:
-            encoding = self._tokenizer.encode(text[:size])
-            if size >= len(text) or len(encoding.overflowing) > 1:
+            encoding = self._tokenizer.encode(text[: min(size, most)])
+            if size >= most or len(encoding.overflowing) > 1:
                 return list(encoding.tokens)
             size *= 2
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 from ...errors import ModelLoadError
 
@@ -14,7 +15,12 @@ _VERSIONS = range(2, 16)  # of the file's format, that name the kind of the mode
 _LONGEST = 64  # bytes of such a name
 _SIZED = 4  # first version that states the bytes of each weight
 _MOST_RANK = 8
-_KV_BYTES = 4  # of a value in the KV cache, float32
+_FLOAT = 4  # bytes
+_SIZES = {  # bytes of a value in a matrix, by compute type
+    **dict.fromkeys(("int8", "int8_float32", "int8_float16", "int8_bfloat16"), 1),
+    **dict.fromkeys(("int16", "float16", "bfloat16"), 2),
+    "float32": _FLOAT,
+}
 
 
 def kind_of(folder: Path) -> str:
@@ -44,37 +50,46 @@ def _damaged(file: Path) -> ModelLoadError:
 
 
 Json = TypeVar("Json", dict[str, Any], list[Any])
-Shapes = Mapping[str, tuple[int, ...]]
 
 
-def shapes_in(folder: Path) -> Shapes:
-    """Returns the shapes of all weights, by name. Raises `ModelLoadError` if the file is damaged."""
+class Weight(NamedTuple):
+    """A variable of a model: its shape, its bytes in the file, and its value if it is a whole number."""
+
+    shape: tuple[int, ...]
+    bytes: int
+    value: int = 0
+
+
+Weights = Mapping[str, Weight]  # by name
+
+
+def weights_in(folder: Path) -> Weights:
+    """Returns the list of a model's weights. Raises `ModelLoadError` if the file is damaged."""
     file = folder / "model.bin"
     try:
         with file.open("rb") as opened:
-            return dict(_shapes(opened, file.stat().st_size))
+            return dict(_listed(opened, file.stat().st_size))
     except (struct.error, UnicodeDecodeError):
         raise _damaged(file) from None
 
 
-def positions_in(shapes: Shapes) -> int:
-    """Returns the maximum tokens of a text; 0: the model computes positions, and has no such limit."""
-    found = [shape[0] for name, shape in shapes.items() if name.endswith("position_encodings/encodings")]
-    return min(found, default=0)
-
-
-def kv_bytes_in(shapes: Shapes) -> int:
-    """Returns the bytes that a token takes in the KV cache of a decoder, which holds all heads as float32."""
+def bytes_as(weights: Weights, compute_type: str) -> int:
+    """Returns the bytes that weights take with a compute type, which is that of the matrices."""
+    size = _SIZES.get(compute_type)
+    if size is None:  # "default", "auto": as the file has them
+        return sum(weight.bytes for weight in weights.values())
     return sum(
-        2 * _KV_BYTES * shape[1]  # the width of the attention's output, for keys and for values
-        for name, shape in shapes.items()
-        if name.endswith("self_attention/linear_1/weight")
+        math.prod(weight.shape) * (size if len(weight.shape) > 1 else _FLOAT) for weight in weights.values()
     )
 
 
-def _shapes(file: IO[bytes], size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields each weight's name and shape."""
+def positions_in(weights: Weights) -> int:
+    """Returns the maximum tokens of a text; 0: the model computes positions, and has no such limit."""
+    found = [one.shape[0] for name, one in weights.items() if name.endswith("position_encodings/encodings")]
+    return min(found, default=0)
 
+
+def _listed(file: IO[bytes], size: int) -> Iterator[tuple[str, Weight]]:
     def take(form: str) -> tuple[int, ...]:
         return struct.unpack(f"<{form}", file.read(struct.calcsize(f"<{form}")))
 
@@ -90,9 +105,12 @@ def _shapes(file: IO[bytes], size: int) -> Iterator[tuple[str, tuple[int, ...]]]
             raise struct.error
         shape = take(f"{rank}I")
         _, length = take("BI")
-        if file.seek(length, 1) > size:
+        if file.tell() + length > size:
             raise struct.error
-        yield name, shape
+        value = int.from_bytes(file.read(length), "little", signed=True) if rank == 0 else 0
+        if rank:
+            file.seek(length, 1)
+        yield name, Weight(shape, length, value)
 
 
 def need(folder: Path, *names: str) -> None:
@@ -117,8 +135,3 @@ def read_json(file: Path, kind: type[Json], default: Json) -> Json:
         expected = "an object" if kind is dict else "a list"
         raise ModelLoadError(f"'{file}' is damaged: expected {expected}; convert the model again")
     return found
-
-
-def weights_in(folder: Path) -> int:
-    """Returns the bytes of the weights' file."""
-    return (folder / "model.bin").stat().st_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from bisect import bisect_left
 from collections.abc import Generator as PyGenerator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,15 @@ import ctranslate2
 from ...errors import ArgumentError, ModelLoadError
 from ..base import Model, Part, Request
 from .batch import Batch
-from .files import kv_bytes_in, need, positions_in, read_json, shapes_in
+from .files import Weights, need, positions_in, read_json, weights_in
 from .memory import Measure
 from .options import Options, check_number
 from .prompt import Prompt, PromptWriter
 from .sampling import refuse_missing, sampling_of
 
 _MOST_STREAMS, _MOST_CONTEXT = 64, 1 << 20
+_FLOAT = 4  # bytes
+_ROOMS = 8  # parts of the context; an answer that it ends loses less than one of them in a batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +33,26 @@ class GeneratorOptions(Options):
 
     context: int = 1024  # tokens of a prompt and its answer
     streams: int = 4  # requests at the same time
-    batches: int = 2  # that are generated at the same time
-    static_tokens: int = 1024  # of system messages whose KV cache is kept
+    prefix_cache_tokens: int = 512  # of system messages whose KV cache is kept
 
     def check(self) -> None:
         """Raises `ArgumentError` for a bad value."""
         Options.check(self)
         check_number("context", self.context, int, 16, _MOST_CONTEXT)
         check_number("streams", self.streams, int, 1, _MOST_STREAMS)
-        check_number("batches", self.batches, int, 1, _MOST_STREAMS)
-        check_number("static_tokens", self.static_tokens, int, 0, _MOST_CONTEXT)
+        check_number("prefix_cache_tokens", self.prefix_cache_tokens, int, 0, _MOST_CONTEXT)
 
 
 @dataclass(slots=True, eq=False)
-class _Ask:
-    """A request: what is generated for it, and the batch that does it."""
+class _Answer:
+    """A request while it is answered."""
 
     prompt: Prompt
     sampling: dict[str, Any]
     ignores_end: bool
-    most: int  # tokens of the answer
-    caches: bool = False  # the KV cache of its system message
-    seen: int = 0  # how often requests had begun at its last step
+    limit: int  # tokens of the answer
+    keeps_prefix: bool  # the KV cache of its system message
+    rounds: int = 0  # of the model, at its last step
     batch: Batch | None = None
     at: int = 0  # within the batch
 
@@ -60,59 +60,68 @@ class _Ask:
 class Generator(Model):
     """An open decoder model."""
 
-    def __init__(self, folder: Path, options: Mapping[str, Any], streams: int = 0) -> None:
+    def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
         self._options = GeneratorOptions.read(options)
         need(folder, "tokenizer.json", "config.json")
-        shapes = shapes_in(folder)
-        kv_bytes = kv_bytes_in(shapes)
-        self._streams = min(self._options.streams, streams or self._options.streams)
-        config = read_json(folder / "config.json", dict, {})
-        positions = positions_in(shapes) or config.get("max_position_embeddings") or self._options.context
-        self._context = min(self._options.context, positions)
+        weights = weights_in(folder)
+        self._context = _context(folder, weights, self._options)
         self._prompts = PromptWriter(folder)
         self._batches: list[Batch] = []
-        self._collected: list[_Ask] = []
+        self._prefixes: set[tuple[str, ...]] = set()  # in the library's cache, which keeps all
+        self._prefix_room = self._options.prefix_cache_tokens
+        self._collected: list[_Answer] = []
         self._rounds = 0  # how often requests began
-        self._static: set[tuple[str, ...]] = set()  # system messages in the library's cache, which keeps all
-        self._static_left = self._options.static_tokens
-        measure = Measure(folder)
+        measure = Measure(folder, self._options.compute_type)
         try:
             self._generator = ctranslate2.Generator(
                 str(folder),
                 device="cpu",
                 compute_type=self._options.compute_type,
-                inter_threads=self._options.batches,
+                inter_threads=self._options.streams,  # so that no batch waits for another
                 intra_threads=self._options.threads,
                 max_queued_batches=-1,
             )
         except (RuntimeError, ValueError, OSError) as error:
             raise ModelLoadError(f"'{folder}' cannot be loaded: {error}") from None
-        cached = self._streams * self._context + self._options.batches * self._options.static_tokens
         self.info = measure.info(
             self._warm_up,
-            compute=kv_bytes * cached,
-            streams=self._streams,
+            compute=self.planned(weights, options),
+            streams=self._options.streams,
             context=self._context,
             description={
                 "architecture": "decoder",
                 "compute_type": self._generator.compute_type,
-                "kv_cache_bytes_per_token": kv_bytes,
+                "kv_cache_bytes_per_token": _kv_bytes(weights),
             },
         )
 
+    @staticmethod
+    def planned(weights: Weights, options: Mapping[str, Any]) -> int:
+        """Returns the bytes that requests take at most: the KV cache, and a prefill of the whole context."""
+        given = GeneratorOptions.read(options)
+        cached = given.streams * (given.context + given.prefix_cache_tokens)
+        return cached * _kv_bytes(weights) + _prefill_bytes(weights, given.context)
+
     def _warm_up(self) -> None:
-        """Works once, so that the memory of a step is counted."""
+        """Generates once, so that the memory of a step is counted."""
         start = list(self._prompts.tokens("Hello"))
-        self._generator.generate_batch([start] * self._streams, max_length=2, include_prompt_in_result=False)
+        options = {"max_length": 2, "include_prompt_in_result": False}
+        self._generator.generate_batch([start] * self._options.streams, **options)
 
     def units(self, request: Request) -> int:
         """Tokens of the prompt. Renders the template."""
-        refuse_missing(request.body)
+        body = request.body
+        refuse_missing(body)
         prompt = self._prompt(request)
-        request.cached = len(prompt.static) if prompt.static in self._static else 0
-        most = request.body.get("max_completion_tokens", request.body.get("max_tokens", self._context))
-        ignores_end = bool(request.body.get("ignore_eos", False))
-        request.state = _Ask(prompt, sampling_of(request.body), ignores_end, most)
+        request.state = _Answer(
+            prompt,
+            sampling_of(body, self._prompts.vocabulary),
+            bool(body.get("ignore_eos", False)),
+            min(body.get("max_completion_tokens", body.get("max_tokens", self._context)), self._context),
+            body.get("cache_prompt", True) is not False,
+        )
+        if self._options.streams == 1 and prompt.static in self._prefixes:
+            request.cached = len(prompt.static)  # else it depends on the thread that the library takes
         return max(1, len(prompt))
 
     def _prompt(self, request: Request) -> Prompt:
@@ -124,15 +133,21 @@ class Generator(Model):
                 )
             return self._fitting(self._prompts.completion(body["prompt"]))
         messages = request.messages
-        oldest = 1 if messages[0].get("role") == "system" else 0
+        whole = self._prompts.chat(messages, body)
+        if len(whole) < self._context or body.get("context_overflow") == "error":
+            return self._fitting(whole)
+        first = 1 if messages[0].get("role") == "system" else 0
+        # A talk begins with a user's message; a template may insist on that.
+        begins = [at for at in range(first + 1, len(messages)) if messages[at].get("role") == "user"]
 
-        def without(count: int) -> Prompt:
-            return self._prompts.chat(messages[:oldest] + messages[oldest + count :], body)
+        def since(at: int) -> Prompt:
+            return self._prompts.chat(messages[:first] + messages[at:], body)
 
-        most = 0 if body.get("context_overflow") == "error" else max(0, len(messages) - oldest - 1)
-        counts = range(most)  # fewest messages to leave out; `most` if even one fewer does not fit
-        request.dropped = bisect_left(counts, True, key=lambda count: len(without(count)) < self._context)
-        return self._fitting(without(request.dropped))
+        found = bisect_left(begins[:-1], True, key=lambda at: len(since(at)) < self._context)
+        if not begins:
+            return self._fitting(whole)
+        request.dropped = begins[found] - first
+        return self._fitting(since(begins[found]))
 
     def _fitting(self, prompt: Prompt) -> Prompt:
         if not len(prompt):
@@ -149,74 +164,126 @@ class Generator(Model):
         self._collected += [request.state for request in requests]
         self._rounds += 1
 
-    def _batch_of(self, ask: _Ask) -> Batch | None:
-        """The batch that generates for a request; None in a step in which others began."""
-        if ask.batch is None and ask.seen == self._rounds:
+    def _batch_of(self, answer: _Answer) -> Batch | None:
+        """The batch that generates an answer; None in a step in which others began."""
+        if answer.batch is None and answer.rounds == self._rounds:
             self._start_collected()
-        ask.seen = self._rounds
-        return ask.batch
+        answer.rounds = self._rounds
+        return answer.batch
 
     def _start_collected(self) -> None:
-        """Starts batches of the requests that sample alike after the same system message."""
-        groups: dict[tuple[object, ...], list[_Ask]] = {}
-        for ask in self._collected:
-            ask.caches = self._caches(ask.prompt.static)
-            key = (ask.caches and ask.prompt.static, ask.ignores_end, *sorted(ask.sampling.items()))
-            groups.setdefault(key, []).append(ask)
+        """Starts batches of the answers that sample alike after the same system message."""
+        groups: dict[tuple[object, ...], list[_Answer]] = {}
+        for answer in self._collected:
+            answer.keeps_prefix = answer.keeps_prefix and self._keeps(answer.prompt.static)
+            free = self._context - len(answer.prompt)
+            key = (
+                answer.keeps_prefix and answer.prompt.static,
+                answer.ignores_end,
+                # The library has one limit for a batch: answers that the context ends have similar room.
+                free * _ROOMS // self._context if answer.limit > free else None,
+                *sorted(answer.sampling.items()),
+            )
+            groups.setdefault(key, []).append(answer)
         self._collected.clear()
-        for asks in groups.values():
-            self._start(asks)
+        self._batches = [batch for batch in self._batches if not batch.done]
+        for answers in groups.values():
+            for some in _fitting_batches(answers, self._context):
+                self._start(some)
 
-    def _caches(self, static: tuple[str, ...]) -> bool:
+    def _keeps(self, static: tuple[str, ...]) -> bool:
         """True if the KV cache of a system message is kept, or may be from now on."""
-        if static and static not in self._static and len(static) <= self._static_left:
-            self._static.add(static)
-            self._static_left -= len(static)
-        return static in self._static
+        if static and static not in self._prefixes and len(static) <= self._prefix_room:
+            self._prefixes.add(static)
+            self._prefix_room -= len(static)
+        return static in self._prefixes
 
-    def _start(self, asks: Sequence[_Ask]) -> None:
-        static = asks[0].prompt.static if asks[0].caches else ()
-        prompts = [(*ask.prompt.static, *ask.prompt.rest)[len(static) :] for ask in asks]
-        free = self._context - len(static) - max(map(len, prompts))
-        length = max(1, min(free, max(ask.most for ask in asks)))
-        options: dict[str, Any] = {**asks[0].sampling, "max_length": length}
+    def _start(self, answers: Sequence[_Answer]) -> None:
+        first = answers[0]
+        static = first.prompt.static if first.keeps_prefix else ()
+        prompts = [(*one.prompt.static, *one.prompt.rest)[len(static) :] for one in answers]
+        free = min(self._context - len(one.prompt) for one in answers)
+        limit = max(one.limit for one in answers)
+        length = free if first.limit > self._context - len(first.prompt) else limit
+        options: dict[str, Any] = {**first.sampling, "max_length": length}
         if static:
             options["static_prompt"] = list(static)
         if self._prompts.ends:
             options["end_token"] = list(self._prompts.ends.values())
-        if asks[0].ignores_end:
+        if first.ignores_end:
             options["min_length"] = length
         batch = Batch(self._generator, prompts, options)
-        for at, ask in enumerate(asks):
-            ask.batch, ask.at = batch, at
-        self._batches = [one for one in self._batches if not one.done] + [batch]
-        for waited_for in self._batches[: -self._options.batches]:
-            waited_for.run_free()
+        self._batches.append(batch)
+        for at, answer in enumerate(answers):
+            answer.batch, answer.at = batch, at
 
     def chat(self, request: Request) -> PyGenerator[str | Part, None, str | None]:
         """Yields the text of each token."""
-        ask: _Ask = request.state
+        answer: _Answer = request.state
         decoder = self._prompts.decoder()
         try:
-            while (batch := self._batch_of(ask)) is None:
+            while (batch := self._batch_of(answer)) is None:
                 yield Part()
-            with closing(batch.tokens(ask.at, request.cancelled)) as tokens:
+            with closing(batch.tokens(answer.at, request.cancelled)) as tokens:
                 for token in tokens:
-                    if token in self._prompts.ends and not ask.ignores_end:
+                    if token in self._prompts.ends and not answer.ignores_end:
                         return None
                     yield decoder.text(token)
             return "length"
         finally:
-            if ask in self._collected:
-                self._collected.remove(ask)
+            if answer.batch is not None:
+                answer.batch.cancel(answer.at)
+            elif answer in self._collected:
+                self._collected.remove(answer)
 
     completion = chat
 
     def close(self) -> None:
         """Frees the model."""
         for batch in self._batches:
-            batch.close()
+            batch.cancel()
+        for batch in self._batches:
+            batch.wait()
         self._batches.clear()
         self._generator.unload_model()
         del self._generator
         gc.collect()
+
+
+def _context(folder: Path, weights: Weights, options: GeneratorOptions) -> int:
+    config = read_json(folder / "config.json", dict, {})
+    told = config.get("max_position_embeddings")
+    known = [positions_in(weights), told if isinstance(told, int) else 0]
+    return min([options.context, *(positions for positions in known if positions > 0)])
+
+
+def _kv_bytes(weights: Weights) -> int:
+    """Bytes of a token in the KV cache, which holds the keys and values of all heads as float32."""
+    return sum(
+        2 * _FLOAT * weight.shape[1]
+        for name, weight in weights.items()
+        if name.endswith("self_attention/linear_1/weight")
+    )
+
+
+def _prefill_bytes(weights: Weights, tokens: int) -> int:
+    """Bytes of a layer's values while one prompt of so many tokens is evaluated, as measured on Llamas."""
+    heads = weights["decoder/num_heads"].value if "decoder/num_heads" in weights else 1
+    layer = "decoder/layer_0"
+    hidden, width = (
+        weights[name].shape[0] if name in weights else 0
+        for name in (f"{layer}/ffn/linear_0/weight", f"{layer}/self_attention/linear_1/weight")
+    )
+    return _FLOAT * tokens * (2 * heads * tokens + 3 * hidden + 6 * width)
+
+
+def _fitting_batches(answers: Sequence[_Answer], context: int) -> Iterator[list[_Answer]]:
+    """Yields batches of prompts of similar length, whose prefill takes no more than one of the context."""
+    batch: list[_Answer] = []
+    for answer in sorted(answers, key=lambda one: len(one.prompt)):
+        if batch and (len(batch) + 1) * len(answer.prompt) ** 2 > context**2:
+            yield batch
+            batch = []
+        batch.append(answer)
+    if batch:
+        yield batch

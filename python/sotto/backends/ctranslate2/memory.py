@@ -9,16 +9,17 @@ from typing import Any
 import psutil
 
 from ..base import ModelInfo
-from .files import weights_in
+from .files import bytes_as, weights_in
 
+_PLAUSIBLE = (0.75, 2.0)  # of what the file says
 _MOST_COMPUTE = 1 << 30  # bytes; what is measured beyond that was other work of the process
 
 
 class Measure:
     """Measures a load: create it before, and call `info()` after the weights are there."""
 
-    def __init__(self, folder: Path) -> None:
-        self._file = weights_in(folder)
+    def __init__(self, folder: Path, compute_type: str) -> None:
+        self._expected = bytes_as(weights_in(folder), compute_type)
         self._before = _resident()
 
     def info(
@@ -40,9 +41,9 @@ class Measure:
         return ModelInfo(self._plausible(loaded - self._before), compute, streams, context, description)
 
     def _plausible(self, measured: int) -> int:
-        """Returns what was measured; the file's size where other work of the process falsified it."""
-        file = self._file
-        return measured if file / 8 < measured < 3 * file else file  # int8 of a float32 file is a quarter
+        """Returns what was measured; what the file says where other work of the process falsified it."""
+        low, high = _PLAUSIBLE
+        return measured if low * self._expected < measured < high * self._expected else self._expected
 
 
 def _resident() -> int:

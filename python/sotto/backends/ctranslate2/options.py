@@ -50,7 +50,7 @@ def _check_type(name: object) -> None:
     import ctranslate2
 
     able = {*ctranslate2.get_supported_compute_types("cpu"), "default", "auto"}
-    if name not in able:
+    if not isinstance(name, str) or name not in able:
         raise ArgumentError(
             invalid("compute_type", name, f"one of {', '.join(sorted(able))} on this processor")
         )

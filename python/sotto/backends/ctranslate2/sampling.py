@@ -12,6 +12,8 @@ _OFF: dict[str, tuple[object, ...]] = {  # fields that the library lacks, with t
     "min_p": (0,),
     "typical_p": (1,),
     "top_n_sigma": (-1,),
+    "min_keep": (0,),
+    "repeat_last_n": (-1,),
     "seed": (-1,),
     "frequency_penalty": (0,),
     "presence_penalty": (0,),
@@ -22,11 +24,16 @@ _OFF: dict[str, tuple[object, ...]] = {  # fields that the library lacks, with t
     "samplers": (),
     "logit_bias": ({}, []),
     "logprobs": (False, 0),
+    "top_logprobs": (0,),
     "n_probs": (0,),
     "response_format": ({"type": "text"},),
     "json_schema": (),
     "grammar": ("",),
     "tools": ([],),
+    "tool_choice": ("none", "auto"),
+    "reasoning_effort": ("none",),
+    "reasoning_budget_tokens": (-1,),
+    "n_keep": (-1,),
     "lora": ([],),
     "suffix": ("",),
     "echo": (False,),
@@ -43,15 +50,20 @@ def refuse_missing(body: Mapping[str, Any]) -> None:
             )
 
 
-def sampling_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of `generate_batch()`. Temperature 0 is greedy."""
-    temperature = float(body.get("temperature", _TEMPERATURE))
+def sampling_of(body: Mapping[str, Any], vocabulary: int) -> dict[str, Any]:
+    """Returns the options of `generate_batch()`. Temperature 0 is greedy.
+
+    Args:
+        body: The request's fields.
+        vocabulary: Tokens of the model, the most that `top_k` can keep.
+    """
+    temperature, top_p = float(body.get("temperature", _TEMPERATURE)), float(body.get("top_p", _TOP_P))
     made: dict[str, Any] = {"repetition_penalty": float(body.get("repeat_penalty", 1))}
-    if temperature == 0 or body.get("top_k") == 1:
+    if temperature == 0 or top_p == 0 or body.get("top_k") == 1:
         return {**made, "sampling_topk": 1}
     return {
         **made,
         "sampling_temperature": temperature,
-        "sampling_topk": int(body.get("top_k", _TOP_K)),
-        "sampling_topp": float(body.get("top_p", _TOP_P)),
+        "sampling_topk": min(int(body.get("top_k", _TOP_K)), vocabulary),
+        "sampling_topp": top_p,
     }

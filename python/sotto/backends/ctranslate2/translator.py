@@ -15,7 +15,7 @@ import ctranslate2
 
 from ...errors import ModelLoadError
 from ..base import Model, Part, Request
-from .files import positions_in, shapes_in
+from .files import positions_in, weights_in
 from .memory import Measure
 from .options import Options, check_number
 from .tokens import chunks, tokenizer_of
@@ -70,9 +70,9 @@ class Translator(Model):
     def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
         self._options = TranslatorOptions.read(options)
         self._tokenizer = tokenizer_of(folder)
-        self._positions = positions_in(shapes_in(folder)) or _MOST_TOKENS
+        self._positions = positions_in(weights_in(folder)) or _MOST_TOKENS
         self._most = min(self._positions, _MOST_TOKENS) - _SPECIAL
-        measure = Measure(folder)
+        measure = Measure(folder, self._options.compute_type)
         try:
             self._translator = ctranslate2.Translator(
                 str(folder),

@@ -46,7 +46,7 @@ class Whisper(Model):
     def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
         self._options = WhisperOptions.read(options)
         need(folder, "tokenizer.json")
-        measure = Measure(folder)
+        measure = Measure(folder, self._options.compute_type)
         try:
             self._whisper = WhisperModel(
                 str(folder),
