@@ -10,7 +10,6 @@ import gguf
 import numpy as np
 import torch
 import torch.nn.functional as F
-import yaml
 from gguf import GGUFReader, GGUFWriter
 from torch import Tensor, nn
 
@@ -18,6 +17,7 @@ from batches import Batch, batches, rows
 from corpus import conversation
 from export import opened, paired, weights_of
 from model import House, Layer
+from own import Own, own_lines
 from training import Training, options
 from vocabulary import tokenizer_of
 
@@ -54,47 +54,14 @@ def adapt(house: House, rank: int, alpha: float) -> list[nn.Parameter]:
     return made
 
 
-def composed(seed: str, own: list[dict]) -> Iterator[dict]:
-    """Conversations of the corpus without end, every second one of a game's own where there are any."""
+def composed(seed: str, own: Own | None, share: float) -> Iterator[dict]:
+    """Conversations without end: a `share` of them of a game's own lines, the others of the corpus."""
     rng = Random(seed)
     while True:
-        if own and rng.random() < 0.5:
-            yield rng.choice(own)
+        if own and rng.random() < share:
+            yield own.conversation(rng)
         else:
             yield conversation(rng, size=1.0 if rng.random() < 0.95 else 2.0)
-
-
-def own_lines(path: Path) -> list[dict]:
-    """A game's own conversations: a YAML list of `system`, the persona, and `turns` of [visitor, character].
-
-    Raises `ValueError` that names the entry whose form is another.
-    """
-    try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:  # such as a line with a colon or a question mark that is not quoted
-        raise ValueError(f"{path}: {' '.join(str(error).split())}; put texts between quotes") from None
-    if not isinstance(entries, list) or not entries:
-        raise ValueError(f"{path}: expected a list of conversations, each with `system` and `turns`")
-    made = []
-    for at, entry in enumerate(entries, 1):
-        turns = entry.get("turns") if isinstance(entry, dict) else None
-        pairs = isinstance(turns, list) and all(
-            isinstance(turn, list) and len(turn) == 2 and all(isinstance(text, str) for text in turn)
-            for turn in turns
-        )
-        if not (turns and pairs and isinstance(entry.get("system"), str)):
-            raise ValueError(
-                f"{path}: conversation {at}: expected `system`, a text, and `turns`, a list of "
-                f"[visitor, character] pairs of texts; got {entry!r:.120}"
-            )
-        messages = [{"role": "system", "content": entry["system"]}]
-        for visitor, character in turns:
-            messages += [
-                {"role": "user", "content": visitor},
-                {"role": "assistant", "content": character},
-            ]
-        made.append({"messages": messages, "tools": []})
-    return made
 
 
 def begin_with(house: House, path: Path) -> None:
@@ -114,13 +81,13 @@ def begin_with(house: House, path: Path) -> None:
                 parameter.data[: value.shape[0], : value.shape[1]] = value
 
 
-def export_adapter(house: House, out: Path, alpha: float) -> None:
+def export_adapter(house: House, out: Path, alpha: float, name: str) -> None:
     """Writes the adapter as the GGUF that llama.cpp loads."""
     writer = GGUFWriter(out, "llama")
     writer.add_type(gguf.GGUFType.ADAPTER)
     writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
     writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, alpha)
-    writer.add_name("Sotto tavern")
+    writer.add_name(name)
     writer.add_license("MIT")
     for at, layer in enumerate(house.blk):
         add_layer(writer, f"blk.{at}", layer, house.shape.heads, house.shape.kv_heads)
@@ -156,7 +123,11 @@ def arguments() -> argparse.Namespace:
     options(parser, rate=1e-3, budget=2048)
     parser.add_argument("--base", type=Path, required=True, help="the GGUF that the adapter is for")
     parser.add_argument("--begin", type=Path, help="an adapter's GGUF to go on from")
-    parser.add_argument("--lines", type=Path, help="a game's own conversations, every second one of training")
+    parser.add_argument("--lines", type=Path, help="a YAML file of a game's own lines")
+    parser.add_argument(
+        "--share", type=float, default=0.5, help="of the conversations that are of the own lines"
+    )
+    parser.add_argument("--name", default="Sotto adapter", help="as the file has it")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
     return parser.parse_args()
@@ -170,7 +141,7 @@ def main() -> None:
     house, tokenizer = opened(args.base), tokenizer_of(GGUFReader(args.base))
     parameters = adapt(house, args.rank, args.alpha)
     try:
-        own = own_lines(args.lines) if args.lines else []
+        own = own_lines(args.lines) if args.lines else None
         if args.begin:
             begin_with(house, args.begin)
     except (OSError, ValueError) as error:
@@ -180,12 +151,14 @@ def main() -> None:
 
     def made(seed: str) -> Iterator[Batch]:
         talks = (
-            one for one in composed(seed, own) if not one["tools"] and one["messages"][0]["role"] == "system"
+            one
+            for one in composed(seed, own, args.share)
+            if not one["tools"] and one["messages"][0]["role"] == "system"
         )
         return batches(rows(tokenizer, talks, {"assistant": 1.0}, args.limit), args.budget, 2, seed)
 
     Training(args, parameters, (0.9, 0.98)).run(house, made)
-    export_adapter(house, args.out / "adapter.gguf", args.alpha)
+    export_adapter(house, args.out / "adapter.gguf", args.alpha, args.name)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from filling import fill, fits, slots_of  # noqa: E402
 from forms import DIALOGUES, FORMS, check_folder  # noqa: E402
 from lines import again, check_lines, intents, put, told  # noqa: E402
 from manners import MANNERS  # noqa: E402
+from own import check as check_own  # noqa: E402
+from own import own_lines  # noqa: E402
 from sheet import a_character, prose, sheet  # noqa: E402
 from wares import plural, twice, ware  # noqa: E402
 
@@ -105,3 +107,47 @@ def test_wares_have_their_forms() -> None:
         "ten marks",
         "24 gold",
     )
+
+
+PIRATE = re.compile(
+    r"(?i)\b(arr|aye|ahoy|avast|belay|matey|ye|yer|savvy|landlubber|doubloons?|grog|rum|nay|be|me own)\b|o'"
+)
+
+
+def test_the_lines_of_a_pirate_keep_the_rules_and_fill_from_any_sheet() -> None:
+    own = own_lines(FOLDER / "pirate.yaml")
+    assert check_own(own) == []
+    rng, told, manner = Random(4), 0, []
+    for _ in range(150):
+        made = own.conversation(rng)["messages"]
+        assert [message["role"] for message in made] == ["system", *("user", "assistant") * (len(made) // 2)]
+        for message in made[2::2]:
+            assert not re.search(r"[{}]", message["content"]), message
+            key = message.get("key", "").lower()
+            assert key in message["content"].lower(), message
+            told += bool(key)
+            manner.append(PIRATE.search(message["content"]) is not None)
+    assert told > 200
+    assert sum(manner) > 0.9 * len(manner)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("turns: x", "expected a list of conversations"),
+        ("- turns: [[Hello.]]", "entry 1: expected `system`, a text, and `turns`"),
+        ("- {system: Nib, turns: []}", "entry 1: expected `system`, a text, and `turns`"),
+        ("- {intent: mutiny, answers: [Aye.]}", "entry 1: invalid intent 'mutiny'"),
+        ("- {intent: threat}", "entry 1: invalid intent 'threat'"),
+        ("- {turns: [[Hi., Aye.]], quest: lost}", "entry 1: invalid quest 'lost'"),
+        ("- turns: [[Hi., 'Ahoy, {captain}.']]", "entry 1: unknown slots captain"),
+        ("- tells: [Aye.]", "entry 1: invalid text 'Aye.': expected one {x}"),
+        ("- {turns: [[Hi., Aye.]], manner: gruff}", "entry 1: expected `system` with `turns`"),
+        ('- turns: [["Hi.", "Aye."]', "put texts between quotes"),
+    ],
+)
+def test_own_lines_of_another_form_are_refused(tmp_path: Path, text: str, fault: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(fault)):
+        own_lines(path)
