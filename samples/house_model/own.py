@@ -74,7 +74,7 @@ class OwnTalk(Talk):
         """Adds a question and its bare answer, put as the lines put it."""
         if surface(asked.question) in self.asked:
             return
-        core = re.sub(r"^(Yes|No|Indeed)\b", lambda m: m[0].lower(), lower(asked.core))
+        core = re.sub(r"^(Yes|No|Indeed|That)\b", lambda m: m[0].lower(), lower(asked.core))
         form = self.rng.choice(self.own.tells if asked.key else self.own.lacks)
         text = upper(form.replace("{x}", self.respelt(core, asked.key)))
         self.say(asked.question, Reply(text, asked.action, asked.target, self.who.mood, asked.key))
@@ -224,9 +224,8 @@ def main() -> int:
     faults = check(own)
     print("\n".join(faults), file=sys.stderr)
     turns = sum(len(talk["messages"]) // 2 for talk in own.talks)
-    print(
-        f"{turns} exchanges of written characters, {len(list(exchanges_of(own)))} of any, {len(faults)} faults"
-    )
+    shared = len(list(exchanges_of(own)))
+    print(f"{turns} exchanges of written characters, {shared} of any character, {len(faults)} faults")
     return 1 if faults else 0
 
 

@@ -303,6 +303,19 @@ def test_the_sample_of_a_budget() -> None:
 
 
 @pytest.mark.real
+def test_the_sample_of_adapters() -> None:
+    lines = sample("adapters.py")
+    said = dict(line.strip().split(": ", 1) for line in lines if line.startswith("    "))
+    assert list(said) == ["Brenna", "Molly", "Tess"]
+    assert all("3 copper" in line for line in said.values()), said
+    pirate = re.compile(r"(?i)\b(arr|aye|matey|savvy|ye|nay)\b")
+    assert pirate.search(said["Molly"]) and not pirate.search(said["Brenna"]), said
+    assert int(re.findall(r"\d+", lines[-2])[0]) >= 2, "they spoke one after the other"
+    before, after, adapter = map(float, re.findall(r"([\d.]+) MB", lines[-1]))
+    assert before == after > 10 * adapter > 0
+
+
+@pytest.mark.real
 def test_the_sample_is_the_same_scene() -> None:
     lines = sample("tavern.py")
     for name in ("Brenna", "Garrick", "Silvane", "Pip"):

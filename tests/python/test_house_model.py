@@ -25,6 +25,7 @@ from corpus import conversations  # noqa: E402
 from evaluate import by_sotto  # noqa: E402
 from exchanges import STATES, exchanges  # noqa: E402
 from forms import forms, surface  # noqa: E402
+from manner import PIRATE, cases, measured, pattern  # noqa: E402
 from manners import MANNERS  # noqa: E402
 from measuring import Measure  # noqa: E402
 from split import HELD_INTENTS, dialogues, is_held  # noqa: E402
@@ -57,6 +58,18 @@ def test_the_house_model_is_measured_on_forms_it_never_met() -> None:
         measure = Measure(by_sotto(engine, FOLDER / "house.gguf"), 30, 11, 0.0)
         found = {**measure.recall(), **measure.quests(), **measure.names(), **measure.decisions()}
     assert {name: found[name] for name in LEAST if found[name] < LEAST[name]} == {}
+
+
+@pytest.mark.real
+def test_an_adapter_changes_the_manner_and_keeps_the_facts() -> None:
+    facts, lines = cases(18, "manner")
+    with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
+        speak = by_sotto(engine, FOLDER / "house.gguf", FOLDER / "pirate.gguf")
+        before = measured(speak, facts, lines, pattern(PIRATE), lora=[])
+        found = measured(speak, facts, lines, pattern(PIRATE))
+    assert before["manner_of_facts"] < 0.2 and before["manner_of_lines"] < 0.3, before
+    assert found["manner_of_facts"] > 0.6 and found["manner_of_lines"] > 0.6, found
+    assert found["facts"] >= before["facts"] - 0.2, (before, found)
 
 
 def test_a_seed_makes_the_same_corpus() -> None:
