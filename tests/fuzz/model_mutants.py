@@ -20,6 +20,7 @@ import tempfile
 import time
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,8 +125,8 @@ def load(path: Path, projector: Path | None) -> str:
     return "spoke"
 
 
-def in_child(path: Path, projector: Path | None, out: Path) -> tuple[int, float, int, str]:
-    """Forks, loads there, waits. Returns status, seconds, the most resident bytes, and what it said."""
+def in_child(act: Callable[[], str], out: Path) -> tuple[int, float, int, str]:
+    """Forks, runs `act` there, waits. Returns status, seconds, peak resident bytes and what `act` gave."""
     out.unlink(missing_ok=True)
     begun = time.monotonic()
     child = os.fork()
@@ -135,7 +136,7 @@ def in_child(path: Path, projector: Path | None, out: Path) -> tuple[int, float,
         signal.alarm(int(3 * MAX_SECONDS))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         try:
-            out.write_text(load(path, projector))
+            out.write_text(act())
             os._exit(0)
         except BaseException as error:
             out.write_text(f"exit: {error!r}")
@@ -154,7 +155,7 @@ def examine(folder: Path, models: dict[str, gguf_model.Model], seed: int) -> Out
     damaged = folder / ("ears-mutant.gguf" if base == "ears.gguf" else "mutant.gguf")
     model.write(damaged)
     text = folder / PROJECTORS[base] if base in PROJECTORS else damaged
-    found = in_child(text, damaged if base in PROJECTORS else None, folder / "said")
+    found = in_child(lambda: load(text, damaged if base in PROJECTORS else None), folder / "said")
     return Outcome(base, seed, change, *found)
 
 

@@ -41,7 +41,8 @@ class Bench:
         path = self.folder / ("ears-mutant.gguf" if base == "ears.gguf" else "mutant.gguf")
         model.write(path)
         whose = self.folder / model_mutants.PROJECTORS[base] if base in model_mutants.PROJECTORS else path
-        found = model_mutants.in_child(whose, path if whose != path else None, self.folder / "said")
+        projector = path if whose != path else None
+        found = model_mutants.in_child(lambda: model_mutants.load(whose, projector), self.folder / "said")
         outcome = model_mutants.Outcome(base, 0, "", *found)
         assert not outcome.fault, (base, outcome)
         return outcome.said
