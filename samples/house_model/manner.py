@@ -56,19 +56,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gguf", type=Path, default=HERE / "house.gguf")
     parser.add_argument("--adapter", type=Path, default=HERE / "pirate.gguf")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the adapter")
     parser.add_argument("--words", default=PIRATE, help="a regular expression of the manner's words")
     parser.add_argument("--count", type=int, default=40, help="answers of each kind")
     parser.add_argument("--seed", default="manner")
     parser.add_argument("--show", action="store_true", help="print the answers with the adapter")
     args = parser.parse_args()
-    words = pattern(args.words)
+    words, with_it = pattern(args.words), [{"name": "default", "scale": args.scale}]
     facts, lines = cases(args.count, args.seed)
     with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
         speak = by_sotto(engine, args.gguf, args.adapter)
-        for name, fields in (("without", {"lora": []}), ("with", {})):
-            print(json.dumps({"adapter": name, **measured(speak, facts, lines, words, **fields)}))
+        for name, lora in (("without", []), ("with", with_it)):
+            print(json.dumps({"adapter": name, **measured(speak, facts, lines, words, lora=lora)}))
         for made in (*facts, *lines) if args.show else ():
-            ((reply, _),) = speak([made], temperature=0)
+            ((reply, _),) = speak([made], temperature=0, lora=with_it)
             print(f"{made.messages[-1]['content']}\n    {reply}    {made.right or ''}")
 
 

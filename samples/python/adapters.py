@@ -1,10 +1,10 @@
 """Why: three characters speak at once, each in a manner of its own, from one set of weights.
 
-The adapter of 2 MB changes the manner and leaves the facts. One character uses it, one at half its strength,
-one not at all; a step of the model computes those of one set, and the sets take turns. Run it from the
-repository, after `pip install sotto-runtime`; the model comes with the package:
+The adapter of 2 MB changes the manner and leaves the facts. Two characters use it, at different scales, and
+one does not. Each step of the model computes characters of one scale, and the scales take turns. Run it from
+the repository, after `pip install sotto-runtime`; the model comes with the package:
 
-    python adapters.py "How much is the grog?"
+    python adapters.py "How much is a hammock?"
 """
 
 import sys
@@ -27,8 +27,8 @@ Facts:
 - The cellar is locked after dusk."""
 PEOPLE: dict[str, list[dict]] = {  # who speaks, and with which adapters
     "Brenna": [],
-    "Molly": [{"name": "pirate"}],
-    "Tess": [{"name": "pirate", "scale": 0.5}],
+    "Molly": [{"name": "pirate", "scale": 0.8}],
+    "Tess": [{"name": "pirate", "scale": 0.6}],
 }
 
 
@@ -43,7 +43,7 @@ def asked(name: str, question: str) -> dict:
 
 def main() -> None:
     """Asks all three at once, and prints their answers and what the weights and the adapter take."""
-    question = " ".join(sys.argv[1:]) or "How much is the grog?"
+    question = " ".join(sys.argv[1:]) or "How much is a hammock?"
     names = list(PEOPLE)
     lines = dict.fromkeys(names, "")
     turns: list[str] = []  # whose text came, in order, without repetitions

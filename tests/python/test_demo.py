@@ -307,7 +307,7 @@ def test_the_sample_of_adapters() -> None:
     lines = sample("adapters.py")
     said = dict(line.strip().split(": ", 1) for line in lines if line.startswith("    "))
     assert list(said) == ["Brenna", "Molly", "Tess"]
-    assert all("3 copper" in line for line in said.values()), said
+    assert all("4 copper" in line for line in said.values()), said
     pirate = re.compile(r"(?i)\b(arr|aye|matey|savvy|ye|nay)\b")
     assert pirate.search(said["Molly"]) and not pirate.search(said["Brenna"]), said
     assert int(re.findall(r"\d+", lines[-2])[0]) >= 2, "they spoke one after the other"
