@@ -213,6 +213,7 @@ private:
     void report_stall() noexcept;
     void learn_class(const Job& job) noexcept;
     Limits limits() const noexcept;
+    bool yields() const noexcept;
     Cores cores(ThreadClass thread_class) const noexcept;
     std::uint32_t threads_for(ModelEntry& entry, ThreadClass thread_class) noexcept;
     double share() const noexcept;
@@ -273,6 +274,7 @@ private:
     bool stuck_ = false;        // there was no memory to begin a job
     IdleClass idle_;
     bool avoids_idle_ = false;            // for now
+    bool last_in_way_ = false;            // the threads of the last job did not yield, by its model's nature
     std::set<std::string> warned_fields_; // of requests
     Compute compute_;
     IdleProbe probe_;

@@ -52,6 +52,9 @@ std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     auto job = std::make_unique<Job>();
     job->entry = &entry;
     job->thread_class = prepared_class(entry); // once: the mode may change at any time
+    const auto& info = entry.model->info();
+    const bool on_device = entry.device.load() != 0 && info.weights + info.kv + info.compute != 0;
+    last_in_way_ = !on_device && !info.can(SOTTO_CAPABILITY_ABORTABLE);
     job->threads = threads_for(entry, job->thread_class);
     job->tries = entry.thread_count.tries();
     job->gate_limit = gate_limit(*job);

@@ -20,6 +20,12 @@ ThreadClass Control::thread_class(const ModelEntry& entry) const noexcept {
     return entry.model->info().can(SOTTO_CAPABILITY_ABORTABLE) ? thread_class() : ThreadClass::normal;
 }
 
+// Whether the threads of steps yield to the game's: those of the last job. A model on a device computes
+// there.
+bool Control::yields() const noexcept {
+    return !last_in_way_ && compute_.yields(thread_class());
+}
+
 // Slices are short where they stand in the game's way. Threads that yield to the game's do not: then they are
 // as long as others who want an answer can wait, since short ones cost more.
 Limits Control::limits() const noexcept {
@@ -83,7 +89,7 @@ double Control::share() const noexcept {
 double Control::least_share() const noexcept {
     constexpr double kInTheWay = 0.05;
     constexpr double kYielding[] = {0.75, 1, 0.5}; // by mode
-    return compute_.yields(thread_class()) ? kYielding[mode()] : kInTheWay;
+    return yields() ? kYielding[mode()] : kInTheWay;
 }
 
 // Whether models rest for some frames, to see whether the game misses fewer then.
@@ -196,7 +202,7 @@ void Control::take_frames() noexcept {
             continue; // models have no part in it
         }
         const DutyController::Terms terms = {
-            least_share(), compute_.yields(thread_class()), cores(thread_class())
+            least_share(), yields(), cores(yields() ? thread_class() : ThreadClass::normal)
         };
         const auto beside = activity_.during(frame, job_ == nullptr ? kNever : job_->issued);
         duty_.frame(frame, beside, terms);

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from conftest import BUILD, ROOT
 from made_backend import Made, have
 from sotto.backends import Backend, Model, ModelInfo, Part, Request, Source, check
 from sotto.backends._cases import CASES, Target
-from sotto.backends.ctranslate2 import CTranslate2
 
 HERE = Path(__file__).parent
 
@@ -82,47 +80,6 @@ def test_operations_with_data_return_events_and_a_response(engine: sotto.Engine)
     events = ask(engine, "transcribe", file="a.wav", language="de")
     assert [event.text for event in events if event.kind == "text"] == ["well", " met"]
     assert json.loads(events[-1].json) == {"text": "well met", "language": "de"}
-
-
-class Choir(Model):
-    """Works on the prompt until no other request begins, then answers all together."""
-
-    info = ModelInfo(weights=1 << 20, streams=8)
-
-    def __init__(self) -> None:
-        self.begun: list[int] = []
-
-    def begin(self, requests: Any) -> None:
-        if any(request.text == "wrong" for request in requests):
-            raise ValueError("this one cannot begin")
-        self.begun.append(len(requests))
-
-    def units(self, request: Request) -> int:
-        return 100
-
-    def chat(self, request: Request) -> Any:
-        for _ in range(20):
-            yield Part(units=4)
-        yield from ("well", " met")
-
-
-def test_requests_that_begin_in_a_step_are_told_together(engine: sotto.Engine) -> None:
-    choir = Choir()
-    have(engine, choir)
-    body = {"model": "m", "messages": [{"role": "user", "content": "Sing."}], "max_tokens": 9}
-    requests = {engine.submit("chat", body) for _ in range(6)}
-    told: dict[int, list[sotto.Event]] = {request: [] for request in requests}
-    while not all(events and events[-1].kind == "request_done" for events in told.values()):
-        assert engine.wait(20)
-        for event in engine.events():
-            told[event.request].append(event)
-    assert sum(choir.begun) == 6
-    for events in told.values():  # work on the prompt is no token
-        assert "".join(event.text for event in events if event.kind == "text") == "well met"
-        assert events[-1].tokens == 2
-    failed = ask(engine, "chat", messages=[{"role": "user", "content": "wrong"}], max_tokens=9)
-    assert "this one cannot begin" in failed[-1].error
-    assert ask(engine, "chat", messages=body["messages"], max_tokens=9)[-1].tokens == 2
 
 
 def test_an_operation_that_a_model_lacks_is_refused_by_name(engine: sotto.Engine) -> None:
@@ -251,17 +208,6 @@ def test_a_response_without_its_keys_is_an_error_by_name(engine: sotto.Engine) -
     have(engine, Half())
     with pytest.raises(sotto.InferenceError, match="response of translate has no 'texts'"):
         engine.translate("x")
-
-
-def test_ctranslate2_that_is_missing_or_of_another_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    with pytest.raises(
-        sotto.ArgumentError, match=r"needs ctranslate2: pip install 'sotto-runtime\[ctranslate2\]'"
-    ):
-        CTranslate2()
-    monkeypatch.setitem(sys.modules, "ctranslate2", SimpleNamespace(__version__="3.24.0"))
-    with pytest.raises(sotto.ArgumentError, match=r"ctranslate2 is 3\.24\.0: expected 4\.8; pip install"):
-        CTranslate2()
 
 
 def test_host_memory_is_told_apart(engine: sotto.Engine) -> None:

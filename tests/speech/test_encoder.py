@@ -231,7 +231,7 @@ def test_damaged_folders_are_refused(engine: sotto.Engine, minilm: Path, tmp_pat
     modules = json.dumps([{"type": "sentence_transformers.models.Dense"}]).encode()
     assert "has no tokenizer.json" in refused("tokenizer.json", None)
     assert "tokenizer.json is damaged" in refused("tokenizer.json", b"{")
-    assert "cannot be loaded" in refused("model.bin", weights[: len(weights) // 2])
+    assert "it is damaged" in refused("model.bin", weights[: len(weights) // 2])
     assert "modules.json' is damaged" in refused("modules.json", b"[")
     assert "has a module Dense" in refused("modules.json", modules)
     assert "wants the pooling 'max'" in refused("1_Pooling/config.json", b'{"pooling_mode": "max"}')

@@ -202,7 +202,7 @@ def test_folders_that_hold_no_such_model_are_refused(engine: sotto.Engine, tmp_p
         (b"", "damaged"),
         (b"GGUF" + whole[4:], "damaged"),
         (whole[:6] + b"TransformerSpec\0" + whole[22:], "of kind Transformer"),
-        (whole[: len(whole) // 2], "cannot be loaded"),
+        (whole[: len(whole) // 2], "damaged"),
     ):
         (folder / "model.bin").write_bytes(data)
         assert said in refused(folder)
@@ -277,7 +277,7 @@ def test_the_sample_hears_and_answers(spoken: Speak) -> None:
         command, check=True, capture_output=True, text=True, timeout=120
     ).stdout.splitlines()
     assert [line.split(": ")[0] for line in said] == ["Player", "Brenna"] * 2
-    assert words(said[2].removeprefix("Player: ")) == words(FEW[1])
+    assert errors(words(FEW[1]), words(said[2].removeprefix("Player: "))) <= 2
     assert all(len(line) > len("Brenna: ...") for line in said)
 
 

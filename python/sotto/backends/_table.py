@@ -316,7 +316,7 @@ def _step(self: Any, model: Any, step: Any, reason: Any) -> int:
 
 
 def _begin(opened: Opened, streams: list[Stream]) -> None:
-    """Tells the model which requests begin. If it raises, they fail in this step."""
+    """Calls `Model.begin()` with the requests that begin. If it raises, they fail in this step."""
     for stream in streams:
         stream.begun = True
     try:

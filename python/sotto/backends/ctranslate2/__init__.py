@@ -71,7 +71,7 @@ class CTranslate2(Backend):
 
 
 def _class_of(folder: Path) -> type[Model]:
-    """The class of a folder's model. Raises `ModelLoadError` if there is none."""
+    """The class of a folder's model. Raises `ModelLoadError` for an unknown kind."""
     kind = kind_of(folder)
     if kind not in _KINDS:
         raise ModelLoadError(

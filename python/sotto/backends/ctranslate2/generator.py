@@ -267,7 +267,7 @@ def _kv_bytes(weights: Weights) -> int:
 
 
 def _prefill_bytes(weights: Weights, tokens: int) -> int:
-    """Bytes of a layer's values while one prompt of so many tokens is evaluated, as measured on Llamas."""
+    """Bytes of a layer's values while one prompt of `tokens` tokens is evaluated; fitted to Llama models."""
     heads = weights["decoder/num_heads"].value if "decoder/num_heads" in weights else 1
     layer = "decoder/layer_0"
     hidden, width = (

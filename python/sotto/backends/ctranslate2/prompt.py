@@ -28,7 +28,7 @@ class Prompt(NamedTuple):
     """A prompt in tokens.
 
     Attributes:
-        static: The beginning that ends with the system message; empty if there is none.
+        static: The beginning that ends with the system message; empty without one.
         rest: What follows.
     """
 
