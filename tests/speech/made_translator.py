@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,9 @@ def translator(root: Path | None, scratch: Path) -> Path:
     if not (folder / "model.bin").exists():
         work = scratch / "work"
         work.mkdir(parents=True, exist_ok=True)
-        train(work)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of packages that transformers recommends
+            train(work)
         folder.parent.mkdir(parents=True, exist_ok=True)
         convert(work, scratch / "converted")
         shutil.move(scratch / "converted", folder)

@@ -74,12 +74,6 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
     """
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # advice to whoever writes transformers programs
-        _convert(source, out, quantization, told)
-
-
-def _convert(source: Path, out: Path, quantization: str | None, told: Told) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
