@@ -321,7 +321,13 @@ STEPS = [
     Step("wheel", "wheel, in an empty environment", check_wheel, needs=["g++", "cmake", "ninja"]),
     Step("package", "C and C++ programs on the installed library", check_package, after=["build", "wheel"]),
     Step("python", "Python tests", check_python, after=["build", "wheel"]),
-    Step("speech", "Whisper on CTranslate2, real weights", check_speech, needs=speech.NEEDS, after=["build"]),
+    Step(
+        "speech",
+        "models of CTranslate2: they hear, write, embed, translate",
+        check_speech,
+        needs=speech.NEEDS,
+        after=["build"],
+    ),
     Step("bench", "poll, frame and import cost", check_bench, after=["build", "wheel"]),
     Step("demo", "the demo, its frames counted", check_demo, after=["wheel"]),
     Step(

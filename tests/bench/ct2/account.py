@@ -7,7 +7,6 @@ import json
 import random
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,31 +14,52 @@ from typing import Any
 import psutil
 
 import sotto
+from ct2.embed import source
 from ct2.generate import LINES, chat
 from ct2.hear import MODEL, speak
-from ct2.support import done, engine
+from ct2.support import HOUSE, converted, done, engine
 
 CANCELS = 200
 TELL = """
 import json, sys, psutil, sotto
 from sotto.backends.ctranslate2 import CTranslate2
 from importlib import import_module
-module, folder, options = sys.argv[1:]
+module, folder, options, load = sys.argv[1:]
 import_module(f"sotto.backends.ctranslate2.{module}")  # the libraries are not the model's
 with sotto.Engine("cpu") as engine:
     engine.add_backend(CTranslate2())
-    before = psutil.Process().memory_info().rss
+    process = psutil.Process()
+    before = peak = process.memory_info().rss
     engine.load_model("model", path=folder, backend="ctranslate2", options=json.loads(options))
-    after = psutil.Process().memory_info().rss
-    print(json.dumps({"told": engine.memory()["used"], "taken": after - before}))
+    peak = process.memory_info().rss
+    waiting = {engine.submit("completion", body) for body in json.loads(load)}
+    while waiting:
+        engine.wait(0.002)
+        peak = max(peak, process.memory_info().rss)
+        waiting -= {event.request for event in engine.events() if event.kind == "request_done"}
+    print(json.dumps({"told": engine.memory()["used"], "taken": peak - before}))
 """
 
 
-def told_of_taken(module: str, folder: Path, **options: Any) -> float:
-    """Bytes that the engine was told of a model over bytes that a fresh process grew by."""
-    command = [sys.executable, "-c", TELL, module, str(folder), json.dumps(options)]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def told_ratio(module: str, folder: Path, load: list[dict[str, Any]] | None = None, **options: Any) -> float:
+    """Bytes that the engine was told of a model over the bytes that a fresh process grew by.
+
+    Args:
+        module: Module of the model's class.
+        folder: The model.
+        load: Completions that run at the same time; the growth is the most until their end.
+        options: Load options.
+    """
+    command = [sys.executable, "-c", TELL, module, str(folder), json.dumps(options), json.dumps(load or [])]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return round(found["told"] / found["taken"], 3)
+
+
+def full_load() -> list[dict[str, Any]]:
+    """Completions that fill the context of four streams."""
+    prompt = "ale " * 450  # some 460 tokens of 1,024
+    body = {"model": "model", "prompt": prompt, "max_tokens": 500, "ignore_eos": True, "temperature": 0}
+    return [body] * 4
 
 
 def cancelled(asked: sotto.Engine, bodies: list[tuple[str, dict[str, Any]]]) -> dict[str, float]:
@@ -59,27 +79,34 @@ def cancelled(asked: sotto.Engine, bodies: list[tuple[str, dict[str, Any]]]) -> 
     for _ in range(CANCELS // 4):
         once()
     gc.collect()
-    threads, before = threading.active_count(), psutil.Process().memory_info().rss
+    process = psutil.Process()
+    threads, before = process.num_threads(), process.memory_info().rss
     for _ in range(CANCELS):
         once()
     gc.collect()
-    grown = psutil.Process().memory_info().rss - before
+    grown = process.memory_info().rss - before
     return {
         "cancels": CANCELS,
         "longest_ms": round(1000 * longest, 1),
         "grown_mb": round(grown / 2**20, 1),
         "live_after": asked.stats().live,
-        "threads_grown": threading.active_count() - threads,
+        "threads_grown": process.num_threads() - threads,
     }
 
 
 def measure(work: Path, turns: int) -> dict[str, Any]:
     """All figures of memory and cancels."""
-    house, minilm = work / "house", work / "minilm"
+    house, minilm = (
+        converted(work / "house", HOUSE),
+        converted(work / "minilm", source(work / "all-MiniLM-L6-v2")),
+    )
+    small = {"streams": 1, "context": 16, "prefix_cache_tokens": 0}
     found: dict[str, Any] = {
-        "decoder_told_of_taken": told_of_taken("generator", house, streams=1, context=16, static_tokens=0),
-        "encoder_told_of_taken": told_of_taken("encoder", minilm),
-        "whisper_told_of_taken": told_of_taken("whisper", MODEL, compute_type="int8"),
+        "decoder_told_ratio": told_ratio("generator", house, **small),
+        "decoder_int8_told_ratio": told_ratio("generator", house, compute_type="int8", **small),
+        "decoder_full_told_ratio": told_ratio("generator", house, full_load(), prefix_cache_tokens=0),
+        "encoder_told_ratio": told_ratio("encoder", minilm),
+        "whisper_told_ratio": told_ratio("whisper", MODEL, compute_type="int8"),
     }
     file = str(speak("The gate is closed until the morning.", work / "line-0.wav"))
     with engine() as asked:

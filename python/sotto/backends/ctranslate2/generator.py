@@ -24,6 +24,7 @@ from .sampling import refuse_missing, sampling_of
 
 _MOST_STREAMS, _MOST_CONTEXT = 64, 1 << 20
 _FLOAT = 4  # bytes
+_KV_GROWTH = 1.2  # the library copies a layer's cache for each token, which leaves gaps in its memory
 _ROOMS = 8  # parts of the context; an answer that it ends loses less than one of them in a batch
 
 
@@ -99,8 +100,8 @@ class Generator(Model):
     def planned(weights: Weights, options: Mapping[str, Any]) -> int:
         """Returns the bytes that requests take at most: the KV cache, and a prefill of the whole context."""
         given = GeneratorOptions.read(options)
-        cached = given.streams * (given.context + given.prefix_cache_tokens)
-        return cached * _kv_bytes(weights) + _prefill_bytes(weights, given.context)
+        cached = given.streams * (given.context + given.prefix_cache_tokens) * _kv_bytes(weights)
+        return int(_KV_GROWTH * cached) + _prefill_bytes(weights, given.context)
 
     def _warm_up(self) -> None:
         """Generates once, so that the memory of a step is counted."""
