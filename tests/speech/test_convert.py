@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from tokenizers import Tokenizer, models, pre_tokenizers
+from conversion import LLAMA, TEMPLATE, converted, refused
+from tokenizers import Tokenizer
 
 import sotto
-from sotto import cli
 from sotto.commands import convert
 
 HOUSE = Path(__file__).parents[2] / "samples" / "house_model"
@@ -30,38 +30,6 @@ QUESTIONS = (
     "Tell me about Millbrook.",
     "Good evening! It is 12 below zero.",
 )
-TEMPLATE = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
-LLAMA = {
-    **{"vocab_size": 40, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2},
-    **{"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128},
-    **{
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "rope_parameters": {"rope_theta": 500_000.0, "rope_type": "default"},
-    },
-}
-
-
-def converted(source: Path, folder: Path, *more: str) -> int:
-    """Runs `sotto convert`, and returns its exit status."""
-    return cli.main(["convert", str(source), "--to", "ctranslate2", str(folder), *more])
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Llama model of random weights as Hugging Face has it."""
-    folder = tmp_path_factory.mktemp("tiny") / "llama"
-    names = ["<unk>", "<s>", "</s>", *(f"w{at}" for at in range(37))]
-    words = Tokenizer(models.WordLevel({name: at for at, name in enumerate(names)}, unk_token="<unk>"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=words, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
-    )
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(3)
-    transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA)).save_pretrained(folder)
-    return folder
 
 
 def test_the_house_model_answers_as_in_llama_cpp(tmp_path: Path) -> None:
@@ -211,13 +179,6 @@ def test_files_of_others_are_never_deleted(tiny: Path, tmp_path: Path, capsys: A
     assert (mine / "save.txt").read_text() == "x" and (mine / "model.bin").is_file()
 
 
-def refused(source: Path, tmp_path: Path, capsys: Any) -> str:
-    """Converts what cannot be converted, and returns the reason. Nothing may be left."""
-    assert converted(source, tmp_path / "made") in (1, 2)
-    assert not (tmp_path / "made").exists() and not list(tmp_path.glob(".made*"))
-    return str(capsys.readouterr().err)
-
-
 def test_sources_that_are_no_model_are_refused(tiny: Path, tmp_path: Path, capsys: Any) -> None:
     assert "there is no such file" in refused(tmp_path / "none", tmp_path, capsys)
     text, folder = tmp_path / "text.gguf", tmp_path / "folder"
@@ -327,3 +288,39 @@ def test_a_killed_conversion_leaves_nothing_under_the_name(tiny: Path, tmp_path:
     assert work.is_dir() and not folder.exists()
     assert converted(tiny, folder) == 0
     assert [file.name for file in tmp_path.iterdir()] == ["made"]
+
+
+def with_own_code(source: Path, ran: Path) -> None:
+    """Adds a tokenizer class to a model folder that writes `ran` when it is imported."""
+    (source / "own.py").write_text(
+        f"open({str(ran)!r}, 'w').close()\nfrom transformers import PreTrainedTokenizerFast as Own\n"
+    )
+    config = json.loads((source / "tokenizer_config.json").read_text())
+    config |= {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", None]}}
+    (source / "tokenizer_config.json").write_text(json.dumps(config))
+
+
+def convert_and_agree(source: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    """Runs `sotto convert` and answers "y" to every question."""
+    command = [sys.executable, "-m", "sotto.cli", "convert", source, "--to", "ctranslate2", out]
+    return subprocess.run(command, input="y\n" * 9, timeout=120, stderr=subprocess.PIPE, text=True)
+
+
+def test_code_of_a_model_folder_never_runs(tiny: Path, tmp_path: Path) -> None:
+    source, ran = tmp_path / "source", tmp_path / "ran"
+    shutil.copytree(tiny, source)
+    with_own_code(source, ran)
+    done = convert_and_agree(source, tmp_path / "made")
+    assert done.returncode == 1 and not ran.exists() and not (tmp_path / "made").exists()
+    assert "needs code from its own folder, which is never run" in done.stderr
+
+
+def test_a_gguf_file_is_read_without_its_neighbours(tiny: Path, house: Path, tmp_path: Path) -> None:
+    source, ran = tmp_path / "source", tmp_path / "ran"
+    shutil.copytree(tiny, source)
+    with_own_code(source, ran)
+    shutil.copy(HOUSE / "house.gguf", source)
+    assert convert_and_agree(source / "house.gguf", tmp_path / "made").returncode == 0
+    assert not ran.exists()
+    for name in ("tokenizer.json", "tokenizer_config.json", "config.json", "vocabulary.json"):
+        assert (tmp_path / "made" / name).read_bytes() == (house / name).read_bytes()

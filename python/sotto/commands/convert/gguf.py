@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -13,23 +15,43 @@ _TOKENS = {"bos": "bos_token", "eos": "eos_token", "padding": "pad_token", "unkn
 def as_folder(file: Path, folder: Path) -> None:
     """Writes config.json, model.safetensors in float32 and the tokenizer's files into `folder`.
 
-    Raises any exception of the libraries if the file is damaged or of an unsupported architecture.
+    Reads no other file beside `file`. Raises any exception of the libraries if the file is
+    damaged or of an unsupported architecture.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True)
-    _complete(tokenizer, file)
+    alone = folder.with_name("gguf")  # transformers reads tokenizer files that lie beside a GGUF file
+    link = _linked(file, alone)
+    tokenizer = AutoTokenizer.from_pretrained(
+        alone, gguf_file=link.name, local_files_only=True, trust_remote_code=False
+    )
+    _complete(tokenizer, link)
     tokenizer.save_pretrained(folder)
     with redirect_stderr(StringIO()):  # a progress bar that has no switch
         model = AutoModelForCausalLM.from_pretrained(
-            file.parent,
-            gguf_file=file.name,
+            alone,
+            gguf_file=link.name,
             local_files_only=True,
+            trust_remote_code=False,
             dtype=torch.float32,
             quantization_config=GgufConfig(dequantize=True),
         )
     model.save_pretrained(folder)
+
+
+def _linked(file: Path, folder: Path) -> Path:
+    """Returns a link to `file` in `folder`, a new folder; a copy where links are not allowed."""
+    folder.mkdir()
+    link = folder / "model.gguf"
+    try:
+        link.symlink_to(file.resolve())
+    except OSError:  # on Windows, without the right to create links
+        try:
+            os.link(file, link)
+        except OSError:
+            shutil.copyfile(file, link)
+    return link
 
 
 def _complete(tokenizer: Any, file: Path) -> None:

@@ -41,7 +41,12 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
     def load_model(self, model_class: Any, path: str, **options: Any) -> Any:
         self._told(0.3)
         self.model, loaded = model_class.from_pretrained(
-            path, local_files_only=True, use_safetensors=True, output_loading_info=True, **options
+            path,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
         )
         self._told(0.5)
         missing = sorted(key for key in loaded["missing_keys"] if not set(key.split(".")) & set(_UNUSED))
@@ -52,7 +57,9 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
         return self.model
 
     def load_tokenizer(self, tokenizer_class: Any, path: str, **options: Any) -> Any:
-        self.tokenizer = tokenizer_class.from_pretrained(path, local_files_only=True, **options)
+        self.tokenizer = tokenizer_class.from_pretrained(
+            path, local_files_only=True, trust_remote_code=False, **options
+        )
         if languages := getattr(self.tokenizer, "lang_token_to_id", None):  # of M2M100
             vocabulary = self.tokenizer.get_vocab()  # transformers 5 leaves the languages out
             self.tokenizer.get_vocab = lambda: {**vocabulary, **languages}
@@ -64,7 +71,7 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
 
     Args:
         source: Hugging Face folder or GGUF file, checked.
-        out: Where to write. A sibling "source" may be written too.
+        out: Where to write. Siblings "source" and "gguf" may be written too.
         quantization: Type of the weights; None: as the source has them.
         told: Called with the fraction done.
 
@@ -107,6 +114,9 @@ def _cannot(source: Path, error: Exception) -> SottoError | OSError:
         number = int(system[1])
         return OSError(number, os.strerror(number))
     why = " ".join(str(error).split()) or type(error).__name__
+    if "trust_remote_code" in why:
+        reason = "it needs code from its own folder, which is never run; choose a model without such code"
+        return ModelLoadError(f"'{source}' cannot be converted: {reason}", Status.UNSUPPORTED)
     doubt = "it is damaged, or of an architecture that CTranslate2 or transformers does not convert"
     return ModelLoadError(f"'{source}' cannot be converted: {doubt}; {why}", Status.UNSUPPORTED)
 
