@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from sotto import cli
 
+HOUSE = Path(__file__).parents[2] / "samples" / "house_model"
 TEMPLATE = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
 LLAMA = {
     **{"vocab_size": 40, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2},

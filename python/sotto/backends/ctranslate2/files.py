@@ -94,12 +94,16 @@ def _listed(file: IO[bytes], size: int) -> Iterator[tuple[str, Weight]]:
         return struct.unpack(f"<{form}", file.read(struct.calcsize(f"<{form}")))
 
     def text() -> str:
-        return file.read(take("H")[0]).rstrip(b"\0").decode()
+        (length,) = take("H")
+        (name,) = struct.unpack(f"{length}s", file.read(length))
+        return str(name.rstrip(b"\0"), "utf-8")
 
     (version,) = take("I")
     text()
     _, count = take("II")
-    for _ in range(count if version >= _SIZED else 0):
+    if version < _SIZED:
+        return
+    for _ in range(count):
         name, (rank,) = text(), take("B")
         if rank > _MOST_RANK:
             raise struct.error
@@ -111,6 +115,8 @@ def _listed(file: IO[bytes], size: int) -> Iterator[tuple[str, Weight]]:
         if rank:
             file.seek(length, 1)
         yield name, Weight(shape, length, value)
+    for _ in range(2 * take("I")[0]):  # aliases, and the names that they stand for
+        text()
 
 
 def need(folder: Path, *names: str) -> None:
@@ -129,7 +135,7 @@ def read_json(file: Path, kind: type[Json], default: Json) -> Json:
         return default
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelLoadError(f"'{file}' is damaged: {error}; convert the model again") from None
     if not isinstance(found, kind):
         expected = "an object" if kind is dict else "a list"

@@ -48,8 +48,12 @@ def run(arguments: argparse.Namespace) -> int:
     target.check(out)
     from .weights import convert
 
-    with target.staged(out, source.bytes_of(given)) as stage, progress.fractions(given.name) as told:
-        convert(given, stage, arguments.quantization, lambda done: told("converting", done))
+    needed = source.bytes_to_write(given, arguments.quantization)
+    with (
+        target.staged(out, needed, force=arguments.force) as stage,
+        progress.fractions(given.name) as report,
+    ):
+        convert(given, stage, arguments.quantization, lambda done: report("converting", done))
     screen.say(f"{out}: {target.bytes_of(out) / 2**20:,.0f} MB")
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ from ...errors import ArgumentError, ModelLoadError, Status
 _EXPECTED = "a Hugging Face model folder (config.json, *.safetensors) or a GGUF file"
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
+_FLOAT32 = 4  # bytes of a value
+_SIZES: dict[str | None, int] = {  # bytes of a weight, by quantization
+    **{"int8": 1, "int8_float32": 1, "bfloat16": 2, "float16": 2, "float32": _FLOAT32}
+}
+_SPARE = 64 << 20  # bytes of all files but the weights
 
 
 def check(source: Path) -> None:
@@ -26,10 +32,18 @@ def check(source: Path) -> None:
         raise _refused(source, "there is no such file or folder; download the model first")
 
 
-def bytes_of(source: Path) -> int:
-    """Returns the bytes of the weights' files."""
-    files = source.glob("*.safetensors") if source.is_dir() else [source]
-    return sum(file.stat().st_size for file in files)
+def bytes_to_write(source: Path, quantization: str | None) -> int:
+    """Returns the bytes that a conversion writes: the model and, of a GGUF file, its copy in float32.
+
+    Raises `ModelLoadError` if a file is damaged.
+    """
+    if is_gguf(source):
+        parameters = _parameters_of_gguf(source)
+        return parameters * (_FLOAT32 + _SIZES.get(quantization, _FLOAT32)) + _SPARE
+    files = sorted(source.glob("*.safetensors"))
+    if quantization is None:
+        return sum(file.stat().st_size for file in files) + _SPARE
+    return sum(map(_parameters_of_safetensors, files)) * _SIZES[quantization] + _SPARE
 
 
 def is_gguf(source: Path) -> bool:
@@ -41,7 +55,7 @@ def read_json(file: Path) -> Any:
     """Returns the value of a JSON file. Raises `ModelLoadError` if it is damaged."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged(file, error) from None
 
 
@@ -81,9 +95,29 @@ def _check_weights(folder: Path, weights: list[Path]) -> None:
             raise damaged(file, error) from None
     index = folder / _INDEX
     if index.is_file():
-        listed = read_json(index).get("weight_map", {})
-        for name in sorted(set(listed.values()) - {file.name for file in weights}):
+        content = read_json(index)
+        listed = content.get("weight_map") if isinstance(content, dict) else None
+        if not isinstance(listed, dict):
+            raise damaged(index, "it is no JSON object with a weight_map")
+        for name in sorted(set(map(str, listed.values())) - {file.name for file in weights}):
             raise damaged(index, f"it lists {name}, which is missing")
+
+
+def _parameters_of_gguf(file: Path) -> int:
+    from gguf import GGUFReader
+
+    try:
+        return sum(int(tensor.n_elements) for tensor in GGUFReader(file).tensors)
+    except Exception as error:  # of any class, where the file ends early
+        raise damaged(file, error) from None
+
+
+def _parameters_of_safetensors(file: Path) -> int:
+    from safetensors import safe_open
+
+    with safe_open(file, framework="np") as opened:
+        names: list[str] = opened.keys()
+        return sum(math.prod(opened.get_slice(name).get_shape()) for name in names)
 
 
 def _refused(source: Path, why: str) -> ArgumentError:

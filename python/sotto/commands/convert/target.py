@@ -6,11 +6,11 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..._values import invalid
-from ...backends.ctranslate2.files import kind_of
+from ...backends.ctranslate2.files import kind_of, weights_in
 from ...errors import ArgumentError, SottoError, Status
 
 COPIED = (  # from the source, where it has them
@@ -24,30 +24,39 @@ COPIED = (  # from the source, where it has them
 )
 _WRITTEN = ("model.bin", "config.json", "vocabulary.json", "vocabulary.txt")
 _VOCABULARIES = ("shared_vocabulary", "source_vocabulary", "target_vocabulary")
-_SPARE = 64 << 20  # bytes for everything but the weights
+_STAGED = ("model", "source", "gguf")  # in the work folder
+_SCRATCH = (*_STAGED, "old")
 
 
 def holds_model(folder: Path) -> bool:
-    """Returns true if the folder holds a converted model that is whole as far as its name says."""
+    """Returns true if the folder holds a converted model whose model.bin has all of its weights."""
     try:
-        return bool(kind_of(folder))
+        return bool(kind_of(folder) and weights_in(folder))
     except SottoError:
         return False
 
 
 def check(folder: Path) -> None:
-    """Raises `ArgumentError` if the folder has anything that a conversion does not write."""
+    """Raises `ArgumentError` unless the folder is absent, empty, or has only what a conversion writes."""
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir() or folder.is_symlink():
         raise ArgumentError(invalid("DIR", str(folder), "a new folder; this is no folder"))
-    for file in sorted(folder.rglob("*")):
-        name = file.relative_to(folder).as_posix()
+    _check_files(folder, folder)
+
+
+def _check_files(folder: Path, content: Path) -> None:
+    """Raises `ArgumentError` if `content`, the files of `folder`, has one that no conversion writes."""
+    converted = (content / "model.bin").is_file()
+    for file in sorted(content.rglob("*")):
+        name = file.relative_to(content).as_posix()
         if file.is_dir() and not file.is_symlink() and name == "1_Pooling":
             continue
-        if name not in COPIED and not _is_written(name):
-            expected = f"a new folder or a converted model; this one holds {name}, which would be deleted"
-            raise ArgumentError(invalid("DIR", str(folder), expected))
+        if not converted or not (name in COPIED or _is_written(name)):
+            expected = "a new or empty folder, or a converted model"
+            raise ArgumentError(
+                invalid("DIR", str(folder), f"{expected}; this one holds {name}, which would be deleted")
+            )
 
 
 def bytes_of(folder: Path) -> int:
@@ -56,42 +65,51 @@ def bytes_of(folder: Path) -> int:
 
 
 @contextmanager
-def staged(folder: Path, weights: int) -> Iterator[Path]:
+def staged(folder: Path, needed: int, *, force: bool) -> Iterator[Path]:
     """Yields an empty folder beside `folder` that replaces it at the end.
 
-    Nothing of it stays after an error. What a killed conversion left is removed.
+    Leaves no file beside `folder` after an error. First removes the files of a killed conversion, and
+    restores the model that it had moved away.
 
     Args:
         folder: The folder to write.
-        weights: Bytes of the source's weights; less free space than that is an error.
+        needed: Bytes that the conversion writes; less free space is an error.
+        force: True if a converted model that exists is replaced.
 
     Raises:
-        SottoError: Another process writes the same folder, or there is no room.
+        ArgumentError: `folder` has files of others, or the work folder is a link.
+        SottoError: Another process writes the same folder, there is no room, or a converted model has come
+            into being and `force` is false.
     """
     from filelock import FileLock, Timeout
 
     folder.parent.mkdir(parents=True, exist_ok=True)
-    work = folder.parent / f".{folder.name}.converting"
-    work.mkdir(exist_ok=True)
+    work = _work_folder(folder)
     lock = FileLock(work / "lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
         raise SottoError(f"another process is writing '{folder}': wait for it", Status.STATE) from None
     try:
-        _clear(work)
-        _check_room(folder.parent, weights)
+        _restore(folder, work / "old")
+        _clear(work, _SCRATCH)
+        _check_room(folder.parent, needed)
         stage = work / "model"
         stage.mkdir()
         yield stage
-        _replace(folder, stage, work / "old")
+        _replace(folder, stage, work / "old", force=force)
+        _clear(work, ("old",))
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise no_room(folder.parent, error.strerror or str(error)) from None
         raise
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        with suppress(OSError):
+            _clear(work, _STAGED)
         lock.release()
+        with suppress(OSError):
+            (work / "lock").unlink(missing_ok=True)
+            work.rmdir()
 
 
 def no_room(folder: Path, why: str) -> SottoError:
@@ -103,28 +121,50 @@ def _is_written(name: str) -> bool:
     return name in _WRITTEN or name.partition(".")[0].rstrip("_0123456789") in _VOCABULARIES
 
 
-def _clear(work: Path) -> None:
-    for entry in work.iterdir():
-        if entry.name != "lock":
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+def _work_folder(folder: Path) -> Path:
+    """Makes and returns the folder beside `folder` for files that are not complete."""
+    work = folder.parent / f".{folder.name}.converting"
+    if work.is_symlink() or (work.exists() and not work.is_dir()):
+        raise ArgumentError(
+            invalid("DIR", str(folder), f"a folder without '{work}' beside it, which is a link or a file")
+        )
+    work.mkdir(exist_ok=True)
+    return work
 
 
-def _check_room(folder: Path, weights: int) -> None:
-    needed, free = weights + _SPARE, shutil.disk_usage(folder).free
+def _restore(folder: Path, old: Path) -> None:
+    """Moves the model back that a conversion killed between two renames had moved to `old`."""
+    if old.is_dir() and not folder.exists():
+        os.rename(old, folder)
+
+
+def _clear(work: Path, names: tuple[str, ...]) -> None:
+    for entry in (work / name for name in names):
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+def _check_room(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
     if free < needed:
         raise no_room(folder, f"it needs {needed >> 20} MB, and {free >> 20} MB are free")
 
 
-def _replace(folder: Path, stage: Path, old: Path) -> None:
+def _replace(folder: Path, stage: Path, old: Path, *, force: bool) -> None:
     for file in stage.rglob("*"):
         if file.is_file():
             with file.open("rb") as opened:
                 os.fsync(opened.fileno())
-    if folder.exists():
-        os.rename(folder, old)
+    check(folder)  # again: the folder may have changed during the conversion
+    if not force and holds_model(folder):
+        raise SottoError(f"'{folder}' holds a converted model now; --force replaces it", Status.STATE)
     try:
+        if folder.exists():
+            os.rename(folder, old)
+            _check_files(folder, old)
         os.rename(stage, folder)
     except BaseException:
-        if old.exists():
-            os.rename(old, folder)
+        _restore(folder, old)
         raise
