@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 
 import sotto
 from sotto.commands import convert
+from sotto.commands.convert import verify
 
 SHEET = "Name: Brenna\nRole: innkeeper\nManner: gruff\nPlace: the Kettle and Crow, Millbrook"
 QUESTIONS = (
@@ -70,20 +71,22 @@ def test_weights_of_each_type_compute_what_the_source_does(
     assert np.linalg.norm(made - right) / np.linalg.norm(right) < most
 
 
+IDS = list(range(3, 40))
 ROPE = {"rope_parameters": {"rope_theta": 500_000.0, "rope_type": "default"}}
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 500_000.0, "factor": 8.0, "low_freq_factor": 1.0}
-LLAMA3 |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+LLAMA3 |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 8}
+GEMMA2 = {**ROPE, "head_dim": 16, "query_pre_attn_scalar": 16}
 GPT2 = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}
 
 
 @pytest.mark.parametrize(
     ("name", "more"),
     [
-        ("Llama", {"rope_parameters": LLAMA3}),
+        ("Llama", ROPE),
         ("Mistral", {**ROPE, "sliding_window": None}),
         ("Qwen2", {**ROPE, "vocab_size": 64}),  # its tokenizer adds a token
         ("Qwen3", {**ROPE, "head_dim": 32}),
-        ("Gemma2", {**ROPE, "head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 4096}),
+        ("Gemma2", {**GEMMA2, "sliding_window": 4096}),
         ("GPT2", GPT2),
         ("OPT", {"ffn_dim": 128, "word_embed_proj_dim": 64}),
     ],
@@ -91,7 +94,13 @@ GPT2 = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}
 def test_other_decoders_compute_what_the_source_does(
     tiny: Path, tmp_path: Path, name: str, more: dict[str, Any]
 ) -> None:
-    source = tmp_path / "source"
+    right = decoder(tiny, tmp_path / "source", name, more)
+    assert converted(tmp_path / "source", tmp_path / "made") == 0
+    assert difference(tmp_path / "made", right) < 1e-3
+
+
+def decoder(tiny: Path, source: Path, name: str, more: dict[str, Any]) -> Any:
+    """Writes a decoder of random weights, and returns its logits for `IDS`."""
     shutil.copytree(tiny, source)
     torch.manual_seed(5)
     config = getattr(transformers, f"{name}Config")(**{**LLAMA, **more})
@@ -99,11 +108,54 @@ def test_other_decoders_compute_what_the_source_does(
     with torch.no_grad():
         for weights in model.parameters():
             weights.mul_(4 if weights.dim() > 1 else 1)  # so that attention matters
-        right = model(torch.tensor([list(range(3, 40))])).logits[0].numpy()
+        right = model(torch.tensor([IDS])).logits[0].numpy()
     model.save_pretrained(source)
-    assert converted(source, tmp_path / "made") == 0
-    made = np.asarray(ctranslate2.Generator(str(tmp_path / "made")).forward_batch([list(range(3, 40))]))[0]
-    assert np.linalg.norm(made - right) / np.linalg.norm(right) < 0.02
+    return right
+
+
+def difference(folder: Path, right: Any) -> float:
+    """Returns the relative error of a converted decoder's logits for the first of `IDS`."""
+    generator = ctranslate2.Generator(str(folder), compute_type="float32")
+    made = np.asarray(generator.forward_batch([IDS[: len(right)]]))[0]
+    return float(np.linalg.norm(made - right) / np.linalg.norm(right))
+
+
+@pytest.mark.parametrize(("name", "more"), [("Mistral", ROPE), ("Gemma2", GEMMA2)])
+def test_a_sliding_window_limits_the_positions(
+    tiny: Path, tmp_path: Path, name: str, more: dict[str, Any]
+) -> None:
+    right = decoder(tiny, tmp_path / "source", name, {**more, "sliding_window": 8})
+    assert converted(tmp_path / "source", tmp_path / "made") == 0
+    assert json.loads((tmp_path / "made" / "config.json").read_text())["max_position_embeddings"] == 8
+    assert difference(tmp_path / "made", right[:8]) < 1e-3
+
+
+def test_the_rope_scaling_of_llama_3_is_refused(tiny: Path, tmp_path: Path, capsys: Any) -> None:
+    decoder(tiny, tmp_path / "source", "Llama", {"rope_parameters": LLAMA3})
+    assert "other values with the rope scaling 'llama3'" in refused(tmp_path / "source", tmp_path, capsys)
+
+
+@pytest.mark.parametrize(
+    ("quantization", "source", "most"),
+    [
+        (None, "float32", 1e-3),
+        ("float32", "bfloat16", 0.1),
+        ("float16", "float32", 0.02),
+        ("int8", "bfloat16", 0.5),
+    ],
+)
+def test_the_greatest_error_follows_from_the_types(
+    quantization: str | None, source: str, most: float
+) -> None:
+    assert verify.max_error(quantization, source) == most
+
+
+def test_a_small_difference_in_float32_is_refused(tiny: Path, tmp_path: Path) -> None:
+    right = decoder(tiny, tmp_path / "source", "Llama", ROPE)
+    assert converted(tmp_path / "source", tmp_path / "made") == 0
+    verify.check(tmp_path / "made", right, IDS, decoder=True, most=verify.max_error(None, "float32"))
+    with pytest.raises(ValueError, match="computes other values"):
+        verify.check(tmp_path / "made", 1.002 * right, IDS, decoder=True, most=1e-3)
 
 
 def test_a_conversion_that_computes_another_thing_is_refused(tiny: Path, tmp_path: Path, capsys: Any) -> None:
@@ -180,6 +232,17 @@ def test_damaged_sources_are_refused(tiny: Path, tmp_path: Path, capsys: Any) ->
     index.unlink()
     (folder / "config.json").write_text("{")
     assert "config.json' is damaged" in refused(folder, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("data", ["[]", "7", '{"weight_map": 3}', '{"weight_map": {"a": []}}', "[" * 100_000])
+def test_odd_json_is_refused(tiny: Path, tmp_path: Path, capsys: Any, data: str) -> None:
+    folder = tmp_path / "folder"
+    shutil.copytree(tiny, folder)
+    (folder / "model.safetensors.index.json").write_text(data)
+    assert "index.json' is damaged" in refused(folder, tmp_path, capsys)
+    if not data.startswith("{"):
+        (folder / "config.json").write_text(data)
+        assert "/config.json' is damaged" in refused(folder, tmp_path, capsys)
 
 
 def test_missing_weights_are_not_made_up(tiny: Path, tmp_path: Path, capsys: Any) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import transformers
 from ctranslate2.converters import TransformersConverter
 from ctranslate2.converters.transformers import _MODEL_LOADERS
@@ -36,6 +37,7 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
         self._told = told
         self.tokenizer: Any = None
         self.model: Any = None
+        self.sample: list[int] = []  # tokens that both models read
         self.expected: Any = None  # values that the converted model is to compute
 
     def load_model(self, model_class: Any, path: str, **options: Any) -> Any:
@@ -52,9 +54,18 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
         missing = sorted(key for key in loaded["missing_keys"] if not set(key.split(".")) & set(_UNUSED))
         if missing:
             raise ValueError(f"the weights lack {missing[0]} and {len(missing) - 1} others")
-        self.expected = verify.expected(self.model)
+        vocabulary = self.model.config.get_text_config().vocab_size
+        self.sample = verify.sample(vocabulary, _positions(self.model))
+        self.expected = verify.expected(self.model, self.sample)
         _restore_attributes(self.model.config.get_text_config())
         return self.model
+
+    def _load(self) -> Any:
+        spec = super()._load()
+        limit = getattr(self.model.config.get_text_config(), "final_logit_softcapping", None)
+        if limit:  # of Gemma 2: CTranslate2 computes it, but its loader leaves it out
+            spec.decoder.final_logit_softcapping = np.float32(limit)
+        return spec
 
     def load_tokenizer(self, tokenizer_class: Any, path: str, **options: Any) -> Any:
         self.tokenizer = tokenizer_class.from_pretrained(
@@ -99,6 +110,7 @@ def _convert(source: Path, out: Path, quantization: str | None, told: Told) -> N
         as_folder(source, folder)
         told(0.2)
     _check_architecture(folder)
+    _check_rope(folder)
     converter = _Converter(folder, told)
     converter.convert(str(out), quantization=quantization, force=True)
     told(0.8)
@@ -130,6 +142,18 @@ def _check_architecture(source: Path) -> None:
         )
 
 
+def _check_rope(source: Path) -> None:
+    """Raises `ModelLoadError` for the rope scaling of Llama 3.1, which CTranslate2 computes wrong."""
+    config = read_json(source / "config.json")
+    for rope in (config.get("rope_parameters"), config.get("rope_scaling")):
+        if isinstance(rope, dict) and rope.get("rope_type", rope.get("type")) == "llama3":
+            raise ModelLoadError(
+                f"'{source}' cannot be converted: CTranslate2 computes other values with the rope scaling "
+                "'llama3'; use a GGUF file of the model with the llama backend",
+                Status.UNSUPPORTED,
+            )
+
+
 def _restore_attributes(config: Any) -> None:
     """Sets what CTranslate2 reads of a configuration, and transformers 5 has no longer or elsewhere."""
     if not hasattr(config, "position_embedding_type"):
@@ -141,12 +165,12 @@ def _restore_attributes(config: Any) -> None:
 
 def _verify(out: Path, converter: _Converter, quantization: str | None) -> None:
     model, converter.model = converter.model, None
-    vocabulary, decoder = model.config.get_text_config().vocab_size, model.can_generate()
+    most = verify.max_error(quantization, str(model.dtype).removeprefix("torch."))
+    decoder = model.can_generate()
     del model  # the weights are read once more
     gc.collect()
     if converter.expected is not None:
-        int8 = (quantization or "").startswith("int8")
-        verify.check(out, converter.expected, vocabulary, decoder=decoder, int8=int8)
+        verify.check(out, converter.expected, converter.sample, decoder=decoder, most=most)
 
 
 def _complete(source: Path, out: Path, converter: _Converter) -> None:
@@ -183,12 +207,17 @@ def _write_tokenizer(source: Path, out: Path, tokenizer: Any) -> None:
 
 
 def _positions(model: Any) -> int | None:
-    """Returns the most tokens of one input that the model has positions for; None: no such limit."""
+    """Returns the most tokens of one input that are computed right; None: there is no such limit.
+
+    That is the number of positions or, if it is less, the sliding window: beyond the window, CTranslate2
+    computes other values than transformers.
+    """
     config = model.config.get_text_config()
     positions: int | None = getattr(config, "max_position_embeddings", None)
     if positions is not None and config.model_type in _PADDED:
-        return positions - (int(config.pad_token_id) + 1)
-    return positions
+        positions -= int(config.pad_token_id) + 1
+    known = [size for size in (positions, getattr(config, "sliding_window", None)) if size is not None]
+    return min(known, default=None)
 
 
 def _write_json(file: Path, value: Any) -> None:
