@@ -162,8 +162,10 @@ def test_no_url_playlist_or_pipe_is_opened(ears: sotto.Engine, tmp_path: Path, s
         assert "expected sound in a WAV" in end_of(ears, {"model": "ears", **request}).error
 
 
-def test_a_language_that_the_model_lacks_is_the_model_s_own(ears: sotto.Engine, spoken: Speak) -> None:
-    assert ears.transcribe(spoken(LINES[0]), language="de").language == "en"  # of an English model
+def test_a_language_that_the_model_lacks_is_refused(ears: sotto.Engine, spoken: Speak) -> None:
+    with pytest.raises(sotto.ArgumentError, match="invalid language 'de': expected en, the only language"):
+        ears.transcribe(spoken(LINES[0]), language="de")
+    assert ears.transcribe(spoken(LINES[0]), language="en").language == "en"
 
 
 def test_long_sound_is_refused_before_it_is_decoded(engine: sotto.Engine, spoken: Speak) -> None:
@@ -268,6 +270,20 @@ def test_the_command_writes_text_and_subtitles(spoken: Speak, tmp_path: Path, ca
     assert "bad.wav: invalid file" in capsys.readouterr().err
     assert not (tmp_path / "bad.json").exists()
     assert (tmp_path / f"{Path(files[1]).stem}.json").exists()  # the others are done all the same
+
+
+def test_the_command_writes_text_into_a_folder(spoken: Speak, tmp_path: Path, capsys: Any) -> None:
+    file = spoken(LINES[0])
+    assert cli.main(["transcribe", str(file), "--model", str(MODEL), "--out", str(tmp_path)]) == 0
+    assert words((tmp_path / f"{file.stem}.txt").read_text()) == words(LINES[0])
+    assert capsys.readouterr().out == ""
+
+
+def test_the_command_refuses_equal_targets(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "sub").mkdir()
+    files = [str(tmp_path / "a.wav"), str(tmp_path / "sub" / ".." / "a.mp3")]
+    assert cli.main(["transcribe", *files, "--model", str(MODEL), "--srt"]) == 2
+    assert f"two files would be written as {tmp_path / 'a.srt'}" in capsys.readouterr().err
 
 
 def test_the_sample_hears_and_answers(spoken: Speak) -> None:

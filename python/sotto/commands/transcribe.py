@@ -21,9 +21,9 @@ _MODEL = "ears"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `sotto transcribe` to `parser`."""
     parser.epilog = (
-        "Needs pip install 'sotto-runtime[ctranslate2]'. Without --srt or --json the text is printed. A file "
-        "is written whole or not at all; files that exist are kept, so a second call resumes. Exit status: "
-        "0 if every file was transcribed, else 1."
+        "Needs pip install 'sotto-runtime[ctranslate2]'. Without --srt, --json or --out the text is printed. "
+        "A file is written whole or not at all; files that exist are kept, so a second call resumes. "
+        "Exit status: 0 if every file was transcribed, else 1."
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="WAV, FLAC, OGG, MP3, ...")
     parser.add_argument("--model", required=True, metavar="DIR", help="folder of a converted Whisper model")
@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--srt", action="store_true", help="write subtitles, FILE.srt")
     form.add_argument("--json", action="store_true", help="write the whole response, FILE.json")
-    parser.add_argument("--out", metavar="DIR", help="folder of what is written (beside each file)")
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder for the results, FILE.txt without a form (beside FILE)"
+    )
     parser.add_argument("--force", action="store_true", help="write files anew that exist")
     add_library_arguments(parser)
 
@@ -45,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..errors import SottoError
     from . import progress
 
-    ending = ".srt" if arguments.srt else ".json" if arguments.json else None
+    ending = ".srt" if arguments.srt else ".json" if arguments.json else ".txt" if arguments.out else None
     wanted = [(file, _target(file, arguments.out, ending)) for file in arguments.files]
     _refuse_same([out for _, out in wanted if out is not None])
     left = [(file, out) for file, out in wanted if out is None or arguments.force or not out.exists()]
@@ -53,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         if (file, out) not in left:
             screen.complain(f"{out} exists; --force writes it anew")
     failed = 0
-    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("transcribing") as told:
+    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("transcribing") as report:
         engine.add_backend(CTranslate2())
         if left:
             options = {"compute_type": arguments.compute_type, "threads": arguments.threads}
@@ -64,15 +66,16 @@ def run(arguments: argparse.Namespace) -> int:
             except (SottoError, OSError) as error:
                 screen.complain(f"sotto: {file}: {error}")
                 failed += 1
-            told("files", (at + 1) / len(left))
+            report("files", (at + 1) / len(left))
     return 1 if failed else 0
 
 
 def _refuse_same(targets: list[Path]) -> None:
     from ..errors import ArgumentError
 
-    for out in targets:
-        if targets.count(out) > 1:
+    resolved = [out.resolve() for out in targets]
+    for out in resolved:
+        if resolved.count(out) > 1:
             raise ArgumentError(
                 f"two files would be written as {out}; transcribe them in two calls with --out"
             )
@@ -97,8 +100,10 @@ def _one(engine: Engine, file: str, out: Path | None, arguments: argparse.Namesp
         many = len(arguments.files) > 1
         screen.say(f"{file}: {heard.text}" if many else heard.text)
         return
-    text = subtitles(heard, words=arguments.words) if arguments.srt else json.dumps(dict(heard.raw), indent=1)
-    write_whole(out, text)
+    if arguments.srt:
+        write_whole(out, subtitles(heard, words=arguments.words))
+    else:
+        write_whole(out, json.dumps(dict(heard.raw), indent=1) if arguments.json else f"{heard.text}\n")
 
 
 def subtitles(heard: Transcription, *, words: bool = False) -> str:

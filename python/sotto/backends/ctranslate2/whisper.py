@@ -105,6 +105,9 @@ class Whisper(Model):
 
     def _language(self, asked: str | None) -> str | None:
         if not self._whisper.model.is_multilingual:
+            if asked not in (None, "en"):
+                expected = "en, the only language of this model; leave it out or load a multilingual model"
+                raise ArgumentError(invalid("language", asked, expected))
             return "en"
         known = self._whisper.supported_languages
         if asked is not None and asked not in known:
