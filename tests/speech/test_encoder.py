@@ -99,6 +99,34 @@ def test_a_folder_that_sentence_transformers_saves_is_read(
     assert engine.embed(texts[-1], model="mind").raw["usage"]["prompt_tokens"] == 256
 
 
+def test_the_default_prompt_and_another_pooling_folder_are_read(
+    engine: sotto.Engine, minilm_source: Path, tmp_path: Path
+) -> None:
+    stock = SentenceTransformer(
+        str(minilm_source),
+        device="cpu",
+        prompts={"query": "Find what Answers: "},
+        default_prompt_name="query",
+        local_files_only=True,
+    )
+    stock.save(str(tmp_path / "saved"))
+    (tmp_path / "saved" / "1_Pooling").rename(tmp_path / "saved" / "2_Pooling")
+    pooling = tmp_path / "saved" / "2_Pooling" / "config.json"
+    modules = json.loads((tmp_path / "saved" / "modules.json").read_text())
+    modules[1]["path"] = "2_Pooling"
+    (tmp_path / "saved" / "modules.json").write_text(json.dumps(modules))
+    pooling.write_text(pooling.read_text().replace('"mean"', '"cls"'))
+    right = SentenceTransformer(str(tmp_path / "saved"), device="cpu", local_files_only=True)
+    command = ["convert", str(tmp_path / "saved"), "--to", "ctranslate2", str(tmp_path / "made")]
+    assert cli.main(command) == 0
+    assert cli.main([*command, "--force"]) == 0  # the folder is one that a conversion writes
+    engine.load_model("mind", path=tmp_path / "made", backend="ctranslate2")
+    texts = [*sentences(5), "soup " * 1000]
+    assert np.allclose(vectors(engine, texts), right.encode(texts), atol=1e-4)
+    assert not np.allclose(stock.encode(texts), right.encode(texts), atol=1e-2)
+    assert not np.allclose(right.encode(texts, prompt=""), right.encode(texts), atol=1e-2)
+
+
 def test_odd_texts_have_the_vectors_of_sentence_transformers(
     mind: sotto.Engine, stock: SentenceTransformer
 ) -> None:
@@ -233,6 +261,10 @@ def test_damaged_folders_are_refused(engine: sotto.Engine, minilm: Path, tmp_pat
     assert "tokenizer.json is damaged" in refused("tokenizer.json", b"{")
     assert "it is damaged" in refused("model.bin", weights[: len(weights) // 2])
     assert "modules.json' is damaged" in refused("modules.json", b"[")
+    outside = json.dumps([{"type": "a.Pooling", "path": "../1_Pooling"}]).encode()
+    assert "modules.json' is damaged" in refused("modules.json", outside)
+    config = "config_sentence_transformers.json"
+    assert "expected default_prompt_name" in refused(config, b'{"default_prompt_name": "a", "prompts": {}}')
     assert "has a module Dense" in refused("modules.json", modules)
     assert "wants the pooling 'max'" in refused("1_Pooling/config.json", b'{"pooling_mode": "max"}')
 

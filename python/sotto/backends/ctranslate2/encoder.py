@@ -57,7 +57,7 @@ class Encoder(Model):
         self._pooling = self._options.pooling or _supported(folder, config.pooling)
         normalize = self._options.normalize
         self._normalize = config.normalize if normalize is None else normalize
-        self._lower, self._max_length = config.lower, config.max_length
+        self._lower, self._max_length, self._prompt = config.lower, config.max_length, config.prompt
         measure = Measure(folder, self._options.compute_type)
         try:
             self._tokenizer = _tokenizer(folder, config.max_length)
@@ -118,10 +118,11 @@ class Encoder(Model):
         return _response(request.body, vectors, sum(map(len, tokens)))
 
     def _tokens(self, text: str) -> list[str]:
-        """Returns the tokens of a text, at most the model's maximum.
+        """Returns the tokens of a text after the default prompt, at most the model's maximum.
 
         Reads only as much of a long text as decides them, with a margin for a word that is cut in two.
         """
+        text = self._prompt + text
         if self._lower:
             text = text.lower()
         size, most = self._max_length * _CHARACTERS_PER_TOKEN, min(len(text), _MOST_CHARACTERS)

@@ -1,7 +1,8 @@
-"""Reads what sentence-transformers keeps beside the weights: pooling, normalisation, maximum length."""
+"""Reads what sentence-transformers keeps beside the weights: pooling, normalisation, length, prompt."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from ...errors import ModelLoadError, Status
 from .files import read_json
 
 POOLINGS = ("mean", "cls")
+POOLING_FOLDER = re.compile(r"\d+_Pooling")  # as sentence-transformers names it
 _FLAGS = {  # of 1_Pooling/config.json, before version 6 of the package
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -33,12 +35,14 @@ class SentenceConfig:
         normalize: True if vectors have the length 1.
         max_length: Maximum tokens of a text, special tokens included; more are cut off.
         lower: True if texts are changed to lower case.
+        prompt: Text before each text, the model's default prompt.
     """
 
     pooling: str = "mean"
     normalize: bool = False
     max_length: int = _DEFAULT_LENGTH
     lower: bool = False
+    prompt: str = ""
 
     @classmethod
     def read(cls, folder: Path) -> SentenceConfig:
@@ -48,27 +52,56 @@ class SentenceConfig:
         """
         bert = read_json(folder / "sentence_bert_config.json", dict, {})
         modules = _modules(folder)
-        pooled = read_json(folder / "1_Pooling" / "config.json", dict, {})
+        pooled = read_json(folder / modules.get("Pooling", "1_Pooling") / "config.json", dict, {})
+        prompt = _prompt(folder)
+        if prompt and pooled.get("include_prompt") is False:
+            raise ModelLoadError(
+                f"'{folder}' leaves the default prompt out of the pooling, which is not supported: remove "
+                "default_prompt_name from config_sentence_transformers.json",
+                Status.UNSUPPORTED,
+            )
         return cls(
             pooling=_pooling(pooled) if pooled else "mean",
             normalize="Normalize" in modules,
             max_length=_max_length(folder, bert),
             lower=bert.get("do_lower_case") is True,
+            prompt=prompt,
         )
 
 
-def _modules(folder: Path) -> list[str]:
+def _modules(folder: Path) -> Mapping[str, str]:
+    """Returns the folders of the modules, by class."""
     file = folder / "modules.json"
+    damaged = ModelLoadError(f"'{file}' is damaged: convert the model again with `sotto convert`")
     try:
-        names = [str(module["type"]).rpartition(".")[2] for module in read_json(file, list, [])]
-    except (TypeError, KeyError):
-        raise ModelLoadError(f"'{file}' is damaged: convert the model again with `sotto convert`") from None
-    for name in names:
+        modules = {
+            str(module["type"]).rpartition(".")[2]: str(module.get("path", ""))
+            for module in read_json(file, list, [])
+        }
+    except (AttributeError, TypeError, KeyError):
+        raise damaged from None
+    for name, path in modules.items():
         if name not in _RUN:
             raise ModelLoadError(
                 f"'{file}' has a module {name}: expected one of {', '.join(_RUN)}", Status.UNSUPPORTED
             )
-    return names
+        if name == "Pooling" and not POOLING_FOLDER.fullmatch(path):
+            raise damaged
+    return modules
+
+
+def _prompt(folder: Path) -> str:
+    file = folder / "config_sentence_transformers.json"
+    config = read_json(file, dict, {})
+    name, prompts = config.get("default_prompt_name"), config.get("prompts")
+    if name is None:
+        return ""
+    prompt = prompts.get(name) if isinstance(name, str) and isinstance(prompts, dict) else None
+    if not isinstance(prompt, str):
+        raise ModelLoadError(
+            f"'{file}' is damaged: expected default_prompt_name as a name in prompts; convert the model again"
+        )
+    return prompt
 
 
 def _pooling(given: Mapping[str, Any]) -> str:

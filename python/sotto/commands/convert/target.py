@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..._values import invalid
 from ...backends.ctranslate2.files import kind_of, weights_in
+from ...backends.ctranslate2.sentence import POOLING_FOLDER
 from ...errors import ArgumentError, SottoError, Status
 
 COPIED = (  # from the source, where it has them
@@ -20,7 +21,7 @@ COPIED = (  # from the source, where it has them
     *("source.spm", "target.spm", "sentencepiece.bpe.model", "generation_config.json"),
     *("preprocessor_config.json", "processor_config.json"),
     *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
-    *("1_Pooling/config.json", "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md", "NOTICE", "NOTICE.txt"),
+    *("README.md", "LICENSE", "LICENSE.txt", "LICENSE.md", "NOTICE", "NOTICE.txt"),
 )
 _WRITTEN = ("model.bin", "config.json", "vocabulary.json", "vocabulary.txt")
 _VOCABULARIES = ("shared_vocabulary", "source_vocabulary", "target_vocabulary")
@@ -50,7 +51,7 @@ def _check_files(folder: Path, content: Path) -> None:
     converted = (content / "model.bin").is_file()
     for file in sorted(content.rglob("*")):
         name = file.relative_to(content).as_posix()
-        if file.is_dir() and not file.is_symlink() and name == "1_Pooling":
+        if file.is_dir() and not file.is_symlink() and POOLING_FOLDER.fullmatch(name):
             continue
         if not converted or not (name in COPIED or _is_written(name)):
             expected = "a new or empty folder, or a converted model"
@@ -118,6 +119,9 @@ def no_room(folder: Path, why: str) -> SottoError:
 
 
 def _is_written(name: str) -> bool:
+    pooling, _, file = name.partition("/")
+    if file == "config.json" and POOLING_FOLDER.fullmatch(pooling):
+        return True
     return name in _WRITTEN or name.partition(".")[0].rstrip("_0123456789") in _VOCABULARIES
 
 

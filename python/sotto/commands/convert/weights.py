@@ -18,6 +18,7 @@ from ctranslate2.converters import TransformersConverter
 from ctranslate2.converters.transformers import _MODEL_LOADERS
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
+from ...backends.ctranslate2.sentence import POOLING_FOLDER
 from ...errors import ModelLoadError, SottoError, Status
 from . import verify
 from .gguf import as_folder
@@ -174,7 +175,8 @@ def _verify(out: Path, converter: _Converter, quantization: str | None) -> None:
 
 
 def _complete(source: Path, out: Path, converter: _Converter) -> None:
-    for name in COPIED:
+    pooling = [f"{file.name}/config.json" for file in source.iterdir() if POOLING_FOLDER.fullmatch(file.name)]
+    for name in (*COPIED, *pooling):
         if (source / name).is_file():
             (out / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(source / name, out / name)
