@@ -40,14 +40,14 @@ def fractions(what: str) -> Iterator[Told]:
     with _bars(*columns, transient=True, auto_refresh=False) as bars:
         tasks: dict[str, Any] = {}
 
-        def told(part: str, done: float) -> None:
+        def report(part: str, done: float) -> None:
             if part not in tasks:
                 title = f"{_WORDS.get(part, part)} {name}".strip()
                 tasks[part] = bars.add_task(_plain(title), total=1.0)
             bars.update(tasks[part], completed=done)
             bars.refresh()
 
-        yield told
+        yield report
 
 
 @contextmanager
@@ -74,16 +74,16 @@ def download(what: str) -> Iterator[Bytes]:
     with _bars(*columns) as bars:
         task = bars.add_task(_plain(what), total=None, visible=False)
 
-        def told(got: int, whole: int) -> None:
+        def report(got: int, whole: int) -> None:
             bars.update(task, completed=got, total=whole or None, visible=True)
 
-        yield told
+        yield report
 
 
 def load(engine: Engine, model: str, **options: Any) -> None:
     """Loads a model and shows the progress. `options`: keyword arguments of `Engine.load_model()`."""
-    with fractions(model) as told:
-        engine.load_model(model, progress=told, **options)
+    with fractions(model) as report:
+        engine.load_model(model, progress=report, **options)
 
 
 def _bars(*columns: Any, **options: Any) -> Any:

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not left:
         return 0
     listed = 0
-    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("translating") as told:
+    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("translating") as report:
         engine.add_backend(backend)
         options = {"compute_type": arguments.compute_type, "threads": arguments.threads}
         engine.load_model(_MODEL, path=arguments.model, backend="ctranslate2", options=options)
@@ -81,7 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
             translate = partial(_translate, engine, arguments.source, task.language)
             rounds = Rounds(translate, Protector(names))
             work = Work(task.document, task.target, task.language, force=arguments.force)
-            listed += _report(arguments.file, task, *work.run(rounds, settings, partial(told, task.language)))
+            listed += _report(
+                arguments.file, task, *work.run(rounds, settings, partial(report, task.language))
+            )
     return 1 if listed else 0
 
 

@@ -25,7 +25,7 @@ from .gguf import as_folder
 from .source import damaged, is_gguf, read_json
 from .target import COPIED
 
-Told = Callable[[float], None]  # fraction from 0 to 1
+Report = Callable[[float], None]  # fraction from 0 to 1
 _PADDED = ("roberta", "xlm-roberta", "camembert")  # their first positions are for padding
 _UNUSED = ("pooler", "classifier")  # parts that no operation needs
 
@@ -33,16 +33,16 @@ _UNUSED = ("pooler", "classifier")  # parts that no operation needs
 class _Converter(TransformersConverter):  # type: ignore[misc]
     """CTranslate2's converter; keeps the tokenizer and the configuration, and refuses missing weights."""
 
-    def __init__(self, folder: Path, told: Told) -> None:
+    def __init__(self, folder: Path, report: Report) -> None:
         super().__init__(str(folder))
-        self._told = told
+        self._report = report
         self.tokenizer: Any = None
         self.model: Any = None
         self.sample: list[int] = []  # tokens that both models read
         self.expected: Any = None  # values that the converted model is to compute
 
     def load_model(self, model_class: Any, path: str, **options: Any) -> Any:
-        self._told(0.3)
+        self._report(0.3)
         self.model, loaded = model_class.from_pretrained(
             path,
             local_files_only=True,
@@ -51,7 +51,7 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
             output_loading_info=True,
             **options,
         )
-        self._told(0.5)
+        self._report(0.5)
         missing = sorted(key for key in loaded["missing_keys"] if not set(key.split(".")) & set(_UNUSED))
         if missing:
             raise ValueError(f"the weights lack {missing[0]} and {len(missing) - 1} others")
@@ -78,14 +78,14 @@ class _Converter(TransformersConverter):  # type: ignore[misc]
         return self.tokenizer
 
 
-def convert(source: Path, out: Path, quantization: str | None, told: Told) -> None:
+def convert(source: Path, out: Path, quantization: str | None, report: Report) -> None:
     """Writes the converted model into `out`, an empty folder.
 
     Args:
         source: Hugging Face folder or GGUF file, checked.
         out: Where to write. Siblings "source" and "gguf" may be written too.
         quantization: Type of the weights; None: as the source has them.
-        told: Called with the fraction done.
+        report: Called with the fraction done.
 
     Raises:
         ModelLoadError: The model is damaged, or CTranslate2 has no such architecture.
@@ -96,29 +96,29 @@ def convert(source: Path, out: Path, quantization: str | None, told: Told) -> No
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _convert(source, out, quantization, told)
+            _convert(source, out, quantization, report)
     except (OSError, MemoryError, SottoError):
         raise
     except Exception as error:
         raise _cannot(source, error) from error
 
 
-def _convert(source: Path, out: Path, quantization: str | None, told: Told) -> None:
-    told(0.0)
+def _convert(source: Path, out: Path, quantization: str | None, report: Report) -> None:
+    report(0.0)
     folder = source
     if is_gguf(source):
         folder = out.with_name("source")
         as_folder(source, folder)
-        told(0.2)
+        report(0.2)
     _check_architecture(folder)
     _check_rope(folder)
-    converter = _Converter(folder, told)
+    converter = _Converter(folder, report)
     converter.convert(str(out), quantization=quantization, force=True)
-    told(0.8)
+    report(0.8)
     _complete(folder, out, converter)
-    told(0.9)
+    report(0.9)
     _verify(out, converter, quantization)
-    told(1.0)
+    report(1.0)
 
 
 def _cannot(source: Path, error: Exception) -> SottoError | OSError:

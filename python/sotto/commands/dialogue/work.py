@@ -23,14 +23,14 @@ class Work:
         self._document, self._target, self._language, self._force = document, target, language, force
 
     def run(
-        self, rounds: Rounds, settings: Mapping[str, object], told: Callable[[float], None]
+        self, rounds: Rounds, settings: Mapping[str, object], report: Callable[[float], None]
     ) -> tuple[Failed, int]:
         """Translates what the journal lacks, and writes the file and the list of what failed.
 
         Args:
             rounds: Translates lines.
             settings: What the journal must have been written with to be used.
-            told: Takes the fraction that is done.
+            report: Takes the fraction that is done.
 
         Returns:
             The lines that failed with the reasons, and the number of lines that were translated in parts.
@@ -38,22 +38,22 @@ class Work:
         journal = Journal(self._target.with_name(f".{self._target.name}.journal"), settings)
         done = False
         try:
-            self._translate(rounds, journal, told)
+            self._translate(rounds, journal, report)
             found = self._write(journal)
             done = True
         finally:
             journal.close(done=done)
         return found
 
-    def _translate(self, rounds: Rounds, journal: Journal, told: Callable[[float], None]) -> None:
+    def _translate(self, rounds: Rounds, journal: Journal, report: Callable[[float], None]) -> None:
         wanted = dict.fromkeys(line.text for line in self._document.lines if self._is_translated(line))
         left = [text for text in wanted if key_of(text) not in journal.found]
         left.sort(key=len)  # lines of similar length make better batches
         for at in range(0, len(left), _CHUNK):
-            told(1 - (len(left) - at) / len(wanted))
+            report(1 - (len(left) - at) / len(wanted))
             chunk = left[at : at + _CHUNK]
             journal.add(zip(chunk, rounds.lines(chunk), strict=True))
-        told(1.0)
+        report(1.0)
 
     def _is_translated(self, line: Line) -> bool:
         return not line.reason and (self._force or not line.done)
