@@ -94,8 +94,9 @@ def test_no_line_of_a_thousand_is_damaged(
     )
     assert wrong == []
     assert status == (1 if listed else 0)
-    failed = tmp_path / "dialogue.eo.csv.failed"
-    named = [row[0].split("(")[1].rstrip(")") for row in rows_of(failed)[1:]] if listed else []
+    rows = rows_of(tmp_path / "dialogue.eo.csv.review.csv")[1:]
+    named = [row[0].split("(")[1].rstrip(")") for row in rows if row[1] == "failed"]
+    assert f"{len([row for row in rows if row[1] == 'in parts'])} translated in parts" in printed.out
     assert named == listed and len(listed) < 50
     assert all(f"({name}): " in printed.err for name in listed)
 
@@ -191,6 +192,8 @@ def test_a_catalog_is_filled(run: Run, right: dict[str, str], tmp_path: Path) ->
     assert made[0].msgctxt == "inn" and made[0].occurrences == [("inn.py", "3")]
     assert made.metadata["Language"] == "eo" and made[3].obsolete
     assert run(file, "--force") == 0
+    assert polib.pofile(str(out))[1].msgstr == "mine"
+    assert run(file, "--force", "--retranslate") == 0
     assert polib.pofile(str(out))[1].msgstr == right[KING]
 
 
@@ -203,7 +206,7 @@ def test_plurals_without_the_forms_of_the_language_are_listed(
     assert "plural forms are translated only where the header names the target" in capsys.readouterr().err
     made = polib.pofile(str(tmp_path / "game.eo.po"))
     assert made[2].msgstr_plural == {0: "", 1: ""} and made[0].msgstr
-    assert len(rows_of(tmp_path / "game.eo.po.failed")) == 3
+    assert len(rows_of(tmp_path / "game.eo.po.review.csv")) == 3
 
 
 BAD = [
@@ -310,7 +313,7 @@ def test_files_that_exist_are_kept_unless_forced(
     assert run(file, "--out", str(out.parent)) == 0
     out.write_text("mine")
     assert run(file, "--out", str(out.parent)) == 0
-    assert out.read_text() == "mine" and "--force translates anew" in capsys.readouterr().err
+    assert out.read_text() == "mine" and "--force replaces it" in capsys.readouterr().err
     assert run(file, "--out", str(out.parent), "--force") == 0
     assert [path.name for path in out.parent.iterdir()] == ["a.eo.csv"]
     assert "feron" in out.read_text()

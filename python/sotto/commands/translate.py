@@ -20,7 +20,7 @@ from .dialogue.protect import Protector
 from .dialogue.rounds import Rounds
 from .dialogue.table import Table
 from .dialogue.tree import Tree
-from .dialogue.work import Failed, Work
+from .dialogue.work import FAILED, IN_PARTS, Listed, Work, listing_of
 
 _MODEL = "translator"
 _TABLES, _TREES, _CATALOGS = (".csv", ".tsv"), (".json",), (".po", ".pot")
@@ -31,8 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Needs pip install 'sotto-runtime[ctranslate2]'. Placeholders, tags, escapes, variables and the "
         "names of --keep stay as they are; a line that cannot keep them stays empty and is listed in a file "
-        "that ends with .failed. An interrupted run resumes; files that exist are kept. Exit status: 0 if "
-        "every line was translated, 1 if lines are listed."
+        "that ends with .review.csv. An interrupted run resumes. A PO file that exists is updated: its "
+        "translations stay; another file that exists is kept. Exit status: 0 if every line was translated, "
+        "1 if lines failed."
     )
     parser.add_argument("file", metavar="FILE", help="dialogue in CSV, TSV, JSON or PO")
     parser.add_argument(
@@ -43,7 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--column", metavar="NAME", help="column of the texts (text, line or source)")
     parser.add_argument("--keep", metavar="NAMES", help="names that stay: A,B,C or a file with one a line")
     parser.add_argument("--out", metavar="DIR", help="folder of what is written (beside the file)")
-    parser.add_argument("--force", action="store_true", help="translate anew what is translated already")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument(
+        "--retranslate",
+        action="store_true",
+        help="also translate the entries of a PO file that have a translation",
+    )
     add_library_arguments(parser)
 
 
@@ -63,14 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
     backend = CTranslate2()
     tasks = list(_tasks(arguments))
     names = _names(arguments.keep)
-    left = [task for task in tasks if arguments.force or not task.target.exists()]
-    for task in tasks:
-        if task not in left:
-            screen.complain(f"{task.target} exists; --force translates anew")
+    left = [task for task in tasks if _is_due(task, arguments)]
     if not left:
         return 0
-    listed = 0
-    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("translating") as report:
+    failed = 0
+    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("translating") as told:
         engine.add_backend(backend)
         options = {"compute_type": arguments.compute_type, "threads": arguments.threads}
         engine.load_model(_MODEL, path=arguments.model, backend="ctranslate2", options=options)
@@ -80,18 +83,37 @@ def run(arguments: argparse.Namespace) -> int:
             settings = {"model": mark, "from": arguments.source, "to": task.language, "keep": names}
             translate = partial(_translate, engine, arguments.source, task.language)
             rounds = Rounds(translate, Protector(names))
-            work = Work(task.document, task.target, task.language, force=arguments.force)
-            listed += _report(
-                arguments.file, task, *work.run(rounds, settings, partial(report, task.language))
+            work = Work(
+                task.document,
+                task.target,
+                task.language,
+                force=arguments.force,
+                retranslate=arguments.retranslate,
             )
-    return 1 if listed else 0
+            failed += _report(arguments.file, task, work.run(rounds, settings, partial(told, task.language)))
+    return 1 if failed else 0
 
 
-def _report(file: str, task: _Task, failed: Failed, in_parts: int) -> int:
+def _is_due(task: _Task, arguments: argparse.Namespace) -> bool:
+    """Returns false, and says why, for a target that exists and stays as it is."""
+    listing_of(task.target)
+    if arguments.force or not task.target.exists():
+        return True
+    if task.document.updates and not arguments.retranslate:
+        return True
+    screen.complain(f"{task.target} exists and is kept; --force replaces it, and translates all lines of it")
+    return False
+
+
+def _report(file: str, task: _Task, listed: list[Listed]) -> int:
     """Prints what became of the lines. Returns the number of those that failed."""
-    for line, reason in failed:
-        screen.complain(f"sotto: {file}: {task.language}: {line.place}: {reason}")
+    failed = [one for one in listed if one.kind == FAILED]
+    for one in failed:
+        screen.complain(f"sotto: {file}: {task.language}: {one.line.place}: {one.reason}")
+    in_parts = sum(one.kind == IN_PARTS for one in listed)
     counts = f"{in_parts} translated in parts, {len(failed)} not translated"
+    if listed:
+        counts += f"; listed in {listing_of(task.target)}"
     screen.say(f"{task.target}: {len(task.document.lines)} lines, {counts}")
     return len(failed)
 

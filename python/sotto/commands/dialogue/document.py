@@ -34,9 +34,16 @@ class Line(NamedTuple):
 
 
 class Document(Protocol):
-    """A file that was read."""
+    """A file that was read. `updates`: a target that exists is updated instead of kept."""
 
-    lines: list[Line]
+    updates: bool
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines, with the translations that there are."""
+
+    def update(self, target: Path) -> None:
+        """Takes over the translations of a target that exists, if the format tells them from the source."""
 
     def written(self, targets: Sequence[str], language: str) -> bytes:
         """Returns the file with `targets` in place of the lines, in the encoding of the source."""

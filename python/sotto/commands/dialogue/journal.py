@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
+from ...errors import SottoError, Status
+from ..whole import write_whole
 from .rounds import Outcome
 
-_VERSION = 1
+_VERSION = 2
 _SAMPLE = 1 << 20  # bytes of each end of the weights that name the model
 
 
@@ -26,25 +29,39 @@ def model_mark(folder: Path) -> str:
 
 
 class Journal:
-    """The outcomes of one language. One for another model, or with other settings, starts anew."""
+    """The outcomes of one language. One for another model, or with other settings, starts anew.
+
+    Raises `SottoError` if another process has the journal open.
+    """
 
     def __init__(self, path: Path, settings: Mapping[str, object]) -> None:
+        from filelock import FileLock, Timeout
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(path.with_name(f"{path.name}.lock"))
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise SottoError(f"another process has '{path}' open: wait for it", Status.STATE) from None
         self.path = path
         self._head = json.dumps({"version": _VERSION, **settings}, sort_keys=True)
         self.found = self._read()
         self._file: IO[str] | None = None
 
     def _read(self) -> dict[str, Outcome]:
-        """Returns what an earlier run left. Its last line may be cut."""
+        """Returns what an earlier run left, without lines that are cut or damaged."""
         try:
             head, *lines = self.path.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError):
             return {}
         found: dict[str, Outcome] = {}
-        for line in lines[:-1] if head == self._head else ():  # the last is cut, or empty
-            entry = json.loads(line)
-            source = entry.pop("source")
-            found[source] = Outcome(**entry)
+        for line in lines if head == self._head else ():
+            try:
+                entry = json.loads(line)
+                source = entry.pop("source")
+                found[source] = Outcome(**entry)
+            except (ValueError, TypeError, KeyError, AttributeError):
+                continue  # cut, or damaged: translated again
         return found
 
     def add(self, outcomes: Iterable[tuple[str, Outcome]]) -> None:
@@ -58,11 +75,8 @@ class Journal:
 
     def _open(self) -> IO[str]:
         """Writes the journal anew, so that a cut line is gone, and leaves it open."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        spare = self.path.with_name(f"{self.path.name}.new")
         entries = [_line(key, one) for key, one in self.found.items()]
-        spare.write_text(f"{self._head}\n{''.join(entries)}", encoding="utf-8")
-        spare.replace(self.path)
+        write_whole(self.path, f"{self._head}\n{''.join(entries)}")
         return self.path.open("a", encoding="utf-8")
 
     def close(self, *, done: bool) -> None:
@@ -71,6 +85,9 @@ class Journal:
             self._file.close()
         if done:
             self.path.unlink(missing_ok=True)
+        if os.name != "nt":  # Windows removes it at the release, and refuses to before
+            Path(self._lock.lock_file).unlink(missing_ok=True)
+        self._lock.release()
 
 
 def key_of(text: str) -> str:

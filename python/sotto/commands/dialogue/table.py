@@ -20,6 +20,8 @@ _KEYS = ("id", "key", "name")  # columns that name a row in messages
 class Table:
     """A CSV file."""
 
+    updates = False
+
     def __init__(self, path: Path, column: str | None) -> None:
         self._source = read_text(path)
         delimiter, self._rows = _read(path, self._source.text, column)
@@ -28,13 +30,21 @@ class Table:
         self._form = _form_of(self._source, delimiter, self._rows)
         names = [header.index(name) for name in _KEYS if name in header and header.index(name) != self._at]
         self._numbers = [number for number, row in enumerate(self._rows) if number and row]
-        self.lines = [
+        self._lines = [
             Line(self._place(number, names), self._rows[number][self._at]) for number in self._numbers
         ]
 
     def _place(self, number: int, names: list[int]) -> str:
         row = self._rows[number]
         return f"row {number + 1}{f' ({row[names[0]]})' if names else ''}"
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines, none of which has a translation."""
+        return self._lines
+
+    def update(self, target: Path) -> None:
+        """Takes nothing: the cells of a target do not tell of which text they are."""
 
     def written(self, targets: Sequence[str], language: str) -> bytes:
         """Returns the table with `targets` in the column of the texts."""

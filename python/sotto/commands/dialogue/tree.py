@@ -17,13 +17,23 @@ Place = tuple[str | int, ...]
 class Tree:
     """A JSON file."""
 
+    updates = False
+
     def __init__(self, path: Path, column: str | None) -> None:
         self._source = read_text(path)
         self._root = _load(path, self._source.text)
         self._places = list(_places(path, self._root, column))
-        self.lines = [Line(_shown(place), _at(self._root, place)) for place in self._places]
+        self._lines = [Line(_shown(place), _at(self._root, place)) for place in self._places]
         indent = re.search(r"^[\[{]\r?\n([ \t]+)", self._source.text)
         self._indent = indent[1] if indent else None
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines, none of which has a translation."""
+        return self._lines
+
+    def update(self, target: Path) -> None:
+        """Takes nothing: the cells of a target do not tell of which text they are."""
 
     def written(self, targets: Sequence[str], language: str) -> bytes:
         """Returns the object with `targets` in place of the texts."""

@@ -1,0 +1,170 @@
+"""The files that `sotto translate` writes: what another program or a person wrote is kept."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polib
+import pytest
+from filelock import FileLock
+
+import sotto
+from sotto import cli
+from sotto.commands.whole import write_new, write_whole
+
+Run = Callable[..., int]
+SMITH, KING = "The old smith sells the key.", "The king wants a horse!"
+
+
+@pytest.fixture
+def run(translation_model: Path) -> Run:
+    """Runs the command on a file. Returns its exit status."""
+
+    def call(file: Path, *words: str) -> int:
+        model = ["--model", str(translation_model), "--compute-type", "float32", "--threads", "1"]
+        return cli.main(["translate", str(file), *model, "--to", "eo", *words])
+
+    return call
+
+
+@pytest.fixture
+def during(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """Functions that are called while lines are translated."""
+    calls: list[Callable[[], object]] = []
+    translate = sotto.Engine.translate
+
+    def called(self: sotto.Engine, given: Any, **fields: Any) -> Any:
+        for call in calls if given else ():  # an empty text looks whether the model has a language
+            call()
+        return translate(self, given, **fields)
+
+    monkeypatch.setattr(sotto.Engine, "translate", called)
+    return calls
+
+
+def test_a_target_that_is_written_during_the_run_is_kept(
+    run: Run, tmp_path: Path, during: list[Callable[[], object]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "a.csv", tmp_path / "a.eo.csv"
+    file.write_text(f"text\n{SMITH}\n")
+    during.append(lambda: out.write_text("by hand"))
+    assert run(file) != 0
+    assert out.read_text() == "by hand"
+    assert "a.eo.csv' was written by another program during the run" in capsys.readouterr().err
+    during.clear()
+    assert run(file, "--force") == 0
+    assert "feron" in out.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.eo.csv"]
+
+
+def test_a_catalog_that_is_written_during_its_update_is_kept(
+    run: Run, tmp_path: Path, during: list[Callable[[], object]]
+) -> None:
+    file, out = tmp_path / "a.po", tmp_path / "a.eo.po"
+    file.write_text(f'msgid ""\nmsgstr ""\n\nmsgid "{SMITH}"\nmsgstr ""\n')
+    out.write_text('msgid ""\nmsgstr ""\n')
+    during.append(lambda: out.write_text("by hand"))
+    assert run(file) != 0
+    assert out.read_text() == "by hand"
+
+
+def test_two_runs_do_not_share_a_journal(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(f"text\n{SMITH}\n")
+    with FileLock(tmp_path / ".a.eo.csv.journal.lock"):
+        assert run(file) != 0
+    assert "another process has" in capsys.readouterr().err and not (tmp_path / "a.eo.csv").exists()
+    assert run(file) == 0
+
+
+def test_the_journal_is_not_written_through_links(run: Run, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    file = tmp_path / "a.csv"
+    file.write_text(f"text\n{SMITH}\n")
+    (tmp_path / ".a.eo.csv.journal.new").symlink_to(mine)
+    assert run(file) == 0
+    assert mine.read_text() == "mine"
+
+
+def test_files_that_the_command_did_not_write_stay(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(f"text\n{SMITH}\n")
+    (tmp_path / "a.eo.csv.failed").write_text("mine")
+    review = tmp_path / "a.eo.csv.review.csv"
+    review.write_text("my notes\n")
+    assert run(file) == 2
+    assert "was not written by sotto translate: move it" in capsys.readouterr().err
+    assert review.read_text() == "my notes\n"
+    review.write_text("place,kind,reason,text\nrow 2,failed,,x\n")  # of an earlier run
+    assert run(file) == 0
+    assert not review.exists() and (tmp_path / "a.eo.csv.failed").read_text() == "mine"
+
+
+HEAD = 'msgid ""\nmsgstr ""\n"Language: eo\\n"\n"Plural-Forms: nplurals={}; plural=0;\\n"\n\n'
+
+
+def test_a_catalog_that_exists_is_updated(run: Run, tmp_path: Path) -> None:
+    file, out = tmp_path / "a.po", tmp_path / "a.eo.po"
+    file.write_text(f'{HEAD.format(2)}msgid "{SMITH}"\nmsgstr ""\n\nmsgid "{KING}"\nmsgstr ""\n')
+    out.write_text(
+        f'{HEAD.format(2)}# checked\nmsgid "{SMITH}"\nmsgstr "by hand"\n\nmsgid "old"\nmsgstr "gone"\n'
+    )
+    assert run(file) == 0
+    made = polib.pofile(str(out))
+    assert made[0].msgstr == "by hand" and made[0].tcomment == "checked"
+    assert "ekwa" in made[1].msgstr.lower()
+    assert made[2].obsolete and made[2].msgstr == "gone"
+    assert run(file, "--retranslate") == 0
+    assert polib.pofile(str(out))[0].msgstr == "by hand"
+    assert run(file, "--retranslate", "--force") == 0
+    assert "feron" in polib.pofile(str(out))[0].msgstr
+
+
+def test_one_plural_form_fills_one(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "a.po"
+    file.write_text(f'{HEAD.format(1)}msgid "The king."\nmsgid_plural "{KING}"\nmsgstr[0] ""\n')
+    assert run(file) == 0
+    assert list(polib.pofile(str(tmp_path / "a.eo.po"))[0].msgstr_plural) == [0]
+
+
+def test_fuzzy_entries_are_translated(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "a.po"
+    file.write_text(f'{HEAD.format(2)}#, fuzzy, c-format\nmsgid "{SMITH}"\nmsgstr "guess"\n')
+    assert run(file) == 0
+    (made,) = polib.pofile(str(tmp_path / "a.eo.po"))
+    assert "feron" in made.msgstr and made.flags == ["c-format"]
+
+
+def test_the_form_of_a_catalog_is_kept(run: Run, tmp_path: Path) -> None:
+    comment = "# " + "a long comment " * 12 + "ends"
+    text = f'{HEAD.format(2)}{comment}\nmsgid "..."\nmsgstr ""\n'.replace("\n", "\r\n")
+    (tmp_path / "a.po").write_bytes(text.encode())
+    assert run(tmp_path / "a.po") == 0
+    made = (tmp_path / "a.eo.po").read_bytes().decode()
+    assert comment in made.split("\r\n") and "\n" not in made.replace("\r\n", "")
+
+
+def test_written_files_have_the_usual_mode_and_follow_links(tmp_path: Path) -> None:
+    file, link = tmp_path / "a", tmp_path / "link"
+    before = os.umask(0o027)
+    try:
+        write_whole(file, "one")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    file.chmod(0o600)
+    link.symlink_to(file)
+    write_whole(link, "two")
+    assert file.read_text() == "two" and link.is_symlink() and stat.S_IMODE(file.stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        write_new(file, b"three")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "link"]
