@@ -168,3 +168,52 @@ def test_written_files_have_the_usual_mode_and_follow_links(tmp_path: Path) -> N
     with pytest.raises(FileExistsError):
         write_new(file, b"three")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "link"]
+
+
+@pytest.mark.parametrize(
+    ("header", "words", "column"),
+    [
+        ("keys,en,eo", ["--column", "en"], 2),
+        ("keys,en,eo", ["--from", "en"], 2),
+        ("Key,English(en),Esperanto(eo)", ["--from", "en"], 2),
+        ("Key,Esperanto (eo),English (en)", ["--column", "English (en)"], 1),
+        ("id,text,mine", ["--into", "mine"], 2),
+        ("id,text,no", [], 1),
+    ],
+)
+def test_translations_land_in_the_column_of_their_language(
+    run: Run, tmp_path: Path, header: str, words: list[str], column: int
+) -> None:
+    file = tmp_path / "a.csv"
+    names = header.split(",")
+    source = next(
+        at for at, name in enumerate(names) if name in ("text", "en") or "(en)" in name.replace(" ", "")
+    )
+    rows = [["a", "", ""], ["b", "", ""]]
+    rows[0][source], rows[1][source] = SMITH, KING
+    if column != source:
+        rows[1][column] = "by hand"
+    file.write_text("\n".join([header, *(",".join(row) for row in rows)]) + "\n")
+    assert run(file, *words) == 0
+    made = [line.split(",") for line in (tmp_path / "a.eo.csv").read_text().splitlines()]
+    assert made[0] == names and "feron" in made[1][column]
+    if column != source:
+        assert made[1][source] == SMITH and made[2][column] == "by hand"
+
+
+@pytest.mark.parametrize(
+    ("header", "words", "said"),
+    [
+        ("keys,en,de", ["--column", "en"], "has columns for languages, 'en', 'de', and none for 'eo'"),
+        ("Key,text,German(de)", [], "has columns for languages, 'German(de)', and none for 'eo'"),
+        ("keys,text,b", ["--into", "c"], "expected --into with one of 'keys'"),
+    ],
+)
+def test_tables_without_a_column_for_the_language_are_refused(
+    run: Run, tmp_path: Path, header: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(f"{header}\na,{SMITH},x\n")
+    assert run(file, *words) == 2
+    assert said in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]

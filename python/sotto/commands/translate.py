@@ -14,6 +14,7 @@ from ..engine import Engine
 from ..errors import ArgumentError
 from . import screen
 from .arguments import add_library_arguments
+from .dialogue.columns import Columns
 from .dialogue.document import Document, read_text
 from .dialogue.journal import model_mark
 from .dialogue.protect import Protector
@@ -42,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", required=True, metavar="CODES", help="languages, such as de,fr,ja")
     parser.add_argument("--from", dest="source", metavar="CODE", help="language of the file, such as en")
     parser.add_argument("--column", metavar="NAME", help="column of the texts (text, line or source)")
+    parser.add_argument(
+        "--into", metavar="NAME", help="column of the translations, in a table with a column per language"
+    )
     parser.add_argument("--keep", metavar="NAMES", help="names that stay: A,B,C or a file with one a line")
     parser.add_argument("--out", metavar="DIR", help="folder of what is written (beside the file)")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
@@ -126,15 +130,17 @@ def _tasks(arguments: argparse.Namespace) -> Iterator[_Task]:
         target = (
             path.parent if arguments.out is None else Path(arguments.out)
         ) / f"{stem}.{language}{ending}"
-        yield _Task(language, target, _read(path, arguments.column, language))
+        yield _Task(language, target, _read(path, arguments, language))
 
 
-def _read(path: Path, column: str | None, language: str) -> Document:
+def _read(path: Path, arguments: argparse.Namespace, language: str) -> Document:
     ending = path.suffix.lower()
     if ending in _TABLES:
-        return Table(path, column)
+        return Table(path, Columns(arguments.column, arguments.into, arguments.source, language))
+    if arguments.into is not None:
+        raise ArgumentError(invalid("--into", arguments.into, "a table in CSV or TSV"))
     if ending in _TREES:
-        return Tree(path, column)
+        return Tree(path, arguments.column)
     if ending in _CATALOGS:
         try:
             from .dialogue.catalog import Catalog

@@ -79,14 +79,14 @@ def read_text(path: Path) -> Text:
     return Text(text, encoding, mark)
 
 
-def chosen(path: Path, columns: Sequence[str], asked: str | None) -> str:
+def chosen(path: Path, columns: Sequence[str], asked: str | None, option: str = "--column") -> str:
     """Returns the column of the texts. Raises `ArgumentError` that lists the columns if the file lacks it."""
     wanted = DEFAULT_COLUMNS if asked is None else (asked,)
     found = next((name for name in wanted if name in columns), None)
     if found is None:
         listed = ", ".join(f"'{name}'" for name in columns[:20])
         raise ArgumentError(
-            f"'{path}' has no column {' or '.join(map(repr, wanted))}: expected --column with one of {listed}"
+            f"'{path}' has no column {' or '.join(map(repr, wanted))}: expected {option} with one of {listed}"
         )
     if list(columns).count(found) > 1:
         raise ArgumentError(f"'{path}' has two columns '{found}': rename one of them")

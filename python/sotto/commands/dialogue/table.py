@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ArgumentError
-from .document import DEFAULT_COLUMNS, Line, Text, chosen, read_text
+from .columns import Columns
+from .document import DEFAULT_COLUMNS, Line, Text, read_text
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LONGEST = 1 << 27  # characters of a cell
@@ -22,17 +23,22 @@ class Table:
 
     updates = False
 
-    def __init__(self, path: Path, column: str | None) -> None:
+    def __init__(self, path: Path, columns: Columns) -> None:
         self._source = read_text(path)
-        delimiter, self._rows = _read(path, self._source.text, column)
+        delimiter, self._rows = _read(path, self._source.text, columns.source)
         header = self._rows[0]
-        self._at = header.index(chosen(path, header, column))
+        self._at = header.index(columns.source_in(path, header))
+        self._into = header.index(columns.target_in(path, header, header[self._at]))
         self._form = _form_of(self._source, delimiter, self._rows)
         names = [header.index(name) for name in _KEYS if name in header and header.index(name) != self._at]
         self._numbers = [number for number, row in enumerate(self._rows) if number and row]
         self._lines = [
-            Line(self._place(number, names), self._rows[number][self._at]) for number in self._numbers
+            Line(self._place(number, names), self._rows[number][self._at], self._done(number))
+            for number in self._numbers
         ]
+
+    def _done(self, number: int) -> str:
+        return "" if self._into == self._at else self._rows[number][self._into]
 
     def _place(self, number: int, names: list[int]) -> str:
         row = self._rows[number]
@@ -40,17 +46,17 @@ class Table:
 
     @property
     def lines(self) -> list[Line]:
-        """The lines, none of which has a translation."""
+        """The lines. Those of a table with a column for the target may have a translation."""
         return self._lines
 
     def update(self, target: Path) -> None:
         """Takes nothing: the cells of a target do not tell of which text they are."""
 
     def written(self, targets: Sequence[str], language: str) -> bytes:
-        """Returns the table with `targets` in the column of the texts."""
+        """Returns the table with `targets` in the column of the target."""
         rows = [list(row) for row in self._rows]
         for number, target in zip(self._numbers, targets, strict=True):
-            rows[number][self._at] = target
+            rows[number][self._into] = target
         return self._source.encode(_write(rows, **self._form))
 
 
