@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from .dialogue.protect import Protector
 from .dialogue.rounds import Rounds
 from .dialogue.table import Table
 from .dialogue.tree import Tree
-from .dialogue.work import FAILED, IN_PARTS, Listed, Work, listing_of
+from .dialogue.work import FAILED, IN_PARTS, LEFT, Listed, Work, listing_of
 
 _MODEL = "translator"
 _TABLES, _TREES, _CATALOGS = (".csv", ".tsv"), (".json",), (".po", ".pot")
@@ -114,8 +115,9 @@ def _report(file: str, task: _Task, listed: list[Listed]) -> int:
     failed = [one for one in listed if one.kind == FAILED]
     for one in failed:
         screen.complain(f"sotto: {file}: {task.language}: {one.line.place}: {one.reason}")
-    in_parts = sum(one.kind == IN_PARTS for one in listed)
-    counts = f"{in_parts} translated in parts, {len(failed)} not translated"
+    found = Counter(one.kind for one in listed)
+    counts = f"{found[IN_PARTS]} translated in parts, {found[LEFT]} with words left as they are, "
+    counts += f"{len(failed)} not translated"
     if listed:
         counts += f"; listed in {listing_of(task.target)}"
     screen.say(f"{task.target}: {len(task.document.lines)} lines, {counts}")

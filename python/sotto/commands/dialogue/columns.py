@@ -70,7 +70,7 @@ def _language_of(name: str) -> str | None:
 
 def _is_of(name: str, language: str) -> bool:
     """Returns true if a column is named after a language."""
-    wanted = langcodes.standardize_tag(language)
+    wanted: str = langcodes.standardize_tag(language)
     if name.strip().lower() == language.lower():
         return True
     return _language_of(name) == wanted

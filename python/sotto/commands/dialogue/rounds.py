@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...errors import SottoError
-from .mask import FORMS, Masked, has_words, mask, parts_of, unmask
+from .mask import FORMS, Builder, Built, Masked, Run, has_words, mask, parts_of, unmask
 from .protect import Protector, without_edges
 
 Translate = Callable[[list[str], int], list[str]]  # texts and beam_size, to translations
@@ -25,11 +25,13 @@ class Outcome(NamedTuple):
         text: The translation; "" if it failed.
         reason: Why it failed; "" if it did not.
         in_parts: The texts between the protected pieces were translated on their own.
+        left: A piece with words that was left as it is; "": none.
     """
 
     text: str
     reason: str = ""
     in_parts: bool = False
+    left: str = ""
 
 
 class _Job:
@@ -63,7 +65,12 @@ class Rounds:
         for job in jobs:
             if job.outcome is None and self._protector.pieces(job.edges.core):
                 self._in_parts(job)
-        return [job.outcome or Outcome("", job.reason or _LOST) for job in jobs]
+        return [self._outcome(job) for job in jobs]
+
+    def _outcome(self, job: _Job) -> Outcome:
+        if job.outcome is None:
+            return Outcome("", job.reason or _LOST)
+        return job.outcome._replace(left=self._protector.left_as_it_is(job.text))
 
     def _begin(self, job: _Job) -> None:
         try:
@@ -71,7 +78,8 @@ class Rounds:
         except UnicodeEncodeError:
             job.outcome = Outcome("", "the text is not valid Unicode")
             return
-        if not any(translated for _, translated in parts_of(self._protector, job.edges.core)):
+        parts = parts_of(self._protector, job.edges.core)
+        if not any(part[1] for part in parts if not isinstance(part, Run)):
             job.outcome = Outcome(job.text)
 
     def _attempt(self, jobs: list[_Job], form: str, beams: int) -> None:
@@ -105,23 +113,28 @@ class Rounds:
         lost = _LOST if job.masked.runs else _INVENTED
         job.reason = lost if core is None else self._checked(job, core)
         if core is not None and not job.reason:
-            job.outcome = Outcome(job.whole(core))
+            job.outcome = Outcome(job.whole(core.text))
 
-    def _checked(self, job: _Job, core: str) -> str:
-        if not has_words(core):
+    def _checked(self, job: _Job, core: Built) -> str:
+        if not has_words(core.text):
             return _EMPTY
-        return self._protector.kept(job.text, job.whole(core))
+        return self._protector.kept(job.edges.core, core.text, core.pieces)
 
     def _in_parts(self, job: _Job) -> None:
         parts = parts_of(self._protector, job.edges.core)
-        targets = iter(self._asked([text for text, translated in parts if translated], _BEAMS))
-        made = [next(targets) if translated else text for text, translated in parts]
-        failed = next((one for one in made if isinstance(one, SottoError)), None)
-        if failed is not None:
-            job.reason = str(failed)
-            return
-        words = [one for one, (_, translated) in zip(made, parts, strict=True) if translated]
-        core = "".join(map(str, made))
-        job.reason = self._checked(job, core) if all(has_words(str(one)) for one in words) else _EMPTY
+        texts = list(dict.fromkeys(part[0] for part in parts if not isinstance(part, Run) and part[1]))
+        made = dict(zip(texts, self._asked(texts, _BEAMS), strict=True))
+        builder = Builder()
+        for part in parts:
+            if isinstance(part, Run):
+                builder.run(part)
+                continue
+            text = made[part[0]] if part[1] else part[0]
+            if isinstance(text, SottoError) or (part[1] and not has_words(text)):
+                job.reason = str(text) if isinstance(text, SottoError) else _EMPTY
+                return
+            builder.text(text)
+        core = builder.built()
+        job.reason = self._checked(job, core)
         if not job.reason:
-            job.outcome = Outcome(job.whole(core), in_parts=True)
+            job.outcome = Outcome(job.whole(core.text), in_parts=True)

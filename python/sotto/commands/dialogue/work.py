@@ -16,11 +16,11 @@ from .rounds import Outcome, Rounds
 
 _CHUNK = 64  # lines between two writes of the journal
 _HEADER = ("place", "kind", "reason", "text")  # of the listing
-FAILED, IN_PARTS = "failed", "in parts"
+FAILED, IN_PARTS, LEFT = "failed", "in parts", "left as it is"
 
 
 class Listed(NamedTuple):
-    """A line that a person should look at. `kind`: `FAILED` or `IN_PARTS`."""
+    """A line that a person should look at. `kind`: `FAILED`, `IN_PARTS` or `LEFT`."""
 
     line: Line
     kind: str
@@ -56,7 +56,7 @@ class Work:
             report: Takes the fraction that is done.
 
         Returns:
-            The lines to look at: those that failed, and those that were translated in parts.
+            The lines to look at: those that failed, were translated in parts, or have words left as they are.
 
         Raises:
             SottoError: Another process translates into the target, or wrote it during the run.
@@ -151,6 +151,8 @@ def _listed(line: Line, outcome: Outcome) -> list[Listed]:
     if outcome.in_parts:
         reason = "the texts between the protected pieces were translated on their own"
         return [Listed(line, IN_PARTS, reason)]
+    if outcome.left:
+        return [Listed(line, LEFT, f"'{outcome.left}' has words, and is not translated")]
     return []
 
 
