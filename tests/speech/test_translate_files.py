@@ -14,6 +14,8 @@ from filelock import FileLock
 
 import sotto
 from sotto import cli
+from sotto.commands.dialogue.journal import Journal
+from sotto.commands.dialogue.rounds import Outcome
 from sotto.commands.whole import write_new, write_whole
 
 Run = Callable[..., int]
@@ -217,3 +219,42 @@ def test_tables_without_a_column_for_the_language_are_refused(
     assert run(file, *words) == 2
     assert said in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize("name", ["names.lst", "./names"])
+def test_a_mistyped_file_of_names_is_refused(
+    run: Run, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(f"text\n{SMITH}\n")
+    assert run(file, "--keep", name) == 2
+    assert f"invalid --keep '{name}'" in capsys.readouterr().err
+
+
+def test_many_names_are_kept(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(f"text\n{SMITH}\n")
+    assert run(file, "--keep", ",".join(f"Name{at}" for at in range(1000))) == 0
+
+
+def test_a_damaged_line_of_a_journal_is_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    for text in ("one", "two", "three"):
+        journal = Journal(path, {"to": "de"})
+        journal.add([(text, Outcome(text.upper()))])
+        journal.close(done=False)
+    lines = path.read_text().split("\n")
+    lines[2] = lines[2][:20]
+    path.write_text("\n".join(lines))
+    journal = Journal(path, {"to": "de"})
+    journal.close(done=False)
+    assert sorted(one.text for one in journal.found.values()) == ["ONE", "THREE"]
+
+
+def test_a_number_of_many_digits_is_an_error(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(f'{{"text": {"9" * 5000}}}')
+    assert run(file) == 2
+    assert "expected JSON" in capsys.readouterr().err

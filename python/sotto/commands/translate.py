@@ -25,6 +25,7 @@ from .dialogue.tree import Tree
 from .dialogue.work import FAILED, IN_PARTS, LEFT, Listed, Work, listing_of
 
 _MODEL = "translator"
+_LONGEST_NAME = 255  # of a file, as most systems have it
 _TABLES, _TREES, _CATALOGS = (".csv", ".tsv"), (".json",), (".po", ".pot")
 
 
@@ -85,7 +86,13 @@ def run(arguments: argparse.Namespace) -> int:
         _check_languages(engine, arguments.source, [task.language for task in left])
         mark = model_mark(Path(arguments.model))
         for task in left:
-            settings = {"model": mark, "from": arguments.source, "to": task.language, "keep": names}
+            settings = {
+                "model": mark,
+                "from": arguments.source,
+                "to": task.language,
+                "keep": names,
+                "compute_type": arguments.compute_type,
+            }
             translate = partial(_translate, engine, arguments.source, task.language)
             rounds = Rounds(translate, Protector(names))
             work = Work(
@@ -178,12 +185,10 @@ def _languages(asked: str, source: str | None) -> list[str]:
 def _names(asked: str | None) -> list[str]:
     if asked is None:
         return []
-    if Path(asked).is_file():
+    if "," not in asked and len(asked) < _LONGEST_NAME and Path(asked).is_file():
         return sorted({line.strip() for line in read_text(Path(asked)).text.splitlines() if line.strip()})
-    if asked.endswith(".txt"):
-        raise ArgumentError(
-            f"invalid --keep '{asked}': expected names with commas between, or a file that exists"
-        )
+    if "," not in asked and ("/" in asked or "\\" in asked or Path(asked[:_LONGEST_NAME]).suffix):
+        raise ArgumentError(invalid("--keep", asked, "names with commas between, or a file that exists"))
     return sorted({name.strip() for name in asked.split(",") if name.strip()})
 
 

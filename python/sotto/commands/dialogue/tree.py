@@ -57,7 +57,7 @@ def _load(path: Path, text: str) -> Any:
 
     try:
         root = json.loads(text, object_pairs_hook=unique)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(f"invalid file '{path}': expected JSON; {error}") from None
     if not isinstance(root, (dict, list)):
         raise ArgumentError(f"invalid file '{path}': expected an object of texts, or a list of objects")
