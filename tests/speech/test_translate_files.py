@@ -14,6 +14,8 @@ from filelock import FileLock
 
 import sotto
 from sotto import cli
+from sotto.backends.ctranslate2.languages import Languages
+from sotto.backends.ctranslate2.tokens import MultilingualTokenizer
 from sotto.commands.dialogue.journal import Journal
 from sotto.commands.dialogue.rounds import Outcome
 from sotto.commands.whole import write_new, write_whole
@@ -258,3 +260,34 @@ def test_a_number_of_many_digits_is_an_error(
     file.write_text(f'{{"text": {"9" * 5000}}}')
     assert run(file) == 2
     assert "expected JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("codes", "asked", "token"),
+    [
+        (["srp_Cyrl"], "sr-Latn", None),
+        (["__de__"], "gsw", None),
+        (["__zh__"], "zh-TW", None),
+        (["zho_Hans", "zho_Hant"], "zh-TW", "zho_Hant"),
+        (["kor_Hang"], "ko", "kor_Hang"),
+        (["__pt__"], "pt-BR", "__pt__"),
+        (["__de__"], "__de__", "__de__"),
+        (["deu_Latn"], "de", "deu_Latn"),
+    ],
+)
+def test_only_the_same_language_in_the_same_script_is_taken(
+    codes: list[str], asked: str, token: str | None
+) -> None:
+    languages = Languages(codes)
+    if token is not None:
+        assert languages.token("target_language", asked) == token
+        return
+    with pytest.raises(sotto.ArgumentError, match="invalid target_language"):
+        languages.token("target_language", asked)
+
+
+def test_a_language_is_not_translated_into_itself() -> None:
+    tokenizer = MultilingualTokenizer(None, Languages(["__en__", "__de__"]), False)  # type: ignore[arg-type]
+    tokenizer.check("en", "de")
+    with pytest.raises(sotto.ArgumentError, match="both are '__en__' in the model"):
+        tokenizer.check("en", "en-GB")

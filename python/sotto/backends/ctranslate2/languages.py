@@ -15,6 +15,7 @@ from ...errors import ArgumentError
 _FORMS = (r">>([\w-]+)<<", r"__([a-z]{2,3})__", r"([a-z]{3}_[A-Z][a-z]{3})")
 _MOST_DISTANCE = 9  # of CLDR: a macrolanguage and its usual member, a region; not another language
 _NEAR = 5
+_KOREAN = {"Kore", "Hang"}  # one writing: of Hangul with Chinese characters, and without
 
 
 class Languages:
@@ -66,7 +67,7 @@ class Languages:
             code, _ = langcodes.closest_match(
                 asked, known, max_distance=_MOST_DISTANCE, ignore_script=ignores_script
             )
-            if code in self._tokens:
+            if code in self._tokens and _same(asked, code):
                 return str(code)
         return None
 
@@ -76,6 +77,14 @@ class Languages:
         near = difflib.get_close_matches(asked, codes, _NEAR, 0.5)
         near += [code for code in codes if code.startswith(asked[:2].lower()) and code not in near]
         return f"such as {', '.join((near or codes)[:_NEAR])}"
+
+
+def _same(one: str, other: str) -> bool:
+    """Returns true if two tags name one language in one script."""
+    tags = [langcodes.standardize_tag(tag, macro=True) for tag in (one, other)]
+    first, second = (langcodes.Language.get(tag).maximize() for tag in tags)
+    scripts = {first.script, second.script}
+    return first.language == second.language and (len(scripts) == 1 or scripts == _KOREAN)
 
 
 def check_tag(field: str, asked: str | None) -> None:

@@ -116,9 +116,11 @@ class MultilingualTokenizer:
         return self._pieces.decode([token for token in tokens if token not in self._special])
 
     def check(self, source: str | None, target: str | None) -> None:
-        """Raises `ArgumentError` for a language that the model lacks."""
-        self.languages.token("source_language", source)
-        self.languages.token("target_language", target)
+        """Raises `ArgumentError` for a language that the model lacks, or for twice the same language."""
+        token = self.languages.token("source_language", source)
+        if self.languages.token("target_language", target) == token:
+            expected = f"another language than source_language '{source}'; both are '{token}' in the model"
+            raise ArgumentError(invalid("target_language", target, expected))
 
 
 class _Splits(Protocol):
