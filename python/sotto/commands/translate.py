@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not left:
         return 0
     failed = 0
-    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("translating") as told:
+    with Engine("cpu", mode="prioritize_compute") as engine, progress.fractions("translating") as report:
         engine.add_backend(backend)
         options = {"compute_type": arguments.compute_type, "threads": arguments.threads}
         engine.load_model(_MODEL, path=arguments.model, backend="ctranslate2", options=options)
@@ -102,7 +102,9 @@ def run(arguments: argparse.Namespace) -> int:
                 force=arguments.force,
                 retranslate=arguments.retranslate,
             )
-            failed += _report(arguments.file, task, work.run(rounds, settings, partial(told, task.language)))
+            failed += _report(
+                arguments.file, task, work.run(rounds, settings, partial(report, task.language))
+            )
     return 1 if failed else 0
 
 

@@ -46,7 +46,7 @@ class Work:
         self._listing = listing_of(target)
 
     def run(
-        self, rounds: Rounds, settings: Mapping[str, object], told: Callable[[float], None]
+        self, rounds: Rounds, settings: Mapping[str, object], report: Callable[[float], None]
     ) -> list[Listed]:
         """Translates what the journal lacks, and writes the file and the list of lines to look at.
 
@@ -67,7 +67,7 @@ class Work:
             before = self._target.read_bytes() if self._target.exists() else None
             if before is not None:
                 self._update()
-            self._translate(rounds, journal, told)
+            self._translate(rounds, journal, report)
             listed = self._write(journal, before)
             done = True
         finally:
