@@ -33,7 +33,7 @@ class Columns(NamedTuple):
     language: str
 
     def source_in(self, path: Path, header: Sequence[str]) -> str:
-        """Returns the column of the texts. Raises `ArgumentError` that lists the columns if there is none."""
+        """Returns the column of the texts. Raises `ArgumentError` that lists the columns if none fits."""
         known = any(name in header for name in DEFAULT_COLUMNS)
         if self.source is None and not known and self.source_language is not None:
             named = next((name for name in header if _is_of(name, self.source_language)), None)

@@ -57,7 +57,7 @@ class Protector:
         return Counter(one.text for text in texts for one in self.pieces(text) if one.kind != "name")
 
     def left_as_it_is(self, text: str) -> str:
-        """Returns the first piece with words that a player reads; "" if there is none."""
+        """Returns the first piece with words that a player reads; "" without one."""
         pieces = self.pieces(text)
         holders = [one for one in pieces if one.kind == "holder"]
         found = next((one.text for one in holders if _WORDED.search(one.text)), "")
