@@ -124,7 +124,7 @@ def first_token_ratio(folder: Path, turns: int) -> float:
     """The time to the first token with a cached system message over that without a cache."""
     with engine() as asked:
         for model, tokens in (("cached", 1024), ("plain", 0)):
-            options = {"static_tokens": tokens, "batches": 1}
+            options = {"prefix_cache_tokens": tokens, "streams": 1}
             asked.load_model(model, path=folder, backend="ctranslate2", options=options)
             first_token(asked, model, LINES[0])
         lines = iter(LINES * turns)
