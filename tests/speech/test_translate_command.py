@@ -139,6 +139,23 @@ def test_a_tree_is_translated_in_place(run: Run, right: dict[str, str], tmp_path
     assert (tmp_path / "lines.eo.json").read_text() == wanted
 
 
+def test_ids_paths_and_numbers_of_json_stay_as_they_are_written(
+    run: Run, right: dict[str, str], tmp_path: Path
+) -> None:
+    form = (
+        '{"version": 1.10, "big": 1e400, "dialogue": [\n'
+        '  {"id": "the king", "audio": "res://vo/the_king.ogg", "text": %s, "tags": ["the", "king"]},\n'
+        '  {"id": "b", "t\\u0065xt": %s, "at": [1,2 , 3]}\n]}'
+    )
+    file = tmp_path / "quest.json"
+    file.write_text(form % (json.dumps(SMITH), json.dumps(KING)))
+    assert run(file) == 0
+    assert (tmp_path / "quest.eo.json").read_text() == form % (
+        json.dumps(right[SMITH]),
+        json.dumps(right[KING]),
+    )
+
+
 def test_a_list_of_objects_has_a_column(
     run: Run, right: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

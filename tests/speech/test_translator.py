@@ -218,7 +218,7 @@ def test_an_empty_text_makes_no_step(translation_model: Path) -> None:
         steps = model.translate(request)
         with pytest.raises(StopIteration) as end:
             next(steps)
-        assert end.value.value == {"text": text, "texts": [text]}
+        assert end.value.value == {"text": text, "texts": [text], "truncated": []}
     model.close()
 
 
@@ -230,6 +230,25 @@ def test_a_long_line_is_split_at_ends_of_sentences(interpreter: sotto.Engine) ->
     assert "\n" not in made and made.count(" ") > len(LINES)
     with pytest.raises(sotto.ArgumentError, match=r"expected at most \d+ tokens without a space"):
         interpreter.translate("e" * 1_000_000)
+
+
+def endless(library: Any) -> Any:
+    """A `translate_batch()` that never ends a translation by itself."""
+    real = library.translate_batch
+
+    def translate_batch(self: Any, *given: Any, **options: Any) -> Any:
+        return real(self, *given, **{**options, "min_decoding_length": options["max_decoding_length"]})
+
+    return translate_batch
+
+
+def test_a_translation_that_the_limit_cuts_is_named(
+    interpreter: sotto.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert interpreter.translate(LINES[:3]).raw["truncated"] == []
+    monkeypatch.setattr(ctranslate2.Translator, "translate_batch", endless(ctranslate2.Translator))
+    made = interpreter.translate(LINES[:3])
+    assert made.raw["truncated"] == [0, 1, 2]
 
 
 def test_chunks_hold_all_tokens_and_end_with_sentences_where_they_can() -> None:
@@ -383,7 +402,7 @@ def test_damaged_folders_are_refused(engine: sotto.Engine, translation_model: Pa
     assert "shared_vocabulary.json' is damaged" in refused("shared_vocabulary.json", b'["a"')
     assert "damaged" in refused("model.bin", weights[:60])
     assert "damaged" in refused("model.bin", weights[: len(weights) // 2])
-    assert "cannot be loaded" in refused("model.bin", weights[:-100])
+    assert "it is damaged" in refused("model.bin", weights[:-100])
 
 
 def test_the_backend_passes_the_suite_with_a_translation_model(translation_model: Path) -> None:

@@ -185,7 +185,10 @@ class Model:
         raise NotImplementedError
 
     def translate(self, request: Request) -> Iterator[str | Part]:
-        """Translates `request.inputs`. Returns `text`, the first translation, and `texts`, all of them."""
+        """Translates `request.inputs`. Returns `text`, the first translation, and `texts`, all of them.
+
+        May also return `truncated`, the indices of texts whose translation a limit of the model cut.
+        """
         raise NotImplementedError
 
     def units(self, request: Request) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .._values import invalid
 from ..engine import Engine
-from ..errors import ArgumentError
+from ..errors import ArgumentError, SottoError
 from . import screen
 from .arguments import add_library_arguments
 from .dialogue.columns import Columns
@@ -25,6 +25,7 @@ from .dialogue.tree import Tree
 from .dialogue.work import FAILED, IN_PARTS, LEFT, Listed, Work, listing_of
 
 _MODEL = "translator"
+_CUT = SottoError("the translation is longer than the model can write: split the line")
 _LONGEST_NAME = 255  # of a file, as most systems have it
 _TABLES, _TREES, _CATALOGS = (".csv", ".tsv"), (".json",), (".po", ".pot")
 
@@ -208,6 +209,7 @@ def _check_languages(engine: Engine, source: str | None, targets: list[str]) -> 
 
 def _translate(
     engine: Engine, source: str | None, target: str, texts: Sequence[str], beams: int
-) -> list[str]:
+) -> list[str | SottoError]:
     made = engine.translate(texts, model=_MODEL, source=source, target=target, beam_size=beams)
-    return list(made.texts)
+    cut = set(made.raw.get("truncated", ()))
+    return [_CUT if at in cut else text for at, text in enumerate(made.texts)]

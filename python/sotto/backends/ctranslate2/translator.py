@@ -54,6 +54,7 @@ class _Work:
     def __init__(self) -> None:
         self.pieces: list[_Piece] = []
         self.texts: list[list[str]] = []
+        self.truncated: set[int] = set()  # texts whose translation the model's limit cut
 
     def batches(self, size: int) -> Iterator[list[_Piece]]:
         """Yields the pieces, the longest first, those of similar length together."""
@@ -71,7 +72,7 @@ class Translator(Model):
         self._options = TranslatorOptions.read(options)
         self._tokenizer = tokenizer_of(folder)
         self._positions = positions_in(weights_in(folder)) or _MOST_TOKENS
-        self._most = min(self._positions, _MOST_TOKENS) - _SPECIAL
+        self._most = min(self._positions, _MOST_TOKENS) // 2 - _SPECIAL  # a translation may be longer
         measure = Measure(folder, self._options.compute_type)
         try:
             self._translator = ctranslate2.Translator(
@@ -115,11 +116,13 @@ class Translator(Model):
             texts = self._batch(batch, request)
             if request.cancelled():
                 break
-            for piece, text in zip(batch, texts, strict=True):
+            for piece, (text, whole) in zip(batch, texts, strict=True):
                 work.texts[piece.place[0]][piece.place[1]] = text
+                if not whole:
+                    work.truncated.add(piece.place[0])
             yield Part(units=len(batch))
         made = ["".join(parts) for parts in work.texts]
-        return {"text": made[0], "texts": made}
+        return {"text": made[0], "texts": made, "truncated": sorted(work.truncated)}
 
     def _split(self, texts: list[str]) -> _Work:
         work = _Work()
@@ -144,8 +147,11 @@ class Translator(Model):
         tokens = self._tokenizer.encode(line)
         return chunks(tokens, self._most) if tokens else []  # nothing but characters that the model drops
 
-    def _batch(self, batch: list[_Piece], request: Request) -> list[str]:
-        """Translates a batch. If the request is cancelled and beam_size is 1, it ends at the next token."""
+    def _batch(self, batch: list[_Piece], request: Request) -> list[tuple[str, bool]]:
+        """Translates a batch. If the request is cancelled and beam_size is 1, it ends at the next token.
+
+        Returns each translation, and whether it ended before the limit.
+        """
         body, tokenizer = request.body, self._tokenizer
         source, target = body.get("source_language"), body.get("target_language")
         prefix = tokenizer.prefix(body.get("target_prefix", ""), target)
@@ -161,7 +167,9 @@ class Translator(Model):
             results = self._translator.translate_batch(given, prefixes, **options)
         else:
             results = self._stoppable(given, prefixes, options, request)
-        return [tokenizer.decode(result.hypotheses[0]) for result in results]
+        made = [result.hypotheses[0] for result in results]
+        limit = options["max_decoding_length"]
+        return [(tokenizer.decode(tokens), len(tokens) < limit) for tokens in made]
 
     def _stoppable(
         self, given: list[list[str]], prefixes: Any, options: dict[str, Any], request: Request

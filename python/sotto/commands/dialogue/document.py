@@ -43,7 +43,7 @@ class Document(Protocol):
         """The lines, with the translations that there are."""
 
     def update(self, target: Path) -> None:
-        """Takes over the translations of a target that exists, if the format holds source and translation apart."""
+        """Takes over the translations of a target that exists, if the format has the source texts too."""
 
     def written(self, targets: Sequence[str], language: str) -> bytes:
         """Returns the file with `targets` in place of the lines, in the encoding of the source."""

@@ -9,7 +9,8 @@ from ...errors import SottoError
 from .mask import FORMS, Builder, Built, Masked, Run, has_words, mask, parts_of, unmask
 from .protect import Protector, without_edges
 
-Translate = Callable[[list[str], int], list[str]]  # texts and beam_size, to translations
+# Texts and beam_size, to translations; an error for a text that was not translated whole.
+Translate = Callable[[list[str], int], list[str | SottoError]]
 _BEAMS = 2
 _MORE_BEAMS = 5
 _ATTEMPTS = ((FORMS[0], _BEAMS), (FORMS[0], _MORE_BEAMS), *((form, _BEAMS) for form in FORMS[1:]))

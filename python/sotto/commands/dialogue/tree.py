@@ -1,4 +1,4 @@
-"""Dialogue in JSON: the texts of a nested object, or one field of a list of objects."""
+"""Dialogue in JSON: the texts of a nested object, or one field of its objects."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ArgumentError
-from .document import Line, chosen, read_text
+from .document import DEFAULT_COLUMNS, Line, chosen, read_text
 
 Place = tuple[str | int, ...]
+_LITERAL = re.compile(r'"(?:[^"\\]+|\\.)*"(\s*:)?')  # of JSON that was read; a key ends with a colon
 
 
 class Tree:
@@ -24,8 +25,6 @@ class Tree:
         self._root = _load(path, self._source.text)
         self._places = list(_places(path, self._root, column))
         self._lines = [Line(_shown(place), _at(self._root, place)) for place in self._places]
-        indent = re.search(r"^[\[{]\r?\n([ \t]+)", self._source.text)
-        self._indent = indent[1] if indent else None
 
     @property
     def lines(self) -> list[Line]:
@@ -36,14 +35,22 @@ class Tree:
         """Takes nothing: the cells of a target do not tell of which text they are."""
 
     def written(self, targets: Sequence[str], language: str) -> bytes:
-        """Returns the object with `targets` in place of the texts."""
-        root = json.loads(self._source.text)
+        """Returns the file with `targets` in place of the texts; all else stays as it is written."""
+        text, plain = self._source.text, self._source.text.isascii() and "\\u" in self._source.text
+        spans = dict(zip(_texts(self._root, ()), _literals(text), strict=True))
+        made, end = [], 0
         for place, target in zip(self._places, targets, strict=True):
-            _at(root, place[:-1])[place[-1]] = target
-        plain = self._source.text.isascii() and "\\u" in self._source.text
-        text = json.dumps(root, ensure_ascii=plain, indent=self._indent)
-        text += "\n" if self._source.text.endswith("\n") else ""
-        return self._source.encode(text.replace("\n", "\r\n") if "\r\n" in self._source.text else text)
+            begin, stop = spans[place]
+            made += [text[end:begin], json.dumps(target, ensure_ascii=plain)]
+            end = stop
+        return self._source.encode("".join([*made, text[end:]]))
+
+
+def _literals(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where the texts of valid JSON begin and end, keys left out, in their order."""
+    for found in _LITERAL.finditer(text):
+        if not found[1]:
+            yield found.span()
 
 
 def _load(path: Path, text: str) -> Any:
@@ -65,16 +72,29 @@ def _load(path: Path, text: str) -> Any:
 
 
 def _places(path: Path, root: Any, column: str | None) -> Iterator[Place]:
-    rows = [row for row in root if isinstance(row, dict)] if isinstance(root, list) else []
-    if rows:
-        column = chosen(path, list(dict.fromkeys(name for row in rows for name in row)), column)
-    found = [place for place in _texts(root, ()) if column is None or column in place]
-    if column is not None and not found:
-        names = dict.fromkeys(
-            str(part) for place in _texts(root, ()) for part in place if isinstance(part, str)
-        )
-        chosen(path, list(names), column)
-    yield from found
+    """Yields the places of the texts that are translated.
+
+    Without objects in lists, and without objects that have a default column, those are all texts.
+    """
+    objects = [(row, in_list) for row, in_list in _objects(root, in_list=False)]
+    rows = [row for row, in_list in objects if in_list]
+    default = any(name in row for row, _ in objects for name in DEFAULT_COLUMNS)
+    if column is not None or rows or default:
+        fields = rows if rows and not default else [row for row, _ in objects]
+        names = list(dict.fromkeys(name for row in fields for name in row))
+        column = chosen(path, names, column)
+    yield from (place for place in _texts(root, ()) if column is None or column in place)
+
+
+def _objects(node: Any, *, in_list: bool) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yields the objects of a tree, each with whether it is an element of a list."""
+    if isinstance(node, dict):
+        yield node, in_list
+        for value in node.values():
+            yield from _objects(value, in_list=False)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _objects(value, in_list=True)
 
 
 def _texts(node: Any, place: Place) -> Iterator[Place]:
