@@ -71,22 +71,23 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return conversion.tiny_llama(tmp_path_factory.mktemp("tiny") / "llama")
 
 
+def converted(source: Path, folder: Path) -> Path:
+    """Converts a model by `sotto convert`, in float32."""
+    arguments = ["--to", "ctranslate2", str(folder), "--quantization", "float32"]
+    assert cli.main(["convert", str(source), *arguments]) == 0
+    return folder
+
+
 @pytest.fixture(scope="session")
 def minilm(minilm_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """all-MiniLM-L6-v2, converted by `sotto convert`."""
-    folder = tmp_path_factory.mktemp("converted") / "minilm"
-    arguments = ["--to", "ctranslate2", str(folder), "--quantization", "float32"]
-    assert cli.main(["convert", str(minilm_source), *arguments]) == 0
-    return folder
+    return converted(minilm_source, tmp_path_factory.mktemp("converted") / "minilm")
 
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The house model, converted by `sotto convert`."""
-    folder = tmp_path_factory.mktemp("converted") / "house"
-    arguments = ["--to", "ctranslate2", str(folder), "--quantization", "float32"]
-    assert cli.main(["convert", str(HOUSE), *arguments]) == 0
-    return folder
+    return converted(HOUSE, tmp_path_factory.mktemp("converted") / "house")
 
 
 @pytest.fixture(scope="session")
