@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import langcodes
-
 from ...errors import ArgumentError
 from .document import DEFAULT_COLUMNS, chosen
 
@@ -61,6 +59,8 @@ class Columns(NamedTuple):
 
 def _language_of(name: str) -> str | None:
     """Returns the language that a column is named after: "de", "pt_BR", "German(de)"."""
+    import langcodes
+
     found = _IN_BRACKETS.search(name)
     code = found[1].strip() if found else name.strip()
     if not found and (not _SHORT.fullmatch(code) or code.lower() in _IDS):
@@ -70,6 +70,8 @@ def _language_of(name: str) -> str | None:
 
 def _is_of(name: str, language: str) -> bool:
     """Returns true if a column is named after a language."""
+    import langcodes
+
     wanted: str = langcodes.standardize_tag(language)
     if name.strip().lower() == language.lower():
         return True
