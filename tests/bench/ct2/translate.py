@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -43,7 +44,8 @@ def dialogue(folder: Path, work: Path) -> dict[str, Any]:
     file.write_text(out.getvalue(), newline="")
     model = ["--model", str(folder), "--compute-type", "float32", "--threads", "1"]
     began = perf_counter()
-    cli.main(["translate", str(file), *model, "--to", "eo", "--keep", ",".join(dressed.NAMES), "--force"])
+    with redirect_stdout(sys.stderr):
+        cli.main(["translate", str(file), *model, "--to", "eo", "--keep", ",".join(dressed.NAMES), "--force"])
     took = perf_counter() - began
     with made.open(newline="") as opened:
         targets = [row["text"] for row in csv.DictReader(opened)]
