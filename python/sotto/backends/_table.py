@@ -22,7 +22,7 @@ _said = threading.local()  # reasons, valid until the next call on the same thre
 _BITS = {name: getattr(lib, f"SOTTO_OPERATION_{name.upper()}") for name in OPERATIONS}
 _NAMES = {getattr(lib, f"SOTTO_OP_{name.upper()}"): name for name in OPERATIONS}
 _MOST = {"weights": 1 << 62, "compute": 1 << 62, "host": 1 << 62, "streams": 1 << 16, "context": 1 << 31}
-_WHOLE_PROMPTS = 1 << 16  # tokens; no generator of a batch waits for a part of its prompt
+_WHOLE_PROMPTS = 1 << 16  # prompt tokens of a step: a model with begin() gets whole prompts
 _FINISHES = {None: lib.SOTTO_FINISH_STOP, "stop": lib.SOTTO_FINISH_STOP, "length": lib.SOTTO_FINISH_LENGTH}
 
 

@@ -34,7 +34,9 @@ class CTranslate2(Backend):
     `threads` of the library (1). Whisper: `vad` (true: parts without speech are left out), `max_seconds` of
     sound that one request may have (3600). Encoders: `batch_tokens` of a forward pass (256); `pooling`
     ("mean" or "cls") and `normalize` instead of what the model's files say. Translation models:
-    `batch_size`, lines of one step (16). Decoders: `context`, `streams`, `prefix_cache_tokens`.
+    `batch_size`, lines of one step (16). Decoders: `context`, tokens of a prompt and its answer (1024);
+    `streams`, requests at the same time (4); `prefix_cache_tokens` of system messages whose KV cache is kept
+    (512).
 
     Raises:
         ArgumentError: The packages that it needs are not installed, or of another version.

@@ -140,13 +140,13 @@ class Generator(Model):
         first = 1 if messages[0].get("role") == "system" else 0
         # A talk begins with a user's message; a template may insist on that.
         begins = [at for at in range(first + 1, len(messages)) if messages[at].get("role") == "user"]
+        if not begins:
+            return self._fitting(whole)
 
         def since(at: int) -> Prompt:
             return self._prompts.chat(messages[:first] + messages[at:], body)
 
         found = bisect_left(begins[:-1], True, key=lambda at: len(since(at)) < self._context)
-        if not begins:
-            return self._fitting(whole)
         request.dropped = begins[found] - first
         return self._fitting(since(begins[found]))
 

@@ -43,7 +43,7 @@ class Document(Protocol):
         """The lines, with the translations that there are."""
 
     def update(self, target: Path) -> None:
-        """Takes over the translations of a target that exists, if the format has the source texts too."""
+        """Reads the translations of an existing target, in formats that also hold the source texts (PO)."""
 
     def written(self, targets: Sequence[str], language: str) -> bytes:
         """Returns the file with `targets` in place of the lines, in the encoding of the source."""
@@ -57,7 +57,7 @@ class Text(NamedTuple):
     mark: bytes
 
     def encode(self, text: str) -> bytes:
-        """Returns another text in the same encoding, with the same byte order mark."""
+        """Returns the bytes of another text, in this text's encoding and with its byte order mark."""
         return self.mark + text.encode(self.encoding)
 
 
