@@ -28,6 +28,21 @@ SHEET = (
     "You have lived here for twenty years. The inn is called the Drowned Rat. The key of the cellar is lost. "
     "The miller owes you eight silver. A caravan arrives on market day. The well behind the church is dry."
 )
+# What an author adds for a character that the player meets often.
+BACKGROUND = (
+    " You were born in a fishing village on the coast and came here with a salt trader when you were twelve. "
+    "Your husband fell from the roof of the barn four winters ago, and you have run the house alone since. "
+    "You speak kindly but shortly, and never of the war. You do not give credit to strangers. "
+    "Soldiers drank here in the spring and broke two benches; the captain still owes you for them. "
+    "The cook is called Anselm; he burns the bread when he is in love. The stable boy is called Piet and is "
+    "afraid of the grey horse. In the evening the ferryman plays dice by the fire and loses. "
+    "You know the road to the capital: three days north, past the quarry and the burned chapel. "
+    "The old mill has stood empty since the miller moved into the village, and children call it haunted. "
+    "You think that smugglers use it, and tell only those whom you trust. A silver ring lies in the drawer "
+    "below the counter; a traveller left it and never came back. You would give it to someone who can tell "
+    "what is written inside: home before the snow. If somebody threatens you, call for the guard, Halvard, "
+    "who eats here every evening. If somebody asks for work, send them to the smith."
+)
 TOKENS, STREAMS = 48, 8
 
 
@@ -99,10 +114,12 @@ def library_tps(stock: Any, tokenizer: Any, count: int) -> float:
     return count * TOKENS / (perf_counter() - began)
 
 
-def first_token(asked: sotto.Engine, model: str, line: str) -> float:
+def first_token(asked: sotto.Engine, model: str, line: str, background: str) -> float:
     """Seconds until the first text of an answer."""
+    body = chat("Brenna", line, model=model, max_tokens=2)
+    body["messages"][0]["content"] += background
     began = perf_counter()
-    request = asked.submit("chat", chat("Brenna", line, model=model, max_tokens=2))
+    request = asked.submit("chat", body)
     first = 0.0
     while True:
         asked.wait(1)
@@ -113,18 +130,18 @@ def first_token(asked: sotto.Engine, model: str, line: str) -> float:
                 return first or perf_counter() - began
 
 
-def first_token_ratio(folder: Path, turns: int) -> float:
+def first_token_ratio(folder: Path, turns: int, background: str) -> float:
     """The time to the first token with a cached system message over that without a cache."""
     with engine() as asked:
         for model, tokens in (("cached", 1024), ("plain", 0)):
             options = {"prefix_cache_tokens": tokens, "streams": 1}
             asked.load_model(model, path=folder, backend="ctranslate2", options=options)
-            first_token(asked, model, LINES[0])
+            first_token(asked, model, LINES[0], background)
         lines = iter(LINES * turns)
         rows = in_turn(
             turns,
             {
-                model: lambda model=model: first_token(asked, model, next(lines))
+                model: lambda model=model: first_token(asked, model, next(lines), background)
                 for model in ("cached", "plain")
             },
         )
@@ -148,5 +165,8 @@ def measure(work: Path, turns: int) -> dict[str, Any]:
             rows = in_turn(turns, ways)
             found[f"tokens_ratio_{count}"] = median(row["ours"] / row["library"] for row in rows)
             found[f"tps_{count}"] = median(row["ours"] for row in rows)
-    found["first_token_ratio"] = first_token_ratio(folder, turns)
+    found["first_token_ratio"] = first_token_ratio(folder, turns, BACKGROUND)
+    found["first_token_ratio_short"] = first_token_ratio(folder, turns, "")
+    for field, background in (("sheet_tokens", BACKGROUND), ("sheet_tokens_short", "")):
+        found[field] = len(tokenizer.encode(SHEET.format(name=NAMES[0]) + background).tokens)
     return found

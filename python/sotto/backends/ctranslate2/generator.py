@@ -66,13 +66,13 @@ class Generator(Model):
         need(folder, "tokenizer.json", "config.json")
         weights = weights_in(folder)
         self._context = _context(folder, weights, self._options)
+        measure = Measure(folder, self._options.compute_type)  # the tokenizer is the model's too
         self._prompts = PromptWriter(folder)
         self._batches: list[Batch] = []
         self._prefixes: set[tuple[str, ...]] = set()  # in the library's cache, which keeps all
         self._prefix_room = self._options.prefix_cache_tokens
         self._collected: list[_Answer] = []
         self._rounds = 0  # how often requests began
-        measure = Measure(folder, self._options.compute_type)
         try:
             self._generator = ctranslate2.Generator(
                 str(folder),
@@ -161,13 +161,13 @@ class Generator(Model):
         return prompt
 
     def begin(self, requests: Sequence[Request]) -> None:
-        """Collects requests. They start in the first step in which no other one begins."""
+        """Collects requests. They start in the first step in which no other begins; a lone one at once."""
         self._collected += [request.state for request in requests]
         self._rounds += 1
 
     def _batch_of(self, answer: _Answer) -> Batch | None:
-        """The batch that generates an answer; None in a step in which others began."""
-        if answer.batch is None and answer.rounds == self._rounds:
+        """The batch that generates an answer; None in a step in which others began, or may have."""
+        if answer.batch is None and (answer.rounds == self._rounds or self._options.streams == 1):
             self._start_collected()
         answer.rounds = self._rounds
         return answer.batch

@@ -70,10 +70,10 @@ class Translator(Model):
 
     def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
         self._options = TranslatorOptions.read(options)
+        measure = Measure(folder, self._options.compute_type)  # the tokenizer is the model's too
         self._tokenizer = tokenizer_of(folder)
         self._positions = positions_in(weights_in(folder)) or _MOST_TOKENS
         self._most = min(self._positions, _MOST_TOKENS) // 2 - _SPECIAL  # a translation may be longer
-        measure = Measure(folder, self._options.compute_type)
         try:
             self._translator = ctranslate2.Translator(
                 str(folder),
