@@ -16,7 +16,7 @@ target_link_libraries(
   sotto_llama_objects sotto_llama_grammar sotto_llama_check
   sotto_llama_common sotto_llama_mtmd sotto_llama_decoders llama ggml sotto_ggml_cpu_${tier} Threads::Threads
 )
-if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT SOTTO_SANITIZE STREQUAL "thread")
   add_test(
     NAME template_fuzz_real COMMAND template_fuzz --seconds 15 ${SOTTO_LLAMA_CPP_DIR}/models/templates
   )
