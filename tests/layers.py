@@ -50,9 +50,9 @@ PUBLIC = {  # what of include/sotto; where nothing is said, base.h
     "backends": {"base.h", "host.h"} | MODULE,
 }
 SYSTEM = {"platform", "gpu", "backends"}  # who may include the system's headers
-JSON = re.compile(r"native/(json/|text/|core/codec|backends/)")  # who may include nlohmann's
-HASH = re.compile(r"native/(core/state_blob|backends/)")  # who may include xxHash
-ZSTD = re.compile(r"native/core/budget/packing")  # who may include zstd
+JSON = re.compile(r"native/(json/|text/|core/codec/|backends/)")  # who may include nlohmann's
+HASH = re.compile(r"native/(core/state/state_blob|backends/)")  # who may include xxHash
+ZSTD = re.compile(r"native/core/state/packing")  # who may include zstd
 SWALLOWS = {"api", "backends"}  # who may say catch (...)
 SWALLOWING_FILES: dict[str, str] = {}  # who else, and why
 # Objects that are destroyed as the process ends, while threads may still look at them.
@@ -182,7 +182,7 @@ OFFENCES = {
     "native/core/c.cpp": "#include <nlohmann/json.hpp>\n",
     "native/core/d.cpp": "#include <unistd.h>\n",
     "native/core/e.cpp": "#include <llama/llama.h>\n",
-    "native/core/budget/a.cpp": "#include <zstd.h>\n",
+    "native/core/state/a.cpp": "#include <zstd.h>\n",
     "native/core/f.cpp": '#include "llama.h"\n',
     "native/core/g.cpp": "try { x(); } catch (...) {}\n",
     "native/core/h.cpp": "void f(const sotto_engine_desc& desc);\n",

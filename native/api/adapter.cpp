@@ -4,7 +4,7 @@
 #include "api/boundary.hpp"
 #include "api/checks.hpp"
 #include "api/handle.hpp"
-#include "core/adapters.hpp"
+#include "core/model/adapters.hpp"
 
 using namespace sotto::api;
 using sotto::Asked;

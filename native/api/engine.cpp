@@ -7,7 +7,7 @@
 #include "api/gpu.hpp"
 #include "api/handle.hpp"
 #include "base/path.hpp"
-#include "core/auto_device.hpp"
+#include "core/model/auto_device.hpp"
 #include "device/device_spec.hpp"
 
 using namespace sotto::api;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "api/boundary.hpp"
-#include "core/session_body.hpp"
+#include "core/session/session_body.hpp"
 #include "text/json_field.hpp"
 #include "text/utf8_stream.hpp"
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "core/card.hpp"
-#include "core/event.hpp"
+#include "core/model/card.hpp"
+#include "core/request/event.hpp"
 
 namespace sotto::api {
 

@@ -5,7 +5,7 @@
 #include "api/checks.hpp"
 #include "api/handle.hpp"
 #include "api/lent.hpp"
-#include "core/codec.hpp"
+#include "core/codec/codec.hpp"
 
 using namespace sotto::api;
 using sotto::Asked;

@@ -2,7 +2,7 @@
 #include "api/boundary.hpp"
 #include "api/checks.hpp"
 #include "api/handle.hpp"
-#include "core/session_body.hpp"
+#include "core/session/session_body.hpp"
 
 using namespace sotto::api;
 using sotto::Asked;

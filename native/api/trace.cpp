@@ -1,7 +1,7 @@
 // sotto/trace.h.
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
-#include "core/schedule/replay.hpp"
+#include "core/telemetry/replay.hpp"
 
 using namespace sotto::api;
 

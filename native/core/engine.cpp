@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "core/budget/report.hpp"
+#include "core/memory/report.hpp"
 #include "platform/cpu.hpp"
 #include "platform/thread.hpp"
 #include "text/ordered_json.hpp"

@@ -8,18 +8,18 @@
 #include <string>
 #include <string_view>
 
-#include "core/budget/ledger.hpp"
-#include "core/budget/parking.hpp"
-#include "core/card.hpp"
-#include "core/control.hpp"
-#include "core/event_queue.hpp"
-#include "core/frame.hpp"
-#include "core/meter.hpp"
-#include "core/registry.hpp"
-#include "core/request_table.hpp"
-#include "core/schedule/recorder.hpp"
+#include "core/control/control.hpp"
+#include "core/memory/ledger.hpp"
+#include "core/model/card.hpp"
+#include "core/model/registry.hpp"
+#include "core/request/event_queue.hpp"
+#include "core/request/request_table.hpp"
+#include "core/schedule/frame.hpp"
 #include "core/settings.hpp"
-#include "core/trace.hpp"
+#include "core/state/parking.hpp"
+#include "core/telemetry/meter.hpp"
+#include "core/telemetry/recorder.hpp"
+#include "core/telemetry/trace.hpp"
 #include "module/modules.hpp"
 
 namespace sotto {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/answer.hpp"
+#include "core/request/answer.hpp"
 #include "text/json_reader.hpp"
 #include "text/utf8_stream.hpp"
 

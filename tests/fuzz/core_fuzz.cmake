@@ -39,14 +39,14 @@ endfunction()
 
 sotto_fuzz(
   request
-  core/codec_fields.cpp core/codec_messages.cpp core/codec_read.cpp core/codec_sampling.cpp core/codec_session.cpp core/codec_write.cpp
+  core/codec/read_fields.cpp core/codec/read_messages.cpp core/codec/read_request.cpp core/codec/read_sampling.cpp core/codec/read_session.cpp core/codec/write.cpp
   text/json_reader.cpp text/ordered_json.cpp text/utf8_stream.cpp
 )
 set(pages platform/pages.cpp platform/pages_${_system}.cpp)
-sotto_fuzz(state core/state_blob.cpp ${pages} text/json_reader.cpp text/utf8_stream.cpp)
+sotto_fuzz(state core/state/state_blob.cpp ${pages} text/json_reader.cpp text/utf8_stream.cpp)
 sotto_fuzz(
   answer
-  core/answer.cpp module/backend.cpp module/contract.cpp ${pages} text/json_reader.cpp text/stop_matcher.cpp text/utf8_stream.cpp
+  core/request/answer.cpp module/backend.cpp module/contract.cpp ${pages} text/json_reader.cpp text/stop_matcher.cpp text/utf8_stream.cpp
 )
 sotto_fuzz(utf8 text/utf8_stream.cpp)
 sotto_fuzz(stop text/stop_matcher.cpp)

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "core/schedule/replay.hpp"
+#include "core/telemetry/replay.hpp"
 #include "text/json_reader.hpp"
 #include "text/utf8_stream.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "core/codec.hpp"
+#include "core/codec/codec.hpp"
 #include "text/utf8_stream.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <hash/xxhash/xxhash.h>
 
 #include "base/error.hpp"
-#include "core/state_blob.hpp"
+#include "core/state/state_blob.hpp"
 #include "text/utf8_stream.hpp"
 
 namespace {

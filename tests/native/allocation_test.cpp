@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "core/sessions.hpp"
+#include "core/session/sessions.hpp"
 #include "support/game.hpp"
 #include "support/short_of_memory.hpp"
 

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "core/codec.hpp"
+#include "core/codec/codec.hpp"
 #include "text/json_reader.hpp"
 #include "text/utf8_stream.hpp"
 

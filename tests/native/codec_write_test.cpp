@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/codec.hpp"
+#include "core/codec/codec.hpp"
 #include "text/json_reader.hpp"
 
 using sotto::Counts;

@@ -1,5 +1,5 @@
 // The thread that runs models, and how one job follows another on it.
-#include "core/compute.hpp"
+#include "core/control/compute.hpp"
 
 #include <memory>
 #include <string>

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/state_blob.hpp"
+#include "core/state/state_blob.hpp"
 #include "support/budget.hpp"
 #include "support/folder.hpp"
 #include "support/hooks.hpp"

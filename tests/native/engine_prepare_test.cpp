@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/incoming.hpp"
+#include "core/control/incoming.hpp"
 #include "support/game.hpp"
 #include "support/tapped_backend.hpp"
 

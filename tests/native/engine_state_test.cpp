@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "base/path.hpp"
-#include "core/state_blob.hpp"
+#include "core/state/state_blob.hpp"
 #include "support/game.hpp"
 #include "support/hooks.hpp"
 #include "support/tapped_backend.hpp"

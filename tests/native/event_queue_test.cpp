@@ -1,5 +1,5 @@
 // The queue between the control thread and the host.
-#include "core/event_queue.hpp"
+#include "core/request/event_queue.hpp"
 
 #include <atomic>
 #include <memory>

@@ -1,12 +1,12 @@
 // How a model is made to fit.
-#include "core/budget/fit.hpp"
+#include "core/model/fit.hpp"
 
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "core/budget/report.hpp"
+#include "core/memory/report.hpp"
 #include "text/json_reader.hpp"
 
 using sotto::Fit;

@@ -1,5 +1,5 @@
 // What a game says about its frames, and what it may say wrong.
-#include "core/frame.hpp"
+#include "core/schedule/frame.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/idle_class.hpp"
+#include "core/schedule/idle_class.hpp"
 #include "platform/clock.hpp"
 #include "support/busy.hpp"
 #include "support/game.hpp"

@@ -1,5 +1,5 @@
 // The ceiling on a device's memory.
-#include "core/budget/ledger.hpp"
+#include "core/memory/ledger.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
 // When tokens may be told.
-#include "core/schedule/pacer.hpp"
+#include "core/request/pacer.hpp"
 
 #include <atomic>
 #include <cmath>

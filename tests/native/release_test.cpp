@@ -1,5 +1,5 @@
 // Which events are handed out, and when.
-#include "core/release.hpp"
+#include "core/request/release.hpp"
 
 #include <atomic>
 #include <memory>

@@ -1,5 +1,5 @@
 // Names of requests, and what becomes of them.
-#include "core/request_table.hpp"
+#include "core/request/request_table.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "core/sessions.hpp"
+#include "core/session/sessions.hpp"
 #include "support/game.hpp"
 #include "support/session.hpp"
 #include "text/utf8_stream.hpp"

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "core/state_blob.hpp"
+#include "core/state/state_blob.hpp"
 
 using sotto::state_blob;
 using sotto::state_payload;

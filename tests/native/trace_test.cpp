@@ -1,5 +1,5 @@
 // What was computed is told slice by slice, in order, once.
-#include "core/trace.hpp"
+#include "core/telemetry/trace.hpp"
 
 #include <cstring>
 #include <string>

@@ -40,7 +40,7 @@ public:
 
     Choice next(double now_ms) override {
         constexpr double kFrame = 4;    // ms until it looks whether frames are over
-        constexpr double kStale = 1000; // ms without a frame, as core/frame.hpp has it
+        constexpr double kStale = 1000; // ms without a frame, as core/schedule/frame.hpp has it
         cores_.usable = static_cast<std::uint32_t>(machine_.cores_at(now_ms));
         const bool told = now_ms - last_frame_ms_ < kStale;
         const auto max = told ? duty_.threads(cores_) : cores_.max();

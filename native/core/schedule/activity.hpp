@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/frame.hpp"
 #include "core/schedule/duty_controller.hpp"
+#include "core/schedule/frame.hpp"
 
 namespace sotto {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/frame.hpp"
+#include "core/schedule/frame.hpp"
 #include "core/schedule/thread_count.hpp"
 
 namespace sotto {

@@ -7,8 +7,8 @@
 
 #include <sotto/request.h>
 
+#include "core/request/pacer.hpp"
 #include "core/schedule/cost_model.hpp"
-#include "core/schedule/pacer.hpp"
 #include "core/schedule/thread_count.hpp"
 #include "core/schedule/waiting.hpp"
 

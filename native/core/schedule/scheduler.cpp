@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/schedule/recorder.hpp"
+#include "core/telemetry/recorder.hpp"
 #include "platform/clock.hpp"
 
 namespace sotto {

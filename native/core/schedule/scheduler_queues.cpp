@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/schedule/recorder.hpp"
 #include "core/schedule/scheduler.hpp"
+#include "core/telemetry/recorder.hpp"
 
 namespace sotto {
 namespace {

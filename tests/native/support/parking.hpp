@@ -13,7 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "core/budget/parking.hpp"
+#include "core/state/parking.hpp"
 #include "support/folder.hpp"
 #include "support/game.hpp"
 #include "support/scratch.hpp"

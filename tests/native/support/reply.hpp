@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/stream.hpp"
+#include "core/control/stream.hpp"
 
 namespace test {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/schedule/recorder.hpp"
+#include "core/telemetry/recorder.hpp"
 #include "support/manual_clock.hpp"
 
 namespace test {

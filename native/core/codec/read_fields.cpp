@@ -1,0 +1,143 @@
+// The fields that a request's body may have, and those that it has by mistake.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "core/codec/checks.hpp"
+#include "request/fields.hpp"
+
+namespace sotto {
+namespace {
+
+// Fields of other servers that are a letter or two from one of ours.
+constexpr std::string_view kOfOthers[] = {
+    "context", "format", "min_tokens", "seeds", "top_a", "typical", "user"
+};
+
+bool is_of_others(std::string_view name) {
+    return std::find(std::begin(kOfOthers), std::end(kOfOthers), name) != std::end(kOfOthers);
+}
+
+bool reads(sotto_op op, const RequestField& field) noexcept {
+    return (field.operations >> op & 1U) != 0;
+}
+
+void check_value(const Fields& body, const RequestField& field) {
+    switch (field.type) {
+    case FieldType::Number:
+        body.number(field);
+        break;
+    case FieldType::Integer:
+        body.integer(field);
+        break;
+    case FieldType::Boolean:
+        body.boolean(field);
+        break;
+    case FieldType::Text:
+        body.text(field);
+        break;
+    case FieldType::Choice:
+        body.choice(field);
+        break;
+    case FieldType::Other: // has a check of its own
+        break;
+    }
+}
+
+constexpr std::size_t kLongestField = 40;
+constexpr std::size_t kMaxCompared = 256; // unknown fields of a body
+constexpr std::size_t kMaxListed = 16;
+
+// Insertions, deletions, substitutions and swaps of neighbours that turn one name into the other; more than
+// `max` is max + 1. Optimal string alignment, by Damerau (1964).
+std::size_t distance(std::string_view left, std::string_view right, std::size_t max) {
+    const auto longer = std::max(left.size(), right.size());
+    const auto shorter = std::min(left.size(), right.size());
+    if (longer - shorter > max || longer > kLongestField) {
+        return max + 1;
+    }
+    using Row = std::array<std::size_t, kLongestField + 1>;
+    Row before{}, last{}, row{};
+    for (std::size_t j = 0; j <= right.size(); ++j) {
+        last[j] = j;
+    }
+    for (std::size_t i = 1; i <= left.size(); ++i) {
+        row[0] = i;
+        for (std::size_t j = 1; j <= right.size(); ++j) {
+            const std::size_t differs = left[i - 1] == right[j - 1] ? 0 : 1;
+            row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + differs});
+            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]) {
+                row[j] = std::min(row[j], before[j - 2] + 1);
+            }
+        }
+        before = last;
+        last = row;
+    }
+    return std::min(last[right.size()], max + 1);
+}
+
+// The field of that name; nullptr if requests have none.
+const RequestField* known(std::string_view name) {
+    const auto* found = std::find_if(std::begin(field::kAll), std::end(field::kAll), [&](const auto* one) {
+        return name == one->name;
+    });
+    return found == std::end(field::kAll) ? nullptr : *found;
+}
+
+// The known fields nearest to `name` that the body lacks, each in quotes; empty where none is near.
+std::string nearest(const Json& body, std::string_view name) {
+    constexpr std::size_t kShort = 5; // letters: two edits of such a name make another word
+    std::string found;
+    std::size_t least = 2;
+    for (const auto* field : field::kAll) {
+        const std::string_view known = field->name;
+        const std::size_t max = known.size() <= kShort ? 1 : 2;
+        const auto edits = distance(name, known, max);
+        if (edits > std::min(max, least) || body.contains(known)) {
+            continue;
+        }
+        if (edits < least) {
+            least = edits;
+            found.clear();
+        }
+        found += (found.empty() ? "\"" : " or \"") + std::string(known) + "\"";
+    }
+    return found;
+}
+
+} // namespace
+
+void check_values(sotto_op op, const Fields& body) {
+    for (const auto* field : field::kAll) {
+        if (reads(op, *field)) {
+            check_value(body, *field);
+        }
+    }
+}
+
+std::vector<std::string> check_names(sotto_op op, const Json& body) {
+    std::vector<std::string> unknown;
+    std::size_t compared = 0;
+    for (const auto& [name, value] : body.items()) {
+        const auto* field = known(name);
+        if (field != nullptr && reads(op, *field)) {
+            continue;
+        }
+        if (field == nullptr && !is_of_others(name) && compared++ < kMaxCompared) {
+            if (const auto meant = nearest(body, name); !meant.empty()) {
+                throw Error(
+                    SOTTO_ERROR_ARGUMENT, "unknown field '" + excerpt(name) + "': did you mean " + meant + "?"
+                );
+            }
+        }
+        if (unknown.size() < kMaxListed) {
+            unknown.push_back(name.substr(0, kLongestField));
+        }
+    }
+    return unknown;
+}
+
+} // namespace sotto

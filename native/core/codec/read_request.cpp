@@ -1,0 +1,354 @@
+// The half of the codec that reads.
+#include "core/codec/codec.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.hpp"
+#include "core/codec/checks.hpp"
+#include "request/fields.hpp"
+#include "request/operations.hpp"
+
+namespace sotto {
+namespace {
+
+constexpr const char* kModel = "the id of a loaded model";
+void require_text(const Fields& body, const char* key, bool may_be_empty) {
+    const Json& text = body.require(key, "a string");
+    if (!text.is_string() || (!may_be_empty && text.get_ref<const std::string&>().empty())) {
+        body.refuse(key, text, may_be_empty ? "a string" : "a string that is not empty");
+    }
+}
+
+void check_tokens(const Fields& body, const char* key, bool may_be_empty) {
+    const Json& tokens = body.require(key, "an array of tokens");
+    if (!tokens.is_array() || (tokens.empty() && !may_be_empty)) {
+        body.refuse(key, tokens, "an array of tokens");
+    }
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (!tokens[i].is_number_integer() || tokens[i] > INT32_MAX) {
+            body.refuse(element(key, i).c_str(), tokens[i], "a token's number");
+        }
+    }
+}
+
+void check_prompt(const Fields& body) {
+    if (const Json* prompt = body.find(field::prompt); prompt != nullptr && prompt->is_array()) {
+        check_tokens(body, field::prompt, false);
+        return;
+    }
+    require_text(body, field::prompt, body.find(field::suffix) != nullptr);
+}
+
+void check_infill(const Fields& body) {
+    body.require(field::input_prefix, "a string");
+    body.require(field::input_suffix, "a string");
+    if (body.find(field::prompt) != nullptr) {
+        require_text(body, field::prompt, true);
+    }
+    const Json* extra = body.find(field::input_extra);
+    if (extra == nullptr) {
+        return;
+    }
+    if (!extra->is_array()) {
+        body.refuse(field::input_extra, *extra, "an array of objects with \"filename\" and \"text\"");
+    }
+    for (std::size_t i = 0; i < extra->size(); ++i) {
+        const auto one = object_at(*extra, i, field::input_extra.name);
+        require_text(one, "text", true);
+        if (one.find("filename") != nullptr) {
+            require_text(one, "filename", true);
+        }
+    }
+}
+
+std::vector<std::string> read_stops(const Fields& body) {
+    constexpr auto& kStop = field::stop;
+    const Json* stop = body.find(kStop);
+    if (stop == nullptr) {
+        return {};
+    }
+    const Json list = stop->is_array() ? *stop : Json::array({*stop});
+    if (list.size() > kStop.items) {
+        body.refuse(kStop, *stop, "at most " + std::to_string(kStop.items) + " strings");
+    }
+    std::vector<std::string> stops;
+    for (const auto& one : list) {
+        const bool fits = one.is_string() && !one.get_ref<const std::string&>().empty() &&
+                          one.get_ref<const std::string&>().size() <= kStop.max_bytes;
+        if (!fits) {
+            body.refuse(kStop, one, "strings of 1 to " + std::to_string(kStop.max_bytes) + " bytes");
+        }
+        stops.push_back(one.get<std::string>());
+    }
+    return stops;
+}
+
+std::uint32_t read_max_tokens(const Fields& body) {
+    const auto newer = body.integer(field::max_completion_tokens);
+    const auto older = body.integer(field::max_tokens);
+    return static_cast<std::uint32_t>(newer.value_or(older.value_or(UINT32_MAX)));
+}
+
+bool read_include_usage(const Fields& body) {
+    const Json* options = body.find(field::stream_options);
+    if (options == nullptr) {
+        return false;
+    }
+    if (!options->is_object()) {
+        body.refuse(field::stream_options, *options, "a JSON object");
+    }
+    return Fields(*options, field::stream_options.name).boolean("include_usage").value_or(false);
+}
+
+// A truth in chats, a count in text completions, and a count by another name in both.
+bool read_logprobs(const Fields& body, bool chat) {
+    const bool native = body.integer(field::n_probs).value_or(0) > 0;
+    if (!chat) {
+        const Json* told = body.find(field::logprobs);
+        const bool off = told != nullptr && *told == false;
+        return native || (!off && body.integer(field::logprobs).has_value());
+    }
+    const bool told = body.boolean(field::logprobs).value_or(false);
+    if (const Json* top = body.find(field::top_logprobs); top != nullptr && !told) {
+        body.refuse(field::top_logprobs, *top, "no value without logprobs; set logprobs to true");
+    }
+    return told || native;
+}
+
+std::string read_echo(const Fields& body) {
+    if (!body.boolean(field::echo).value_or(false)) {
+        return {};
+    }
+    const Json* prompt = body.find(field::prompt);
+    if (prompt == nullptr || !prompt->is_string() || body.find(field::logprobs) != nullptr) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            invalid("echo", "true", "false unless prompt is a string, without logprobs")
+        );
+    }
+    return prompt->get<std::string>();
+}
+
+OnBudget read_on_budget(const Fields& body) {
+    const auto* told = body.choice(field::on_budget);
+    if (told == nullptr || *told == "wait") {
+        return OnBudget::wait;
+    }
+    return *told == "fail" ? OnBudget::fail : OnBudget::shrink;
+}
+
+std::string read_path(const Fields& body) {
+    body.require(field::path, "a string that is not empty");
+    return *body.text(field::path);
+}
+
+void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
+    const bool chat = op == SOTTO_OP_CHAT;
+    const bool in_session = !asked.session.id.empty();
+    if (chat) {
+        check_messages(body, in_session);
+        check_tools(body);
+        check_template_kwargs(body);
+    } else if (op == SOTTO_OP_COMPLETION) {
+        check_prompt(body);
+        asked.echo = read_echo(body);
+    } else {
+        check_infill(body);
+    }
+    check_sampling(body);
+    asked.form = check_form(body);
+    asked.answers = static_cast<std::uint32_t>(body.integer(field::n).value_or(1));
+    if (in_session && asked.answers > 1) {
+        body.refuse(field::n, *body.find(field::n), "1 in a session; fork the session for other answers");
+    }
+    asked.max_tokens = read_max_tokens(body);
+    asked.stops = read_stops(body);
+    asked.logprobs = read_logprobs(body, chat);
+    asked.include_usage = read_include_usage(body);
+}
+
+// One text, or several.
+void check_input(const Fields& body) {
+    constexpr auto& kInput = field::input;
+    constexpr const char* kExpected = "a string, or an array of 1 to 2,048 strings";
+    static_assert(kInput.items == 2048);
+    const Json& input = body.require(kInput, kExpected);
+    const auto is_text = [](const Json& one) { return one.is_string(); };
+    const bool fits =
+        input.is_string() || (input.is_array() && !input.empty() && input.size() <= kInput.items &&
+                              std::all_of(input.begin(), input.end(), is_text));
+    if (!fits) {
+        body.refuse(kInput, input, kExpected);
+    }
+}
+
+void check_sound(const Fields& body) {
+    const Json* sound = body.find(field::input_audio);
+    if (sound == nullptr) {
+        body.require(field::file, "the path of a file of sound, unless input_audio is given");
+        return;
+    }
+    if (body.find(field::file) != nullptr) {
+        body.refuse(field::input_audio, *sound, "no value beside file; remove one of the two");
+    }
+    if (!sound->is_object()) {
+        body.refuse(field::input_audio, *sound, "an object with \"data\" and \"format\"");
+    }
+    const Fields parts(*sound, field::input_audio.name);
+    require_text(parts, "data", true);
+    require_text(parts, "format", true);
+    constexpr double kMostHertz = 768'000;
+    parts.integer("sample_rate", 1, kMostHertz);
+}
+
+void check_granularities(const Fields& body) {
+    constexpr auto& kTimes = field::timestamp_granularities;
+    const Json* times = body.find(kTimes);
+    const auto is_known = [](const Json& one) { return one == "segment" || one == "word"; };
+    const bool fits = times == nullptr || (times->is_array() && times->size() <= kTimes.items &&
+                                           std::all_of(times->begin(), times->end(), is_known));
+    if (!fits) {
+        body.refuse(kTimes, *times, "an array of \"segment\" and \"word\"");
+    }
+}
+
+void check_data(sotto_op op, const Fields& body) {
+    if (op != SOTTO_OP_TRANSCRIBE) {
+        return check_input(body);
+    }
+    check_sound(body);
+    check_granularities(body);
+    if (const Json* prompt = body.find(field::prompt); prompt != nullptr && !prompt->is_string()) {
+        body.refuse(field::prompt, *prompt, "a string");
+    }
+}
+
+bool may_be_in_session(sotto_op op) noexcept {
+    return op == SOTTO_OP_CHAT || op == SOTTO_OP_APPLY_TEMPLATE || op == SOTTO_OP_SAVE_STATE;
+}
+
+bool is_completion(sotto_op op) noexcept {
+    return op == SOTTO_OP_CHAT || op == SOTTO_OP_COMPLETION || op == SOTTO_OP_INFILL;
+}
+
+} // namespace
+
+std::string read_model(const Fields& body, bool needed) {
+    const Json* model = needed ? &body.require(field::model, kModel) : body.find(field::model);
+    if (model == nullptr) {
+        return {};
+    }
+    if (!model->is_string() || model->get_ref<const std::string&>().empty()) {
+        body.refuse(field::model, *model, kModel);
+    }
+    return model->get<std::string>();
+}
+
+AdaptersAsked read_adapters(const Fields& body) {
+    constexpr auto& kLora = field::lora;
+    constexpr double kMost = 1000;
+    const Json* list = body.find(kLora);
+    if (list == nullptr) {
+        return std::nullopt;
+    }
+    if (!list->is_array() || list->size() > kLora.items) {
+        const auto most = std::to_string(kLora.items);
+        body.refuse(kLora, *list, "an array of at most " + most + " objects with \"name\" and \"scale\"");
+    }
+    std::vector<AdapterAsked> asked;
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const auto one = object_at(*list, i, kLora.name);
+        const Json& name = one.require("name", "the name of a loaded adapter");
+        const bool fits = name.is_string() && !name.get_ref<const std::string&>().empty() &&
+                          name.get_ref<const std::string&>().size() <= kLora.max_bytes;
+        if (!fits) {
+            one.refuse("name", name, "a string of 1 to " + std::to_string(kLora.max_bytes) + " bytes");
+        }
+        for (const auto& other : asked) {
+            if (other.name == name.get_ref<const std::string&>()) {
+                one.refuse("name", name, "each adapter once");
+            }
+        }
+        const auto scale = one.number("scale", -kMost, kMost);
+        asked.push_back({name.get<std::string>(), scale});
+    }
+    return asked;
+}
+
+bool is_at_once(sotto_op op) noexcept {
+    return op == SOTTO_OP_TOKENIZE || op == SOTTO_OP_DETOKENIZE || op == SOTTO_OP_APPLY_TEMPLATE ||
+           op == SOTTO_OP_RESTORE_STATE;
+}
+
+bool is_operation(sotto_op op) noexcept {
+    return op > 0 && op <= kLastOperation;
+}
+
+const char* operation_name(sotto_op op) noexcept {
+    return kOperationNames[op];
+}
+
+bool has_data(sotto_op op) noexcept {
+    return op == SOTTO_OP_EMBED || op == SOTTO_OP_TRANSCRIBE || op == SOTTO_OP_TRANSLATE;
+}
+
+Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
+    const Json object = parse_object(text, "request", cancelled);
+    const Fields body(object, "");
+    Prompted asked;
+    asked.unknown = check_names(op, object);
+    check_values(op, body);
+    if (may_be_in_session(op)) {
+        asked.session = read_in_session(body, text, cancelled);
+    } else if (const Json* session = body.find(field::session); session != nullptr && is_completion(op)) {
+        body.refuse(field::session, *session, "no session outside of chats; remove the field");
+    }
+    const bool in_session = !asked.session.id.empty();
+    asked.model = read_model(body, !in_session);
+    asked.on_budget = read_on_budget(body);
+    if (is_completion(op) || op == SOTTO_OP_SAVE_STATE) {
+        asked.adapters = read_adapters(body);
+    }
+    switch (op) {
+    case SOTTO_OP_TOKENIZE:
+        body.require(field::content, "a string");
+        break;
+    case SOTTO_OP_DETOKENIZE:
+        check_tokens(body, field::tokens, true);
+        break;
+    case SOTTO_OP_APPLY_TEMPLATE:
+        check_messages(body, in_session);
+        check_tools(body);
+        check_template_kwargs(body);
+        check_form(body);
+        break;
+    case SOTTO_OP_SAVE_STATE:
+        asked.path = read_path(body);
+        asked.max_tokens = 1; // the step that works through the last of the prompt gives one
+        if (in_session || body.find(field::messages) != nullptr) {
+            check_messages(body, in_session);
+            check_tools(body);
+            check_template_kwargs(body);
+        } else {
+            check_prompt(body);
+        }
+        check_sampling(body); // a backend reads the body as that of an answer
+        check_form(body);
+        read_logprobs(body, body.find(field::prompt) == nullptr);
+        break;
+    case SOTTO_OP_RESTORE_STATE:
+        asked.path = read_path(body);
+        break;
+    case SOTTO_OP_EMBED:
+    case SOTTO_OP_TRANSCRIBE:
+    case SOTTO_OP_TRANSLATE:
+        check_data(op, body);
+        break;
+    default:
+        read_completion(op, body, asked);
+    }
+    return asked;
+}
+
+} // namespace sotto

@@ -1,0 +1,115 @@
+// What requests say of sessions, and how what was said is written down for the next turn.
+#include <string>
+#include <utility>
+
+#include "core/codec/checks.hpp"
+#include "core/codec/codec.hpp"
+#include "request/fields.hpp"
+#include "text/ordered_json.hpp"
+
+namespace sotto {
+namespace {
+
+// The id of a session; empty where there is none.
+std::string read_id(const Fields& body, const RequestField& key) {
+    const auto* id = body.text(key);
+    return id == nullptr ? std::string() : *id;
+}
+
+// The system message; absent: nothing.
+std::optional<std::string> read_system(const Fields& body) {
+    const auto* system = body.text(field::system);
+    return system == nullptr ? std::nullopt : std::optional(*system);
+}
+
+// The messages of a body that was checked.
+std::vector<std::string> messages_of(const Ordered& body) {
+    std::vector<std::string> messages;
+    if (const auto found = body.find(field::messages.name); found != body.end()) {
+        for (const auto& message : *found) { // none, where it is null
+            messages.push_back(to_text(message));
+        }
+    }
+    return messages;
+}
+
+} // namespace
+
+bool is_about_sessions(sotto_op op) noexcept {
+    return op >= SOTTO_OP_OPEN_SESSION && op <= SOTTO_OP_CHANGE_SESSION;
+}
+
+InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled) {
+    InSession found;
+    found.id = read_id(body, field::session);
+    if (found.id.empty()) {
+        return found;
+    }
+    check_message_list(body, true);
+    found.continues = body.boolean(field::continue_final_message).value_or(false);
+    auto whole = parse_ordered(text, cancelled);
+    found.messages = messages_of(whole);
+    whole.erase(field::messages.name);
+    whole.erase(field::session.name);
+    found.rest = to_text(whole);
+    return found;
+}
+
+SessionAsked read_session_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
+    const Json object = parse_object(text, "request", cancelled);
+    const Fields body(object, "");
+    check_names(op, object);
+    check_values(op, body);
+    SessionAsked asked;
+    if (op != SOTTO_OP_READ_SESSION) {
+        body.require(field::session, "the id of a session");
+    }
+    asked.id = read_id(body, field::session);
+    if (op == SOTTO_OP_OPEN_SESSION || op == SOTTO_OP_CHANGE_SESSION) {
+        asked.pinned = body.boolean(field::pinned);
+        asked.system = read_system(body);
+        asked.adapters = read_adapters(body);
+    }
+    if (op == SOTTO_OP_CHANGE_SESSION && !asked.pinned && !asked.system && !asked.adapters) {
+        body.require(field::pinned, "true or false, unless system or lora is set");
+    }
+    if (op != SOTTO_OP_OPEN_SESSION) {
+        return asked;
+    }
+    asked.model = read_model(body, false);
+    asked.from = read_id(body, field::from);
+    const auto keep = body.integer(field::keep);
+    if (keep && asked.from.empty()) {
+        body.refuse(
+            field::keep, *body.find(field::keep), "no value without from; set from to the session to copy"
+        );
+    }
+    asked.keep = keep ? static_cast<std::size_t>(*keep) : SIZE_MAX;
+    check_message_list(body, true);
+    asked.messages = messages_of(parse_ordered(text, cancelled));
+    return asked;
+}
+
+bool is_system(std::string_view message) {
+    const auto role = parse_json(message).value("role", "");
+    return role == "system" || role == "developer";
+}
+
+bool can_be_continued(std::string_view message) {
+    const auto read = parse_json(message);
+    const auto content = read.find("content");
+    return read.value("role", "") == "assistant" && content != read.end() && content->is_string() &&
+           !read.contains("tool_calls");
+}
+
+std::string continued(std::string_view message, const Said& said) {
+    auto whole = parse_ordered(message);
+    auto more = parse_ordered(Writer::message(said));
+    whole["content"] = whole["content"].get<std::string>() + said.text;
+    if (const auto calls = more.find("tool_calls"); calls != more.end()) {
+        whole["tool_calls"] = std::move(*calls);
+    }
+    return to_text(whole);
+}
+
+} // namespace sotto

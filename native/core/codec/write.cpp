@@ -1,0 +1,257 @@
+// The half of the codec that writes.
+#include "core/codec/codec.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "text/ordered_json.hpp"
+
+namespace sotto {
+namespace {
+
+const char* finish_name(sotto_finish finish) noexcept {
+    switch (finish) {
+    case SOTTO_FINISH_LENGTH:
+        return "length";
+    case SOTTO_FINISH_TOOL_CALLS:
+        return "tool_calls";
+    default:
+        return "stop";
+    }
+}
+
+double rounded(double ms) {
+    constexpr double kThousandth = 1000;
+    return std::round(ms * kThousandth) / kThousandth;
+}
+
+Ordered usage(const Counts& counts) {
+    return {
+        {"prompt_tokens", counts.prompt},
+        {"completion_tokens", counts.generated},
+        {"total_tokens", counts.prompt + counts.generated},
+        {"prompt_tokens_details", {{"cached_tokens", counts.cached}}},
+    };
+}
+
+Ordered timings(const Counts& counts) {
+    Ordered told = {
+        {"cache_n", counts.cached},
+        {"prompt_n", counts.prompt - counts.cached},
+        {"prompt_ms", rounded(counts.prompt_ms)},
+        {"predicted_n", counts.generated},
+        {"predicted_ms", rounded(counts.generated_ms)},
+        {"first_token_ms", rounded(counts.first_token_ms)},
+    };
+    if (counts.dropped > 0) {
+        told["dropped_messages"] = counts.dropped;
+    }
+    return told;
+}
+
+Ordered head(const std::string& id, const char* object, std::int64_t created, const std::string& model) {
+    return {{"id", id}, {"object", object}, {"created", created}, {"model", model}};
+}
+
+Ordered function_call(const Call& call) {
+    return {
+        {"id", call.id},
+        {"type", "function"},
+        {"function", {{"name", call.name}, {"arguments", call.arguments}}},
+    };
+}
+
+Ordered call_delta(const Delta& delta) {
+    Ordered call = {{"index", delta.call}};
+    Ordered function = Ordered::object();
+    if (!delta.name.empty()) {
+        call["id"] = delta.id;
+        call["type"] = "function";
+        function["name"] = delta.name;
+    }
+    function["arguments"] = delta.text;
+    call["function"] = std::move(function);
+    return Ordered::array({std::move(call)});
+}
+
+// As the newer schema of chats has it: a list of tokens, each with its alternatives.
+Ordered chat_logprobs(const std::vector<std::string>& entries) {
+    auto content = Ordered::array();
+    for (const auto& entry : entries) {
+        content.push_back(parse_ordered(entry));
+    }
+    return {{"content", std::move(content)}};
+}
+
+// A token as the older schema has it: its text, or its bytes where they are no whole characters.
+std::string token_text(const Ordered& token) {
+    auto text = token.value("token", "");
+    const auto bytes = token.value("bytes", std::vector<std::uint8_t>());
+    if (bytes.empty() || text == std::string(bytes.begin(), bytes.end())) {
+        return text;
+    }
+    text = "bytes:";
+    for (const auto byte : bytes) {
+        char escape[8];
+        std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(byte));
+        text += escape;
+    }
+    return text;
+}
+
+// As the older schema of text completions has it: a list for each thing told.
+Ordered text_logprobs(const std::vector<std::string>& entries) {
+    Ordered told = {
+        {"tokens", Ordered::array()}, {"token_logprobs", Ordered::array()}, {"top_logprobs", Ordered::array()}
+    };
+    for (const auto& entry : entries) {
+        const auto token = parse_ordered(entry);
+        told["tokens"].push_back(token_text(token));
+        told["token_logprobs"].push_back(token.value("logprob", 0.0));
+        auto likeliest = Ordered::object();
+        for (const auto& other : token.value("top_logprobs", Ordered::array())) {
+            likeliest.emplace(
+                token_text(other), other.value("logprob", 0.0)
+            ); // the likelier of two that read the same
+        }
+        told["top_logprobs"].push_back(std::move(likeliest));
+    }
+    return told;
+}
+
+Ordered message_of(const Said& said) {
+    Ordered message = {{"role", "assistant"}, {"content", said.text}};
+    if (said.text.empty() && !said.calls.empty()) {
+        message["content"] = nullptr;
+    }
+    if (!said.reasoning.empty()) {
+        message["reasoning_content"] = said.reasoning;
+    }
+    if (!said.calls.empty()) {
+        message["tool_calls"] = Ordered::array();
+        for (const auto& call : said.calls) {
+            message["tool_calls"].push_back(function_call(call));
+        }
+    }
+    return message;
+}
+
+} // namespace
+
+Writer::Writer(
+    sotto_op op,
+    sotto_request request,
+    std::string model,
+    std::int64_t created_s,
+    std::vector<std::string> ignored
+)
+    : op_(op), id_((op == SOTTO_OP_CHAT ? "chatcmpl-" : "cmpl-") + std::to_string(request)),
+      model_(std::move(model)), created_(created_s), ignored_(std::move(ignored)) {}
+
+// Whether nothing was told of that answer yet.
+bool Writer::first(std::uint32_t index) {
+    if (began_.size() <= index) {
+        began_.resize(index + 1);
+    }
+    const bool was = began_[index];
+    began_[index] = true;
+    return !was;
+}
+
+std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::vector<std::string>& logprobs) {
+    Ordered choice = {{"index", index}};
+    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
+    if (is_chat()) {
+        Ordered told = Ordered::object();
+        if (first(index)) {
+            told["role"] = "assistant";
+        }
+        switch (delta.kind) {
+        case Delta::Kind::text:
+            told["content"] = delta.text;
+            break;
+        case Delta::Kind::reasoning:
+            told["reasoning_content"] = delta.text;
+            break;
+        case Delta::Kind::call:
+            told["tool_calls"] = call_delta(delta);
+            break;
+        }
+        choice["delta"] = std::move(told);
+    } else {
+        choice["text"] = delta.text;
+    }
+    if (!logprobs.empty()) {
+        choice["logprobs"] = is_chat() ? chat_logprobs(logprobs) : text_logprobs(logprobs);
+    }
+    choice["finish_reason"] = nullptr;
+    whole["choices"] = Ordered::array({std::move(choice)});
+    return to_text(whole);
+}
+
+std::string Writer::last_chunk(
+    std::uint32_t index, sotto_finish finish, const std::vector<std::string>& logprobs, const Counts& counts
+) {
+    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
+    Ordered choice = {{"index", index}};
+    if (is_chat()) {
+        choice["delta"] = first(index) ? Ordered{{"role", "assistant"}} : Ordered::object();
+    } else {
+        choice["text"] = "";
+    }
+    if (!logprobs.empty()) {
+        choice["logprobs"] = is_chat() ? chat_logprobs(logprobs) : text_logprobs(logprobs);
+    }
+    choice["finish_reason"] = finish_name(finish);
+    whole["choices"] = Ordered::array({std::move(choice)});
+    whole["timings"] = timings(counts);
+    if (!ignored_.empty()) {
+        whole["sotto"] = {{"ignored_fields", ignored_}};
+    }
+    return to_text(whole);
+}
+
+std::string Writer::usage_chunk(const Counts& counts) const {
+    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
+    whole["choices"] = Ordered::array();
+    whole["usage"] = usage(counts);
+    return to_text(whole);
+}
+
+std::string Writer::response(const std::vector<Said>& answers, const Counts& counts) const {
+    auto whole = head(id_, is_chat() ? "chat.completion" : "text_completion", created_, model_);
+    whole["choices"] = Ordered::array();
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        const auto& said = answers[i];
+        Ordered choice = {{"index", i}};
+        if (is_chat()) {
+            choice["message"] = message_of(said);
+        } else {
+            choice["text"] = said.text;
+        }
+        if (!said.logprobs.empty()) {
+            choice["logprobs"] = is_chat() ? chat_logprobs(said.logprobs) : text_logprobs(said.logprobs);
+        }
+        choice["finish_reason"] = finish_name(said.finish);
+        whole["choices"].push_back(std::move(choice));
+    }
+    whole["usage"] = usage(counts);
+    whole["timings"] = timings(counts);
+    if (!ignored_.empty()) {
+        whole["sotto"] = {{"ignored_fields", ignored_}};
+    }
+    return to_text(whole);
+}
+
+std::string Writer::call(const Call& call) {
+    return to_text(function_call(call));
+}
+
+std::string Writer::message(const Said& said) {
+    auto message = message_of(said);
+    message.erase("reasoning_content");
+    return to_text(message);
+}
+
+} // namespace sotto

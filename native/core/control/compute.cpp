@@ -1,0 +1,383 @@
+#include "core/control/compute.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "core/control/step_checks.hpp"
+#include "core/state/state_blob.hpp"
+#include "core/state/state_file.hpp"
+#include "module/contract.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+namespace {
+
+// What a step's gate gets back.
+struct AtGate {
+    Compute& compute;
+    Job& job;
+};
+
+std::int32_t SOTTO_CALL gate(void* context) {
+    auto& at = *static_cast<AtGate*>(context);
+    return at.compute.pass(at.job);
+}
+
+void open(Job& job) {
+    if (job.op == SOTTO_OP_RESTORE_STATE) {
+        job.opened.result = restore_state(*job.entry->model, *job.path, *job.state);
+        return;
+    }
+    std::vector<void*> adapters;
+    std::vector<float> scales;
+    for (const auto& use : *job.adapters) {
+        adapters.push_back(use.adapter->handle);
+        scales.push_back(use.scale);
+    }
+    job.opened = job.entry->model->open_stream(
+        job.op, *job.body, job.index, job.flags, std::exchange(job.prepared, nullptr), adapters, scales
+    );
+    check_prompt(job);
+}
+
+// Reads what a stream generated, by its backend.
+class BackendReader : public AnswerReader {
+public:
+    BackendReader(Model& model, void* stream) : model_(model), stream_(stream) {}
+    std::string read(std::string_view text, bool last) override { return model_.parse(stream_, text, last); }
+
+private:
+    Model& model_;
+    void* stream_;
+};
+
+// A device that is lost costs more than the one stream, whichever call said so.
+void note_loss(Job& job, sotto_status status, const char* why) noexcept {
+    if (status == SOTTO_ERROR_DEVICE && !job.failure) {
+        job.failure.set(status, why);
+    }
+}
+
+// Throws Error(SOTTO_ERROR_INFERENCE) where JSON of the backend is none.
+void hear(const sotto_step_item& work, Model& model, Answer& answer) {
+    const auto logprobs = view_of(work.logprobs);
+    if (!logprobs.empty() && !try_parse_json(logprobs).is_object()) {
+        refuse_backend(
+            model.backend(), SOTTO_ERROR_INFERENCE, "sotto_step_item.logprobs is not a JSON object"
+        );
+    }
+    BackendReader reader(model, work.stream);
+    try {
+        answer.hear(work, reader);
+    } catch (const Json::exception&) {
+        refuse_backend(
+            model.backend(), SOTTO_ERROR_INFERENCE, "stream_parse did not return a JSON array of deltas"
+        );
+    }
+}
+
+// What the shares gave becomes text here, on a thread that never takes a core from the game.
+// `before`: what remained of each share before the step.
+void hear(Job& job, const std::vector<std::uint32_t>& before) noexcept {
+    for (std::size_t i = 0; i < job.work.size(); ++i) {
+        const auto& work = job.work[i];
+        auto& failure = job.failures[i];
+        const auto body = [&] {
+            auto& model = *job.entry->model;
+            auto& stream = *job.streams[i];
+            check_work(model.backend(), work, before[i]);
+            if (work.status < 0) {
+                throw Error(work.status, reason_of(work.reason));
+            }
+            check_progress(stream, work, job);
+            if (has_data(stream.reply->op)) {
+                check_data(model.backend(), work);
+            }
+            hear(work, model, stream.answer);
+            job.heard[i] = stream.answer.take();
+            if (stream.reply->op == SOTTO_OP_SAVE_STATE && stream.answer.ended() && !job.abort.load()) {
+                stream.saved = save_state(model, work.stream, stream.saved_tokens);
+            }
+        };
+        attempt(body, [&](sotto_status status, const char* why) { failure.set(status, why); });
+        note_loss(job, failure.status, failure.why.c_str());
+    }
+}
+
+} // namespace
+
+Compute::Compute(
+    const Hooks& hooks,
+    const Clock& clock,
+    const Frames& frames,
+    Parking& parking,
+    Ledger& ledger,
+    Signal& finished
+)
+    : hooks_(hooks), clock_(clock), frames_(frames), parking_(parking), ledger_(ledger), finished_(finished) {
+}
+
+Compute::~Compute() {
+    stopping_ = true;
+    for (auto& worker : workers_) {
+        if (const auto number = worker.number.load(); number != 0) {
+            raise_thread_class(number); // it is waited for
+        }
+        worker.wake.notify();
+        if (worker.thread.joinable()) {
+            worker.thread.join();
+        }
+    }
+}
+
+void Compute::prepare(ThreadClass thread_class) {
+    auto& worker = workers_[static_cast<std::size_t>(thread_class)];
+    if (!worker.thread.joinable()) {
+        hooks_.outlives->has_yielding_threads =
+            hooks_.outlives->has_yielding_threads || thread_class == ThreadClass::idle;
+        worker.thread = start_thread([this, &worker, thread_class] { work(worker, thread_class); });
+    }
+}
+
+void Compute::start(Job& job) noexcept {
+    auto& worker = worker_of(job);
+    worker.job.store(&job, std::memory_order_release);
+    worker.wake.notify();
+}
+
+void Compute::follow_with(Job& job) noexcept {
+    worker_of(job).follower.store(&job, std::memory_order_release);
+}
+
+bool Compute::hold_back(Job& job) noexcept {
+    return worker_of(job).follower.exchange(nullptr, std::memory_order_acquire) != nullptr;
+}
+
+bool Compute::take_back(Job& job) noexcept {
+    Job* expected = &job;
+    return worker_of(job).job.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+}
+
+void Compute::give_up(Job& job) noexcept {
+    job.given_up = true;
+    gate_.notify();
+}
+
+bool Compute::raise(const Job& job) noexcept {
+    auto& worker = worker_of(job);
+    const auto number = worker.number.load();
+    if (number != 0 && raise_thread_class(number)) {
+        worker.raised = true;
+    }
+    return number != 0;
+}
+
+void Compute::work(Worker& worker, ThreadClass thread_class) {
+    const bool idle = thread_class == ThreadClass::idle;
+    hooks_.thread_started(idle ? "idle" : "compute");
+    worker.number = thread_number(); // first, as a thread of the idle class may not run for seconds
+    if (idle && !stopping_.load() && !set_thread_class(thread_class)) {
+        no_idle_class_ = true;
+        hooks_.log.warn("the system has no idle class for this thread; models compete with the game");
+    }
+    if (!set_thread_affinity(hooks_.cores)) {
+        hooks_.log.warn("threads->affinity names no core that this process may use; it is ignored");
+    }
+    while (!stopping_.load()) {
+        const auto seen = worker.wake.value();
+        if (Job* job = worker.job.exchange(nullptr, std::memory_order_acquire)) {
+            while (job != nullptr) {
+                run(*job);
+                Job* next =
+                    goes_on(*job) ? worker.follower.exchange(nullptr, std::memory_order_acquire) : nullptr;
+                job->followed = next != nullptr;
+                job->done.store(true, std::memory_order_release); // it is the control thread's from here on
+                finished_.notify();
+                job = next;
+            }
+        } else if (worker.raised.exchange(false)) {
+            set_thread_class(thread_class);
+        } else if (!stopping_.load()) {
+            worker.wake.wait(seen, -1);
+        }
+    }
+}
+
+void Compute::abort(Job& job) noexcept {
+    job.abort = true;
+    gate_.notify();
+}
+
+// Waits until the game's work on its frame is done, as far as it tells; not for ever, as it may have stopped
+// telling.
+std::int32_t Compute::pass(Job& job) noexcept {
+    constexpr std::int64_t kLook = 200'000; // the work takes longer than usual
+    constexpr std::uint32_t kEvery = 8;     // to ask for the time is not free
+    const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) || job.gave_up ? 1 : 0; };
+    if (const auto asked = job.asked.fetch_add(1, std::memory_order_relaxed) + 1;
+        job.patience != 0 && asked % kEvery == 0) {
+        job.gave_up = clock_.now() - job.began - job.gated_ns > job.patience;
+    }
+    job.gave_up = job.gave_up || job.given_up.load(std::memory_order_relaxed);
+    if (job.gate_limit == 0 || ends() != 0) {
+        return ends();
+    }
+    const auto begin = clock_.now();
+    auto now = begin;
+    for (;;) {
+        const auto seen = gate_.value();
+        const auto left = job.gate_limit - job.gated_ns - (now - begin);
+        if (ends() != 0 || !frames_.in_work(now) || left <= 0) {
+            break;
+        }
+        gate_.wait(seen, std::max(std::min(frames_.work_ends() - now, left), kLook));
+        now = clock_.now();
+    }
+    if (now != begin) {
+        if (job.waited < job.waits.size()) {
+            job.waits[job.waited++] = {begin, now};
+        }
+        job.gated_ns += now - begin;
+    }
+    return ends();
+}
+
+void Compute::step(Job& job) {
+    std::vector<sotto_step_item*> shares;
+    std::vector<std::uint32_t> before;
+    shares.reserve(job.work.size());
+    before.reserve(job.work.size());
+    for (auto& work : job.work) {
+        shares.push_back(&work);
+        before.push_back(work.remaining); // the streams themselves are the control thread's
+    }
+    AtGate at{*this, job};
+    const sotto_step step = {
+        .struct_size = sizeof(sotto_step),
+        .count = static_cast<std::uint32_t>(shares.size()),
+        .items = shares.data(),
+        .threads = job.threads,
+        .thread_class = static_cast<sotto_thread_class>(job.thread_class),
+        .gate = gate,
+        .context = &at,
+    };
+    check_step(job, job.entry->model->step(step), before); // cancelled: the shares say that nothing was done
+    hear(job, before);
+}
+
+// What the model remembers of a stream, to be remembered again later. Null: it works through its text then.
+// `similar`: it may be packed with others.
+Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept {
+    Parking::Kept kept;
+    auto& model = *job.entry->model;
+    const auto body = [&] {
+        if (!model.info().fingerprint.empty()) {
+            std::uint32_t tokens = 0;
+            auto blob = save_state(model, stream, tokens);
+            constexpr std::size_t kLength = 16; // bytes that may say how long it is
+            const auto head = kStateHeader + model.info().fingerprint.size() + kLength;
+            kept = parking_.put(
+                job.entry->asked.id, std::move(blob), similar && !pinned ? head : Parking::kApart
+            );
+            if (pinned && kept != nullptr) {
+                kept->pin(true);
+            }
+        }
+    };
+    attempt(body, [&](sotto_status status, const char* why) {
+        hooks_.log.debug(why);
+        note_loss(job, status, why);
+    });
+    return kept;
+}
+
+void Compute::close(Job& job) noexcept {
+    for (auto& one : job.closing) {
+        if (one.session != nullptr) {
+            one.kept = kept_of(job, one.handle, true, one.pinned);
+        }
+        job.entry->model->close_stream(one.handle);
+    }
+    for (const auto& adapter : job.freed) {
+        adapter->close(*job.entry->model);
+    }
+}
+
+// Loads an adapter, unless the engine is being destroyed: the host's file functions must not be called then.
+void Compute::load_adapter(Job& job) {
+    const Zone zone(hooks_, "sotto load adapter");
+    const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);
+    if (!use) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
+    }
+    const auto* files = hooks_.files ? &*hooks_.files : nullptr;
+    job.loads->open(*job.entry->model, ledger_, job.entry->asked.id, files);
+}
+
+void Compute::resize(Job& job) {
+    const Zone zone(hooks_, "sotto resize model");
+    auto& model = *job.entry->model;
+    for (std::size_t i = 0; i < job.streams.size(); ++i) {
+        auto& stream = *job.streams[i];
+        job.kept[i] = kept_of(job, stream.handle, false, stream.terms.pinned);
+        model.park(stream.handle);
+    }
+    model.resize(job.places);
+}
+
+// Damaged, or of something else: then it works through its text again.
+void Compute::recall(Job& job) noexcept {
+    auto& model = *job.entry->model;
+    const auto body = [&] {
+        const auto blob = parking_.read(*job.fetched);
+        model.restore(state_payload(blob->view(), model.info().fingerprint));
+    };
+    attempt(body, [&](sotto_status status, const char* why) {
+        hooks_.log.warn(why);
+        job.useless = status != SOTTO_ERROR_DEVICE;
+        note_loss(job, status, why);
+    });
+}
+
+void Compute::run(Job& job) noexcept {
+    const gpu::CudaScope scope(job.entry != nullptr ? job.entry->on_card.get() : nullptr);
+    const auto body = [&] {
+        close(job);
+        scope.check();
+        if (job.failure) {
+            return;
+        }
+        if (job.loads != nullptr) {
+            return load_adapter(job);
+        }
+        if (job.resizes) {
+            return resize(job);
+        }
+        if (job.parks != nullptr) {
+            job.entry->model->park(job.parks->handle);
+        }
+        if (job.recalls != nullptr) {
+            recall(job);
+        }
+        if (job.failure) {
+            return;
+        }
+        if (job.unparks) {
+            job.unparked = job.entry->model->unpark(job.streams.front()->handle);
+            job.streams.front()->progress = {}; // more may be left than before
+        } else if (job.opens) {
+            const Zone zone(hooks_, "sotto open stream");
+            open(job);
+        } else if (!job.work.empty()) {
+            const Zone zone(hooks_, "sotto step");
+            step(job);
+        }
+    };
+    job.began = clock_.now();
+    job.phase = frames_.phase(job.began);
+    attempt(body, [&](sotto_status status, const char* why) { job.failure.set(status, why); });
+    job.ended = clock_.now();
+}
+
+} // namespace sotto

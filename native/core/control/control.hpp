@@ -1,0 +1,289 @@
+// The thread that reads requests, decides, and hands out events. Everything else passes it notes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mpsc_queue.hpp"
+#include "core/control/compute.hpp"
+#include "core/control/incoming.hpp"
+#include "core/control/preparing.hpp"
+#include "core/control/teller.hpp"
+#include "core/memory/ledger.hpp"
+#include "core/model/card.hpp"
+#include "core/model/model_loader.hpp"
+#include "core/model/registry.hpp"
+#include "core/request/event_queue.hpp"
+#include "core/request/request_table.hpp"
+#include "core/schedule/activity.hpp"
+#include "core/schedule/duty_controller.hpp"
+#include "core/schedule/frame.hpp"
+#include "core/schedule/idle_class.hpp"
+#include "core/schedule/scheduler.hpp"
+#include "core/session/sessions.hpp"
+#include "core/settings.hpp"
+#include "core/state/parking.hpp"
+#include "core/state/state_file.hpp"
+#include "core/state/tidier.hpp"
+#include "core/telemetry/meter.hpp"
+#include "core/telemetry/recorder.hpp"
+#include "core/telemetry/trace.hpp"
+
+namespace sotto {
+
+class Control {
+public:
+    // What it works on, all of which outlives it.
+    struct World {
+        const Hooks& hooks;
+        const Settings& settings;
+        const Frames& frames;
+        Clock& clock;
+        Card& card;
+        RequestTable& table;
+        EventQueue& queue;
+        Registry& registry;
+        Trace& trace;
+        Meter& meter;
+        Recorder& recorder;
+        Ledger& ledger;
+        Parking& parking;
+    };
+
+    explicit Control(const World& world);
+    // Cancels what runs, frees the models, ends the threads.
+    ~Control();
+
+    // Hands over a note. Never waits.
+    void post(Note& note) noexcept;
+    // Gives up what is being loaded, as the engine is about to be destroyed.
+    void give_up_loading() noexcept { loader_.give_up(); }
+    // Says that something it looks at has changed.
+    void wake() noexcept { signal_.notify(); }
+    // Takes every model off the card, and waits for that. No other thread may be in here.
+    void leave_card() noexcept;
+    // Says that there is a card for models that could use one.
+    void come_to_card() noexcept;
+    // Says that a request was given another pace.
+    void retune() noexcept { retuned_ = true; }
+
+private:
+    void run();
+    bool work();
+    std::int64_t next_wake();
+
+    bool take_notes();
+    void submitted(Slot& slot);
+    void cancelled(Slot& slot) noexcept;
+    void answer(Slot& slot);
+    void answer(Slot& slot, Prompted prompted);
+    void warn_of(const std::vector<std::string>& unknown);
+    void load(Slot& slot);
+    void unload(Slot& slot);
+    void plan(Slot& slot);
+    void begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* given_up);
+    void leave(ModelEntry& entry, std::string_view why) noexcept;
+    void leave_all() noexcept;
+    void hand_to_loader(ModelEntry& entry) noexcept;
+    void free_idle_leavers() noexcept;
+
+    void begin_task(PreparingTask& task);
+    void proceed(Incoming& incoming);
+    bool take_incoming() noexcept;
+    static void read_here(PreparingTask& reading) noexcept;
+    void finish_incoming(Incoming& incoming) noexcept;
+    void drop_incoming(Incoming& incoming, std::string_view why) noexcept;
+    bool start_preparing() noexcept;
+    void prepare(Stream& stream);
+    bool take_prepared() noexcept;
+    void prepared(Stream& stream) noexcept;
+    void discard_prepared(Stream& stream) noexcept;
+    sotto_stream_flags stream_flags() const noexcept;
+
+    bool take_loader_notes() noexcept;
+    void tell_progress(ModelEntry& entry, float progress) noexcept;
+    void came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept;
+    void loaded(ModelEntry& entry) noexcept;
+    static void learn_places(ModelEntry& entry) noexcept;
+    void planned(ModelEntry& entry) noexcept;
+    void refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
+    void gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
+
+    bool keep_budget();
+    bool gives_up_all(const ModelEntry& entry) const noexcept;
+    bool must_hold(const ModelEntry& entry) const noexcept;
+    void hold(Slot& slot, ModelEntry& entry, OnBudget on_budget);
+    std::string lack_told(const ModelEntry& entry) const;
+    bool admit(ModelEntry& entry);
+    bool go_on(ModelEntry& entry);
+    bool grow(ModelEntry& entry);
+    bool give_way(std::uint64_t bytes, ModelEntry* whom);
+    bool is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept;
+    bool lack_in_vain(ModelEntry& whom);
+    bool refuse_impatient(ModelEntry& entry);
+    bool squeeze(std::uint64_t bytes, bool all);
+    bool spill(std::uint64_t bytes);
+    void tidy();
+    bool resize(ModelEntry& entry, std::uint32_t places);
+    bool claim_places(ModelEntry& entry, std::uint32_t places) noexcept;
+    void resized(Job& job) noexcept;
+    std::uint32_t places_for(const ModelEntry& entry) const noexcept;
+    bool is_in_use(const ModelEntry& entry) const noexcept;
+    bool is_idle(const ModelEntry& entry) const noexcept;
+    bool is_settling() const noexcept;
+    std::uint64_t idle_bytes(const ModelEntry* but) const noexcept;
+    ModelEntry* idle_longest(const ModelEntry* but) const noexcept;
+
+    void change_adapter(Slot& slot);
+    bool change_adapters() noexcept;
+    void change_adapter(ModelEntry& entry, const Asked& asked);
+    void adapter_loaded(Job& job) noexcept;
+    bool cancel_change(ModelEntry& entry, const Slot& slot) noexcept;
+    void drop_changes(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
+    AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted) const;
+
+    bool take_off_card() noexcept;
+    bool put_on_card() noexcept;
+    bool is_on_card(DeviceNumber device) const noexcept;
+    bool must_leave(const ModelEntry& entry) const noexcept;
+    bool take_off(ModelEntry& entry, sotto_status status, const char* why) noexcept;
+    bool take_off_lost() noexcept;
+    bool doze(ModelEntry& entry, bool remembers) noexcept;
+
+    bool rest(Stream& stream) noexcept;
+    void give_place(ModelEntry& entry, Job& job, const std::shared_ptr<Session>& session) noexcept;
+    void let_go(ModelEntry& entry, std::size_t place, bool remembers) noexcept;
+    void let_go_of_others(ModelEntry& entry, const Session& session) noexcept;
+    void let_go_of_unpinned() noexcept;
+    void park_resting(ModelEntry& entry, Job& job);
+    void trim_resting(ModelEntry& entry) noexcept;
+    void expect(const ModelEntry& entry, const Session& session, bool is_kept) noexcept;
+
+    void read_state(Slot& slot, const std::string& path, const ModelInfo& info);
+    void write_state(Stream& stream);
+    bool take_files() noexcept;
+    void file_done(Slot& slot, StateTask& task) noexcept;
+    bool cancel_file(const Slot& slot) noexcept;
+    void leave_files(std::string_view why) noexcept;
+    bool awaits_fetch(const Slice& slice);
+    bool may_fetch(const Stream& stream) noexcept;
+    std::int64_t fetch_due() const noexcept;
+
+    bool take_job_back() noexcept;
+    void opened(Job& job, Stream& stream) noexcept;
+    void unparked(const Job& job, Stream& stream) noexcept;
+    void parked(Stream& stream) noexcept;
+    void closed(const Job& job) noexcept;
+    void keep(Stream& stream) noexcept;
+    Parking::Kept kept_of(const Stream& stream) const noexcept;
+    void forget_useless(const Job& job, const Stream& stream) noexcept;
+    void stepped(Stream& stream, const sotto_step_item& work, const Heard& heard);
+    void answered(Stream& stream, std::string response) noexcept;
+    bool start_job();
+    bool start_closing();
+    ThreadClass prepared_class(const ModelEntry& entry);
+    bool has_thread_for(const Slice& slice) noexcept;
+    std::unique_ptr<Job> job_of(ModelEntry& entry);
+    std::unique_ptr<Job> job_of(const Slice& slice);
+    void begin(std::unique_ptr<Job> job) noexcept;
+    void look_ahead() noexcept;
+    void hold_back() noexcept;
+    void learn(const Job& job) noexcept;
+    void note(const Job& job) noexcept;
+    void note_rest() noexcept;
+    void rest_after(const Job& job) noexcept;
+    void take_frames() noexcept;
+    void take_paces() noexcept;
+    void show() noexcept;
+    sotto_mode mode() const noexcept { return world_.settings.mode.load(); }
+    bool comes_first() const noexcept { return mode() == SOTTO_MODE_PRIORITIZE_COMPUTE; }
+    ThreadClass thread_class() const noexcept;
+    ThreadClass thread_class(const ModelEntry& entry) const noexcept;
+    bool settle_class();
+    bool rescue_job();
+    void raise_job() noexcept;
+    std::int64_t rescue_due() const noexcept;
+    const ModelEntry* awaited_entry() const noexcept;
+    std::int64_t stall_due() const noexcept;
+    void report_stall() noexcept;
+    void learn_class(const Job& job) noexcept;
+    Limits limits() const noexcept;
+    bool yields() const noexcept;
+    Cores cores(ThreadClass thread_class) const noexcept;
+    std::uint32_t threads_for(ModelEntry& entry, ThreadClass thread_class) noexcept;
+    double share() const noexcept;
+    double least_share() const noexcept;
+    bool is_kept_from_running() const noexcept;
+    bool is_gated(const Job& job) const noexcept;
+    std::int64_t gate_limit(const Job& job) const noexcept;
+    std::int64_t patience_of(const Job& job) const noexcept;
+
+    Stream* find_stream(const Slot& slot) noexcept;
+    void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
+    void conclude(Stream& stream) noexcept;
+    void retire(Stream& stream) noexcept;
+    void sweep() noexcept;
+
+    // A request that waits for a file.
+    struct FileRequest {
+        Slot* slot = nullptr;
+        std::shared_ptr<StateTask> task;
+    };
+
+    const World world_;
+    Signal signal_;
+    MpscQueue<Note> notes_;
+    Teller teller_;
+    Sessions sessions_;
+    Scheduler scheduler_;
+    std::vector<std::unique_ptr<Stream>> streams_;
+    std::vector<Stream*> fetching_;       // of them, those that recall what is on disk
+    std::vector<Stream*> being_prepared_; // of them, by preparing threads
+    std::vector<Stream*> over_;           // of them, those that go as soon as their job is done
+    std::uint64_t arrived_ = 0;           // of them, ever
+    std::uint64_t models_ = 0;            // that were ready, ever
+    std::uint64_t adapters_ = 0;          // that were to be loaded, ever
+    Frames::Reader frames_;
+    Activity activity_;
+    DutyController duty_;
+    std::int64_t rest_until_ = 0;   // no step begins before
+    bool rests_ = false;            // for that reason none began, when one was last to
+    std::int64_t rested_since_ = 0; // 0: models do not rest
+    std::int64_t shown_ = 0;        // when figures were shown last
+    bool changed_ = false;          // since then
+    std::atomic<bool> retuned_{false};
+    std::atomic<bool> leaves_card_{false};
+    std::atomic<bool> comes_to_card_{false};
+    Signal left_card_;
+
+    std::vector<std::unique_ptr<Incoming>> incoming_; // in the order that they came
+    bool prepares_ = false;                           // there may be a request to be prepared
+
+    std::unique_ptr<Job> job_;  // under way, or null
+    std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams
+
+    std::atomic<bool> stopping_{false};
+    bool leaving_ = false;      // stopping_ was seen
+    std::int64_t left_at_ = 0;  // when; 0: not yet
+    std::int64_t reported_ = 0; // when a stall was reported last
+    bool stuck_ = false;        // there was no memory to begin a job
+    IdleClass idle_;
+    bool avoids_idle_ = false;            // for now
+    bool last_in_way_ = false;            // the threads of the last job did not yield, by its model's nature
+    std::set<std::string> warned_fields_; // of requests
+    Compute compute_;
+    IdleProbe probe_;
+    PreparingThreads preparing_;
+    ModelLoader loader_;
+    Tidier tidier_;
+    std::vector<FileRequest> file_requests_;
+    FileWorker files_; // of states that are saved and restored; parking has its own
+    std::thread thread_;
+};
+
+} // namespace sotto

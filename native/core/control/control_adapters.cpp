@@ -1,0 +1,210 @@
+// What the control thread does with adapters. Changes of one model's adapters take effect in the order in
+// which they were asked for. A request keeps the adapters that it was accepted with: an adapter that was
+// unloaded or replaced is freed once no request uses it.
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "core/control/control.hpp"
+
+namespace sotto {
+namespace {
+
+std::string excerpt_of(const std::string& id) {
+    constexpr std::size_t kLongest = 128;
+    return excerpt(id, kLongest);
+}
+
+auto named(auto& entry, const std::string& name) {
+    return std::ranges::find_if(entry.adapters, [&](const auto& adapter) { return adapter->name == name; });
+}
+
+// `what`: names the parameter.
+[[noreturn]] void refuse_name(const ModelEntry& entry, const std::string& what, const std::string& name) {
+    std::string loaded;
+    for (const auto& adapter : entry.adapters) {
+        loaded += (loaded.empty() ? "" : ", ") + excerpt_of(adapter->name);
+    }
+    throw Error(
+        SOTTO_ERROR_NOT_FOUND,
+        invalid(what, excerpt_of(name), "an adapter of model '" + excerpt_of(entry.asked.id) + "'") + " (" +
+            (loaded.empty() ? "none is loaded" : "loaded: " + loaded) +
+            "); load it first with sotto_engine_load_adapter()"
+    );
+}
+
+bool is_used(const std::shared_ptr<Adapter>& retired) noexcept {
+    return retired.use_count() > 1; // by a request, besides the list
+}
+
+} // namespace
+
+void Control::change_adapter(Slot& slot) {
+    ModelEntry* entry = world_.registry.find(slot.asked.id);
+    if (entry == nullptr || (entry->is_new() && entry->state == ModelEntry::State::loading)) {
+        throw Error(
+            SOTTO_ERROR_NOT_FOUND,
+            "model '" + excerpt_of(slot.asked.id) +
+                (entry == nullptr ? "' is not loaded: load it first with sotto_engine_load_model()"
+                                  : "' is still loading: wait for its SOTTO_EVENT_REQUEST_DONE")
+        );
+    }
+    const bool loads = slot.asked.what == Asked::What::load_adapter;
+    entry->changes.reserve(entry->changes.size() + 1);
+    if (loads) {
+        teller_.accepted(slot);
+    }
+    entry->changes.push_back(&slot); // there is room for it
+}
+
+// Carries out the unloads and scale changes that are first in line. Returns whether there were any.
+bool Control::change_adapters() noexcept {
+    bool any = false;
+    for (const auto& entry : world_.registry.entries()) {
+        while (!entry->with_loader && entry->loading_adapter == nullptr && !entry->changes.empty() &&
+               entry->changes.front()->asked.what != Asked::What::load_adapter) {
+            Slot& slot = *entry->changes.front();
+            entry->changes.erase(entry->changes.begin());
+            attempt(
+                [&] {
+                    change_adapter(*entry, slot.asked);
+                    teller_.done(slot, SOTTO_OK, "");
+                },
+                [&](sotto_status status, const char* why) { teller_.done(slot, status, why); }
+            );
+            any = true;
+        }
+    }
+    return any;
+}
+
+void Control::change_adapter(ModelEntry& entry, const Asked& asked) {
+    const auto found = named(entry, asked.adapter);
+    if (found == entry.adapters.end()) {
+        refuse_name(entry, "name", asked.adapter);
+    }
+    if (asked.what == Asked::What::scale_adapter) {
+        (*found)->scale = asked.scale;
+    } else {
+        entry.retired.reserve(entry.retired.size() + 1); // nothing throws from here on
+        entry.retired.push_back(std::move(*found));
+        entry.adapters.erase(found);
+    }
+    world_.registry.publish();
+}
+
+// Begins a job that closes streams, frees unloaded adapters that no request uses, and loads the next one.
+bool Control::start_closing() {
+    for (const auto& entry : world_.registry.entries()) {
+        const bool ready = entry->state == ModelEntry::State::ready && !entry->with_loader;
+        const bool frees = ready && !std::ranges::all_of(entry->retired, is_used);
+        const bool loads = ready && !entry->changes.empty();
+        if (entry->closing.empty() && !frees && !loads) {
+            continue;
+        }
+        auto job = job_of(*entry);
+        auto fresh = loads ? std::make_shared<Adapter>() : nullptr;
+        if (loads) {
+            const auto& asked = entry->changes.front()->asked;
+            fresh->number = ++adapters_;
+            fresh->name = asked.adapter;
+            fresh->path = asked.path;
+            fresh->scale = asked.scale;
+        }
+        job->closing = entry->closing; // a copy, so that what was reserved stays
+        job->freed.reserve(entry->retired.size());
+        entry->retired.reserve(entry->retired.size() + 2); // of the new one, or of the one that it replaces
+        entry->adapters.reserve(entry->adapters.size() + 1);
+        entry->closing.clear(); // nothing throws from here on
+        if (frees) {
+            const auto used = std::ranges::partition(entry->retired, is_used);
+            job->freed.assign(used.begin(), used.end());
+            entry->retired.erase(used.begin(), used.end());
+        }
+        if (loads) {
+            entry->loading_adapter = entry->changes.front();
+            entry->changes.erase(entry->changes.begin());
+            job->loads = std::move(fresh);
+        }
+        begin(std::move(job));
+        return true;
+    }
+    return false;
+}
+
+// Takes the result of a job that loaded an adapter.
+void Control::adapter_loaded(Job& job) noexcept {
+    auto& entry = *job.entry;
+    Slot* slot = std::exchange(entry.loading_adapter, nullptr);
+    auto adapter = std::move(job.loads);
+    const bool loaded = adapter->handle != nullptr;
+    if (slot == nullptr || !loaded) { // the request was cancelled, or loading failed
+        if (loaded) {
+            entry.retired.push_back(std::move(adapter)); // there is room for it
+        }
+        if (slot != nullptr) {
+            teller_.done(*slot, job.failure.status, job.failure.why);
+        }
+        return;
+    }
+    const auto old = named(entry, adapter->name);
+    if (old == entry.adapters.end()) {
+        entry.adapters.push_back(std::move(adapter));
+    } else {
+        entry.retired.push_back(std::exchange(*old, std::move(adapter))); // there is room for it
+    }
+    world_.registry.publish();
+    teller_.done(*slot, SOTTO_OK, "");
+}
+
+// Takes a cancelled change from a model: one that waits, or one whose adapter is being loaded, which is then
+// freed. Returns false if the change is not one of this model.
+bool Control::cancel_change(ModelEntry& entry, const Slot& slot) noexcept {
+    if (entry.loading_adapter == &slot) {
+        entry.loading_adapter = nullptr;
+        return true;
+    }
+    return std::erase(entry.changes, &slot) > 0;
+}
+
+// Ends all changes of a model.
+void Control::drop_changes(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
+    for (Slot* slot : std::exchange(entry.changes, {})) {
+        teller_.done(*slot, status, why);
+    }
+    if (Slot* slot = std::exchange(entry.loading_adapter, nullptr)) {
+        teller_.done(*slot, status, why);
+    }
+}
+
+// Returns the adapters that a request uses. Throws Error(SOTTO_ERROR_NOT_FOUND) if one is not loaded.
+AdapterSet Control::adapters_for(const ModelEntry& entry, const Prompted& prompted) const {
+    AdapterSet set;
+    const auto use = [&](const std::shared_ptr<Adapter>& adapter, float scale) {
+        if (scale == 0) {
+            return; // scale 0 counts as no adapter
+        }
+        if (const auto& failure = adapter->failure) {
+            throw Error(failure.status, failure.why);
+        }
+        set.push_back({adapter, scale});
+    };
+    if (!prompted.adapters) {
+        if (const auto found = named(entry, kDefaultAdapter); found != entry.adapters.end()) {
+            use(*found, (*found)->scale);
+        }
+        return set;
+    }
+    for (std::size_t i = 0; i < prompted.adapters->size(); ++i) {
+        const auto& asked = (*prompted.adapters)[i];
+        const auto found = named(entry, asked.name);
+        if (found == entry.adapters.end()) {
+            refuse_name(entry, "lora[" + std::to_string(i) + "].name", asked.name);
+        }
+        use(*found, asked.scale ? static_cast<float>(*asked.scale) : (*found)->scale);
+    }
+    std::ranges::sort(set, {}, [](const AdapterUse& one) { return one.adapter->number; });
+    return set;
+}
+
+} // namespace sotto

@@ -1,0 +1,306 @@
+// What the control thread does with models, from the wish to load one to its last byte given back.
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "core/control/control.hpp"
+#include "core/memory/report.hpp"
+
+namespace sotto {
+namespace {
+
+bool same_model(const Asked& left, const Asked& right) {
+    return left.path == right.path && left.backend == right.backend && left.options == right.options;
+}
+
+ModelTraits traits_of(const ModelInfo& info) {
+    return {
+        .streams = info.streams,
+        .step_tokens = info.step_tokens,
+        .min_step_tokens = info.min_step_tokens,
+        .batches = info.can(SOTTO_CAPABILITY_BATCHABLE),
+        .parks = info.can(SOTTO_CAPABILITY_PARKABLE),
+    };
+}
+
+} // namespace
+
+void Control::load(Slot& slot) {
+    ModelEntry* entry = world_.registry.find(slot.asked.id);
+    const bool given_up = entry != nullptr && entry->give_up.load();
+    if (entry != nullptr && !given_up && !same_model(entry->asked, slot.asked)) {
+        throw Error(
+            SOTTO_ERROR_STATE,
+            "model '" + slot.asked.id +
+                "' is already loaded with another path, backend or options: unload it first, or choose "
+                "another id"
+        );
+    }
+    if (entry != nullptr && entry->state == ModelEntry::State::ready) {
+        teller_.done(slot, SOTTO_OK, "");
+        return;
+    }
+    teller_.accepted(slot);
+    if (entry != nullptr && !given_up) {
+        entry->waiting.push_back(&slot); // it wakes where it was asleep
+        return;
+    }
+    begin_loading(slot, ModelEntry::State::loading, entry);
+}
+
+void Control::plan(Slot& slot) {
+    teller_.accepted(slot);
+    begin_loading(slot, ModelEntry::State::planning, nullptr);
+}
+
+void Control::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* given_up) {
+    auto fresh = std::make_unique<ModelEntry>(slot.asked);
+    fresh->waiting.push_back(&slot);
+    fresh->state = state;
+    fresh->used_at = world_.clock.now();
+    world_.registry.reserve(); // nothing throws from here on
+    if (given_up != nullptr) {
+        given_up->state = ModelEntry::State::leaving; // its loading was cancelled, and may end as it likes
+    }
+    hand_to_loader(*fresh);
+    world_.registry.add(std::move(fresh));
+    world_.registry.publish();
+}
+
+void Control::unload(Slot& slot) {
+    ModelEntry* entry = world_.registry.find(slot.asked.id);
+    if (entry == nullptr) {
+        throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + slot.asked.id + "' is not loaded: check the id");
+    }
+    std::vector<Slot*> waiting = {&slot};
+    teller_.accepted(slot); // nothing throws from here on
+    waiting.swap(entry->waiting);
+    for (Slot* loading : waiting) {
+        teller_.done(*loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded");
+    }
+    leave(*entry, "the model was unloaded");
+}
+
+// Nobody finds the model any more; it is freed once nothing is under way on it.
+void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
+    entry.state = ModelEntry::State::leaving;
+    entry.give_up = true;
+    for (const auto& held : std::exchange(entry.held, {})) {
+        teller_.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
+    }
+    drop_changes(entry, SOTTO_ERROR_CANCELLED, why);
+    world_.registry.publish();
+    for (const auto& stream : streams_) {
+        if (&stream->entry == &entry && stream->state != Stream::State::over) {
+            fail(*stream, SOTTO_ERROR_CANCELLED, why);
+        }
+    }
+    while (!entry.resting.empty()) {
+        let_go(entry, 0, false);
+    }
+}
+
+void Control::leave_all() noexcept {
+    constexpr std::string_view kWhy = "the engine is being destroyed";
+    for (const auto& incoming : incoming_) {
+        drop_incoming(*incoming, kWhy);
+    }
+    for (const auto& entry : world_.registry.entries()) {
+        if (entry->state == ModelEntry::State::leaving) {
+            continue;
+        }
+        for (Slot* slot : std::exchange(entry->waiting, {})) {
+            teller_.done(*slot, SOTTO_ERROR_CANCELLED, kWhy);
+        }
+        leave(*entry, kWhy);
+    }
+    leave_files(kWhy);
+}
+
+void Control::hand_to_loader(ModelEntry& entry) noexcept {
+    entry.with_loader = true;
+    loader_.take_on(entry);
+}
+
+void Control::free_idle_leavers() noexcept {
+    const auto& entries = world_.registry.entries();
+    for (std::size_t i = 0; i < entries.size();) {
+        auto& entry = *entries[i];
+        const bool idle = entry.open_streams == 0 && (job_ == nullptr || job_->entry != &entry) &&
+                          entry.preparing == 0 && !entry.with_loader;
+        if (entry.state != ModelEntry::State::leaving || !idle) {
+            ++i;
+        } else if (entry.model != nullptr) {
+            hand_to_loader(entry);
+            ++i;
+        } else {
+            gone(entry, SOTTO_OK, "");
+        }
+    }
+}
+
+bool Control::take_loader_notes() noexcept {
+    bool any = false;
+    while (auto note = loader_.take()) {
+        any = true;
+        ModelEntry& entry = *note->entry;
+        if (note->kind == LoaderNote::Kind::progress) {
+            tell_progress(entry, note->progress);
+            continue;
+        }
+        entry.with_loader = false;
+        entry.fit = std::move(note->fit);
+        entry.model = note->model != nullptr ? std::move(note->model) : std::move(entry.model);
+        const auto kind = note->kind;
+        const auto failure = std::move(note->failure);
+        note->failure = {};
+        entry.verdict = std::move(note); // for the next time
+        came_back(entry, kind, failure);
+    }
+    return any;
+}
+
+// The loader has done with a model what it was to do.
+void Control::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept {
+    if (entry.state == ModelEntry::State::leaving && kind != LoaderNote::Kind::loaded) {
+        return; // it is gone with the next look
+    }
+    switch (kind) {
+    case LoaderNote::Kind::loaded:
+        return loaded(entry);
+    case LoaderNote::Kind::planned:
+        return planned(entry);
+    case LoaderNote::Kind::lacks:
+        entry.lacks = entry.fit.least();
+        entry.lacks += std::min(entry.adapter_bytes(), UINT64_MAX - entry.lacks);
+        return;
+    case LoaderNote::Kind::freed:
+        entry.state = ModelEntry::State::asleep;
+        world_.registry.publish();
+        return;
+    default:
+        return refuse(entry, failure.status, failure.why);
+    }
+}
+
+void Control::tell_progress(ModelEntry& entry, float progress) noexcept {
+    if (entry.state != ModelEntry::State::loading) {
+        return;
+    }
+    for (Slot* slot : entry.waiting) {
+        attempt(
+            [&] { teller_.progress(*slot, progress); }, [](sotto_status, const char*) {}
+        ); // another will come
+    }
+}
+
+// A model that was made smaller may have as many places later as it was asked for with.
+void Control::learn_places(ModelEntry& entry) noexcept {
+    const auto& info = entry.model->info();
+    entry.first_streams = entry.most_streams = info.streams;
+    entry.first_compute = entry.most_compute = info.compute;
+    entry.each_place = std::max<std::uint64_t>(1, info.kv / info.streams);
+    entry.least = info.weights + info.compute + info.kv / info.streams + entry.adapter_bytes();
+    if (!entry.model->can_resize()) {
+        return;
+    }
+    for (const auto& rung : entry.fit.rungs) {
+        if (rung.info.bytes() > kMaxBytes) {
+            continue; // measured, and beyond counting
+        }
+        entry.most_streams = std::max(entry.most_streams, rung.info.streams);
+        entry.most_compute = std::max(entry.most_compute, rung.info.compute);
+    }
+}
+
+void Control::loaded(ModelEntry& entry) noexcept {
+    const auto& info = entry.model->info();
+    const bool is_new = entry.is_new();
+    static_cast<ScheduledModel&>(entry) =
+        ScheduledModel(); // what was learnt of it before it slept may hold no more
+    entry.most_decoded = 1;
+    entry.traits = traits_of(info);
+    entry.number = ++models_;
+    attempt(
+        [&] {
+            entry.backend = entry.model->backend().name();
+            entry.description = info.description;
+        },
+        [](sotto_status, const char*) {} // then it is listed without
+    );
+    entry.context = info.context;
+    learn_places(entry);
+    entry.host = info.host;
+    entry.shape.streams = entry.shape.layers = 0; // another time it may have more
+    entry.may_shrink = false;
+    entry.used_at = world_.clock.now();
+    world_.recorder.model(entry, entry.asked.id);
+    if (is_new && entry.waiting.empty()) {
+        leave(entry, "loading was cancelled"); // the last who wanted it cancelled too late for the loader
+    }
+    if (entry.state == ModelEntry::State::leaving) {
+        return;
+    }
+    entry.state = ModelEntry::State::ready;
+    prepares_ = true;
+    world_.registry.publish();
+    for (Slot* slot : std::exchange(entry.waiting, {})) {
+        teller_.done(*slot, SOTTO_OK, "");
+    }
+}
+
+void Control::planned(ModelEntry& entry) noexcept {
+    const auto& asked = entry.asked;
+    const auto ceiling = world_.ledger.ceiling();
+    const bool alone = asked.budget != 0;
+    const auto budget = alone ? asked.budget : ceiling;
+    for (Slot* slot : std::exchange(entry.waiting, {})) {
+        std::string plan;
+        const auto write = [&] {
+            plan = plan_json(
+                asked.id, entry.fit, budget, alone ? 0 : world_.ledger.used(), alone ? 0 : idle_bytes(nullptr)
+            );
+        };
+        Failure failure;
+        attempt(write, [&](sotto_status status, const char* why) { failure.set(status, why); });
+        if (failure) {
+            teller_.done(*slot, failure.status, failure.why);
+        } else {
+            teller_.answered(*slot, std::move(plan));
+        }
+    }
+    entry.state = ModelEntry::State::leaving;
+}
+
+// A model cannot be loaded. One that was there before sleeps on.
+void Control::refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
+    entry.lacks = 0;
+    if (entry.is_new()) {
+        gone(entry, status, why);
+        return;
+    }
+    for (Slot* slot : std::exchange(entry.waiting, {})) {
+        teller_.done(*slot, status, why);
+    }
+    for (const auto& held : std::exchange(entry.held, {})) {
+        teller_.done(*held.slot, status, why);
+    }
+    drop_changes(entry, status, why);
+    if (entry.state == ModelEntry::State::loading) {
+        entry.state = ModelEntry::State::asleep;
+        world_.registry.publish();
+    }
+}
+
+// A model is no more, or never came to be.
+void Control::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
+    const bool left = entry.state == ModelEntry::State::leaving;
+    const auto waiting = std::exchange(entry.waiting, {});
+    world_.registry.remove(entry);
+    world_.registry.publish();
+    for (Slot* slot : waiting) {
+        teller_.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
+    }
+}
+
+} // namespace sotto

@@ -1,0 +1,96 @@
+#include "core/control/incoming.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace sotto {
+namespace {
+
+// Calls `found` with what follows each `needle`, until that returns false.
+template <typename Found>
+void for_each(std::string_view text, std::string_view needle, const Found& found) {
+    const std::boyer_moore_horspool_searcher search(needle.begin(), needle.end());
+    for (auto at = text.begin();;) {
+        at = std::search(at, text.end(), search);
+        if (at == text.end()) {
+            return;
+        }
+        at += static_cast<std::ptrdiff_t>(needle.size());
+        if (!found(text.substr(static_cast<std::size_t>(at - text.begin())))) {
+            return;
+        }
+    }
+}
+
+// Takes space, then `mark`, off the beginning of `text`. False where something else is there.
+bool take(std::string_view& text, char mark) noexcept {
+    const auto begin = text.find_first_not_of(" \t\r\n");
+    if (begin == text.npos || text[begin] != mark) {
+        return false;
+    }
+    text.remove_prefix(begin + 1);
+    return true;
+}
+
+// Whether `text` spells an ASCII letter as \u00NN, as nobody does who writes JSON by the rules.
+bool hides_letters(std::string_view text) {
+    bool hides = false;
+    for (const char* letters : {"\\u006", "\\u007"}) {
+        for_each(text, letters, [&](std::string_view) {
+            hides = true;
+            return false;
+        });
+    }
+    return hides;
+}
+
+} // namespace
+
+bool SessionNames::touch(const SessionNames& others) const noexcept {
+    const bool both = (all || !ids.empty()) && (others.all || !others.ids.empty());
+    return both && (all || others.all || std::any_of(ids.begin(), ids.end(), [&](const auto& id) {
+                        return std::find(others.ids.begin(), others.ids.end(), id) != others.ids.end();
+                    }));
+}
+
+SessionNames names_in(std::string_view body) {
+    constexpr std::size_t kMost = 64;
+    SessionNames names;
+    names.all = hides_letters(body);
+    for (const char* key : {"\"session\"", "\"from\""}) {
+        for_each(body, key, [&](std::string_view rest) {
+            if (take(rest, ':') && take(rest, '"')) {
+                const auto id = rest.substr(0, rest.find('"'));
+                names.all = names.all || id.find('\\') != id.npos || names.ids.size() == kMost;
+                names.ids.emplace_back(names.all ? "" : id);
+            }
+            return !names.all;
+        });
+    }
+    return names;
+}
+
+void Incoming::read(std::string_view text) {
+    if (is_about_sessions(op)) {
+        asked = read_session_request(op, text, &reading.cancelled);
+    } else {
+        prompted = read_request(op, text, &reading.cancelled);
+    }
+}
+
+void Incoming::take_names() {
+    names.all = op == SOTTO_OP_READ_SESSION && asked.id.empty();
+    names.ids = {asked.id, asked.from, prompted.session.id};
+    std::erase(names.ids, "");
+    named.store(true, std::memory_order_release);
+}
+
+bool Incoming::holds(const Incoming& later) const noexcept {
+    if (slot == nullptr) {
+        return false;
+    }
+    const bool any = later.names.all || !later.names.ids.empty();
+    return named.load(std::memory_order_acquire) ? names.touch(later.names) : any;
+}
+
+} // namespace sotto

@@ -1,0 +1,158 @@
+#include "core/request/release.hpp"
+
+#include <utility>
+
+namespace sotto {
+
+void EventList::push(Event* event) noexcept {
+    event->after = nullptr;
+    (first_ == nullptr ? first_ : last_->after) = event;
+    last_ = event;
+}
+
+Event* EventList::pop() noexcept {
+    Event* event = first_;
+    if (event != nullptr) {
+        first_ = event->after;
+    }
+    return event;
+}
+
+Lanes::Lanes(std::uint32_t count, float tps, const std::atomic<float>& everybodys) : own_tps(tps) {
+    answers.reserve(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        answers.push_back(std::make_unique<Lane>(*this, own_tps, everybodys));
+    }
+}
+
+void Release::admit(Event* event, MpscQueue<Event>& unwanted) noexcept {
+    if (event->lane != nullptr) {
+        hold(*event->lane, event);
+        return;
+    }
+    Lanes* lanes = event->of;
+    if (lanes != nullptr && event->kind == SOTTO_EVENT_REQUEST_DONE && event->status < 0) {
+        cut_off(*lanes, unwanted, event->status != SOTTO_ERROR_CANCELLED);
+    }
+    if (lanes != nullptr && lanes->held > 0) {
+        lanes->after.push(event);
+    } else {
+        due_.push(event);
+    }
+}
+
+void Release::hold(Lane& lane, Event* event) noexcept {
+    if (lane.events.empty() && lane.pacer.rate() <= 0) {
+        lane.pacer.tell(event->tokens, event->made_ns, event->made_ns, 0);
+        due_.push(event);
+        return;
+    }
+    if (lane.events.empty()) {
+        lane.next = std::exchange(lanes_, &lane);
+    }
+    lane.events.push(event);
+    ++lane.of.held;
+    wake_ = INT64_MIN; // not known
+}
+
+// A request ended before its time: what it still had to tell is told at once, or never.
+void Release::cut_off(Lanes& lanes, MpscQueue<Event>& unwanted, bool wanted) noexcept {
+    for (Lane** at = &lanes_; *at != nullptr;) {
+        Lane& lane = **at;
+        if (&lane.of != &lanes) {
+            at = &lane.next;
+            continue;
+        }
+        *at = std::exchange(lane.next, nullptr);
+        while (Event* event = lane.events.pop()) {
+            --lanes.held;
+            wanted ? due_.push(event) : unwanted.push(event);
+        }
+    }
+    while (Event* event = lanes.after.pop()) {
+        wanted ? due_.push(event) : unwanted.push(event);
+    }
+}
+
+Event* Release::next(std::int64_t now) noexcept {
+    return has(now) ? due_.pop() : nullptr;
+}
+
+bool Release::has(std::int64_t now) noexcept {
+    constexpr std::int64_t kStale = 1'000'000; // a rate may have changed meanwhile
+    if (due_.empty() && lanes_ != nullptr) {
+        const bool looks = wake_ <= now || now - looked_ >= kStale || now < looked_;
+        note_gap(now);
+        if (looks) {
+            looked_ = now;
+            release(now);
+        }
+    }
+    return !due_.empty();
+}
+
+void Release::release(std::int64_t now) noexcept {
+    wake_ = INT64_MAX;
+    for (Lane** at = &lanes_; *at != nullptr;) {
+        Lane& lane = **at;
+        let_go(lane, now);
+        if (lane.events.empty()) {
+            *at = std::exchange(lane.next, nullptr);
+            continue;
+        }
+        const Event& first = *lane.events.front();
+        wake_ = std::min(wake_, lane.pacer.due(first.tokens, first.made_ns));
+        at = &lane.next;
+    }
+}
+
+void Release::let_go(Lane& lane, std::int64_t now) noexcept {
+    constexpr std::int64_t kAlways = 20'000'000; // is no hitch yet
+    const auto late = std::max(kAlways, 3 * gap_);
+    while (Event* event = lane.events.front()) {
+        if (lane.pacer.due(event->tokens, event->made_ns) > now) {
+            return;
+        }
+        lane.pacer.tell(event->tokens, event->made_ns, now, late);
+        due_.push(lane.events.pop());
+        if (--lane.of.held == 0) {
+            while (Event* last = lane.of.after.pop()) {
+                due_.push(last);
+            }
+        }
+    }
+}
+
+// How long whoever takes events usually stays away. A single pause counts for little.
+void Release::note_gap(std::int64_t now) noexcept {
+    constexpr std::int64_t kLongest = 200'000'000;
+    constexpr std::int64_t kWeight = 8;
+    const auto gap = std::clamp<std::int64_t>(now - asked_, 0, kLongest);
+    if (asked_ != 0) {
+        const auto counted = gap_ == 0 ? gap : std::min(gap, 4 * gap_ + 1'000'000);
+        gap_ += (counted - gap_) / kWeight;
+    }
+    asked_ = now;
+}
+
+void Release::clear() noexcept {
+    while (Event* event = due_.pop()) {
+        delete event;
+    }
+    while (Lane* lane = lanes_) {
+        lanes_ = std::exchange(lane->next, nullptr);
+        while (Event* event = lane->events.pop()) {
+            --lane->of.held;
+            delete event;
+        }
+        if (lane->of.held == 0) { // the last of them takes the lanes with it
+            auto after = std::exchange(lane->of.after, {});
+            while (Event* event = after.pop()) {
+                delete event;
+            }
+        }
+    }
+    wake_ = INT64_MAX;
+}
+
+} // namespace sotto

@@ -1,0 +1,342 @@
+#include "core/session/sessions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+namespace {
+
+// `text` as a JSON string.
+std::string as_json(const std::string& text) {
+    return to_text(Json(text));
+}
+
+std::string as_json(const std::vector<AdapterAsked>& adapters) {
+    std::string list = "[";
+    for (const auto& one : adapters) {
+        list += list.size() > 1 ? "," : "";
+        list += R"({"name":)" + as_json(one.name);
+        list += one.scale ? R"(,"scale":)" + to_text(Json(*one.scale)) + "}" : "}";
+    }
+    return list + "]";
+}
+
+std::string named(const std::string& id) {
+    constexpr std::size_t kLongestId = 128;
+    return "session '" + excerpt(id, kLongestId) + "'";
+}
+
+// Bytes of the messages as a JSON list.
+std::size_t length_of(const std::vector<Message>& messages) noexcept {
+    std::size_t length = 0;
+    for (const auto& message : messages) {
+        length += message->size() + 1; // a comma
+    }
+    return length;
+}
+
+template <typename Text>
+void append(Text& list, const Message& message, std::size_t i) {
+    list += i == 0 ? "" : ",";
+    list += *message;
+}
+
+std::string list_of(const std::vector<Message>& messages) {
+    std::string list = "[";
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        append(list, messages[i], i);
+    }
+    return list + "]";
+}
+
+// `messages` is JSON: all of them, or how many there are.
+std::string told(const std::string& id, const Talk& talk, bool pinned, const std::string& messages) {
+    std::string text = R"({"object":"session","session":)" + as_json(id);
+    if (!talk.model.empty()) {
+        text += R"(,"model":)" + as_json(talk.model);
+    }
+    text += pinned ? R"(,"pinned":true)" : "";
+    text += talk.adapters ? R"(,"lora":)" + as_json(*talk.adapters) : "";
+    return text + R"(,"messages":)" + messages + "}";
+}
+
+std::string told_in_short(const std::string& id, const Talk& talk, bool pinned) {
+    return told(id, talk, pinned, std::to_string(talk.messages.size()));
+}
+
+void add(std::vector<Message>& messages, std::vector<std::string> more) {
+    for (auto& message : more) {
+        messages.push_back(std::make_shared<const std::string>(std::move(message)));
+    }
+}
+
+// Replaces the system message, or adds one in front. An empty text removes the system message.
+void set_system(std::vector<Message>& messages, const std::string& text) {
+    const bool has = !messages.empty() && is_system(*messages.front());
+    if (text.empty()) {
+        messages.erase(messages.begin(), messages.begin() + (has ? 1 : 0));
+        return;
+    }
+    auto message =
+        std::make_shared<const std::string>(R"({"role":"system","content":)" + as_json(text) + "}");
+    if (has) {
+        messages.front() = std::move(message);
+    } else {
+        messages.insert(messages.begin(), std::move(message));
+    }
+}
+
+void check_can_begin(const Session& session, const Prompted& prompted) {
+    const auto& asked = prompted.session;
+    const auto name = named(asked.id);
+    if (prompted.model.empty() && session.talk.model.empty()) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "missing model: expected the id of a loaded model, because " + name + " has no model"
+        );
+    }
+    if (asked.messages.empty() && session.talk.messages.empty()) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "missing messages: expected at least one message, because " + name + " has no messages"
+        );
+    }
+    const auto& last = asked.messages.empty() ? *session.talk.messages.back() : asked.messages.back();
+    if (asked.continues && !can_be_continued(last)) {
+        throw invalid_argument(
+            "continue_final_message",
+            "true",
+            "false unless the last message in " + name +
+                " is the assistant's, its content a string, without tool_calls"
+        );
+    }
+}
+
+} // namespace
+
+Turn::Turn(std::shared_ptr<Session> session, sotto_request request, std::string model, InSession asked)
+    : session_(std::move(session)), model_(std::move(model)), continues_(asked.continues) {
+    add(asked_, std::move(asked.messages));
+    session_->answers = request; // nothing throws any more
+}
+
+Turn::~Turn() {
+    if (!remembered_) {
+        forget();
+    }
+}
+
+void Turn::remember(const Said& said) {
+    if (session_ == nullptr) {
+        return;
+    }
+    auto& model = session_->talk.model;
+    auto& messages = session_->talk.messages;
+    const auto& last = asked_.empty() ? messages.back() : asked_.back();
+    const auto answer = continues_ ? continued(*last, said) : Writer::message(said);
+    auto message = std::make_shared<const std::string>(answer); // a copy has no more room than it needs
+    if (const auto needed = messages.size() + asked_.size() + 1; needed > messages.capacity()) {
+        messages.reserve(std::max(needed, 2 * messages.size()));
+    }
+    had_model_ = !model.empty(); // nothing throws any more
+    messages_ = messages.size();
+    last_ = messages.empty() ? nullptr : messages.back();
+    if (!had_model_) {
+        model = std::move(model_);
+    }
+    messages.insert(messages.end(), asked_.begin(), asked_.end());
+    if (continues_) {
+        messages.back() = std::move(message);
+    } else {
+        messages.push_back(std::move(message));
+    }
+    session_->answers = 0;
+    remembered_ = true;
+}
+
+void Turn::forget() noexcept {
+    if (session_ == nullptr) {
+        return;
+    }
+    if (remembered_) {
+        auto& model = session_->talk.model;
+        auto& messages = session_->talk.messages;
+        messages.resize(messages_);
+        if (!messages.empty()) {
+            messages.back() = std::move(last_);
+        }
+        if (!had_model_) {
+            model.clear();
+        }
+    }
+    session_->answers = 0;
+    session_.reset();
+}
+
+std::string Sessions::answer(sotto_op op, const SessionAsked& asked) {
+    if (op == SOTTO_OP_OPEN_SESSION) {
+        return open(asked);
+    }
+    if (op == SOTTO_OP_CLOSE_SESSION) {
+        close(asked.id);
+        return {};
+    }
+    if (op == SOTTO_OP_CHANGE_SESSION) {
+        return change(asked);
+    }
+    return asked.id.empty() ? list() : read(asked.id);
+}
+
+std::string Sessions::open(const SessionAsked& asked) {
+    if (open_.contains(asked.id)) {
+        throw Error(
+            SOTTO_ERROR_STATE, named(asked.id) + " is already open: close it first, or choose another id"
+        );
+    }
+    if (open_.size() >= most_) {
+        throw Error(
+            SOTTO_ERROR_BUSY, std::to_string(most_) + " sessions are open, the maximum: close one first"
+        );
+    }
+    const auto session = std::make_shared<Session>();
+    auto& talk = session->talk;
+    if (!asked.from.empty()) {
+        const auto& from = find(asked.from)->talk;
+        const auto kept = static_cast<std::ptrdiff_t>(std::min(asked.keep, from.messages.size()));
+        talk.model = from.model;
+        talk.adapters = from.adapters;
+        talk.messages.assign(from.messages.begin(), from.messages.begin() + kept);
+    }
+    if (!asked.model.empty()) {
+        talk.model = asked.model;
+    }
+    if (asked.adapters) {
+        talk.adapters = asked.adapters;
+    }
+    if (asked.pinned.value_or(false)) {
+        check_can_pin(asked.id, talk.model);
+        session->pinned = true;
+    }
+    if (asked.system) {
+        set_system(talk.messages, *asked.system);
+    }
+    add(talk.messages, asked.messages);
+    auto response = told_in_short(asked.id, talk, session->pinned);
+    open_.emplace(asked.id, session);
+    return response;
+}
+
+// A chat under way in it goes on, and is remembered by nobody.
+void Sessions::close(const std::string& id) {
+    find(id)->pinned = false;
+    open_.erase(id);
+}
+
+std::string Sessions::change(const SessionAsked& asked) {
+    auto& session = *find(asked.id);
+    const bool pinned = asked.pinned.value_or(session.pinned);
+    if (pinned && !session.pinned) {
+        check_can_pin(asked.id, session.talk.model);
+    }
+    auto changed = session.talk;
+    if (asked.system) {
+        set_system(changed.messages, *asked.system);
+    }
+    if (asked.adapters) {
+        changed.adapters = asked.adapters;
+    }
+    auto response = told_in_short(asked.id, changed, pinned);
+    session.talk = std::move(changed); // nothing throws any more
+    session.pinned = pinned;
+    if (session.kept != nullptr) {
+        session.kept->pin(session.pinned);
+    }
+    return response;
+}
+
+// One place of a model is for those who are not pinned.
+void Sessions::check_can_pin(const std::string& id, const std::string& model) const {
+    const auto places = model.empty() ? 0 : places_(model);
+    const auto pinned = std::count_if(open_.begin(), open_.end(), [&](const auto& one) {
+        return one.second->pinned && one.second->talk.model == model;
+    });
+    if (places > 0 && static_cast<std::size_t>(pinned) + 1 >= places) {
+        throw Error(
+            SOTTO_ERROR_BUDGET,
+            named(id) + " cannot be pinned: model '" + excerpt(model) + "' has " + std::to_string(places) +
+                (places == 1 ? " slot" : " slots") + ", one stays unpinned, and " + std::to_string(pinned) +
+                (pinned == 1 ? " session is" : " sessions are") +
+                " pinned; unpin a session, or load the model with a larger \"parallel\""
+        );
+    }
+}
+
+std::string Sessions::read(const std::string& id) const {
+    const auto& session = *find(id);
+    return told(id, session.talk, session.pinned, list_of(session.talk.messages));
+}
+
+std::string Sessions::list() const {
+    std::string list = R"({"object":"list","data":[)";
+    for (const auto& [id, session] : open_) {
+        list += list.ends_with('[') ? "" : ",";
+        list += told_in_short(id, session->talk, session->pinned);
+    }
+    return list + "]}";
+}
+
+const std::shared_ptr<Session>& Sessions::find(const std::string& id) const {
+    const auto found = open_.find(id);
+    if (found == open_.end()) {
+        throw Error(SOTTO_ERROR_NOT_FOUND, named(id) + " is not open: open it first");
+    }
+    return found->second;
+}
+
+const std::string& Sessions::model_of(const Prompted& prompted) const noexcept {
+    const auto found = open_.find(prompted.session.id);
+    return prompted.model.empty() && found != open_.end() ? found->second->talk.model : prompted.model;
+}
+
+Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, PageString& body) {
+    auto& asked = prompted.session;
+    if (asked.id.empty()) {
+        return {};
+    }
+    const auto& session = find(asked.id);
+    const bool chat = op == SOTTO_OP_CHAT;
+    if (chat && session->answers != 0) {
+        throw Error(
+            SOTTO_ERROR_BUSY,
+            named(asked.id) + " already answers request '" + std::to_string(session->answers) +
+                "': wait for its SOTTO_EVENT_REQUEST_DONE, or fork the session"
+        );
+    }
+    check_can_begin(*session, prompted);
+    if (prompted.model.empty()) {
+        prompted.model = session->talk.model;
+    }
+    if (!prompted.adapters) {
+        prompted.adapters = session->talk.adapters;
+    }
+    PageString whole;
+    whole.reserve(length_of(session->talk.messages) + body.size());
+    whole = R"({"messages":[)";
+    std::size_t count = 0;
+    for (const auto& message : session->talk.messages) {
+        append(whole, message, count++);
+    }
+    for (const auto& message : asked.messages) {
+        whole += count++ == 0 ? "" : ",";
+        whole += message;
+    }
+    whole += asked.rest == "{}" ? "]" : "],";
+    whole.append(asked.rest, 1); // without its opening brace
+    body = std::move(whole);
+    return chat ? Turn(session, request, prompted.model, std::move(asked)) : Turn();
+}
+
+} // namespace sotto

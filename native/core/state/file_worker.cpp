@@ -1,0 +1,133 @@
+#include "core/state/file_worker.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "platform/clock.hpp"
+#include "platform/dynlib.hpp"
+#include "platform/thread.hpp"
+
+namespace sotto {
+namespace {
+
+// Waits for `signal` until `is_over`, at most `timeout_ns`. Returns whether it is.
+template <typename IsOver>
+bool wait_until(Signal& signal, std::int64_t timeout_ns, const IsOver& is_over) noexcept {
+    const auto now = system_clock().now();
+    const auto deadline = timeout_ns < kNever - now ? now + timeout_ns : kNever;
+    for (;;) {
+        const auto seen = signal.value();
+        const auto left = deadline - system_clock().now();
+        if (is_over() || left <= 0) {
+            return is_over();
+        }
+        signal.wait(seen, left);
+    }
+}
+
+} // namespace
+
+// Of the thread, which may outlive its engine.
+struct FileWorker::State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::shared_ptr<FileTask>> tasks;
+    std::thread thread;
+    Signal* finished = nullptr;
+    bool started = false; // the host has heard of the thread
+    bool stopping = false;
+    std::atomic<bool> busy{false};
+    std::atomic<bool> ended{false};
+    Signal gone;
+};
+
+bool FileTask::wait(std::int64_t timeout_ns) noexcept {
+    return wait_until(signal_, timeout_ns, [this] { return is_done(); });
+}
+
+FileWorker::FileWorker(const Hooks& hooks) : hooks_(hooks), state_(std::make_shared<State>()) {}
+
+bool FileWorker::is_busy() const noexcept {
+    return state_->busy.load(std::memory_order_relaxed);
+}
+
+void FileWorker::tell(Signal* finished) noexcept {
+    const std::lock_guard lock(state_->mutex);
+    state_->finished = finished;
+}
+
+FileWorker::~FileWorker() {
+    constexpr std::int64_t kPatience = 500'000'000;
+    std::unique_lock lock(state_->mutex);
+    if (!state_->thread.joinable()) {
+        return;
+    }
+    state_->stopping = true;
+    state_->tasks.clear();
+    state_->changed.notify_all();
+    state_->changed.wait(lock, [&] { return state_->started; });
+    state_->finished = nullptr;
+    lock.unlock();
+    const auto ended = [&] { return state_->ended.load(); };
+    if (wait_until(state_->gone, hosts_ ? kNever : kPatience, ended)) {
+        state_->thread.join();
+    } else {
+        (void)keep_loaded(); // else the host could unload the code that it runs
+        state_->thread.detach();
+    }
+}
+
+void FileWorker::prepare() {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->thread.joinable()) {
+        state_->thread = start_thread([state = state_, hooks = &hooks_] {
+            attempt([&] { hooks->thread_started("files"); }, [](sotto_status, const char*) {});
+            work(state);
+        });
+    }
+}
+
+void FileWorker::start(std::shared_ptr<FileTask> task) {
+    prepare();
+    const std::lock_guard lock(state_->mutex);
+    state_->tasks.push_back(std::move(task));
+    state_->changed.notify_all();
+}
+
+void FileWorker::work(const std::shared_ptr<State>& state) noexcept {
+    std::unique_lock lock(state->mutex);
+    state->started = true;
+    state->changed.notify_all();
+    while (!state->stopping) {
+        if (state->tasks.empty()) {
+            state->changed.wait(lock);
+            continue;
+        }
+        auto task = std::move(state->tasks.front());
+        state->tasks.pop_front();
+        lock.unlock();
+        state->busy.store(true, std::memory_order_relaxed);
+        task->begun_.store(true, std::memory_order_relaxed);
+        if (!task->given_up_) {
+            task->run();
+        }
+        state->busy.store(false, std::memory_order_relaxed);
+        task->done_.store(true, std::memory_order_release);
+        task->signal_.notify();
+        task.reset(); // it may hold much
+        lock.lock();
+        if (state->finished != nullptr) {
+            state->finished->notify();
+        }
+    }
+    lock.unlock();
+    state->ended = true;
+    state->gone.notify();
+}
+
+} // namespace sotto

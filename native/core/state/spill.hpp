@@ -1,0 +1,69 @@
+// What the file worker does with parked states.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/state/file_worker.hpp"
+#include "core/state/scratch.hpp"
+#include "platform/pages.hpp"
+
+namespace sotto {
+
+using SharedBytes = std::shared_ptr<const PageBuffer>;
+
+// Writes a state to the scratch file.
+class SpillWrite : public FileTask {
+public:
+    SpillWrite(std::shared_ptr<Scratch> scratch, SharedBytes bytes)
+        : scratch_(std::move(scratch)), bytes_(std::move(bytes)) {}
+
+    // Once: where it is now; nothing if it could not be written, or not yet. What is taken is the caller's to
+    // free; what is not is freed again by the task itself.
+    std::optional<Scratch::Extent> take() noexcept;
+
+private:
+    enum class Outcome : std::uint8_t { pending, written, failed, taken };
+
+    void run() noexcept override;
+
+    const std::shared_ptr<Scratch> scratch_;
+    SharedBytes bytes_;
+    Scratch::Extent extent_;
+    std::atomic<Outcome> outcome_{Outcome::pending};
+};
+
+// Reads states from the scratch file.
+class SpillRead : public FileTask {
+public:
+    SpillRead(std::shared_ptr<Scratch> scratch, std::vector<Scratch::Extent> extents)
+        : scratch_(std::move(scratch)), extents_(std::move(extents)), bytes_(extents_.size()) {}
+
+    // Once it is done: of each extent its bytes; null if they can't be read.
+    const std::vector<SharedBytes>& bytes() const noexcept { return bytes_; }
+
+private:
+    void run() noexcept override;
+
+    const std::shared_ptr<Scratch> scratch_;
+    const std::vector<Scratch::Extent> extents_;
+    std::vector<SharedBytes> bytes_;
+};
+
+// Frees the space of states that are gone.
+class SpillFree : public FileTask {
+public:
+    SpillFree(std::shared_ptr<Scratch> scratch, std::vector<Scratch::Extent> extents)
+        : scratch_(std::move(scratch)), extents_(std::move(extents)) {}
+
+private:
+    void run() noexcept override;
+
+    const std::shared_ptr<Scratch> scratch_;
+    const std::vector<Scratch::Extent> extents_;
+};
+
+} // namespace sotto

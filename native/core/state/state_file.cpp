@@ -1,0 +1,149 @@
+#include "core/state/state_file.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "base/error.hpp"
+#include "core/state/state_blob.hpp"
+#include "platform/file.hpp"
+#include "text/ordered_json.hpp"
+
+namespace sotto {
+namespace {
+
+// A state is never much larger than the memory that it comes out of.
+constexpr std::uint64_t kMostBesides = 64 * 1024 * 1024;
+constexpr std::uint64_t kMostWithoutMemory = 4ULL * 1024 * 1024 * 1024;
+
+class Reader {
+public:
+    virtual ~Reader() = default;
+    virtual void read(std::uint64_t offset, char* out, std::size_t count) = 0;
+    std::uint64_t size() const noexcept { return size_; }
+
+protected:
+    std::uint64_t size_ = 0;
+};
+
+class SystemReader : public Reader {
+public:
+    explicit SystemReader(const std::string& path) : path_(path), file_(open_file({"path", path})) {
+        size_ = file_.size();
+    }
+    void read(std::uint64_t offset, char* out, std::size_t count) override {
+        if (file_.read(offset, out, count)) {
+            throw Error(SOTTO_ERROR_MODEL, invalid("path", path_, "a file that can be read to its end"));
+        }
+    }
+
+private:
+    std::string path_;
+    File file_;
+};
+
+class HostReader : public Reader {
+public:
+    HostReader(
+        const sotto_file_access& files, const std::shared_ptr<Outlives>& outlives, const std::string& path
+    )
+        : outlives_(outlives), use_(&outlives_->gate), files_(files), path_(path) {
+        if (!use_) {
+            throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
+        }
+        if (files_.open(files_.self, {path.data(), path.size()}, &file_, &size_) < 0) {
+            throw Error(SOTTO_ERROR_NOT_FOUND, invalid("path", path, "an existing file"));
+        }
+    }
+    ~HostReader() override { files_.close(files_.self, file_); }
+    HostReader(const HostReader&) = delete;
+    HostReader& operator=(const HostReader&) = delete;
+    void read(std::uint64_t offset, char* out, std::size_t count) override {
+        if (files_.read(files_.self, file_, offset, out, count) < 0) {
+            throw Error(
+                SOTTO_ERROR_MODEL, invalid("path", path_, "a file that the host can read to its end")
+            );
+        }
+    }
+
+private:
+    const std::shared_ptr<Outlives> outlives_;
+    const HookGate::Use use_; // for as long as the file is open
+    const sotto_file_access& files_;
+    std::string path_;
+    void* file_ = nullptr;
+};
+
+std::unique_ptr<Reader> open(
+    const std::string& path,
+    const std::optional<sotto_file_access>& files,
+    const std::shared_ptr<Outlives>& outlives
+) {
+    if (files) {
+        return std::make_unique<HostReader>(*files, outlives, path);
+    }
+    return std::make_unique<SystemReader>(path);
+}
+
+// Believes nothing that the file says before it is read.
+PageBuffer read_blob(Reader& reader, std::uint64_t max_size) {
+    PageBuffer blob(static_cast<std::size_t>(std::min<std::uint64_t>(reader.size(), kStateHeader)));
+    reader.read(0, blob.data(), blob.size());
+    const auto size = state_size(blob.view());
+    if (size > max_size) {
+        throw Error(
+            SOTTO_ERROR_MODEL,
+            "the state has " + std::to_string(size) + " bytes: expected at most " + std::to_string(max_size) +
+                " for this model"
+        );
+    }
+    const auto end = std::min(size, reader.size());
+    blob.resize(static_cast<std::size_t>(end));
+    reader.read(kStateHeader, blob.data() + kStateHeader, blob.size() - kStateHeader);
+    if (reader.size() > size) {
+        throw Error(
+            SOTTO_ERROR_MODEL, "the state is damaged: the file continues after its end; save it again"
+        );
+    }
+    return blob;
+}
+
+std::string told(const std::string& path, std::uint64_t tokens, std::uint64_t bytes) {
+    return to_text(Ordered{{"path", path}, {"tokens", tokens}, {"bytes", bytes}});
+}
+
+} // namespace
+
+PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens) {
+    auto state = begin_state(model.info().fingerprint);
+    tokens = model.save(stream, state);
+    seal_state(state);
+    state.fit();
+    return state;
+}
+
+std::string restore_state(Model& model, const std::string& path, const PageBuffer& state) {
+    const auto tokens = model.restore(state_payload(state.view(), model.info().fingerprint));
+    return told(path, tokens, state.size());
+}
+
+std::uint64_t max_state_size(const ModelInfo& info) noexcept {
+    return info.kv > 0 ? info.kv + kMostBesides : kMostWithoutMemory;
+}
+
+void StateTask::run() noexcept {
+    attempt([&] { work(); }, [&](sotto_status status, const char* why) { failure_.set(status, why); });
+}
+
+void StateWrite::work() {
+    replace_file({"path", path_}, state_.view());
+    response_ = told(path_, tokens_, state_.size());
+}
+
+void StateRead::work() {
+    const auto reader = open(path_, files_, outlives_);
+    state_ = read_blob(*reader, max_size_);
+}
+
+} // namespace sotto

@@ -1,0 +1,75 @@
+// States in files: written to the file system, read through the host's functions where it lends some. What a
+// model does with a state is the compute thread's, what a disk does with it the file worker's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "core/settings.hpp"
+#include "core/state/file_worker.hpp"
+#include "module/backend.hpp"
+#include "platform/pages.hpp"
+
+namespace sotto {
+
+// What the model remembers of a stream, whole. `tokens`: of how many.
+PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens);
+// Has the model remember a whole state again. Returns what became of it, as JSON.
+std::string restore_state(Model& model, const std::string& path, const PageBuffer& state);
+
+// Bytes that a state of such a model may have.
+std::uint64_t max_state_size(const ModelInfo& info) noexcept;
+
+// Writes a state to a file, or reads one.
+class StateTask : public FileTask {
+public:
+    const Failure& failure() const noexcept { return failure_; }
+
+protected:
+    explicit StateTask(std::string path) : path_(std::move(path)) {}
+
+    void run() noexcept override;
+    virtual void work() = 0; // may throw
+
+    const std::string path_;
+
+private:
+    Failure failure_;
+};
+
+class StateWrite : public StateTask {
+public:
+    StateWrite(std::string path, PageBuffer state, std::uint32_t tokens)
+        : StateTask(std::move(path)), state_(std::move(state)), tokens_(tokens) {}
+
+    // What became of it, as JSON.
+    const std::string& response() const noexcept { return response_; }
+
+private:
+    void work() override;
+
+    PageBuffer state_;
+    const std::uint32_t tokens_;
+    std::string response_;
+};
+
+class StateRead : public StateTask {
+public:
+    StateRead(std::string path, const Hooks& hooks, std::uint64_t max_size)
+        : StateTask(std::move(path)), files_(hooks.files), outlives_(hooks.outlives), max_size_(max_size) {}
+
+    PageBuffer take() noexcept { return std::move(state_); }
+
+private:
+    void work() override;
+
+    const std::optional<sotto_file_access> files_;
+    const std::shared_ptr<Outlives> outlives_;
+    const std::uint64_t max_size_;
+    PageBuffer state_;
+};
+
+} // namespace sotto

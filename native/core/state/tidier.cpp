@@ -1,0 +1,52 @@
+#include "core/state/tidier.hpp"
+
+#include "base/attempt.hpp"
+#include "base/error.hpp"
+#include "platform/thread.hpp"
+
+namespace sotto {
+
+Tidier::~Tidier() {
+    parking_.stop_tidying();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void Tidier::begin(ThreadClass thread_class, std::uint64_t room) {
+    if (thread_.joinable()) {
+        thread_.join(); // it is done
+    }
+    busy_ = true;
+    makes_room_ = room > 0;
+    Failure failure;
+    attempt(
+        [&] { thread_ = start_thread([this, thread_class, room] { work(thread_class, room); }); },
+        [&](sotto_status status, const char* why) { failure.set(status, why); }
+    );
+    if (failure) {
+        busy_ = makes_room_ = false;
+        throw Error(failure.status, failure.why);
+    }
+}
+
+void Tidier::work(ThreadClass thread_class, std::uint64_t room) noexcept {
+    attempt(
+        [&] { hooks_.thread_started("tidy"); }, [](sotto_status, const char*) {}
+    ); // it goes without a name
+    const auto failed = [&](sotto_status, const char* why) { hooks_.log.debug(why); }; // another time, then
+    if (room > 0) {
+        attempt([&] { parking_.spill(room); }, failed);
+        makes_room_.store(false, std::memory_order_release);
+        told_.notify();
+    }
+    if (thread_class == ThreadClass::idle) { // which others may keep from the processors for seconds
+        hooks_.outlives->has_yielding_threads = true;
+        set_thread_class(thread_class);
+    }
+    attempt([&] { parking_.tidy(); }, failed);
+    busy_.store(false, std::memory_order_release);
+    told_.notify();
+}
+
+} // namespace sotto
