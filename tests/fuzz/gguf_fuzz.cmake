@@ -3,7 +3,7 @@
 set(
   gguf_sources
   backends/llama/file/gguf_check.cpp backends/llama/file/gguf_reader.cpp backends/llama/file/gguf_rules.cpp
-  backends/llama/one_line.cpp backends/llama/file/projector_rules.cpp
+  backends/llama/runtime/one_line.cpp backends/llama/file/projector_rules.cpp
   backends/llama/file/tensor_rules.cpp
 )
 sotto_fuzz(gguf ${gguf_sources})

@@ -5,7 +5,7 @@ set(llama ${CMAKE_SOURCE_DIR}/backends/llama)
 set(golden ${CMAKE_CURRENT_LIST_DIR}/../native/llama)
 list(GET SOTTO_TIERS 0 tier)
 target_sources(
-  template_fuzz PRIVATE ${golden}/golden_vocabulary.cpp ${llama}/isa/isa_tier.cpp ${llama}/no_device.cpp
+  template_fuzz PRIVATE ${golden}/golden_vocabulary.cpp ${llama}/isa/isa_tier.cpp ${llama}/devices/no_device.cpp
 )
 target_compile_features(template_fuzz PRIVATE cxx_std_20)
 target_compile_definitions(template_fuzz PRIVATE SOTTO_TIER="${tier}")

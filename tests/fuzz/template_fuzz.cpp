@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "chat/chat.hpp"
+#include "chat/jinja/limits.hpp"
 #include "golden_vocabulary.hpp"
-#include "jinja/limits.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "cuda/runtime.hpp"
-#include "device.hpp"
+#include "devices/cuda/runtime.hpp"
+#include "devices/device.hpp"
 
 using namespace sotto::llama;
 

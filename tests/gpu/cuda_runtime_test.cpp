@@ -1,8 +1,8 @@
 // What the CUDA module does under ggml's calls of CUDA's runtime: on a fake runtime, which writes down what
 // it is called with, and the double of the driver.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "cuda/runtime.hpp"
-#include "device.hpp"
+#include "devices/cuda/runtime.hpp"
+#include "devices/device.hpp"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "backends/llama/lost.hpp"
+#include "backends/llama/devices/lost.hpp"
 
 using namespace sotto::llama;
 

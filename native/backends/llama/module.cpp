@@ -1,11 +1,11 @@
 // The module's one symbol, and the functions behind it.
-#include "forked.hpp"
-#include "guard.hpp"
 #include "isa/isa_tier.hpp"
-#include "json_parts.hpp"
-#include "model.hpp"
-#include "opening.hpp"
-#include "process_end.hpp"
+#include "llama_cpp/opening.hpp"
+#include "model/model.hpp"
+#include "runtime/forked.hpp"
+#include "runtime/guard.hpp"
+#include "runtime/json_parts.hpp"
+#include "runtime/process_end.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // What our module puts in the place of some functions of llama.cpp's, as llama.cpp itself has them.
-#include "forked.hpp"
+#include "runtime/forked.hpp"
 
 #include <ggml-backend.h>
 

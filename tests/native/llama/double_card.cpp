@@ -1,7 +1,7 @@
 // A double of a graphics card, as a module for one has it: ggml's end of it, and ours. It computes nothing,
 // all of which ggml does on the processor then, and fails as CUDA does when a test says so.
 #include "double_card.hpp"
-#include "device.hpp"
+#include "devices/device.hpp"
 
 #include <cstring>
 #include <ggml-backend-impl.h>

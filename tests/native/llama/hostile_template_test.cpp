@@ -1,7 +1,7 @@
 // Chat templates that would end or stop the process: a model file brings its own, and is not trusted.
 #include "chat/chat.hpp"
+#include "chat/jinja/limits.hpp"
 #include "golden_vocabulary.hpp"
-#include "jinja/limits.hpp"
 
 #include <chrono>
 #include <doctest/doctest.h>

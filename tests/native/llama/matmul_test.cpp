@@ -15,7 +15,7 @@
 #include <ggml-cpu/traits.h>
 #include <ggml.h>
 
-#include "backends/llama/matmul/matmul.hpp"
+#include "backends/llama/devices/cpu/matmul/matmul.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What is kept of what took long to make.
-#include "recent.hpp"
-#include "schema/constraints.hpp"
+#include "grammar/schema/constraints.hpp"
+#include "runtime/recent.hpp"
 
 #include <doctest/doctest.h>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // Schemas: what is refused and where, and which answers a schema's grammar takes.
-#include "schema/schema.hpp"
+#include "grammar/schema/schema.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>

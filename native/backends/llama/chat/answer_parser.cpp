@@ -1,7 +1,7 @@
 // Reads an answer in the form its model was taught.
 #include "chat/answer_parser.hpp"
 
-#include "json_parts.hpp"
+#include "runtime/json_parts.hpp"
 
 namespace sotto::llama {
 namespace {

@@ -1,7 +1,7 @@
 // Reads an answer in the form its model was taught: what it thinks, what it says, which tools it calls.
 #pragma once
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 
 #include <chat.h>
 #include <nlohmann/json_fwd.hpp>

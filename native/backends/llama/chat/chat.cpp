@@ -2,9 +2,9 @@
 #include "chat/chat.hpp"
 
 #include "chat/disguise.hpp"
-#include "jinja/limits.hpp"
-#include "json_parts.hpp"
+#include "chat/jinja/limits.hpp"
 #include "request/fields.hpp"
+#include "runtime/json_parts.hpp"
 
 #include <algorithm>
 #include <initializer_list>

@@ -3,7 +3,7 @@
 
 #include "chat/answer_parser.hpp"
 #include "chat/chat_template.hpp"
-#include "schema/constraints.hpp"
+#include "grammar/schema/constraints.hpp"
 #include "token/tokenizer.hpp"
 
 #include <memory>

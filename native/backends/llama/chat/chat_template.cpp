@@ -1,10 +1,10 @@
 // A model's chat template.
 #include "chat/chat_template.hpp"
 
-#include "fence.hpp"
-#include "jinja/limits.hpp"
-#include "jinja/tokens.hpp"
-#include "memory_watch.hpp"
+#include "chat/jinja/limits.hpp"
+#include "chat/jinja/tokens.hpp"
+#include "runtime/fence.hpp"
+#include "runtime/memory_watch.hpp"
 
 #include <algorithm>
 #include <chat-auto-parser.h>

@@ -1,8 +1,8 @@
 // A model's chat template: what it makes of a conversation, and which form it gives to an answer.
 #pragma once
 
-#include "recent.hpp"
-#include "schema/schema.hpp"
+#include "grammar/schema/schema.hpp"
+#include "runtime/recent.hpp"
 
 #include <chat.h>
 #include <map>

@@ -1,7 +1,7 @@
 // Keeps what people wrote apart from what a chat template writes, through any template.
 #include "chat/disguise.hpp"
 
-#include "json_parts.hpp"
+#include "runtime/json_parts.hpp"
 
 #include <algorithm>
 

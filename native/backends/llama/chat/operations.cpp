@@ -1,7 +1,7 @@
 // Operations that compute nothing, and prompts that fill a gap.
 #include "chat/prepare.hpp"
-#include "json_parts.hpp"
 #include "request/fields.hpp"
+#include "runtime/json_parts.hpp"
 
 namespace sotto::llama {
 namespace {

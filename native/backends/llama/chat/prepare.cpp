@@ -1,10 +1,10 @@
 // Makes requests ready for a model.
 #include "chat/prepare.hpp"
 
-#include "jinja/limits.hpp"
-#include "json_parts.hpp"
-#include "one_line.hpp"
+#include "chat/jinja/limits.hpp"
 #include "request/fields.hpp"
+#include "runtime/json_parts.hpp"
+#include "runtime/one_line.hpp"
 
 #include <algorithm>
 #include <cmath>

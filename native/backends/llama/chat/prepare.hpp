@@ -3,10 +3,10 @@
 
 #include "chat/chat.hpp"
 #include "chat/turns.hpp"
+#include "grammar/schema/constraints.hpp"
 #include "media/projector.hpp"
-#include "options.hpp"
-#include "schema/constraints.hpp"
-#include "stream.hpp"
+#include "model/options.hpp"
+#include "step/stream.hpp"
 
 #include <functional>
 #include <memory>

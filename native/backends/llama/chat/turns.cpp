@@ -1,9 +1,9 @@
 // Which turns a conversation loses that is longer than its context.
 #include "chat/turns.hpp"
 
-#include "guard.hpp"
-#include "json_parts.hpp"
 #include "request/fields.hpp"
+#include "runtime/guard.hpp"
+#include "runtime/json_parts.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,7 +1,7 @@
 // Says what a saved state fits.
 #include "file/fingerprint.hpp"
 
-#include "json_parts.hpp"
+#include "runtime/json_parts.hpp"
 
 #include <algorithm>
 #include <llama.h>

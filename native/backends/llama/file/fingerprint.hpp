@@ -2,7 +2,7 @@
 #pragma once
 
 #include "file/source.hpp"
-#include "options.hpp"
+#include "model/options.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // What both systems have in common of mapped files.
 #include "file/mapped_file.hpp"
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 
 namespace sotto::llama {
 

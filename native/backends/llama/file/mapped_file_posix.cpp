@@ -1,5 +1,5 @@
 // Keeps the process alive where a model's file is cut, or its disk fails, while its weights are mapped.
-#include "../forked.hpp"
+#include "../runtime/forked.hpp"
 #include "mapped_file.hpp" // by where they are: llama.cpp is compiled without our folders
 
 #include <array>

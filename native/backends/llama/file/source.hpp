@@ -1,7 +1,7 @@
 // A model's file, read through the host's functions or from the file system.
 #pragma once
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // Keeps grammars that a host wrote within bounds.
 #pragma once
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 
 #include <string>
 

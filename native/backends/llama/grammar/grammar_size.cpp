@@ -1,7 +1,7 @@
 // How large a grammar becomes when llama.cpp writes its repetitions out, told before it does.
 #include "grammar/grammar_size.hpp"
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 
 #include <algorithm>
 

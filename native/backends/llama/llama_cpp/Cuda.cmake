@@ -17,14 +17,14 @@ add_subdirectory(${ggml_dir}/ggml-cuda ggml-cuda EXCLUDE_FROM_ALL)
 set(links ggml-base CUDA::cudart_static)
 set_target_properties(ggml-cuda PROPERTIES LINK_LIBRARIES "${links}" INTERFACE_LINK_LIBRARIES "${links}")
 target_include_directories(ggml-cuda SYSTEM PRIVATE ${SOTTO_CUBLAS_INCLUDE_DIR})
-target_compile_options(ggml-cuda PRIVATE -include ${CMAKE_CURRENT_SOURCE_DIR}/../cuda/blas.hpp)
+target_compile_options(ggml-cuda PRIVATE -include ${CMAKE_CURRENT_SOURCE_DIR}/../devices/cuda/blas.hpp)
 set_target_properties(ggml-cuda PROPERTIES CUDA_STANDARD 17)
 
 sotto_ggml_registry(cuda)
 
 # How much of a kernel's memory ggml is told of, which only its own headers say where to put, and what its kernels
 # are compiled for.
-add_library(sotto_ggml_cuda_limits OBJECT EXCLUDE_FROM_ALL ../cuda/limits.cu)
+add_library(sotto_ggml_cuda_limits OBJECT EXCLUDE_FROM_ALL ../devices/cuda/limits.cu)
 target_include_directories(
     sotto_ggml_cuda_limits SYSTEM PRIVATE ${ggml_dir}/ggml-cuda ${ggml_dir} ${ggml_includes} ${SOTTO_CUBLAS_INCLUDE_DIR}
 )

@@ -21,8 +21,8 @@ set(SOTTO_VULKAN_INCLUDE_DIRS ${SOTTO_VULKAN_INCLUDE_DIRS} PARENT_SCOPE)
 # What those two ask of the environment, the module answers.
 set_source_files_properties(
     ${ggml_dir}/ggml-vulkan/ggml-vulkan.cpp TARGET_DIRECTORY ggml-vulkan PROPERTIES
-    COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/../vulkan/environment.hpp"
+    COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/../devices/vulkan/environment.hpp"
 )
 target_compile_options(
-    sotto_ggml_vulkan_registry PRIVATE -include ${CMAKE_CURRENT_SOURCE_DIR}/../vulkan/environment.hpp
+    sotto_ggml_vulkan_registry PRIVATE -include ${CMAKE_CURRENT_SOURCE_DIR}/../devices/vulkan/environment.hpp
 )

@@ -4,7 +4,7 @@
 // mtmd looks up most of a projector's tensors as optional, for its kinds differ in them, and computes with
 // many of those without a look whether they were there. Here that is an error of the file; in ggml it ends
 // the process.
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 
 #include <ggml.h>
 

@@ -1,10 +1,10 @@
 // What a request shows and plays to a model beside its text.
 #include "media/media.hpp"
 
-#include "json_parts.hpp"
 #include "media/media_file.hpp"
 #include "media/projector.hpp"
 #include "request/fields.hpp"
+#include "runtime/json_parts.hpp"
 
 #include <hash/hash.h>
 

@@ -1,7 +1,7 @@
 // What a request shows and plays to a model beside its text.
 #pragma once
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 
 #include <cstddef>
 #include <llama.h>

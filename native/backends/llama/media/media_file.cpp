@@ -20,7 +20,7 @@ constexpr std::size_t kShortest = 100; // parts of a second
 
 // `content`: what the data are, such as " of 0 x 0 pixels".
 [[noreturn]] void
-refuse(const std::string& path, const std::string& expected, const std::string& content = "") {
+refuse_file(const std::string& path, const std::string& expected, const std::string& content = "") {
     throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path + content + ": expected " + expected);
 }
 
@@ -94,7 +94,7 @@ Picture read_picture(const std::string& file, const std::string& path) {
     int channels = 0;
     const auto damaged = [&] {
         const char* reason = stbi_failure_reason();
-        refuse(
+        refuse_file(
             path,
             std::string("a readable PNG, JPEG, BMP or GIF image (") +
                 (reason == nullptr ? "damaged" : reason) + ")"
@@ -106,7 +106,7 @@ Picture read_picture(const std::string& file, const std::string& path) {
     const auto rows = std::abs(std::int64_t{height}); // below zero in a BMP that begins at the top
     const bool sane = width > 0 && width <= kMostSide && rows > 0 && rows <= kMostSide;
     if (!sane || width * rows > kMostPixels) {
-        refuse(
+        refuse_file(
             path,
             "sides of 1 to " + std::to_string(kMostSide) + " pixels, and at most " +
                 std::to_string(kMostPixels) + " pixels in all",
@@ -132,7 +132,7 @@ Picture read_picture(const std::string& file, const std::string& path) {
 std::vector<float> read_sound(const std::string& file, std::uint32_t rate, const std::string& path) {
     Decoder decoder(file, rate);
     if (!decoder) {
-        refuse(path, "a readable WAV, MP3 or FLAC sound");
+        refuse_file(path, "a readable WAV, MP3 or FLAC sound");
     }
     constexpr std::size_t kBlock = 1 << 16;
     std::vector<float> samples;
@@ -142,14 +142,14 @@ std::vector<float> read_sound(const std::string& file, std::uint32_t rate, const
         read = decoder.read(samples.data() + old, kBlock);
         samples.resize(old + read);
         if (samples.size() > kMostSeconds * rate) {
-            refuse(path, "a sound of at most " + std::to_string(kMostSeconds) + " seconds");
+            refuse_file(path, "a sound of at most " + std::to_string(kMostSeconds) + " seconds");
         }
     }
     if (samples.size() < rate / kShortest) {
-        refuse(path, "a sound of at least 0.01 seconds");
+        refuse_file(path, "a sound of at least 0.01 seconds");
     }
     if (!std::all_of(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); })) {
-        refuse(path, "a sound whose samples are finite numbers");
+        refuse_file(path, "a sound whose samples are finite numbers");
     }
     return samples;
 }

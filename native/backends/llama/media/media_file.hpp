@@ -1,7 +1,7 @@
 // Images and sounds as people send them, made into pixels and samples.
 #pragma once
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,9 +1,9 @@
 // A projector: what makes images and sounds into what a model reads.
 #include "media/projector.hpp"
 
+#include "devices/cpu/threads.hpp"
 #include "file/gguf_check.hpp"
-#include "guard.hpp"
-#include "threads.hpp"
+#include "runtime/guard.hpp"
 
 #include <clip.h>
 #include <ggml-backend.h>

@@ -3,7 +3,7 @@
 
 #include "media/media.hpp"
 #include "media/media_file.hpp"
-#include "options.hpp"
+#include "model/options.hpp"
 
 #include <ggml-cpu.h>
 #include <mutex>

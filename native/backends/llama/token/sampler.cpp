@@ -1,8 +1,8 @@
 // Chooses the next token.
 #include "token/sampler.hpp"
 
-#include "guard.hpp"
-#include "json_parts.hpp"
+#include "runtime/guard.hpp"
+#include "runtime/json_parts.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Chooses the next token.
 #pragma once
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 #include "token/tokenizer.hpp"
 #include "token/well_formed.hpp"
 

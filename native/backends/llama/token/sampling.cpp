@@ -1,6 +1,6 @@
 // How a request wants tokens to be chosen, as llama.cpp has it. The engine has checked types and ranges.
-#include "json_parts.hpp"
 #include "request/fields.hpp"
+#include "runtime/json_parts.hpp"
 #include "token/sampler.hpp"
 
 #include <algorithm>

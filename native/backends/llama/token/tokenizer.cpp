@@ -1,7 +1,7 @@
 // Cuts prompts into tokens.
 #include "token/tokenizer.hpp"
 
-#include "guard.hpp"
+#include "runtime/guard.hpp"
 #include "token/long_runs.hpp"
 
 #include <algorithm>

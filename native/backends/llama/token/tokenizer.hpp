@@ -1,7 +1,7 @@
 // Cuts prompts into tokens.
 #pragma once
 
-#include "fence.hpp"
+#include "runtime/fence.hpp"
 #include "token/closing.hpp"
 #include "token/well_formed.hpp"
 

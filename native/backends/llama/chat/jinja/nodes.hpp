@@ -1,0 +1,190 @@
+// Nodes of a chat template's parse tree that render what llama.cpp's do, within RenderLimits.
+#pragma once
+
+#include "chat/jinja/limits.hpp"
+
+#include <jinja/runtime.h>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace sotto::llama {
+
+using jinja::context;
+using jinja::statement_ptr;
+using jinja::statements;
+using jinja::value;
+
+// One node under way.
+class Step {
+public:
+    Step() : limits_(RenderLimits::current()) {
+        if (limits_ != nullptr) {
+            limits_->enter();
+        }
+    }
+    ~Step() {
+        if (limits_ != nullptr) {
+            limits_->leave();
+        }
+    }
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+
+    RenderLimits* limits() const noexcept { return limits_; }
+
+    // Runs `body`, and takes note of what it makes. Exceptions may be swallowed above, but lack of memory
+    // must not be.
+    template <typename Body>
+    value run(Body&& body) const {
+        try {
+            auto result = body();
+            if (limits_ != nullptr) {
+                limits_->made(result);
+            }
+            return result;
+        } catch (const std::bad_alloc&) {
+            if (limits_ != nullptr) {
+                limits_->fail();
+            }
+            throw;
+        }
+    }
+
+private:
+    RenderLimits* limits_;
+};
+
+template <typename Node>
+struct Limited : Node {
+    using Node::Node;
+    value execute_impl(context& ctx) const override {
+        const Step step;
+        if (is_made_before()) {
+            return Node::execute_impl(ctx);
+        }
+        return step.run([&] { return Node::execute_impl(ctx); });
+    }
+    // A variable, or a part of a value; a slice is a copy.
+    bool is_made_before() const {
+        if constexpr (std::is_same_v<Node, jinja::member_expression>) {
+            return !jinja::is_stmt<jinja::slice_expression>(this->property);
+        }
+        return std::is_same_v<Node, jinja::identifier>;
+    }
+};
+
+// Stands for `inner`, and sees what that makes.
+struct Seen : jinja::expression {
+    statement_ptr inner;
+    explicit Seen(statement_ptr&& node) : inner(std::move(node)) { pos = inner->pos; }
+    std::string type() const override { return inner->type(); }
+    void visit(context& ctx) const override { inner->visit(ctx); }
+    value execute_impl(context& ctx) const final {
+        auto result = inner->execute_impl(ctx);
+        if (auto* limits = RenderLimits::current()) {
+            see(*limits, result);
+        }
+        return result;
+    }
+    virtual void see(RenderLimits& limits, const value& result) const = 0;
+};
+
+// A statement of a block.
+struct Emitted : Seen {
+    using Seen::Seen;
+    void see(RenderLimits& limits, const value& result) const override { limits.emit(result); }
+};
+
+// What is put into a list, an object or an argument.
+struct Stored : Seen {
+    using Seen::Seen;
+    void see(RenderLimits& limits, const value& result) const override { limits.keep(result); }
+};
+
+// What is hashed.
+struct Key : Seen {
+    using Seen::Seen;
+    void see(RenderLimits& limits, const value& result) const override {
+        if (!result->val_arr.empty()) {
+            limits.walk(result);
+        }
+    }
+};
+
+// What a slice is made of.
+struct Sliced : Seen {
+    using Seen::Seen;
+    void see(RenderLimits& limits, const value& result) const override { limits.slice(result); }
+};
+
+// How far a slice goes at a time.
+struct Stride : Seen {
+    using Seen::Seen;
+    void see(RenderLimits& limits, const value& result) const override {
+        constexpr std::int64_t kMax = std::int64_t{1} << 40;
+        if (result->is_numeric() && (result->val_int > kMax || result->val_int < -kMax)) {
+            limits.exceed("it takes a slice of " + std::to_string(result->val_int));
+        }
+    }
+};
+
+// What a loop goes through: each item gets a copy of the variables.
+struct Iterated : Seen {
+    std::size_t names;
+    Iterated(statement_ptr&& node, std::size_t names) : Seen(std::move(node)), names(names) {}
+    void see(RenderLimits& limits, const value& result) const override {
+        const auto count = result->val_arr.size() + result->val_obj.size();
+        limits.steps(count * (1 + (names + limits.variables()) / 16));
+    }
+};
+
+// What a call block calls: only a macro has a use for it, and a function's arguments would go unchecked.
+struct MacroOnly : Seen {
+    using Seen::Seen;
+    void see(RenderLimits&, const value& result) const override {
+        const auto* function = jinja::cast_val<jinja::value_func>(result);
+        if (function != nullptr && (function->arg0 || jinja::global_builtins().contains(function->name))) {
+            throw std::runtime_error("cannot call " + function->name + " with a block");
+        }
+    }
+};
+
+// The statements of a block, as one text.
+struct Body : jinja::expression {
+    statements body;
+    explicit Body(statements&& body) : body(std::move(body)) {}
+    value execute_impl(context& ctx) const override;
+};
+
+struct LimitedBinary : jinja::binary_expression {
+    using binary_expression::binary_expression;
+    value execute_impl(context& ctx) const override;
+};
+
+struct LimitedFilter : jinja::filter_expression {
+    using filter_expression::filter_expression;
+    value execute_impl(context& ctx) const override;
+};
+
+struct LimitedTest : jinja::test_expression {
+    using test_expression::test_expression;
+    value execute_impl(context& ctx) const override;
+};
+
+// As llama.cpp's, but for the check.
+struct LimitedCall : jinja::call_expression {
+    std::size_t names;
+    LimitedCall(statement_ptr&& callee, statements&& args, std::size_t names)
+        : call_expression(std::move(callee), std::move(args)), names(names) {}
+    value execute_impl(context& ctx) const override;
+};
+
+struct LimitedArgument : jinja::keyword_argument_expression {
+    using keyword_argument_expression::keyword_argument_expression;
+    value execute_impl(context& ctx) const override;
+};
+
+} // namespace sotto::llama

@@ -1,0 +1,134 @@
+// Loads adapters, and has llama.cpp compute with them.
+//
+// A llama_context has one set of adapters at a time. It computes the products with A and B beside each
+// weight and does not change the weights, so a change of the set loads nothing; it only rebuilds the compute
+// graph.
+#include "model/adapters.hpp"
+
+#include "file/adapter_check.hpp"
+#include "model/model.hpp"
+#include "runtime/guard.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#define XXH_INLINE_ALL
+#include <hash/xxhash/xxhash.h>
+
+namespace sotto::llama {
+namespace {
+
+AdapterBase base_of(const llama_model* model) {
+    AdapterBase base;
+    base.architecture = meta(model, "general.architecture");
+    for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
+        base.tensors.emplace(name, std::vector<std::uint64_t>(tensor->ne, tensor->ne + GGML_MAX_DIMS));
+    }
+    return base;
+}
+
+std::unique_ptr<Source> open_file(const sotto_adapter_source& source) {
+    auto theirs = sotto_init<sotto_model_source>();
+    theirs.path = source.path;
+    theirs.files = source.files;
+    return open_source(theirs);
+}
+
+// Adds the path of the adapter to the message of an error.
+template <typename Body>
+auto about(const sotto_adapter_source& source, Body&& body) {
+    try {
+        return body();
+    } catch (const Error& error) {
+        throw Error(error.status(), "adapter '" + std::string(view(source.path)) + "': " + error.what());
+    }
+}
+
+} // namespace
+
+AdapterSet::AdapterSet(const sotto_stream_desc& desc) {
+    constexpr auto kEnd = offsetof(sotto_stream_desc, count) + sizeof desc.count;
+    if (desc.struct_size < kEnd || desc.adapters == nullptr || desc.count == 0) {
+        return; // an engine of an earlier header has no field for them
+    }
+    std::vector<std::pair<std::uint64_t, float>> parts;
+    for (std::uint32_t i = 0; i < desc.count; ++i) {
+        const auto& adapter = *static_cast<const Adapter*>(desc.adapters[i]);
+        adapters.push_back(adapter.weights.get());
+        scales.push_back(desc.scales[i]);
+        parts.emplace_back(adapter.hash, desc.scales[i]);
+    }
+    std::ranges::sort(parts); // in the order of the files' hashes, which other processes know too
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    for (const auto& [hash, scale] : parts) {
+        XXH3_64bits_update(&state, &hash, sizeof hash);
+        XXH3_64bits_update(&state, &scale, sizeof scale);
+    }
+    key = XXH3_64bits_digest(&state) | 1; // not 0
+}
+
+void AdapterSet::apply(llama_context* context) {
+    llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
+}
+
+// The compute buffers can grow by the widest product with B, for all tokens of a batch.
+std::uint64_t Model::bytes_of(const AdapterFacts& facts) const {
+    const auto& options = opened_.options;
+    return facts.weights + facts.widest * options.at_once * sizeof(float);
+}
+
+std::uint64_t Model::measure_adapter(const sotto_adapter_source& source) const {
+    return about(source, [&] {
+        const auto file = open_file(source);
+        return bytes_of(check_adapter(*file, base_of(opened_.weights.get()), AdapterCheck::Header));
+    });
+}
+
+Adapter* Model::open_adapter(const sotto_adapter_source& source, std::uint64_t& bytes) {
+    return about(source, [&] {
+        const auto file = open_file(source);
+        const auto facts = check_adapter(*file, base_of(opened_.weights.get()), AdapterCheck::All);
+        auto* call = Call::current();
+        call->expect_below(SOTTO_LOG_ERROR); // llama.cpp logs metadata of the file at lower levels
+        auto adapter = std::make_unique<Adapter>();
+        adapter->weights.reset(llama_adapter_lora_init_from_file_ptr(opened_.weights.get(), file->file()));
+        if (adapter->weights == nullptr) {
+            call->refuse("llama.cpp cannot load the adapter");
+        }
+        adapter->hash = facts.hash;
+        bytes = bytes_of(facts);
+        return adapter.release();
+    });
+}
+
+// Removes the adapter from the context first: the context compares addresses, and a later adapter can get
+// this one.
+void Model::close_adapter(Adapter* adapter) noexcept {
+    const std::unique_ptr<Adapter> owned(adapter);
+    if (opened_.context != nullptr) {
+        AdapterSet().apply(opened_.context.get());
+    }
+}
+
+// Applies the adapters of the step, which are the same for all of its streams.
+void Model::use_adapters(const sotto_step& step) {
+    AdapterSet* set = nullptr;
+    for (std::uint32_t i = 0; i < step.count; ++i) {
+        auto& stream = *static_cast<Stream*>(step.items[i]->stream);
+        if (set != nullptr && set->key != stream.adapters.key) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                "the step has streams with different adapters: put only streams with the same adapters and "
+                "scales into one step"
+            );
+        }
+        set = &stream.adapters;
+    }
+    if (set != nullptr && opened_.context != nullptr) {
+        set->apply(opened_.context.get());
+    }
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,217 @@
+// Contexts of llama.cpp's: what streams of a model remember and compute in.
+#include "model/context.hpp"
+
+#include "devices/cpu/attention/attention.hpp"
+#include "devices/device.hpp"
+#include "step/speculate.hpp"
+
+#include <cstdlib>
+#include <ggml-backend.h>
+#include <llama-ext.h>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace sotto::llama {
+namespace {
+
+ggml_type kv_type(Options::KvType type) {
+    return type == Options::KvType::Q8_0 ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
+}
+
+llama_flash_attn_type flash_attention(Options::FlashAttention asked) {
+    switch (asked) {
+    case Options::FlashAttention::On:
+        return LLAMA_FLASH_ATTN_TYPE_ENABLED;
+    case Options::FlashAttention::Off:
+        return LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    default:
+        return LLAMA_FLASH_ATTN_TYPE_AUTO;
+    }
+}
+
+// What one stream holds, as llama.cpp rounds it up.
+std::uint32_t cells_of(const Options& options) {
+    constexpr std::uint32_t kAtOnce = 256;
+    return (options.context + kAtOnce - 1) / kAtOnce * kAtOnce;
+}
+
+// Whether each head's keys and values are a multiple of so many numbers.
+bool heads_are_multiples(const llama_model* model, std::uint64_t of) {
+    const auto heads = llama_model_n_head(model);
+    if (heads <= 0) {
+        return false;
+    }
+    const auto common = static_cast<std::uint64_t>(llama_model_n_embd(model) / heads);
+    const auto attention = meta(model, "general.architecture") + ".attention.";
+    const auto divides = [&](const char* which, std::uint64_t otherwise) {
+        const auto told = meta(model, attention + which);
+        return (told.empty() ? otherwise : std::strtoull(told.c_str(), nullptr, 10)) % of == 0;
+    };
+    return divides("key_length", common) && divides("value_length", common) &&
+           divides("key_length_swa", of) && divides("value_length_swa", of);
+}
+
+// Whether what the model remembers can be kept as q8_0, in blocks of 32 numbers, and is smaller then: a
+// recurrent state is kept as it is.
+bool fits_q8_0(const llama_model* model) {
+    return !llama_model_is_recurrent(model) &&
+           heads_are_multiples(model, static_cast<std::uint64_t>(ggml_blck_size(GGML_TYPE_Q8_0)));
+}
+
+// How many tokens are computed at once: as many as are read fast. On a processor more take memory only. What
+// a projector makes of an image may have to be computed together.
+std::uint32_t most_at_once(const Options& options) {
+    constexpr std::uint32_t kEnough = 128;
+    const bool all = options.device != nullptr || !options.projector.empty();
+    return all ? options.batch : std::min(options.batch, kEnough);
+}
+
+// On a CPU, flash attention is the faster where attention.cpp does it. ggml's own speaks at half the speed
+// once a thousand tokens are remembered, and reads pieces of less than 64 tokens ten times slower than longer
+// ones. Without it, there must be room for how much each token that is computed heeds each that is
+// remembered: then fewer are computed at once. What is chosen hangs on the model and its options alone, so
+// that saved states fit elsewhere.
+void choose_attention(const llama_model* model, Options& options) {
+    constexpr std::uint64_t kAlwaysRoom = 64 << 20;
+    constexpr std::uint64_t kShare = 4;        // of the weights
+    constexpr std::uint32_t kLeastAtOnce = 64; // below, prompts are read more slowly
+    options.at_once = most_at_once(options);
+    if (options.device != nullptr) {
+        return; // llama.cpp looks whether the device can
+    }
+    if (options.flash_attention != Options::FlashAttention::Auto || options.kv_type != Options::KvType::F16) {
+        return;
+    }
+    if (heads_are_multiples(model, kAttentionLanes)) {
+        options.flash_attention = Options::FlashAttention::On;
+        return;
+    }
+    const auto room = std::max(kAlwaysRoom, llama_model_size(model) / kShare);
+    const auto each =
+        static_cast<std::uint64_t>(llama_model_n_head(model)) * cells_of(options) * sizeof(float);
+    const auto least = options.projector.empty() ? std::min(options.batch, kLeastAtOnce) : options.batch;
+    for (auto at_once = options.at_once; at_once >= least; at_once /= 2) {
+        if (each * at_once <= room) {
+            options.flash_attention = Options::FlashAttention::Off;
+            options.at_once = at_once;
+            return;
+        }
+    }
+}
+
+// Places of a batch that tokens are chosen for: one per stream, and guesses about one that speaks alone.
+std::uint32_t outputs_of(const Options& options, std::uint32_t places) {
+    const auto guessed = options.speculates() ? kMostGuessed : 0;
+    return std::min(places + static_cast<std::uint32_t>(guessed), options.batch);
+}
+
+// Without flash attention, ggml works in a buffer of its own, where how much each token heeds each other
+// becomes f16.
+std::uint64_t work_of(const llama_model* model, const Options& options) {
+    if (options.flash_attention != Options::FlashAttention::Off) {
+        return 0;
+    }
+    const auto heads = static_cast<std::uint64_t>(llama_model_n_head(model));
+    return heads * cells_of(options) * options.at_once * sizeof(ggml_fp16_t);
+}
+
+// Waits for what a context has begun. False: that failed.
+bool comes_to_rest(llama_context* context, const Loss& loss) noexcept {
+    static const sotto_backend_host nobody = {};
+    const auto* around = Call::current();
+    const Call call(around != nullptr ? around->host() : nobody, Call::Abort::Throws, loss);
+    try {
+        llama_synchronize(context);
+        return true;
+    } catch (const std::exception& error) {
+        (void)loss.told_by(error);
+        return false;
+    }
+}
+
+} // namespace
+
+void FreeContext::operator()(llama_context* context) const noexcept {
+    if (!loss.on_card() || (!loss.keeps_contexts() && comes_to_rest(context, loss))) {
+        llama_free(context);
+    }
+}
+
+void choose_form(const llama_model* model, Options& options) {
+    const bool fits = fits_q8_0(model);
+    if (options.small_kv) {
+        const bool can = fits && options.flash_attention != Options::FlashAttention::Off;
+        options.kv_type = can ? Options::KvType::Q8_0 : Options::KvType::F16;
+    }
+    if (!fits || options.kv_type == Options::KvType::Q8_0) {
+        options.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_KV);
+    }
+    choose_attention(model, options);
+    const auto layers =
+        options.device == nullptr ? 0 : static_cast<std::uint32_t>(llama_model_n_layer(model)) + 1;
+    options.gpu_layers = std::min(options.gpu_layers, layers);
+    if (options.gpu_layers <= 1) {
+        options.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_LAYERS);
+    }
+}
+
+Context make_context(Call& call, llama_model* model, const Options& options, std::uint32_t places) {
+    auto wanted = llama_context_default_params();
+    wanted.n_ctx = cells_of(options) * places;
+    wanted.n_seq_max = places;
+    wanted.n_batch = options.batch;
+    wanted.n_ubatch = options.at_once;
+    wanted.n_outputs_max = outputs_of(options, places);
+    wanted.kv_unified = false;
+    wanted.n_threads = 1;
+    wanted.n_threads_batch = 1;
+    wanted.flash_attn_type = flash_attention(options.flash_attention);
+    wanted.type_k = kv_type(options.kv_type);
+    wanted.type_v = kv_type(options.kv_type);
+    call.expect_below(SOTTO_LOG_ERROR); // it warns of sizes, which the options chose
+    Context context(llama_init_from_model(model, wanted), FreeContext{options.loss});
+    if (!context) {
+        call.refuse("llama.cpp cannot make a context");
+    }
+    if (llama_get_memory(context.get()) == nullptr) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, kWritesNothing);
+    }
+    return context;
+}
+
+Memory memory_of(const llama_context* context, const Options& options) {
+    Memory memory;
+    if (context == nullptr) {
+        return memory;
+    }
+    for (const auto& [type, bytes] : llama_get_memory_breakdown(context)) {
+        const bool host = options.device != nullptr && !is_on_device(type);
+        (host ? memory.host : memory.kv) += bytes.context;
+        (host ? memory.host : memory.compute) += bytes.compute;
+    }
+    const auto* vocab = llama_model_get_vocab(llama_get_model(context));
+    const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(vocab));
+    const auto outputs = outputs_of(options, llama_n_seq_max(context));
+    auto& where = options.device != nullptr ? memory.host : memory.compute;
+    where += logits * sizeof(float) * outputs; // which llama.cpp leaves out, as it does the next
+    where += work_of(llama_get_model(context), options);
+    return memory;
+}
+
+Memory weights_of(const llama_model* model, const Options& options) {
+    std::set<const ggml_tensor*> counted;
+    Memory memory;
+    for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
+        if (tensor->buffer != nullptr && counted.insert(tensor).second) {
+            auto* type = ggml_backend_buffer_get_type(tensor->buffer);
+            const bool host = options.device != nullptr && !is_on_device(type);
+            (host ? memory.host : memory.weights) += GGML_PAD(
+                ggml_backend_buft_get_alloc_size(type, tensor), ggml_backend_buft_get_alignment(type)
+            );
+        }
+    }
+    return memory;
+}
+
+} // namespace sotto::llama

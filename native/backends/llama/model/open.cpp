@@ -1,0 +1,303 @@
+// Opens a model, or finds out what it would take.
+#include "file/fingerprint.hpp"
+#include "model/model.hpp"
+#include "runtime/guard.hpp"
+#include "runtime/json_parts.hpp"
+#include "runtime/process_end.hpp"
+
+#include <utility>
+
+namespace sotto::llama {
+namespace {
+
+// llama.cpp's part of an open, as the host sees it go on.
+constexpr float kWeightsShare = 0.95f;
+constexpr float kDraftShare = 0.97f;    // a draft model after the weights
+constexpr float kContextsShare = 0.98f; // and then a projector
+
+struct Progress {
+    const sotto_model_source& source;
+    bool cancelled = false;
+
+    bool tell(float done) {
+        const bool unwanted = source.progress != nullptr && source.progress(source.context, done) != 0;
+        cancelled = cancelled || unwanted || process_ends();
+        return !cancelled;
+    }
+    void check(float done) {
+        if (!tell(done)) {
+            throw Error(SOTTO_ERROR_CANCELLED, "opening the model was cancelled");
+        }
+    }
+};
+
+// What there is of ggml's to compute on beside the processor: one device, or none. Ends with a null.
+std::vector<ggml_backend_dev_t> devices_of(const Backend& backend, const Options& options) {
+    if (options.device == nullptr) {
+        return {nullptr};
+    }
+    auto* device = ggml_device(backend.devices, *options.device);
+    if (device == nullptr) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "llama.cpp cannot compute on device '" + options.device->name + "'; use another device"
+        );
+    }
+    return {device, nullptr};
+}
+
+// A file, and how it is to be loaded.
+struct Load {
+    const Backend& backend;
+    const Options& options;
+    Source& file;
+    MappedFile& mapping;
+    bool mapped = false;
+    Purpose purpose = Purpose::Run;
+};
+
+// `begin` and `end`: of all progress, what this is.
+Weights load(Call& call, const Load& how, Progress& progress, float begin, float end) {
+    struct Part {
+        Progress& progress;
+        float begin;
+        float end;
+    } part = {progress, begin, end};
+    auto devices = devices_of(how.backend, how.options);
+    auto wanted = llama_model_default_params();
+    wanted.devices = devices.data(); // else it takes all that there are
+    wanted.split_mode = LLAMA_SPLIT_MODE_NONE;
+    wanted.main_gpu = how.options.device == nullptr ? -1 : 0;
+    wanted.n_gpu_layers =
+        how.options.device == nullptr ? 0 : static_cast<std::int32_t>(how.options.gpu_layers);
+    wanted.load_mode = how.mapped ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
+    wanted.no_alloc = how.purpose == Purpose::Measure;
+    wanted.progress_callback = [](float done, void* told) {
+        const auto& within = *static_cast<Part*>(told);
+        return within.progress.tell(within.begin + done * (within.end - within.begin));
+    };
+    wanted.progress_callback_user_data = &part;
+    const MappedFile::Loading loading(how.mapping);
+    Weights weights(llama_model_load_from_file_ptr(how.file.file(), wanted));
+    progress.check(end);
+    how.mapping.check();
+    if (!weights) {
+        call.refuse("llama.cpp cannot load the model");
+    }
+    return weights;
+}
+
+void open_projector(
+    Call& call, const sotto_model_source& source, Opened& opened, Purpose purpose, Progress& progress
+) {
+    if (opened.options.projector.empty()) {
+        return;
+    }
+    call.expect_below(SOTTO_LOG_ERROR); // it warns of what its models are known for
+    const auto memory = measure_projector(source, opened.options, opened.weights.get());
+    const bool apart = opened.options.device != nullptr; // it computes on the processor
+    (apart ? opened.lasting.host : opened.lasting.weights) += memory.weights;
+    (apart ? opened.lasting.host : opened.lasting.compute) += memory.compute;
+    if (purpose == Purpose::Measure) {
+        return;
+    }
+    const auto told = [](float done, void* context) {
+        return static_cast<Progress*>(context)->tell(kContextsShare + done * (1 - kContextsShare));
+    };
+    opened.projector = std::make_unique<Projector>(opened.options, opened.weights.get(), told, &progress);
+    progress.check(kContextsShare);
+    if (!*opened.projector) {
+        const auto reason = call.last_error("llama.cpp cannot load the projector");
+        throw Error(SOTTO_ERROR_MODEL, "options.projector: " + reason);
+    }
+}
+
+void check_generates(const llama_model* model) {
+    const auto* vocab = llama_model_get_vocab(model);
+    if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || llama_model_has_encoder(model) ||
+        llama_model_is_diffusion(model)) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, kWritesNothing);
+    }
+}
+
+void check_speculation(const llama_model* model, const Options& options) {
+    if (options.speculates() && !keeps_all(model)) {
+        const std::string option = options.draft.empty() ? "speculative" : "draft";
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "options." + option +
+                ": not supported with the sliding window or recurrent state of this model; remove the option"
+        );
+    }
+}
+
+// What is put on a device is read: mapped, it would be in the machine's memory as well.
+bool maps(const Options& options, const Source& file, const GgufFacts& facts, Purpose purpose) {
+    return purpose == Purpose::Run && options.device == nullptr && options.mmap && file.mappable() &&
+           facts.data_aligned;
+}
+
+// Whatever goes wrong with the draft model is that option's fault.
+template <typename Body>
+void for_draft(Body&& body) {
+    try {
+        body();
+    } catch (const Error& error) {
+        if (error.status() == SOTTO_ERROR_CANCELLED) {
+            throw;
+        }
+        throw Error(error.status(), std::string("options.draft: ") + error.what());
+    }
+}
+
+// The draft model, whose context will be as large as the model's, and its batch small.
+void open_draft(
+    Call& call,
+    const Backend& backend,
+    const sotto_model_source& source,
+    Opened& opened,
+    Purpose purpose,
+    Progress& progress
+) {
+    auto theirs = source;
+    theirs.path = str(opened.options.draft);
+    const auto file = open_source(theirs);
+    const auto facts = check_gguf(*file);
+    const bool mapped = maps(opened.options, *file, facts, purpose);
+    const Load how = {backend, opened.options, *file, opened.file, mapped, purpose};
+    auto weights = load(call, how, progress, kWeightsShare, kDraftShare);
+    check_same_tokens(opened.weights.get(), weights.get());
+    if (!keeps_all(weights.get())) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "the draft model has a sliding window or a recurrent state; use one that keeps all tokens"
+        );
+    }
+    check_generates(weights.get());
+    auto options = opened.options;
+    options.batch = std::max(Draft::kAtOnce, options.parallel);
+    choose_form(weights.get(), options);
+    opened.lasting += weights_of(weights.get(), options);
+    (options.device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
+    opened.draft = std::make_unique<Draft>(std::move(weights), options);
+}
+
+// llama.cpp describes a model as "<architecture> <size> <quantisation>", where only the last has spaces.
+std::string quantisation(const llama_model* model) {
+    char text[256] = "";
+    llama_model_desc(model, text, sizeof text);
+    std::string_view rest = text;
+    for (int words = 0; words < 2; ++words) {
+        rest.remove_prefix(std::min(rest.size(), rest.find(' ') + 1));
+    }
+    return std::string(rest);
+}
+
+std::string describe(const llama_model* model, const GgufFacts& facts, const Options& options) {
+    Json description = {
+        {"architecture", facts.architecture},
+        {"name", meta(model, "general.name")},
+        {"parameters", llama_model_n_params(model)},
+        {"quantization", quantisation(model)},
+        {"size", llama_model_size(model)},
+        {"layers", llama_model_n_layer(model)},
+        {"heads", llama_model_n_head(model)},
+        {"kv_heads", llama_model_n_head_kv(model)},
+        {"vocabulary", llama_vocab_n_tokens(llama_model_get_vocab(model))},
+        {"trained_context", llama_model_n_ctx_train(model)},
+        {"has_chat_template", llama_model_chat_template(model, nullptr) != nullptr},
+        {"device", options.device == nullptr ? "cpu" : options.device->name},
+    };
+    if (options.device != nullptr) {
+        description["gpu_layers"] = options.gpu_layers;
+    }
+    return text_of(description);
+}
+
+// Weights, contexts, and what goes with them.
+void open_parts(
+    Call& call,
+    const Load& how,
+    const sotto_model_source& source,
+    const GgufFacts& facts,
+    Progress& progress,
+    Opened& opened
+) {
+    opened.weights = load(call, how, progress, 0, kWeightsShare);
+    auto* model = opened.weights.get();
+    check_speculation(model, opened.options);
+    check_generates(model);
+    choose_form(model, opened.options);
+    opened.lasting = weights_of(model, opened.options);
+    (opened.options.device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
+    if (!opened.options.draft.empty()) {
+        for_draft([&] { open_draft(call, how.backend, source, opened, how.purpose, progress); });
+    }
+    make_places(call, opened, opened.options.places);
+    progress.check(kContextsShare);
+    open_projector(call, source, opened, how.purpose, progress);
+}
+
+} // namespace
+
+Opened open_model(const Backend& backend, const sotto_model_source& source, Purpose purpose) {
+    const Device* device = choose_device(backend.devices, view(source.device));
+    Progress progress{source};
+    progress.check(0);
+    const auto file = open_source(source);
+    const auto facts = check_gguf(*file);
+    Opened opened;
+    opened.options = read_options(source, facts.trained_context);
+    opened.options.device = device;
+    opened.options.loss = device != nullptr ? loss_of(*device) : Loss();
+
+    Call call(backend.host, Call::Abort::Throws, opened.options.loss);
+    const bool mapped = maps(opened.options, *file, facts, purpose);
+    const Load how = {backend, opened.options, *file, opened.file, mapped, purpose};
+    try {
+        open_parts(call, how, source, facts, progress, opened);
+    } catch (const std::exception& error) {
+        throw_if_lost(error);
+        throw;
+    }
+    opened.description = describe(opened.weights.get(), facts, opened.options);
+    if (purpose == Purpose::Run) {
+        opened.fingerprint = fingerprint(*file, opened.options);
+    }
+    opened.file.check();
+    progress.check(1);
+    opened.poll = [&source] { Progress{source}.check(1); };
+    return opened;
+}
+
+void make_places(Call& call, Opened& opened, std::uint32_t places) {
+    call.expect_below(SOTTO_LOG_ERROR); // contexts tell how large they came to be
+    opened.places = 0;
+    opened.context.reset();
+    if (opened.draft) {
+        opened.draft->forget();
+    }
+    if (opened.options.loss.seen()) {
+        throw Error(SOTTO_ERROR_DEVICE, call.last_error("the graphics card was lost"));
+    }
+    if (places == 0) {
+        return;
+    }
+    auto context = make_context(call, opened.weights.get(), opened.options, places);
+    if (opened.draft) {
+        for_draft([&] { opened.draft->remember(call, places); });
+    }
+    opened.context = std::move(context);
+    opened.places = places;
+}
+
+Memory memory_of(const Opened& opened) {
+    auto memory = opened.lasting;
+    memory += memory_of(opened.context.get(), opened.options);
+    if (opened.draft) {
+        memory += opened.draft->memory();
+    }
+    return memory;
+}
+
+} // namespace sotto::llama

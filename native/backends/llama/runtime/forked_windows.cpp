@@ -1,0 +1,11 @@
+#include "runtime/forked.hpp"
+
+namespace sotto::llama {
+
+void survive_forks() {}
+
+bool was_forked() noexcept {
+    return false;
+}
+
+} // namespace sotto::llama

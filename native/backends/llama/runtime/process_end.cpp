@@ -1,0 +1,53 @@
+#include "runtime/process_end.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+namespace sotto::llama {
+namespace {
+
+// No locks: where a system ends threads before it tells modules, none of them would be given back.
+std::atomic<int> inside{0};
+std::atomic<bool> ends{false};
+
+void on_exit() {
+    constexpr auto most = std::chrono::seconds(2); // inside may be the very thread that ends the process
+    constexpr auto look = std::chrono::milliseconds(1);
+    ends = true;
+    const auto until = std::chrono::steady_clock::now() + most;
+    while (inside.load() > 0 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(look);
+    }
+}
+
+} // namespace
+
+Inside::Inside() noexcept {
+    ++inside;
+    entered_ = !ends.load();
+    if (!entered_) {
+        --inside;
+    }
+}
+
+Inside::~Inside() {
+    if (entered_) {
+        --inside;
+    }
+}
+
+bool process_ends() noexcept {
+    return ends.load(std::memory_order_relaxed);
+}
+
+void end_with_process() {
+    std::atexit(on_exit);
+}
+
+void forget_who_is_inside() noexcept {
+    inside = 0;
+}
+
+} // namespace sotto::llama

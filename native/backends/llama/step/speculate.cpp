@@ -1,0 +1,171 @@
+// Guesses what a stream says next, so that several of its tokens are checked in one go.
+//
+// Each token is chosen from what the model computed for its place, as if it came alone: a guess only decides
+// whether that was computed in the same go as the token before. So only time hangs on guesses.
+#include "step/speculate.hpp"
+
+#include "model/model.hpp"
+#include "step/step.hpp"
+
+#include <algorithm>
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::size_t kLeastAlike = 2; // tokens that were there before, for what followed them to be a guess
+constexpr std::size_t kMostAlike = 8;
+constexpr double kMoreTime = 0.3;         // of a token's, that another one takes; until it is measured
+constexpr double kForgetting = 0.999;     // so that what seemed too slow is tried again
+constexpr double kRateOfStream = 1.0 / 8; // of moving averages: by how much one token changes them
+constexpr double kRateOfModel = 1.0 / 64;
+constexpr double kRateFades = 1.0 / 128;
+constexpr double kRateIsTriedAgain =
+    1.0 / 32;                           // per stream: a model whose drafts were refused gets another try
+constexpr unsigned kGuessedInARow = 32; // then one token alone is measured again
+constexpr double kMostSurprise = 2;     // by how much one measurement can change what is believed
+constexpr std::size_t kCounts[] = {1, 3, 7, 15}; // of guesses: matrices are worked through by fours
+
+} // namespace
+
+std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_t most) {
+    std::size_t longest = kLeastAlike - 1;
+    std::size_t after = 0;
+    for (auto end = tokens.size() - 1; end > longest; --end) { // of the stretch before
+        std::size_t alike = 0;
+        while (alike < std::min(end, kMostAlike) &&
+               tokens[end - 1 - alike] == tokens[tokens.size() - 1 - alike] &&
+               tokens[end - 1 - alike] >= 0) { // below: of an image or sound
+            ++alike;
+        }
+        if (alike > longest) {
+            longest = alike;
+            after = end;
+        }
+        if (longest == kMostAlike) {
+            break;
+        }
+    }
+    std::vector<llama_token> guess;
+    for (auto at = after; after > 0 && guess.size() < most; ++at) { // into itself, where it repeats
+        const auto next = at < tokens.size() ? tokens[at] : guess[at - tokens.size()];
+        if (next < 0) {
+            break;
+        }
+        guess.push_back(next);
+    }
+    return guess;
+}
+
+std::size_t Speculation::worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool) {
+    if (stream.rate < 0) {
+        stream.rate = rate_ += (kUnknownRate - rate_) * kRateIsTriedAgain;
+    }
+    auto& costs = costs_[pool];
+    if (available == 0 || costs[1] == 0 || ++guessed_ > kGuessedInARow) {
+        return 0;
+    }
+    std::size_t best = 0;
+    double best_speed = 1 / costs[1];
+    for (const auto count : kCounts) {
+        double expected = 1;
+        double all = 1;
+        for (std::size_t i = 0; i < count; ++i) {
+            expected += all *= stream.rate;
+        }
+        const auto cost = costs[count + 1] != 0 ? costs[count + 1]
+                                                : costs[1] * (1 + kMoreTime * static_cast<double>(count));
+        if (count <= available && expected / cost > best_speed) {
+            best = count;
+            best_speed = expected / cost;
+        }
+    }
+    if (best == 0) {
+        std::for_each(costs.begin() + 2, costs.end(), [](double& cost) { cost *= kForgetting; });
+    }
+    return best;
+}
+
+void Speculation::saw(Acceptance& stream, bool accepted) {
+    const double seen = accepted ? 1 : 0;
+    stream.rate += (seen - stream.rate) * kRateOfStream;
+    rate_ += (seen - rate_) * kRateOfModel;
+}
+
+void Speculation::fade(Acceptance& stream) const {
+    stream.rate += (rate_ - stream.rate) * kRateFades;
+}
+
+void Speculation::measured(std::size_t tokens, std::chrono::nanoseconds time, const ggml_threadpool* pool) {
+    auto& cost = costs_[pool][tokens];
+    const auto seen = std::chrono::duration<double>(time).count();
+    cost = cost == 0 ? seen : cost + (std::min(seen, cost * kMostSurprise) - cost) / 4;
+    guessed_ = tokens == 1 ? 0 : guessed_;
+}
+
+std::chrono::steady_clock::time_point Model::now() const {
+    return speculates() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+}
+
+// Guesses for a stream that speaks alone in a step. Where several speak together, the weights are read once
+// for all of them already.
+void Model::guess(std::vector<Share>& shares) {
+    begun_ = {};
+    if (!speculates() || shares.size() != 1 || shares.front().stream->in_prompt()) {
+        return;
+    }
+    auto& share = shares.front();
+    auto& stream = *share.stream;
+    if (stream.how.alone || stream.tokens.size() >= opened_.options.context) {
+        return;
+    }
+    begun_ = now();
+    waited_ = {};
+    const auto room = std::min(opened_.options.context - stream.tokens.size(), batch_tokens_.size() - 1);
+    look_up(share, std::min(room, kMostGuessed));
+    if (share.expected == LLAMA_TOKEN_NULL && opened_.draft && stream.how.stretches.empty()) {
+        draft(share, std::min(room, kMostGuessed));
+    }
+}
+
+void Model::look_up(Share& share, std::size_t most) {
+    auto& stream = *share.stream;
+    if (opened_.options.speculative != Options::Speculative::Lookup) {
+        return;
+    }
+    share.guess = sotto::llama::look_up(stream.tokens, most);
+    if (!share.guess.empty()) {
+        share.expected = share.guess.front();
+        share.guess.resize(lookups_.worth(stream.lookup_acceptance, share.guess.size(), pool_));
+    }
+}
+
+void Model::draft(Share& share, std::size_t most) {
+    auto& stream = *share.stream;
+    const auto count = drafts_.worth(stream.draft_acceptance, most, pool_);
+    if (count == 0) {
+        drafts_.fade(stream.draft_acceptance);
+        return;
+    }
+    share.drafted = true;
+    const auto guess = opened_.draft->guess(stream.sequence, stream.tokens, count);
+    share.timely = guess.has_value();
+    if (guess) {
+        share.guess = *guess;
+    }
+}
+
+// Takes note of how long a step of one stream took.
+void Model::learn_cost(const Share& share) {
+    if (share.stream->in_prompt() || !share.timely || begun_ == std::chrono::steady_clock::time_point()) {
+        return;
+    }
+    const auto time = now() - begun_ - waited_;
+    if (share.guess.empty() || !share.drafted) {
+        lookups_.measured(1 + share.guess.size(), time, pool_);
+    }
+    if (share.guess.empty() || share.drafted) {
+        drafts_.measured(1 + share.guess.size(), time, pool_);
+    }
+}
+
+} // namespace sotto::llama
