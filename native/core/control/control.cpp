@@ -13,7 +13,6 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kShowEvery = 50'000'000;
 constexpr std::int64_t kListenEvery = 100'000'000;
 constexpr std::int64_t kFrameSoon = 4'000'000; // while models rest until some frames are over
 
@@ -76,7 +75,8 @@ Control::Control(const World& world)
               return entry == nullptr ? 0 : entry->most_streams;
           }
       ),
-      scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
+      scheduler_(world.recorder.is_on() ? &world.recorder : nullptr), slices_(world.trace, world.meter),
+      stats_(world.clock, world.meter, world.recorder),
       compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, signal_),
       probe_(world.hooks, signal_), preparing_(world.hooks, signal_),
       loader_(world.hooks, world.settings, world.card, world.ledger, signal_),
@@ -154,9 +154,8 @@ bool Control::work() {
         }
     );
     world_.queue.recycle();
-    changed_ = changed_ || worked;
-    if (changed_ && (!worked || world_.clock.now() - shown_ >= kShowEvery)) {
-        show();
+    if (stats_.is_due(worked)) {
+        stats_.publish(scheduler_, world_.registry, share());
     }
     return worked;
 }

@@ -13,6 +13,8 @@
 #include "core/control/compute.hpp"
 #include "core/control/incoming.hpp"
 #include "core/control/preparing.hpp"
+#include "core/control/slice_log.hpp"
+#include "core/control/stats_publisher.hpp"
 #include "core/control/teller.hpp"
 #include "core/memory/ledger.hpp"
 #include "core/model/card.hpp"
@@ -194,12 +196,10 @@ private:
     void look_ahead() noexcept;
     void hold_back() noexcept;
     void learn(const Job& job) noexcept;
-    void note(const Job& job) noexcept;
     void note_rest() noexcept;
     void rest_after(const Job& job) noexcept;
     void take_frames() noexcept;
     void take_paces() noexcept;
-    void show() noexcept;
     sotto_mode mode() const noexcept { return world_.settings.mode.load(); }
     bool comes_first() const noexcept { return mode() == SOTTO_MODE_PRIORITIZE_COMPUTE; }
     ThreadClass thread_class() const noexcept;
@@ -254,8 +254,8 @@ private:
     std::int64_t rest_until_ = 0;   // no step begins before
     bool rests_ = false;            // for that reason none began, when one was last to
     std::int64_t rested_since_ = 0; // 0: models do not rest
-    std::int64_t shown_ = 0;        // when figures were shown last
-    bool changed_ = false;          // since then
+    SliceLog slices_;
+    StatsPublisher stats_;
     std::atomic<bool> retuned_{false};
     std::atomic<bool> leaves_card_{false};
     std::atomic<bool> comes_to_card_{false};

@@ -124,6 +124,13 @@ void Control::begin(std::unique_ptr<Job> job) noexcept {
     compute_.start(*job_);
 }
 
+// The rest that has just ended.
+void Control::note_rest() noexcept {
+    if (const auto since = std::exchange(rested_since_, 0); since != 0) {
+        slices_.add_rest(since, world_.clock.now(), mode(), share());
+    }
+}
+
 // Has the compute thread go on by itself where there is nothing else to do: to ask here before each token
 // costs more time than the smallest models need for it.
 void Control::look_ahead() noexcept {
@@ -188,7 +195,7 @@ bool Control::take_job_back() noexcept {
         job->entry->model->close_prepared(std::exchange(job->prepared, nullptr));
     }
     activity_.ran(job->issued, job->ended);
-    note(*job);
+    slices_.add(*job);
     learn(*job);
     learn_class(*job);
     rest_after(*job);

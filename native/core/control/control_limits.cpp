@@ -188,16 +188,7 @@ void Control::rest_after(const Job& job) noexcept {
 void Control::take_frames() noexcept {
     Frame frame;
     while (frames_.next(world_.frames, frame)) {
-        if (world_.trace.is_kept()) {
-            sotto_slice slice{};
-            slice.kind = SOTTO_SLICE_FRAME;
-            slice.begin_ns = static_cast<std::uint64_t>(frame.begin);
-            slice.end_ns = static_cast<std::uint64_t>(frame.end);
-            slice.limit_ms = static_cast<float>(milliseconds(frame.period));
-            slice.mode = mode();
-            slice.share = static_cast<float>(share());
-            world_.trace.add(slice);
-        }
+        slices_.add_frame(frame, mode(), share());
         if (streams_.empty() || frame.period == 0 || comes_first()) {
             continue; // models have no part in it
         }

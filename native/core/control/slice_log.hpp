@@ -1,0 +1,32 @@
+// The trace of what the control thread had done, slice by slice, and its totals.
+#pragma once
+
+#include <cstdint>
+
+#include "core/control/compute.hpp"
+#include "core/telemetry/meter.hpp"
+#include "core/telemetry/trace.hpp"
+
+namespace sotto {
+
+// The control thread's alone.
+class SliceLog {
+public:
+    SliceLog(Trace& trace, Meter& meter) : trace_(trace), meter_(meter) {}
+
+    // Returns true if the host asked for a trace.
+    bool has_trace() const noexcept { return trace_.is_kept(); }
+
+    // Adds a job that is done, with its waits at gates. Passes over a job that only closed streams.
+    void add(const Job& job) noexcept;
+    // Adds a stretch in which models rested.
+    void add_rest(std::int64_t begin, std::int64_t end, sotto_mode mode, double share) noexcept;
+    // Adds a frame of the game.
+    void add_frame(const Frame& frame, sotto_mode mode, double share) noexcept;
+
+private:
+    Trace& trace_;
+    Meter& meter_;
+};
+
+} // namespace sotto

@@ -1,0 +1,35 @@
+// What the engine's figures are, and when they are published.
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/registry.hpp"
+#include "core/schedule/scheduler.hpp"
+#include "core/telemetry/meter.hpp"
+#include "core/telemetry/recorder.hpp"
+#include "platform/clock.hpp"
+
+namespace sotto {
+
+// The control thread's alone.
+class StatsPublisher {
+public:
+    StatsPublisher(const Clock& clock, Meter& meter, Recorder& recorder)
+        : clock_(clock), meter_(meter), recorder_(recorder) {}
+
+    // Called after each turn of the control thread's loop. `worked`: the turn changed something, so that
+    // another follows. Returns true if something changed since the last publish() and either that was 50 ms
+    // ago, or the thread is about to sleep.
+    bool is_due(bool worked) noexcept;
+    // Publishes the figures, and writes out the recording. `share`: the part of the time that models get.
+    void publish(const Scheduler& scheduler, const Registry& registry, double share) noexcept;
+
+private:
+    const Clock& clock_;
+    Meter& meter_;
+    Recorder& recorder_;
+    std::int64_t published_at_ = 0;
+    bool changed_ = false; // since then
+};
+
+} // namespace sotto
