@@ -80,7 +80,7 @@ Control::Control(const World& world)
       compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, signal_),
       probe_(world.hooks, signal_), preparing_(world.hooks, signal_),
       loader_(world.hooks, world.settings, world.card, world.ledger, signal_),
-      tidier_(world.hooks, world.parking, signal_), files_(world.hooks),
+      tidier_(world.hooks, world.parking, signal_), files_(world.hooks), fetches_(world.parking, world.clock),
       thread_(start_thread([this] { run(); })) {}
 
 Control::~Control() {
@@ -97,11 +97,8 @@ void Control::post(Note& note) noexcept {
 
 void Control::run() {
     world_.hooks.thread_started("control");
-    files_.tell(&signal_);
+    files_.notify(signal_);
     world_.parking.tell(&signal_);
-    if (world_.hooks.files) {
-        files_.call_host();
-    }
     for (;;) {
         const auto seen = signal_.value();
         if (work()) {
@@ -177,7 +174,7 @@ std::int64_t Control::next_wake() {
     const auto rested = is_kept_from_running() ? now + kFrameSoon : rest_until_;
     const auto due = rests_ ? rested : scheduler_.wake(now);
     const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
-    return std::min({due, fetch_due(), stall_due(), listens ? now + kListenEvery : kNever});
+    return std::min({due, fetches_.next_timeout(), stall_due(), listens ? now + kListenEvery : kNever});
 }
 
 bool Control::take_notes() {
@@ -229,7 +226,7 @@ void Control::cancelled(Slot& slot) noexcept {
         fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return;
     }
-    if (cancel_file(slot)) {
+    if (files_.cancel(slot)) { // a file that is being written is written
         teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return;
     }
@@ -292,7 +289,9 @@ void Control::answer(Slot& slot, Prompted prompted) {
     check_can(*entry->model, slot.asked.op, prompted);
     const bool restores = slot.asked.op == SOTTO_OP_RESTORE_STATE;
     if (restores && slot.asked.state == nullptr) {
-        return read_state(slot, prompted.path, entry->model->info());
+        teller_.accepted(slot);
+        files_.read(slot, prompted.path, max_state_size(entry->model->info())); // see file_done()
+        return;
     }
     const bool computes = !is_at_once(slot.asked.op);
     auto adapters = computes ? adapters_for(*entry, prompted) : AdapterSet();
@@ -355,7 +354,7 @@ void Control::sweep() noexcept {
         const bool goes = !stream->busy;
         if (goes) {
             --stream->entry.streams;
-            std::erase(fetching_, stream);
+            fetches_.remove(*stream);
             auto& place = streams_[stream->place];
             std::swap(place, streams_.back());
             place->place = std::exchange(stream->place, 0);

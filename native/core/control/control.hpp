@@ -14,6 +14,8 @@
 #include "core/control/incoming.hpp"
 #include "core/control/preparing.hpp"
 #include "core/control/slice_log.hpp"
+#include "core/control/state_fetches.hpp"
+#include "core/control/state_files.hpp"
 #include "core/control/stats_publisher.hpp"
 #include "core/control/teller.hpp"
 #include "core/memory/ledger.hpp"
@@ -30,7 +32,6 @@
 #include "core/session/sessions.hpp"
 #include "core/settings.hpp"
 #include "core/state/parking.hpp"
-#include "core/state/state_file.hpp"
 #include "core/state/tidier.hpp"
 #include "core/telemetry/meter.hpp"
 #include "core/telemetry/recorder.hpp"
@@ -166,15 +167,9 @@ private:
     void trim_resting(ModelEntry& entry) noexcept;
     void expect(const ModelEntry& entry, const Session& session, bool is_kept) noexcept;
 
-    void read_state(Slot& slot, const std::string& path, const ModelInfo& info);
-    void write_state(Stream& stream);
     bool take_files() noexcept;
     void file_done(Slot& slot, StateTask& task) noexcept;
-    bool cancel_file(const Slot& slot) noexcept;
-    void leave_files(std::string_view why) noexcept;
     bool awaits_fetch(const Slice& slice);
-    bool may_fetch(const Stream& stream) noexcept;
-    std::int64_t fetch_due() const noexcept;
 
     bool take_job_back() noexcept;
     void opened(Job& job, Stream& stream) noexcept;
@@ -229,12 +224,6 @@ private:
     void retire(Stream& stream) noexcept;
     void sweep() noexcept;
 
-    // A request that waits for a file.
-    struct FileRequest {
-        Slot* slot = nullptr;
-        std::shared_ptr<StateTask> task;
-    };
-
     const World world_;
     Signal signal_;
     MpscQueue<Note> notes_;
@@ -242,7 +231,6 @@ private:
     Sessions sessions_;
     Scheduler scheduler_;
     std::vector<std::unique_ptr<Stream>> streams_;
-    std::vector<Stream*> fetching_;       // of them, those that recall what is on disk
     std::vector<Stream*> being_prepared_; // of them, by preparing threads
     std::vector<Stream*> over_;           // of them, those that go as soon as their job is done
     std::uint64_t arrived_ = 0;           // of them, ever
@@ -281,8 +269,8 @@ private:
     PreparingThreads preparing_;
     ModelLoader loader_;
     Tidier tidier_;
-    std::vector<FileRequest> file_requests_;
-    FileWorker files_; // of states that are saved and restored; parking has its own
+    StateFiles files_;
+    StateFetches fetches_;
     std::thread thread_;
 };
 

@@ -314,8 +314,11 @@ void Control::stepped(Stream& stream, const sotto_step_item& work, const Heard& 
         world_.meter.began(stream.counts().first_token_ms);
     }
     if (stream.reply->op == SOTTO_OP_SAVE_STATE) {
-        if (heard.last) {
-            write_state(stream);
+        if (heard.last) { // the stream ends before the file does: its slot is for others
+            auto& reply = *stream.reply;
+            files_.write(reply.slot, reply.prompted.path, std::move(stream.saved), stream.saved_tokens);
+            reply.over = true;
+            conclude(stream);
         }
         return;
     }

@@ -114,7 +114,9 @@ void Control::leave_all() noexcept {
         }
         leave(*entry, kWhy);
     }
-    leave_files(kWhy);
+    while (Slot* slot = files_.cancel_oldest()) {
+        teller_.done(*slot, SOTTO_ERROR_CANCELLED, kWhy);
+    }
 }
 
 void Control::hand_to_loader(ModelEntry& entry) noexcept {

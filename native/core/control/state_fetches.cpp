@@ -1,0 +1,72 @@
+#include "core/control/state_fetches.hpp"
+
+#include <algorithm>
+
+namespace sotto {
+
+bool StateFetches::must_wait(Stream& stream, const Parking::Kept& state) {
+    constexpr std::int64_t kPatience = 1'000'000'000;
+    if (stream.fetch != nullptr && !stream.fetch->is_of(state)) {
+        stream.fetch.reset();
+    }
+    if (state == nullptr) {
+        return false;
+    }
+    if (std::ranges::find(streams_, &stream) == streams_.end()) {
+        streams_.push_back(&stream);
+    }
+    const auto now = clock_.now();
+    if (stream.fetch == nullptr && (parking_.is_in_memory(*state) || may_go_on(stream))) {
+        stream.fetch = parking_.fetch(state);
+        stream.fetch_until = now + kPatience;
+    }
+    stream.busy = stream.awaits_fetch =
+        stream.fetch == nullptr || (!stream.fetch->is_done() && now < stream.fetch_until);
+    return stream.busy;
+}
+
+bool StateFetches::take_done() noexcept {
+    bool any = false;
+    for (Stream* stream : streams_) {
+        if (stream->awaits_fetch && may_go_on(*stream)) {
+            stream->awaits_fetch = stream->busy = false; // the scheduler looks at it again
+            any = true;
+        }
+    }
+    std::erase_if(streams_, [](const Stream* stream) {
+        return stream->fetch == nullptr && !stream->awaits_fetch;
+    });
+    return any;
+}
+
+// Returns true if a stream may go on with its state, or start to read it: few read at a time, as that takes
+// memory.
+bool StateFetches::may_go_on(const Stream& stream) noexcept {
+    constexpr std::ptrdiff_t kMaxReads = 2;
+    if (stream.fetch != nullptr) {
+        return stream.fetch->is_done() || clock_.now() >= stream.fetch_until;
+    }
+    const auto reads = [](const Stream* other) { return other->fetch != nullptr; };
+    if (std::ranges::count_if(streams_, reads) < kMaxReads) {
+        return true;
+    }
+    const auto unused = std::ranges::find_if(streams_, [](const Stream* other) {
+        return other->fetch != nullptr && !other->busy && other->fetch->is_done();
+    });
+    if (unused != streams_.end()) {
+        (*unused)->fetch.reset(); // it has no slot to go to yet, and reads it again
+    }
+    return unused != streams_.end();
+}
+
+std::int64_t StateFetches::next_timeout() const noexcept {
+    auto due = kNever;
+    for (const Stream* stream : streams_) {
+        if (stream->awaits_fetch && stream->fetch != nullptr) {
+            due = std::min(due, stream->fetch_until);
+        }
+    }
+    return due;
+}
+
+} // namespace sotto
