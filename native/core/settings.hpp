@@ -77,6 +77,8 @@ struct Settings {
     sotto_engine_flags flags = 0;
 
     bool is(sotto_engine_flags flag) const noexcept { return (flags & flag) != 0; }
+    // Returns true if models come before the game.
+    bool prioritizes_compute() const noexcept { return mode.load() == SOTTO_MODE_PRIORITIZE_COMPUTE; }
 };
 
 } // namespace sotto

@@ -79,6 +79,8 @@ Control::Control(const World& world)
       stats_(world.clock, world.meter, world.recorder),
       compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, signal_),
       probe_(world.hooks, signal_), preparing_(world.hooks, signal_),
+      incoming_(preparing_, world.settings, signal_),
+      preparer_(preparing_, scheduler_, world.settings, world.clock),
       loader_(world.hooks, world.settings, world.card, world.ledger, signal_),
       tidier_(world.hooks, world.parking, signal_), files_(world.hooks), fetches_(world.parking, world.clock),
       thread_(start_thread([this] { run(); })) {}
@@ -104,7 +106,7 @@ void Control::run() {
         if (work()) {
             continue;
         }
-        if (leaving_ && world_.registry.entries().empty() && job_ == nullptr && incoming_.empty()) {
+        if (leaving_ && world_.registry.entries().empty() && job_ == nullptr && incoming_.is_empty()) {
             return;
         }
         world_.clock.wait(signal_, seen, next_wake());
@@ -127,7 +129,7 @@ bool Control::work() {
     worked = take_files() || worked;
     idle_.probe_is(probe_.has_run(), !probe_.is_under_way(), world_.clock.now());
     worked = change_adapters() || worked;
-    worked = start_preparing() || worked;
+    worked = preparer_.start() || worked;
     take_frames();
     take_paces();
     free_idle_leavers();
@@ -226,15 +228,9 @@ void Control::cancelled(Slot& slot) noexcept {
         fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return;
     }
-    if (files_.cancel(slot)) { // a file that is being written is written
+    if (files_.cancel(slot) || incoming_.drop(slot)) { // a file that is being written is written
         teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return;
-    }
-    for (const auto& incoming : incoming_) {
-        if (incoming->slot == &slot) {
-            drop_incoming(*incoming, "the request was cancelled");
-            return;
-        }
     }
     for (const auto& entry : world_.registry.entries()) {
         if (entry->state == ModelEntry::State::leaving) {
@@ -309,7 +305,7 @@ void Control::answer(Slot& slot, Prompted prompted) {
         const bool alone = reply->prompted.answers == 1 || stream.terms.large;
         stream.unprepared = alone && entry->model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
     }
-    prepares_ = true;
+    preparer_.retry();
     if (const auto needed = streams_.size() + streams.size(); needed > streams_.capacity()) {
         streams_.reserve(2 * needed);
     }
@@ -362,10 +358,6 @@ void Control::sweep() noexcept {
         }
         return goes;
     });
-}
-
-sotto_stream_flags Control::stream_flags() const noexcept {
-    return world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? SOTTO_STREAM_ALONE : 0;
 }
 
 Stream* Control::find_stream(const Slot& slot) noexcept {

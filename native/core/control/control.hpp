@@ -11,12 +11,13 @@
 
 #include "base/mpsc_queue.hpp"
 #include "core/control/compute.hpp"
-#include "core/control/incoming.hpp"
+#include "core/control/incoming_requests.hpp"
 #include "core/control/preparing.hpp"
 #include "core/control/slice_log.hpp"
 #include "core/control/state_fetches.hpp"
 #include "core/control/state_files.hpp"
 #include "core/control/stats_publisher.hpp"
+#include "core/control/stream_preparer.hpp"
 #include "core/control/teller.hpp"
 #include "core/memory/ledger.hpp"
 #include "core/model/card.hpp"
@@ -95,18 +96,10 @@ private:
     void hand_to_loader(ModelEntry& entry) noexcept;
     void free_idle_leavers() noexcept;
 
-    void begin_task(PreparingTask& task);
     void proceed(Incoming& incoming);
     bool take_incoming() noexcept;
-    static void read_here(PreparingTask& reading) noexcept;
     void finish_incoming(Incoming& incoming) noexcept;
-    void drop_incoming(Incoming& incoming, std::string_view why) noexcept;
-    bool start_preparing() noexcept;
-    void prepare(Stream& stream);
     bool take_prepared() noexcept;
-    void prepared(Stream& stream) noexcept;
-    void discard_prepared(Stream& stream) noexcept;
-    sotto_stream_flags stream_flags() const noexcept;
 
     bool take_loader_notes() noexcept;
     void tell_progress(ModelEntry& entry, float progress) noexcept;
@@ -196,7 +189,7 @@ private:
     void take_frames() noexcept;
     void take_paces() noexcept;
     sotto_mode mode() const noexcept { return world_.settings.mode.load(); }
-    bool comes_first() const noexcept { return mode() == SOTTO_MODE_PRIORITIZE_COMPUTE; }
+    bool comes_first() const noexcept { return world_.settings.prioritizes_compute(); }
     ThreadClass thread_class() const noexcept;
     ThreadClass thread_class(const ModelEntry& entry) const noexcept;
     bool settle_class();
@@ -231,11 +224,10 @@ private:
     Sessions sessions_;
     Scheduler scheduler_;
     std::vector<std::unique_ptr<Stream>> streams_;
-    std::vector<Stream*> being_prepared_; // of them, by preparing threads
-    std::vector<Stream*> over_;           // of them, those that go as soon as their job is done
-    std::uint64_t arrived_ = 0;           // of them, ever
-    std::uint64_t models_ = 0;            // that were ready, ever
-    std::uint64_t adapters_ = 0;          // that were to be loaded, ever
+    std::vector<Stream*> over_;  // of them, those that go as soon as their job is done
+    std::uint64_t arrived_ = 0;  // of them, ever
+    std::uint64_t models_ = 0;   // that were ready, ever
+    std::uint64_t adapters_ = 0; // that were to be loaded, ever
     Frames::Reader frames_;
     Activity activity_;
     DutyController duty_;
@@ -248,9 +240,6 @@ private:
     std::atomic<bool> leaves_card_{false};
     std::atomic<bool> comes_to_card_{false};
     Signal left_card_;
-
-    std::vector<std::unique_ptr<Incoming>> incoming_; // in the order that they came
-    bool prepares_ = false;                           // there may be a request to be prepared
 
     std::unique_ptr<Job> job_;  // under way, or null
     std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams
@@ -267,6 +256,8 @@ private:
     Compute compute_;
     IdleProbe probe_;
     PreparingThreads preparing_;
+    IncomingRequests incoming_;
+    StreamPreparer preparer_;
     ModelLoader loader_;
     Tidier tidier_;
     StateFiles files_;

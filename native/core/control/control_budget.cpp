@@ -360,7 +360,7 @@ void Control::resized(Job& job) noexcept {
     auto& entry = *job.entry;
     const auto& info = entry.model->info();
     entry.traits.streams = info.streams;
-    prepares_ = true;
+    preparer_.retry();
     trim_resting(entry);
     Ledger::Claim::correct(entry.claims.kv, info.kv, entry.claims.compute, info.compute);
     entry.host = info.host;

@@ -93,7 +93,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
         job->index = stream.index;
         job->adapters = &stream.reply->adapters;
         job->path = &stream.reply->prompted.path;
-        job->flags = stream_flags();
+        job->flags = stream_flags(world_.settings);
         job->state = stream.reply->state.get();
         job->recalls = job->unparks ? stream.kept : kept_of(stream);
         entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.size());
@@ -288,7 +288,7 @@ void Control::unparked(const Job& job, Stream& stream) noexcept {
 
 void Control::opened(Job& job, Stream& stream) noexcept {
     stream.handle = job.opened.stream;
-    prepares_ = true;
+    preparer_.retry();
     if (stream.handle == nullptr) {
         --stream.entry.open_streams;
     }
@@ -370,7 +370,7 @@ void Control::conclude(Stream& stream) noexcept {
     stream.state = Stream::State::over;
     stream.reply->slot.stream = nullptr;
     over_.push_back(&stream); // there is room for it
-    prepares_ = true;
+    preparer_.retry();
     discard_prepared(stream);
     scheduler_.remove(stream);
     retire(stream);

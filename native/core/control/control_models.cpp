@@ -102,8 +102,8 @@ void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
 
 void Control::leave_all() noexcept {
     constexpr std::string_view kWhy = "the engine is being destroyed";
-    for (const auto& incoming : incoming_) {
-        drop_incoming(*incoming, kWhy);
+    while (Slot* slot = incoming_.drop_oldest()) {
+        teller_.done(*slot, SOTTO_ERROR_CANCELLED, kWhy);
     }
     for (const auto& entry : world_.registry.entries()) {
         if (entry->state == ModelEntry::State::leaving) {
@@ -244,7 +244,7 @@ void Control::loaded(ModelEntry& entry) noexcept {
         return;
     }
     entry.state = ModelEntry::State::ready;
-    prepares_ = true;
+    preparer_.retry();
     world_.registry.publish();
     for (Slot* slot : std::exchange(entry.waiting, {})) {
         teller_.done(*slot, SOTTO_OK, "");
