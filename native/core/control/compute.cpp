@@ -140,6 +140,19 @@ void Compute::prepare(ThreadClass thread_class) {
     }
 }
 
+ThreadClass Compute::prepare_any(ThreadClass wanted) {
+    const auto other = wanted == ThreadClass::idle ? ThreadClass::normal : ThreadClass::idle;
+    try {
+        prepare(wanted);
+        return wanted;
+    } catch (const Error&) {
+        if (!workers_[static_cast<std::size_t>(other)].thread.joinable()) {
+            throw;
+        }
+        return other;
+    }
+}
+
 void Compute::start(Job& job) noexcept {
     auto& worker = worker_of(job);
     worker.job.store(&job, std::memory_order_release);

@@ -110,9 +110,9 @@ public:
 
     // Starts the thread of that class, if it was not yet. Throws Error(SOTTO_ERROR_MEMORY) where it can't.
     void prepare(ThreadClass thread_class);
-    bool is_prepared(ThreadClass thread_class) const noexcept {
-        return workers_[static_cast<std::size_t>(thread_class)].thread.joinable();
-    }
+    // Prepares the class `wanted`, or where no thread can be started for that returns another class that has
+    // one. Throws as prepare() does where neither has.
+    ThreadClass prepare_any(ThreadClass wanted);
     // Whether threads of that class yield to the game's, as far as is known.
     bool yields(ThreadClass thread_class) const noexcept {
         return thread_class == ThreadClass::idle && !no_idle_class_.load(std::memory_order_relaxed);

@@ -14,7 +14,6 @@ namespace sotto {
 namespace {
 
 constexpr std::int64_t kListenEvery = 100'000'000;
-constexpr std::int64_t kFrameSoon = 4'000'000; // while models rest until some frames are over
 
 // The operations of a model by name.
 std::string operations_of(const ModelInfo& model) {
@@ -76,10 +75,11 @@ Control::Control(const World& world)
           }
       ),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr), slices_(world.trace, world.meter),
-      stats_(world.clock, world.meter, world.recorder),
+      stats_(world.clock, world.meter, world.recorder), moves_(signal_),
       compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, signal_),
-      probe_(world.hooks, signal_), preparing_(world.hooks, signal_),
-      incoming_(preparing_, world.settings, signal_),
+      classes_(world.hooks, world.settings, world.frames, world.clock, moves_, signal_),
+      duty_(world.settings, world.frames, world.clock, classes_, compute_, world.recorder),
+      preparing_(world.hooks, signal_), incoming_(preparing_, world.settings, signal_),
       preparer_(preparing_, scheduler_, world.settings, world.clock),
       loader_(world.hooks, world.settings, world.card, world.ledger, signal_),
       tidier_(world.hooks, world.parking, signal_), files_(world.hooks), fetches_(world.parking, world.clock),
@@ -116,6 +116,7 @@ void Control::run() {
 bool Control::work() {
     if (stopping_.load() && !std::exchange(leaving_, true)) {
         left_at_ = world_.clock.now();
+        classes_.hurry();
         leave_all();
     }
     bool worked = take_notes();
@@ -127,10 +128,13 @@ bool Control::work() {
     }
     worked = take_job_back() || worked;
     worked = take_files() || worked;
-    idle_.probe_is(probe_.has_run(), !probe_.is_under_way(), world_.clock.now());
+    classes_.take_probe();
     worked = change_adapters() || worked;
     worked = preparer_.start() || worked;
-    take_frames();
+    duty_.take_frames(slices_, !streams_.empty(), job_ == nullptr ? kNever : job_->issued);
+    if (duty_.pauses()) {
+        hold_back();
+    }
     take_paces();
     free_idle_leavers();
     sweep();
@@ -154,7 +158,7 @@ bool Control::work() {
     );
     world_.queue.recycle();
     if (stats_.is_due(worked)) {
-        stats_.publish(scheduler_, world_.registry, share());
+        stats_.publish(scheduler_, world_.registry, duty_.share());
     }
     return worked;
 }
@@ -168,13 +172,12 @@ std::int64_t Control::next_wake() {
         return std::min(rescue_due(), stall_due());
     }
     const auto now = world_.clock.now();
-    if (const auto probed = idle_.wake(now); probed != kNever && !streams_.empty() && !comes_first()) {
+    if (const auto probed = classes_.next_wake(); probed != kNever && !streams_.empty()) {
         return probed;
     }
     scheduler_.look();
-    // After a rest something may be due that has no moment of its own. The rest may be over by now.
-    const auto rested = is_kept_from_running() ? now + kFrameSoon : rest_until_;
-    const auto due = rests_ ? rested : scheduler_.wake(now);
+    const auto rested = duty_.rest_over();
+    const auto due = rested != kNever ? rested : scheduler_.wake(now);
     const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
     return std::min({due, fetches_.next_timeout(), stall_due(), listens ? now + kListenEvery : kNever});
 }
@@ -341,6 +344,18 @@ void Control::answer(Slot& slot, Prompted prompted) {
         expect(*entry, *session, std::any_of(places.begin(), places.end(), [&](const Resting& one) {
             return one.session == session;
         }));
+    }
+}
+
+void Control::take_paces() noexcept {
+    if (!retuned_.exchange(false)) {
+        return;
+    }
+    for (const auto& stream : streams_) {
+        if (stream->state != Stream::State::over) {
+            const auto& reply = *stream->reply;
+            reply.lanes.own_tps.store(reply.slot.target_tps.load(std::memory_order_relaxed));
+        }
     }
 }
 

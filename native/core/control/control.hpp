@@ -11,6 +11,8 @@
 
 #include "base/mpsc_queue.hpp"
 #include "core/control/compute.hpp"
+#include "core/control/device_moves.hpp"
+#include "core/control/duty_policy.hpp"
 #include "core/control/incoming_requests.hpp"
 #include "core/control/preparing.hpp"
 #include "core/control/slice_log.hpp"
@@ -19,16 +21,14 @@
 #include "core/control/stats_publisher.hpp"
 #include "core/control/stream_preparer.hpp"
 #include "core/control/teller.hpp"
+#include "core/control/thread_class_policy.hpp"
 #include "core/memory/ledger.hpp"
 #include "core/model/card.hpp"
 #include "core/model/model_loader.hpp"
 #include "core/model/registry.hpp"
 #include "core/request/event_queue.hpp"
 #include "core/request/request_table.hpp"
-#include "core/schedule/activity.hpp"
-#include "core/schedule/duty_controller.hpp"
 #include "core/schedule/frame.hpp"
-#include "core/schedule/idle_class.hpp"
 #include "core/schedule/scheduler.hpp"
 #include "core/session/sessions.hpp"
 #include "core/settings.hpp"
@@ -70,9 +70,9 @@ public:
     // Says that something it looks at has changed.
     void wake() noexcept { signal_.notify(); }
     // Takes every model off the card, and waits for that. No other thread may be in here.
-    void leave_card() noexcept;
+    void leave_card() noexcept { moves_.leave(); }
     // Says that there is a card for models that could use one.
-    void come_to_card() noexcept;
+    void come_to_card() noexcept { moves_.come(); }
     // Says that a request was given another pace.
     void retune() noexcept { retuned_ = true; }
 
@@ -176,41 +176,21 @@ private:
     void answered(Stream& stream, std::string response) noexcept;
     bool start_job();
     bool start_closing();
-    ThreadClass prepared_class(const ModelEntry& entry);
     bool has_thread_for(const Slice& slice) noexcept;
     std::unique_ptr<Job> job_of(ModelEntry& entry);
     std::unique_ptr<Job> job_of(const Slice& slice);
     void begin(std::unique_ptr<Job> job) noexcept;
     void look_ahead() noexcept;
     void hold_back() noexcept;
-    void learn(const Job& job) noexcept;
-    void note_rest() noexcept;
-    void rest_after(const Job& job) noexcept;
-    void take_frames() noexcept;
     void take_paces() noexcept;
     sotto_mode mode() const noexcept { return world_.settings.mode.load(); }
     bool comes_first() const noexcept { return world_.settings.prioritizes_compute(); }
-    ThreadClass thread_class() const noexcept;
-    ThreadClass thread_class(const ModelEntry& entry) const noexcept;
-    bool settle_class();
     bool rescue_job();
     void raise_job() noexcept;
     std::int64_t rescue_due() const noexcept;
     const ModelEntry* awaited_entry() const noexcept;
     std::int64_t stall_due() const noexcept;
     void report_stall() noexcept;
-    void learn_class(const Job& job) noexcept;
-    Limits limits() const noexcept;
-    bool yields() const noexcept;
-    Cores cores(ThreadClass thread_class) const noexcept;
-    std::uint32_t threads_for(ModelEntry& entry, ThreadClass thread_class) noexcept;
-    double share() const noexcept;
-    double least_share() const noexcept;
-    bool is_kept_from_running() const noexcept;
-    bool is_gated(const Job& job) const noexcept;
-    std::int64_t gate_limit(const Job& job) const noexcept;
-    std::int64_t patience_of(const Job& job) const noexcept;
-
     Stream* find_stream(const Slot& slot) noexcept;
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
     void conclude(Stream& stream) noexcept;
@@ -228,33 +208,23 @@ private:
     std::uint64_t arrived_ = 0;  // of them, ever
     std::uint64_t models_ = 0;   // that were ready, ever
     std::uint64_t adapters_ = 0; // that were to be loaded, ever
-    Frames::Reader frames_;
-    Activity activity_;
-    DutyController duty_;
-    std::int64_t rest_until_ = 0;   // no step begins before
-    bool rests_ = false;            // for that reason none began, when one was last to
-    std::int64_t rested_since_ = 0; // 0: models do not rest
     SliceLog slices_;
     StatsPublisher stats_;
     std::atomic<bool> retuned_{false};
-    std::atomic<bool> leaves_card_{false};
-    std::atomic<bool> comes_to_card_{false};
-    Signal left_card_;
 
     std::unique_ptr<Job> job_;  // under way, or null
     std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams
 
     std::atomic<bool> stopping_{false};
-    bool leaving_ = false;      // stopping_ was seen
-    std::int64_t left_at_ = 0;  // when; 0: not yet
-    std::int64_t reported_ = 0; // when a stall was reported last
-    bool stuck_ = false;        // there was no memory to begin a job
-    IdleClass idle_;
-    bool avoids_idle_ = false;            // for now
-    bool last_in_way_ = false;            // the threads of the last job did not yield, by its model's nature
+    bool leaving_ = false;                // stopping_ was seen
+    std::int64_t left_at_ = 0;            // when; 0: not yet
+    std::int64_t reported_ = 0;           // when a stall was reported last
+    bool stuck_ = false;                  // there was no memory to begin a job
     std::set<std::string> warned_fields_; // of requests
+    DeviceMoves moves_;
     Compute compute_;
-    IdleProbe probe_;
+    ThreadClassPolicy classes_;
+    DutyPolicy duty_;
     PreparingThreads preparing_;
     IncomingRequests incoming_;
     StreamPreparer preparer_;

@@ -257,7 +257,7 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
 // Begins to move to files what makes so much room of what is parked in memory.
 bool Control::spill(std::uint64_t bytes) {
     if (!tidier_.is_busy()) {
-        tidier_.begin(thread_class(), bytes);
+        tidier_.begin(classes_.usual(), bytes);
     }
     return false; // nobody else waits for it
 }

@@ -5,23 +5,6 @@
 
 namespace sotto {
 
-void Control::leave_card() noexcept {
-    leaves_card_ = true;
-    wake();
-    for (;;) {
-        const auto seen = left_card_.value();
-        if (!leaves_card_.load()) {
-            return;
-        }
-        left_card_.wait(seen, -1);
-    }
-}
-
-void Control::come_to_card() noexcept {
-    comes_to_card_ = true;
-    wake();
-}
-
 // Frees a model that is idle, once the places are given up that it keeps; it comes back when it is asked for.
 // `remembers`: what it remembers is kept.
 bool Control::doze(ModelEntry& entry, bool remembers) noexcept {
@@ -46,7 +29,7 @@ bool Control::is_on_card(DeviceNumber device) const noexcept {
 // Whether a model that is ready has to leave what it is on.
 bool Control::must_leave(const ModelEntry& entry) const noexcept {
     const auto device = entry.device.load();
-    return world_.card.is_lost(device) || (leaves_card_.load() && is_on_card(device));
+    return world_.card.is_lost(device) || (moves_.is_leaving() && is_on_card(device));
 }
 
 // Ends what is under way on a model, and frees it once it is idle. Whether any of that was begun.
@@ -81,7 +64,7 @@ bool Control::take_off_lost() noexcept {
 
 // Whether anything was begun that takes a model off the card.
 bool Control::take_off_card() noexcept {
-    if (!leaves_card_.load()) {
+    if (!moves_.is_leaving()) {
         return false;
     }
     bool begun = false;
@@ -99,15 +82,14 @@ bool Control::take_off_card() noexcept {
         }
     }
     if (left) {
-        leaves_card_ = false;
-        left_card_.notify();
+        moves_.has_left();
     }
     return begun;
 }
 
 // Whether anything was begun that brings a model to the card, now that it is idle.
 bool Control::put_on_card() noexcept {
-    if (!comes_to_card_.exchange(false)) {
+    if (!moves_.take_come()) {
         return false;
     }
     bool begun = false;
@@ -128,7 +110,7 @@ bool Control::put_on_card() noexcept {
         begun = (could && free && doze(*entry, true)) || begun;
     }
     if (later) {
-        comes_to_card_ = true;
+        moves_.come_later();
     }
     return begun;
 }

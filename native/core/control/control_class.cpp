@@ -1,17 +1,17 @@
-// Which class of threads steps are taken on, and what becomes of steps that stand still.
+// What becomes of jobs that stand still.
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/attempt.hpp"
 #include "core/control/control.hpp"
+#include "core/control/step_time.hpp"
 
 namespace sotto {
 namespace {
 
 constexpr std::int64_t kToBegin = 50'000'000; // until a thread has begun what it was given
 constexpr std::int64_t kToLook = 25'000'000;  // from one look at a step to the next
-constexpr std::int64_t kToMove = 150'000'000; // from one gate of a step to the next
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kToReport = 10 * kSecond; // from a call of a backend to a report, and to the next
@@ -33,51 +33,13 @@ const char* function_of(const Job& job) noexcept {
 
 } // namespace
 
-// Chooses the class of the next steps. False: not yet, a probe is under way.
-bool Control::settle_class() {
-    if (comes_first() || !compute_.yields(ThreadClass::idle)) {
-        avoids_idle_ = false;
-        return true;
-    }
-    const auto now = world_.clock.now();
-    if (idle_.wants_probe(now) && !probe_.is_under_way()) {
-        const auto begin = [&] {
-            probe_.begin();
-            idle_.probe_began(now);
-        };
-        attempt(begin, [&](sotto_status, const char*) { idle_.cannot_probe(now); });
-    }
-    const auto verdict = idle_.ask(now);
-    const bool avoids = verdict == IdleClass::Verdict::avoid;
-    if (avoids != std::exchange(avoids_idle_, avoids)) {
-        world_.hooks.log.info(
-            avoids ? "threads of the idle class get no core; models run in short slices of the normal class"
-                   : "threads of the idle class get cores again"
-        );
-    }
-    return verdict != IdleClass::Verdict::wait;
-}
-
-// What became of a step tells whether its class runs.
-void Control::learn_class(const Job& job) noexcept {
-    if (job.thread_class != ThreadClass::idle || !job.steps() || job.failure || job.abort.load()) {
-        return;
-    }
-    const auto took = job.ended - job.issued - job.gated_ns;
-    if (job.gave_up && took > kToMove) {
-        idle_.stood_still(job.ended);
-    } else if (!job.gave_up) {
-        idle_.ran(job.ended);
-    }
-}
-
 // Whoever destroys the engine, or detaches the card that a step is on, waits for the step.
 void Control::raise_job() noexcept {
     if (job_ == nullptr || job_->thread_class != ThreadClass::idle || job_->raised) {
         return;
     }
     const bool leaves_card =
-        leaves_card_.load() && job_->entry != nullptr && is_on_card(job_->entry->device.load());
+        moves_.is_leaving() && job_->entry != nullptr && is_on_card(job_->entry->device.load());
     if (leaving_ || leaves_card) {
         job_->raised = compute_.raise(*job_);
     }
@@ -155,7 +117,7 @@ bool Control::rescue_job() {
     }
     if (std::exchange(job.checked, now) != 0) {
         const bool repeats = job.entry->model->info().can(SOTTO_CAPABILITY_ABORTABLE);
-        if (repeats && now - job.moved >= kToMove) {
+        if (repeats && now - job.moved >= kStandstill) {
             compute_.give_up(job);
         }
         return false;
@@ -166,8 +128,7 @@ bool Control::rescue_job() {
         return false;
     }
     hold_back();
-    idle_.stood_still(now);
-    avoids_idle_ = true;
+    classes_.stood_still(now);
     job.thread_class = ThreadClass::normal;
     job.threads = world_.settings.is(SOTTO_ENGINE_DETERMINISTIC) ? job.threads : 1;
     job.patience = 0;

@@ -4,6 +4,7 @@
 
 #include "base/attempt.hpp"
 #include "core/control/control.hpp"
+#include "core/control/step_time.hpp"
 
 namespace sotto {
 namespace {
@@ -23,20 +24,14 @@ bool Control::start_job() {
     if (start_closing()) {
         return true;
     }
-    rests_ = !streams_.empty() && (world_.clock.now() < rest_until_ || is_kept_from_running());
-    if (streams_.empty()) {
-        rested_since_ = 0; // nobody waits
-    } else if (rests_ && rested_since_ == 0) {
-        rested_since_ = world_.clock.now();
-    }
-    if (streams_.empty() || rests_) {
+    if (duty_.rests(!streams_.empty()) || streams_.empty()) {
         return false;
     }
-    if (!settle_class()) {
+    if (!classes_.settle(compute_.yields(ThreadClass::idle))) {
         return false;
     }
     scheduler_.look();
-    const auto slice = scheduler_.next(world_.clock.now(), limits());
+    const auto slice = scheduler_.next(world_.clock.now(), duty_.limits());
     if (slice.kind == Slice::Kind::none) {
         return false;
     }
@@ -48,18 +43,32 @@ bool Control::start_job() {
     return true;
 }
 
+// Fails what a slice is about where no thread can be started for it.
+bool Control::has_thread_for(const Slice& slice) noexcept {
+    bool has = true;
+    const auto& entry = static_cast<Stream&>(*slice.shares.front().stream).entry;
+    attempt(
+        [&] { compute_.prepare(classes_.of(entry)); },
+        [&](sotto_status status, const char* why) {
+            has = false;
+            for (const auto& share : slice.shares) {
+                fail(static_cast<Stream&>(*share.stream), status, why);
+            }
+        }
+    );
+    return has;
+}
+
 std::unique_ptr<Job> Control::job_of(ModelEntry& entry) {
     auto job = std::make_unique<Job>();
     job->entry = &entry;
-    job->thread_class = prepared_class(entry); // once: the mode may change at any time
-    const auto& info = entry.model->info();
-    const bool on_device = entry.device.load() != 0 && info.weights + info.kv + info.compute != 0;
-    last_in_way_ = !on_device && !info.can(SOTTO_CAPABILITY_ABORTABLE);
-    job->threads = threads_for(entry, job->thread_class);
+    job->thread_class = compute_.prepare_any(classes_.of(entry)); // once: the mode may change at any time
+    duty_.begins(entry);
+    job->threads = duty_.threads_for(entry, job->thread_class);
     job->tries = entry.thread_count.tries();
-    job->gate_limit = gate_limit(*job);
+    job->gate_limit = duty_.gate_limit(*job);
     job->mode = mode();
-    job->share = static_cast<float>(share());
+    job->share = static_cast<float>(duty_.share());
     return job;
 }
 
@@ -83,7 +92,7 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
     job->load = slice.load;
     job->limit = slice.limit;
     job->predicted = entry.costs.predict(job->threads, slice.load);
-    job->patience = patience_of(*job);
+    job->patience = patience_of(*job, world_.settings.is(SOTTO_ENGINE_DETERMINISTIC));
     if (slice.kind == Slice::Kind::open || slice.kind == Slice::Kind::unpark) {
         const auto& stream = *job->streams.front();
         job->opens = slice.kind == Slice::Kind::open;
@@ -120,15 +129,10 @@ void Control::begin(std::unique_ptr<Job> job) noexcept {
         stream->busy = true;
     }
     job_->issued = world_.clock.now();
-    note_rest();
-    compute_.start(*job_);
-}
-
-// The rest that has just ended.
-void Control::note_rest() noexcept {
-    if (const auto since = std::exchange(rested_since_, 0); since != 0) {
-        slices_.add_rest(since, world_.clock.now(), mode(), share());
+    if (const auto since = duty_.end_rest(); since != 0) {
+        slices_.add_rest(since, world_.clock.now(), mode(), duty_.share());
     }
+    compute_.start(*job_);
 }
 
 // Has the compute thread go on by itself where there is nothing else to do: to ask here before each token
@@ -137,8 +141,8 @@ void Control::look_ahead() noexcept {
     const auto closes = [](const auto& entry) { return !entry->closing.empty(); };
     const auto& entries = world_.registry.entries();
     const bool steps = job_ != nullptr && job_->steps();
-    if (!steps || next_ != nullptr || std::any_of(entries.begin(), entries.end(), closes) || share() < 1 ||
-        is_kept_from_running() || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
+    if (!steps || next_ != nullptr || std::any_of(entries.begin(), entries.end(), closes) ||
+        duty_.share() < 1 || duty_.pauses() || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return;
     }
     scheduler_.look();
@@ -194,11 +198,10 @@ bool Control::take_job_back() noexcept {
     if (job->prepared != nullptr) { // it did not come to that
         job->entry->model->close_prepared(std::exchange(job->prepared, nullptr));
     }
-    activity_.ran(job->issued, job->ended);
     slices_.add(*job);
-    learn(*job);
-    learn_class(*job);
-    rest_after(*job);
+    learn_step(*job, world_.recorder);
+    classes_.learn(*job);
+    duty_.ended(*job);
     closed(*job);
     if (job->loads != nullptr) {
         adapter_loaded(*job);

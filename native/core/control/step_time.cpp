@@ -1,0 +1,55 @@
+#include "core/control/step_time.hpp"
+
+#include <algorithm>
+
+namespace sotto {
+
+// Threads wait for each other inside a step: where another program has the core of one, it takes hundreds of
+// times as long. It is better given up and taken again on fewer. How long the first steps should take is not
+// known; a model that is so large loses that time once.
+std::int64_t patience_of(const Job& job, bool deterministic) noexcept {
+    constexpr std::int64_t kTimes = 4;
+    constexpr std::int64_t kAtLeast = 20'000'000;
+    constexpr std::int64_t kUnknown = 250'000'000;
+    constexpr std::int64_t kAtMost = 250'000'000; // beyond what was predicted
+    const bool repeats = job.entry->model->info().can(SOTTO_CAPABILITY_ABORTABLE);
+    if (!repeats || job.threads <= 1 || deterministic) {
+        return 0;
+    }
+    if (job.predicted <= 0) {
+        return job.entry->gave_up ? 0 : kUnknown;
+    }
+    auto load = job.load;
+    if (load.prompt == 0 && load.answers == 1) { // the backend chooses how many draft tokens it verifies
+        load.add_answer(static_cast<std::uint32_t>(load.reach), job.entry->most_decoded - 1);
+    }
+    const auto longest = std::max(job.predicted, job.entry->costs.predict(job.threads, load));
+    return longest + std::clamp((kTimes - 1) * longest, kAtLeast, kAtMost);
+}
+
+void learn_step(const Job& job, Recorder& recorder) noexcept {
+    if (!job.steps() || job.failure || job.abort.load()) {
+        return;
+    }
+    StepLoad load;
+    for (std::size_t i = 0; i < job.work.size(); ++i) {
+        const auto& work = job.work[i];
+        if (work.evaluated > 0) {
+            load.add_prompt(work.evaluated, job.streams[i]->context());
+        } else if (work.generated > 0) {
+            load.add_answer(job.streams[i]->context(), work.decoded);
+            job.entry->most_decoded = std::max(job.entry->most_decoded, work.decoded);
+        }
+    }
+    const ScheduledModel::Step step = {
+        .threads = job.threads,
+        .load = load,
+        .took = job.ended - job.began - job.gated_ns,
+        .ended = job.ended,
+        .gave_up = job.gave_up,
+    };
+    job.entry->learn(step);
+    recorder.step(*job.entry, step);
+}
+
+} // namespace sotto
