@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/telemetry/recorder.hpp"
 #include "platform/clock.hpp"
 
 namespace sotto {
@@ -93,12 +92,12 @@ void Scheduler::look() noexcept {
 }
 
 Slice Scheduler::next(std::int64_t now, const Limits& limits) {
-    if (recorder_ == nullptr) {
+    if (observer_ == nullptr) {
         return choose(now, limits);
     }
-    record_facts();
+    report_facts();
     auto slice = choose(now, limits);
-    recorder_->next(now, limits, slice);
+    observer_->next(now, limits, slice);
     return slice;
 }
 
@@ -328,8 +327,8 @@ void Scheduler::predict(Slice& slice) {
 }
 
 bool Scheduler::goes_on(std::int64_t now) {
-    if (recorder_ != nullptr) {
-        record_facts();
+    if (observer_ != nullptr) {
+        report_facts();
     }
     sync();
     survey(now);
@@ -338,8 +337,8 @@ bool Scheduler::goes_on(std::int64_t now) {
                          const bool speaks = stream->state == StreamState::speaking && !stream->is_paced();
                          return stream->busy && !stream->is_outside() ? speaks : !is_due(*stream, now);
                      });
-    if (recorder_ != nullptr) {
-        recorder_->ahead(now, all);
+    if (observer_ != nullptr) {
+        observer_->ahead(now, all);
     }
     return all;
 }

@@ -8,6 +8,7 @@
 
 #include "core/schedule/fair_share.hpp"
 #include "core/schedule/scheduled.hpp"
+#include "core/schedule/scheduler_observer.hpp"
 
 namespace sotto {
 
@@ -35,8 +36,6 @@ struct Slice {
     ScheduledModel& model() const { return shares.front().stream->model; }
 };
 
-class Recorder;
-
 // What a slice may cost.
 struct Limits {
     std::int64_t time = 0; // for a step that works through prompts
@@ -59,8 +58,8 @@ struct Limits {
 // A decision costs the same however many streams wait: those are in WaitingStreams, by model and priority.
 class Scheduler {
 public:
-    // `recorder`: who is told of all that goes in, and what comes out; or null.
-    explicit Scheduler(Recorder* recorder = nullptr) : recorder_(recorder) {}
+    // `observer`: null, or it outlives the scheduler.
+    explicit Scheduler(SchedulerObserver* observer = nullptr) : observer_(observer) {}
 
     // Throws std::bad_alloc before anything has changed.
     void add(ScheduledStream& stream);
@@ -115,7 +114,7 @@ private:
     void put(ScheduledStream& stream) noexcept;
     void take(ScheduledStream& stream) noexcept;
     void sync() noexcept;
-    void record_facts() const noexcept;
+    void report_facts() const noexcept;
     void settle(std::int64_t now) noexcept;
     void charge(ScheduledModel& model) noexcept;
     static void enter_group(const ScheduledStream& stream) noexcept;
@@ -138,7 +137,7 @@ private:
     std::int64_t limit_of(std::int64_t now, const Limits& limits) const;
     static void predict(Slice& slice);
 
-    Recorder* const recorder_;
+    SchedulerObserver* const observer_;
     std::vector<std::unique_ptr<Queue>> queues_;
     std::vector<ScheduledStream*> inside_; // streams with a slot, or about to get one, in order of arrival
     std::vector<ScheduledStream*> chosen_; // while a slice is made

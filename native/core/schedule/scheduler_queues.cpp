@@ -1,9 +1,9 @@
 // How the scheduler keeps its streams: those with a slot in a list, those without one in queues.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/schedule/scheduler.hpp"
-#include "core/telemetry/recorder.hpp"
 
 namespace sotto {
 namespace {
@@ -43,8 +43,8 @@ void Scheduler::add(ScheduledStream& stream) {
     if (first) {
         queues_.push_back(std::make_unique<Queue>(&model));
     }
-    if (recorder_ != nullptr) {
-        recorder_->added(stream);
+    if (observer_ != nullptr) {
+        observer_->added(stream);
     }
     if (first) { // a model that did nothing for a while is not owed that time
         model.served_ns = streams_ == 0 ? 0 : std::max(model.served_ns, least);
@@ -56,8 +56,8 @@ void Scheduler::add(ScheduledStream& stream) {
     ++streams_;
     share_.arrived(stream.terms.priority);
     put(stream);
-    if (recorder_ != nullptr) {
-        recorder_->changed(stream);
+    if (observer_ != nullptr) {
+        observer_->changed(stream);
     }
 }
 
@@ -65,8 +65,8 @@ void Scheduler::remove(ScheduledStream& stream) noexcept {
     if (stream.where == ScheduledStream::Where::nowhere) {
         return;
     }
-    if (recorder_ != nullptr) {
-        recorder_->changed(stream);
+    if (observer_ != nullptr) {
+        observer_->changed(stream);
     }
     auto& model = stream.model;
     note_progress(stream);
@@ -80,8 +80,8 @@ void Scheduler::remove(ScheduledStream& stream) noexcept {
         charge(model);
         std::erase_if(queues_, [&](const auto& queue) { return queue->model == &model; });
     }
-    if (recorder_ != nullptr) {
-        recorder_->removed(stream);
+    if (observer_ != nullptr) {
+        observer_->removed(stream);
     }
 }
 
@@ -89,8 +89,8 @@ void Scheduler::changed(ScheduledStream& stream) noexcept {
     if (stream.where == ScheduledStream::Where::nowhere) {
         return;
     }
-    if (recorder_ != nullptr) {
-        recorder_->changed(stream);
+    if (observer_ != nullptr) {
+        observer_->changed(stream);
     }
     if (stream.where == ScheduledStream::Where::waits) {
         take(stream);
@@ -160,11 +160,11 @@ void Scheduler::sync() noexcept {
 }
 
 // Of streams without a slot nothing changes unless changed() says so.
-void Scheduler::record_facts() const noexcept {
+void Scheduler::report_facts() const noexcept {
     for (const auto& queue : queues_) {
-        recorder_->changed(*queue->model);
+        observer_->changed(*queue->model);
     }
-    recorder_->facts(inside_);
+    observer_->facts(inside_);
 }
 
 // Charges the compute time since the last call to the priorities and the groups that used it, by the tokens

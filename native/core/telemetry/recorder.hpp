@@ -27,7 +27,7 @@ namespace sotto {
 //
 // The control thread's alone, but for is_on(). Never waits for the disk: where a line cannot be written, or
 // the disk is too late, that is logged once and nothing more is written.
-class Recorder {
+class Recorder final : public SchedulerObserver {
 public:
     explicit Recorder(const Hooks& hooks) : log_(hooks.log), writer_(hooks) {}
     // Waits until all of it is in the file, for about a second at most; logs it if that is not enough.
@@ -49,14 +49,14 @@ public:
     void threads(const ScheduledModel& model, std::uint32_t max, std::int64_t now) noexcept;
     void rest(double share, std::int64_t took, std::int64_t rest) noexcept;
 
-    // The scheduler tells:
-    void added(const ScheduledStream& stream) noexcept;
-    void removed(const ScheduledStream& stream) noexcept;
-    void changed(const ScheduledModel& model) noexcept;
-    void changed(const ScheduledStream& stream) noexcept;
-    void facts(const std::vector<ScheduledStream*>& streams) noexcept;
-    void next(std::int64_t now, const Limits& limits, const Slice& slice) noexcept;
-    void ahead(std::int64_t now, bool goes_on) noexcept;
+    // What the scheduler reports.
+    void added(const ScheduledStream& stream) noexcept override;
+    void removed(const ScheduledStream& stream) noexcept override;
+    void changed(const ScheduledModel& model) noexcept override;
+    void changed(const ScheduledStream& stream) noexcept override;
+    void facts(const std::vector<ScheduledStream*>& streams) noexcept override;
+    void next(std::int64_t now, const Limits& limits, const Slice& slice) noexcept override;
+    void ahead(std::int64_t now, bool goes_on) noexcept override;
 
     // Hands over what was put, so that it survives a crash.
     void flush() noexcept;

@@ -1,0 +1,37 @@
+// What a scheduler reports of the facts that it decides by, and of its decisions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/schedule/scheduled.hpp"
+
+namespace sotto {
+
+struct Limits;
+struct Slice;
+
+// Every call comes from the scheduler's thread, in the order of what happened.
+class SchedulerObserver {
+public:
+    // A stream was added: first as it is without the facts that changed() reports.
+    virtual void added(const ScheduledStream& stream) noexcept = 0;
+    virtual void removed(const ScheduledStream& stream) noexcept = 0;
+    // Facts of a model or a stream may have changed since the last report.
+    virtual void changed(const ScheduledModel& model) noexcept = 0;
+    virtual void changed(const ScheduledStream& stream) noexcept = 0;
+    // Reports the streams that have a slot, before each decision.
+    virtual void facts(const std::vector<ScheduledStream*>& streams) noexcept = 0;
+    // Scheduler::next() returned `slice`.
+    virtual void next(std::int64_t now, const Limits& limits, const Slice& slice) noexcept = 0;
+    // Scheduler::goes_on() returned `goes_on`.
+    virtual void ahead(std::int64_t now, bool goes_on) noexcept = 0;
+
+protected:
+    SchedulerObserver() = default;
+    SchedulerObserver(const SchedulerObserver&) = default;
+    SchedulerObserver& operator=(const SchedulerObserver&) = default;
+    ~SchedulerObserver() = default;
+};
+
+} // namespace sotto
