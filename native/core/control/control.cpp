@@ -74,7 +74,8 @@ Control::Control(const World& world)
               return entry == nullptr ? 0 : entry->most_streams;
           }
       ),
-      scheduler_(world.recorder.is_on() ? &world.recorder : nullptr), slices_(world.trace, world.meter),
+      scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
+      pins_(world.settings, world.registry, streams_, scheduler_), slices_(world.trace, world.meter),
       stats_(world.clock, world.meter, world.recorder), moves_(signal_),
       compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, signal_),
       classes_(world.hooks, world.settings, world.frames, world.clock, moves_, signal_),
@@ -131,7 +132,7 @@ bool Control::work() {
     classes_.take_probe();
     worked = change_adapters() || worked;
     worked = preparer_.start() || worked;
-    duty_.take_frames(slices_, !streams_.empty(), job_ == nullptr ? kNever : job_->issued);
+    duty_.take_frames(slices_, !streams_.is_empty(), job_ == nullptr ? kNever : job_->issued);
     if (duty_.pauses()) {
         hold_back();
     }
@@ -172,7 +173,7 @@ std::int64_t Control::next_wake() {
         return std::min(rescue_due(), stall_due());
     }
     const auto now = world_.clock.now();
-    if (const auto probed = classes_.next_wake(); probed != kNever && !streams_.empty()) {
+    if (const auto probed = classes_.next_wake(); probed != kNever && !streams_.is_empty()) {
         return probed;
     }
     scheduler_.look();
@@ -227,7 +228,7 @@ void Control::submitted(Slot& slot) {
 }
 
 void Control::cancelled(Slot& slot) noexcept {
-    if (Stream* stream = find_stream(slot)) {
+    if (Stream* stream = streams_.find(slot)) {
         fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return;
     }
@@ -302,18 +303,17 @@ void Control::answer(Slot& slot, Prompted prompted) {
         std::make_shared<Reply>(slot, std::move(prompted), std::move(turn), std::move(adapters));
     std::vector<std::unique_ptr<Stream>> streams;
     for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
-        streams.push_back(std::make_unique<Stream>(reply, i, *entry, ++arrived_, world_.clock.now()));
+        streams.push_back(
+            std::make_unique<Stream>(reply, i, *entry, streams_.next_number(), world_.clock.now())
+        );
         auto& stream = *streams.back();
         // Answers to one request begin together, so that each time they are in batches that round alike.
         const bool alone = reply->prompted.answers == 1 || stream.terms.large;
         stream.unprepared = alone && entry->model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
     }
     preparer_.retry();
-    if (const auto needed = streams_.size() + streams.size(); needed > streams_.capacity()) {
-        streams_.reserve(2 * needed);
-    }
-    over_.reserve(streams_.capacity()); // so that ending a stream cannot fail
-    if (!restores) {                    // that was, before its file was read
+    streams_.reserve(streams.size());
+    if (!restores) { // that was, before its file was read
         teller_.accepted(slot);
     }
     struct Undo { // where there is no memory to schedule them all
@@ -335,15 +335,10 @@ void Control::answer(Slot& slot, Prompted prompted) {
     slot.stream = streams.size() == 1 ? streams.front().get() : nullptr;
     slot.has_several = streams.size() > 1;
     for (auto& stream : streams) {
-        stream->place = streams_.size();
-        streams_.push_back(std::move(stream));
+        streams_.add(std::move(stream));
     }
-    if (const auto& session = streams_.back()->session; session != nullptr) {
-        let_go_of_others(*entry, *session);
-        const auto& places = entry->resting;
-        expect(*entry, *session, std::any_of(places.begin(), places.end(), [&](const Resting& one) {
-            return one.session == session;
-        }));
+    if (const auto& session = reply->turn.session(); session != nullptr) {
+        pins_.begin_turn(*entry, *session);
     }
 }
 
@@ -351,7 +346,7 @@ void Control::take_paces() noexcept {
     if (!retuned_.exchange(false)) {
         return;
     }
-    for (const auto& stream : streams_) {
+    for (const auto& stream : streams_.all()) {
         if (stream->state != Stream::State::over) {
             const auto& reply = *stream->reply;
             reply.lanes.own_tps.store(reply.slot.target_tps.load(std::memory_order_relaxed));
@@ -361,28 +356,10 @@ void Control::take_paces() noexcept {
 
 // Frees streams that are over, once no job has them.
 void Control::sweep() noexcept {
-    std::erase_if(over_, [&](Stream* stream) {
-        const bool goes = !stream->busy;
-        if (goes) {
-            --stream->entry.streams;
-            fetches_.remove(*stream);
-            auto& place = streams_[stream->place];
-            std::swap(place, streams_.back());
-            place->place = std::exchange(stream->place, 0);
-            streams_.pop_back();
-        }
-        return goes;
+    streams_.sweep([&](Stream& stream) {
+        --stream.entry.streams;
+        fetches_.remove(stream);
     });
-}
-
-Stream* Control::find_stream(const Slot& slot) noexcept {
-    if (!slot.has_several) {
-        return slot.stream;
-    }
-    const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& stream) {
-        return !stream->reply->over && &stream->reply->slot == &slot;
-    });
-    return found == streams_.end() ? nullptr : found->get();
 }
 
 } // namespace sotto

@@ -16,10 +16,12 @@
 #include "core/control/incoming_requests.hpp"
 #include "core/control/preparing.hpp"
 #include "core/control/slice_log.hpp"
+#include "core/control/slot_pins.hpp"
 #include "core/control/state_fetches.hpp"
 #include "core/control/state_files.hpp"
 #include "core/control/stats_publisher.hpp"
 #include "core/control/stream_preparer.hpp"
+#include "core/control/stream_table.hpp"
 #include "core/control/teller.hpp"
 #include "core/control/thread_class_policy.hpp"
 #include "core/memory/ledger.hpp"
@@ -151,15 +153,6 @@ private:
     bool take_off_lost() noexcept;
     bool doze(ModelEntry& entry, bool remembers) noexcept;
 
-    bool rest(Stream& stream) noexcept;
-    void give_place(ModelEntry& entry, Job& job, const std::shared_ptr<Session>& session) noexcept;
-    void let_go(ModelEntry& entry, std::size_t place, bool remembers) noexcept;
-    void let_go_of_others(ModelEntry& entry, const Session& session) noexcept;
-    void let_go_of_unpinned() noexcept;
-    void park_resting(ModelEntry& entry, Job& job);
-    void trim_resting(ModelEntry& entry) noexcept;
-    void expect(const ModelEntry& entry, const Session& session, bool is_kept) noexcept;
-
     bool take_files() noexcept;
     void file_done(Slot& slot, StateTask& task) noexcept;
     bool awaits_fetch(const Slice& slice);
@@ -191,7 +184,7 @@ private:
     const ModelEntry* awaited_entry() const noexcept;
     std::int64_t stall_due() const noexcept;
     void report_stall() noexcept;
-    Stream* find_stream(const Slot& slot) noexcept;
+
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
     void conclude(Stream& stream) noexcept;
     void retire(Stream& stream) noexcept;
@@ -203,9 +196,8 @@ private:
     Teller teller_;
     Sessions sessions_;
     Scheduler scheduler_;
-    std::vector<std::unique_ptr<Stream>> streams_;
-    std::vector<Stream*> over_;  // of them, those that go as soon as their job is done
-    std::uint64_t arrived_ = 0;  // of them, ever
+    StreamTable streams_;
+    SlotPins pins_;
     std::uint64_t models_ = 0;   // that were ready, ever
     std::uint64_t adapters_ = 0; // that were to be loaded, ever
     SliceLog slices_;

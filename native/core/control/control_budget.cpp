@@ -209,7 +209,7 @@ bool Control::grow(ModelEntry& entry) {
 // Whether something is about to be given back, so that who is idle cannot be told yet.
 bool Control::is_settling() const noexcept {
     const auto& entries = world_.registry.entries();
-    return !over_.empty() || (job_ != nullptr && !job_->steps()) ||
+    return streams_.has_ended() || (job_ != nullptr && !job_->steps()) ||
            std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
                const bool goes =
                    entry->state == ModelEntry::State::dozing || entry->state == ModelEntry::State::leaving;
@@ -328,17 +328,17 @@ bool Control::resize(ModelEntry& entry, std::uint32_t places) {
     auto job = job_of(entry);
     job->resizes = true;
     job->places = places;
-    for (const auto& stream : streams_) {
+    for (const auto& stream : streams_.all()) {
         if (&stream->entry == &entry && !stream->is_outside() && stream->handle != nullptr) {
             job->streams.push_back(stream.get());
         }
     }
     job->kept.resize(job->streams.size());
-    entry.closing.reserve(streams_.size()); // so that retire() cannot fail
+    entry.closing.reserve(streams_.all().size()); // so that retire() cannot fail
     if (places > entry.traits.streams && !claim_places(entry, places)) {
         return false;
     }
-    park_resting(entry, *job);
+    SlotPins::park(entry, job->closing);
     entry.open_streams -= static_cast<std::uint32_t>(job->streams.size()); // nothing throws from here on
     begin(std::move(job));
     return true;
@@ -361,7 +361,7 @@ void Control::resized(Job& job) noexcept {
     const auto& info = entry.model->info();
     entry.traits.streams = info.streams;
     preparer_.retry();
-    trim_resting(entry);
+    pins_.trim(entry);
     Ledger::Claim::correct(entry.claims.kv, info.kv, entry.claims.compute, info.compute);
     entry.host = info.host;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
@@ -374,7 +374,7 @@ void Control::resized(Job& job) noexcept {
     if (!job.failure || info.streams > 0) {
         return;
     }
-    for (const auto& stream : streams_) {
+    for (const auto& stream : streams_.all()) {
         if (&stream->entry == &entry && stream->state != Stream::State::over) {
             fail(*stream, job.failure.status, job.failure.why);
         }

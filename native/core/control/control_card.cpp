@@ -9,9 +9,7 @@ namespace sotto {
 // `remembers`: what it remembers is kept.
 bool Control::doze(ModelEntry& entry, bool remembers) noexcept {
     if (!entry.resting.empty()) {
-        while (!entry.resting.empty()) {
-            let_go(entry, 0, remembers);
-        }
+        pins_.release_all(entry, remembers);
         return true;
     }
     entry.state = ModelEntry::State::dozing;
@@ -36,7 +34,7 @@ bool Control::must_leave(const ModelEntry& entry) const noexcept {
 bool Control::take_off(ModelEntry& entry, sotto_status status, const char* why) noexcept {
     const bool lost = status == SOTTO_ERROR_DEVICE; // what it would remember is anything
     bool begun = false;
-    for (const auto& stream : streams_) {
+    for (const auto& stream : streams_.all()) {
         if (&stream->entry == &entry && stream->state != Stream::State::over) {
             fail(*stream, status, why);
             begun = true;

@@ -24,7 +24,7 @@ bool Control::start_job() {
     if (start_closing()) {
         return true;
     }
-    if (duty_.rests(!streams_.empty()) || streams_.empty()) {
+    if (duty_.rests(!streams_.is_empty()) || streams_.is_empty()) {
         return false;
     }
     if (!classes_.settle(compute_.yields(ThreadClass::idle))) {
@@ -105,11 +105,11 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
         job->flags = stream_flags(world_.settings);
         job->state = stream.reply->state.get();
         job->recalls = job->unparks ? stream.kept : kept_of(stream);
-        entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.size());
+        entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.all().size());
         entry.resting.reserve(entry.most_streams); // so that retire() cannot fail
         job->closing.reserve(1);                   // nothing throws from here on
         if (job->opens) {
-            give_place(entry, *job, stream.session);
+            pins_.hand_over(entry, stream.session.get(), job->closing);
             job->prepared = std::exchange(job->streams.front()->prepared.handle, nullptr);
         }
         if (slice.parks != nullptr) {
@@ -354,7 +354,7 @@ void Control::fail(Stream& stream, sotto_status status, std::string_view why) no
         return;
     }
     auto tokens = reply->counts.generated;
-    for (const auto& other : streams_) {
+    for (const auto& other : streams_.all()) {
         if (other->reply == reply && other->state != Stream::State::over) {
             tokens += other->counts().generated;
             conclude(*other);
@@ -372,7 +372,7 @@ void Control::conclude(Stream& stream) noexcept {
     }
     stream.state = Stream::State::over;
     stream.reply->slot.stream = nullptr;
-    over_.push_back(&stream); // there is room for it
+    streams_.end(stream); // there is room for it
     preparer_.retry();
     discard_prepared(stream);
     scheduler_.remove(stream);
@@ -386,7 +386,7 @@ void Control::retire(Stream& stream) noexcept {
         return;
     }
     if (!stream.busy) {
-        if (stream.handle != nullptr && !rest(stream)) {
+        if (stream.handle != nullptr && !pins_.keep(stream)) {
             const bool pinned = stream.keeps != nullptr && stream.keeps->pinned;
             stream.entry.closing.push_back(
                 {std::exchange(stream.handle, nullptr),

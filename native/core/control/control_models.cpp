@@ -90,14 +90,12 @@ void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
     }
     drop_changes(entry, SOTTO_ERROR_CANCELLED, why);
     world_.registry.publish();
-    for (const auto& stream : streams_) {
+    for (const auto& stream : streams_.all()) {
         if (&stream->entry == &entry && stream->state != Stream::State::over) {
             fail(*stream, SOTTO_ERROR_CANCELLED, why);
         }
     }
-    while (!entry.resting.empty()) {
-        let_go(entry, 0, false);
-    }
+    pins_.release_all(entry, false);
 }
 
 void Control::leave_all() noexcept {

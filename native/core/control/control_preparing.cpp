@@ -19,7 +19,7 @@ void Control::proceed(Incoming& incoming) {
         return answer(slot, std::move(incoming.prompted));
     }
     auto response = sessions_.answer(incoming.op, incoming.asked);
-    let_go_of_unpinned();
+    pins_.release_unpinned();
     teller_.answered(slot, std::move(response));
 }
 

@@ -1,0 +1,52 @@
+// The streams of an engine, from the request to the end of their last job.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/control/stream.hpp"
+
+namespace sotto {
+
+// The control thread's alone.
+class StreamTable {
+public:
+    const std::vector<std::unique_ptr<Stream>>& all() const noexcept { return streams_; }
+    bool is_empty() const noexcept { return streams_.empty(); }
+    // Returns true if a stream ended and was not swept yet.
+    bool has_ended() const noexcept { return !ended_.empty(); }
+
+    // The number of the next stream, in order of arrival.
+    std::uint64_t next_number() noexcept { return ++numbers_; }
+    // Makes room for more streams, so that neither add() nor end() can fail.
+    void reserve(std::size_t more);
+    Stream& add(std::unique_ptr<Stream> stream) noexcept;
+    // A stream of a request that is not over; null: there is none.
+    Stream* find(const Slot& slot) const noexcept;
+    // Has sweep() free a stream.
+    void end(Stream& stream) noexcept { ended_.push_back(&stream); }
+    // Frees the streams that ended, but for those that a job has; calls freed(stream) before.
+    template <typename Freed>
+    void sweep(const Freed& freed) noexcept {
+        std::erase_if(ended_, [&](Stream* stream) {
+            if (stream->busy) {
+                return false;
+            }
+            freed(*stream);
+            remove(*stream);
+            return true;
+        });
+    }
+
+private:
+    void remove(Stream& stream) noexcept;
+
+    std::vector<std::unique_ptr<Stream>> streams_;
+    std::vector<Stream*> ended_;
+    std::uint64_t numbers_ = 0;
+};
+
+} // namespace sotto
