@@ -75,8 +75,8 @@ Control::Control(const World& world)
           }
       ),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
-      pins_(world.settings, world.registry, streams_, scheduler_), slices_(world.trace, world.meter),
-      stats_(world.clock, world.meter, world.recorder), moves_(signal_),
+      pins_(world.settings, world.registry, streams_, scheduler_), adapters_(world.registry, teller_),
+      slices_(world.trace, world.meter), stats_(world.clock, world.meter, world.recorder), moves_(signal_),
       compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, signal_),
       classes_(world.hooks, world.settings, world.frames, world.clock, moves_, signal_),
       duty_(world.settings, world.frames, world.clock, classes_, compute_, world.recorder),
@@ -130,7 +130,7 @@ bool Control::work() {
     worked = take_job_back() || worked;
     worked = take_files() || worked;
     classes_.take_probe();
-    worked = change_adapters() || worked;
+    worked = adapters_.apply() || worked;
     worked = preparer_.start() || worked;
     duty_.take_frames(slices_, !streams_.is_empty(), job_ == nullptr ? kNever : job_->issued);
     if (duty_.pauses()) {
@@ -223,7 +223,7 @@ void Control::submitted(Slot& slot) {
     case Asked::What::load_adapter:
     case Asked::What::unload_adapter:
     case Asked::What::scale_adapter:
-        return change_adapter(slot);
+        return adapters_.add(slot);
     }
 }
 
@@ -244,7 +244,7 @@ void Control::cancelled(Slot& slot) noexcept {
             teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
             return;
         }
-        if (cancel_change(*entry, slot)) {
+        if (AdapterChanges::cancel(*entry, slot)) {
             teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
             return;
         }

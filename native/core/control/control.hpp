@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mpsc_queue.hpp"
+#include "core/control/adapter_changes.hpp"
 #include "core/control/compute.hpp"
 #include "core/control/device_moves.hpp"
 #include "core/control/duty_policy.hpp"
@@ -137,14 +138,6 @@ private:
     std::uint64_t idle_bytes(const ModelEntry* but) const noexcept;
     ModelEntry* idle_longest(const ModelEntry* but) const noexcept;
 
-    void change_adapter(Slot& slot);
-    bool change_adapters() noexcept;
-    void change_adapter(ModelEntry& entry, const Asked& asked);
-    void adapter_loaded(Job& job) noexcept;
-    bool cancel_change(ModelEntry& entry, const Slot& slot) noexcept;
-    void drop_changes(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
-    AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted) const;
-
     bool take_off_card() noexcept;
     bool put_on_card() noexcept;
     bool is_on_card(DeviceNumber device) const noexcept;
@@ -198,8 +191,8 @@ private:
     Scheduler scheduler_;
     StreamTable streams_;
     SlotPins pins_;
-    std::uint64_t models_ = 0;   // that were ready, ever
-    std::uint64_t adapters_ = 0; // that were to be loaded, ever
+    std::uint64_t models_ = 0; // that were ready, ever
+    AdapterChanges adapters_;
     SliceLog slices_;
     StatsPublisher stats_;
     std::atomic<bool> retuned_{false};

@@ -43,6 +43,22 @@ bool Control::start_job() {
     return true;
 }
 
+// Begins a job that closes streams, frees unloaded adapters that no request uses, and loads the next one.
+bool Control::start_closing() {
+    for (const auto& entry : world_.registry.entries()) {
+        if (entry->closing.empty() && !AdapterChanges::need_job(*entry)) {
+            continue;
+        }
+        auto job = job_of(*entry);
+        job->closing = entry->closing; // a copy, so that what was reserved stays
+        adapters_.add_to(*job, *entry);
+        entry->closing.clear();
+        begin(std::move(job));
+        return true;
+    }
+    return false;
+}
+
 // Fails what a slice is about where no thread can be started for it.
 bool Control::has_thread_for(const Slice& slice) noexcept {
     bool has = true;
@@ -204,7 +220,7 @@ bool Control::take_job_back() noexcept {
     duty_.ended(*job);
     closed(*job);
     if (job->loads != nullptr) {
-        adapter_loaded(*job);
+        adapters_.loaded(*job);
     }
     if (job->resizes) {
         resized(*job);

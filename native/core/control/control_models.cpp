@@ -88,7 +88,7 @@ void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
     for (const auto& held : std::exchange(entry.held, {})) {
         teller_.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
     }
-    drop_changes(entry, SOTTO_ERROR_CANCELLED, why);
+    adapters_.drop_all(entry, SOTTO_ERROR_CANCELLED, why);
     world_.registry.publish();
     for (const auto& stream : streams_.all()) {
         if (&stream->entry == &entry && stream->state != Stream::State::over) {
@@ -285,7 +285,7 @@ void Control::refuse(ModelEntry& entry, sotto_status status, std::string_view wh
     for (const auto& held : std::exchange(entry.held, {})) {
         teller_.done(*held.slot, status, why);
     }
-    drop_changes(entry, status, why);
+    adapters_.drop_all(entry, status, why);
     if (entry.state == ModelEntry::State::loading) {
         entry.state = ModelEntry::State::asleep;
         world_.registry.publish();

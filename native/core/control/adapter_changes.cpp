@@ -1,11 +1,10 @@
-// What the control thread does with adapters. Changes of one model's adapters take effect in the order in
-// which they were asked for. A request keeps the adapters that it was accepted with: an adapter that was
-// unloaded or replaced is freed once no request uses it.
+#include "core/control/adapter_changes.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include "base/attempt.hpp"
-#include "core/control/control.hpp"
+#include "text/json_reader.hpp"
 
 namespace sotto {
 namespace {
@@ -39,8 +38,8 @@ bool is_used(const std::shared_ptr<Adapter>& retired) noexcept {
 
 } // namespace
 
-void Control::change_adapter(Slot& slot) {
-    ModelEntry* entry = world_.registry.find(slot.asked.id);
+void AdapterChanges::add(Slot& slot) {
+    ModelEntry* entry = registry_.find(slot.asked.id);
     if (entry == nullptr || (entry->is_new() && entry->state == ModelEntry::State::loading)) {
         throw Error(
             SOTTO_ERROR_NOT_FOUND,
@@ -57,17 +56,16 @@ void Control::change_adapter(Slot& slot) {
     entry->changes.push_back(&slot); // there is room for it
 }
 
-// Carries out the unloads and scale changes that are first in line. Returns whether there were any.
-bool Control::change_adapters() noexcept {
+bool AdapterChanges::apply() noexcept {
     bool any = false;
-    for (const auto& entry : world_.registry.entries()) {
+    for (const auto& entry : registry_.entries()) {
         while (!entry->with_loader && entry->loading_adapter == nullptr && !entry->changes.empty() &&
                entry->changes.front()->asked.what != Asked::What::load_adapter) {
             Slot& slot = *entry->changes.front();
             entry->changes.erase(entry->changes.begin());
             attempt(
                 [&] {
-                    change_adapter(*entry, slot.asked);
+                    apply(*entry, slot.asked);
                     teller_.done(slot, SOTTO_OK, "");
                 },
                 [&](sotto_status status, const char* why) { teller_.done(slot, status, why); }
@@ -78,7 +76,7 @@ bool Control::change_adapters() noexcept {
     return any;
 }
 
-void Control::change_adapter(ModelEntry& entry, const Asked& asked) {
+void AdapterChanges::apply(ModelEntry& entry, const Asked& asked) {
     const auto found = named(entry, asked.adapter);
     if (found == entry.adapters.end()) {
         refuse_name(entry, "name", asked.adapter);
@@ -90,50 +88,41 @@ void Control::change_adapter(ModelEntry& entry, const Asked& asked) {
         entry.retired.push_back(std::move(*found));
         entry.adapters.erase(found);
     }
-    world_.registry.publish();
+    registry_.publish();
 }
 
-// Begins a job that closes streams, frees unloaded adapters that no request uses, and loads the next one.
-bool Control::start_closing() {
-    for (const auto& entry : world_.registry.entries()) {
-        const bool ready = entry->state == ModelEntry::State::ready && !entry->with_loader;
-        const bool frees = ready && !std::ranges::all_of(entry->retired, is_used);
-        const bool loads = ready && !entry->changes.empty();
-        if (entry->closing.empty() && !frees && !loads) {
-            continue;
-        }
-        auto job = job_of(*entry);
-        auto fresh = loads ? std::make_shared<Adapter>() : nullptr;
-        if (loads) {
-            const auto& asked = entry->changes.front()->asked;
-            fresh->number = ++adapters_;
-            fresh->name = asked.adapter;
-            fresh->path = asked.path;
-            fresh->scale = asked.scale;
-        }
-        job->closing = entry->closing; // a copy, so that what was reserved stays
-        job->freed.reserve(entry->retired.size());
-        entry->retired.reserve(entry->retired.size() + 2); // of the new one, or of the one that it replaces
-        entry->adapters.reserve(entry->adapters.size() + 1);
-        entry->closing.clear(); // nothing throws from here on
-        if (frees) {
-            const auto used = std::ranges::partition(entry->retired, is_used);
-            job->freed.assign(used.begin(), used.end());
-            entry->retired.erase(used.begin(), used.end());
-        }
-        if (loads) {
-            entry->loading_adapter = entry->changes.front();
-            entry->changes.erase(entry->changes.begin());
-            job->loads = std::move(fresh);
-        }
-        begin(std::move(job));
-        return true;
+bool AdapterChanges::need_job(const ModelEntry& entry) noexcept {
+    const bool ready = entry.state == ModelEntry::State::ready && !entry.with_loader;
+    return ready && (!entry.changes.empty() || !std::ranges::all_of(entry.retired, is_used));
+}
+
+void AdapterChanges::add_to(Job& job, ModelEntry& entry) {
+    if (!need_job(entry)) {
+        return;
     }
-    return false;
+    const bool loads = !entry.changes.empty();
+    auto fresh = loads ? std::make_shared<Adapter>() : nullptr;
+    if (loads) {
+        const auto& asked = entry.changes.front()->asked;
+        fresh->number = ++numbers_;
+        fresh->name = asked.adapter;
+        fresh->path = asked.path;
+        fresh->scale = asked.scale;
+    }
+    job.freed.reserve(entry.retired.size());
+    entry.retired.reserve(entry.retired.size() + 2);   // of the new one, or of the one that it replaces
+    entry.adapters.reserve(entry.adapters.size() + 1); // nothing throws from here on
+    const auto unused = std::ranges::partition(entry.retired, is_used);
+    job.freed.assign(unused.begin(), unused.end());
+    entry.retired.erase(unused.begin(), unused.end());
+    if (loads) {
+        entry.loading_adapter = entry.changes.front();
+        entry.changes.erase(entry.changes.begin());
+        job.loads = std::move(fresh);
+    }
 }
 
-// Takes the result of a job that loaded an adapter.
-void Control::adapter_loaded(Job& job) noexcept {
+void AdapterChanges::loaded(Job& job) noexcept {
     auto& entry = *job.entry;
     Slot* slot = std::exchange(entry.loading_adapter, nullptr);
     auto adapter = std::move(job.loads);
@@ -153,13 +142,11 @@ void Control::adapter_loaded(Job& job) noexcept {
     } else {
         entry.retired.push_back(std::exchange(*old, std::move(adapter))); // there is room for it
     }
-    world_.registry.publish();
+    registry_.publish();
     teller_.done(*slot, SOTTO_OK, "");
 }
 
-// Takes a cancelled change from a model: one that waits, or one whose adapter is being loaded, which is then
-// freed. Returns false if the change is not one of this model.
-bool Control::cancel_change(ModelEntry& entry, const Slot& slot) noexcept {
+bool AdapterChanges::cancel(ModelEntry& entry, const Slot& slot) noexcept {
     if (entry.loading_adapter == &slot) {
         entry.loading_adapter = nullptr;
         return true;
@@ -167,8 +154,7 @@ bool Control::cancel_change(ModelEntry& entry, const Slot& slot) noexcept {
     return std::erase(entry.changes, &slot) > 0;
 }
 
-// Ends all changes of a model.
-void Control::drop_changes(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
+void AdapterChanges::drop_all(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
     for (Slot* slot : std::exchange(entry.changes, {})) {
         teller_.done(*slot, status, why);
     }
@@ -177,8 +163,7 @@ void Control::drop_changes(ModelEntry& entry, sotto_status status, std::string_v
     }
 }
 
-// Returns the adapters that a request uses. Throws Error(SOTTO_ERROR_NOT_FOUND) if one is not loaded.
-AdapterSet Control::adapters_for(const ModelEntry& entry, const Prompted& prompted) const {
+AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted) {
     AdapterSet set;
     const auto use = [&](const std::shared_ptr<Adapter>& adapter, float scale) {
         if (scale == 0) {

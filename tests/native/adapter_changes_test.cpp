@@ -1,0 +1,127 @@
+// Changes of a model's adapters, without an engine.
+#include "core/control/adapter_changes.hpp"
+
+#include <memory>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+using sotto::Adapter;
+using sotto::Asked;
+using sotto::ModelEntry;
+using sotto::Slot;
+
+namespace {
+
+class Model {
+public:
+    Model() : entry(add_model()) {}
+
+    Slot& ask(Asked::What what, const char* name) {
+        Asked asked;
+        asked.what = what;
+        asked.id = "m";
+        asked.adapter = name;
+        asked.scale = 0.5F;
+        Slot& slot = *table_.add(std::move(asked), 1);
+        changes.add(slot);
+        return slot;
+    }
+    // Has a job load the next adapter.
+    std::shared_ptr<Adapter> load(bool succeeds = true) {
+        sotto::Job job;
+        job.entry = &entry;
+        changes.add_to(job, entry);
+        const auto adapter = job.loads;
+        adapter->handle = succeeds ? this : nullptr;
+        job.failure.status = succeeds ? SOTTO_OK : SOTTO_ERROR_MODEL;
+        changes.loaded(job);
+        return adapter;
+    }
+
+private:
+    ModelEntry& add_model() {
+        Asked asked;
+        asked.id = "m";
+        auto model = std::make_unique<ModelEntry>(asked);
+        model->state = ModelEntry::State::ready;
+        registry_.reserve();
+        registry_.add(std::move(model));
+        return *registry_.entries().back();
+    }
+
+    sotto::RequestTable table_;
+    sotto::EventQueue queue_;
+    sotto::Meter meter_;
+    sotto::Registry registry_;
+    sotto::Teller teller_{table_, queue_, meter_, sotto::system_clock()};
+
+public:
+    sotto::AdapterChanges changes{registry_, teller_};
+    ModelEntry& entry;
+};
+
+} // namespace
+
+TEST_CASE("changes wait for the load before them") {
+    Model model;
+    model.ask(Asked::What::load_adapter, "a");
+    model.ask(Asked::What::scale_adapter, "a");
+    CHECK_FALSE(model.changes.apply());
+    CHECK(sotto::AdapterChanges::need_job(model.entry));
+    const auto adapter = model.load();
+    CHECK(adapter->scale == doctest::Approx(0.5));
+    adapter->scale = 1;
+    CHECK(model.changes.apply());
+    CHECK(adapter->scale == doctest::Approx(0.5));
+    CHECK_FALSE(sotto::AdapterChanges::need_job(model.entry));
+}
+
+TEST_CASE("an unloaded adapter is freed once no request uses it") {
+    Model model;
+    model.ask(Asked::What::load_adapter, "a");
+    auto used = model.load();
+    model.ask(Asked::What::unload_adapter, "a");
+    CHECK(model.changes.apply());
+    CHECK(model.entry.adapters.empty());
+    CHECK_FALSE(sotto::AdapterChanges::need_job(model.entry));
+    used.reset();
+    CHECK(sotto::AdapterChanges::need_job(model.entry));
+    sotto::Job job;
+    model.changes.add_to(job, model.entry);
+    CHECK(job.freed.size() == 1);
+    CHECK(job.loads == nullptr);
+    CHECK(model.entry.retired.empty());
+}
+
+TEST_CASE("an adapter whose load was cancelled is freed, and one that failed is not kept") {
+    Model model;
+    Slot& cancelled = model.ask(Asked::What::load_adapter, "a");
+    sotto::Job job;
+    job.entry = &model.entry;
+    model.changes.add_to(job, model.entry);
+    CHECK(sotto::AdapterChanges::cancel(model.entry, cancelled));
+    CHECK_FALSE(sotto::AdapterChanges::cancel(model.entry, cancelled));
+    job.loads->handle = &model;
+    model.changes.loaded(job);
+    CHECK(model.entry.adapters.empty());
+    CHECK(model.entry.retired.size() == 1);
+    model.ask(Asked::What::load_adapter, "b");
+    model.load(false);
+    CHECK(model.entry.adapters.empty());
+}
+
+TEST_CASE("a request uses the adapters that it names, and each must be loaded") {
+    Model model;
+    model.ask(Asked::What::load_adapter, "a");
+    const auto adapter = model.load();
+    sotto::Prompted prompted;
+    CHECK(adapters_for(model.entry, prompted).empty());
+    prompted.adapters = {{.name = "a", .scale = 2}};
+    const auto uses = adapters_for(model.entry, prompted);
+    REQUIRE(uses.size() == 1);
+    CHECK(uses[0].adapter == adapter);
+    CHECK(uses[0].scale == doctest::Approx(2));
+    prompted.adapters = {{.name = "none", .scale = {}}};
+    CHECK_THROWS_AS(adapters_for(model.entry, prompted), sotto::Error);
+}
