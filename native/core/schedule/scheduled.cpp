@@ -20,16 +20,6 @@ void ScheduledModel::learn(const Step& step) noexcept {
     costs.learn(step.threads, step.load, step.took);
 }
 
-Group& ScheduledModel::group(std::uint64_t name) noexcept {
-    return *std::ranges::find(groups, name, &Group::name);
-}
-
-// A turn is long enough that changing the adapters of the backend costs little.
-std::int64_t ScheduledModel::turns(std::uint64_t name) noexcept {
-    constexpr std::int64_t kTurn = 50'000'000;
-    return groups.size() < 2 ? 0 : group(name).served_ns / kTurn;
-}
-
 void ScheduledStream::opened(std::uint32_t tokens, std::uint32_t remembered) noexcept {
     prompt = tokens;
     unparked(tokens - std::min(remembered, tokens));
@@ -97,6 +87,17 @@ std::int64_t ScheduledStream::moment_of(std::uint32_t n) const noexcept {
 
 bool ScheduledStream::may_speak(std::int64_t now) const noexcept {
     return !is_paced() || told < most_ahead() || moment_of(told - most_ahead() + 1) <= now;
+}
+
+bool ScheduledStream::is_due(std::int64_t now) const noexcept {
+    switch (state) {
+    case State::prompting:
+        return true;
+    case State::speaking:
+        return due(now) <= now;
+    default:
+        return false;
+    }
 }
 
 std::int64_t ScheduledStream::due(std::int64_t now) const noexcept {

@@ -3,11 +3,11 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include <sotto/request.h>
 
 #include "core/request/pacer.hpp"
+#include "core/schedule/compute_account.hpp"
 #include "core/schedule/cost_model.hpp"
 #include "core/schedule/thread_count.hpp"
 #include "core/schedule/waiting.hpp"
@@ -23,28 +23,18 @@ struct ModelTraits {
     bool parks = false;                // streams can give up their places, and get them back
 };
 
-// Streams of a model with the same adapters, which alone may go into one step.
-struct Group {
-    std::uint64_t name = 0;      // 0: no adapters
-    std::uint32_t streams = 0;   // that wait or have a slot
-    std::uint64_t processed = 0; // tokens since compute time was charged
-    std::int64_t served_ns = 0;  // of compute
-};
-
 struct ScheduledModel {
     std::uint64_t number = 0;          // names it in a recording
     ModelTraits traits;                // once it is ready
     std::uint32_t open_streams = 0;    // streams opened and not yet closed, but for those that are parked
     sotto_priority least_priority = 0; // of those, as the scheduler saw last
     std::array<bool, kPriorities> has_tenant{}; // likewise, by priority: one has a slot that it was owed
-    std::array<std::uint64_t, kPriorities> processed{}; // tokens since compute time was charged, by priority
-    std::int64_t charged_ns = 0;                        // of served_ns, to the priorities that used it
-    std::int64_t served_ns = 0;                         // of compute
-    std::vector<Group> groups;                          // that have streams
-    std::uint64_t last_group = 0;                       // of the last step
-    CostModel costs;                                    // what its steps take
-    ThreadCount thread_count;                           // on how many threads
-    bool gave_up = false;                               // a step, ever
+    std::int64_t served_ns = 0;                 // of compute
+    ComputeAccount account;                     // who used that
+    std::uint64_t last_group = 0;               // of the last step
+    CostModel costs;                            // what its steps take
+    ThreadCount thread_count;                   // on how many threads
+    bool gave_up = false;                       // a step, ever
 
     // What a step took tells what the next ones will, and on how many threads they go best.
     struct Step {
@@ -56,10 +46,6 @@ struct ScheduledModel {
     };
     void learn(const Step& step) noexcept;
     bool has_room() const noexcept { return open_streams < traits.streams; }
-    // The group of a stream that the scheduler has.
-    Group& group(std::uint64_t name) noexcept;
-    // How many whole turns of compute time a group had.
-    std::int64_t turns(std::uint64_t group) noexcept;
 };
 
 // How fast an answer is told, and how far that got.
@@ -161,6 +147,8 @@ public:
 
     bool is_paced() const noexcept { return pace.rate > 0 && !terms.saves; }
     std::int64_t period() const noexcept { return Pacer::duration(1, pace.rate); }
+    // Whether a step is to prefill it, or to compute its next token, by now.
+    bool is_due(std::int64_t now) const noexcept;
     // When its next token is to be computed, at the latest: while there are still some to tell.
     std::int64_t due(std::int64_t now) const noexcept;
     // Whether its next token may be computed already.

@@ -1,46 +1,15 @@
 // Decides what the compute thread does next.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "core/schedule/fair_share.hpp"
 #include "core/schedule/scheduled.hpp"
 #include "core/schedule/scheduler_observer.hpp"
+#include "core/schedule/slice.hpp"
+#include "core/schedule/stream_queues.hpp"
 
 namespace sotto {
-
-// One piece of work of bounded cost, for streams of one model.
-struct Slice {
-    enum class Kind : std::uint8_t {
-        none,
-        open,   // make the prompt of one stream
-        unpark, // give one stream its place again
-        step    // work for the streams, each with its share of prompt tokens
-    };
-
-    struct Share {
-        ScheduledStream* stream;
-        std::uint32_t tokens;
-    };
-
-    Kind kind = Kind::none;
-    std::vector<Share> shares;
-    ScheduledStream* parks = nullptr; // to give up its place first
-    StepLoad load;
-    std::int64_t limit = 0;     // what it is to keep within; 0: nothing
-    std::int64_t predicted = 0; // 0: nothing is known
-
-    ScheduledModel& model() const { return shares.front().stream->model; }
-};
-
-// What a slice may cost.
-struct Limits {
-    std::int64_t time = 0; // for a step that works through prompts
-    bool apart = false;    // each stream for itself, prompts in pieces that are always the same
-};
 
 // The control thread's alone. Its rules:
 //
@@ -85,64 +54,23 @@ public:
     // When something will be due by itself; kNever if nothing will.
     std::int64_t wake(std::int64_t now) const;
 
-    // How many streams are in each state, those without a slot by what they were when they lost it.
-    struct Counts {
-        std::uint32_t waiting = 0;
-        std::uint32_t parked = 0;
-        std::uint32_t prompting = 0;
-        std::uint32_t speaking = 0;
-        std::int64_t oldest = 0; // when the stream without a slot that waits the longest was served, or came
-    };
-    Counts counts(std::int64_t now) const noexcept;
+    StreamCounts counts(std::int64_t now) const noexcept { return streams_.counts(now); }
     // Whether some stream waits for a slot of that model.
-    bool waits_for_room(const ScheduledModel& model) const noexcept;
+    bool waits_for_room(const ScheduledModel& model) const noexcept { return streams_.waits_for_room(model); }
 
 private:
-    // The streams of one model.
-    struct Queue {
-        ScheduledModel* model;
-        std::uint32_t streams = 0;
-        std::array<WaitingStreams, kPriorities> for_room; // by priority
-        std::array<WaitingStreams, kPriorities> at_once;  // likewise: those that need no room
-        std::array<std::array<WaitingStreams, kPriorities>, 2>
-            unprepared; // likewise: not yet; large ones last
-
-        WaitingStreams& of(const ScheduledStream& stream) noexcept;
-    };
-
-    Queue& queue_of(const ScheduledModel& model) noexcept;
-    void put(ScheduledStream& stream) noexcept;
-    void take(ScheduledStream& stream) noexcept;
-    void sync() noexcept;
     void report_facts() const noexcept;
     void settle(std::int64_t now) noexcept;
-    void charge(ScheduledModel& model) noexcept;
-    static void enter_group(const ScheduledStream& stream) noexcept;
-    void leave_group(const ScheduledStream& stream) noexcept;
-    static void note_progress(ScheduledStream& stream) noexcept;
     void survey(std::int64_t now) noexcept;
-    int urgency(const ScheduledStream& stream) const noexcept;
-    auto rank(const ScheduledStream& stream, std::int64_t now) const;
-    static bool is_due(const ScheduledStream& stream, std::int64_t now);
-    static bool may_enter(const ScheduledStream& stream);
     ScheduledStream* victim_for(const ScheduledStream& stream, std::int64_t now) const;
     Slice choose(std::int64_t now, const Limits& limits);
     ScheduledStream* next_entering(std::int64_t now) const;
-    std::size_t prepared_ahead(const Queue& queue, std::size_t priority) const noexcept;
     ScheduledStream* next_inside(std::int64_t now) const;
     Slice enter(ScheduledStream& stream, std::int64_t now);
-    Slice step(ScheduledModel& model, std::uint64_t group, std::int64_t now, const Limits& limits);
-    void add_prompts(Slice& slice, std::uint32_t tokens) const;
-    Slice lone_step(ScheduledModel& model, std::int64_t now, const Limits& limits);
-    std::int64_t limit_of(std::int64_t now, const Limits& limits) const;
-    static void predict(Slice& slice);
+    Slice step(const ScheduledStream& first, std::int64_t now, const Limits& limits);
 
     SchedulerObserver* const observer_;
-    std::vector<std::unique_ptr<Queue>> queues_;
-    std::vector<ScheduledStream*> inside_; // streams with a slot, or about to get one, in order of arrival
-    std::vector<ScheduledStream*> chosen_; // while a slice is made
-    std::size_t streams_ = 0;              // all of them
-    std::uint32_t parked_ = 0;             // streams without a slot that had one
+    StreamQueues streams_;
     FairShare share_;
     std::uint64_t slices_ = 0;
     bool entered_ = false; // the last slice opened a stream

@@ -1,0 +1,51 @@
+// In which order streams are served.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "core/schedule/fair_share.hpp"
+#include "core/schedule/scheduled.hpp"
+
+namespace sotto {
+
+// Order: priority, then deadline, then shortest remaining prefill. A priority that is owed its share goes
+// before all others. See the rules of the Scheduler.
+class StreamOrder {
+    // The smaller goes first.
+    auto rank(const ScheduledStream& stream, std::int64_t now) const {
+        const bool overdue = stream.is_overdue(now);
+        return std::tuple(
+            -urgency(stream),
+            -stream.terms.priority,
+            overdue ? stream.served_at : INT64_MAX,
+            !(stream.terms.pinned && stream.state == StreamState::parked),
+            stream.model.served_ns,
+            stream.model.account.turns(stream.terms.group),
+            stream.terms.group != stream.model.last_group,
+            stream.terms.deadline,
+            stream.remaining,
+            stream.terms.number
+        );
+    }
+
+public:
+    // `share` outlives this object.
+    explicit StreamOrder(const FairShare& share) noexcept : share_(share) {}
+
+    // The priority, or more than the highest one if that priority is owed its share.
+    int urgency(const ScheduledStream& stream) const noexcept {
+        const auto priority = stream.terms.priority;
+        return share_.is_owed(priority) ? SOTTO_PRIORITY_FOREGROUND + 1 : priority;
+    }
+
+    // Returns true if `left` is served before `right`.
+    bool precedes(const ScheduledStream& left, const ScheduledStream& right, std::int64_t now) const {
+        return rank(left, now) < rank(right, now);
+    }
+
+private:
+    const FairShare& share_;
+};
+
+} // namespace sotto
