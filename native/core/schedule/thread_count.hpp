@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+#include "core/schedule/thread_trial.hpp"
+#include "core/schedule/trial_schedule.hpp"
+
 namespace sotto {
 
 // What the number of threads hangs on, beside how fast steps are.
@@ -33,11 +36,11 @@ public:
     void set_max(std::uint32_t max, std::int64_t now) noexcept;
 
     // Threads of the next step.
-    std::uint32_t now() const noexcept { return tries() ? trial_ : count_; }
+    std::uint32_t now() const noexcept { return tries() ? trial_.count() : count_; }
     // Threads of most steps.
     std::uint32_t settled() const noexcept { return count_; }
     // Returns true if the next step belongs to a trial of another number.
-    bool tries() const noexcept { return trial_ != 0 && turn_ % 2 == 1; }
+    bool tries() const noexcept { return trial_.is_elsewhere(); }
 
     // A step on `threads` took `ns`; on the settled number it was predicted to take `predicted`, 0: unknown.
     void stepped(std::uint32_t threads, std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept;
@@ -46,54 +49,25 @@ public:
     void gave_up(std::int64_t now) noexcept;
 
 private:
-    // Steps on one number of threads, one after another.
-    struct Window {
-        double work = 0; // predicted nanoseconds
-        double time = 0; // measured ones
-        std::uint32_t steps = 0;
-
-        bool add(std::int64_t ns, std::int64_t predicted) noexcept;
-        double rate() const noexcept { return work / time; }
-    };
-
     // What was found for a largest number.
     struct Settled {
         std::uint32_t max = 0;
         std::uint32_t count = 0;
-        std::int64_t interval = 0;
-        std::int64_t next = 0;
+        TrialSchedule::Saved schedule;
     };
 
     std::uint32_t neighbour() const noexcept;
-    void watch(std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept;
     void begin_trial(std::int64_t now) noexcept;
-    void end_window(std::int64_t now) noexcept;
-    void judge(std::int64_t now) noexcept;
-    void end_trial(std::int64_t now) noexcept;
     void adopt(std::int64_t now) noexcept;
     void reject(std::int64_t now) noexcept;
 
     std::uint32_t max_ = 1;
     std::uint32_t count_ = 1;
     Settled with_other_max_; // the last one before max_, which often comes back
-    bool upwards_ = false;
-    std::uint32_t trial_ = 0; // the other number; 0: no trial
-    std::uint32_t turn_ = 0;  // windows of the trial so far; on the other number where it is odd
-    bool changed_ = false;    // the number of threads, before the next step
-    Window window_;
-    double rate_before_ = 0; // of the last window on the settled number
-    double rate_during_ = 0; // likewise on the other one
-    double sum_ = 0;         // of the logarithms of gains, each a window between two others
-    double squares_ = 0;
-    std::uint32_t gains_ = 0;
-    double elsewhere_ = 0;       // time that steps of the trial took on the other number
-    double since_ = 0;           // step time since the last trial
-    double wanted_ = 0;          // least since_ before the next trial, so that few requests fall into trials
-    std::int64_t next_ = 0;      // trial
-    std::int64_t interval_ = 0;  // between trials
-    std::int64_t may_hurry_ = 0; // when the next one may be brought forward
-    std::uint32_t unusual_ = 0;  // consecutive windows whose rate was far from usual_
-    double usual_ = 0;           // moving average of log(predicted / measured time)
+    bool upwards_ = false;   // the next trial is of more threads
+    bool changed_ = false;   // the number of threads, before the next step
+    ThreadTrial trial_;
+    TrialSchedule schedule_;
 };
 
 } // namespace sotto

@@ -1,0 +1,69 @@
+// Compares steps on two numbers of threads.
+#pragma once
+
+#include <cstdint>
+
+namespace sotto {
+
+// Steps on one number of threads, one after another.
+class StepWindow {
+public:
+    // `predicted`: nanoseconds that the step was predicted to take on the settled number of threads. Returns
+    // true once the window is long enough to be compared.
+    bool add(std::int64_t ns, std::int64_t predicted) noexcept;
+    // Predicted time over measured time.
+    double rate() const noexcept { return work_ / time_; }
+    std::uint32_t steps() const noexcept { return steps_; }
+
+private:
+    double work_ = 0; // predicted nanoseconds
+    double time_ = 0; // measured nanoseconds
+    std::uint32_t steps_ = 0;
+};
+
+// Windows on another number of threads alternate with windows on the settled one, until the difference in
+// throughput is larger than its standard error.
+class ThreadTrial {
+public:
+    enum class Verdict : std::uint8_t {
+        open,
+        next_window, // open, and the next step is on the other number
+        adopt,
+        reject
+    };
+
+    // Returns true if a single step of that length tells as much as many short ones.
+    static bool is_long(std::int64_t ns) noexcept;
+
+    // Begins a trial of `count` threads.
+    void begin(std::uint32_t count) noexcept;
+    void end() noexcept { count_ = 0; }
+
+    // The number of threads that is tried; 0: no trial is under way.
+    std::uint32_t count() const noexcept { return count_; }
+    // Returns true if the next step belongs to a window on the number that is tried.
+    bool is_elsewhere() const noexcept { return count_ != 0 && turn_ % 2 == 1; }
+    // Takes in a step that is not compared, as the number of threads has just changed.
+    void skip(std::int64_t ns) noexcept;
+    // Takes in a step. `settled`: the number of threads that the trial is against.
+    Verdict add(std::int64_t ns, std::int64_t predicted, std::uint32_t settled) noexcept;
+
+    // Nanoseconds that steps of this trial, or else of the last one, took on the number that was tried.
+    double elsewhere_ns() const noexcept { return elsewhere_; }
+
+private:
+    Verdict end_window(std::uint32_t settled) noexcept;
+    Verdict judge(std::uint32_t settled) const noexcept;
+
+    std::uint32_t count_ = 0;
+    std::uint32_t turn_ = 0; // windows so far; on the number that is tried where it is odd
+    StepWindow window_;
+    double rate_before_ = 0; // of the last window on the settled number
+    double rate_during_ = 0; // of the last window on the number that is tried
+    double sum_ = 0;         // of the logarithms of gains, each a window between two others
+    double squares_ = 0;
+    std::uint32_t gains_ = 0;
+    double elsewhere_ = 0;
+};
+
+} // namespace sotto
