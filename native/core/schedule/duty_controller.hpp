@@ -3,17 +3,11 @@
 
 #include <cstdint>
 
+#include "core/schedule/duty_experiment.hpp"
 #include "core/schedule/frame.hpp"
 #include "core/schedule/thread_count.hpp"
 
 namespace sotto {
-
-// What models did while the game worked on a frame.
-enum class Beside : std::uint8_t {
-    both,   // they computed for a part of it
-    ran,    // they computed all the time
-    rested, // they did not compute
-};
 
 // Cuts the threads of models, then their duty cycle, where they are shown to make the game miss frames, and
 // only there.
@@ -41,44 +35,27 @@ public:
     // Returns true if models get all for a few frames, to see whether it still makes the game miss frames.
     bool probes() const noexcept { return before_probe_ > 0; }
     // Returns true if models rest now, as a part of an experiment.
-    bool rests() const noexcept { return experiment_.on && experiment_.rests; }
+    bool rests() const noexcept { return experiment_.rests(); }
 
 private:
-    struct Arm {
-        std::uint32_t frames = 0;
-        std::uint32_t missed = 0;
-    };
-    struct Experiment {
-        bool on = false;
-        bool rests = false;
-        std::uint32_t in_block = 0; // frames since models began to rest, or to run
-        std::uint32_t unclear = 0;  // of one block, those that are neither
-        Arm rested;
-        Arm ran;
-    };
-
     void look(std::int64_t now) noexcept;
     void grow(const Frame& frame) noexcept;
     void probe(const Frame& frame) noexcept;
     void experiment(const Frame& frame, Beside beside, const Terms& terms) noexcept;
-    void judge(const Terms& terms, std::int64_t now) noexcept;
     void blame(const Terms& terms, std::int64_t now) noexcept;
     void acquit(std::int64_t now) noexcept;
-    void put_off(std::int64_t now) noexcept;
 
     double duty_ = 1;
     std::uint32_t spared_ = 0;    // how far threads are cut: 0, half way to the free cores, or to them
     double ceiling_ = 1;          // where models were at fault last
     double own_ = 0;              // part of its frames that the game misses by itself
-    Arm seen_;                    // since the last look
+    FrameTally seen_;             // since the last look
     std::int64_t grown_at_ = 0;   // when duty_ changed last, or a frame was missed
     double before_probe_ = 0;     // duty cycle; 0: models do not get all for a few frames
     std::uint32_t probed_ = 0;    // frames of those
     std::int64_t probe_at_ = 0;   // when the next few begin
     std::int64_t probe_wait_ = 0; // from one to the next
-    Experiment experiment_;
-    std::int64_t next_ = 0;     // experiment
-    std::int64_t interval_ = 0; // until the next one, where the last was in vain
+    DutyExperiment experiment_;
 };
 
 // How long models rest after a step that took so long, to have no more than `duty` of the time.
