@@ -3,17 +3,12 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
-namespace sotto {
+#include "core/schedule/frame_history.hpp"
 
-// The game's work on one frame.
-struct Frame {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    std::int64_t period = 0; // 0: not known
-    bool missed = false;     // it took longer than the period, or came a period late
-};
+namespace sotto {
 
 // Calls may come out of order, doubled, from several threads, or not at all: what cannot be is left out.
 class Frames {
@@ -49,29 +44,40 @@ public:
     static constexpr std::size_t kShown = 128;
     std::size_t last(std::array<float, kShown>& work) const noexcept;
 
-    // Reads frames that are over, oldest first. Whoever reads too late misses some.
+    // Reads frames that are over, oldest first. Skips frames that were overwritten meanwhile.
     class Reader {
     public:
-        bool next(const Frames& frames, Frame& frame) noexcept;
+        bool next(const Frames& frames, Frame& frame) noexcept {
+            return reader_.next(frames.history_, frame);
+        }
 
     private:
-        std::uint64_t read_ = 0;
+        FrameHistory::Reader reader_;
     };
 
 private:
-    static constexpr std::uint64_t kKept = 256;
     static constexpr std::int64_t kStale = 1'000'000'000;
-    static constexpr std::uint64_t kWriting = UINT64_MAX;
 
-    struct Kept {
-        std::atomic<std::uint64_t> count{0}; // how many came before it, and one
-        std::atomic<std::int64_t> begin{0};
-        std::atomic<std::int64_t> end{0};
-        std::atomic<std::int64_t> period{0};
-        std::atomic<bool> missed{false};
+    // Decides which frame a delay belongs to: the frame that took too long, and not also the next one, which
+    // comes late for it.
+    class Lateness {
+    public:
+        // A frame begins; `late`: a period after it should have.
+        void begin(bool late) noexcept {
+            late_.store(late && !counted_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        }
+        // The frame ends. Returns true if it counts as missed. `took_long`: longer than the period.
+        bool end(bool has_period, bool took_long) noexcept {
+            const bool late = late_.exchange(false, std::memory_order_relaxed);
+            const bool missed = has_period && (took_long || late);
+            counted_.store(missed, std::memory_order_relaxed);
+            return missed;
+        }
+
+    private:
+        std::atomic<bool> late_{false};    // the frame under way
+        std::atomic<bool> counted_{false}; // the frame before it, as missed
     };
-
-    void keep(const Frame& frame) noexcept;
 
     std::atomic<std::int64_t> last_{0};
     std::atomic<std::int64_t> began_{0};    // the last frame
@@ -79,15 +85,12 @@ private:
     std::atomic<std::int64_t> usual_ns_{0}; // length of a frame's work
     std::atomic<std::uint64_t> begun_{0};
     std::atomic<std::uint64_t> ended_{0};
-    std::atomic<std::uint64_t> missed_{0};
     std::atomic<std::uint64_t> period_ns_{0};
-    std::atomic<bool> late_{false};    // the frame under way began a period late, and not for the one before
-    std::atomic<bool> counted_{false}; // the one before it as missed
     std::atomic<std::uint32_t> busy_cores_{1};
     std::atomic<float> busy_ms_{0};
     std::atomic<float> gpu_ms_{0};
-    std::array<Kept, kKept> kept_;
-    std::atomic<std::uint64_t> written_{0};
+    Lateness lateness_;
+    FrameHistory history_;
 };
 
 } // namespace sotto
