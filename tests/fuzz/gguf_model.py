@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import copy
+import functools
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-STRING, ARRAY = 8, 9
+from gguf import GGML_QUANT_SIZES, GGUFReader, GGUFValueType, ReaderField
+
+STRING, ARRAY = int(GGUFValueType.STRING), int(GGUFValueType.ARRAY)
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
 REALS = (6, 12)
-TYPES = {  # ggml_type -> numbers of a block, bytes of a block
-    0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 9: (32, 36),
-    10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 15: (256, 292),
-    16: (256, 66), 17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18), 21: (256, 110), 22: (256, 82),
-    23: (256, 136), 24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2),
-    34: (256, 54), 35: (256, 66), 39: (32, 17), 40: (64, 36), 41: (128, 18), 42: (64, 18),
-}  # fmt: skip
+# ggml_type -> numbers of a block, bytes of a block. gguf 0.19 states another size of Q8_1 and lacks type 42.
+TYPES = {int(kind): size for kind, size in GGML_QUANT_SIZES.items()} | {9: (32, 36), 42: (64, 18)}
 
 
 @dataclass
@@ -87,53 +85,31 @@ class Model:
                 file.write(tensor.data + bytes(-len(tensor.data) % 32))
 
 
-class _Reader:
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def numbers(self, form: str, count: int = 1) -> tuple[Any, ...]:
-        layout = struct.Struct(f"<{count}{form}")
-        self.at += layout.size
-        return layout.unpack_from(self.data, self.at - layout.size)
-
-    def text(self) -> bytes:
-        (size,) = self.numbers("Q")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def value(self) -> Value:
-        (kind,) = self.numbers("I")
-        if kind != ARRAY:
-            return Value(kind, self.text() if kind == STRING else self.numbers(SCALARS[kind])[0])
-        (kind,) = self.numbers("I")
-        (count,) = self.numbers("Q")
-        many = [self.text() for _ in range(count)] if kind == STRING else self.numbers(SCALARS[kind], count)
-        return Value(kind, list(many), array=True)
-
-
 def read(path: Path) -> Model:
-    """Reads a sound file whose data is aligned to 32 bytes."""
-    reader = _Reader(path.read_bytes())
-    reader.at = 8
-    tensors, values = reader.numbers("Q", 2)
+    """Reads a sound file, whose parse is cached. Texts in arrays stay bytes, as tokens need not be UTF-8."""
+    return _parse(path).copy()
+
+
+@functools.cache
+def _parse(path: Path) -> Model:
+    reader = GGUFReader(path)
     model = Model()
-    for _ in range(values):
-        key = reader.text().decode()
-        model.values[key] = reader.value()
-        if model.values[key].kind == STRING and not model.values[key].array:
-            model.values[key].value = model.values[key].value.decode()
-    offsets = {}
-    for _ in range(tensors):
-        name = reader.text().decode()
-        shape = list(reader.numbers("Q", *reader.numbers("I")))
-        (kind,) = reader.numbers("I")
-        (offsets[name],) = reader.numbers("Q")
-        model.tensors[name] = Tensor(shape, kind, b"")
-    begin = reader.at + -reader.at % 32
-    for name, tensor in model.tensors.items():
-        at = begin + offsets[name]
-        tensor.data = reader.data[at : at + tensor.bytes()]
+    for key, field_read in reader.fields.items():
+        if not key.startswith("GGUF."):  # the header's own counts
+            model.values[key] = _value(field_read)
+    for tensor in reader.tensors:
+        shape = [int(extent) for extent in tensor.shape]
+        model.tensors[tensor.name] = Tensor(shape, int(tensor.tensor_type), tensor.data.tobytes())
     return model
+
+
+def _value(read: ReaderField) -> Value:
+    kind = int(read.types[-1])
+    parts = [read.parts[index] for index in read.data]
+    if read.types[0] != GGUFValueType.ARRAY:
+        return Value(kind, parts[0].tobytes().decode() if kind == STRING else parts[0][0].item())
+    many = [part.tobytes() if kind == STRING else part[0].item() for part in parts]
+    return Value(kind, many, array=True)
 
 
 def _text(value: str | bytes) -> bytes:
