@@ -190,8 +190,8 @@ void SOTTO_CALL on_stream_close(void*, void* model, void* stream) {
 
 sotto_status SOTTO_CALL
 on_parse(void*, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* why) {
-    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
-        *deltas = on.parse(*static_cast<Stream*>(stream), view(text), last != 0);
+    return on_model(model, Call::Abort::Throws, why, [&](Model&) {
+        *deltas = static_cast<Stream*>(stream)->parse(view(text), last != 0);
         return SOTTO_OK;
     });
 }
@@ -200,32 +200,32 @@ sotto_status SOTTO_CALL on_save(
     void*, void* model, void* stream, sotto_write_fn write, void* context, uint32_t* tokens, sotto_str* why
 ) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
-        *tokens = on.save(*static_cast<Stream*>(stream), write, context);
+        *tokens = on.kv().save(static_cast<Stream*>(stream)->kv, write, context);
         return SOTTO_OK;
     });
 }
 
 sotto_status SOTTO_CALL on_restore(void*, void* model, sotto_str state, uint32_t* tokens, sotto_str* why) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
-        *tokens = on.restore(view(state));
+        *tokens = on.kv().restore(view(state));
         return SOTTO_OK;
     });
 }
 
 void SOTTO_CALL on_park(void*, void* model, void* stream) {
-    static_cast<Model*>(model)->park(*static_cast<Stream*>(stream));
+    static_cast<Model*>(model)->kv().park(static_cast<Stream*>(stream)->kv);
 }
 
 sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* remaining, sotto_str* why) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
-        *remaining = on.unpark(*static_cast<Stream*>(stream));
+        *remaining = on.kv().unpark(static_cast<Stream*>(stream)->kv);
         return SOTTO_OK;
     });
 }
 
 // Says what the model takes, also where it could not be what was asked for.
 sotto_status SOTTO_CALL
-on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str* why) {
+on_resize(void*, void* model, uint32_t slots, sotto_model_info* info, sotto_str* why) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         check_size(*info);
         const auto tell = [&] {
@@ -234,7 +234,7 @@ on_resize(void*, void* model, uint32_t places, sotto_model_info* info, sotto_str
             write(info, told);
         };
         try {
-            on.resize(places);
+            on.resize(slots);
         } catch (const std::exception&) {
             tell();
             throw;
@@ -250,7 +250,7 @@ sotto_status SOTTO_CALL on_adapter_measure(
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         check_size(*source);
         auto told = sotto_init<sotto_adapter_info>();
-        told.bytes = on.measure_adapter(*source);
+        told.bytes = on.adapters().measure(*source);
         write(info, told);
         return SOTTO_OK;
     });
@@ -267,7 +267,7 @@ sotto_status SOTTO_CALL on_adapter_open(
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
         check_size(*source);
         auto told = sotto_init<sotto_adapter_info>();
-        *adapter = on.open_adapter(*source, told.bytes);
+        *adapter = on.adapters().load(*source, told.bytes).release();
         write(info, told);
         return SOTTO_OK;
     });
@@ -281,7 +281,10 @@ void SOTTO_CALL on_adapter_close(void*, void* model, void* adapter) {
 }
 
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
-    const auto status = on_model(model, Call::Abort::Throws, why, [&](Model& on) { return on.step(*step); });
+    const auto status = on_model(model, Call::Abort::Throws, why, [&](Model& on) {
+        on.steps().run(*step);
+        return SOTTO_OK;
+    });
     if (status == SOTTO_ERROR_CANCELLED && process_ends()) { // the engine did not ask for it
         return fail(SOTTO_ERROR_STATE, kExiting, static_cast<Model*>(model)->why, why);
     }

@@ -5,8 +5,8 @@
 // graph.
 #include "model/adapters.hpp"
 
-#include "file/adapter_check.hpp"
-#include "model/model.hpp"
+#include "file/source.hpp"
+#include "model/weights.hpp"
 #include "runtime/guard.hpp"
 
 #include <algorithm>
@@ -74,61 +74,32 @@ void AdapterSet::apply(llama_context* context) {
 }
 
 // The compute buffers can grow by the widest product with B, for all tokens of a batch.
-std::uint64_t Model::bytes_of(const AdapterFacts& facts) const {
-    const auto& options = opened_.options;
-    return facts.weights + facts.widest * options.at_once * sizeof(float);
+std::uint64_t AdapterLoader::bytes_of(const AdapterFacts& facts) const noexcept {
+    return facts.weights + facts.widest * at_once_ * sizeof(float);
 }
 
-std::uint64_t Model::measure_adapter(const sotto_adapter_source& source) const {
+std::uint64_t AdapterLoader::measure(const sotto_adapter_source& source) const {
     return about(source, [&] {
         const auto file = open_file(source);
-        return bytes_of(check_adapter(*file, base_of(opened_.weights.get()), AdapterCheck::Header));
+        return bytes_of(check_adapter(*file, base_of(model_), AdapterCheck::Header));
     });
 }
 
-Adapter* Model::open_adapter(const sotto_adapter_source& source, std::uint64_t& bytes) {
+std::unique_ptr<Adapter> AdapterLoader::load(const sotto_adapter_source& source, std::uint64_t& bytes) const {
     return about(source, [&] {
         const auto file = open_file(source);
-        const auto facts = check_adapter(*file, base_of(opened_.weights.get()), AdapterCheck::All);
+        const auto facts = check_adapter(*file, base_of(model_), AdapterCheck::All);
         auto* call = Call::current();
         call->expect_below(SOTTO_LOG_ERROR); // llama.cpp logs metadata of the file at lower levels
         auto adapter = std::make_unique<Adapter>();
-        adapter->weights.reset(llama_adapter_lora_init_from_file_ptr(opened_.weights.get(), file->file()));
+        adapter->weights.reset(llama_adapter_lora_init_from_file_ptr(model_, file->file()));
         if (adapter->weights == nullptr) {
             call->refuse("llama.cpp cannot load the adapter");
         }
         adapter->hash = facts.hash;
         bytes = bytes_of(facts);
-        return adapter.release();
+        return adapter;
     });
-}
-
-// Removes the adapter from the context first: the context compares addresses, and a later adapter can get
-// this one.
-void Model::close_adapter(Adapter* adapter) noexcept {
-    const std::unique_ptr<Adapter> owned(adapter);
-    if (opened_.context != nullptr) {
-        AdapterSet().apply(opened_.context.get());
-    }
-}
-
-// Applies the adapters of the step, which are the same for all of its streams.
-void Model::use_adapters(const sotto_step& step) {
-    AdapterSet* set = nullptr;
-    for (std::uint32_t i = 0; i < step.count; ++i) {
-        auto& stream = *static_cast<Stream*>(step.items[i]->stream);
-        if (set != nullptr && set->key != stream.adapters.key) {
-            throw Error(
-                SOTTO_ERROR_ARGUMENT,
-                "the step has streams with different adapters: put only streams with the same adapters and "
-                "scales into one step"
-            );
-        }
-        set = &stream.adapters;
-    }
-    if (set != nullptr && opened_.context != nullptr) {
-        set->apply(opened_.context.get());
-    }
 }
 
 } // namespace sotto::llama

@@ -1,7 +1,7 @@
 // A small model that guesses what a larger one of the same vocabulary says next.
 #include "model/draft.hpp"
 
-#include "model/model.hpp"
+#include "kv/token_sequence.hpp"
 
 #include <algorithm>
 

@@ -44,6 +44,19 @@ private:
     std::vector<std::vector<llama_token>> heard_; // by sequence
 };
 
+// Names the option in the errors of `body`, which opens or resizes a draft model.
+template <typename Body>
+void for_draft(Body&& body) {
+    try {
+        body();
+    } catch (const Error& error) {
+        if (error.status() == SOTTO_ERROR_CANCELLED) {
+            throw;
+        }
+        throw Error(error.status(), std::string("options.draft: ") + error.what());
+    }
+}
+
 // Throws Error(SOTTO_ERROR_ARGUMENT) where the two do not have the same tokens.
 void check_same_tokens(const llama_model* model, const llama_model* draft);
 

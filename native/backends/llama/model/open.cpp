@@ -1,6 +1,11 @@
-// Opens a model, or finds out what it would take.
+// Opens a model, or measures what it would take.
+#include "model/open.hpp"
+
+#include "file/adapter_check.hpp"
 #include "file/fingerprint.hpp"
-#include "model/model.hpp"
+#include "file/gguf_check.hpp"
+#include "file/source.hpp"
+#include "kv/kv_memory.hpp"
 #include "runtime/guard.hpp"
 #include "runtime/json_parts.hpp"
 #include "runtime/process_end.hpp"
@@ -137,21 +142,8 @@ bool maps(const Options& options, const Source& file, const GgufFacts& facts, Pu
            facts.data_aligned;
 }
 
-// Whatever goes wrong with the draft model is that option's fault.
-template <typename Body>
-void for_draft(Body&& body) {
-    try {
-        body();
-    } catch (const Error& error) {
-        if (error.status() == SOTTO_ERROR_CANCELLED) {
-            throw;
-        }
-        throw Error(error.status(), std::string("options.draft: ") + error.what());
-    }
-}
-
 // The draft model, whose context will be as large as the model's, and its batch small.
-void open_draft(
+std::unique_ptr<Draft> open_draft(
     Call& call,
     const Backend& backend,
     const sotto_model_source& source,
@@ -179,7 +171,7 @@ void open_draft(
     choose_form(weights.get(), options);
     opened.lasting += weights_of(weights.get(), options);
     (options.device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
-    opened.draft = std::make_unique<Draft>(std::move(weights), options);
+    return std::make_unique<Draft>(std::move(weights), options);
 }
 
 // llama.cpp describes a model as "<architecture> <size> <quantisation>", where only the last has spaces.
@@ -230,10 +222,12 @@ void open_parts(
     choose_form(model, opened.options);
     opened.lasting = weights_of(model, opened.options);
     (opened.options.device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
+    std::unique_ptr<Draft> draft;
     if (!opened.options.draft.empty()) {
-        for_draft([&] { open_draft(call, how.backend, source, opened, how.purpose, progress); });
+        for_draft([&] { draft = open_draft(call, how.backend, source, opened, how.purpose, progress); });
     }
-    make_places(call, opened, opened.options.places);
+    opened.contexts = std::make_unique<Contexts>(model, opened.options, std::move(draft));
+    opened.contexts->resize(call, opened.options.places);
     progress.check(kContextsShare);
     open_projector(call, source, opened, how.purpose, progress);
 }
@@ -270,34 +264,31 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     return opened;
 }
 
-void make_places(Call& call, Opened& opened, std::uint32_t places) {
-    call.expect_below(SOTTO_LOG_ERROR); // contexts tell how large they came to be
-    opened.places = 0;
-    opened.context.reset();
-    if (opened.draft) {
-        opened.draft->forget();
-    }
-    if (opened.options.loss.seen()) {
-        throw Error(SOTTO_ERROR_DEVICE, call.last_error("the graphics card was lost"));
-    }
-    if (places == 0) {
-        return;
-    }
-    auto context = make_context(call, opened.weights.get(), opened.options, places);
-    if (opened.draft) {
-        for_draft([&] { opened.draft->remember(call, places); });
-    }
-    opened.context = std::move(context);
-    opened.places = places;
-}
-
-Memory memory_of(const Opened& opened) {
+sotto_model_info info_of(const Opened& opened) {
+    const auto& options = opened.options;
+    const bool on_device = options.device != nullptr;
+    const bool flash = options.flash_attention != Options::FlashAttention::Off;
     auto memory = opened.lasting;
-    memory += memory_of(opened.context.get(), opened.options);
-    if (opened.draft) {
-        memory += opened.draft->memory();
-    }
-    return memory;
+    memory += opened.contexts->memory();
+    auto info = sotto_init<sotto_model_info>();
+    info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_CONSTRAINABLE |
+                        SOTTO_CAPABILITY_LOGPROBS | SOTTO_CAPABILITY_PARKABLE | SOTTO_CAPABILITY_PREPARABLE;
+    info.capabilities |= on_device ? 0 : SOTTO_CAPABILITY_ABORTABLE; // a device completes what it has begun
+    info.streams = opened.contexts->slots();
+    info.context = options.context;
+    info.step_tokens = options.batch;
+    constexpr std::uint32_t kMinFlash = 64; // tokens; slower below, see choose_attention()
+    info.min_step_tokens = flash && !on_device ? std::min(kMinFlash, options.batch) : 0;
+    info.weights = memory.weights;
+    info.kv = memory.kv;
+    info.compute = memory.compute;
+    info.description = str(opened.description);
+    info.fingerprint = str(opened.fingerprint);
+    info.shrinkable = SOTTO_SHRINKABLE_PLACES | options.shrinkable;
+    info.min_stream_tokens = options.min_context;
+    info.host = memory.host;
+    info.layers = options.gpu_layers;
+    return info;
 }
 
 } // namespace sotto::llama

@@ -4,9 +4,6 @@
 // whether that was computed in the same go as the token before. So only time hangs on guesses.
 #include "step/speculate.hpp"
 
-#include "model/model.hpp"
-#include "step/step.hpp"
-
 #include <algorithm>
 
 namespace sotto::llama {
@@ -56,7 +53,7 @@ std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_
     return guess;
 }
 
-std::size_t Speculation::worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool) {
+std::size_t DraftLength::worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool) {
     if (stream.rate < 0) {
         stream.rate = rate_ += (kUnknownRate - rate_) * kRateIsTriedAgain;
     }
@@ -85,87 +82,21 @@ std::size_t Speculation::worth(Acceptance& stream, std::size_t available, const 
     return best;
 }
 
-void Speculation::saw(Acceptance& stream, bool accepted) {
+void DraftLength::saw(Acceptance& stream, bool accepted) {
     const double seen = accepted ? 1 : 0;
     stream.rate += (seen - stream.rate) * kRateOfStream;
     rate_ += (seen - rate_) * kRateOfModel;
 }
 
-void Speculation::fade(Acceptance& stream) const {
+void DraftLength::fade(Acceptance& stream) const {
     stream.rate += (rate_ - stream.rate) * kRateFades;
 }
 
-void Speculation::measured(std::size_t tokens, std::chrono::nanoseconds time, const ggml_threadpool* pool) {
+void DraftLength::measured(std::size_t tokens, std::chrono::nanoseconds time, const ggml_threadpool* pool) {
     auto& cost = costs_[pool][tokens];
     const auto seen = std::chrono::duration<double>(time).count();
     cost = cost == 0 ? seen : cost + (std::min(seen, cost * kMostSurprise) - cost) / 4;
     guessed_ = tokens == 1 ? 0 : guessed_;
-}
-
-std::chrono::steady_clock::time_point Model::now() const {
-    return speculates() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-}
-
-// Guesses for a stream that speaks alone in a step. Where several speak together, the weights are read once
-// for all of them already.
-void Model::guess(std::vector<Share>& shares) {
-    begun_ = {};
-    if (!speculates() || shares.size() != 1 || shares.front().stream->in_prompt()) {
-        return;
-    }
-    auto& share = shares.front();
-    auto& stream = *share.stream;
-    if (stream.how.alone || stream.tokens.size() >= opened_.options.context) {
-        return;
-    }
-    begun_ = now();
-    waited_ = {};
-    const auto room = std::min(opened_.options.context - stream.tokens.size(), batch_tokens_.size() - 1);
-    look_up(share, std::min(room, kMostGuessed));
-    if (share.expected == LLAMA_TOKEN_NULL && opened_.draft && stream.how.stretches.empty()) {
-        draft(share, std::min(room, kMostGuessed));
-    }
-}
-
-void Model::look_up(Share& share, std::size_t most) {
-    auto& stream = *share.stream;
-    if (opened_.options.speculative != Options::Speculative::Lookup) {
-        return;
-    }
-    share.guess = sotto::llama::look_up(stream.tokens, most);
-    if (!share.guess.empty()) {
-        share.expected = share.guess.front();
-        share.guess.resize(lookups_.worth(stream.lookup_acceptance, share.guess.size(), pool_));
-    }
-}
-
-void Model::draft(Share& share, std::size_t most) {
-    auto& stream = *share.stream;
-    const auto count = drafts_.worth(stream.draft_acceptance, most, pool_);
-    if (count == 0) {
-        drafts_.fade(stream.draft_acceptance);
-        return;
-    }
-    share.drafted = true;
-    const auto guess = opened_.draft->guess(stream.sequence, stream.tokens, count);
-    share.timely = guess.has_value();
-    if (guess) {
-        share.guess = *guess;
-    }
-}
-
-// Takes note of how long a step of one stream took.
-void Model::learn_cost(const Share& share) {
-    if (share.stream->in_prompt() || !share.timely || begun_ == std::chrono::steady_clock::time_point()) {
-        return;
-    }
-    const auto time = now() - begun_ - waited_;
-    if (share.guess.empty() || !share.drafted) {
-        lookups_.measured(1 + share.guess.size(), time, pool_);
-    }
-    if (share.guess.empty() || share.drafted) {
-        drafts_.measured(1 + share.guess.size(), time, pool_);
-    }
 }
 
 } // namespace sotto::llama

@@ -25,7 +25,7 @@ struct Acceptance {
 };
 
 // How many tokens to guess. Checking several takes longer than computing one: how much longer is measured.
-class Speculation {
+class DraftLength {
 public:
     // Of `available` guessed tokens, how many to check, so that tokens come fastest.
     std::size_t worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool);

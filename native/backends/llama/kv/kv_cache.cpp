@@ -1,0 +1,179 @@
+// The KV cache of a model: gives streams slots, and keeps what their slots hold in step with their tokens.
+#include "kv/kv_cache.hpp"
+
+#include "kv/saved_state.hpp"
+#include "runtime/guard.hpp"
+
+#include <algorithm>
+
+namespace sotto::llama {
+
+KvCache::KvCache(const llama_model* model, std::size_t max_slots, std::size_t max_tokens)
+    : max_tokens_(max_tokens), vocabulary_(llama_vocab_n_tokens(llama_model_get_vocab(model))),
+      slots_(max_slots, keeps_all(model)), memory_(model) {}
+
+void KvCache::require_idle() const {
+    if (const auto taken = slots_.in_use(); taken > 0) {
+        throw Error(
+            SOTTO_ERROR_STATE,
+            std::to_string(taken) + " streams of the model use slots: park these streams before you resize"
+        );
+    }
+}
+
+void KvCache::detach() {
+    slots_.resize(0);
+    memory_.attach(nullptr);
+}
+
+void KvCache::attach(llama_context* context, std::size_t slots) {
+    memory_.attach(context);
+    slots_.resize(slots);
+}
+
+void KvCache::open(KvStream& stream) {
+    const auto match = slots_.assign(stream);
+    cut(stream, stream.tokens.floor(match.common));
+    share_prefix(stream, {});
+}
+
+void KvCache::close(KvStream& stream) noexcept {
+    if (stream.parked()) {
+        slots_.forget_parked(stream);
+    } else {
+        slots_.release(stream, false);
+    }
+}
+
+void KvCache::park(KvStream& stream) noexcept {
+    if (!stream.parked()) {
+        slots_.release(stream, true);
+    }
+}
+
+std::uint32_t KvCache::unpark(KvStream& stream) {
+    if (stream.parked()) {
+        open(stream);
+    }
+    return stream.tokens.in_prompt() ? static_cast<std::uint32_t>(stream.tokens.pending()) : 0;
+}
+
+void KvCache::cut(KvStream& stream, std::size_t keep) {
+    stream.tokens.hold(memory_.cut(stream.slot, stream.tokens, keep));
+}
+
+void KvCache::drop_middle(KvStream& stream, std::size_t keep) {
+    auto& tokens = stream.tokens;
+    const auto begin = tokens.floor(keep);
+    const auto end = tokens.ceiling(begin + (tokens.tokens().size() - begin) / 2);
+    const auto from = tokens.position(begin);
+    const auto to = tokens.position(end);
+    tokens.drop(begin, end);
+    if (memory_.shift(stream.slot, from, to)) {
+        stream.moved = batches_ + 1;
+        tokens.hold_shifted(begin, end - begin);
+    } else {
+        cut(stream, std::min(tokens.held(), begin));
+    }
+}
+
+void KvCache::clear() {
+    memory_.clear();
+    slots_.clear_contents();
+}
+
+// Copies what other slots cache of a prompt, and finds a stream that is about to hold more.
+void KvCache::share_prefix(KvStream& stream, const Prefills& prefills) {
+    stream.wait = {};
+    if (!stream.tokens.in_prompt() || !stream.reuse || !memory_.keeps_all()) {
+        return;
+    }
+    const auto found = find_shared_prefix(slots_.slots(), stream, prefills);
+    if (found.source != kNoSlot) {
+        copy_prefix(found.source, stream, found.count);
+    }
+    if (found.leader != nullptr && worth_copying(found.led, stream.tokens.held())) {
+        stream.wait.leader = found.leader;
+        stream.wait.count = found.led;
+    }
+}
+
+// Makes `stream` hold `count` tokens that the slot `source` holds too.
+void KvCache::copy_prefix(llama_seq_id source, KvStream& stream, std::size_t count) {
+    Call call(Call::current()->host(), Call::Abort::Throws); // nothing computes
+    const auto& from = slots_.slots()[static_cast<std::size_t>(source)];
+    try {
+        if (const auto copied = memory_.copy(source, stream.slot); copied.has_value()) {
+            cut(stream, *copied ? count : 0);
+            stream.restored = from.stream != nullptr ? from.stream->restored : from.restored;
+        }
+    } catch (const std::exception& error) { // then the stream prefills all of its prompt
+        throw_if_lost(error);
+        cut(stream, 0);
+    }
+}
+
+// Streams that are waited for do something in this step, or wait for one that does.
+bool KvCache::waits(KvStream& stream, const Prefills& prefills) {
+    const auto* leader = stream.wait.leader;
+    if (stream.wait.seeks ||
+        (leader != nullptr && (leader->tokens.held() >= stream.wait.count || !prefills(*leader)))) {
+        share_prefix(stream, prefills);
+    }
+    return stream.wait.leader != nullptr;
+}
+
+void KvCache::require_saveable(const KvStream& stream) const {
+    if (stream.tokens.has_media()) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "messages with images or sound cannot be saved; remove the images and sounds"
+        );
+    }
+    if (stream.parked()) {
+        throw Error(SOTTO_ERROR_STATE, "the stream is parked: unpark the stream before you save its state");
+    }
+    if (stream.tokens.held() == 0) {
+        throw Error(
+            SOTTO_ERROR_STATE, "the stream has no KV cache yet: run a step before you save its state"
+        );
+    }
+    if (stream.moved == batches_ + 1) {
+        throw Error(
+            SOTTO_ERROR_STATE, "the stream's KV cache is about to shift: save its state one step later"
+        );
+    }
+}
+
+std::uint32_t KvCache::save(KvStream& stream, sotto_write_fn write, void* context) {
+    require_saveable(stream);
+    const auto held = stream.tokens.held();
+    const auto& tokens = stream.tokens.tokens();
+    memory_.save(stream.slot, [&](const StatePieces& pieces) {
+        const StateHeader header = {
+            {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(held)},
+            stream.adapters,
+            stream.tokens.exact() < held,
+        };
+        stream.saved = write_state(header, pieces, write, context);
+    });
+    return static_cast<std::uint32_t>(held);
+}
+
+std::uint32_t KvCache::restore(std::string_view state) {
+    auto read = read_state(state, max_tokens_, vocabulary_);
+    const auto count = read.header.tokens.size();
+    if (!slots_.has_state(read.hash, count)) {
+        const auto slot = slots_.take_for_state(read.header.tokens, read.header.adapters);
+        if (!memory_.restore(slot, read.pieces)) {
+            throw Error(SOTTO_ERROR_MODEL, "llama.cpp cannot restore the state");
+        }
+        slots_.put_state(
+            slot,
+            {std::move(read.header.tokens), read.header.adapters, read.header.own ? 0 : SIZE_MAX, read.hash}
+        );
+    }
+    return static_cast<std::uint32_t>(count);
+}
+
+} // namespace sotto::llama

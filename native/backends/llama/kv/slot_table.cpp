@@ -1,0 +1,178 @@
+// Which stream has which slot of the KV cache, and what a free slot still caches.
+#include "kv/slot_table.hpp"
+
+#include "runtime/fence.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+namespace sotto::llama {
+namespace {
+
+// Tokens of another conversation that may be evicted although an empty slot is free.
+constexpr std::size_t kFewTokens = 32;
+
+} // namespace
+
+SlotTable::SlotTable(std::size_t capacity, bool keeps_all) : keeps_all_(keeps_all) {
+    slots_.reserve(capacity);
+}
+
+void SlotTable::resize(std::size_t count) noexcept {
+    slots_.clear();
+    slots_.resize(count);
+}
+
+std::size_t SlotTable::in_use() const noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(slots_, [](const Slot& slot) {
+        return slot.stream != nullptr;
+    }));
+}
+
+// Cost of a slot for a stream with these adapters: the distance to the nearest stream with the same ones, or,
+// if there is none, the nearness to streams with others. llama.cpp computes only neighbouring sequences
+// together. 0 if no stream has other adapters.
+std::uint64_t SlotTable::distance(std::size_t slot, std::uint64_t adapters) const noexcept {
+    const auto max = slots_.size();
+    auto same = max;
+    auto other = max;
+    for (std::size_t i = 0; i < max; ++i) {
+        if (const auto* stream = slots_[i].stream) {
+            auto& nearest = stream->adapters == adapters ? same : other;
+            nearest = std::min(nearest, i > slot ? i - slot : slot - i);
+        }
+    }
+    return other == max ? 0 : same < max ? same : max - other;
+}
+
+// The free slot that caches most of `tokens`, if that is most of what it caches, and nearly all of it while
+// others are empty; else an empty slot, or the least recently used one, so that other conversations stay
+// cached. The last token is always computed, because the next one needs its logits. `owner`: a stream that
+// finds its own parked tokens or saved state even if it does not `reuse` those of others.
+SlotTable::Match SlotTable::best_match(
+    const std::vector<llama_token>& tokens, std::uint64_t adapters, bool reuse, const KvStream* owner
+) const {
+    const bool spare = keeps_all_ && std::ranges::any_of(slots_, [](const Slot& slot) {
+                           return slot.stream == nullptr && slot.tokens.empty();
+                       });
+    Match best;
+    std::array<std::uint64_t, 5> lowest{};
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        const auto& slot = slots_[i];
+        if (slot.stream != nullptr) {
+            continue;
+        }
+        const bool own =
+            owner != nullptr && (slot.parked == owner || (slot.state != 0 && slot.state == owner->saved));
+        const bool same = slot.adapters == adapters;
+        const auto usable = own ? slot.tokens.size() : reuse && same ? slot.exact : 0;
+        const auto common = std::min({common_prefix(slot.tokens, tokens), usable, tokens.size() - 1});
+        const auto lost = slot.tokens.size() - common;
+        const bool fits = common > 0 && (own || (lost <= common && (!spare || lost <= kFewTokens)));
+        const std::array<std::uint64_t, 5> cost = {
+            fits ? 0u : 1u,
+            fits ? UINT64_MAX - common : !slot.tokens.empty(),
+            fits ? 0u : slot.parked != nullptr,
+            fits ? 0u : distance(i, adapters),
+            slot.last_used,
+        };
+        if (best.slot == kNoSlot || cost < lowest) {
+            best = {static_cast<llama_seq_id>(i), common};
+            lowest = cost;
+        }
+    }
+    if (best.slot == kNoSlot) {
+        throw Error(
+            SOTTO_ERROR_STATE,
+            slots_.empty() ? "the model has 0 slots: resize the model first"
+                           : "all slots of the model are in use: close or park a stream first"
+        );
+    }
+    return best;
+}
+
+SlotTable::Match SlotTable::assign(KvStream& stream) {
+    const auto match = best_match(stream.tokens.tokens(), stream.adapters, stream.reuse, &stream);
+    forget_parked(stream);
+    auto& slot = at(match.slot);
+    stream.slot = match.slot;
+    const bool saved = slot.state != 0 && slot.state == stream.saved;
+    stream.tokens.set_exact(saved ? stream.tokens.exact() : slot.exact);
+    stream.restored = slot.restored || slot.state != 0; // cells that are cut off stay in the buffers
+    slot = {};
+    slot.stream = &stream;
+    return match;
+}
+
+void SlotTable::release(KvStream& stream, bool comes_back) noexcept {
+    for (const auto& slot : slots_) {
+        if (slot.stream != nullptr && slot.stream->wait.leader == &stream) {
+            slot.stream->wait.leader = nullptr;
+            slot.stream->wait.seeks = true;
+        }
+    }
+    stream.wait.leader = nullptr;
+    auto& slot = at(stream.slot);
+    slot.stream = nullptr;
+    slot.parked = comes_back ? &stream : nullptr;
+    slot.adapters = stream.adapters;
+    slot.exact = stream.tokens.exact();
+    slot.restored = stream.restored;
+    slot.last_used = ++clock_;
+    const auto held = stream.tokens.held();
+    try {
+        slot.tokens = comes_back ? stream.tokens.tokens() : stream.tokens.take_tokens();
+        slot.tokens.resize(held); // shrinks
+    } catch (const std::bad_alloc&) {
+        slot.tokens.clear();
+    }
+    stream.slot = kNoSlot;
+}
+
+void SlotTable::forget_parked(const KvStream& stream) noexcept {
+    for (auto& slot : slots_) {
+        slot.parked = slot.parked == &stream ? nullptr : slot.parked;
+    }
+}
+
+llama_seq_id SlotTable::take_for_state(const std::vector<llama_token>& tokens, std::uint64_t adapters) {
+    const auto slot = best_match(tokens, adapters, true, nullptr).slot;
+    at(slot) = {};
+    return slot;
+}
+
+void SlotTable::put_state(llama_seq_id slot, RestoredState state) noexcept {
+    auto& into = at(slot);
+    into.tokens = std::move(state.tokens);
+    into.adapters = state.adapters;
+    into.exact = state.exact;
+    into.state = state.hash;
+    into.last_used = ++clock_;
+}
+
+bool SlotTable::has_state(std::uint64_t hash, std::size_t count) noexcept {
+    for (auto& slot : slots_) {
+        const bool saved =
+            slot.parked != nullptr && slot.parked->saved == hash && slot.tokens.size() >= count;
+        if (slot.stream == nullptr && (saved || slot.state == hash)) {
+            slot.state = hash;
+            return true;
+        }
+    }
+    return false;
+}
+
+void SlotTable::clear_contents() noexcept {
+    for (auto& slot : slots_) {
+        auto* stream = slot.stream;
+        slot = {};
+        slot.stream = stream;
+        if (stream != nullptr) {
+            stream->restored = false;
+            stream->tokens.hold(0);
+        }
+    }
+}
+
+} // namespace sotto::llama

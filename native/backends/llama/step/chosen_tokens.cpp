@@ -1,0 +1,15 @@
+// The tokens of an answer that were chosen and not delivered yet.
+#include "step/chosen_tokens.hpp"
+
+namespace sotto::llama {
+
+void ChosenTokens::deliver(sotto_step_item& item) noexcept {
+    delivered_ = std::move(ahead_.front());
+    ahead_.pop_front();
+    item.text = str(delivered_.text);
+    item.logprobs = str(delivered_.logprobs);
+    item.generated = delivered_.generated ? 1 : 0;
+    item.finish = delivered_.finish;
+}
+
+} // namespace sotto::llama

@@ -1,0 +1,38 @@
+// The tokens of an answer that were chosen and not delivered yet: a step delivers one, but may choose
+// several.
+#pragma once
+
+#include "runtime/fence.hpp"
+
+#include <deque>
+#include <string>
+
+namespace sotto::llama {
+
+struct Chosen {
+    std::string text;
+    std::string logprobs;
+    bool generated = false; // false: the token ended the answer, and is not part of it
+    sotto_finish finish = SOTTO_FINISH_NONE;
+};
+
+class ChosenTokens {
+public:
+    bool empty() const noexcept { return ahead_.empty(); }
+    void push(Chosen token) { ahead_.push_back(std::move(token)); }
+    // Returns true if the last token ends the answer.
+    bool ends() const noexcept { return ahead_.back().finish != SOTTO_FINISH_NONE; }
+    // The last token ends the answer.
+    void end(sotto_finish finish) noexcept { ahead_.back().finish = finish; }
+
+    // Moves the first token into `item`, whose texts stay valid until the next call.
+    void deliver(sotto_step_item& item) noexcept;
+    // How the answer ended, once its last token was delivered.
+    sotto_finish finish() const noexcept { return delivered_.finish; }
+
+private:
+    std::deque<Chosen> ahead_;
+    Chosen delivered_;
+};
+
+} // namespace sotto::llama

@@ -1,0 +1,31 @@
+// Prefills an image or a sound: encodes it, then decodes its embeddings.
+#pragma once
+
+#include "media/projector.hpp"
+#include "model/contexts.hpp"
+#include "step/step_batch.hpp"
+#include "step/step_gate.hpp"
+#include "step/step_item.hpp"
+
+namespace sotto::llama {
+
+class MediaPrefill {
+public:
+    // `projector`: null if the model reads text only, and run() is never called.
+    MediaPrefill(const Projector* projector, Contexts& contexts, StepBatch& batch, StepGate& gate)
+        : projector_(projector), contexts_(contexts), batch_(batch), gate_(gate) {}
+
+    // Computes the pending tokens of the image or sound of `item`, up to `item.tokens` of them if it can be
+    // computed in parts, and sets `tokens` and `output`. Throws Error if that fails or the gate ends it.
+    void run(StepItem& item);
+
+private:
+    int decode(const KvStream& stream, Stretch& stretch, std::size_t held, std::size_t count);
+
+    const Projector* projector_;
+    Contexts& contexts_;
+    StepBatch& batch_;
+    StepGate& gate_;
+};
+
+} // namespace sotto::llama
