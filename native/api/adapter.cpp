@@ -1,4 +1,4 @@
-// sotto/adapter.h, and nothing but: unpack, call, pack.
+// Implements sotto/adapter.h: unpacks arguments, calls the core, packs results.
 #include <cmath>
 
 #include "api/boundary.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 float checked_scale(float scale, const char* name) {
     constexpr float kMost = 1000;
-    if (!(std::fabs(scale) <= kMost)) { // false for NaN too
+    if (!(std::fabs(scale) <= kMost)) { // written so that NaN is refused too
         throw sotto::invalid_argument(name, std::to_string(scale), "a number from -1000 to 1000");
     }
     return scale;

@@ -1,4 +1,4 @@
-// sotto/base.h and the log level of sotto/host.h.
+// Implements sotto/base.h and the log level of sotto/host.h.
 #include "api/boundary.hpp"
 #include "api/lent.hpp"
 #include "base/log.hpp"

@@ -1,4 +1,4 @@
-// The fence between C callers and C++. Every exported function is one guarded() call.
+// The boundary between C callers and C++. Every exported function is one guarded() call.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 
 namespace sotto::api {
 
-// Keeps `message` for sotto_last_error() and hands `status` back. Never throws, never allocates.
+// Stores `message` for sotto_last_error() and returns `status`. Never throws, never allocates.
 sotto_status fail(sotto_status status, const char* message) noexcept;
 
-// Runs `body` and turns whatever it throws into a status.
+// Runs `body` and converts any exception into a status.
 template <typename Body>
 sotto_status guarded(Body&& body) noexcept {
     try {
@@ -41,17 +41,18 @@ void require(T* pointer, const char* name) {
     }
 }
 
-// What `pointer` points at. Throws on NULL.
+// Dereferences `pointer`. Throws if it is NULL.
 template <typename T>
 T& deref(T* pointer, const char* name) {
     require(pointer, name);
     return *pointer;
 }
 
-// The size a caller's struct says it has. Throws if it cannot be one.
+// Returns the struct_size that the caller has set. Throws if it is out of range.
 template <typename T>
 std::size_t caller_size(const T* theirs, const char* name) {
-    constexpr std::size_t kLargest = 4096; // no struct will ever be; so nobody reads far beyond a caller's
+    // larger than any struct of the API: bounds how far a caller's memory is read
+    constexpr std::size_t kLargest = 4096;
     const std::size_t size = deref(theirs, name).struct_size;
     if (size < sizeof(theirs->struct_size) || size > kLargest) {
         throw invalid_argument(
@@ -61,9 +62,9 @@ std::size_t caller_size(const T* theirs, const char* name) {
     return size;
 }
 
-// Reads a caller's struct as today's T, whatever header the caller was built with.
-// An older one is shorter: what it lacks stays zero, which is every field's default.
-// A newer one is longer: fine, while what we do not know of is zero.
+// Reads a caller's struct into the current T, whatever header version the caller was compiled with.
+// Older struct: shorter; the missing fields stay zero, which is every field's default.
+// Newer struct: longer; accepted if all bytes beyond the current T are zero.
 template <typename T>
 T read(const T* theirs, const char* name) {
     const std::size_t size = caller_size(theirs, name);
@@ -82,7 +83,7 @@ T read(const T* theirs, const char* name) {
     T ours{};
     std::memcpy(&ours, bytes, std::min(size, sizeof(T)));
     if constexpr (requires { ours.reserved; }) {
-        if (ours.reserved != 0) { // may be a field one day, so nobody may put anything in it now
+        if (ours.reserved != 0) { // must be zero, so that a later version can use it as a field
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
                 invalid(std::string(name) + "->reserved", std::to_string(ours.reserved), "0")
@@ -92,7 +93,7 @@ T read(const T* theirs, const char* name) {
     return ours;
 }
 
-// Writes `ours` into as much struct as the caller has room for.
+// Writes as much of `ours` as the caller's struct has room for.
 template <typename T>
 void write(T* theirs, T ours, std::size_t size) noexcept {
     ours.struct_size = static_cast<std::uint32_t>(size);
@@ -117,17 +118,17 @@ inline std::string_view view(sotto_str text, const char* name) {
     return text.size == SOTTO_NUL ? std::string_view(text.data) : std::string_view(text.data, text.size);
 }
 
-// A pace that a host may ask for. Throws for one that is none.
+// Returns `tps`, a pace in tokens per second. Throws if it is not a valid pace.
 float checked_tps(float tps, const char* name);
 
-// As view(), for text that must be whole UTF-8.
+// Like view(), but throws if `text` is not valid UTF-8.
 std::string_view utf8(sotto_str text, const char* name);
 
 inline sotto_str str(std::string_view text) noexcept {
     return {text.data(), text.size()};
 }
 
-// Keeps `json` for the calling thread and returns it. Throws std::bad_alloc.
+// Stores `json` in memory lent to the calling thread and returns a view of it. Throws std::bad_alloc.
 sotto_str lend(std::string json);
 
 } // namespace sotto::api

@@ -1,4 +1,4 @@
-// Checks of what requests have in common. Each throws Error that names the parameter.
+// Checks shared by all kinds of requests. Each throws an Error that names the parameter.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ checked_request_flags(sotto_request_flags flags, sotto_request_flags allowed, co
     return flags;
 }
 
-// Of JSON, or of what goes into it; before it is copied.
+// Checks the size of JSON, or of text that becomes part of JSON, before it is copied.
 inline std::string_view checked_size(std::string_view text, const char* name) {
     constexpr std::size_t kMost = std::size_t{64} << 20;
     if (text.size() > kMost) {

@@ -1,4 +1,4 @@
-// sotto/engine.h, and nothing but: unpack, call, pack. Decisions belong in core/.
+// Implements sotto/engine.h: unpacks arguments, calls the core, packs results. Decisions belong in core/.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -22,7 +22,7 @@ sotto_mode checked_mode(sotto_mode mode, const char* name) {
     return mode;
 }
 
-// Whether the device is there is seen when a model is loaded.
+// Checks the name's form only. Loading a model checks that the device exists.
 std::string checked_device(std::string_view device) {
     if (device.empty()) {
         return "cpu";
@@ -46,7 +46,7 @@ std::string checked_device(std::string_view device) {
 }
 
 std::uint32_t checked_trace(std::uint32_t slices) {
-    constexpr std::uint32_t kMost = 1 << 20; // 48 MiB
+    constexpr std::uint32_t kMost = 1 << 20; // 48 MiB of memory
     if (slices > kMost) {
         throw sotto::invalid_argument(
             "desc->trace_capacity", std::to_string(slices), "at most " + std::to_string(kMost)
@@ -129,7 +129,7 @@ sotto::Hooks read_hooks(const sotto_engine_desc& desc) {
             hooks.thread_name = name;
         }
         hooks.cores = read_cores(hooks.threads);
-        hooks.threads.name = {}; // the caller's bytes
+        hooks.threads.name = {}; // points to the caller's memory
         hooks.threads.affinity = nullptr;
     }
     return hooks;

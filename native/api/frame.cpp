@@ -1,4 +1,4 @@
-// sotto/frame.h.
+// Implements sotto/frame.h.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ std::int64_t time_of(std::uint64_t time_ns, const Pin& engine, const char* name)
             name, std::to_string(time_ns), "a time of the monotonic clock, or 0 for now"
         );
     }
-    const auto now = engine->clock().now(); // what has not been yet counts as now
+    const auto now = engine->clock().now(); // a time in the future counts as now
     return time_ns != 0 ? std::min(static_cast<std::int64_t>(time_ns), now) : now;
 }
 

@@ -1,4 +1,4 @@
-// sotto/gpu.h, and what of sotto/engine.h attaches a card and detaches it.
+// Implements sotto/gpu.h and the calls of sotto/engine.h that attach and detach a GPU.
 #include "api/gpu.hpp"
 #include "api/boundary.hpp"
 #include "api/handle.hpp"

@@ -1,4 +1,4 @@
-// What a host hands over of a card, read.
+// Reads the GPU description that a host passes.
 #pragma once
 
 #include <sotto/gpu.h>
@@ -7,7 +7,7 @@
 
 namespace sotto::api {
 
-// Throws Error(SOTTO_ERROR_ARGUMENT) where it isn't exactly one thing, whole.
+// Throws Error(SOTTO_ERROR_ARGUMENT) unless the description names exactly one graphics API, completely.
 gpu::Renderer read_gpu(const sotto_gpu_desc& asked);
 
 } // namespace sotto::api

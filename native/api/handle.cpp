@@ -19,14 +19,17 @@ namespace {
 
 constexpr std::size_t kMost = 64;
 constexpr unsigned kIndexBits = 8;
-constexpr unsigned kProcessShift = 40; // no generation is as large
+constexpr unsigned kProcessShift = 40; // a generation has 31 bits, kept at bit 8 and above
 
-// state: generation | open | pins. A name holds the generation, and counts while that is open.
+// Layout of `state`: generation | open bit | number of pins. A handle contains the generation and is valid
+// while
+// that generation is open.
 constexpr std::uint64_t kPins = 0xFFFF'FFFF;
 constexpr std::uint64_t kOpen = 1ULL << 32;
 constexpr unsigned kGenerationShift = 33;
 
-// A child process begins without engines: those of its parent have no threads there, and stay as they are.
+// A forked child starts with an empty table: the parent's engines have no threads in the child and are left
+// untouched.
 PerProcess<std::array<Place, kMost>> g_places;
 
 std::uint64_t generation_of(std::uint64_t state) noexcept {
@@ -39,7 +42,7 @@ struct Name {
     std::uint64_t process;
 };
 
-// Never an address: bits that no user-space pointer of today has, and never NULL.
+// The handle is not an address: it has bits set that no current user-space pointer has, and is never NULL.
 sotto_engine* name_of(std::size_t index, std::uint64_t generation) noexcept {
     const auto process = static_cast<std::uint64_t>(process_generation());
     return reinterpret_cast<sotto_engine*>(process << kProcessShift | generation << kIndexBits | (index + 1));
@@ -55,7 +58,7 @@ bool is_of_parent(const Name& name) noexcept {
     return name.index < kMost && name.process < process_generation();
 }
 
-// Its place, where there can be one in this process.
+// Returns the table entry of a handle, or null if the handle is from another process or out of range.
 Place* place_of(const Name& name) noexcept {
     const bool here = name.index < kMost && name.process == process_generation();
     auto* const places = here ? g_places.made() : nullptr;
@@ -65,7 +68,7 @@ Place* place_of(const Name& name) noexcept {
 void unpin(Place& place) noexcept {
     const auto before = place.state.fetch_sub(1, std::memory_order_acq_rel);
     if ((before & kOpen) == 0) {
-        place.state.notify_all(); // somebody may wait for the last pin
+        place.state.notify_all(); // close_handle() may be waiting for the last pin
     }
 }
 

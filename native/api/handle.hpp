@@ -1,4 +1,4 @@
-// What a sotto_engine* really is: a name, checked on every use, so that a stale one harms nothing.
+// Engine handles. A sotto_engine* is a number that every call looks up, so that a stale one is harmless.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,19 @@ namespace sotto::api {
 
 struct Place;
 
-// Gives an engine a name. Throws Error(SOTTO_ERROR_BUSY) when all names are taken.
+// Returns a handle for `engine`. Throws Error(SOTTO_ERROR_BUSY) if the handle table is full.
 sotto_engine* open_handle(std::unique_ptr<Engine> engine);
 
-// Ends the engine of that name: no call finds it any more, those under way return soon and are
-// waited for. Does nothing for a name that names none, also of a parent process.
+// Destroys the engine of `handle`. New calls no longer find it; waits for the calls that are running, which
+// return soon. Does nothing for an invalid handle, including one of a parent process.
 void close_handle(sotto_engine* handle) noexcept;
 
-// Keeps an engine alive for the length of a call.
+// Keeps an engine alive for the duration of a call.
 class Pin {
 public:
-    // Throws Error(SOTTO_ERROR_ARGUMENT) for NULL, for a name that names none, and for one of a process
-    // that this one was forked from.
+    // Throws Error(SOTTO_ERROR_ARGUMENT) for NULL, for an invalid handle, and for a handle created before
+    // fork() in
+    // the parent process.
     explicit Pin(sotto_engine* handle);
     ~Pin();
     Pin(const Pin&) = delete;

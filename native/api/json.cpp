@@ -1,4 +1,4 @@
-// sotto/json.h.
+// Implements sotto/json.h.
 #include <algorithm>
 
 #include "api/boundary.hpp"

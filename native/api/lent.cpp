@@ -14,19 +14,20 @@ constexpr char kNoMemory[] = "out of host memory";
 void end_thread(void* value) noexcept;
 
 ThreadPointer& pointer() noexcept {
-    alignas(ThreadPointer) static std::byte room[sizeof(ThreadPointer)]; // no allocation, and never destroyed
+    // static storage: no allocation, and never destroyed
+    alignas(ThreadPointer) static std::byte room[sizeof(ThreadPointer)];
     static auto& made = *new (room) ThreadPointer([](void* value) { end_thread(value); });
     return made;
 }
 
-// Stands for the Lent of a thread that could not get the memory for it.
+// Marker stored in place of a thread's Lent if allocating it failed.
 void* no_memory() noexcept {
     static char mark;
     return &mark;
 }
 
-// Called once in each round of thread exit; frees in the last one, as destructors of others may call us
-// before.
+// Thread-exit destructor, called once in each round of destructors. Frees in the last round only, because the
+// destructors of other libraries may still call Sotto in earlier rounds.
 void end_thread(void* value) noexcept {
     if (value == no_memory()) {
         return;

@@ -1,4 +1,4 @@
-// Memory that calls lend to the calling thread: texts, JSON and the last event of a private request.
+// Memory that calls lend to the calling thread: texts, JSON, and the last event of a private request.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,9 @@
 namespace sotto::api {
 
 // One per thread that has called the library. Freed when the thread ends, after the destructors of its
-// thread_local objects; never on the thread that ends the process. A call that comes even later gets a fresh
-// one.
+// thread_local objects; never on the thread that ends the process. A later call on the same thread allocates
+// a
+// new one.
 struct Lent {
     static constexpr std::size_t kMaxMessage = 1024;
 
@@ -22,14 +23,14 @@ struct Lent {
     std::unique_ptr<Event> event;
     CardInfo card;
     VulkanNeeds needs;
-    int rounds = 0; // of thread exit that it has outlived
+    int rounds = 0; // rounds of thread-exit destructors that have passed
 };
 
-// The calling thread's. Throws std::bad_alloc. Call it before doing what cannot be undone.
+// Returns the calling thread's Lent. Throws std::bad_alloc: call it before any step that cannot be undone.
 Lent& lent();
 
-// Keeps `message` as the calling thread's last error. Without memory, the last error becomes "out of host
-// memory".
+// Stores `message` as the calling thread's last error. If memory is short, stores "out of host memory"
+// instead.
 void keep_message(const char* message) noexcept;
 sotto_str kept_message() noexcept;
 

@@ -1,4 +1,4 @@
-// sotto/request.h, sotto/event.h, sotto/model.h and sotto/budget.h.
+// Implements sotto/request.h, sotto/event.h, sotto/model.h and sotto/budget.h.
 #include <cstdio>
 
 #include "api/boundary.hpp"
@@ -38,7 +38,7 @@ Asked wish_for(const sotto_model_desc* desc, Asked::What what) {
     return wish;
 }
 
-// The status of a call on a request that must be live. Never allocates.
+// Returns the status of a call that requires a live request. Never allocates.
 sotto_status found(bool live, sotto_request request) noexcept {
     if (live) {
         return SOTTO_OK;
@@ -53,7 +53,7 @@ sotto_status found(bool live, sotto_request request) noexcept {
     return fail(SOTTO_ERROR_NOT_FOUND, message);
 }
 
-// What an event says, in the caller's struct.
+// Writes an event into the caller's struct.
 void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) noexcept {
     const sotto_event told{
         .struct_size = sizeof(sotto_event),
@@ -114,7 +114,7 @@ sotto_status sotto_engine_set_request_tps(sotto_engine* engine, sotto_request re
 sotto_status sotto_engine_next_event(sotto_engine* engine, sotto_event* event) {
     return guarded([&]() -> sotto_status {
         const Pin pinned(engine);
-        const auto room = caller_size(event, "event"); // checked before an event is taken
+        const auto room = caller_size(event, "event"); // checked before the event is removed from the queue
         const bool taken = pinned->events().take(pinned->clock(), [&](const auto& happened) {
             pack(happened, event, room);
         });
@@ -128,7 +128,8 @@ sotto_status sotto_engine_wait_request_event(
     return guarded([&] {
         const Pin pinned(engine);
         const auto room = caller_size(event, "event");
-        auto& kept = lent().event; // before an event is taken, which would be lost without memory
+        // allocated before the event is removed from the queue, which a failed allocation would lose
+        auto& kept = lent().event;
         std::unique_ptr<sotto::Event> happened;
         const auto status = pinned->wait_event(request, timeout_ms, happened);
         if (status == SOTTO_OK) {

@@ -1,4 +1,4 @@
-// sotto/session.h: each call is a request, whose body is written here.
+// Implements sotto/session.h: each call submits a request whose JSON body is built here.
 #include "api/boundary.hpp"
 #include "api/checks.hpp"
 #include "api/handle.hpp"
@@ -10,7 +10,7 @@ using sotto::Error;
 
 namespace {
 
-// Submits a request, and reports its id where the host wants that.
+// Submits a request and stores its id in `request` unless that is null.
 sotto_status submit(const Pin& pinned, Asked asked, sotto_request* request) {
     const auto id = pinned->submit(std::move(asked));
     if (request != nullptr) {

@@ -1,4 +1,4 @@
-// sotto/stats.h.
+// Implements sotto/stats.h.
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
 

@@ -1,4 +1,4 @@
-// sotto/trace.h.
+// Implements sotto/trace.h.
 #include "api/boundary.hpp"
 #include "api/handle.hpp"
 #include "core/telemetry/replay.hpp"
