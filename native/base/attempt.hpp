@@ -1,4 +1,4 @@
-// Where exceptions end on our own threads.
+// Catches exceptions at the top of the engine's own threads and jobs.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace sotto {
 
-// Runs `body`. Whatever it throws becomes failed(status, why); `failed` must not throw.
+// Runs `body`. Converts any exception into a call of failed(status, reason); `failed` must not throw.
 template <typename Body, typename Failed>
 void attempt(Body&& body, Failed&& failed) noexcept {
     try {

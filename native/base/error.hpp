@@ -1,4 +1,4 @@
-// How C++ code below the C boundary says that it cannot go on.
+// Errors of C++ code below the C boundary.
 #pragma once
 
 #include <new>
@@ -11,7 +11,7 @@
 
 namespace sotto {
 
-// A failure, with the status the caller of the C function will see.
+// An exception with the status that the C function returns.
 class Error : public std::runtime_error {
 public:
     Error(sotto_status status, const std::string& what) : std::runtime_error(what), status_(status) {}
@@ -21,7 +21,7 @@ private:
     sotto_status status_;
 };
 
-// The one form of errors about an argument: "invalid NAME 'VALUE': expected EXPECTED".
+// Text of every error about an argument: "invalid NAME 'VALUE': expected EXPECTED".
 inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
     std::string text("invalid ");
     text.append(name).append(" '").append(value).append("': expected ").append(expected);
@@ -31,7 +31,7 @@ inline Error invalid_argument(std::string_view name, std::string_view value, std
     return Error(SOTTO_ERROR_ARGUMENT, invalid(name, value, expected));
 }
 
-// Whether the system refused memory or, as std::thread reports it, a thread.
+// Returns true if the system refused memory or a thread. std::thread reports either as std::system_error.
 inline bool is_out_of_resources(const std::exception& error) noexcept {
     if (const auto* refused = dynamic_cast<const std::system_error*>(&error)) {
         return refused->code() == std::errc::resource_unavailable_try_again ||
@@ -40,7 +40,7 @@ inline bool is_out_of_resources(const std::exception& error) noexcept {
     return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
 }
 
-// The status and the text of a failure that is no Error.
+// Status and text of an exception that is not an Error.
 inline sotto_status status_of(const std::exception& error) noexcept {
     return is_out_of_resources(error) ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INTERNAL;
 }
@@ -52,7 +52,7 @@ inline const char* reason_of(const std::exception& error) noexcept {
                : "out of host memory";
 }
 
-// A failure that was caught, to be told by another thread.
+// A caught failure that another thread will report.
 struct Failure {
     sotto_status status = SOTTO_OK;
     std::string why;
@@ -63,7 +63,7 @@ struct Failure {
         try {
             why = why_seen;
         } catch (const std::bad_alloc&) {
-            why.clear(); // the status must do
+            why.clear(); // no memory for the text: only the status is reported
         }
     }
 };

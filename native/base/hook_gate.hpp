@@ -1,4 +1,4 @@
-// Whether the host may still be called.
+// Decides whether host callbacks may still be called.
 #pragma once
 
 #include <atomic>
@@ -6,11 +6,13 @@
 
 namespace sotto {
 
-// Any thread. An engine that is destroyed while the system keeps one of its threads from ending closes its
-// gate: that thread calls nothing of the host's afterwards.
+// Any thread. Destroying an engine closes its gate if the operating system keeps one of the engine's threads
+// from
+// ending; that thread then makes no more host calls.
 class HookGate {
 public:
-    // Lasts as long as a call into the host. False: the host must not be called any more.
+    // Held for the duration of a call into the host. Converts to false if the gate is closed: the call must
+    // not be made.
     class Use {
     public:
         explicit Use(const HookGate* gate) noexcept : gate_(gate) {
@@ -30,11 +32,11 @@ public:
         explicit operator bool() const noexcept { return open_; }
 
     private:
-        const HookGate* gate_; // null: there is nothing to leave
+        const HookGate* gate_; // null: the destructor does nothing
         bool open_ = true;
     };
 
-    // No call begins after this. Waits for those under way.
+    // Refuses new calls and waits for the calls that are running.
     void close() noexcept {
         auto state = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
         for (; state != kClosed; state = state_.load(std::memory_order_acquire)) {
@@ -51,7 +53,7 @@ private:
         }
     }
 
-    mutable std::atomic<std::uint32_t> state_{0}; // closed | calls under way
+    mutable std::atomic<std::uint32_t> state_{0}; // closed bit | number of running calls
 };
 
 } // namespace sotto

@@ -30,7 +30,8 @@ sotto_log_level level_at_start() noexcept {
     return SOTTO_LOG_WARN;
 }
 
-// Bytes from `at` on that steer a terminal or turn the direction of its text; 0: none do.
+// Returns the length of a terminal control or bidirectional override character at `at`; 0 if there is another
+// character.
 std::size_t control_bytes(std::string_view text, std::size_t at) noexcept {
     const auto byte = [&](std::size_t offset) {
         return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0U;
@@ -42,14 +43,14 @@ std::size_t control_bytes(std::string_view text, std::size_t at) noexcept {
         return 1;
     }
     if ((first == 0xC2 && second >= 0x80 && second <= 0x9F) || (first == 0xD8 && second == 0x9C)) {
-        return 2; // C1, and the Arabic letter mark
+        return 2; // C1 controls and the Arabic letter mark
     }
     const bool marks = second == 0x80 && (third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE));
     const bool isolates = second == 0x81 && third >= 0xA6 && third <= 0xA9;
     return first == 0xE2 && (marks || isolates) ? 3 : 0;
 }
 
-// One line with nothing in it that steers a terminal: what it quotes may be from anywhere.
+// Prints one line without control characters: the message may quote untrusted text.
 void print_line(std::string_view name, std::string_view message) noexcept {
     std::array<char, 4096> line{};
     std::size_t used = 0;
@@ -85,7 +86,7 @@ void Log::write(sotto_log_level level, std::string_view message) const noexcept 
     if (level > log_level()) {
         return;
     }
-    level = std::max<sotto_log_level>(level, SOTTO_LOG_ERROR); // a backend may say anything
+    level = std::max<sotto_log_level>(level, SOTTO_LOG_ERROR); // a backend may pass any value
     if (sink_.write != nullptr) {
         if (const HookGate::Use use(gate_); use) {
             sink_.write(sink_.self, level, {message.data(), message.size()});

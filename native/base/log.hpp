@@ -1,4 +1,4 @@
-// Where log lines go: one level for the process, one sink for each engine.
+// Logging: one level for the process, one sink for each engine.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace sotto {
 
-// Sets how much is logged; SOTTO_LOG_DEFAULT returns to what the environment said at start.
+// Sets the log level; SOTTO_LOG_DEFAULT restores the level read from the environment at start.
 void set_log_level(sotto_log_level level) noexcept;
 sotto_log_level log_level() noexcept;
 
 class Log {
 public:
     Log() = default;
-    // `gate`: whether the sink may still be called; null: always.
+    // `gate`: decides whether the sink may still be called; null: always allowed.
     explicit Log(const sotto_log_sink& sink, const HookGate* gate = nullptr) : sink_(sink), gate_(gate) {}
 
     void write(sotto_log_level level, std::string_view message) const noexcept;
@@ -27,7 +27,7 @@ public:
     void debug(std::string_view message) const noexcept { write(SOTTO_LOG_DEBUG, message); }
 
 private:
-    sotto_log_sink sink_{}; // without a function: stderr
+    sotto_log_sink sink_{}; // no function set: lines go to stderr
     const HookGate* gate_ = nullptr;
 };
 

@@ -1,17 +1,18 @@
-// A queue that any thread may push to without waiting, and one thread pops from.
+// Lock-free queue: any thread pushes without waiting, one thread pops.
 #pragma once
 
 #include <atomic>
 
 namespace sotto {
 
-// What can stand in an MpscQueue. An item is in at most one queue at a time.
+// Base of the items of an MpscQueue. An item is in at most one queue at a time.
 struct MpscNode {
     std::atomic<MpscNode*> next{nullptr};
 };
 
-// Dmitry Vyukov's intrusive queue (1024cores.net, "Intrusive MPSC node-based queue"): a push is one
-// exchange and one store, so a thread that is suspended half-way delays what it pushed and nothing else.
+// Dmitry Vyukov's intrusive queue (1024cores.net, "Intrusive MPSC node-based queue"): a push is one exchange
+// and
+// one store. A thread suspended between the two delays the items pushed after it, but blocks no other push.
 template <typename T>
 class MpscQueue {
 public:
@@ -21,8 +22,9 @@ public:
 
     void push(T* item) noexcept { link(item); }
 
-    // The oldest item, or null. Also null while the push of the oldest item is under way: whoever
-    // pushes must tell the consumer afterwards.
+    // Returns the oldest item, or null. Also returns null while the push of the oldest item is incomplete: a
+    // producer
+    // must wake the consumer after its push.
     T* pop() noexcept {
         MpscNode* tail = tail_;
         MpscNode* next = tail->next.load(std::memory_order_acquire);
@@ -37,7 +39,7 @@ public:
             if (tail != head_.load(std::memory_order_acquire)) {
                 return nullptr;
             }
-            link(&stub_); // so that `tail` is no longer the last and may leave
+            link(&stub_); // so that `tail` has a successor and can be removed
             next = tail->next.load(std::memory_order_acquire);
             if (next == nullptr) {
                 return nullptr;
@@ -47,7 +49,7 @@ public:
         return static_cast<T*>(tail);
     }
 
-    // Whether nothing was pushed since the last pop returned null. Any thread may ask.
+    // Returns true if nothing was pushed since the last pop() that returned null. Any thread.
     bool empty() const noexcept { return head_.load(std::memory_order_acquire) == &stub_; }
 
 private:

@@ -1,4 +1,4 @@
-// Paths as hosts say them.
+// Conversion of paths between UTF-8 and the system's encoding.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,12 @@
 
 namespace sotto {
 
-// The system's form of a path in UTF-8.
+// Converts a UTF-8 path to the system's form.
 inline std::filesystem::path native_path(std::string_view path) {
     return {std::u8string(path.begin(), path.end())};
 }
 
-// A path of the system's in UTF-8. path::string() is in whatever code page Windows is set to.
+// Converts a path to UTF-8. path::string() would use the current code page on Windows.
 inline std::string utf8_of(const std::filesystem::path& path) {
     const auto text = path.u8string();
     return {text.begin(), text.end()};
