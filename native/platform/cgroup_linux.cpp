@@ -24,7 +24,7 @@ bool is_folder(const std::string& path) {
     return stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-// A number after blanks; nothing for "max" and for -1.
+// Parses a number after blanks; returns nothing for "max" and -1.
 std::optional<std::uint64_t> number(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
     std::int64_t value = 0;
@@ -37,7 +37,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
     return number(kernel_text(path));
 }
 
-// A line "NAME NUMBER" of memory.stat.
+// Returns the value of the line "NAME NUMBER" of memory.stat.
 std::uint64_t line_in(const std::string& path, const std::string& name) {
     const auto text = "\n" + kernel_text(path);
     const auto key = "\n" + name + " ";
@@ -55,7 +55,7 @@ bool contains(std::string_view list, std::string_view word) {
     return false;
 }
 
-// mountinfo writes blanks in paths as \040.
+// Decodes octal escapes: mountinfo writes a blank in a path as \040.
 std::string unescaped(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -73,33 +73,35 @@ std::string unescaped(std::string_view text) {
     return out;
 }
 
-// A mounted hierarchy.
+// A mounted control group hierarchy.
 struct Mount {
-    std::string root;  // the group that is mounted
-    std::string point; // where
+    std::string root;  // group at the root of the mount
+    std::string point; // mount point
 };
 
-// The control groups that the process is in.
+// The control groups of this process.
 class Groups {
 public:
     explicit Groups(const std::string& root)
         : root_(root), mounts_(kernel_text(root + "/proc/self/mountinfo")),
           groups_(kernel_text(root + "/proc/self/cgroup")) {}
 
-    // The folders of the process' group and of its ancestors, as far as they are mounted. `controller`: of
-    // version 1; "": version 2.
+    // Returns the folders of the process's group and its ancestors, as far as they are mounted. `controller`:
+    // a v1
+    // controller; empty: v2.
     std::vector<std::string> folders(std::string_view controller) const {
         const auto mount = find_mount(controller);
         auto group = find_group(controller);
         if (!mount || !group) {
             return {};
         }
-        if (mount->root != "/" && group->rfind(mount->root, 0) == 0) { // a container without a namespace
+        // in a container without a cgroup namespace
+        if (mount->root != "/" && group->rfind(mount->root, 0) == 0) {
             group->erase(0, mount->root.size());
         }
         const auto top = root_ + mount->point;
         if (group->find("/..") != std::string::npos || !is_folder(top + *group)) {
-            group->clear(); // it is outside of what is mounted
+            group->clear(); // the group is outside of the mount
         }
         std::vector<std::string> folders;
         for (auto path = *group; !path.empty() && path != "/"; path.resize(path.rfind('/'))) {
@@ -135,7 +137,7 @@ private:
         return found;
     }
 
-    // The path of the process' group in that hierarchy.
+    // Returns the path of the process's group in that hierarchy.
     std::optional<std::string> find_group(std::string_view controller) const {
         std::istringstream lines(groups_);
         for (std::string line; std::getline(lines, line);) {
@@ -157,12 +159,12 @@ private:
     std::string groups_;
 };
 
-constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60; // version 1 writes 2^63 less a page for "none"
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60; // v1 reports 2^63 less one page for "no limit"
 
 struct MemoryFiles {
     std::vector<const char*> limits;
     const char* usage;
-    const char* cache; // in memory.stat: file pages that the kernel drops first
+    const char* cache; // key in memory.stat: file pages that the kernel reclaims first
 };
 
 void read_memory(const std::vector<std::string>& folders, const MemoryFiles& files, CgroupMemory& memory) {

@@ -14,13 +14,16 @@ std::int64_t Clock::now() const noexcept {
 void Clock::wait(Signal& signal, std::uint32_t seen, std::int64_t deadline) noexcept {
     if (deadline == kNever) {
         signal.wait(seen, -1);
-    } else if (const auto time = now(); deadline > time) { // it may be INT64_MIN
+        // `deadline` may be INT64_MIN, so do not subtract first
+    } else if (const auto time = now(); deadline > time) {
         signal.wait(seen, deadline - time);
     }
 }
 
 Clock& system_clock() noexcept {
-    // For ever, as threads of an engine that nobody destroys look at it; and without memory.
+    // Never destroyed, because threads of an engine that is never destroyed keep reading it; static storage,
+    // because
+    // allocating could fail.
     alignas(Clock) static std::byte room[sizeof(Clock)];
     static auto& clock = *new (room) Clock;
     return clock;

@@ -1,4 +1,4 @@
-// Time, which tests may hold in their hands.
+// Clocks. Tests replace the system's clock by one that they advance.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ constexpr double milliseconds(std::int64_t nanoseconds) noexcept {
     return static_cast<double>(nanoseconds) / 1e6;
 }
 
-// The system's monotonic clock. Tests derive one that they advance by hand.
+// The system's monotonic clock. Tests derive a clock that they advance manually.
 class Clock {
 public:
     virtual ~Clock() = default;
 
-    // Nanoseconds since some moment.
+    // Nanoseconds since an arbitrary start.
     virtual std::int64_t now() const noexcept;
 
-    // As Signal::wait, but until `deadline` on this clock; kNever: for ever.
+    // Like Signal::wait(), with an absolute `deadline` on this clock; kNever: no deadline.
     virtual void wait(Signal& signal, std::uint32_t seen, std::int64_t deadline) noexcept;
 };
 
-// The one that everybody uses unless told otherwise.
+// The default clock.
 Clock& system_clock() noexcept;
 
 } // namespace sotto

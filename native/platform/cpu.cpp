@@ -26,8 +26,9 @@ constexpr bool all(unsigned bits, unsigned wanted) noexcept {
     return (bits & wanted) == wanted;
 }
 
-// Whether the system keeps the wide registers of each thread. Asked for with XGETBV, in assembly: the
-// intrinsic wants a compiler flag.
+// Returns true if the operating system saves these register states on context switches. Executes XGETBV in
+// assembly,
+// because the intrinsic needs a compiler flag.
 bool system_keeps(unsigned state) noexcept {
     if (!all(leaf(1).ecx, bit_OSXSAVE)) {
         return false;
@@ -40,7 +41,7 @@ bool system_keeps(unsigned state) noexcept {
 
 } // namespace
 
-// Not by __builtin_cpu_supports(), which not every compiler's library stands behind.
+// Does not use __builtin_cpu_supports(), which some compilers' runtime libraries lack.
 int x86_64_level() noexcept {
     constexpr unsigned kAvxState = 0x6;
     constexpr unsigned kAvx512State = 0xe6;

@@ -1,4 +1,4 @@
-// What this processor can do.
+// Detection of processor features.
 #pragma once
 
 namespace sotto {

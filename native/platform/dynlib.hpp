@@ -1,4 +1,4 @@
-// Shared libraries opened at run time, and where this one is.
+// Shared libraries loaded at run time, and the folder of this library.
 #pragma once
 
 #include <filesystem>
@@ -8,25 +8,27 @@
 
 namespace sotto {
 
-// Opens a library for good, its symbols its own. A bare name is one of the system's. Null on failure; `why`
-// says why, and `failed` as the system does, where it does.
+// Loads a library with local symbols and never unloads it. A bare name is looked up among the system's
+// libraries.
+// Returns null on failure, with the reason in `why` and, if known, the system's error code in `failed`.
 void* open_library(const std::filesystem::path& path, std::string& why, std::error_code& failed);
 void* open_library(const std::filesystem::path& path, std::string& why);
 
-// An exported symbol, or null.
+// Returns an exported symbol, or null.
 void* find_symbol(void* library, const char* name) noexcept;
 
-// The folder that held the library this code is in when that was loaded, absolute. Empty: not known.
+// Absolute path of the folder from which the library with this code was loaded. Empty: unknown.
 const std::filesystem::path& library_folder();
 
-// Keeps the library this code is in loaded until the process ends. False: the system will not.
+// Keeps the library with this code loaded until the process ends. Returns false if the system refuses.
 bool keep_loaded() noexcept;
 
-// The files of loadable libraries in a folder. `failed`: why that cannot be read; one that isn't there holds
-// none, which is no failure.
+// Lists the shared libraries in a folder. `failed`: reason why the folder cannot be read. A missing folder is
+// not a
+// failure; its list is empty.
 std::vector<std::filesystem::path> libraries_in(const std::filesystem::path& folder, std::error_code& failed);
 
-// What files of loadable libraries end on, with the dot.
+// File suffix of shared libraries, with the dot.
 const char* library_suffix() noexcept;
 
 } // namespace sotto

@@ -11,7 +11,7 @@
 namespace sotto {
 namespace {
 
-// A program's own name says nothing of where it lies.
+// Not derived from the program's name, which need not be a path.
 std::filesystem::path path_of_this() {
     Dl_info info{};
     std::filesystem::path path;
@@ -28,15 +28,17 @@ std::filesystem::path folder_of_this() {
     return failed ? std::filesystem::path() : path.parent_path();
 }
 
-// While the library is loaded: what it was called may be relative to a folder that is not current for long.
+// Evaluated while the library is being loaded: its name may be relative to a working directory that changes
+// later.
 [[maybe_unused]] const bool g_found = (library_folder(), true);
 
 } // namespace
 
-// Nobody closes it. RTLD_NODELETE is left out: where memory runs out late in dlopen(), glibc 2.35 and later
-// keep such a library, with its constructors not run, and the next dlopen() returns that.
+// Never closed. RTLD_NODELETE is not used: if memory runs out late in dlopen(), glibc 2.35 and later keep
+// such a
+// library without having run its constructors, and the next dlopen() returns it.
 void* open_library(const std::filesystem::path& path, std::string& why, std::error_code& failed) {
-    const NoFork whole; // a child would take it for loaded, and its constructors would not have run
+    const NoFork whole; // a forked child would find the library loaded, but its constructors not run
     errno = 0;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -57,16 +59,17 @@ void* find_symbol(void* library, const char* name) noexcept {
 }
 
 const std::filesystem::path& library_folder() {
-    static const auto& folder = *new std::filesystem::path(folder_of_this()); // for threads that outlive it
+    // never destroyed, for threads that outlive static destruction
+    static const auto& folder = *new std::filesystem::path(folder_of_this());
     return folder;
 }
 
-// It is linked with -z nodelete.
+// The library is linked with -z nodelete.
 bool keep_loaded() noexcept {
     return true;
 }
 
-// By hand, as libstdc++ ends the process where a directory_iterator gets no memory.
+// Uses opendir(), because libstdc++'s directory_iterator terminates the process when it gets no memory.
 std::vector<std::filesystem::path>
 libraries_in(const std::filesystem::path& folder, std::error_code& failed) {
     constexpr auto kClose = [](DIR* open) { closedir(open); };

@@ -8,7 +8,7 @@
 namespace sotto {
 namespace {
 
-// The system's words for an error, in one line.
+// Returns the system's message for an error, on one line.
 std::string words_for(DWORD error) {
     wchar_t words[512] = {};
     constexpr DWORD kHow =
@@ -21,7 +21,7 @@ std::string words_for(DWORD error) {
     return (text.empty() ? "Windows refuses" : text) + " (error " + std::to_string(error) + ")";
 }
 
-// Windows knows libraries by whole paths, whatever they were asked for by.
+// Windows always reports the full path of a loaded library.
 std::filesystem::path folder_of_this() {
     constexpr DWORD kHow =
         GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
@@ -29,13 +29,13 @@ std::filesystem::path folder_of_this() {
     if (!GetModuleHandleExW(kHow, reinterpret_cast<LPCWSTR>(&library_folder), &library)) {
         return {};
     }
-    constexpr std::size_t kLongest = 32'768; // of any path
+    constexpr std::size_t kLongest = 32'768; // maximum length of a Windows path
     std::wstring name(kLongest, L'\0');
     name.resize(GetModuleFileNameW(library, name.data(), DWORD(name.size())));
     return std::filesystem::path(name).parent_path();
 }
 
-// Nobody asks the player about a library that lacks another.
+// Suppresses the dialog box that Windows shows when a library lacks a dependency.
 class NoDialogs {
 public:
     NoDialogs() noexcept { SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &before_); }
@@ -49,8 +49,9 @@ private:
 
 } // namespace
 
-// A bare name is one of the system's libraries. What another needs is looked for beside it and in the
-// system's folders, never in the current one.
+// A bare name is looked up among the system's libraries only. Dependencies are looked up in the library's
+// folder and
+// the system's folders, never in the working directory.
 void* open_library(const std::filesystem::path& path, std::string& why, std::error_code& failed) {
     const NoDialogs quiet;
     HMODULE library = nullptr;
@@ -79,7 +80,8 @@ void* find_symbol(void* library, const char* name) noexcept {
 }
 
 const std::filesystem::path& library_folder() {
-    static const auto& folder = *new std::filesystem::path(folder_of_this()); // for threads that outlive it
+    // never destroyed, for threads that outlive static destruction
+    static const auto& folder = *new std::filesystem::path(folder_of_this());
     return folder;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using std::filesystem::file_type;
 
-// The beginning of a path, for an error: control characters don't reach a terminal.
+// Shortens a path for an error message and replaces control characters, which could steer a terminal.
 std::string shown(std::string_view text) {
     constexpr std::size_t kMaxShown = 200;
     std::string result(text.substr(0, kMaxShown));
@@ -77,7 +77,7 @@ const char* name_of(file_type type) noexcept {
     );
 }
 
-// Removes a file unless it was renamed.
+// Removes a partially written file unless it was renamed.
 class Partial {
 public:
     explicit Partial(std::filesystem::path path) : path_(std::move(path)) {}
@@ -110,7 +110,7 @@ std::error_code fill(const File& file, std::string_view bytes) noexcept {
     return failed ? failed : file.sync();
 }
 
-// Writes a file that gets its name when it is whole. Returns not_supported where the file system can't do
+// Writes a file that has no name until it is complete. Returns not_supported if the file system cannot do
 // that.
 std::error_code write_unnamed(const std::filesystem::path& path, std::string_view bytes) {
     std::error_code failed;
@@ -119,13 +119,13 @@ std::error_code write_unnamed(const std::filesystem::path& path, std::string_vie
         return std::make_error_code(std::errc::not_supported);
     }
     failed = fill(file, bytes);
-    if (!failed && file_system::name_file(file, path)) { // there may be no /proc
+    if (!failed && file_system::name_file(file, path)) { // may fail: naming the file needs /proc
         failed = std::make_error_code(std::errc::not_supported);
     }
     return failed;
 }
 
-// Writes a file that has its name from the start.
+// Writes a file that is visible under its name from the start.
 std::error_code write_named(const std::filesystem::path& path, std::string_view bytes) {
     std::error_code failed;
     auto file = file_system::create_new(path, file_system::Access::write, failed);
@@ -170,7 +170,7 @@ File open_file(const PathArgument& path) {
             "check the path, and that this user may read the file"
         );
     }
-    if (!file.is_regular()) { // something else took its name meanwhile
+    if (!file.is_regular()) { // the path was replaced between the check and the opening
         not_regular(path, file_type::unknown);
     }
     return file;

@@ -14,13 +14,13 @@ namespace sotto {
 namespace {
 
 constexpr mode_t kPrivate = 0600;
-constexpr std::size_t kMaxPiece = 1 << 30; // bytes of one call
+constexpr std::size_t kMaxPiece = 1 << 30; // maximum bytes of one system call
 
 std::error_code last_error() noexcept {
     return {errno, std::generic_category()};
 }
 
-// Repeats a call until it is not interrupted by a signal.
+// Repeats a system call while a signal interrupts it (EINTR).
 template <typename Call>
 auto uninterrupted(const Call& call) noexcept {
     for (;;) {
@@ -41,7 +41,7 @@ File opened(const char* path, int flags, std::error_code& error) noexcept {
     return file < 0 ? File() : File(file);
 }
 
-// Calls `transfer(done, left)` until nothing is left; 0 means that no more can be had.
+// Calls `transfer(done, left)` until all bytes are transferred; a return value of 0 means end of file.
 template <typename Transfer>
 std::error_code all(std::size_t count, const Transfer& transfer) noexcept {
     for (std::size_t done = 0; done < count;) {
@@ -96,7 +96,8 @@ std::error_code File::resize(std::uint64_t size) const noexcept {
 std::error_code File::sync() const noexcept {
     const bool cannot = uninterrupted([&] { return ::fsync(descriptor(handle_)); }) != 0;
     return cannot && errno != EINVAL && errno != ENOTSUP ? last_error()
-                                                         : std::error_code(); // no such thing there
+                                                         // the file system cannot punch holes: not an error
+                                                         : std::error_code();
 }
 
 void File::discard(std::uint64_t offset, std::uint64_t size) const noexcept {
@@ -111,11 +112,12 @@ void File::discard(std::uint64_t offset, std::uint64_t size) const noexcept {
 std::error_code File::close() noexcept {
     const auto handle = std::exchange(handle_, kClosed);
     const bool lost =
-        handle != kClosed && ::close(descriptor(handle)) != 0 && errno != EINTR; // closed even then
+        // after EINTR, the descriptor is closed too
+        handle != kClosed && ::close(descriptor(handle)) != 0 && errno != EINTR;
     return lost ? last_error() : std::error_code();
 }
 
-// The name is taken away before anything is written, where the file system knows no file without one.
+// Without O_TMPFILE support, creates a named file and unlinks it before anything is written.
 File scratch_file(const std::filesystem::path& folder, std::error_code& error) noexcept {
     auto file = opened(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL, error);
     if (!file.is_open()) {
@@ -136,7 +138,7 @@ File scratch_file(const std::filesystem::path& folder, std::error_code& error) n
 namespace file_system {
 
 File open_existing(const std::filesystem::path& path, std::error_code& error) noexcept {
-    return opened(path.c_str(), O_RDONLY | O_NONBLOCK, error); // on a regular file that flag changes nothing
+    return opened(path.c_str(), O_RDONLY | O_NONBLOCK, error); // O_NONBLOCK has no effect on a regular file
 }
 
 File create_new(const std::filesystem::path& path, Access access, std::error_code& error) noexcept {

@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::size_t kMaxPiece = 1 << 30; // bytes of one call
+constexpr std::size_t kMaxPiece = 1 << 30; // maximum bytes of one system call
 
 HANDLE handle_of(std::intptr_t handle) noexcept {
     return reinterpret_cast<HANDLE>(handle);
@@ -64,7 +64,7 @@ OVERLAPPED at(std::uint64_t offset) noexcept {
     return where;
 }
 
-// Calls `transfer(done, left, now)` until nothing is left.
+// Calls `transfer(done, left, now)` until all bytes are transferred.
 template <typename Transfer>
 std::error_code all(std::size_t count, const Transfer& transfer) noexcept {
     for (std::size_t done = 0; done < count;) {
@@ -78,7 +78,7 @@ std::error_code all(std::size_t count, const Transfer& transfer) noexcept {
     return {};
 }
 
-constexpr std::uint64_t kAtEnd = UINT64_MAX; // as an offset: appends
+constexpr std::uint64_t kAtEnd = UINT64_MAX; // offset that means "append" to WriteFile()
 
 } // namespace
 
@@ -148,7 +148,7 @@ File scratch_file(const std::filesystem::path& folder, std::error_code& error) n
     } catch (const std::exception&) { // no memory for the name, or no random numbers
         error = std::make_error_code(std::errc::not_enough_memory);
     }
-    if (file.is_open()) { // so that discard() makes holes
+    if (file.is_open()) { // sparse, so that discard() can punch holes
         DWORD ignored = 0;
         DeviceIoControl(
             handle_of(file.handle()), FSCTL_SET_SPARSE, nullptr, 0, nullptr, 0, &ignored, nullptr
@@ -179,7 +179,7 @@ std::error_code name_file(const File&, const std::filesystem::path&) noexcept {
 }
 
 void sync_folder(const std::filesystem::path&) noexcept {
-} // the file system's journal keeps the order of names
+} // nothing to do: the file system's journal keeps renames in order
 
 } // namespace file_system
 } // namespace sotto

@@ -1,4 +1,4 @@
-// What the system says of memory.
+// Memory of the machine and of this process, as the operating system reports it.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 namespace sotto {
 
 struct SystemMemory {
-    std::uint64_t total = 0;     // of the machine, or of the container if that has less
-    std::uint64_t available = 0; // that could be taken without others suffering
-    // Of this process: its own, that is in no file (RssAnon); and what of mapped files is in memory.
+    std::uint64_t total = 0;     // bytes of the machine, or of the container if it has less
+    std::uint64_t available = 0; // bytes that could be allocated without swapping
+    // Of this process: anonymous memory (RssAnon), and resident pages of mapped files.
     std::uint64_t own = 0;
     std::uint64_t mapped = 0;
 };
 
-// Nothing where the system does not say.
+// Returns nothing if the system does not report memory.
 std::optional<SystemMemory> system_memory();
 
 } // namespace sotto

@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-// The figure in kilobytes that stands behind `name` in a file of lines as /proc has them; 0: none does.
+// Returns the value in kB of the line "NAME: VALUE kB" of a /proc file; 0 if there is no such line.
 std::uint64_t kilobytes(const std::string& text, const std::string& name) {
     const auto at = text.find("\n" + name + ":");
     if (at == std::string::npos) {

@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-// The limits of the job that the process is in, if any.
+// Applies the memory limits of the process's job object, if it has one.
 void within_job(SystemMemory& memory) {
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION job{};
     if (!QueryInformationJobObject(nullptr, JobObjectExtendedLimitInformation, &job, sizeof job, nullptr)) {
@@ -27,8 +27,9 @@ void within_job(SystemMemory& memory) {
 
 } // namespace
 
-// `own` is what the process has been promised of its own ("commit size"), used yet or not: Windows says no
-// more without walking through all of its pages.
+// `own` is the process's commit size, whether touched or not: counting touched pages would require walking
+// the whole
+// address space.
 std::optional<SystemMemory> system_memory() {
     MEMORYSTATUSEX machine{};
     machine.dwLength = sizeof machine;

@@ -1,9 +1,11 @@
-// operator new and delete of the library and of each module, in place of the C++ library's, which is part of
-// them: large memory is the system's, and back with it when it is freed. malloc() keeps it, above all once
-// something of some 100 kB was freed: it then takes from its arenas what it had mapped before, and lets each
-// of them keep twice as much (M_MMAP_THRESHOLD in mallopt(3)).
+// Replaces operator new and delete in the library and in each module, which link the C++ library statically.
+// Large
+// blocks are mapped from the system and unmapped when freed. malloc() would keep them: once a block of some
+// 100 kB is
+// freed, it serves such sizes from its arenas, and lets each arena keep twice as much (M_MMAP_THRESHOLD in
+// mallopt(3)).
 //
-// new[], delete[] and the others are the C++ library's, which call these.
+// The C++ library's new[], delete[] and the other forms call these.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -15,19 +17,20 @@
 namespace {
 
 constexpr std::size_t kMinMapped = 64 * 1024;
-constexpr std::uintptr_t kPage = 4096; // no system has smaller ones
+constexpr std::uintptr_t kPage = 4096; // the smallest page size of all supported systems
 
-// A large piece of memory. Who has one may delete it on any thread, also in a child of fork(): no locks.
+// Table entry of a mapped block. Lock-free: a block may be deleted on any thread, also in a child after
+// fork().
 struct Piece {
-    std::atomic<void*> memory{nullptr}; // nullptr: the place is free
+    std::atomic<void*> memory{nullptr}; // nullptr: the entry is free
     std::size_t size = 0;
 };
 
-constexpr std::size_t kPlaces = 4096; // of large pieces at a time; further ones are malloc()'s
-constexpr std::size_t kTries = 32;    // places that a piece may be at
+constexpr std::size_t kPlaces = 4096; // maximum number of mapped blocks; further blocks come from malloc()
+constexpr std::size_t kTries = 32;    // entries probed for a block
 std::array<Piece, kPlaces> g_pieces;
 
-// By Fibonacci hashing.
+// Returns the i-th entry to probe, by Fibonacci hashing.
 Piece& place(const void* memory, std::size_t i) noexcept {
     const std::uint64_t page = reinterpret_cast<std::uintptr_t>(memory) / kPage;
     return g_pieces[(page * 0x9E3779B97F4A7C15 / (UINT64_MAX / kPlaces + 1) + i) % kPlaces];
@@ -45,7 +48,7 @@ bool add(void* memory, std::size_t size) noexcept {
     return false;
 }
 
-// Takes a piece from the table and returns its size; 0: the memory is malloc()'s.
+// Removes a block from the table and returns its size; 0: the block is from malloc().
 std::size_t remove(const void* memory) noexcept {
     if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % kPage != 0) {
         return 0;

@@ -9,13 +9,13 @@
 namespace sotto {
 namespace {
 
-constexpr std::size_t kMinMapped = 16 * 1024; // for less, whole pages and a mapping of its own are a waste
+constexpr std::size_t kMinMapped = 16 * 1024; // smaller blocks would waste most of a page and a mapping
 constexpr std::size_t kPage = 4096;
 
-// Stands before the bytes.
+// Precedes the bytes in memory.
 struct alignas(std::max_align_t) Header {
-    std::size_t size = 0;   // of the bytes
-    std::size_t mapped = 0; // of whole pages, with the header; 0: the memory is malloc's
+    std::size_t size = 0;   // size of the bytes
+    std::size_t mapped = 0; // size of the mapping, including the header; 0: from malloc()
 };
 
 Header* header_of(void* memory) noexcept {
@@ -88,7 +88,7 @@ void PageBuffer::resize(std::size_t size) {
     size_ = size;
 }
 
-// Pages that are reserved and not written yet take no memory.
+// Doubles the capacity. That is cheap: reserved pages use no memory until they are written.
 void PageBuffer::append(std::string_view bytes) {
     if (bytes.size() > SIZE_MAX / 4 - size_) {
         throw std::bad_alloc();

@@ -1,5 +1,6 @@
-// Memory for large buffers that come and go: from the system, and back to it when they are freed. malloc()
-// keeps what is freed for itself (glibc: up to 32 MiB in one piece, in every thread's arena).
+// Memory for large temporary buffers: mapped from the system and unmapped when freed. malloc() would keep
+// freed memory
+// (glibc: up to 32 MiB per block, in every thread's arena).
 #pragma once
 
 #include <cstddef>
@@ -11,12 +12,12 @@
 
 namespace sotto {
 
-// As malloc(), realloc() and free(). What is small comes from those.
+// Like malloc(), realloc() and free(). Small blocks come from malloc().
 void* pages_allocate(std::size_t size) noexcept;
-void* pages_resize(void* memory, std::size_t size) noexcept; // null: `memory` is as it was
+void* pages_resize(void* memory, std::size_t size) noexcept; // null: `memory` is unchanged
 void pages_free(void* memory) noexcept;
 
-// For containers with such memory.
+// Allocator for containers that hold such memory.
 template <typename T>
 struct PageAllocator {
     using value_type = T;
@@ -39,11 +40,11 @@ struct PageAllocator {
 
 using PageString = std::basic_string<char, std::char_traits<char>, PageAllocator<char>>;
 
-// Bytes in such memory.
+// A growing byte buffer in such memory.
 class PageBuffer {
 public:
     PageBuffer() noexcept = default;
-    // Throws std::bad_alloc, like resize() and append(). The bytes are undefined until they are written.
+    // Throws std::bad_alloc, like resize() and append(). New bytes are uninitialised.
     explicit PageBuffer(std::size_t size) { resize(size); }
     explicit PageBuffer(std::string_view bytes) { append(bytes); }
     ~PageBuffer() { pages_free(data_); }
@@ -58,10 +59,10 @@ public:
     std::string_view view() const noexcept { return {data_, size_}; }
 
     void reserve(std::size_t capacity);
-    // Bytes that are added are undefined until they are written.
+    // Added bytes are uninitialised.
     void resize(std::size_t size);
     void append(std::string_view bytes);
-    // Gives back what is reserved beyond size().
+    // Frees the capacity beyond size().
     void fit() noexcept;
 
 private:
@@ -76,11 +77,13 @@ private:
     std::size_t capacity_ = 0;
 };
 
-// Of each system, for pages.cpp: whole pages, zeroed. Null if there is no memory.
+// Operations that pages_linux.cpp and pages_windows.cpp implement for pages.cpp. map() returns zeroed whole
+// pages, or
+// null without memory.
 namespace page_system {
 
 void* map(std::size_t size) noexcept;
-// Null if it cannot: `memory` is as it was.
+// Returns null on failure; `memory` is then unchanged.
 void* remap(void* memory, std::size_t old_size, std::size_t size) noexcept;
 void unmap(void* memory, std::size_t size) noexcept;
 

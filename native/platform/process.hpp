@@ -1,15 +1,16 @@
-// A process that forks: of its threads a child has the one that called fork(), and locks stay as they were.
+// Support for fork(): a child has only the thread that called fork(), and locks keep the state that they had.
 #pragma once
 
 #include <atomic>
 
 namespace sotto {
 
-// How many forks lie between the process that loaded this library and the calling one. Always 0 where the
-// system cannot fork.
+// Number of forks between the process that loaded this library and the calling process. Always 0 on systems
+// without
+// fork().
 unsigned process_generation() noexcept;
 
-// While one lives, fork() waits in other threads, for a second at most.
+// Makes fork() in other threads wait while this object lives, for at most one second.
 class NoFork {
 public:
     NoFork() noexcept;
@@ -18,8 +19,9 @@ public:
     NoFork& operator=(const NoFork&) = delete;
 };
 
-// An object that each process makes for itself when it first asks. That of the parent process is left as it
-// is: its locks may be held by threads that a child does not have. Never destroyed.
+// A lazily created object for each process. A child after fork() creates its own and leaves the parent's
+// alone, whose
+// locks may be held by threads that the child does not have. Never destroyed.
 template <typename T>
 class PerProcess {
 public:
@@ -27,7 +29,8 @@ public:
     PerProcess(const PerProcess&) = delete;
     PerProcess& operator=(const PerProcess&) = delete;
 
-    // Throws what making it throws, and makes it anew next time.
+    // Creates the object on first use. Throws whatever its constructor throws; the next call then tries
+    // again.
     T& get() {
         const auto generation = process_generation();
         Made* made = made_.load(std::memory_order_acquire);
@@ -36,12 +39,12 @@ public:
             if (made_.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) {
                 return mine->object;
             }
-            delete mine; // another thread was first
+            delete mine; // another thread created it first
         }
         return made->object;
     }
 
-    // Null where this process has not asked for it.
+    // Returns null if this process has not created the object.
     T* made() const noexcept {
         Made* made = made_.load(std::memory_order_acquire);
         return made != nullptr && made->generation == process_generation() ? &made->object : nullptr;
@@ -51,7 +54,7 @@ private:
     struct Made {
         unsigned generation;
         T object;
-        Made* of_parent; // so that a leak checker finds it
+        Made* of_parent; // keeps the parent's object reachable for leak checkers
     };
 
     std::atomic<Made*> made_{nullptr};

@@ -13,15 +13,15 @@ std::atomic<unsigned> g_generation{0};
 pthread_mutex_t g_no_fork = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 thread_local bool holds = false;
 thread_local bool forks = false;
-thread_local unsigned depth = 0;  // of those that the thread has
-std::atomic<unsigned> g_forks{0}; // under way
+thread_local unsigned depth = 0;  // NoFork objects of this thread
+std::atomic<unsigned> g_forks{0}; // forks in progress
 
 void before_fork() {
     forks = true;
     g_forks.fetch_add(1);
     timespec until{};
-    clock_gettime(CLOCK_REALTIME, &until); // as pthread_mutex_timedlock() wants it
-    ++until.tv_sec;                        // a thread that nobody lets run may hold it
+    clock_gettime(CLOCK_REALTIME, &until); // pthread_mutex_timedlock() takes this clock
+    ++until.tv_sec;                        // the owner of the lock may be a thread that gets no CPU time
     holds = pthread_mutex_timedlock(&g_no_fork, &until) == 0;
 }
 
@@ -33,17 +33,18 @@ void after_in_parent() {
     g_forks.fetch_sub(1);
 }
 
-// Waits until the forks that began meanwhile are over. A module registers fork handlers when it is opened,
-// and fork() does not call handlers that were registered after it began: such a fork must not copy the
-// module's locks while a thread holds them.
+// Waits until all forks in progress have finished. Opening a module registers its fork handlers, and a fork()
+// that began
+// earlier does not call them: it must not copy the module's locks while a thread holds them.
 void let_forks_go_first() noexcept {
     constexpr timespec kPause{0, 100'000};
-    for (int i = 0; i < 10'000 && g_forks.load() > 0; ++i) { // 1 s: a thread that forks may not get a core
+    // 1 s at most: the forking thread may get no CPU time
+    for (int i = 0; i < 10'000 && g_forks.load() > 0; ++i) {
         nanosleep(&kPause, nullptr);
     }
 }
 
-void after_in_child() { // which has one thread
+void after_in_child() { // the child has a single thread
     g_no_fork = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     forks = false;
     depth = 0;

@@ -1,4 +1,4 @@
-// Wakes one thread or many, without a lock between those who call and those who wait.
+// Wakes one or more waiting threads without a lock shared by the notifier and the waiters.
 #pragma once
 
 #include <atomic>
@@ -6,17 +6,19 @@
 
 namespace sotto {
 
-// To wait for a condition: read value(), look at the condition, then wait(value). A notify() in
-// between makes wait() return at once.
+// Waiting for a condition: read value(), check the condition, then wait(value). A notify() in between makes
+// wait()
+// return at once.
 class Signal {
 public:
     std::uint32_t value() const noexcept { return value_.load(std::memory_order_seq_cst); }
 
-    // Never waits. Whoever waits, or is about to, wakes.
+    // Never blocks. Wakes all threads that wait, or are about to.
     void notify() noexcept;
 
-    // Waits until notify() has been called since value() was `seen`, or for `timeout_ns` (below 0:
-    // for ever). May return early.
+    // Waits until notify() has been called since value() returned `seen`, or until `timeout_ns` have passed
+    // (negative: no
+    // timeout). May return early.
     void wait(std::uint32_t seen, std::int64_t timeout_ns) noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// Signal on futex(2).
+// Signal on top of futex(2).
 #include "platform/signal.hpp"
 
 #include <climits>

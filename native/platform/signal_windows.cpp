@@ -1,4 +1,4 @@
-// Signal on WaitOnAddress().
+// Signal on top of WaitOnAddress().
 #include "platform/signal.hpp"
 
 #include "platform/windows.hpp"
@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-// Windows wakes whom a time limit wakes at its next tick, and ticks come every 15.6 ms unless somebody
-// asks for more: for short waits, while they last.
+// Raises the timer resolution during short waits. Windows ends a timed wait only at a timer tick, by default
+// every
+// 15.6 ms.
 class Ticks {
 public:
     explicit Ticks(std::int64_t timeout_ns) noexcept
@@ -34,7 +35,7 @@ DWORD wait_milliseconds(std::int64_t ns) noexcept {
         return INFINITE;
     }
     const auto whole = ns / kMillisecond + (ns % kMillisecond != 0 ? 1 : 0);
-    return static_cast<DWORD>(whole < kLongest ? whole : kLongest); // it may return early
+    return static_cast<DWORD>(whole < kLongest ? whole : kLongest); // wait() may return early
 }
 
 } // namespace

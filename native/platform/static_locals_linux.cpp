@@ -1,10 +1,16 @@
-// Static variables of functions, in children of fork(): what a compiler calls around their initialisation, in
-// place of the C++ library's (Itanium C++ ABI, 3.3.3). There a variable that another thread was initialising
-// at the fork is never ready in the child, whose every thread waits for it; and as memory is copied while
-// other threads write to it, one may be ready there of which a part is missing. A first model that is being
-// loaded initialises dozens. Here fork() waits until none is under way.
+// Function-local static variables in children of fork(): replaces the functions that compilers call around
+// their
+// initialisation (Itanium C++ ABI, 3.3.3). With the C++ library's functions, a variable that another thread
+// was
+// initialising at the time of fork() never becomes ready in the child, where every thread then waits for it.
+// Also,
+// because fork() copies memory while other threads write to it, a variable may be marked ready in the child
+// although a
+// part of it is missing. Loading the first model initialises dozens of such variables. Here fork() waits
+// until no
+// initialisation is in progress.
 //
-// The library and each module compile this for themselves.
+// The library and each module compile this file into themselves.
 #include <array>
 #include <atomic>
 #include <ctime>
@@ -14,23 +20,24 @@
 
 namespace {
 
-// Bytes of a guard. The compiler looks at the first one itself.
+// Bytes of a guard variable. Compiled code reads the first one directly.
 constexpr int kReady = 0;
 constexpr int kBusy = 1;
 
-constexpr std::size_t kMost = 64;    // under way at once that fork() waits for
-constexpr std::time_t kPatience = 1; // seconds; a thread that nobody lets run may be in the middle of one
+constexpr std::size_t kMost = 64;    // maximum number of concurrent initialisations that fork() waits for
+constexpr std::time_t kPatience = 1; // seconds; an initialising thread may get no CPU time
 
 struct UnderWay {
-    std::atomic<unsigned char*> guard{nullptr}; // nullptr: the place is free
+    std::atomic<unsigned char*> guard{nullptr}; // nullptr: the entry is free
     pthread_t thread{};
 };
 
-pthread_mutex_t g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; // guards what follows, and all busy bytes
+// guards the variables below and all busy bytes
+pthread_mutex_t g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 pthread_cond_t g_changed = PTHREAD_COND_INITIALIZER;
 std::array<UnderWay, kMost> g_under_way;
 
-// The one of `guard`; with nullptr a free one. nullptr: there is none.
+// Returns the entry of `guard`, or a free entry for nullptr. Returns nullptr if there is none.
 UnderWay* find(const unsigned char* guard) noexcept {
     for (auto& one : g_under_way) {
         if (one.guard.load(std::memory_order_relaxed) == guard) {
@@ -73,7 +80,7 @@ bool others_are_at_it() noexcept {
 
 void before_fork() {
     timespec until{};
-    clock_gettime(CLOCK_REALTIME, &until); // as pthread_cond_timedwait() wants it
+    clock_gettime(CLOCK_REALTIME, &until); // pthread_cond_timedwait() takes this clock
     until.tv_sec += kPatience;
     pthread_mutex_lock(&g_mutex);
     while (others_are_at_it() && pthread_cond_timedwait(&g_changed, &g_mutex, &until) == 0) {
@@ -84,7 +91,9 @@ void after_in_parent() {
     pthread_mutex_unlock(&g_mutex);
 }
 
-// The child has one thread: what that was initialising itself, it goes on with, and all else it does anew.
+// The child has one thread: it continues the initialisations that this thread had begun, and repeats those of
+// other
+// threads.
 void after_in_child() {
     g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     g_changed = PTHREAD_COND_INITIALIZER;
@@ -103,13 +112,13 @@ void after_in_child() {
 
 extern "C" {
 
-// Returns whether the caller is to initialise the variable.
+// Returns true if the caller must initialise the variable.
 int __cxa_guard_acquire(unsigned char* guard) {
     pthread_mutex_lock(&g_mutex);
     while (guard[kBusy] != 0) {
         const auto* place = find(guard);
         if (place != nullptr && pthread_equal(place->thread, pthread_self()) != 0) {
-            std::terminate(); // its initialisation needs the variable itself
+            std::terminate(); // recursive initialisation
         }
         pthread_cond_wait(&g_changed, &g_mutex);
     }
@@ -125,7 +134,7 @@ void __cxa_guard_release(unsigned char* guard) noexcept {
     end(guard, true);
 }
 
-// The initialisation threw.
+// Called when the initialisation threw.
 void __cxa_guard_abort(unsigned char* guard) noexcept {
     end(guard, false);
 }

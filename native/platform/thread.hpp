@@ -1,4 +1,4 @@
-// Threads, as far as the standard library does not reach: their names, classes and cores.
+// Thread names, scheduling classes and core affinity.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace sotto {
 
 enum class ThreadClass : std::int32_t { normal = 0, idle = 1 };
 
-// Starts a thread. Throws Error(SOTTO_ERROR_MEMORY) where the system has none left for this process.
+// Starts a thread. Throws Error(SOTTO_ERROR_MEMORY) if the system refuses another thread.
 template <typename Body>
 std::thread start_thread(Body&& body) {
     try {
@@ -28,25 +28,28 @@ std::thread start_thread(Body&& body) {
     }
 }
 
-// Names the calling thread for debuggers; long names are cut.
+// Names the calling thread for debuggers; truncates long names.
 void set_thread_name(const std::string& name) noexcept;
 
-// Puts the calling thread, and threads it will start, into a class. False if the system would not.
-// Without privileges there is no way back from idle.
+// Sets the scheduling class of the calling thread and of threads that it starts later. Returns false if the
+// system
+// refuses. Leaving the idle class needs privileges.
 bool set_thread_class(ThreadClass thread_class) noexcept;
 
-// The calling thread's number in the system, for raise_thread_class().
+// System-wide id of the calling thread, for raise_thread_class().
 std::uint64_t thread_number() noexcept;
 
-// Puts a thread of this process, which still runs, from the idle class into the normal one. False if the
-// system would not: Linux asks for CAP_SYS_NICE, or an RLIMIT_NICE of 20.
+// Moves a running thread of this process from the idle class to the normal one. Returns false if the system
+// refuses:
+// Linux requires CAP_SYS_NICE, or an RLIMIT_NICE of 20.
 bool raise_thread_class(std::uint64_t number) noexcept;
 
-// Has the calling thread yield to those of the normal class, but not starve beside them as in the idle class.
-// False if the system would not. Without privileges there is no way back.
+// Makes the calling thread yield to threads of the normal class without starving beside them, unlike the idle
+// class.
+// Returns false if the system refuses. Reverting needs privileges.
 bool lower_thread_priority() noexcept;
 
-// A set of cores. Core i is bit i % 64 of word i / 64; on Windows, a word is a processor group.
+// A set of cores. Core i is bit i % 64 of word i / 64; on Windows, each word is a processor group.
 class CoreSet {
 public:
     static constexpr unsigned kMax = 1024;
@@ -59,13 +62,14 @@ public:
     Words words{};
 };
 
-// Keeps the calling thread, and threads it will start, to these cores. An empty set leaves it.
+// Restricts the calling thread, and threads that it starts later, to these cores. An empty set changes
+// nothing.
 bool set_thread_affinity(const CoreSet& cores) noexcept;
 
-// The cores that the calling thread may run on.
+// Returns the cores that the calling thread may run on.
 CoreSet thread_affinity() noexcept;
 
-// How many cores this process may use, at least 1.
+// Returns the number of cores that this process may use, at least 1.
 unsigned usable_cores() noexcept;
 
 } // namespace sotto

@@ -17,13 +17,14 @@
 namespace sotto {
 namespace {
 
-// CoreSet that the CPU quota of the process' control group is worth, rounded down, at least 1.
+// Converts the CPU quota of the process's control group to whole cores, rounded down, at least 1.
 unsigned quota_under(const std::string& root) {
     return static_cast<unsigned>(std::clamp(cgroup_cores(root).value_or(UINT16_MAX), 1.0, 65535.0));
 }
 
-// CPU quota of the process' control group, in cores. Reads it again each second, as it may change; a read
-// takes 0.3 ms.
+// CPU quota of the process's control group, in cores. Cached for one second: the quota may change, and
+// reading it takes
+// 0.3 ms.
 unsigned quota() noexcept {
     constexpr std::int64_t kOld = 1'000'000'000;
     static std::atomic<unsigned> known{UINT16_MAX};
@@ -51,7 +52,7 @@ unsigned cores_of_affinity() noexcept {
 } // namespace
 
 void set_thread_name(const std::string& name) noexcept {
-    constexpr std::size_t kLongest = 15; // the kernel's limit
+    constexpr std::size_t kLongest = 15; // limit of the kernel
     char cut[kLongest + 1] = {};
     name.copy(cut, kLongest);
     pthread_setname_np(pthread_self(), cut);
@@ -64,17 +65,18 @@ bool set_thread_class(ThreadClass thread_class) noexcept {
 }
 
 std::uint64_t thread_number() noexcept {
-    return static_cast<std::uint64_t>(syscall(SYS_gettid)); // glibc has gettid() since 2.30
+    return static_cast<std::uint64_t>(syscall(SYS_gettid)); // glibc has gettid() only since 2.30
 }
 
 bool raise_thread_class(std::uint64_t number) noexcept {
     const sched_param none{};
-    return sched_setscheduler(static_cast<pid_t>(number), SCHED_OTHER, &none) == 0; // Linux: of one thread
+    // on Linux this affects one thread only
+    return sched_setscheduler(static_cast<pid_t>(number), SCHED_OTHER, &none) == 0;
 }
 
 bool lower_thread_priority() noexcept {
-    constexpr int kNice = 10;                        // about a tenth of a core beside a busy thread
-    return setpriority(PRIO_PROCESS, 0, kNice) == 0; // Linux has a priority for each thread
+    constexpr int kNice = 10;                        // leaves about a tenth of a core beside a busy thread
+    return setpriority(PRIO_PROCESS, 0, kNice) == 0; // on Linux each thread has its own nice value
 }
 
 bool set_thread_affinity(const CoreSet& cores) noexcept {
@@ -106,8 +108,9 @@ CoreSet thread_affinity() noexcept {
     return cores;
 }
 
-// Counts the CPU quota of a container, rounded down: threads beyond the quota are stopped for the rest of
-// each period, the game's too.
+// Respects a container's CPU quota, rounded down: threads beyond the quota cause the whole process, including
+// the game,
+// to be throttled for the rest of each period.
 unsigned usable_cores() noexcept {
     return std::min(cores_of_affinity(), quota());
 }

@@ -1,4 +1,4 @@
-// One pointer per thread whose target outlives the thread's thread_local objects.
+// A per-thread pointer whose target outlives the thread's thread_local objects.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,19 @@
 namespace sotto {
 
 // The destructor runs at thread exit, after the destructors of all thread_local objects, and never on the
-// thread that calls exit(): destructors of static objects and atexit handlers can still use the pointer.
-// Reading and writing allocate no memory. A thread_local variable of a library that was loaded with dlopen()
-// does, and glibc aborts the process when that fails.
+// thread that
+// calls exit(): destructors of static objects and atexit handlers can still use the pointer. Reading and
+// writing never
+// allocate. A thread_local variable of a library that was loaded with dlopen() does allocate, and glibc
+// aborts the
+// process if that fails.
 //
 // Must be a static object that is never destroyed.
 class ThreadPointer {
 public:
     using Destructor = void (*)(void* value);
 
-    // How often a destructor that sets the pointer again is called at most.
+    // Maximum number of calls of a destructor that sets the pointer again.
     static const int kRounds;
 
     // `destructor` must not throw. The system sets the pointer to NULL before the call, and does not call it
@@ -25,7 +28,7 @@ public:
     ThreadPointer& operator=(const ThreadPointer&) = delete;
 
     void* get() const noexcept;
-    // Returns false if the process has no free key, or no memory for this one.
+    // Returns false if the process has no free TLS key, or no memory to store the value.
     bool set(void* value) noexcept;
 
 private:

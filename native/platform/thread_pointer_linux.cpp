@@ -13,8 +13,9 @@ ThreadPointer::ThreadPointer(Destructor destructor) noexcept {
     key_ = static_cast<std::uint32_t>(key);
 }
 
-// The C++ library's exceptions have thread-locals, which this puts into static TLS: where memory for dynamic
-// TLS runs out, glibc ends the process.
+// Puts the library's thread-locals, among them those of the C++ library's exceptions, into static TLS: glibc
+// terminates
+// the process if memory for dynamic TLS runs out.
 #if defined(__GLIBC__)
 [[gnu::tls_model("initial-exec"), gnu::used]] thread_local char static_tls = 0;
 #endif

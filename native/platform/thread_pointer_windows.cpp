@@ -5,8 +5,8 @@ namespace sotto {
 
 const int ThreadPointer::kRounds = 1;
 
-// Windows calls the destructor when a thread ends, so the code must stay loaded: this pins the DLL. On Linux
-// the library is linked with -z nodelete.
+// Pins the DLL, because Windows calls the destructor when a thread ends. On Linux the library is linked with
+// -z nodelete.
 ThreadPointer::ThreadPointer(Destructor destructor) noexcept {
     constexpr DWORD kHow = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
     HMODULE library = nullptr;

@@ -15,7 +15,7 @@ DWORD_PTR cores_of_process() noexcept {
     return GetProcessAffinityMask(GetCurrentProcess(), &ours, &machines) ? ours : 0;
 }
 
-// "EcoQoS": on the cores that take least, and no faster than need be. Older systems know nothing of it.
+// Enables "EcoQoS": efficient cores at low clock rates. Older versions of Windows ignore it.
 void set_frugal(bool frugal) noexcept {
     using Set = BOOL(WINAPI*)(HANDLE, THREAD_INFORMATION_CLASS, LPVOID, DWORD);
     static const auto set = system_function<Set>(L"kernel32.dll", "SetThreadInformation");
@@ -34,10 +34,10 @@ void set_thread_name(const std::string& name) noexcept {
     using Set = HRESULT(WINAPI*)(HANDLE, PCWSTR);
     static const auto set = system_function<Set>(L"kernelbase.dll", "SetThreadDescription");
     try {
-        if (set != nullptr) { // Windows 10, 1607
+        if (set != nullptr) { // since Windows 10, version 1607
             set(GetCurrentThread(), native_path(name).c_str());
         }
-    } catch (const std::exception&) { // no memory for a name
+    } catch (const std::exception&) { // no memory for the name: the thread stays unnamed
     }
 }
 
@@ -75,7 +75,7 @@ bool set_thread_affinity(const CoreSet& cores) noexcept {
     affinity.Group = static_cast<WORD>(found - cores.words.begin());
     affinity.Mask = static_cast<KAFFINITY>(*found);
     if (affinity.Group == 0) {
-        affinity.Mask &= cores_of_process(); // it takes no others
+        affinity.Mask &= cores_of_process(); // Windows refuses cores outside of this mask
     }
     return affinity.Mask != 0 && SetThreadGroupAffinity(GetCurrentThread(), &affinity, nullptr) != 0;
 }

@@ -1,4 +1,4 @@
-// The system's own header, without what is not asked for. For platform/*_windows.cpp.
+// <windows.h> without its optional parts. For platform/*_windows.cpp.
 #pragma once
 
 #ifndef WIN32_LEAN_AND_MEAN
@@ -11,7 +11,7 @@
 
 namespace sotto {
 
-// A function that not every Windows has, or null.
+// Returns a function that only some versions of Windows have, or null.
 template <typename Function>
 Function system_function(const wchar_t* library, const char* name) noexcept {
     const HMODULE module = GetModuleHandleW(library);
