@@ -7,10 +7,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A string that is open at the end of JSON.
+// A string that is still open where the JSON ends.
 struct OpenString {
-    std::size_t begin = std::string_view::npos; // its opening quote; npos: none is open
-    std::size_t end = 0;                        // of its last whole character, from the start of the JSON
+    std::size_t begin = std::string_view::npos; // offset of its opening quote; npos: no string is open
+    std::size_t end = 0; // end of its last complete character, from the start of the JSON
 };
 
 bool is_high_surrogate(std::string_view escape) {
@@ -19,7 +19,7 @@ bool is_high_surrogate(std::string_view escape) {
            kSecond.find(escape[3]) != std::string_view::npos;
 }
 
-// Bytes of the character or escape that `rest` begins with.
+// Returns the length in bytes of the first character or escape sequence of `rest`.
 std::size_t length_of_first(std::string_view rest) {
     constexpr std::size_t kUnicodeEscape = 6; // \u00e9
     if (rest.front() == '\\') {
@@ -47,7 +47,7 @@ OpenString find_open_string(std::string_view json) {
     return open;
 }
 
-// Stops at the field.
+// SAX handler that stops after the field it looks for.
 class FieldReader : public nlohmann::json_sax<Json> {
 public:
     explicit FieldReader(std::string_view name) : name_(name) {}
@@ -83,12 +83,12 @@ private:
 
     const std::string_view name_;
     int depth_ = 0;
-    bool here_ = false; // the value that follows is the field's
+    bool here_ = false; // the next value belongs to the field
     bool found_ = false;
     std::string value_;
 };
 
-// A value that is no string, of a complete object.
+// Reads a field that is not a string. Requires a complete object.
 Field other_value(std::string_view json, std::string_view name) {
     const auto object = try_parse_ordered(json);
     const auto found = object.is_object() ? object.find(std::string(name)) : object.end();

@@ -7,12 +7,13 @@
 namespace sotto {
 
 struct Field {
-    std::string text;      // of a string: decoded, whole characters only
-    bool complete = false; // all of it was read
+    std::string text;      // a string field: decoded, complete characters only
+    bool complete = false; // the whole value was read
 };
 
-// Of the outermost object. A value that is no string is read only from a complete object, as JSON. Absent, or
-// after malformed JSON: empty.
+// Reads a field of the outermost object. A value other than a string is returned as JSON, and only if the
+// object
+// is complete. Returns an empty field if it is absent or the JSON is malformed.
 Field read_field(std::string_view json, std::string_view name);
 
 } // namespace sotto

@@ -17,7 +17,7 @@ std::string brief(double value) {
                                       : to_text(Json(value));
 }
 
-// The value of an integer, also of one that was written as 7.0: Lua, JavaScript and Godot may do so.
+// Returns an integer value. Accepts 7.0 as well, which is how Lua, JavaScript and Godot may write 7.
 std::optional<std::int64_t> whole(const Json& value) {
     constexpr double kExact = 9007199254740992; // 2^53
     if (value.is_number_float()) {
@@ -33,7 +33,7 @@ std::string range(const std::string& least, const std::string& most) {
     return "from " + least + " to " + most;
 }
 
-// The strings that a field takes, in words.
+// Describes, for an error message, the strings that a field accepts.
 std::string string_of(const RequestField& field) {
     const auto most = std::to_string(field.max_bytes) + " bytes";
     if (field.max_bytes == SIZE_MAX) {
@@ -43,8 +43,9 @@ std::string string_of(const RequestField& field) {
                                 : "a string of " + std::to_string(field.min_bytes) + " to " + most;
 }
 
-// True if a string is unambiguous without its quotes: it does not begin like a number, a list or an object,
-// and is no literal.
+// Returns true if a string is unambiguous without quotes: it does not start like a number, list or object,
+// and is
+// not a literal.
 bool reads_as_string(const Json& value, std::string_view text) {
     if (!value.is_string()) {
         return false;
@@ -54,11 +55,12 @@ bool reads_as_string(const Json& value, std::string_view text) {
     return !literal && (inner.empty() || std::string_view("-0123456789[{").find(inner[0]) == inner.npos);
 }
 
-// Why something is no JSON, without the name of the exception, and without bytes that are no UTF-8.
+// Returns the reason of a JSON parse error without nlohmann's exception prefix and without ill-formed UTF-8.
 std::string reason(std::string_view what) {
     constexpr std::size_t kLongest = 200;
     if (const auto end = what.find("] "); end != std::string_view::npos) {
-        what.remove_prefix(end + 2); // "[json.exception.parse_error.101] parse error at line ..."
+        // the prefix: "[json.exception.parse_error.101] parse error at line ..."
+        what.remove_prefix(end + 2);
     }
     std::string whole;
     Utf8Stream characters;
@@ -70,7 +72,7 @@ std::string reason(std::string_view what) {
 } // namespace
 
 Json parse_object(std::string_view text, std::string_view name, const std::atomic<bool>* cancelled) {
-    constexpr std::size_t kDeepest = 128; // whoever works on the value may recurse
+    constexpr std::size_t kDeepest = 128; // bounds the recursion of code that walks the value
     const auto check = [&](std::size_t depth) {
         if (depth > kDeepest) {
             throw Error(
@@ -86,7 +88,7 @@ Json parse_object(std::string_view text, std::string_view name, const std::atomi
     Json value;
     try {
         value = read_json<Json>(text, check);
-    } catch (const std::invalid_argument& error) { // also a number out of range
+    } catch (const std::invalid_argument& error) { // also thrown for a number out of range
         throw Error(
             SOTTO_ERROR_ARGUMENT, "invalid " + std::string(name) + ": expected JSON; " + reason(error.what())
         );

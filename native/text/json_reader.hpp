@@ -1,4 +1,4 @@
-// Reads JSON that a host wrote, and names what is wrong with it by its path.
+// Reads JSON from the host. Errors name the offending value by its path.
 #pragma once
 
 #include <atomic>
@@ -15,27 +15,29 @@ namespace sotto {
 
 using Json = nlohmann::json;
 
-// Parses one JSON object. Throws Error(SOTTO_ERROR_ARGUMENT) that names `name`, and
-// Error(SOTTO_ERROR_CANCELLED) soon after `cancelled`, which may be null, is set.
+// Parses one JSON object. Throws Error(SOTTO_ERROR_ARGUMENT) that names `name`, or
+// Error(SOTTO_ERROR_CANCELLED) soon
+// after `cancelled` is set; `cancelled` may be null.
 Json parse_object(std::string_view text, std::string_view name, const std::atomic<bool>* cancelled = nullptr);
 
-// Parses text that the library or a module wrote. Throws Json::exception if it is not JSON.
+// Parses JSON that the library or a module wrote. Throws Json::exception if it is malformed.
 Json parse_json(std::string_view text);
 
-// The same; returns a discarded value if it is not JSON.
+// Like parse_json(), but returns a discarded value if the text is malformed.
 Json try_parse_json(std::string_view text);
 
 bool is_json(std::string_view text);
 
-// `value` as JSON text. Ill-formed UTF-8 in it is replaced, never an error.
+// Serializes `value`. Replaces ill-formed UTF-8 instead of failing.
 std::string to_text(const Json& value);
 
-// A value as one short line for error messages: JSON, but strings without quotes where they can't be taken
-// for another type, and "{...}" or "[...]" for what is inside an object or an array.
+// Formats a value as one short line for error messages: JSON, with strings unquoted if they cannot be
+// mistaken for
+// another type, and nested objects and arrays as "{...}" and "[...]".
 std::string excerpt(const Json& value, std::size_t longest = 40);
 
-// The fields of an object. A field that is null counts as absent. Everything throws
-// Error(SOTTO_ERROR_ARGUMENT) that names the field, its value, and what it must be.
+// Typed access to the fields of an object. A null field counts as absent. Every function throws
+// Error(SOTTO_ERROR_ARGUMENT) that names the field, its value and the expected range.
 class Fields {
 public:
     Fields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {}
@@ -44,13 +46,13 @@ public:
     const Json& require(const char* key, const char* what) const;
     std::string path(const char* key) const { return path_.empty() ? key : path_ + "." + key; }
 
-    // Absent: nothing.
+    // Return nothing if the field is absent.
     std::optional<double> number(const char* key, double least, double most) const;
     std::optional<std::int64_t> integer(const char* key, std::int64_t least, std::int64_t most) const;
     std::optional<double> number(const RequestField& field) const;
     std::optional<std::int64_t> integer(const RequestField& field) const;
     std::optional<bool> boolean(const char* key) const;
-    // Absent: nullptr.
+    // Return nullptr if the field is absent.
     const std::string* text(const RequestField& field) const;
     const std::string* choice(const RequestField& field) const;
 

@@ -1,4 +1,4 @@
-// Reads JSON whose members keep their order, in time that is linear in its length.
+// Parses JSON and preserves the order of members, in time linear in its length.
 #pragma once
 
 #include <atomic>
@@ -9,17 +9,19 @@
 
 namespace sotto {
 
-using Ordered = nlohmann::ordered_json; // a schema's order is the order that answers have
+using Ordered = nlohmann::ordered_json; // answers follow the order of their schema's members
 
-// What `text` says; of members of one name, the last. Its own parser looks through all members of an object
-// before it adds another. Throws Error(SOTTO_ERROR_ARGUMENT), and Error(SOTTO_ERROR_CANCELLED) soon after
-// `cancelled`, which may be null, is set.
+// Parses `text`; the last of several members with the same name wins. Not nlohmann's own parser, which
+// searches all
+// members of an object before it adds one. Throws Error(SOTTO_ERROR_ARGUMENT), or
+// Error(SOTTO_ERROR_CANCELLED) soon
+// after `cancelled` is set; `cancelled` may be null.
 Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled = nullptr);
 
 // Parses `text` with nlohmann's own parser; returns a discarded value if it is not JSON.
 Ordered try_parse_ordered(std::string_view text);
 
-// `value` on one line; bytes of its strings that are no UTF-8 become U+FFFD.
+// Serializes `value` on one line. Ill-formed UTF-8 in its strings becomes U+FFFD.
 std::string to_text(const Ordered& value);
 
 } // namespace sotto

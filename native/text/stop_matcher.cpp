@@ -6,7 +6,7 @@
 namespace sotto {
 namespace {
 
-// The length of the longest end of `text` that is a proper beginning of `stop`.
+// Returns the length of the longest suffix of `text` that is a proper prefix of `stop`.
 std::size_t overlap(std::string_view text, std::string_view stop) noexcept {
     for (std::size_t length = std::min(text.size(), stop.size() - 1); length > 0; --length) {
         if (text.substr(text.size() - length) == stop.substr(0, length)) {
@@ -25,7 +25,8 @@ bool StopMatcher::feed(std::string_view text, std::string& out) {
     }
     held_ += text;
     std::size_t first = std::string::npos;
-    std::size_t end = std::string::npos; // of the one that was whole first, however the text was cut
+    // end of the match that completes first, independent of how the text was split
+    std::size_t end = std::string::npos;
     std::size_t keep = 0;
     for (const auto& stop : stops_) {
         const auto at = held_.find(stop);

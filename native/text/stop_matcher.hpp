@@ -1,4 +1,4 @@
-// Finds stop sequences in text that arrives in pieces.
+// Finds stop sequences in streamed text.
 #pragma once
 
 #include <string>
@@ -7,20 +7,23 @@
 
 namespace sotto {
 
-// Holds back text that may be the beginning of a stop sequence, so that no part of one is ever shown.
+// Holds back text that may be the start of a stop sequence, so that no part of a stop sequence is ever
+// output.
 class StopMatcher {
 public:
     explicit StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-    // One more to look for, before any text came.
+    // Adds a stop sequence. Call it before the first feed().
     void add(std::string stop) { stops_.push_back(std::move(stop)); }
 
-    // Takes more text; appends to `out` what is surely not part of a stop sequence. True once one is
-    // found: the text before it has been appended, and nothing more will be. The one that is whole first
-    // counts; of two that end together, the longer.
+    // Consumes text and appends to `out` the part that cannot belong to a stop sequence. Returns true once a
+    // stop
+    // sequence is found; the text before it has then been appended, and nothing follows. The stop sequence
+    // that
+    // completes first wins; if two end at the same byte, the longer one.
     bool feed(std::string_view text, std::string& out);
 
-    // The text is over: what was held back is text after all.
+    // Ends the text: appends what was held back, which is no stop sequence.
     void finish(std::string& out);
 
 private:

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 struct Character {
-    std::size_t length; // bytes taken
+    std::size_t length; // bytes consumed
     enum { whole, partial, broken } kind;
 };
 
@@ -17,7 +17,9 @@ std::uint8_t byte_at(std::string_view text, std::size_t i) noexcept {
     return static_cast<std::uint8_t>(text[i]);
 }
 
-// How many bytes a lead byte promises, and the range of the second (Unicode table 3-7).
+// Returns the sequence length that a lead byte announces, and the valid range of the second byte (Unicode
+// table
+// 3-7).
 std::size_t promised(std::uint8_t lead, std::uint8_t& low, std::uint8_t& high) noexcept {
     low = 0x80;
     high = 0xBF;

@@ -1,4 +1,4 @@
-// Turns bytes that arrive in any pieces into whole characters.
+// Assembles complete UTF-8 characters from bytes that arrive in arbitrary pieces.
 #pragma once
 
 #include <string>
@@ -6,24 +6,25 @@
 
 namespace sotto {
 
-// Holds back the bytes of a character until it is whole. What can never become one is replaced by
-// U+FFFD, once for each maximal ill-formed part (Unicode 15, section 3.9).
+// Holds back the bytes of a character until it is complete. Replaces ill-formed bytes by U+FFFD, once for
+// each
+// maximal ill-formed subpart (Unicode 15, section 3.9).
 class Utf8Stream {
 public:
-    // Takes more bytes; appends the characters that are whole now to `out`.
+    // Consumes bytes and appends the characters that are complete to `out`.
     void feed(std::string_view bytes, std::string& out);
 
-    // The bytes are over: what is held back is ill-formed.
+    // Ends the stream: an incomplete character is replaced by U+FFFD.
     void finish(std::string& out);
 
 private:
     std::string held_;
 };
 
-// Whether `text` is well-formed UTF-8.
+// Returns true if `text` is well-formed UTF-8.
 bool is_utf8(std::string_view text) noexcept;
 
-// `text` with U+FFFD in place of each ill-formed part.
+// Returns `text` with each ill-formed part replaced by U+FFFD.
 std::string well_formed_utf8(std::string_view text);
 
 } // namespace sotto
