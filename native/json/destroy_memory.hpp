@@ -1,9 +1,11 @@
-// Memory for destructors and comparisons of JSON values, which cannot fail. The build includes this file
-// first wherever nlohmann/json is used (cmake/Deps.cmake), llama.cpp's common/ included.
+// Memory for destructors and comparisons of JSON values, which must not fail. The build force-includes this
+// file
+// before every use of nlohmann/json (cmake/Deps.cmake), including llama.cpp's common/.
 //
-// ~basic_json() flattens its tree into a std::vector<basic_json> and is noexcept: without memory it would end
-// the process. So values get an allocator of our own, which leaves std::allocator<basic_json> to that vector
-// alone, and a specialisation of the latter that never throws.
+// ~basic_json() is noexcept but flattens its tree into a std::vector<basic_json>: a failed allocation would
+// terminate the process. So values get an allocator of their own, and std::allocator<basic_json>, which only
+// that
+// vector still uses, is specialised never to throw.
 #pragma once
 
 #include <atomic>
@@ -21,8 +23,9 @@
 
 namespace sotto {
 
-// The heap; where that is exhausted, blocks kept for it; where these are taken, the heap again, until
-// somebody else has freed some of it.
+// Allocates from the heap; if that fails, from reserved blocks; if they are all in use, retries the heap
+// until
+// another thread has freed memory.
 class DestroyMemory {
 public:
     void* allocate(std::size_t bytes) noexcept {
@@ -52,7 +55,7 @@ public:
 
 private:
     static constexpr std::size_t kBlocks =
-        8; // two for each thread that destroys a value, while the vector grows
+        8; // each thread that destroys a value needs two while the vector grows
     static constexpr std::size_t kBlockBytes = 16 * 1024;
 
     std::atomic<bool> taken_[kBlocks]{};
@@ -61,14 +64,14 @@ private:
 
 inline constinit DestroyMemory destroy_memory;
 
-// Whether a JSON value is that text.
+// Returns true if a JSON value is the string `text`.
 template <typename Json>
 bool is_text(const Json& value, std::string_view text) noexcept {
     const auto* found = value.template get_ptr<const typename Json::string_t*>();
     return found != nullptr && *found == text;
 }
 
-// As std::allocator.
+// Behaves as std::allocator.
 template <typename T>
 struct JsonAllocator {
     using value_type = T;
@@ -90,7 +93,7 @@ struct JsonAllocator {
 
 } // namespace sotto
 
-// In place of nlohmann/json_fwd.hpp, whose default allocator is another.
+// Replaces nlohmann/json_fwd.hpp, which declares basic_json with std::allocator.
 #define INCLUDE_NLOHMANN_JSON_FWD_HPP_
 #define NLOHMANN_JSON_NAMESPACE nlohmann
 #define NLOHMANN_JSON_NAMESPACE_BEGIN namespace nlohmann {
@@ -125,8 +128,7 @@ struct ordered_map;
 
 using ordered_json = basic_json<nlohmann::ordered_map>;
 
-// The library's own comparison with a literal makes a value of the literal, which takes memory, and is
-// noexcept.
+// nlohmann's own comparison with a literal is noexcept but allocates a value for the literal.
 template <int = 0>
 bool operator==(const json& value, const char* text) noexcept {
     return sotto::is_text(value, text);
@@ -138,7 +140,7 @@ bool operator==(const ordered_json& value, const char* text) noexcept {
 
 } // namespace nlohmann
 
-// All basic_json with our allocator; the types that a program defines may specialise std::allocator.
+// Matches every basic_json that uses our allocator. Only program-defined types may specialise std::allocator.
 template <
     template <typename U, typename V, typename... Args> class Object,
     template <typename U, typename... Args> class Array,

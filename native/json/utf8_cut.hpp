@@ -1,4 +1,4 @@
-// Cuts UTF-8 between characters, for the engine and for backends.
+// Cuts UTF-8 at character boundaries. Shared by the engine and the backends.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace sotto {
 
-// The longest beginning of `text` that has at most `most` bytes and does not end inside a character.
+// Returns the longest prefix of `text` of at most `most` bytes that ends at a character boundary.
 inline std::string_view utf8_cut(std::string_view text, std::size_t most) noexcept {
     if (text.size() <= most) {
         return text;
@@ -18,7 +18,7 @@ inline std::string_view utf8_cut(std::string_view text, std::size_t most) noexce
     return text.substr(0, most);
 }
 
-// The same with "..." in place of what was cut off, which does not count.
+// Like utf8_cut(), but appends "..." if anything was cut; the dots are not counted in `most`.
 inline std::string utf8_shortened(std::string_view text, std::size_t most) {
     const auto kept = utf8_cut(text, most);
     return kept.size() == text.size() ? std::string(text) : std::string(kept) + "...";

@@ -1,4 +1,4 @@
-// Reads JSON, for the engine and for backends.
+// JSON parser. Shared by the engine and the backends.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,11 @@
 
 namespace sotto {
 
-// Builds a nlohmann::json or ordered_json from the parser's events, in time that is linear in the text's
-// length. nlohmann's own parser looks through all members of an ordered object before it adds another, and,
-// with a callback, through a whole array at the end of each object in it. Of members of one name, the last
-// stays.
+// Builds a nlohmann::json or ordered_json from SAX events, in time linear in the text's length. nlohmann's
+// own
+// parser searches all members of an ordered object before it adds one and, with a callback, a whole array at
+// the
+// end of each object in it. The last of several members with the same name wins.
 template <typename Value, typename Poll>
 class ValueBuilder : public nlohmann::json_sax<Value> {
     using Sax = nlohmann::json_sax<Value>;
@@ -34,7 +35,7 @@ public:
         return add(value);
     }
     bool string(typename Sax::string_t& value) override { return add(std::move(value)); }
-    bool binary(typename Sax::binary_t&) override { return false; } // JSON text has none
+    bool binary(typename Sax::binary_t&) override { return false; } // JSON text has no binary values
     bool start_object(std::size_t) override { return open(true); }
     bool start_array(std::size_t) override { return open(false); }
 
@@ -47,7 +48,8 @@ public:
         auto done = std::move(open_.back());
         open_.pop_back();
         typename Value::object_t object;
-        if constexpr (requires { object.reserve(0); }) { // a vector of members: where it grows, it copies
+        // members are stored in a vector, which copies them when it grows
+        if constexpr (requires { object.reserve(0); }) {
             object.reserve(done.members.size());
         }
         for (auto& [name, value] : done.members) {
@@ -71,12 +73,13 @@ public:
     }
 
 private:
-    // An object or array whose end is still to come.
+    // An object or array whose end has not been parsed yet.
     struct Open {
         bool is_object = false;
-        std::string name; // of the member that comes next
+        std::string name; // of the next member
         std::vector<std::pair<std::string, Value>> members;
-        std::unordered_map<std::string, std::size_t> places; // of the members, where there are many
+        // member name to index in `members`; only used for large objects
+        std::unordered_map<std::string, std::size_t> places;
         typename Value::array_t elements;
     };
 
@@ -126,8 +129,9 @@ private:
     Value whole_;
 };
 
-// What `text` says. Throws std::invalid_argument for what is no JSON, and what `poll` throws, which is called
-// for each value with the number of arrays and objects that it is in.
+// Parses `text`. Throws std::invalid_argument for malformed JSON, and whatever `poll` throws. `poll` is
+// called for
+// each value with its nesting depth.
 template <typename Value, typename Poll>
 Value read_json(std::string_view text, Poll poll) {
     ValueBuilder<Value, Poll> builder(std::move(poll));
