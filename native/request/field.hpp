@@ -1,4 +1,4 @@
-// What native/request/fields.toml says of one field of request bodies.
+// Description of one request field, as in native/request/fields.toml.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@ namespace sotto {
 
 enum class FieldType { Number, Integer, Boolean, Text, Choice, Other };
 
-// Converts to its name: a field that the table lacks, or misspells, does not compile.
+// Converts to the field's name, so that a misspelled field name fails to compile.
 struct RequestField {
     const char* name;
     FieldType type;
-    std::uint32_t operations;                        // bit n: the sotto_op of value n reads it
-    double min = 0, max = 0;                         // of a number or an integer
-    double fallback = 0;                             // what an absent number or boolean means
-    std::size_t items = 0;                           // of a list
-    std::size_t min_bytes = 0, max_bytes = SIZE_MAX; // of a text, or of each element of a list
-    const char* const* choices = nullptr;            // up to a nullptr
+    std::uint32_t operations; // bit n is set if the sotto_op with value n reads the field
+    double min = 0, max = 0;  // range of a number or integer
+    double fallback = 0;      // default of an absent number or boolean
+    std::size_t items = 0;    // maximum length of a list
+    std::size_t min_bytes = 0, max_bytes = SIZE_MAX; // length of a string, or of each element of a list
+    const char* const* choices = nullptr;            // accepted strings, terminated by a nullptr
 
     constexpr operator const char*() const noexcept { return name; }
 };
