@@ -14,7 +14,7 @@ std::string text_of(sotto_str text) {
     return std::string(view_of(text));
 }
 
-// Throws what a backend's function reported.
+// Throws the error that a backend's function reported.
 void check(const Backend& backend, const char* function, sotto_status status, sotto_str why) {
     check_status(backend, status, function);
     if (status < 0) {
@@ -22,13 +22,13 @@ void check(const Backend& backend, const char* function, sotto_status status, so
     }
 }
 
-// What a model does whose backend does not say.
+// Operations of a model whose backend reports none.
 constexpr sotto_operations kTextOperations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_COMPLETION |
                                              SOTTO_OPERATION_INFILL | SOTTO_OPERATION_TOKENIZE |
                                              SOTTO_OPERATION_DETOKENIZE | SOTTO_OPERATION_APPLY_TEMPLATE |
                                              SOTTO_OPERATION_SAVE_STATE | SOTTO_OPERATION_RESTORE_STATE;
 
-// What the backend says, less what its table has no functions for.
+// Reads the backend's report, without the operations for which its table has no functions.
 ModelInfo read(const Backend& backend, const sotto_model_info& info, bool loaded) {
     const auto& table = backend.table();
     const bool saves = table.state_save != nullptr && table.state_restore != nullptr;
@@ -135,7 +135,8 @@ Model::Model(const Backend& backend, const sotto_model_source& source) : backend
     check(backend, "open", table.open(table.self, &source, &handle_, &info, &why), why);
     try {
         info_ = read(backend, info, true);
-        if (info_.fingerprint.empty()) { // what parked streams remember would be lost each time
+        // without saved states, each resize would drop the KV cache of parked streams
+        if (info_.fingerprint.empty()) {
             info_.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_PLACES);
         }
     } catch (const std::exception&) {
@@ -186,7 +187,7 @@ Prepared Model::prepare(
     if (made.handle != nullptr && info.result.size == 0) {
         return made;
     }
-    struct Close { // the result was the last of it
+    struct Close { // there is no stream to open: the result is the complete response
         Model& model;
         void* prepared;
         ~Close() {
@@ -282,7 +283,7 @@ std::uint32_t Model::restore(std::string_view state) {
 void Model::resize(std::uint32_t places) {
     const auto& table = backend_.table();
     auto info = empty_info();
-    info.streams = info_.streams; // where nothing is said, as before
+    info.streams = info_.streams; // fields that the backend does not set keep their values
     info.weights = info_.weights;
     info.kv = info_.kv;
     info.compute = info_.compute;
@@ -295,7 +296,7 @@ void Model::resize(std::uint32_t places) {
     now.kv = info.kv;
     now.compute = info.compute;
     now.host = info.host;
-    check_info(backend_, now, true); // figures that are not true are not taken over
+    check_info(backend_, now, true); // throws before implausible figures are stored
     info_ = std::move(now);
     check(backend_, "resize", status, why);
     if (info_.streams > places) {

@@ -1,4 +1,4 @@
-// The C++ face of sotto/module.h: backends and the models they opened.
+// C++ wrapper of sotto/module.h: backends and the models that they open.
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,29 @@
 
 namespace sotto {
 
-// More bytes than any machine has; sums of two such figures can still be counted.
+// More bytes than any machine has, and small enough that two such values can be added.
 inline constexpr std::uint64_t kMaxBytes = INT64_MAX;
 
-// What a backend said. It may be the host's, whose strings may end in a NUL instead of having a size.
+// View of a backend's string. A host's backend may terminate strings with NUL instead of setting their size.
 std::string_view view_of(sotto_str text) noexcept;
 
-// Why a backend failed, in words. Ill-formed UTF-8 is replaced.
+// Returns the reason that a backend reported for a failure. Replaces ill-formed UTF-8.
 std::string reason_of(sotto_str why);
 
-// A table of functions, checked. One engine's; its `self` may be another's too, where a host gave it to both.
+// A validated function table of a backend, for one engine. A host may pass the same `self` to several
+// engines.
 class Backend {
 public:
-    // Throws Error(SOTTO_ERROR_ARGUMENT) where the table lacks what it must have, and
-    // Error(SOTTO_ERROR_UNSUPPORTED) where it uses what is not known here.
+    // Throws Error(SOTTO_ERROR_ARGUMENT) if the table lacks a required function, and
+    // Error(SOTTO_ERROR_UNSUPPORTED) if it
+    // uses features of a newer version.
     explicit Backend(const sotto_backend& table);
 
     const std::string& name() const noexcept { return name_; }
     const std::string& description() const noexcept { return description_; }
     const sotto_backend& table() const noexcept { return table_; }
     bool uses(sotto_backend_uses what) const noexcept { return (table_.uses & what) != 0; }
-    // Tells it that the engine goes. False: it wants to hear nothing of that.
+    // Notifies the backend that the engine is being destroyed. Returns false if its table has no `release`.
     bool release() const noexcept;
 
 private:
@@ -44,7 +46,7 @@ private:
 
 struct ModelInfo {
     sotto_capabilities capabilities = 0;
-    std::uint32_t streams = 1; // 0: the model was resized to no places
+    std::uint32_t streams = 1; // 0: the model was resized to no slots
     std::uint32_t context = 0;
     std::uint32_t step_tokens = 0;
     std::uint32_t min_step_tokens = 0;
@@ -52,17 +54,17 @@ struct ModelInfo {
     std::uint64_t kv = 0;
     std::uint64_t compute = 0;
     std::string description;
-    std::string fingerprint; // empty: no state can be saved
+    std::string fingerprint; // identifies compatible saved states; empty: state cannot be saved
     sotto_model_shrinkable shrinkable = 0;
     std::uint32_t min_stream_tokens = 0;
-    std::uint64_t host = 0; // bytes beside those of its device
+    std::uint64_t host = 0; // bytes of host memory in addition to those of the device
     std::uint32_t layers = 0;
-    sotto_operations operations = 0; // never 0 once it was read
+    sotto_operations operations = 0; // never 0 after the model was read
 
     bool does(sotto_op op) const noexcept { return (operations >> static_cast<unsigned>(op) & 1U) != 0; }
     bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
     bool can_give(sotto_model_shrinkable what) const noexcept { return (shrinkable & what) != 0; }
-    // All that count; what a broken file asks for may be beyond counting.
+    // Sum of all parts, saturated: the sizes that a corrupt file claims may overflow.
     std::uint64_t bytes() const noexcept {
         const auto add = [](std::uint64_t a, std::uint64_t b) {
             return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -71,27 +73,27 @@ struct ModelInfo {
     }
 };
 
-// What a model would take, as far as the backend can tell without loading it; zeros if it can't.
+// Estimates a model's memory without loading it; zeros if the backend cannot.
 ModelInfo measure(const Backend& backend, const sotto_model_source& source);
 
-// What a stream begins with.
+// Result of opening a stream.
 struct StreamInfo {
-    void* stream = nullptr; // none: `result` is the whole response
+    void* stream = nullptr; // null: `result` is the complete response
     std::uint32_t prompt_tokens = 0;
     std::uint32_t cached_tokens = 0;
     std::uint32_t dropped = 0;
-    std::string stops; // JSON, or empty
+    std::string stops; // JSON; may be empty
     std::string result;
     bool parsed = false;
 };
 
-// What a backend made of a request before its stream is opened.
+// A request that the backend has prepared (parsed, rendered, tokenized) before its stream is opened.
 struct Prepared {
-    void* handle = nullptr; // none: `result` is the whole response
+    void* handle = nullptr; // null: `result` is the complete response
     std::string result;
 };
 
-// An open model; closes itself. Every failure is an Error with the backend's status and reason.
+// An open model, closed by the destructor. Every failure is an Error with the backend's status and reason.
 class Model {
 public:
     Model(const Backend& backend, const sotto_model_source& source);
@@ -102,7 +104,7 @@ public:
     const ModelInfo& info() const noexcept { return info_; }
     const Backend& backend() const noexcept { return backend_; }
 
-    // Takes `prepared` over, also where it throws.
+    // Takes ownership of `prepared`, also if it throws.
     StreamInfo open_stream(
         sotto_op op,
         std::string_view body,
@@ -110,10 +112,11 @@ public:
         sotto_stream_flags flags = 0,
         void* prepared = nullptr,
         std::span<void* const> adapters = {},
-        std::span<const float> scales = {} // one each
+        std::span<const float> scales = {} // one scale for each adapter
     );
-    // Whether requests can be prepared, on any thread, while the model does something else. Once `cancelled`
-    // is set, that ends soon, with SOTTO_ERROR_CANCELLED.
+    // Returns true if requests can be prepared on any thread while the model is busy. prepare() ends soon
+    // with
+    // SOTTO_ERROR_CANCELLED once `cancelled` is set.
     bool can_prepare() const noexcept { return info_.can(SOTTO_CAPABILITY_PREPARABLE); }
     Prepared prepare(
         sotto_op op,
@@ -124,29 +127,34 @@ public:
     );
     void close_prepared(void* prepared) noexcept;
     void close_stream(void* stream) noexcept;
-    // Whether streams can give up their places, and get them back. Returns what must be worked through again.
+    // Parking takes a stream's slot and keeps its KV cache outside of it; unpark() restores it and returns
+    // the number of
+    // tokens that must be prefilled again.
     bool can_park() const noexcept { return info_.can(SOTTO_CAPABILITY_PARKABLE); }
     void park(void* stream) noexcept;
     std::uint32_t unpark(void* stream);
-    // Adapters of the file at `path`, which `files` reads, if it is not null. Each throws
-    // Error(SOTTO_ERROR_UNSUPPORTED) where the backend has none. What one takes, as far as that is known
-    // before; then a handle, and what it takes in `bytes`.
+    // LoRA adapters from the file at `path`, read through `files` unless that is null. Each function throws
+    // Error(SOTTO_ERROR_UNSUPPORTED) if the backend has no adapters. measure_adapter() returns an estimate in
+    // bytes before
+    // loading; open_adapter() returns a handle and the actual size in `bytes`.
     std::uint64_t measure_adapter(const std::string& path, const sotto_file_access* files);
     void* open_adapter(const std::string& path, const sotto_file_access* files, std::uint64_t& bytes);
     void close_adapter(void* adapter) noexcept;
-    // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED. Does not check the shares.
+    // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED. Does not validate the step's items.
     sotto_status step(const sotto_step& step);
-    // What `text`, all that the stream generated so far, adds to what was read before: deltas as JSON.
+    // Parses `text`, the stream's whole output so far, and returns what is new since the last call: deltas as
+    // JSON.
     std::string parse(void* stream, std::string_view text, bool last);
-    // Appends what the model remembers of a stream to `state`. Returns of how many tokens that is. Only where
-    // there is a fingerprint.
+    // Appends the KV cache of a stream to `state`. Returns its number of tokens. Requires a fingerprint.
     std::uint32_t save(void* stream, PageBuffer& state);
-    // Remembers it again. Returns how many tokens that is.
+    // Restores a saved KV cache. Returns its number of tokens.
     std::uint32_t restore(std::string_view state);
-    // Whether it can have fewer places than it was opened with, 0 too, and get them back.
+    // Returns true if the number of slots can be reduced below the opened number, down to 0, and raised
+    // again.
     bool can_resize() const noexcept { return info_.can_give(SOTTO_SHRINKABLE_PLACES); }
-    // All streams are parked, and what the model remembered is forgotten. info() tells what it takes then,
-    // also where this throws; it has as many places as before then, or none.
+    // All streams must be parked; the KV cache in the slots is dropped. Afterwards, also after an exception,
+    // info() reports
+    // the new memory. After an exception the model has either its previous number of slots or none.
     void resize(std::uint32_t places);
 
 private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMaxCount = 1 << 16;
 
-// The excess of one of a backend's figures.
+// Error text for a value of the backend that exceeds its maximum.
 std::string over(const char* field, std::uint64_t value, std::uint64_t max) {
     return invalid(field, std::to_string(value), "at most " + std::to_string(max));
 }

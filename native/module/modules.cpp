@@ -18,37 +18,41 @@ namespace sotto {
 namespace {
 
 constexpr std::string_view kPrefix = "sotto_";
-constexpr std::string_view kPlugins[] = {"sotto_godot", "sotto_unity"}; // beside the library, and no modules
-constexpr std::string_view kKinds[] = {"cuda", "metal", "vulkan"}; // of devices that modules are made for
+// libraries in the same folder that are not modules
+constexpr std::string_view kPlugins[] = {"sotto_godot", "sotto_unity"};
+// device kinds that have modules of their own
+constexpr std::string_view kKinds[] = {"cuda", "metal", "vulkan"};
 
-// What a file's name says: sotto_BACKEND-TIER.so, or sotto_BACKEND_KIND-TIER.so of devices of that kind.
+// The parts of a module's file name: sotto_BACKEND-TIER.so, or sotto_BACKEND_KIND-TIER.so for devices of that
+// kind.
 struct Named {
-    std::string backend; // with the kind
+    std::string backend; // includes the kind
     std::string kind;
-    int rank = 0;  // higher is better
-    int level = 0; // the x86-64 level that it needs; 0: not said
+    int rank = 0;  // the highest usable rank wins
+    int level = 0; // required x86-64 level; 0: not stated
 };
 
-// Of a backend's name: which of the kinds it ends on.
+// Returns the device kind at the end of a backend's name; empty: none.
 std::string kind_of(std::string_view backend) {
     const auto line = backend.rfind('_');
     const auto last = line == std::string_view::npos ? std::string_view() : backend.substr(line + 1);
     return std::find(std::begin(kKinds), std::end(kKinds), last) == std::end(kKinds) ? "" : std::string(last);
 }
 
-// Of a device's name: which of the kinds it is of; empty: of none.
+// Returns the device kind of a device's name; empty: none of kKinds.
 std::string kind_of_device(std::string_view device) {
     const auto spec = parse_device(device);
     return spec ? kind_of("_" + spec->kind) : std::string();
 }
 
-// What is looked for: a backend's own kind, else the device's.
+// Returns the device kind to look for: the backend name's own kind, otherwise the device's.
 std::string kind_meant(std::string_view backend, std::string_view device) {
     const auto own = kind_of(backend);
     return own.empty() ? kind_of_device(device) : own;
 }
 
-// A file's name without suffix, and without the `lib` that Android requires of each library in a package.
+// Returns a file name without suffix, and without the prefix `lib` that Android requires of libraries in a
+// package.
 std::string name_of(const std::filesystem::path& path) {
     const auto stem = utf8_of(path.stem());
     return stem.rfind("lib", 0) == 0 ? stem.substr(3) : stem;
@@ -69,19 +73,20 @@ Named read_name(const std::filesystem::path& path) {
     return named;
 }
 
-// The modules' files that this process has opened. What could not be opened is not remembered: there may be
-// memory, or a file descriptor, another time.
+// Module files that this process has opened. Failures are not cached: memory or a file descriptor may be
+// available later.
 struct Libraries {
-    std::mutex mutex; // guards what follows, and is held while an entry function runs
+    std::mutex mutex; // guards the members below; held while an entry function runs
     std::map<std::filesystem::path, void*> opened;
 };
 
 Libraries& libraries() {
-    static PerProcess<Libraries> all; // a thread that a child process lacks may hold the lock of its parent's
+    // per process: a thread that a forked child lacks may hold the parent's lock
+    static PerProcess<Libraries> all;
     return all.get();
 }
 
-// Whether there may be an end to why something failed.
+// Returns true if the cause of a failure may be temporary.
 bool is_passing(const std::error_code& failed) {
     return failed == std::errc::too_many_files_open || failed == std::errc::too_many_files_open_in_system ||
            failed == std::errc::not_enough_memory || failed == std::errc::resource_unavailable_try_again;
@@ -114,15 +119,16 @@ bool is_for_devices(std::string_view backend) {
     return !kind_of(backend).empty();
 }
 
-// What an engine lends a backend, whose lines go to the engine's log.
+// The host interface that an engine lends to a backend; the backend's log lines go to the engine's log.
 struct Modules::Lent {
     explicit Lent(const Log& log) : log_(&log) {}
 
-    // Filtered when a line arrives: the level may change at any time.
+    // SOTTO_LOG_TRACE: lines are filtered when they arrive, because the log level may change at any time.
     const sotto_backend_host host = {sizeof(sotto_backend_host), SOTTO_LOG_TRACE, write, this};
 
-    // The engine goes. A backend without `release` may go on to speak: it is lent this as long as the process
-    // lives.
+    // Called when the engine is destroyed. A backend without `release` may keep logging, so its host
+    // interface is kept until
+    // the process ends.
     static void leave(std::unique_ptr<Lent> lent) noexcept {
         {
             const std::lock_guard lock(lent->mutex_);
@@ -152,10 +158,10 @@ private:
         );
     }
 
-    std::mutex mutex_; // guards log_, and keeps it alive while it is written to
+    std::mutex mutex_; // guards log_, and keeps the log alive while a line is written
     const Log* log_;
     Lent* before_ = nullptr;
-    static std::atomic<Lent*> kept_; // the last one, so that leak detectors find them all
+    static std::atomic<Lent*> kept_; // head of a list that leak checkers can follow
 };
 
 std::atomic<Modules::Lent*> Modules::Lent::kept_{nullptr};
@@ -188,7 +194,7 @@ void Modules::add(const sotto_backend& table) {
     own_.push_back(std::move(backend));
 }
 
-// Whether it could be opened; `failed`: why not.
+// Returns true if the module could be opened; otherwise `failed` holds the reason.
 bool Modules::open(const std::filesystem::path& path, PassedOver& failed) {
     const NoFork whole; // until the module has registered its fork handlers
     auto& all = libraries();
@@ -209,7 +215,7 @@ bool Modules::open(const std::filesystem::path& path, PassedOver& failed) {
         failed.why = "it exports no " SOTTO_MODULE_SYMBOL;
         return false;
     }
-    opened_.reserve(opened_.size() + 1); // what was entered is released, come what may
+    opened_.reserve(opened_.size() + 1); // reserved first, so that an entered module is always released
     auto lent = std::make_unique<Lent>(log_);
     sotto_backend table{};
     table.struct_size = sizeof table;
@@ -259,7 +265,7 @@ void Modules::open_those_for(std::string_view kind) {
     bool settled = !unread;
     for (const auto& path : files) {
         const auto named = read_name(path);
-        // Of one backend the best tier is used.
+        // Only the best tier of each backend is used.
         if (named.kind != kind || has_opened(named.backend) || is_passed_over(utf8_of(path))) {
             continue;
         }

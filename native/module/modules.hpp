@@ -1,4 +1,4 @@
-// The backends an engine can choose from: its host's, and those in modules beside the library.
+// The backends available to an engine: the host's, and those in modules next to the library.
 #pragma once
 
 #include <filesystem>
@@ -18,66 +18,71 @@ namespace sotto {
 
 class Modules {
 public:
-    // A module that is not used, and why.
+    // A module that is not used, and the reason.
     struct PassedOver {
         std::string path;
         std::string why;
-        bool lasts = true;  // else it is tried again: there was no memory, or it could not be opened
-        bool lacks = false; // memory, or something else that the system has less of at times
+        // permanent; false: temporary (no memory, or the file could not be opened), so it is tried again
+        bool lasts = true;
+        bool lacks = false; // the cause is a shortage of memory or another system resource
     };
 
-    // A relative folder is one of the folder that is current now, and stays it.
+    // A relative folder is resolved against the current working directory once.
     Modules(const std::filesystem::path& folder, const Log& log);
-    // Releases the backends, whose models are closed.
+    // Releases the backends. Their models must be closed.
     ~Modules();
     Modules(const Modules&) = delete;
     Modules& operator=(const Modules&) = delete;
 
-    // Takes a backend of the host's. Throws Error(SOTTO_ERROR_STATE) if its name is taken.
+    // Adds a backend of the host. Throws Error(SOTTO_ERROR_STATE) if its name is taken.
     void add(const sotto_backend& table);
 
-    // Whether there are backends of the host's.
+    // Returns true if the host has added a backend.
     bool has_hosts() const noexcept;
 
-    // The backend of that name, the host's before a module's, or the first module's for an empty name; in the
-    // module that is made for the device's kind: of "vulkan0" that is "vulkan", of "cpu" none. Opens the
-    // modules that may be meant where that was not done yet, or failed for a reason that may have passed.
-    // Throws Error: of SOTTO_ERROR_MEMORY where that is what was wanting, else of SOTTO_ERROR_UNSUPPORTED.
+    // Finds a backend by name, the host's before a module's; an empty name finds the first module's. Prefers
+    // the module
+    // for the device's kind ("vulkan" for "vulkan0", none for "cpu"). Opens the candidate modules that were
+    // not opened yet,
+    // or whose failure may have been temporary. Throws Error: SOTTO_ERROR_MEMORY if memory was short,
+    // otherwise
+    // SOTTO_ERROR_UNSUPPORTED.
     const Backend& find(std::string_view name, std::string_view device = "cpu");
 
-    // The same, or null.
+    // Like find(), but returns null instead of throwing.
     const Backend* look_for(std::string_view name, std::string_view device);
 
-    // Every backend, and every module passed over. Opens the modules as find() does.
+    // Lists all backends and all modules that are not used. Opens modules as find() does.
     void list(std::vector<const Backend*>& backends, std::vector<PassedOver>& passed_over);
 
 private:
     struct Lent;
-    // This engine's backend out of a module.
+    // A backend that this engine has taken from a module.
     struct Opened {
-        std::unique_ptr<Lent> lent; // to the backend
+        std::unique_ptr<Lent> lent; // used by the backend
         std::unique_ptr<Backend> backend;
     };
 
-    // With mutex_ held. Those for devices of that kind alone, as they bring in drivers; "": those for none.
+    // Requires mutex_. Opens only modules for devices of `kind`, because they load drivers; empty: modules
+    // for no kind.
     void open_those_for(std::string_view kind);
     bool open(const std::filesystem::path& path, PassedOver& failed);
-    bool is_passed_over(const std::string& path) const noexcept; // for good
+    bool is_passed_over(const std::string& path) const noexcept; // permanently
     bool has_opened(std::string_view backend) const noexcept;
     const Backend* look(std::string_view name, std::string_view kind);
 
     const std::filesystem::path folder_;
     const Log& log_;
-    mutable std::mutex mutex_; // guards what follows; backends themselves never change
+    mutable std::mutex mutex_; // guards the members below; backends themselves never change
     std::vector<std::unique_ptr<Backend>> own_;
     std::vector<Opened> opened_;
-    std::map<std::string, PassedOver> passed_over_; // by path
-    std::string unread_;                            // why the folder cannot be read; empty: it can
-    bool lacks_ = false;                         // it could not, for want of what PassedOver::lacks is about
-    std::set<std::string, std::less<>> settled_; // kinds of which nothing is left to try
+    std::map<std::string, PassedOver> passed_over_; // keyed by path
+    std::string unread_; // reason why the folder cannot be read; empty: it was read
+    bool lacks_ = false; // the folder could not be read for lack of a resource, see PassedOver::lacks
+    std::set<std::string, std::less<>> settled_; // device kinds whose modules have all been tried
 };
 
-// Whether a backend of that name is made for devices, as "llama_vulkan" is.
+// Returns true if a backend is made for a device kind, as "llama_vulkan" is.
 bool is_for_devices(std::string_view backend);
 
 } // namespace sotto
