@@ -1,4 +1,4 @@
-// What Windows grants this process of each graphics card's memory.
+// The memory of each GPU that Windows grants to this process.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace sotto::gpu {
 
 struct AdapterMemory {
     std::string name;
-    std::uint64_t luid = 0;   // LowPart, and HighPart in the upper half
-    std::uint64_t total = 0;  // bytes of its own
-    std::uint64_t budget = 0; // bytes that this process may use now, without others suffering
-    std::uint64_t used = 0;   // bytes that this process uses
+    std::uint64_t luid = 0;   // LowPart in the lower 32 bits, HighPart in the upper
+    std::uint64_t total = 0;  // bytes of dedicated video memory
+    std::uint64_t budget = 0; // bytes that this process may currently use without evicting others
+    std::uint64_t used = 0;   // bytes in use by this process
 };
 
-// Asks DXGI, which is opened at the first call. None where there is no DXGI. Any thread.
+// Queries DXGI, which the first call opens. Returns an empty list without DXGI. Any thread.
 std::vector<AdapterMemory> adapter_memory();
 
 } // namespace sotto::gpu

@@ -14,7 +14,7 @@ namespace {
 constexpr GUID kFactory = {0x1bc6ea02, 0xef36, 0x464f, {0xbf, 0x0c, 0x21, 0xca, 0x39, 0xe5, 0x16, 0x8a}};
 constexpr GUID kAdapter = {0x645967a4, 0x1392, 0x4310, {0xa7, 0x98, 0x80, 0x53, 0xce, 0x3e, 0x93, 0xfd}};
 
-// The cards, until one comes or goes.
+// The DXGI adapters, enumerated again when one is added or removed.
 class Adapters {
 public:
     std::vector<AdapterMemory> look() {
@@ -47,7 +47,7 @@ private:
     using Create = HRESULT(WINAPI*)(REFIID, void**);
 
     static Create open() {
-        std::string why; // a server has none, and nobody asks for it there
+        std::string why; // ignored: a server may have no DXGI, which is not an error
         void* library = open_library("dxgi.dll", why);
         return library != nullptr ? reinterpret_cast<Create>(find_symbol(library, "CreateDXGIFactory1"))
                                   : nullptr;
@@ -70,7 +70,7 @@ private:
         }
     }
 
-    std::mutex mutex_; // guards what follows
+    std::mutex mutex_; // guards the members below
     const Create create_ = open();
     Com<IDXGIFactory4> factory_;
     std::vector<Com<IDXGIAdapter3>> adapters_;
@@ -79,7 +79,8 @@ private:
 } // namespace
 
 std::vector<AdapterMemory> adapter_memory() {
-    static auto* adapters = new Adapters; // never destroyed: DXGI may be gone by then
+    // never destroyed: DXGI may be unloaded before static destructors run
+    static auto* adapters = new Adapters;
     return adapters->look();
 }
 

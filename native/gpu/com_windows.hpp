@@ -1,8 +1,8 @@
-// Objects of COM, as Direct3D and DXGI have them. For gpu/*_windows.cpp.
+// A smart pointer for COM objects of Direct3D and DXGI. For gpu/*_windows.cpp.
 #pragma once
 
 #if !defined(_MSC_VER)
-#  define WIDL_EXPLICIT_AGGREGATE_RETURNS // MinGW's headers: methods that return structs as MSVC has them
+#  define WIDL_EXPLICIT_AGGREGATE_RETURNS // makes MinGW declare methods that return structs with MSVC's ABI
 #endif
 #include "platform/windows.hpp"
 
@@ -11,7 +11,7 @@
 
 namespace sotto::gpu {
 
-// A reference to one.
+// Owns one reference to a COM object.
 template <typename T>
 class Com {
 public:
@@ -26,7 +26,7 @@ public:
     T* get() const noexcept { return object_; }
     T* operator->() const noexcept { return object_; }
     explicit operator bool() const noexcept { return object_ != nullptr; }
-    // Where a function puts one.
+    // Releases the object and returns the address for a function's out-parameter.
     T** out() noexcept {
         reset();
         return &object_;
@@ -42,7 +42,7 @@ private:
     T* object_ = nullptr;
 };
 
-// LowPart, and HighPart in the upper half, as sotto/gpu.h has them.
+// Packs a LUID as in sotto/gpu.h: LowPart in the lower 32 bits, HighPart in the upper.
 inline std::uint64_t number_of(LUID luid) noexcept {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(luid.HighPart)) << 32 | luid.LowPart;
 }

@@ -1,5 +1,6 @@
-// What we use of the CUDA driver: its types, numbers and functions are facts of the driver, so that no
-// toolkit is needed to build, and none to run.
+// Types, constants and functions of the CUDA driver API that Sotto uses, declared by hand so that neither
+// building
+// nor running needs the CUDA toolkit.
 #pragma once
 
 #include <cstddef>
@@ -20,24 +21,24 @@ constexpr int kCapabilityMinor = 76;
 constexpr int kCigD3d12 = 135;
 constexpr int kCigVulkan = 138;
 
-// Limits of a context.
-constexpr int kSharedMemory = 7; // bytes that a kernel may have of it, in a CiG context
+// Context limits (CUlimit).
+constexpr int kSharedMemory = 7; // bytes of shared memory available to a kernel in a CiG context
 constexpr int kCigEnabled = 8;
 
-constexpr unsigned kBlockingSync = 4; // a thread that waits for the card sleeps; it does not spin
-constexpr unsigned kNonBlocking = 1;  // a stream that doesn't wait for the default one
+constexpr unsigned kBlockingSync = 4; // a thread that waits for the GPU sleeps instead of spinning
+constexpr unsigned kNonBlocking = 1;  // the stream does not synchronize with the default stream
 
 struct Uuid {
     unsigned char bytes[16];
 };
 
-// What a CiG context is made from.
+// Creation parameters of a CiG context (CUDA in Graphics).
 struct CigParam {
     int type;
     void* data;
 };
 constexpr int kD3d12CommandQueue = 1;
-constexpr int kNvBlob = 2; // of VK_NV_external_compute_queue
+constexpr int kNvBlob = 2; // data of VK_NV_external_compute_queue
 
 struct CreateParams {
     void* affinities;
@@ -45,7 +46,7 @@ struct CreateParams {
     CigParam* cig;
 };
 
-// The functions, by their names without the prefix; those that may be missing are said to.
+// Driver functions, named without the "cu" prefix. Required unless marked optional.
 struct Api {
     Result (*init)(unsigned flags);
     Result (*driver_version)(int* version);
@@ -59,7 +60,7 @@ struct Api {
     Result (*device_memory)(std::size_t* bytes, Device device);
     Result (*device_attribute)(int* value, int attribute, Device device);
     Result (*create)(Context* context, unsigned flags, Device device);
-    // Null in drivers that know nothing of CiG.
+    // Optional: null in drivers that do not support CiG.
     Result (*create_with)(Context* context, CreateParams* params, unsigned flags, Device device);
     Result (*destroy)(Context context);
     Result (*push)(Context context);

@@ -7,12 +7,13 @@
 namespace sotto::gpu {
 namespace {
 
-// Takes `made` from the calling thread's stack again, whatever was left on top of it. What was current before
-// is what counts, also where a call fails.
+// Removes `made` from the calling thread's context stack, whatever is on top of it, and makes `before`
+// current again,
+// even if a driver call fails.
 void put_away(const cuda::Api& api, cuda::Context made, cuda::Context before) noexcept {
     cuda::Context top = nullptr;
     if (api.pop(&top) != cuda::kSuccess) {
-        api.set_current(nullptr); // which takes the top off as well
+        api.set_current(nullptr); // also pops the top of the stack
     }
     if (api.current(&top) == cuda::kSuccess && top == made && made != before) {
         api.pop(&top);
@@ -22,14 +23,14 @@ void put_away(const cuda::Api& api, cuda::Context made, cuda::Context before) no
     }
 }
 
-// Gives something back. Once more where that fails: nothing is worse than to keep it.
+// Releases a driver object, and retries once on failure to avoid a leak.
 template <typename Function, typename Thing>
 cuda::Result give_back(Function function, Thing thing) noexcept {
     const auto result = function(thing);
     return result == cuda::kSuccess ? result : function(thing);
 }
 
-// A context that was just made, and is current for that. What isn't kept goes.
+// A newly created context, which its creation made current. Destroys it unless it is kept.
 struct Fresh {
     const cuda::Api& api;
     const cuda::Context made;
@@ -81,17 +82,18 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, cuda::Context hos
     look();
 }
 
-// What can be asked only of the current context.
+// Reads the properties that the driver reports only for the current context.
 void CudaContext::look() {
     const auto& api = driver_->api();
     std::size_t value = 0;
-    cig_ = api.limit(&value, cuda::kCigEnabled) == cuda::kSuccess && value != 0; // older ones don't know it
+    // older drivers do not know this limit
+    cig_ = api.limit(&value, cuda::kCigEnabled) == cuda::kSuccess && value != 0;
     if (cig_ && api.limit(&value, cuda::kSharedMemory) == cuda::kSuccess) {
         shared_memory_ = value;
     }
     int greatest = 0;
     driver_->check(api.priority_range(&priority_, &greatest), "cuCtxGetStreamPriorityRange");
-    // Whether work can be begun in it at all, and with that priority.
+    // Creates a stream to verify that the context accepts work, and with the wanted priority.
     cuda::Stream stream = nullptr;
     driver_->check(api.stream_create(&stream, cuda::kNonBlocking, priority_), "cuStreamCreateWithPriority");
     int got = priority_;
@@ -111,7 +113,7 @@ CudaContext::~CudaContext() {
     const auto& api = driver_->api();
     {
         const CudaScope scope(this);
-        api.synchronize(); // where the device is lost, that fails, and there is nothing to wait for
+        api.synchronize(); // fails if the device is lost; then no work is left to wait for
     }
     if (ours_) {
         give_back(api.destroy, handle_);

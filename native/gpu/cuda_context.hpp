@@ -1,4 +1,4 @@
-// A CUDA context that models compute in, and the stretch of code in which it is current.
+// The CUDA context in which models compute, and the scope in which it is current.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@ namespace sotto::gpu {
 
 class CudaContext {
 public:
-    // A context of our own on that card. With `cig`, in the scheduling context of a renderer's queue; what
-    // that points at is looked at here alone. Throws Error(SOTTO_ERROR_UNSUPPORTED), and leaves nothing.
+    // Creates a context on `adapter`. With `cig`, a CiG context in the scheduling context of a renderer's
+    // queue; `cig` is
+    // read only during this call. Throws Error(SOTTO_ERROR_UNSUPPORTED) and then leaves nothing behind.
     CudaContext(std::shared_ptr<const Driver> driver, Adapter adapter, cuda::CigParam* cig);
-    // A context of the host's.
+    // Uses a context that the host owns.
     CudaContext(std::shared_ptr<const Driver> driver, cuda::Context hosts);
-    // Waits for the work under way. A context of our own goes.
+    // Waits for running work. Destroys the context unless the host owns it.
     ~CudaContext();
     CudaContext(const CudaContext&) = delete;
     CudaContext& operator=(const CudaContext&) = delete;
@@ -26,9 +27,9 @@ public:
     cuda::Context handle() const noexcept { return handle_; }
     bool is_cig() const noexcept { return cig_; }
     bool is_ours() const noexcept { return ours_; }
-    // Of streams in it: the lowest that the card has. Greater is lower.
+    // Priority for this context's streams: the lowest that the GPU has. A greater number is a lower priority.
     int priority() const noexcept { return priority_; }
-    // Bytes that a kernel may have of it, in a CiG context; 0: nobody said.
+    // Bytes of shared memory available to a kernel in a CiG context; 0: unknown.
     std::uint64_t shared_memory() const noexcept { return shared_memory_; }
 
 private:
@@ -43,16 +44,16 @@ private:
     std::uint64_t shared_memory_ = 0;
 };
 
-// While it lives, a context is the calling thread's current one. Null: nothing happens.
+// Makes a context current on the calling thread for its lifetime. Null: does nothing.
 class CudaScope {
 public:
     explicit CudaScope(const CudaContext* context);
-    // On the same thread. What was current before is so again, whatever was left in between.
+    // Call on the same thread. Restores the previous context, whatever calls in between have left current.
     ~CudaScope();
     CudaScope(const CudaScope&) = delete;
     CudaScope& operator=(const CudaScope&) = delete;
 
-    // Throws Error(SOTTO_ERROR_INFERENCE) where the driver would not make it current. It never is, then.
+    // Throws Error(SOTTO_ERROR_INFERENCE) if the driver refused to make the context current.
     void check() const;
 
 private:

@@ -28,7 +28,7 @@ bool find(void* library, const char* name, Function& function) noexcept {
     return function != nullptr;
 }
 
-// Finds what there must be; returns the names of what is missing.
+// Loads the required functions; returns the names of the missing ones.
 std::string find_all(void* library, cuda::Api& api) {
     std::string missing;
     const auto require = [&](const char* name, auto& function) {
@@ -66,7 +66,8 @@ std::string find_all(void* library, cuda::Api& api) {
     return missing;
 }
 
-// The one of which `is` holds; else says what was looked for, and what there is.
+// Returns the adapter for which `is` holds. Otherwise throws an error that names `wanted` and lists the
+// adapters.
 template <typename Is, typename Tell>
 Adapter pick(const Driver& driver, Is is, const std::string& wanted, Tell tell) {
     const auto all = driver.adapters();
@@ -170,7 +171,7 @@ Adapter Driver::adapter(int index) const {
     check(api_.device_uuid(&uuid, one.device), "cuDeviceGetUuid");
     one.uuid = uuid_text(uuid.bytes);
     unsigned node_mask = 0;
-    if (api_.device_luid != nullptr) { // a card without one says so by failing
+    if (api_.device_luid != nullptr) { // fails for a GPU without a LUID
         std::uint64_t luid = 0;
         char bytes[sizeof luid] = {};
         if (api_.device_luid(bytes, &node_mask, one.device) == cuda::kSuccess) {

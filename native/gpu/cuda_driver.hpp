@@ -1,4 +1,4 @@
-// The CUDA driver, opened at run time, and the cards that it knows.
+// The CUDA driver, loaded at run time, and its GPUs.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,35 @@
 
 namespace sotto::gpu {
 
-// A card, as the driver describes it.
+// A GPU as the driver describes it.
 struct Adapter {
     cuda::Device device = 0;
     std::string name;
-    std::string uuid;       // in lower case, with hyphens
-    std::uint64_t luid = 0; // 0: it has none
+    std::string uuid;       // lower case, with hyphens
+    std::uint64_t luid = 0; // 0: the GPU has no LUID
     std::uint64_t vram = 0; // bytes
     std::uint32_t capability = 0;
-    std::string cig_d3d12_why; // why it can't; empty: it can
+    std::string cig_d3d12_why; // reason why CiG is unavailable; empty: available
     std::string cig_vulkan_why;
 };
 
 class Driver {
 public:
-    // Opens the driver in that file, or the system's. Throws Error(SOTTO_ERROR_UNSUPPORTED) where there is
-    // none, or none that works; `why` in words.
+    // Loads the driver from `path`, or the system's driver if `path` is empty. Throws
+    // Error(SOTTO_ERROR_UNSUPPORTED) with
+    // the reason if there is no working driver.
     static std::shared_ptr<const Driver> open(const std::filesystem::path& path = {});
 
     const cuda::Api& api() const noexcept { return api_; }
-    // The newest CUDA it speaks, as "13.0".
+    // The newest CUDA version that the driver supports, as "13.0".
     const std::string& version() const noexcept { return version_; }
 
-    // Throws Error(SOTTO_ERROR_UNSUPPORTED) for what isn't a success, with the name of the call.
+    // Throws Error(SOTTO_ERROR_UNSUPPORTED) with the name of the call unless `result` is success.
     void check(cuda::Result result, const char* call) const;
-    // The same in words, without throwing.
+    // Returns the text of the error that check() would throw.
     std::string told(cuda::Result result, const char* call) const;
 
-    // How many cards it has.
+    // Number of GPUs.
     int count() const;
     Adapter adapter(int index) const;
     std::vector<Adapter> adapters() const;
@@ -51,11 +52,11 @@ private:
     std::string version_;
 };
 
-// The one with that LUID or UUID. Throws Error(SOTTO_ERROR_UNSUPPORTED), which names those that there are.
+// Returns the GPU with that LUID or UUID. Throws Error(SOTTO_ERROR_UNSUPPORTED) that lists the GPUs present.
 Adapter with_luid(const Driver& driver, std::uint64_t luid);
 Adapter with_uuid(const Driver& driver, const std::string& uuid);
 
-// In lower case, with hyphens.
+// Formats a UUID in lower case, with hyphens.
 std::string uuid_text(const unsigned char bytes[16]);
 
 } // namespace sotto::gpu

@@ -1,4 +1,4 @@
-// A renderer on Direct3D 12.
+// Checks of a host's Direct3D 12 renderer.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace sotto::gpu {
 
-// The LUID of the card that it draws on. Throws Error(SOTTO_ERROR_ARGUMENT) where its objects are not what
-// they should be, or can't be asked.
+// Returns the LUID of the GPU that the renderer draws on. Throws Error(SOTTO_ERROR_ARGUMENT) if its objects
+// are
+// invalid or cannot be queried.
 std::uint64_t luid_of(const sotto_gpu_d3d12& shown);
 
 } // namespace sotto::gpu

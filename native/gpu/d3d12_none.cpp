@@ -1,4 +1,4 @@
-// Where there is no Direct3D 12: what its objects are can't be asked, so the host must say it.
+// Platforms without Direct3D 12: the objects cannot be queried, so the host must pass the LUID.
 #include "gpu/d3d12.hpp"
 
 #include "base/error.hpp"

@@ -18,14 +18,15 @@ constexpr GUID kAnything = {0x00000000, 0x0000, 0x0000, {0xc0, 0x00, 0x00, 0x00,
     throw Error(SOTTO_ERROR_ARGUMENT, why);
 }
 
-// Whether memory is there that may be used in one of those ways.
+// Returns true if the memory at `place` is committed and has one of the page protections `ways`.
 bool may(const void* place, DWORD ways) {
     MEMORY_BASIC_INFORMATION about{};
     return VirtualQuery(place, &about, sizeof(about)) != 0 && about.State == MEM_COMMIT &&
            (about.Protect & PAGE_GUARD) == 0 && (about.Protect & ways) != 0;
 }
 
-// Whether something begins as objects of COM do: with the address of a table that begins with a function's.
+// Returns true if `it` looks like a COM object: it starts with a pointer to a vtable whose first entry is
+// executable.
 bool looks_like_object(const void* it) {
     constexpr DWORD run = PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY;
     constexpr DWORD read = (run & ~PAGE_EXECUTE) | PAGE_READONLY | PAGE_READWRITE | PAGE_WRITECOPY;
@@ -49,7 +50,7 @@ Com<T> as(void* object, const GUID& kind, const char* must) {
     return made;
 }
 
-// Two interfaces are of one object where this is the same.
+// Returns the pointer that identifies a COM object: equal for all interfaces of the same object.
 void* identity(IUnknown* object) {
     Com<IUnknown> made;
     return SUCCEEDED(object->QueryInterface(kAnything, made.out_void())) ? made.get() : nullptr;

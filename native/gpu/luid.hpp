@@ -1,4 +1,4 @@
-// How a LUID is told to people: what Windows names an adapter by, until it restarts.
+// Text of a LUID, by which Windows identifies an adapter until the next restart.
 #pragma once
 
 #include <cstdint>

@@ -13,11 +13,11 @@
 namespace sotto::gpu {
 namespace {
 
-// The CiG contexts of this process. A queue has one, however many engines use it.
+// The CiG contexts of this process: one for each renderer queue, shared by all engines that use it.
 class Lent {
 public:
     struct One {
-        std::unique_ptr<ExternalQueue> queue; // goes after the context
+        std::unique_ptr<ExternalQueue> queue; // destroyed after the context
         std::unique_ptr<const CudaContext> context;
         unsigned users = 0;
     };
@@ -42,13 +42,14 @@ private:
         }
     }
 
-    // Guards all_, also while one is made; of() gives back what it can't hand out.
+    // Guards all_, also while a context is created. Recursive because of() releases a new context that it
+    // cannot return.
     std::recursive_mutex mutex_;
     std::map<void*, One> all_;
 };
 
 Lent& lent() {
-    static PerProcess<Lent> all; // engines may end as late as they like
+    static PerProcess<Lent> all; // engines may be destroyed during static destruction
     return all.get();
 }
 
@@ -59,7 +60,7 @@ const char* named(const Renderer& renderer) noexcept {
 
 } // namespace
 
-// Goes down the rungs. One function for each kind of renderer, for each rung.
+// Tries the rungs in order, the closest sharing first. One function for each renderer API, one for each rung.
 class Sharing::Ladder {
 public:
     Ladder(Sharing& sharing, const Renderer& renderer, const Terms& terms)
@@ -88,7 +89,7 @@ public:
     }
 
 private:
-    // Whether that rung could be had. Why not is kept.
+    // Returns true if the rung could be taken. Otherwise records the reason.
     template <typename Take>
     bool rung(sotto_gpu_sharing which, Take take) {
         try {
@@ -110,7 +111,7 @@ private:
         }
     }
 
-    // The card, as the CUDA driver knows it.
+    // Returns the renderer's GPU as the CUDA driver describes it.
     const Adapter& adapter() {
         need(no_card_);
         open_driver();
@@ -168,7 +169,7 @@ private:
         auto* hosts = static_cast<cuda::Context>(std::get<sotto_gpu_cuda>(renderer_.with).context);
         try {
             sharing_.context_ = std::make_shared<const CudaContext>(driver_, hosts);
-        } catch (const Error& error) { // to push it is the first thing that is done with it
+        } catch (const Error& error) { // pushing is the first call made with the context
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED, "cuda->context cannot be used: " + std::string(error.what())
             );
@@ -180,7 +181,7 @@ private:
         need(terms_.no_vulkan);
         need(no_card_);
         if (std::holds_alternative<sotto_gpu_cuda>(renderer_.with)) {
-            hosts_context(); // which knows its card
+            hosts_context(); // the context determines the GPU
             sharing_.context_.reset();
             sharing_.uuid_ = sharing_.adapter_->uuid;
         } else {
@@ -193,7 +194,7 @@ private:
     const Terms& terms_;
     std::shared_ptr<const Driver> driver_;
     std::optional<VulkanCard> card_;
-    std::string no_card_; // why there is none
+    std::string no_card_; // reason why the CUDA driver has no such GPU
     std::uint64_t luid_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The ladder: how closely a card can be shared with what a host handed over, and why not closer.
+// The sharing ladder: how closely a GPU can be shared with the host's renderer, and why not more closely.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,16 @@
 
 namespace sotto::gpu {
 
-// What a host handed over, and what it asks for at least.
+// The renderer that a host passes, and the least sharing that it accepts.
 struct Renderer {
     std::variant<sotto_gpu_d3d12, sotto_gpu_vulkan, sotto_gpu_cuda> with;
     sotto_gpu_sharing least = SOTTO_GPU_SHARING_NONE;
 };
 
 struct Terms {
-    std::filesystem::path driver; // the CUDA driver's file; empty: the system's
-    std::string no_cuda;          // why no backend here computes with CUDA; empty: one does
-    std::string no_vulkan;        // likewise
+    std::filesystem::path driver; // file of the CUDA driver; empty: the system's
+    std::string no_cuda;          // reason why no backend supports CUDA; empty: one does
+    std::string no_vulkan;        // reason why no backend supports Vulkan; empty: one does
 };
 
 class Sharing {
@@ -33,23 +33,25 @@ public:
         std::string why;
     };
 
-    // Throws Error(SOTTO_ERROR_ARGUMENT) where what was handed over isn't what it says, and
-    // Error(SOTTO_ERROR_UNSUPPORTED) where it can't be shared as closely as is asked for. May take a while:
-    // the driver makes a context. Nothing of the calling thread is changed.
+    // Throws Error(SOTTO_ERROR_ARGUMENT) if the renderer's objects are inconsistent, and
+    // Error(SOTTO_ERROR_UNSUPPORTED) if
+    // the least sharing that the host accepts is impossible. May take long: the driver creates a context.
+    // Leaves the
+    // calling thread's current context unchanged.
     Sharing(const Renderer& renderer, const Terms& terms);
 
     sotto_gpu_sharing rung() const noexcept { return rung_; }
     // "d3d12", "vulkan" or "cuda".
     const char* with() const noexcept { return with_; }
-    // What models compute in; null below SOTTO_GPU_SHARING_CUDA.
+    // The context in which models compute; null below SOTTO_GPU_SHARING_CUDA.
     const std::shared_ptr<const CudaContext>& context() const noexcept { return context_; }
-    // The UUID of the renderer's card, on SOTTO_GPU_SHARING_VULKAN.
+    // UUID of the renderer's GPU, with SOTTO_GPU_SHARING_VULKAN.
     const std::string& uuid() const noexcept { return uuid_; }
-    // The renderer's card, as far as the CUDA driver knows it.
+    // The renderer's GPU, if the CUDA driver knows it.
     const std::optional<Adapter>& adapter() const noexcept { return adapter_; }
-    // The CUDA that the driver speaks; empty: there is no driver.
+    // CUDA version of the driver; empty: no driver.
     const std::string& driver() const noexcept { return driver_; }
-    // Every rung above the one taken, the closest first.
+    // Every rung above the one taken, the closest sharing first.
     const std::vector<NotTaken>& not_taken() const noexcept { return not_taken_; }
 
 private:

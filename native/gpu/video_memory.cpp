@@ -9,7 +9,7 @@
 namespace sotto::gpu {
 namespace {
 
-// As it is called where the driver is installed.
+// File name of NVML as the driver installs it.
 const char* library_name() noexcept {
 #ifdef _WIN32
     return "nvml.dll";
@@ -52,14 +52,14 @@ std::vector<VideoMemory> VideoMemoryProbe::look() const {
         return cards;
     }
     for (unsigned i = 0; i < count; ++i) {
-        constexpr unsigned kMost = 96; // characters, as NVML has them
+        constexpr unsigned kMost = 96; // characters, the limit of NVML
         char name[kMost] = "";
         char uuid[kMost] = "";
         Device device = nullptr;
         Memory memory{};
         const bool there = device_(i, &device) == 0 && memory_(device, &memory) == 0 &&
                            name_(device, name, kMost) == 0 && uuid_(device, uuid, kMost) == 0;
-        if (there) { // else it is lost, or not for us
+        if (there) { // otherwise the GPU is lost, or not accessible to this process
             cards.push_back({name, uuid, memory.total, memory.free});
         }
     }

@@ -1,4 +1,4 @@
-// What the system says of the memory of graphics cards.
+// Memory of all NVIDIA GPUs, as the driver reports it.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ struct VideoMemory {
     std::string name;
     std::string uuid;            // "GPU-..."
     std::uint64_t total = 0;     // bytes
-    std::uint64_t available = 0; // that nobody has, in any process
+    std::uint64_t available = 0; // bytes free, counting all processes
 };
 
-// Asks NVIDIA's management library (NVML), which comes with the driver.
+// Queries NVIDIA's management library (NVML), which comes with the driver.
 class VideoMemoryProbe {
 public:
-    // Opens the library. Where that cannot be, or the driver does not answer, there are no cards to be seen.
+    // Opens the library. If that fails, or the driver does not answer, the list of GPUs is empty.
     explicit VideoMemoryProbe(const std::filesystem::path& library);
 
-    // The cards, as they are now. Any thread.
+    // Returns the GPUs with their current memory. Any thread.
     std::vector<VideoMemory> look() const;
-    // Why none can be seen; empty: they can.
+    // Reason why no GPU can be queried; empty: GPUs can be queried.
     const std::string& why() const noexcept { return why_; }
 
 private:
@@ -33,7 +33,7 @@ private:
         unsigned long long free;
         unsigned long long used;
     };
-    // NVML's functions. Each returns 0 if it went well.
+    // NVML's functions. Each returns 0 on success.
     int (*init_)() = nullptr;
     int (*count_)(unsigned*) = nullptr;
     int (*device_)(unsigned, Device*) = nullptr;
@@ -43,7 +43,7 @@ private:
     std::string why_;
 };
 
-// The cards of this machine. The first call opens the library, which takes a moment where there is one.
+// Returns the GPUs of this machine. The first call opens the library, which can take noticeable time.
 std::vector<VideoMemory> video_memory();
 
 } // namespace sotto::gpu

@@ -1,5 +1,4 @@
-// What we use of Vulkan: its types and numbers are facts of its specification, so that no SDK is needed to
-// build.
+// Types and constants of Vulkan that Sotto uses, declared by hand so that building needs no SDK.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ constexpr Result kIncomplete = 5;
 constexpr std::uint32_t kGraphicsQueue = 1;
 constexpr const char* kExternalComputeQueue = "VK_NV_external_compute_queue";
 
-// What stands first in each struct that can be chained.
+// Values of sType for the structs below.
 constexpr std::int32_t kProperties2 = 1000059001;
 constexpr std::int32_t kIdProperties = 1000071004;
 constexpr std::int32_t kExternalDeviceInfo = 1000556000;
@@ -38,7 +37,7 @@ struct QueueFamilyProperties {
 struct Properties2 {
     std::int32_t type = kProperties2;
     void* next = nullptr;
-    alignas(8) unsigned char properties[824] = {}; // VkPhysicalDeviceProperties, none of which we read
+    alignas(8) unsigned char properties[824] = {}; // VkPhysicalDeviceProperties, which Sotto does not read
 };
 
 struct IdProperties {

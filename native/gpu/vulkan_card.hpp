@@ -1,4 +1,4 @@
-// A renderer on Vulkan: whether it is what it says, which card it draws on, and its queue for others.
+// Checks of a host's Vulkan renderer, the GPU it draws on, and its queue for external compute.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,27 @@
 
 namespace sotto::gpu {
 
-// The system's vkGetInstanceProcAddr; null, with `why`, where there is none. Its loader stays open.
+// Returns the system's vkGetInstanceProcAddr, or null and the reason in `why`. The Vulkan loader stays open.
 vk::GetFunction vulkan_getter(std::string& why);
 
-// What is asked of a renderer, before and after it has a device.
+// Queries of a renderer, before and after it has a device.
 class VulkanCard {
 public:
-    // Of `shown`, only `instance`, `physical_device` and the getter are looked at. Throws
-    // Error(SOTTO_ERROR_ARGUMENT) for handles that don't belong together, and
-    // Error(SOTTO_ERROR_UNSUPPORTED) where there is no Vulkan.
+    // Reads only `instance`, `physical_device` and the getter of `shown`. Throws Error(SOTTO_ERROR_ARGUMENT)
+    // for handles
+    // that do not belong together, and Error(SOTTO_ERROR_UNSUPPORTED) without Vulkan.
     explicit VulkanCard(const sotto_gpu_vulkan& shown);
 
-    // Throws Error(SOTTO_ERROR_ARGUMENT) where `queue` isn't the device's, or doesn't draw.
+    // Throws Error(SOTTO_ERROR_ARGUMENT) if `queue` does not belong to the device or is not a graphics queue.
     void check_queue() const;
 
-    // As the CUDA driver names the same card. Throws Error(SOTTO_ERROR_UNSUPPORTED) where Vulkan is too old.
+    // The GPU's UUID in the CUDA driver's format. Throws Error(SOTTO_ERROR_UNSUPPORTED) if Vulkan is too old.
     std::string uuid() const;
-    // Why its device can't lend a queue; empty: it can, if it was made for it.
+    // Reason why the device cannot provide an external queue; empty: it can, if it was created with one.
     std::string external_why() const;
 
     const sotto_gpu_vulkan& shown() const noexcept { return shown_; }
-    // A function of the device, or null.
+    // Returns a device-level function, or null.
     vk::Function device_function(const char* name) const;
     vk::ExternalProperties external_properties() const;
 
@@ -43,16 +43,16 @@ private:
     vk::GetFunction get_;
 };
 
-// A queue of the renderer's device that is CUDA's to use; destroyed with this.
+// A queue of the renderer's device for use by CUDA; destroyed with this object.
 class ExternalQueue {
 public:
-    // Throws Error(SOTTO_ERROR_UNSUPPORTED), and leaves nothing.
+    // Throws Error(SOTTO_ERROR_UNSUPPORTED) and then leaves nothing behind.
     explicit ExternalQueue(const VulkanCard& card);
     ~ExternalQueue();
     ExternalQueue(const ExternalQueue&) = delete;
     ExternalQueue& operator=(const ExternalQueue&) = delete;
 
-    // What a CiG context is made from.
+    // The data from which a CiG context is created.
     void* data() noexcept { return data_.data(); }
 
 private:

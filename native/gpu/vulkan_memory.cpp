@@ -16,11 +16,11 @@
 namespace sotto::gpu {
 namespace {
 
-// Further facts of Vulkan's specification; see vulkan_api.hpp.
+// More constants of Vulkan; see vulkan_api.hpp.
 constexpr std::uint32_t kVersion11 = 1 << 22 | 1 << 12;
 constexpr std::uint32_t kDeviceLocal = 1;
 constexpr std::size_t kMostHeaps = 16;
-constexpr std::size_t kTypeAt = 16; // in VkPhysicalDeviceProperties
+constexpr std::size_t kTypeAt = 16; // offset of deviceType in VkPhysicalDeviceProperties
 
 struct ApplicationInfo {
     std::int32_t type = 0;
@@ -66,9 +66,9 @@ struct MemoryProperties {
 
 struct Found {
     void* handle = nullptr;
-    std::string type; // as find_device() has it
+    std::string type; // device type as in find_device()
     std::string uuid;
-    std::uint64_t luid = 0; // 0: it has none, as outside Windows
+    std::uint64_t luid = 0; // 0: no LUID, as on all systems but Windows
 };
 
 const char* name_of_type(std::int32_t type) {
@@ -76,7 +76,7 @@ const char* name_of_type(std::int32_t type) {
     return type >= 0 && type < 5 ? kNames[type] : "other";
 }
 
-// Opened once, and kept, like its driver, for as long as the process lives.
+// The Vulkan instance for queries. Opened once and kept, with its driver, until the process ends.
 class Vulkan {
 public:
     Vulkan() {
@@ -106,7 +106,7 @@ public:
     }
 
     const std::vector<Found>& cards() const noexcept { return cards_; }
-    // Why there are none; empty: the driver lists none.
+    // Reason why no GPU can be queried; empty: the driver lists no GPU.
     const std::string& why() const noexcept { return why_; }
 
     bool says_budgets(const Found& card) const {
@@ -161,7 +161,7 @@ private:
 };
 
 const Vulkan& opened() {
-    static PerProcess<Vulkan> vulkan; // a driver's instance is of no use in a child process
+    static PerProcess<Vulkan> vulkan; // per process: the driver's instance does not work after fork()
     return vulkan.get();
 }
 

@@ -1,4 +1,4 @@
-// What Vulkan's driver says of the graphics cards there are, and of their memory.
+// GPUs and their memory as the Vulkan driver reports them.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,19 @@
 namespace sotto::gpu {
 
 struct VulkanMemory {
-    std::uint64_t total = 0;     // of the card
-    std::uint64_t available = 0; // that this process could still take without harm to others
-    std::uint64_t process = 0;   // that this process has, its graphics too
+    std::uint64_t total = 0;     // bytes of the GPU
+    std::uint64_t available = 0; // bytes that this process can still take without evicting others
+    std::uint64_t process = 0;   // bytes in use by this process, including its graphics
 };
 
-// Of the card that `device` names as sotto_engine_desc.device does. Nothing where there is no Vulkan, no such
-// card, or a driver that does not say (VK_EXT_memory_budget). The first time, the driver is opened.
+// Returns the memory of the GPU that `device` names, as in sotto_engine_desc.device. Returns nothing without
+// Vulkan,
+// without such a GPU, or if the driver lacks VK_EXT_memory_budget. The first call opens the driver.
 std::optional<VulkanMemory> vulkan_memory(std::string_view device);
 
-// The UUID of the card with that LUID, which is not 0. Throws Error(SOTTO_ERROR_UNSUPPORTED). Likewise.
+// Returns the UUID of the GPU with that LUID, which must not be 0. Throws Error(SOTTO_ERROR_UNSUPPORTED) if
+// Vulkan has
+// no such GPU. The first call opens the driver.
 std::string vulkan_uuid(std::uint64_t luid);
 
 } // namespace sotto::gpu
