@@ -1,5 +1,6 @@
-// Names of devices, as sotto_engine_desc.device and sotto_model_source.device have them, and which device of
-// a list a name means. The library and its modules share this file.
+// Device names as in sotto_engine_desc.device and sotto_model_source.device, and how a name selects a device
+// from a
+// list. Shared by the library and its modules.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +12,20 @@
 
 namespace sotto {
 
-// "auto", "cpu", "vulkan" (the best), "vulkan0", "vulkan:UUID"; the same with "cuda".
+// A parsed device name: "auto", "cpu", "vulkan" (the best Vulkan device), "vulkan0", "vulkan:UUID"; "cuda"
+// likewise.
 struct DeviceSpec {
     std::string kind;                 // "auto", "cpu", "vulkan", "cuda" ...
-    std::optional<std::size_t> index; // of that kind
-    std::string uuid;                 // its digits; empty: not named by UUID
+    std::optional<std::size_t> index; // among the devices of this kind
+    std::string uuid;                 // hexadecimal digits; empty: not selected by UUID
 
-    // The best of its kind is meant.
+    // Returns true if the name selects the best device of its kind.
     bool is_best() const noexcept { return !index && uuid.empty(); }
-    // Models run on a device beside the processor.
+    // Returns true if models run on a GPU.
     bool is_card() const noexcept { return kind != "cpu" && kind != "auto"; }
 };
 
-// The digits of a UUID, in lower case and without hyphens.
+// Returns the digits of a UUID in lower case, without hyphens.
 inline std::string uuid_digits(std::string_view uuid) {
     std::string digits;
     for (const char c : uuid) {
@@ -34,12 +36,13 @@ inline std::string uuid_digits(std::string_view uuid) {
     return digits;
 }
 
-// Nothing if the name is malformed: no kind, or something behind it that is no index and no UUID. "vulkan:0"
-// is accepted as "vulkan0".
+// Parses a device name. Returns nothing if it is malformed: no kind, or a suffix that is neither an index nor
+// a
+// UUID. Accepts "vulkan:0" as "vulkan0".
 inline std::optional<DeviceSpec> parse_device(std::string_view name) {
     constexpr std::string_view kDigits = "0123456789";
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
-    constexpr std::size_t kMaxDigits = 3; // of an index; more are a UUID
+    constexpr std::size_t kMaxDigits = 3; // digits of an index; a longer number is a UUID
     const auto end = std::min(name.find_first_not_of(kLetters), name.size());
     DeviceSpec spec{std::string(name.substr(0, end)), std::nullopt, {}};
     auto which = name.substr(end);
@@ -62,9 +65,10 @@ inline std::optional<DeviceSpec> parse_device(std::string_view name) {
     return spec;
 }
 
-// The device of `devices`, all of one kind, that is meant; null: there is none. Device has `type`
-// ("discrete", "integrated", "virtual", "other" or "cpu"), `uuid`, and may have `unfit` (not empty: it cannot
-// be used). The best is the first fit one, in this order of types; without a fit one, the first.
+// Selects a device from `devices`, which are all of one kind; null: no match. Device has `type` ("discrete",
+// "integrated", "virtual", "other" or "cpu") and `uuid`, and may have `unfit` (not empty: the device cannot
+// be
+// used). The best device is the first usable one in this order of types, or the first one if none is usable.
 template <typename Device>
 const Device* find_device(const std::vector<Device>& devices, const DeviceSpec& spec) {
     if (spec.index) {
