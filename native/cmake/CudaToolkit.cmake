@@ -1,9 +1,11 @@
-# The CUDA toolkit: nvcc, the runtime as a static library, and headers, cuBLAS's too. The machine's own, or
-# -DSOTTO_NVCC=... -DSOTTO_CUBLAS_INCLUDE_DIR=..., where they are there; else NVIDIA's packages are fetched from
-# the Python package index (1 GB, nearly all of it cuBLAS), unpacked in the cache, and not installed.
+# The CUDA toolkit: nvcc, the static runtime, and headers including cuBLAS's. Uses the machine's own, or
+# -DSOTTO_NVCC=... -DSOTTO_CUBLAS_INCLUDE_DIR=...; otherwise downloads NVIDIA's packages from the Python
+# package index (1 GB,
+# mostly cuBLAS) and unpacks them in the cache without installing them.
 #
-# Sets SOTTO_CUBLAS_INCLUDE_DIR, and SOTTO_CUBLAS_DIR where the library was found that is opened at run time.
-# Enables the language CUDA, and finds the package CUDAToolkit.
+# Sets SOTTO_CUBLAS_INCLUDE_DIR, and SOTTO_CUBLAS_DIR if the library to load at run time was found. Enables
+# the language
+# CUDA, and finds the package CUDAToolkit.
 
 include(${CMAKE_CURRENT_LIST_DIR}/PipSource.cmake)
 

@@ -1,4 +1,4 @@
-# Fetches a Debian package of headers with apt, checks it, unpacks it once; it is never installed.
+# Downloads a Debian package of headers with apt, verifies its hash and unpacks it once; never installs it.
 
 # sotto_deb_source(<package> VERSION <v> POOL <folder of the archive> ARCH <arch> SHA256 <hash> RESULT <variable>)
 function(sotto_deb_source package)
@@ -17,7 +17,7 @@ function(sotto_deb_source package)
     set(${arg_RESULT} ${unpacked}/usr PARENT_SCOPE)
 endfunction()
 
-# From where this machine has its own packages.
+# Downloads from the mirror that this machine's apt uses.
 function(sotto_deb_download file hash archive)
     execute_process(
         COMMAND apt-get indextargets --format "$(REPO_URI)"

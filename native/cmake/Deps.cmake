@@ -1,7 +1,8 @@
-# What we build with and do not write ourselves: fetched at configure time, pinned by version and hash.
+# Third-party dependencies, downloaded at configure time, pinned by version and hash.
 #
-# Sets SOTTO_LLAMA_CPP_DIR, and makes the targets sotto_json (#include <nlohmann/json.hpp>) and sotto_zstd.
-# Downloads are kept in $SOTTO_CACHE, else $XDG_CACHE_HOME/sotto, else ~/.cache/sotto.
+# Sets SOTTO_LLAMA_CPP_DIR, and defines the targets sotto_json (#include <nlohmann/json.hpp>) and sotto_zstd.
+# Downloads are
+# cached in $SOTTO_CACHE, else $XDG_CACHE_HOME/sotto, else ~/.cache/sotto.
 
 include(${CMAKE_CURRENT_LIST_DIR}/PipSource.cmake)
 
@@ -24,7 +25,7 @@ sotto_pip_source(
 )
 add_library(sotto_zstd STATIC ${SOTTO_ZSTD_DIR}/zstd.c)
 target_include_directories(sotto_zstd SYSTEM PUBLIC ${SOTTO_ZSTD_DIR})
-# Without the block compressors of higher levels than the one in use, which take half of its compile time.
+# Excludes the block compressors of higher levels than the one in use, which take half of zstd's compile time.
 foreach(compressor GREEDY LAZY LAZY2 BTLAZY2 BTOPT BTULTRA)
     target_compile_definitions(sotto_zstd PRIVATE ZSTD_EXCLUDE_${compressor}_BLOCK_COMPRESSOR)
 endforeach()

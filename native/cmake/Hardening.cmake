@@ -1,10 +1,10 @@
-# What makes an attacker's work harder, and no build path in any binary. After Deps.cmake, before any target.
+# Hardening options, and removal of build paths from binaries. Include after Deps.cmake, before any target.
 include_guard(GLOBAL)
 
 # Compile options of a release. Sanitizer builds use them too, for targets that they do not instrument.
 set(SOTTO_RELEASE_OPTIONS)
 
-# Assertions name their source file: relative to the checkout, or by the name of the dependency.
+# Assertions contain source file names: makes them relative to the checkout or to the dependency.
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     cmake_path(SET _checkout NORMALIZE ${CMAKE_SOURCE_DIR}/..)
     list(

@@ -1,6 +1,8 @@
-# What `cmake --install` brings: headers, library, modules, house model, and what finds them from CMake and
-# pkg-config. The engine looks for modules and the house model beside the library, so they are installed there.
-# In a wheel everything lies in one folder.
+# Contents of `cmake --install`: headers, library, modules, house model, and configuration files for CMake and
+# pkg-config.
+# The engine looks for modules and the house model next to the library, so they are installed there. In a
+# wheel all files
+# are in one folder.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -22,7 +24,7 @@ function(sotto_install_module module)
     install(TARGETS ${module} LIBRARY DESTINATION ${SOTTO_RUNTIME_DIR} RUNTIME DESTINATION ${SOTTO_RUNTIME_DIR})
 endfunction()
 
-# The library, with `house_model` and all that developers need.
+# Installs the library, `house_model` and the files for developers.
 function(sotto_install house_model)
     set(root ${CMAKE_CURRENT_SOURCE_DIR}/..)
     set_target_properties(sotto_include PROPERTIES EXPORT_NAME headers)

@@ -1,4 +1,5 @@
-# Fetches a source distribution from the Python package index with pip, checks it, unpacks it once.
+# Downloads a source distribution from the Python package index with pip, verifies its hash and unpacks it
+# once.
 
 # sotto_pip_source(<package> VERSION <v> SHA256 <hash> FOLDER <inside it> RESULT <variable>)
 function(sotto_pip_source package)
@@ -35,7 +36,7 @@ function(sotto_cache_dir result)
     set(${result} ${dir} PARENT_SCOPE)
 endfunction()
 
-# A hash that differs is never repaired silently: the file stays for whoever wants to see why.
+# Fails on a different hash, and keeps the file for inspection.
 function(sotto_check_hash archive expected)
     file(SHA256 ${archive} actual)
     if(NOT actual STREQUAL expected)
@@ -43,7 +44,7 @@ function(sotto_check_hash archive expected)
     endif()
 endfunction()
 
-# Builds that run at once may share the cache, so what appears there is whole from the start.
+# Unpacks to a temporary folder and renames it, because concurrent builds may share the cache.
 function(sotto_unpack archive stem folder unpacked)
     string(RANDOM LENGTH 12 random)
     set(part ${unpacked}.${random})
@@ -56,8 +57,9 @@ function(sotto_unpack archive stem folder unpacked)
     endif()
 endfunction()
 
-# Tries each pip there may be. A build in pip's or uv's isolation has none on its own Python's path,
-# hence PYTHONPATH is unset and uv may bring one.
+# Tries several ways to run pip. A build that pip or uv isolates has no pip on its own Python's path, so
+# PYTHONPATH is unset,
+# and uv may provide one.
 function(sotto_pip_download requirement archive)
     find_package(Python3 QUIET COMPONENTS Interpreter)
     set(tries "${Python3_EXECUTABLE} -m pip" "python3 -m pip" "python -m pip" pip3 pip "uv tool run pip")
@@ -94,8 +96,9 @@ function(sotto_pip_works pip result)
     endif()
 endfunction()
 
-# pip asks a source distribution for its metadata, which takes that one's build requirements:
-# in an isolation of its own, so that no environment of the caller's needs them.
+# pip needs a source distribution's build requirements to read its metadata: installs them in an isolated
+# environment of
+# their own, so that the caller's environment needs none.
 function(sotto_run_pip pip requirement archive output)
     string(REGEX REPLACE "==.*" "" package ${requirement})
     string(RANDOM LENGTH 12 random)

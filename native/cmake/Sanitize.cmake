@@ -1,4 +1,4 @@
-# Sanitizer options of our own code. llama_cpp/CMakeLists.txt chooses which of llama.cpp's targets get them.
+# Sanitizer options of our own code. llama_cpp/CMakeLists.txt chooses which targets of llama.cpp get them.
 if(SOTTO_SANITIZE STREQUAL "address")
   set(SOTTO_SANITIZE_OPTIONS -fsanitize=address,undefined -fno-sanitize-recover=all)
   add_link_options(-fsanitize=address,undefined)

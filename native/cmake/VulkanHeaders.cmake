@@ -1,11 +1,11 @@
-# What Vulkan code is compiled with: headers that are new enough, and glslc. No loader: that is opened at run time.
+# Build requirements of Vulkan code: recent headers, and glslc. No loader library: it is loaded at run time.
 #
-# Sets SOTTO_VULKAN_INCLUDE_DIRS and Vulkan_GLSLC_EXECUTABLE. Headers of the machine's own, or of an SDK
-# (-DVulkan_INCLUDE_DIR=...), are taken where they are of Vulkan 1.4; else Debian's are fetched, not installed.
+# Sets SOTTO_VULKAN_INCLUDE_DIRS and Vulkan_GLSLC_EXECUTABLE. Uses the machine's headers, or those of an SDK
+# (-DVulkan_INCLUDE_DIR=...), if they are of Vulkan 1.4; otherwise downloads Debian's without installing them.
 
 include(${CMAKE_CURRENT_LIST_DIR}/DebSource.cmake)
 
-# The minor version of Vulkan 1 that the headers of a folder are of, or 0.
+# Returns the minor version of Vulkan 1 of the headers in a folder, or 0.
 function(sotto_vulkan_minor folder result)
     set(minor 0)
     if(EXISTS ${folder}/vulkan/vulkan.hpp)
@@ -50,7 +50,7 @@ if(NOT SOTTO_GLSLC)
     message(FATAL_ERROR "SOTTO_VULKAN wants glslc, which compiles shaders: install the package glslc, or the Vulkan SDK")
 endif()
 
-# Shaders take minutes to compile, and only change with llama.cpp and glslc.
+# Caches compiled shaders: compiling takes minutes, and they change only with llama.cpp and glslc.
 set(Vulkan_GLSLC_EXECUTABLE ${SOTTO_GLSLC})
 find_program(SOTTO_SH sh)
 if(SOTTO_SH AND NOT CMAKE_HOST_WIN32)

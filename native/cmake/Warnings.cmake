@@ -1,4 +1,4 @@
-# Warnings for our own code; for those who test it, errors. Others may have compilers that warn of more.
+# Warnings for our own code. They are errors in developer builds only: other compilers may warn of more.
 include_guard(GLOBAL)
 
 add_library(sotto_warnings INTERFACE)

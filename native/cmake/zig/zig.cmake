@@ -1,10 +1,11 @@
-# The compiler that comes with the Python package ziglang (clang, its libraries and headers for many systems), as
-# CMake wants compilers: one program each. Included by the toolchain files beside it:
+# The compiler of the Python package ziglang (clang, with libraries and headers for many systems), wrapped for
+# CMake, which
+# expects one program per tool. Included by the toolchain files next to it:
 #
 #     pip install ziglang==0.15.2
 #     cmake -S native -B build/windows -G Ninja --toolchain native/cmake/zig/x86_64-windows.cmake
 #
-# SOTTO_ZIG names zig's binary where python3 does not find that package.
+# SOTTO_ZIG is the path of zig's binary, for python3 installations without that package.
 
 set(SOTTO_ZIG_VERSION 0.15.2) # pyproject.toml pins the same
 
@@ -27,19 +28,21 @@ function(sotto_find_zig)
     endif()
 endfunction()
 
-# A program of `name` that calls zig with `arguments`. ccache goes by what is in it, so it names no build folder.
+# Creates a program `name` that calls zig with `arguments`. ccache identifies it by its content, so that must
+# not contain
+# the build folder.
 function(sotto_zig_program name arguments)
     set(path ${SOTTO_ZIG_PROGRAMS}/zig-${name})
     file(CONFIGURE OUTPUT ${path} CONTENT "#!/bin/sh\nexec '@SOTTO_ZIG@' ${arguments} \"$@\"\n" @ONLY)
     file(CHMOD ${path} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 endfunction()
 
-# CMake reads a toolchain file again in each small project that it tries a compiler with.
+# CMake evaluates a toolchain file again in each try_compile() project.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES SOTTO_ZIG SOTTO_ZIG_PROGRAMS)
 if(NOT SOTTO_ZIG_PROGRAMS)
     sotto_find_zig()
     set(SOTTO_ZIG_PROGRAMS ${CMAKE_BINARY_DIR}/zig-${SOTTO_ZIG_VERSION} CACHE INTERNAL "")
-    # Without -g0 it writes what debuggers want, asked or not: objects of twenty times the size.
+    # zig always writes debug information without -g0, which makes objects twenty times as large.
     sotto_zig_program(cc "cc -target ${SOTTO_ZIG_TARGET} -g0")
     sotto_zig_program(cxx "c++ -target ${SOTTO_ZIG_TARGET} -g0")
     foreach(tool ar ranlib dlltool rc)
@@ -54,11 +57,11 @@ set(CMAKE_AR ${SOTTO_ZIG_PROGRAMS}/zig-ar CACHE FILEPATH "")
 set(CMAKE_RANLIB ${SOTTO_ZIG_PROGRAMS}/zig-ranlib CACHE FILEPATH "")
 set(CMAKE_DLLTOOL ${SOTTO_ZIG_PROGRAMS}/zig-dlltool CACHE FILEPATH "")
 set(CMAKE_RC_COMPILER ${SOTTO_ZIG_PROGRAMS}/zig-rc)
-# zig compiles its C++ library with debug information, whatever ours is compiled with: it names build paths.
+# zig compiles its C++ library with debug information regardless of our options; it contains build paths.
 set(CMAKE_SHARED_LINKER_FLAGS_INIT -Wl,-s)
 set(CMAKE_MODULE_LINKER_FLAGS_INIT -Wl,-s)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER) # what is installed here is not for there
-# What ccache cannot see from a shell script's name and date.
+# Identifies the compiler for ccache, which sees only a shell script's name and date.
 set(
     SOTTO_LAUNCHER
     env CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK=string:zig-${SOTTO_ZIG_VERSION}-${SOTTO_ZIG_TARGET}-g0
