@@ -81,7 +81,7 @@ std::string Answer::spoken(const sotto_step_item& work) {
     return shown;
 }
 
-// What was held back for what might have come after it.
+// Returns the text that was held back as a possible stop sequence or incomplete character.
 std::string Answer::rest() {
     std::string shown;
     if (!stopped_) {
@@ -124,7 +124,7 @@ void Answer::tell_read(const std::string& deltas) {
     }
 }
 
-// The calls come one after the other: a new one ends the one before, and only the last goes on.
+// Tool calls are sequential: a new one completes the previous one, and only the last one can grow.
 void Answer::add_call(const Json& call) {
     const auto index = call.value("index", std::size_t{0});
     const auto function = call.value("function", Json::object());
@@ -148,12 +148,12 @@ void Answer::add(Delta::Kind kind, std::string text) {
     heard_.deltas.push_back({kind, std::move(text), 0, "", ""});
 }
 
-// Nothing more comes of the last call. One whose arguments broke off is no call.
+// Completes the last tool call. Drops it if its arguments were cut off.
 void Answer::close_call() {
     if (!call_) {
         return;
     }
-    if (call_->arguments.empty()) { // a tool that takes none
+    if (call_->arguments.empty()) { // a tool without parameters
         call_->arguments = "{}";
         heard_.deltas.push_back({Delta::Kind::call, "{}", calls_ - 1, "", ""});
     }
@@ -164,7 +164,9 @@ void Answer::close_call() {
     call_.reset();
 }
 
-// Tokens whose text is shown, or at the end, those before the text that a stop sequence took away.
+// Moves out the log probabilities of tokens whose text has been shown. At the end: of all tokens before the
+// stop
+// sequence.
 void Answer::release_logprobs() {
     const auto seen = [&](const Logprobs& one) {
         return one.begin < shown_bytes_ || (ended() && (!stopped_ || one.begin < shown_bytes_));
@@ -179,7 +181,8 @@ void Answer::release_logprobs() {
 
 Heard Answer::take() {
     auto heard = std::exchange(heard_, {});
-    if (heard.deltas.empty() && !ended()) { // they are told with the text that they are of
+    // log probabilities are delivered together with the text of their tokens
+    if (heard.deltas.empty() && !ended()) {
         heard_.logprobs = std::exchange(heard.logprobs, {});
     }
     heard.tokens = tokens_;

@@ -1,4 +1,4 @@
-// What happened to a request, and the queue on which an engine's host hears of it.
+// Events of a request, delivered to the host through a queue.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ struct Event : MpscNode {
     std::uint64_t user = 0;
     std::string text;
     std::string json;
-    std::string error; // of a request's last event, where it failed
-    std::string data;  // bytes of a result that is no text
+    std::string error; // of a failed request's last event
+    std::string data;  // bytes of a result that is not text
     sotto_status status = SOTTO_OK;
     std::uint32_t tokens = 0;
     float progress = 0;
@@ -34,10 +34,10 @@ struct Event : MpscNode {
     sotto_finish finish = SOTTO_FINISH_NONE;
 
     std::int64_t made_ns = 0;
-    Lane* lane = nullptr;         // in which it waits until it is due; none: it does not
-    Lanes* of = nullptr;          // its request's
-    std::unique_ptr<Lanes> lanes; // of a request's last event: those same
-    Event* after = nullptr;       // in the list that it is in
+    Lane* lane = nullptr;         // the paced queue that holds the event until it is due; null: not paced
+    Lanes* of = nullptr;          // the queues of its request
+    std::unique_ptr<Lanes> lanes; // a request's last event owns the request's queues
+    Event* after = nullptr;       // next event in the list that holds this event
 };
 
 } // namespace sotto

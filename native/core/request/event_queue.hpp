@@ -1,4 +1,4 @@
-// The queue on which an engine's host hears of its requests.
+// The queue through which the host receives events.
 #pragma once
 
 #include <atomic>
@@ -9,16 +9,18 @@
 
 namespace sotto {
 
-// The control thread pushes; the host takes, and allocates and frees nothing: events that it has
-// seen go back to the control thread, which frees them.
+// The control thread pushes, the host takes. Taking neither allocates nor frees: events that the host has
+// seen return to
+// the control thread, which frees them.
 class EventQueue {
 public:
     ~EventQueue();
 
     void push(std::unique_ptr<Event> event) noexcept;
 
-    // Hands the oldest event that is due to `use`; it stays until the next call. False when there is
-    // none, or while another thread is in here.
+    // Passes the oldest event that is due to `use`; the event stays valid until the next call. Returns false
+    // if no event is
+    // due, or while another thread is in this function.
     template <typename Use>
     bool take(const Clock& clock, Use&& use) noexcept {
         if (taking_.test_and_set(std::memory_order_acquire)) {
@@ -32,17 +34,18 @@ public:
         return event != nullptr;
     }
 
-    // Whether an event is due, and if none is, when one will be by itself. While another thread is in
-    // here: soon.
+    // Returns true if an event is due. Otherwise sets `wake` to the time when one will be due without further
+    // input; to a
+    // time soon if another thread is taking events.
     bool has(std::int64_t now, std::int64_t& wake) noexcept;
 
-    // Frees what the host has seen. The control thread's.
+    // Frees the events that the host has seen. Control thread only.
     void recycle() noexcept;
 
     Signal& arrived() noexcept { return arrived_; }
 
 private:
-    void admit() noexcept; // taking_ is held, as for the next
+    void admit() noexcept; // requires taking_, like next()
     const Event* next(const Clock& clock) noexcept;
 
     MpscQueue<Event> ready_;

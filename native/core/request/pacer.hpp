@@ -1,4 +1,4 @@
-// The moments at which one answer's tokens are told.
+// The schedule on which the tokens of one answer are delivered.
 #pragma once
 
 #include <algorithm>
@@ -7,15 +7,17 @@
 
 namespace sotto {
 
-// An exact fractional schedule: token n is told n / rate seconds after the first, however late single tokens
-// are taken. Who takes none for a while gets what was missed at twice the rate; a token that was made more
-// than a period late moves the schedule, so that a slow model does not end in a hurry.
+// An exact fractional schedule: token n is due n / rate seconds after the first, however late single tokens
+// are taken.
+// After a pause of the host, the backlog is delivered at twice the rate. A token that was generated more than
+// a period
+// late shifts the schedule, so that a slow model is not followed by a burst.
 //
-// One thread at a time calls what is not const; any thread may ask what was told.
+// Non-const functions: one thread at a time. Const functions: any thread may read what has been delivered.
 class Pacer {
 public:
-    // Two rates, in tokens per second: what this answer was given, and what holds where that is 0.
-    // 0 as well: no schedule.
+    // Two rates in tokens per second: this answer's own, and the engine's, used if the first is 0. Both 0: no
+    // pacing.
     Pacer(const std::atomic<float>& own, const std::atomic<float>& everybodys)
         : own_(own), everybodys_(everybodys) {}
 
@@ -24,7 +26,7 @@ public:
         return own > 0 ? own : static_cast<double>(everybodys_.load(std::memory_order_relaxed));
     }
 
-    // When an answer's token `n`, counted from 1, may be told, which was made at `made`. At once: below.
+    // Time at which token `n` (counted from 1), generated at `made`, is due. Without pacing: INT64_MIN.
     std::int64_t due(std::uint32_t n, std::int64_t made) const noexcept {
         const double now_rate = rate();
         if (now_rate <= 0 || rate_ <= 0) {
@@ -36,7 +38,9 @@ public:
         return std::max(planned, last_ + duration(n - std::min(n, told_), now_rate) / 2);
     }
 
-    // Token `n` was told at `now`. `late`: so much after it was due is no more than its taker's usual delay.
+    // Records that token `n` was delivered at `now`. `late`: a delay up to this is the host's usual polling
+    // interval and
+    // does not count as lateness.
     void tell(std::uint32_t n, std::int64_t made, std::int64_t now, std::int64_t late) noexcept {
         const double now_rate = rate();
         const auto moment = due(n, made);
@@ -44,7 +48,7 @@ public:
             plan_ = {n, now};
             last_ = now;
         } else {
-            if (now_rate != rate_) { // from this token on
+            if (now_rate != rate_) { // the new rate applies from this token on
                 plan_ = {n, now};
             }
             const auto wanted = plan_.begin + duration(n - std::min(n, plan_.token), now_rate);
@@ -59,7 +63,7 @@ public:
         seen_last_.store(last_, std::memory_order_relaxed);
     }
 
-    // How many tokens were told, and about when the next one will be. Any thread.
+    // Number of tokens delivered, and the approximate time when the next one is due. Any thread.
     std::uint32_t told() const noexcept { return seen_told_.load(std::memory_order_acquire); }
     std::int64_t next() const noexcept {
         const auto now_rate = rate();
@@ -68,12 +72,12 @@ public:
 
     static std::int64_t duration(std::uint32_t tokens, double rate) noexcept {
         constexpr double kSecond = 1e9;
-        constexpr double kLongest = 0x1p61; // 73 years; what is added up from it still fits
+        constexpr double kLongest = 0x1p61; // ns, 73 years; sums of such durations do not overflow
         return static_cast<std::int64_t>(std::min(tokens * kSecond / rate, kLongest));
     }
 
 private:
-    // From when and which token on the schedule counts.
+    // First token of the current schedule, and its time.
     struct Plan {
         std::uint32_t token = 0;
         std::int64_t begin = 0;
@@ -81,10 +85,10 @@ private:
 
     const std::atomic<float>& own_;
     const std::atomic<float>& everybodys_;
-    double rate_ = 0; // when the last token was told
+    double rate_ = 0; // rate when the last token was delivered
     Plan plan_;
     std::uint32_t told_ = 0;
-    std::int64_t last_ = 0; // when the last token was due, or told if that was much later
+    std::int64_t last_ = 0; // time when the last token was due, or was delivered if that was much later
     std::atomic<std::uint32_t> seen_told_{0};
     std::atomic<std::int64_t> seen_last_{0};
 };

@@ -52,10 +52,11 @@ void Release::hold(Lane& lane, Event* event) noexcept {
     }
     lane.events.push(event);
     ++lane.of.held;
-    wake_ = INT64_MIN; // not known
+    wake_ = INT64_MIN; // unknown
 }
 
-// A request ended before its time: what it still had to tell is told at once, or never.
+// Called when a request ends early: delivers its remaining paced events at once if `wanted`, otherwise drops
+// them.
 void Release::cut_off(Lanes& lanes, MpscQueue<Event>& unwanted, bool wanted) noexcept {
     for (Lane** at = &lanes_; *at != nullptr;) {
         Lane& lane = **at;
@@ -79,7 +80,7 @@ Event* Release::next(std::int64_t now) noexcept {
 }
 
 bool Release::has(std::int64_t now) noexcept {
-    constexpr std::int64_t kStale = 1'000'000; // a rate may have changed meanwhile
+    constexpr std::int64_t kStale = 1'000'000; // ns; after this, a changed rate may have changed due times
     if (due_.empty() && lanes_ != nullptr) {
         const bool looks = wake_ <= now || now - looked_ >= kStale || now < looked_;
         note_gap(now);
@@ -107,7 +108,7 @@ void Release::release(std::int64_t now) noexcept {
 }
 
 void Release::let_go(Lane& lane, std::int64_t now) noexcept {
-    constexpr std::int64_t kAlways = 20'000'000; // is no hitch yet
+    constexpr std::int64_t kAlways = 20'000'000; // ns; a shorter delay is never treated as lateness
     const auto late = std::max(kAlways, 3 * gap_);
     while (Event* event = lane.events.front()) {
         if (lane.pacer.due(event->tokens, event->made_ns) > now) {
@@ -123,7 +124,7 @@ void Release::let_go(Lane& lane, std::int64_t now) noexcept {
     }
 }
 
-// How long whoever takes events usually stays away. A single pause counts for little.
+// Updates the moving average of the host's polling interval. A single pause has little weight.
 void Release::note_gap(std::int64_t now) noexcept {
     constexpr std::int64_t kLongest = 200'000'000;
     constexpr std::int64_t kWeight = 8;
@@ -145,7 +146,7 @@ void Release::clear() noexcept {
             --lane->of.held;
             delete event;
         }
-        if (lane->of.held == 0) { // the last of them takes the lanes with it
+        if (lane->of.held == 0) { // the last event owns the queues and frees them
             auto after = std::exchange(lane->of.after, {});
             while (Event* event = after.pop()) {
                 delete event;

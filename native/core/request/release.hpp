@@ -1,4 +1,4 @@
-// What was said and is not told yet: each answer's events wait here until they are due.
+// Holds back events of paced answers until they are due.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sotto {
 
-// Events in their order, linked through themselves.
+// An intrusive FIFO list of events.
 class EventList {
 public:
     bool empty() const noexcept { return first_ == nullptr; }
@@ -25,7 +25,7 @@ private:
 
 struct Lanes;
 
-// One answer's events.
+// The events of one answer that are not delivered yet.
 struct Lane {
     Lane(Lanes& of, const std::atomic<float>& own, const std::atomic<float>& everybodys)
         : of(of), pacer(own, everybodys) {}
@@ -33,37 +33,39 @@ struct Lane {
     Lanes& of;
     Pacer pacer;
     EventList events;
-    Lane* next = nullptr; // of those that hold events
+    Lane* next = nullptr; // next answer that holds events
 };
 
-// Those of a request. It lives until its last event is gone, with that event.
+// The queues of all answers of a request. Owned by the request's last event, and freed with it.
 struct Lanes {
     Lanes(std::uint32_t answers, float tps, const std::atomic<float>& everybodys);
 
     std::atomic<float> own_tps;
     std::vector<std::unique_ptr<Lane>> answers;
-    std::uint32_t held = 0; // events in all of them
-    EventList after;        // what comes when none is held any more
+    std::uint32_t held = 0; // number of events held in all answers
+    EventList after;        // events to deliver once `held` is 0
 };
 
-// Hands out events in the order in which they came, but for those that are paced: these come when they are
-// due, each answer's in their order, and a request's last ones after all others. Used by the thread that
-// takes events, which allocates and frees nothing here.
+// Delivers events in FIFO order, except that paced events wait until they are due. The order within an answer
+// is kept,
+// and a request's last events come after all of its others. Used by the thread that takes events; nothing
+// here allocates
+// or frees.
 class Release {
 public:
     ~Release() { clear(); }
 
-    // Takes an event in. `unwanted` gets those that nobody is to hear of any more.
+    // Adds an event. Events of dropped requests go to `unwanted`.
     void admit(Event* event, MpscQueue<Event>& unwanted) noexcept;
-    // The next that is due, or null.
+    // Returns the next event that is due, or null.
     Event* next(std::int64_t now) noexcept;
-    // Whether there is one.
+    // Returns true if an event is due.
     bool has(std::int64_t now) noexcept;
-    // When something will be due by itself; INT64_MAX if nothing will.
+    // Time when a held event will be due; INT64_MAX if none is held.
     std::int64_t wake() const noexcept { return wake_; }
-    // Whether nothing is held back, so that no clock need be asked.
+    // Returns true if no event is held, so that the caller need not read the clock.
     bool is_idle() const noexcept { return due_.empty() && lanes_ == nullptr; }
-    // Deletes what is held.
+    // Deletes all held events.
     void clear() noexcept;
 
 private:
@@ -74,11 +76,11 @@ private:
     void note_gap(std::int64_t now) noexcept;
 
     EventList due_;
-    Lane* lanes_ = nullptr; // that hold events
+    Lane* lanes_ = nullptr; // answers that hold events
     std::int64_t wake_ = INT64_MAX;
-    std::int64_t looked_ = 0; // when last for what is due
-    std::int64_t asked_ = 0;  // when last
-    std::int64_t gap_ = 0;    // between two times that it was asked, usually
+    std::int64_t looked_ = 0; // time of the last search for due events
+    std::int64_t asked_ = 0;  // time of the host's last poll
+    std::int64_t gap_ = 0;    // moving average of the host's polling interval
 };
 
 } // namespace sotto

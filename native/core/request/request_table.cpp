@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kIndexBits = 16;
 
-// Names are unique in the process, so that one given to the wrong engine is unknown there.
+// Request ids are unique in the process, so that an id passed to the wrong engine is unknown there.
 std::atomic<std::uint64_t> g_named{0};
 
 sotto_request new_name(std::uint32_t index) noexcept {
@@ -39,7 +39,7 @@ RequestTable::~RequestTable() {
 
 Slot* RequestTable::add(Asked asked, std::int64_t now) {
     auto done = std::make_unique<Event>();
-    struct Count { // taken back where nothing comes of it
+    struct Count { // reverts the count on early return
         std::atomic<std::uint32_t>& live;
         const std::uint32_t before = live.fetch_add(1, std::memory_order_relaxed);
         bool kept = false;
@@ -49,7 +49,8 @@ Slot* RequestTable::add(Asked asked, std::int64_t now) {
             }
         }
     } count{live_};
-    const bool may = most_ == kMost || count.before < most_; // there are no more slots than that anyway
+    // kMost is the number of slots, which is enforced anyway
+    const bool may = most_ == kMost || count.before < most_;
     Slot* slot = may ? take_free() : nullptr;
     if (slot == nullptr && may) {
         slot = make_fresh();

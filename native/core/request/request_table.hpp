@@ -1,4 +1,4 @@
-// The requests that are live, and how any thread finds one by name without waiting.
+// The table of live requests, in which any thread can look up a request by id without waiting.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace sotto {
 struct Slot;
 class Stream;
 
-// What a host asked for, in our own types.
+// A submission of the host, converted to internal types.
 struct Asked {
     enum class What : std::uint8_t {
         answer,
@@ -32,23 +32,23 @@ struct Asked {
 
     What what = What::answer;
     sotto_op op = 0;
-    PageString body; // of an answer: JSON
-    std::string id;  // of a model
+    PageString body; // JSON body of an answer
+    std::string id;  // of the model
     std::string path;
     std::string backend;
     std::string options;
-    std::string adapter;      // its name
-    float scale = 1;          // of that
-    std::uint64_t budget = 0; // of a plan: bytes; 0: what is left
+    std::string adapter;      // name of the adapter
+    float scale = 1;          // scale of the adapter
+    std::uint64_t budget = 0; // of a plan: bytes; 0: what is free
     std::uint64_t user = 0;
     sotto_request_flags flags = 0;
     float target_tps = 0;
     sotto_priority priority = SOTTO_PRIORITY_NORMAL;
-    std::int64_t deadline_ns = 0;            // 0: none
-    std::shared_ptr<const PageBuffer> state; // to restore, once it was read from its file
+    std::int64_t deadline_ns = 0;            // 0: no deadline
+    std::shared_ptr<const PageBuffer> state; // state to restore, after it was read from its file
 };
 
-// A note for the control thread about one slot.
+// A message to the control thread about one slot.
 struct Note : MpscNode {
     enum class Kind : std::uint8_t { submit, cancel };
 
@@ -56,36 +56,38 @@ struct Note : MpscNode {
     Slot* slot = nullptr;
 };
 
-// One live request. The memory stays for as long as the table; `refs` says whether it means anything.
+// The table entry of a request. Never freed before the table; `refs` is not 0 while it belongs to a live
+// request.
 struct Slot {
-    // One reference is the control thread's until the request is over; one the host's, of a private
-    // request, until it took the last event or dropped it; others are of calls under way.
+    // References: the control thread holds one until the request has ended; the host one for a private
+    // request, until it has
+    // taken the last event or dropped the request; running API calls hold the others.
     std::atomic<std::uint32_t> refs{0};
     std::atomic<sotto_request> id{0};
     std::atomic<std::uint32_t> next_free{0};
     std::uint32_t index = 0;
 
-    // The control thread's, once submitted:
-    Stream* stream = nullptr; // that answers it, or null
-    bool has_several = false; // streams answer it
+    // Owned by the control thread after submission:
+    Stream* stream = nullptr; // the stream that answers the request, or null
+    bool has_several = false; // several streams answer the request
 
-    Asked asked;                 // read by the control thread alone once submitted
-    std::unique_ptr<Event> done; // made beforehand, so that a request can end without memory
+    Asked asked;                 // only the control thread reads it after submission
+    std::unique_ptr<Event> done; // allocated in advance, so that a request can end when memory is short
     std::int64_t submitted_ns = 0;
-    std::atomic<float> target_tps{0}; // of its own; 0: the engine's
+    std::atomic<float> target_tps{0}; // this request's pace; 0: the engine's
     Note submit;
     Note cancel;
-    std::atomic<bool> cancel_noted{false}; // whether `cancel` is on its way
+    std::atomic<bool> cancel_noted{false}; // `cancel` has been pushed to the control thread
     std::atomic<bool> cancelled{false};
-    std::atomic<bool> ended{false}; // its last event is on its way, or was taken
+    std::atomic<bool> ended{false}; // the last event was pushed
 
-    // Of a private request:
+    // Only for private requests:
     MpscQueue<Event> events;
     Release release; // guarded by `taking`
     Signal arrived;
     std::atomic_flag taking;
-    std::atomic<bool> over{false};    // the host took the last event
-    std::atomic<bool> dropped{false}; // the host wants no more
+    std::atomic<bool> over{false};    // the host has taken the last event
+    std::atomic<bool> dropped{false}; // the host has dropped the request
 
     bool is_private() const noexcept { return (asked.flags & SOTTO_REQUEST_PRIVATE) != 0; }
 };
@@ -96,22 +98,23 @@ public:
 
     ~RequestTable();
 
-    // A slot with a new name, filled. Null when as many as may be are live.
+    // Adds a request under a new id. Returns null if the maximum number of requests is live.
     Slot* add(Asked asked, std::int64_t now);
 
-    // A request is over, and about to be told so: another may take its place.
+    // Called before a request's last event is delivered: its place in the live count becomes free.
     void ended() noexcept { live_.fetch_sub(1, std::memory_order_seq_cst); }
-    // How many are not.
+    // Number of live requests.
     std::uint32_t live() const noexcept { return live_.load(std::memory_order_relaxed); }
     void set_most(std::uint32_t most) noexcept { most_ = most; }
     std::uint32_t most() const noexcept { return most_; }
 
-    // The live slot of that name, with a reference that the caller must release. Null if there is none.
+    // Returns the live slot with that id, with a reference that the caller must release. Null: no such
+    // request is live.
     Slot* acquire(sotto_request id) noexcept;
 
     void release(Slot& slot) noexcept;
 
-    // Wakes every thread that waits for a private request's events.
+    // Wakes all threads that wait for events of a private request.
     void wake_all() noexcept;
 
 private:
@@ -128,8 +131,9 @@ private:
     std::uint32_t most_ = kMost;
     std::atomic<std::uint32_t> live_{0};
     std::array<std::atomic<Chunk*>, kMost / kChunk> chunks_{};
-    std::atomic<std::uint32_t> fresh_{0}; // slots from here on were never used
-    // A stack of free slots: index + 1 in the low half, a tag against reuse in the high half.
+    std::atomic<std::uint32_t> fresh_{0}; // index of the first slot that was never used
+    // Head of the lock-free stack of free slots: index + 1 in the low 32 bits, an ABA tag in the high 32
+    // bits.
     std::atomic<std::uint64_t> free_{0};
 };
 
