@@ -1,4 +1,4 @@
-// The parts of the codec's reading half. Each throws Error that names the field by its path.
+// Shared parts of the request parser. Each check throws an Error that names the field by its path.
 #pragma once
 
 #include <string>
@@ -10,32 +10,32 @@
 
 namespace sotto {
 
-// An element of a list as a path has it.
+// Returns the path of a list element: "list[i]".
 std::string element(const std::string& list, std::size_t i);
 
-// The fields of element `i` of the list at `path`, which must be an object.
+// Returns the fields of element `i` of the list at `path`. Throws if the element is not an object.
 Fields object_at(const Json& list, std::size_t i, const std::string& path);
 
-// The model that a body names; one that needs none may name none.
+// Returns the model that a body names. Throws if `needed` and the body names none.
 std::string read_model(const Fields& body, bool needed);
-// What `body`, whose text that is, says of a session, and with which messages it goes on.
+// Returns the session that `body` names, and the messages that it adds. `text` is the text of `body`.
 InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled);
 void check_message_list(const Fields& body, bool may_be_empty);
-// `in_session`: the messages were read, and others came before them.
+// `in_session`: the messages continue those of a session.
 void check_messages(const Fields& body, bool in_session);
 void check_tools(const Fields& body);
 AdaptersAsked read_adapters(const Fields& body);
 void check_sampling(const Fields& body);
-// Returns the field that says what form an answer has; empty if none does.
+// Returns the name of the field that constrains the answer's format; empty: no such field.
 std::string check_form(const Fields& body);
 void check_template_kwargs(const Fields& body);
 
-// Throws Error(SOTTO_ERROR_ARGUMENT) for a field that is an edit or two from a known one, which it names.
-// Returns the other fields that the operation ignores, at most 16.
+// Throws Error(SOTTO_ERROR_ARGUMENT) for an unknown field within an edit distance of one or two of a known
+// one, and
+// suggests that one. Returns the other fields that the operation ignores, at most 16.
 std::vector<std::string> check_names(sotto_op op, const Json& body);
 
-// Throws for a field that the operation reads and whose value its row of native/request/fields.toml does not
-// allow.
+// Throws for a field that the operation reads and whose value violates its row in native/request/fields.toml.
 void check_values(sotto_op op, const Fields& body);
 
 } // namespace sotto

@@ -1,4 +1,4 @@
-// The OpenAI schema: what a request asks for, and how its answer is told.
+// The OpenAI schema: parses requests and writes responses.
 #pragma once
 
 #include <atomic>
@@ -14,148 +14,149 @@
 
 namespace sotto {
 
-// What a request says that goes on with a session.
+// The parts of a request that continues a session.
 struct InSession {
-    std::string id;                    // empty: it is in none
-    std::vector<std::string> messages; // its own, each as JSON
-    std::string rest;                  // of the body, as JSON: without these and the id
-    bool continues = false;            // the last message of all
+    std::string id;                    // empty: no session
+    std::vector<std::string> messages; // the request's own messages, each as JSON
+    std::string rest;                  // the body as JSON, without the messages and the session's id
+    bool continues = false;            // the answer continues the last message
 };
 
-// An adapter that a request names.
+// An adapter named by a request.
 struct AdapterAsked {
     std::string name;
     std::optional<double> scale; // absent: the adapter's own
 };
-using AdaptersAsked = std::optional<std::vector<AdapterAsked>>; // absent: nothing was said
+using AdaptersAsked = std::optional<std::vector<AdapterAsked>>; // absent: the request has no such field
 
-// What becomes of a request whose model has no room at present.
+// Policy for a request whose model does not fit the budget at present.
 enum class OnBudget : std::uint8_t {
-    wait,  // until others leave some
-    fail,  // at once
-    shrink // it waits, and the model may be made smaller than it was
+    wait,  // wait until other models free memory
+    fail,  // fail at once
+    shrink // wait, and allow the model to be loaded smaller than before
 };
 
-// What the engine itself needs to know of a request. Sampling is the backend's to read.
+// The fields of a request that the engine itself needs. Sampling fields are for the backend.
 struct Prompted {
-    std::string model; // empty: the session's
+    std::string model; // empty: the session's model
     InSession session;
     std::vector<std::string> stops;
-    std::string echo;                      // text that the answer begins with
+    std::string echo;                      // text to prepend to the answer
     std::uint32_t max_tokens = UINT32_MAX; // at least 1
-    std::uint32_t answers = 1;             // how many are wanted
-    bool include_usage = false;            // one more chunk, with the usage
-    bool logprobs = false;                 // tell how likely each token was
-    std::string path;                      // of a state's file
+    std::uint32_t answers = 1;             // number of choices (`n`)
+    bool include_usage = false;            // append a chunk with the usage
+    bool logprobs = false;                 // return log probabilities
+    std::string path;                      // path of a saved state
     OnBudget on_budget = OnBudget::wait;
     AdaptersAsked adapters;
-    std::string form;                 // the field that asks for a form of the answer, if one does
+    std::string form;                 // name of the field that constrains the answer's format; empty: none
     std::vector<std::string> unknown; // fields that the operation ignores
 };
 
-// Reads and checks a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or
-// Error(SOTTO_ERROR_UNSUPPORTED) that names the field by its path. Once `cancelled`, which may be null, is
-// set, throws Error(SOTTO_ERROR_CANCELLED) soon.
+// Parses and validates a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or Error(SOTTO_ERROR_UNSUPPORTED)
+// that names
+// the field by its path, or Error(SOTTO_ERROR_CANCELLED) soon after `cancelled` is set; `cancelled` may be
+// null.
 Prompted read_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
 
-// Whether an operation is answered without a step.
+// Returns true if an operation is answered without a backend step.
 bool is_at_once(sotto_op op) noexcept;
 
-// Whether a value is an operation.
+// Returns true if `op` is a known operation.
 bool is_operation(sotto_op op) noexcept;
 
-// Its name, such as "chat".
+// Returns an operation's name, such as "chat".
 const char* operation_name(sotto_op op) noexcept;
 
-// Whether an operation's answer is data, which a backend makes in steps.
+// Returns true if an operation produces data (not text) in backend steps.
 bool has_data(sotto_op op) noexcept;
 
-// Whether an operation is about sessions themselves, and needs no model.
+// Returns true if an operation manages sessions and needs no model.
 bool is_about_sessions(sotto_op op) noexcept;
 
-// What a request about sessions says.
+// A parsed session request.
 struct SessionAsked {
-    std::string id;                    // empty: all of them
-    std::string model;                 // empty: none
-    std::string from;                  // whose copy it begins as; empty: nobody's
-    std::size_t keep = SIZE_MAX;       // so many of that one's messages, at most
-    std::vector<std::string> messages; // that follow, each as JSON
+    std::string id;                    // empty: all sessions
+    std::string model;                 // empty: no model
+    std::string from;                  // session to fork; empty: start empty
+    std::size_t keep = SIZE_MAX;       // maximum number of messages to take from `from`
+    std::vector<std::string> messages; // messages to append, each as JSON
     std::optional<bool> pinned;
-    std::optional<std::string> system; // the system message; empty: removes it
+    std::optional<std::string> system; // the system message; empty string: remove it
     AdaptersAsked adapters;
 };
 
-// Reads and checks its body. Throws like read_request().
+// Parses and validates a session request's body. Throws like read_request().
 SessionAsked
 read_session_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
 
-// Whether a message is the system's or, which is the same, the developer's.
+// Returns true if a message has the role "system" or its synonym "developer".
 bool is_system(std::string_view message);
 
-// Whether an answer can go on with that message.
+// Returns true if an answer can continue that message.
 bool can_be_continued(std::string_view message);
 
 struct Counts {
     std::uint32_t prompt = 0;
     std::uint32_t cached = 0;
-    std::uint32_t dropped = 0; // messages left out of the prompt
+    std::uint32_t dropped = 0; // number of messages left out of the prompt
     std::uint32_t generated = 0;
-    double prompt_ms = 0;      // from the opening of the stream to its first token
+    double prompt_ms = 0;      // from opening the stream to its first token
     double generated_ms = 0;   // from the first token to the last
-    double first_token_ms = 0; // from the call that submitted it to the first token
+    double first_token_ms = 0; // time to first token, counted from the submitting call
 };
 
-// More of an answer.
+// An increment of an answer.
 struct Delta {
     enum class Kind : std::uint8_t { text, reasoning, call };
 
     Kind kind = Kind::text;
-    std::string text;     // of a call: more of its arguments
-    std::size_t call = 0; // which
-    std::string id;       // of a call, with its name: only the first time
+    std::string text;     // new text; of a call: new arguments
+    std::size_t call = 0; // index of the call
+    std::string id;       // id and name of a call: only in its first delta
     std::string name;
 };
 
-// A tool that the model calls. The arguments are a JSON object.
+// A tool call by the model. The arguments are a JSON object.
 struct Call {
     std::string id;
     std::string name;
     std::string arguments;
 };
 
-// A part of a result that is no text.
+// A part of a result that is not text.
 struct DataPart {
     std::string bytes;
-    std::string info; // JSON that describes them; or empty
+    std::string info; // JSON that describes the bytes; may be empty
 };
 
-// What is new of an answer.
+// The increments of an answer since the last event.
 struct Heard {
     std::vector<Delta> deltas;
     std::vector<DataPart> parts;
-    std::vector<Call> calls;           // that are whole
-    std::vector<std::string> logprobs; // JSON, of the tokens that are new
-    std::string result;                // of an operation with data, with the last of it: the response
-    std::uint32_t tokens = 0;          // of the answer so far
-    bool last = false;                 // the answer is whole
+    std::vector<Call> calls;           // completed calls
+    std::vector<std::string> logprobs; // JSON, one for each new token
+    std::string result;                // response of a data operation, set in its last increment
+    std::uint32_t tokens = 0;          // tokens of the answer so far
+    bool last = false;                 // the answer is complete
 };
 
-// All of an answer.
+// A complete answer.
 struct Said {
     std::string text;
     std::string reasoning;
     std::vector<Call> calls;
     std::vector<std::string> logprobs;
-    sotto_finish finish = SOTTO_FINISH_NONE; // NONE: the answer continues
+    sotto_finish finish = SOTTO_FINISH_NONE; // NONE: not finished
 };
 
-// A message with an answer that went on with it.
+// Returns a message with the answer that continues it appended.
 std::string continued(std::string_view message, const Said& said);
 
-// Writes the answers to one request, in its schema.
+// Writes the response to one request in its operation's schema.
 class Writer {
 public:
-    // `ignored`: fields of the request that its operation ignores; the response lists them.
+    // `ignored`: fields of the request that its operation ignores; listed in the response.
     Writer(
         sotto_op op,
         sotto_request request,
@@ -164,22 +165,22 @@ public:
         std::vector<std::string> ignored = {}
     );
 
-    // One stream chunk with more of answer `index`. `logprobs` may be empty.
+    // Returns one streaming chunk for answer `index`. `logprobs` may be empty.
     std::string chunk(std::uint32_t index, const Delta& delta, const std::vector<std::string>& logprobs);
-    // The chunk that says why an answer is over.
+    // Returns the chunk that carries an answer's finish reason.
     std::string last_chunk(
         std::uint32_t index,
         sotto_finish finish,
         const std::vector<std::string>& logprobs,
         const Counts& counts
     );
-    // The chunk of `stream_options.include_usage`.
+    // Returns the chunk of `stream_options.include_usage`.
     std::string usage_chunk(const Counts& counts) const;
-    // The whole response.
+    // Returns the complete response.
     std::string response(const std::vector<Said>& answers, const Counts& counts) const;
-    // A tool call, for those who do not read chunks.
+    // Returns a tool call as JSON, for hosts that do not read chunks.
     static std::string call(const Call& call);
-    // An answer as a message of the conversation that follows: without its thoughts.
+    // Returns an answer as a message for the rest of the conversation, without its reasoning.
     static std::string message(const Said& said);
 
 private:
@@ -191,7 +192,7 @@ private:
     std::string model_;
     std::int64_t created_;
     std::vector<std::string> ignored_;
-    std::vector<bool> began_; // by answer: whether a chunk has named the role
+    std::vector<bool> began_; // per answer: a chunk with the role was written
 };
 
 } // namespace sotto

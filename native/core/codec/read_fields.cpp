@@ -1,4 +1,4 @@
-// The fields that a request's body may have, and those that it has by mistake.
+// Names of request fields: which ones exist, and detection of misspelled ones.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace sotto {
 namespace {
 
-// Fields of other servers that are a letter or two from one of ours.
+// Fields of other servers that resemble one of ours, and are not misspellings.
 constexpr std::string_view kOfOthers[] = {
     "context", "format", "min_tokens", "seeds", "top_a", "typical", "user"
 };
@@ -42,17 +42,18 @@ void check_value(const Fields& body, const RequestField& field) {
     case FieldType::Choice:
         body.choice(field);
         break;
-    case FieldType::Other: // has a check of its own
+    case FieldType::Other: // checked by code of its own
         break;
     }
 }
 
 constexpr std::size_t kLongestField = 40;
-constexpr std::size_t kMaxCompared = 256; // unknown fields of a body
+constexpr std::size_t kMaxCompared = 256; // maximum number of unknown fields that are compared
 constexpr std::size_t kMaxListed = 16;
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn one name into the other; more than
-// `max` is max + 1. Optimal string alignment, by Damerau (1964).
+// Edit distance with insertions, deletions, substitutions and transpositions (optimal string alignment,
+// Damerau 1964),
+// capped at `max` + 1.
 std::size_t distance(std::string_view left, std::string_view right, std::size_t max) {
     const auto longer = std::max(left.size(), right.size());
     const auto shorter = std::min(left.size(), right.size());
@@ -79,7 +80,7 @@ std::size_t distance(std::string_view left, std::string_view right, std::size_t 
     return std::min(last[right.size()], max + 1);
 }
 
-// The field of that name; nullptr if requests have none.
+// Returns the field with that name; nullptr: unknown.
 const RequestField* known(std::string_view name) {
     const auto* found = std::find_if(std::begin(field::kAll), std::end(field::kAll), [&](const auto* one) {
         return name == one->name;
@@ -87,9 +88,9 @@ const RequestField* known(std::string_view name) {
     return found == std::end(field::kAll) ? nullptr : *found;
 }
 
-// The known fields nearest to `name` that the body lacks, each in quotes; empty where none is near.
+// Returns the known fields closest to `name` that the body lacks, each in quotes; empty if none is close.
 std::string nearest(const Json& body, std::string_view name) {
-    constexpr std::size_t kShort = 5; // letters: two edits of such a name make another word
+    constexpr std::size_t kShort = 5; // letters: two edits turn such a short name into another word
     std::string found;
     std::size_t least = 2;
     for (const auto* field : field::kAll) {

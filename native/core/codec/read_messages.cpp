@@ -1,4 +1,4 @@
-// What a conversation may hold: messages, their parts, and the tools that may be called.
+// Validates conversations: messages, their parts, and tools.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -76,7 +76,7 @@ void check_content(const Fields& message) {
     }
 }
 
-// Backends read them into objects that are searched field by field.
+// Limits depth and fields, because backends parse arguments into objects that they search linearly.
 void check_arguments(const Fields& function, const Json& arguments) {
     constexpr int kDeepest = 128;
     std::size_t fields = 0;
@@ -135,7 +135,7 @@ void check_message(const Fields& message) {
     }
 }
 
-// As OpenAI has it: what a name may hold goes through any template unharmed.
+// OpenAI's rule for names; such names are safe in any chat template.
 bool is_name(const Json& name) {
     if (!name.is_string()) {
         return false;

@@ -1,4 +1,4 @@
-// The half of the codec that reads.
+// Parses request bodies.
 #include "core/codec/codec.hpp"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ bool read_include_usage(const Fields& body) {
     return Fields(*options, field::stream_options.name).boolean("include_usage").value_or(false);
 }
 
-// A truth in chats, a count in text completions, and a count by another name in both.
+// `logprobs` is a boolean in chats and a count in text completions; `n_probs` is a count in both.
 bool read_logprobs(const Fields& body, bool chat) {
     const bool native = body.integer(field::n_probs).value_or(0) > 0;
     if (!chat) {
@@ -168,7 +168,7 @@ void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
     asked.include_usage = read_include_usage(body);
 }
 
-// One text, or several.
+// Checks `input`: one string, or an array of strings.
 void check_input(const Fields& body) {
     constexpr auto& kInput = field::input;
     constexpr const char* kExpected = "a string, or an array of 1 to 2,048 strings";
@@ -325,7 +325,7 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
         break;
     case SOTTO_OP_SAVE_STATE:
         asked.path = read_path(body);
-        asked.max_tokens = 1; // the step that works through the last of the prompt gives one
+        asked.max_tokens = 1; // the step that prefills the last prompt token generates one token
         if (in_session || body.find(field::messages) != nullptr) {
             check_messages(body, in_session);
             check_tools(body);
@@ -333,7 +333,7 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
         } else {
             check_prompt(body);
         }
-        check_sampling(body); // a backend reads the body as that of an answer
+        check_sampling(body); // the backend parses the body like that of an answer
         check_form(body);
         read_logprobs(body, body.find(field::prompt) == nullptr);
         break;

@@ -1,4 +1,4 @@
-// Validates how an answer is sampled, and which form it has.
+// Validates sampling fields and the fields that constrain the answer's format.
 #include <cmath>
 #include <string>
 
@@ -52,7 +52,7 @@ void check_biases(const Fields& body) {
     const bool named = biases->is_object();
     for (const auto& [key, bias] : biases->items()) {
         if (named ? !is_bias(bias) : !is_biased(bias)) {
-            const auto entry = "logit_bias[" + (named ? excerpt(key) : key) + "]"; // a key is any text
+            const auto entry = "logit_bias[" + (named ? excerpt(key) : key) + "]"; // a key can be any string
             const char* must =
                 named ? "a number from -100 to 100, or false" : "[token, number from -100 to 100]";
             body.refuse(entry.c_str(), bias, must);
@@ -118,7 +118,7 @@ void check_sampling(const Fields& body) {
     check_biases(body);
 }
 
-// At most one thing may say what form an answer has.
+// At most one field may constrain the answer's format.
 std::string check_form(const Fields& body) {
     check_schema(body, field::json_schema);
     std::vector<std::string> forms;
@@ -152,7 +152,8 @@ void check_template_kwargs(const Fields& body) {
     if (!more->is_object()) {
         body.refuse(field::chat_template_kwargs, *more, "a JSON object");
     }
-    constexpr auto kLimits = field::chat_template_kwargs; // backends search them field by field
+    // limited, because backends search the values linearly
+    constexpr auto kLimits = field::chat_template_kwargs;
     const auto bytes = to_text(*more).size();
     if (more->size() > kLimits.items || bytes > kLimits.max_bytes) {
         throw Error(

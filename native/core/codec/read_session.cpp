@@ -1,4 +1,4 @@
-// What requests say of sessions, and how what was said is written down for the next turn.
+// Parses session fields of requests, and formats turns for storage.
 #include <string>
 #include <utility>
 
@@ -10,23 +10,23 @@
 namespace sotto {
 namespace {
 
-// The id of a session; empty where there is none.
+// Returns a session's id; empty if the field is absent.
 std::string read_id(const Fields& body, const RequestField& key) {
     const auto* id = body.text(key);
     return id == nullptr ? std::string() : *id;
 }
 
-// The system message; absent: nothing.
+// Returns the system message, or nothing if the field is absent.
 std::optional<std::string> read_system(const Fields& body) {
     const auto* system = body.text(field::system);
     return system == nullptr ? std::nullopt : std::optional(*system);
 }
 
-// The messages of a body that was checked.
+// Returns the messages of a validated body.
 std::vector<std::string> messages_of(const Ordered& body) {
     std::vector<std::string> messages;
     if (const auto found = body.find(field::messages.name); found != body.end()) {
-        for (const auto& message : *found) { // none, where it is null
+        for (const auto& message : *found) { // null: no messages
             messages.push_back(to_text(message));
         }
     }

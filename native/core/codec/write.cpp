@@ -1,4 +1,4 @@
-// The half of the codec that writes.
+// Writes responses and chunks.
 #include "core/codec/codec.hpp"
 
 #include <cmath>
@@ -75,7 +75,7 @@ Ordered call_delta(const Delta& delta) {
     return Ordered::array({std::move(call)});
 }
 
-// As the newer schema of chats has it: a list of tokens, each with its alternatives.
+// Chat schema of log probabilities: a list of tokens, each with its alternatives.
 Ordered chat_logprobs(const std::vector<std::string>& entries) {
     auto content = Ordered::array();
     for (const auto& entry : entries) {
@@ -84,7 +84,7 @@ Ordered chat_logprobs(const std::vector<std::string>& entries) {
     return {{"content", std::move(content)}};
 }
 
-// A token as the older schema has it: its text, or its bytes where they are no whole characters.
+// Returns a token's text for the completions schema, or its bytes if they are not complete characters.
 std::string token_text(const Ordered& token) {
     auto text = token.value("token", "");
     const auto bytes = token.value("bytes", std::vector<std::uint8_t>());
@@ -100,7 +100,7 @@ std::string token_text(const Ordered& token) {
     return text;
 }
 
-// As the older schema of text completions has it: a list for each thing told.
+// Completions schema of log probabilities: one list for each property.
 Ordered text_logprobs(const std::vector<std::string>& entries) {
     Ordered told = {
         {"tokens", Ordered::array()}, {"token_logprobs", Ordered::array()}, {"top_logprobs", Ordered::array()}
@@ -113,7 +113,7 @@ Ordered text_logprobs(const std::vector<std::string>& entries) {
         for (const auto& other : token.value("top_logprobs", Ordered::array())) {
             likeliest.emplace(
                 token_text(other), other.value("logprob", 0.0)
-            ); // the likelier of two that read the same
+            ); // of two alternatives with the same text, the more likely one
         }
         told["top_logprobs"].push_back(std::move(likeliest));
     }
@@ -149,7 +149,7 @@ Writer::Writer(
     : op_(op), id_((op == SOTTO_OP_CHAT ? "chatcmpl-" : "cmpl-") + std::to_string(request)),
       model_(std::move(model)), created_(created_s), ignored_(std::move(ignored)) {}
 
-// Whether nothing was told of that answer yet.
+// Returns true for the first chunk of that answer.
 bool Writer::first(std::uint32_t index) {
     if (began_.size() <= index) {
         began_.resize(index + 1);
