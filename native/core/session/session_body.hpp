@@ -1,4 +1,4 @@
-// Writes the request bodies behind the typed functions of sotto/session.h.
+// Builds the request bodies for the typed functions of sotto/session.h.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,34 @@ namespace sotto {
 
 struct SessionOpening {
     std::string_view id;
-    std::string_view model;    // empty: none
-    std::string_view system;   // empty: none
-    std::string_view messages; // a JSON array; empty: none
-    std::string_view from;     // empty: none
-    std::uint32_t keep = 0;    // 0: all
+    std::string_view model;    // empty: no model
+    std::string_view system;   // empty: no system message
+    std::string_view messages; // a JSON array; empty: no messages
+    std::string_view from;     // session to fork; empty: none
+    std::uint32_t keep = 0;    // messages to keep; 0: all
     bool pinned = false;
 };
 
 struct SessionTurn {
     std::string_view session;
     std::string_view text;        // empty: no new message
-    std::string_view fields;      // a JSON object; empty: none
+    std::string_view fields;      // a JSON object of further fields; may be empty
     std::uint32_t max_tokens = 0; // 0: no limit
 };
 
-// All throw Error(SOTTO_ERROR_ARGUMENT) if the JSON that the host wrote is malformed, no array, or no object.
-// What it holds is checked when the request is read.
+// All throw Error(SOTTO_ERROR_ARGUMENT) if JSON from the host is malformed or has the wrong type. Its
+// contents are checked
+// when the request is read.
 std::string open_session_body(const SessionOpening& opening);
 std::string say_body(const SessionTurn& turn);
-// `id` empty: of no session in particular.
+// Empty `id`: not about a particular session.
 std::string session_body(
     std::string_view id,
     std::optional<bool> pinned = std::nullopt,
     std::optional<std::string_view> system = std::nullopt
 );
 
-// `text` as a JSON string. Throws std::bad_alloc.
+// Returns `text` as a JSON string literal. Throws std::bad_alloc.
 std::string quoted(std::string_view text);
 
 } // namespace sotto

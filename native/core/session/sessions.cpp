@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-// `text` as a JSON string.
+// Returns `text` as a JSON string literal.
 std::string as_json(const std::string& text) {
     return to_text(Json(text));
 }
@@ -29,11 +29,11 @@ std::string named(const std::string& id) {
     return "session '" + excerpt(id, kLongestId) + "'";
 }
 
-// Bytes of the messages as a JSON list.
+// Bytes of the messages as a JSON array.
 std::size_t length_of(const std::vector<Message>& messages) noexcept {
     std::size_t length = 0;
     for (const auto& message : messages) {
-        length += message->size() + 1; // a comma
+        length += message->size() + 1; // plus a comma
     }
     return length;
 }
@@ -52,7 +52,7 @@ std::string list_of(const std::vector<Message>& messages) {
     return list + "]";
 }
 
-// `messages` is JSON: all of them, or how many there are.
+// `messages` is JSON: the messages themselves, or their number.
 std::string told(const std::string& id, const Talk& talk, bool pinned, const std::string& messages) {
     std::string text = R"({"object":"session","session":)" + as_json(id);
     if (!talk.model.empty()) {
@@ -73,7 +73,7 @@ void add(std::vector<Message>& messages, std::vector<std::string> more) {
     }
 }
 
-// Replaces the system message, or adds one in front. An empty text removes the system message.
+// Replaces the system message, or inserts one at the front. An empty text removes the system message.
 void set_system(std::vector<Message>& messages, const std::string& text) {
     const bool has = !messages.empty() && is_system(*messages.front());
     if (text.empty()) {
@@ -120,7 +120,7 @@ void check_can_begin(const Session& session, const Prompted& prompted) {
 Turn::Turn(std::shared_ptr<Session> session, sotto_request request, std::string model, InSession asked)
     : session_(std::move(session)), model_(std::move(model)), continues_(asked.continues) {
     add(asked_, std::move(asked.messages));
-    session_->answers = request; // nothing throws any more
+    session_->answers = request; // no exceptions from here on
 }
 
 Turn::~Turn() {
@@ -137,11 +137,11 @@ void Turn::remember(const Said& said) {
     auto& messages = session_->talk.messages;
     const auto& last = asked_.empty() ? messages.back() : asked_.back();
     const auto answer = continues_ ? continued(*last, said) : Writer::message(said);
-    auto message = std::make_shared<const std::string>(answer); // a copy has no more room than it needs
+    auto message = std::make_shared<const std::string>(answer); // copied, to release unused capacity
     if (const auto needed = messages.size() + asked_.size() + 1; needed > messages.capacity()) {
         messages.reserve(std::max(needed, 2 * messages.size()));
     }
-    had_model_ = !model.empty(); // nothing throws any more
+    had_model_ = !model.empty(); // no exceptions from here on
     messages_ = messages.size();
     last_ = messages.empty() ? nullptr : messages.back();
     if (!had_model_) {
@@ -229,7 +229,7 @@ std::string Sessions::open(const SessionAsked& asked) {
     return response;
 }
 
-// A chat under way in it goes on, and is remembered by nobody.
+// A running chat of the session continues, but its turn is not stored.
 void Sessions::close(const std::string& id) {
     find(id)->pinned = false;
     open_.erase(id);
@@ -249,7 +249,7 @@ std::string Sessions::change(const SessionAsked& asked) {
         changed.adapters = asked.adapters;
     }
     auto response = told_in_short(asked.id, changed, pinned);
-    session.talk = std::move(changed); // nothing throws any more
+    session.talk = std::move(changed); // no exceptions from here on
     session.pinned = pinned;
     if (session.kept != nullptr) {
         session.kept->pin(session.pinned);
@@ -257,7 +257,7 @@ std::string Sessions::change(const SessionAsked& asked) {
     return response;
 }
 
-// One place of a model is for those who are not pinned.
+// At least one slot of a model must stay unpinned.
 void Sessions::check_can_pin(const std::string& id, const std::string& model) const {
     const auto places = model.empty() ? 0 : places_(model);
     const auto pinned = std::count_if(open_.begin(), open_.end(), [&](const auto& one) {
@@ -334,7 +334,7 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, Pag
         whole += message;
     }
     whole += asked.rest == "{}" ? "]" : "],";
-    whole.append(asked.rest, 1); // without its opening brace
+    whole.append(asked.rest, 1); // skips the opening brace
     body = std::move(whole);
     return chat ? Turn(session, request, prompted.model, std::move(asked)) : Turn();
 }

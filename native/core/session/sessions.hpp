@@ -1,4 +1,4 @@
-// Conversations that the engine keeps from one request to the next.
+// Conversations (sessions) that the engine stores between requests.
 #pragma once
 
 #include <cstddef>
@@ -17,26 +17,27 @@
 
 namespace sotto {
 
-// One message, as JSON. Forks share those that they have in common.
+// One message as JSON. Forked sessions share their common messages.
 using Message = std::shared_ptr<const std::string>;
 
 struct Talk {
-    std::string model; // empty: none was named
+    std::string model; // empty: no model was named
     std::vector<Message> messages;
-    AdaptersAsked adapters; // that its answers use
+    AdaptersAsked adapters; // adapters that its answers use
 };
 
 struct Session {
     Talk talk;
-    sotto_request answers = 0;    // the chat under way in it; 0: none
-    bool pinned = false;          // it keeps its place between its turns
-    Parking::Kept kept;           // what a model remembered of it after its last turn; or null
-    std::string kept_by;          // which
-    std::uint64_t kept_group = 0; // with which adapters
+    sotto_request answers = 0;    // the running chat; 0: none
+    bool pinned = false;          // it keeps its slot between turns
+    Parking::Kept kept;           // KV cache after its last turn, or null
+    std::string kept_by;          // model that made the KV cache
+    std::uint64_t kept_group = 0; // group of adapters that the KV cache was made with
 };
 
-// A chat's share in a session, from when it begins until the host hears the last of it. Without a session
-// it does nothing.
+// A running turn of a session, from the start of its chat until the host has received the last event. Does
+// nothing for a
+// chat without a session.
 class Turn {
 public:
     Turn() = default;
@@ -45,31 +46,32 @@ public:
     Turn& operator=(Turn&&) = delete;
     ~Turn();
 
-    // The answer is whole: the session remembers the turn, and is free for the next. Throws before that, or
-    // not at all.
+    // Stores the completed answer in the session and frees the session for the next turn. If it throws,
+    // nothing has changed.
     void remember(const Said& said);
     const std::shared_ptr<Session>& session() const noexcept { return session_; }
-    // The answer failed, or could not be told: the session is as it was before, and free.
+    // Called if the answer failed or could not be delivered: restores the session to its state before the
+    // turn and frees it.
     void forget() noexcept;
 
 private:
-    std::shared_ptr<Session> session_; // also one that was closed meanwhile
+    std::shared_ptr<Session> session_; // may have been closed meanwhile
     std::string model_;
     std::vector<Message> asked_;
     bool continues_ = false;
     bool remembered_ = false;
-    // What the session had before, once it has remembered:
+    // Previous state of the session, set by remember() so that forget() can restore it:
     std::size_t messages_ = 0;
     Message last_;
     bool had_model_ = false;
 };
 
-// The control thread's alone.
+// Control thread only.
 class Sessions {
 public:
-    static constexpr std::size_t kMost = 65536; // open at once
+    static constexpr std::size_t kMost = 65536; // maximum number of open sessions
 
-    // How many places a model has at most; 0: nobody knows.
+    // Returns a model's maximum number of slots; 0: unknown.
     using Places = std::function<std::uint32_t(const std::string& model)>;
 
     explicit Sessions(
@@ -77,16 +79,17 @@ public:
     )
         : most_(most), places_(std::move(places)) {}
 
-    // Does what a request about sessions asks for. Returns its response; throws before anything is changed.
+    // Executes a session request. Returns its response. If it throws, nothing has changed.
     std::string answer(sotto_op op, const SessionAsked& asked);
     std::string answer(sotto_op op, std::string_view body) {
         return answer(op, read_session_request(op, body));
     }
 
-    // A request begins. If it is in a session, `prompted` gets the session's model where it names none, and
-    // `body` becomes what the backend is to see: with all the messages.
+    // Starts a request. If it belongs to a session, sets the session's model in `prompted` unless the request
+    // names one, and
+    // replaces `body` by what the backend receives: all messages of the session.
     Turn begin(sotto_op op, sotto_request request, Prompted& prompted, PageString& body);
-    // The model that it will be answered by: the request's, else its session's, if that is there.
+    // The model that will answer: the request's, otherwise the session's, if that session exists.
     const std::string& model_of(const Prompted& prompted) const noexcept;
     std::size_t count() const noexcept { return open_.size(); }
 
