@@ -89,7 +89,7 @@ std::uint64_t Ledger::over() const noexcept {
     return most == 0 || taken <= most ? 0 : taken - most;
 }
 
-// Sums of what backends report stay within what can be counted, with and without a ceiling.
+// Refuses values whose sum would overflow, with and without a ceiling: backends may report anything.
 void Ledger::check_countable(const std::string& whose, std::uint64_t bytes, std::uint64_t had) const {
     if (bytes > kMaxSum - (used() - had)) {
         throw Error(
@@ -117,7 +117,7 @@ Ledger::Claim Ledger::take(Use use, std::string_view whose, std::uint64_t bytes)
     return {*this, use, std::move(name), bytes};
 }
 
-// Nothing is allocated: whoever has something is known.
+// Allocates nothing: every owner already has an entry.
 void Ledger::add(Use use, const std::string& whose, std::int64_t bytes) noexcept {
     const auto at = static_cast<std::size_t>(use);
     const auto grow = [&](std::atomic<std::uint64_t>& sum) {

@@ -1,4 +1,5 @@
-// What of a device's memory is taken, by whom and for what; and the ceiling that it never goes over.
+// Accounting of a device's memory: how much is in use, by which owner and for what; enforces the budget
+// (ceiling).
 #pragma once
 
 #include <array>
@@ -16,14 +17,14 @@ enum class Use : std::uint8_t { weights, kv, compute, adapter, image, spilled_kv
 constexpr std::size_t kUses = 6;
 const char* name_of(Use use) noexcept;
 
-// Of one device. Any thread may take and give back; whoever only looks never waits.
+// The accounts of one device. Claims may be taken and released on any thread; the simple getters never wait.
 class Ledger {
 public:
     using ByUse = std::array<std::uint64_t, kUses>;
-    // Hears of each change, in their order; must neither throw nor come back here.
+    // Called for each change, in order. Must neither throw nor call the ledger.
     using Told = std::function<void(Use use, const std::string& whose, std::int64_t bytes)>;
 
-    // A part of the device's memory. Taken before it is allocated, given back with this.
+    // A reservation of device memory: taken before the memory is allocated, released by the destructor.
     class Claim {
     public:
         Claim() = default;
@@ -32,13 +33,15 @@ public:
         ~Claim() { release(); }
 
         std::uint64_t bytes() const noexcept { return bytes_; }
-        // It is to be more, or less. Throws Error(SOTTO_ERROR_BUDGET) where there is no room for more; it
-        // then is what it was.
+        // Changes the reservation to `bytes`. Throws Error(SOTTO_ERROR_BUDGET) if there is no room to grow;
+        // the reservation is
+        // then unchanged.
         void settle(std::uint64_t bytes);
-        // It turned out to be so much, whether there is room or not.
+        // Sets the reservation to the actual size, even if that exceeds the ceiling.
         void correct(std::uint64_t bytes) noexcept;
-        // Corrects two claims of one ledger in one change: no other thread sees the sum between the two, or
-        // takes what only the first of them frees. A decrease is reported before an increase.
+        // Corrects two claims of one ledger atomically: no other thread can observe the sum in between, or
+        // take what only the
+        // first change frees. A decrease is reported before an increase.
         static void
         correct(Claim& one, std::uint64_t bytes, Claim& other, std::uint64_t other_bytes) noexcept;
         void release() noexcept;
@@ -57,16 +60,17 @@ public:
 
     explicit Ledger(Told told = {}) : told_(std::move(told)) {}
 
-    // Throws Error(SOTTO_ERROR_BUDGET) that names what is needed, what there is, and what would make room.
+    // Reserves memory. Throws Error(SOTTO_ERROR_BUDGET) that states the needed bytes, the free bytes, and how
+    // to make room.
     Claim take(Use use, std::string_view whose, std::uint64_t bytes);
 
-    // 0: none. What is taken already stays, also if that is more.
+    // 0: no ceiling. Existing claims stay, even if they exceed the new ceiling.
     void set_ceiling(std::uint64_t bytes) noexcept { ceiling_.store(bytes, std::memory_order_relaxed); }
     std::uint64_t ceiling() const noexcept { return ceiling_.load(std::memory_order_relaxed); }
     std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
-    // What may still be taken; UINT64_MAX without a ceiling.
+    // Bytes that can still be reserved; UINT64_MAX without a ceiling.
     std::uint64_t free() const noexcept;
-    // So much is taken that is over the ceiling, since that was lowered.
+    // Bytes by which the claims exceed a ceiling that was lowered.
     std::uint64_t over() const noexcept;
     std::uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
     std::uint64_t used(Use use) const noexcept {
@@ -75,23 +79,23 @@ public:
     std::uint64_t peak(Use use) const noexcept {
         return peaks_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
     }
-    // All of it at one moment. Waits for those who take.
+    // A consistent copy of all figures. Takes the lock.
     struct Snapshot {
         std::uint64_t ceiling = 0;
-        std::uint64_t all = 0; // that is taken
+        std::uint64_t all = 0; // bytes in use
         std::uint64_t peak = 0;
         ByUse used{};
         ByUse peaks{};
-        std::map<std::string, ByUse, std::less<>> owners; // who have something
+        std::map<std::string, ByUse, std::less<>> owners; // owners with claims
     };
     Snapshot snapshot() const;
 
 private:
     static constexpr std::uint64_t kMaxSum = INT64_MAX;
 
-    // With the lock, as add(). Throws Error(SOTTO_ERROR_BUDGET).
+    // Requires mutex_, like add(). Throws Error(SOTTO_ERROR_BUDGET).
     void check_countable(const std::string& whose, std::uint64_t bytes, std::uint64_t had) const;
-    // With the lock.
+    // Requires mutex_.
     void add(Use use, const std::string& whose, std::int64_t bytes) noexcept;
 
     const Told told_;
@@ -100,7 +104,7 @@ private:
     std::atomic<std::uint64_t> peak_{0};
     std::array<std::atomic<std::uint64_t>, kUses> by_use_{};
     std::array<std::atomic<std::uint64_t>, kUses> peaks_{};
-    mutable std::mutex mutex_; // guards what follows, and every change of what is above but the ceiling
+    mutable std::mutex mutex_; // guards the members below, and all writes of those above except ceiling_
     std::map<std::string, ByUse, std::less<>> owners_;
 };
 

@@ -1,4 +1,4 @@
-// What is told of memory, as JSON.
+// JSON reports about memory.
 #include "core/memory/report.hpp"
 
 #include <algorithm>

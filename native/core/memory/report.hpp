@@ -1,4 +1,4 @@
-// What is told of memory, as JSON.
+// JSON reports about memory.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ class Ledger;
 class Parking;
 struct Fit;
 
-// For those who asked for a plan. `used`: of the budget, by others; `idle`: of that, by models that could be
-// put to sleep. Without a `budget`: 0.
+// Response to a plan request. `used`: bytes of the budget that others use; `idle`: the part of these that
+// belongs to
+// models that could be evicted. `budget` 0: no budget.
 std::string plan_json(
     const std::string& id, const Fit& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
 );
 
-// `models`: a JSON array of objects, to which is added what each has. `device`: whose memory the ledger is
-// of.
+// `models`: a JSON array of objects, to each of which its memory is added. `device`: the ledger's device.
 std::string memory_json(
     const Ledger& ledger, const Parking& parking, std::string_view models, std::string_view device = "cpu"
 );

@@ -1,4 +1,4 @@
-// Bytes as people say them.
+// Formats sizes in bytes for messages.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace sotto {
 
-// In MB of 1,048,576, rounded up.
+// Megabytes of 1,048,576 bytes, rounded up.
 inline std::string megabytes(std::uint64_t bytes) {
     constexpr std::uint64_t kMegabyte = 1 << 20;
     return std::to_string(bytes / kMegabyte + (bytes % kMegabyte != 0 ? 1 : 0)) + " MB";
