@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-// The value that so many of 100 do not exceed; 0 where there is none. Changes the order.
+// Percentile of the first `count` values; 0 for no values. Reorders the array.
 template <typename T, std::size_t N>
 T percentile(std::array<T, N>& values, std::size_t count, std::size_t percent) noexcept {
     if (count == 0) {
@@ -115,10 +115,10 @@ sotto_stats Meter::read(const Frames& frames, std::int64_t now) const noexcept {
     } while (count_.load(std::memory_order_seq_cst) != count);
     sotto_stats stats{};
     std::memcpy(&stats, words.data(), sizeof stats);
-    if (stats.waiting > 0) { // who waits has waited longer since
+    if (stats.waiting > 0) { // waiting requests have waited longer since the last publication
         stats.queue_wait_max_ms += static_cast<float>(milliseconds(std::max<std::int64_t>(now - shown, 0)));
     }
-    if (now - shown > kSecond) { // nothing was done since
+    if (now - shown > kSecond) { // the engine has been idle since the last publication
         stats.busy = stats.prompt_per_s = stats.tokens_per_s = 0;
     }
     std::array<float, Frames::kShown> work{};

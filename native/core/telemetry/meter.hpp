@@ -1,4 +1,4 @@
-// The figures of an engine: the control thread counts, anybody looks.
+// Statistics of an engine: written by the control thread, read by any thread.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace sotto {
 
-// What is counted, by the control thread alone, and shown to others from time to time.
+// Counters that only the control thread writes, and publishes from time to time.
 class Meter {
 public:
     struct Done {
@@ -22,23 +22,23 @@ public:
         std::uint32_t generated = 0;
         bool steps = false;
     };
-    // A piece of work was done.
+    // Records a finished step or other job.
     void did(const Done& done) noexcept;
-    // A request ended.
+    // Records the end of a request.
     void ended(sotto_status status) noexcept;
-    // An answer began so long after it was asked for, with so many tokens remembered.
+    // Records an answer's time to first token, and its cached prompt tokens.
     void began(double first_ms) noexcept;
     void remembered(std::uint32_t tokens) noexcept { all_.cached_prompt_tokens += tokens; }
 
-    // What is the case at the moment; the rest of the struct is the meter's.
+    // Publishes the statistics. `now` holds the current values; the meter fills in all counters.
     void show(const sotto_stats& now, std::int64_t time) noexcept;
 
-    // What was shown last, and the figures of frames. Any thread.
+    // Returns the statistics published last, with those of frames. Any thread.
     sotto_stats read(const Frames& frames, std::int64_t now) const noexcept;
 
 private:
     static constexpr std::int64_t kBucket = 100'000'000;
-    static constexpr std::size_t kBuckets = 10; // the last second
+    static constexpr std::size_t kBuckets = 10; // of the last second
     static constexpr std::size_t kSlices = 256;
     static constexpr std::size_t kFirsts = 32;
     static constexpr std::size_t kWords = (sizeof(sotto_stats) + 7) / 8;
@@ -53,15 +53,16 @@ private:
     void sum_up(sotto_stats& stats, std::int64_t time) const noexcept;
     void publish(const sotto_stats& stats, std::int64_t time) noexcept;
 
-    sotto_stats all_{}; // the totals
+    sotto_stats all_{}; // totals since the start
     std::array<Bucket, kBuckets> buckets_{};
     std::array<float, kSlices> slices_{};
     std::uint64_t sliced_ = 0;
     std::array<double, kFirsts> firsts_{};
     std::uint64_t begun_ = 0;
 
-    // Two copies, of which one is shown while the other is written, so that nobody waits for a writer that
-    // is suspended. A reader looks again where the count changed meanwhile.
+    // Double buffer: one copy is read while the other is written, so that no reader waits for a suspended
+    // writer. A reader
+    // retries if the version changed meanwhile.
     struct Copy {
         std::array<std::atomic<std::uint64_t>, kWords> words{};
         std::atomic<std::int64_t> time{0};

@@ -14,7 +14,7 @@ const char* name_of(Slice::Kind kind) noexcept {
     return kNames[static_cast<std::size_t>(kind)];
 }
 
-// Of `now`, what differs from `before`.
+// Returns the members of `now` that differ from `before`.
 Json changes(const StreamFacts& before, const StreamFacts& now) {
     Json all = Json::object();
     const auto add = [&](const char* name, const auto& old_one, const auto& new_one) {
@@ -85,7 +85,8 @@ void Recorder::write_out() {
     writer_.append(std::exchange(lines_, {}));
 }
 
-// Does what puts lines. One that is missing would make all after it wrong.
+// Runs `body`, which appends lines. Stops the recording if that throws: a missing line would invalidate all
+// later ones.
 template <typename Body>
 void Recorder::write(const Body& body) noexcept {
     if (is_on()) {
@@ -93,7 +94,7 @@ void Recorder::write(const Body& body) noexcept {
             is_on_ = false;
             writer_.stop();
             lines_ = {};
-            std::array<char, 512> line{}; // allocates nothing: memory may be what is short
+            std::array<char, 512> line{}; // no allocation: memory may be short
             std::snprintf(
                 line.data(), line.size(), "the recording of what the engine decides stops: %s", why
             );

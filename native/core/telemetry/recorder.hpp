@@ -1,4 +1,4 @@
-// Writes down what decisions follow from, and the decisions, so that they can be taken again: see replay.hpp.
+// Records the inputs of scheduling decisions and the decisions, for replay: see replay.hpp.
 #pragma once
 
 #include <atomic>
@@ -16,28 +16,33 @@
 
 namespace sotto {
 
-// One JSON object a line. What an object is stands in "is"; times are nanoseconds on the engine's clock.
+// One JSON object per line. "is" names its type; times are nanoseconds on the engine's clock.
 //
-//     engine   the first line: which library, and how the engine was set up
-//     model    a model is as follows       stream   somebody is to be answered; gone: is not any more
-//     request  what was asked for          facts    what is new of a model or stream since the last ones
-//     step     what a step took            frame    a frame of the game's, and the duty cycle after it
-//     threads  how many a job is given     rest     how long models rest after a step
-//     next     what is done next           ahead    whether the step under way is followed by another like it
+//     engine   the first line: version of the library, and the engine's settings
+//     model    a model was added or changed
+//     stream   a stream was added; "gone": it was removed
+//     request  the fields of a request that matter to the scheduler
+//     facts    changed values of a model or stream
+//     step     duration of a step
+//     frame    a frame of the game, and the duty cycle after it
+//     threads  thread count of a job
+//     rest     how long models pause after a step
+//     next     decision: what runs next
+//     ahead    decision: whether another step like the running one follows it
 //
-// The control thread's alone, but for is_on(). Never waits for the disk: where a line cannot be written, or
-// the disk is too late, that is logged once and nothing more is written.
+// Control thread only, except is_on(). Never waits for the disk: if a line cannot be written, or the disk is
+// too slow, logs that once and stops recording.
 class Recorder final : public SchedulerObserver {
 public:
     explicit Recorder(const Hooks& hooks) : log_(hooks.log), writer_(hooks) {}
-    // Waits until all of it is in the file, for about a second at most; logs it if that is not enough.
+    // Waits until everything is in the file, for at most about a second; logs a failure.
     ~Recorder();
 
-    // Creates the file, readable by its user alone. Throws Error(SOTTO_ERROR_ARGUMENT) if something has that
-    // name already, so that the recording of a crash stays, or if the file cannot be written;
-    // Error(SOTTO_ERROR_MEMORY) if no thread can be started.
+    // Creates the file, readable by its user only. Throws Error(SOTTO_ERROR_ARGUMENT) if the name exists, so
+    // that the recording of a crash is kept, or if the file cannot be created; Error(SOTTO_ERROR_MEMORY) if no
+    // thread can be started.
     void open(const std::string& path, const Json& engine);
-    // Whether it writes. Any thread.
+    // Returns true while recording. Any thread.
     bool is_on() const noexcept { return is_on_.load(); }
 
     void model(const ScheduledModel& model, std::string_view id) noexcept;
@@ -49,7 +54,7 @@ public:
     void threads(const ScheduledModel& model, std::uint32_t max, std::int64_t now) noexcept;
     void rest(double share, std::int64_t took, std::int64_t rest) noexcept;
 
-    // What the scheduler reports.
+    // Called by the scheduler:
     void added(const ScheduledStream& stream) noexcept override;
     void removed(const ScheduledStream& stream) noexcept override;
     void changed(const ScheduledModel& model) noexcept override;
@@ -58,7 +63,7 @@ public:
     void next(std::int64_t now, const Limits& limits, const Slice& slice) noexcept override;
     void ahead(std::int64_t now, bool goes_on) noexcept override;
 
-    // Hands over what was put, so that it survives a crash.
+    // Passes buffered lines to the writer thread, so that they survive a crash.
     void flush() noexcept;
 
 private:
@@ -80,12 +85,12 @@ private:
     const Log& log_;
     RecordingWriter writer_;
     std::atomic<bool> is_on_{false};
-    std::string lines_;                          // that were not handed over yet
-    std::map<std::uint64_t, ModelFacts> models_; // as they were told last
+    std::string lines_;                          // not passed to the writer yet
+    std::map<std::uint64_t, ModelFacts> models_; // values recorded last
     std::map<std::uint64_t, StreamFacts> streams_;
 };
 
-// A decision, as it is written down and compared.
+// Returns a decision as JSON, for recording and for comparison.
 Json to_json(const Slice& slice);
 
 } // namespace sotto

@@ -16,9 +16,9 @@ namespace {
 
 } // namespace
 
-// Shared with the thread, which may outlive the engine.
+// Shared with the writer thread, which may outlive the engine.
 struct RecordingWriter::Target {
-    File file;                          // the thread's, once a task was queued
+    File file;                          // owned by the writer thread once a task is queued
     std::atomic<std::size_t> queued{0}; // bytes
     std::error_code error;              // set before `failed`
     std::atomic<bool> failed{false};
@@ -32,7 +32,8 @@ public:
 protected:
     void run() noexcept override {
         auto& target = *target_;
-        if (!target.failed.load(std::memory_order_relaxed)) { // a missing line makes all after it wrong
+        // after a failed write, no later line is written
+        if (!target.failed.load(std::memory_order_relaxed)) {
             target.error = target.file.append(lines_);
             const auto closed = last_ ? target.file.close() : std::error_code();
             target.error = target.error ? target.error : closed;
@@ -48,7 +49,7 @@ private:
 };
 
 void RecordingWriter::open(const std::string& path) {
-    worker_.prepare(); // first: else a file would stay whose engine was not made
+    worker_.prepare(); // before the file is created: otherwise a failure would leave an empty file behind
     auto target = std::make_shared<Target>();
     try {
         target->file = create_file({"record", path});

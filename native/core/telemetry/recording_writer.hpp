@@ -1,4 +1,4 @@
-// Writes a recording on a thread of its own, so that a slow disk keeps nobody waiting.
+// Writes a recording on a thread of its own, so that a slow disk blocks no other thread.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,25 @@
 
 namespace sotto {
 
-// The control thread's; once that has ended, whoever destroys the engine.
+// Used by the control thread; after that has ended, by the thread that destroys the engine.
 class RecordingWriter {
 public:
     explicit RecordingWriter(const Hooks& hooks) : worker_(hooks) {}
 
-    // Creates the file. Throws Error(SOTTO_ERROR_ARGUMENT) if it can't be created, Error(SOTTO_ERROR_MEMORY)
-    // if no thread can be started.
+    // Creates the file. Throws Error(SOTTO_ERROR_ARGUMENT) if that fails, Error(SOTTO_ERROR_MEMORY) if no
+    // thread can be
+    // started.
     void open(const std::string& path);
     bool is_open() const noexcept { return target_ != nullptr; }
     // Queues `lines`; never waits for the disk. Throws Error(SOTTO_ERROR_STATE) if an earlier write failed,
-    // or if the disk is so late that the queue is full.
+    // or if the queue is
+    // full because the disk is too slow.
     void append(std::string lines);
-    // Writes what is queued, and closes the file. Throws Error(SOTTO_ERROR_STATE) if that fails, or takes
-    // longer than `timeout_ns`: the end of the recording is lost then.
+    // Writes the queued lines and closes the file. Throws Error(SOTTO_ERROR_STATE) if that fails or takes
+    // longer than
+    // `timeout_ns`; the end of the recording is then lost.
     void finish(std::int64_t timeout_ns);
-    // Appends nothing more. What is queued is still written while this object exists.
+    // Appends no more lines. Queued lines are still written while this object exists.
     void stop() noexcept { target_.reset(); }
 
 private:

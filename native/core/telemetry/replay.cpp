@@ -16,12 +16,13 @@ namespace {
 
 constexpr std::uint32_t kMostThreads = 4096;
 constexpr std::uint32_t kMostTokens = UINT32_MAX / 4;
-constexpr std::int64_t kMostTime = std::int64_t{1} << 60; // 36 years, so that sums and differences fit
-constexpr std::size_t kMostStreams = 65'536;              // live at once, as of an engine
+// ns, 36 years: sums and differences do not overflow
+constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
+constexpr std::size_t kMostStreams = 65'536; // maximum of live streams, as in an engine
 constexpr std::size_t kMostModels = 4'096;
 constexpr std::size_t kLongestLine = 256 << 20;
 
-// A line's fields, each of which must be there.
+// Typed access to the fields of a line. All fields are required.
 class Line {
 public:
     Line(const Json& object, std::size_t number) : fields_(object, "line " + std::to_string(number)) {}
@@ -36,7 +37,7 @@ public:
         return static_cast<std::uint32_t>(number(key, 0, most));
     }
     std::int64_t time(const char* key) const { return number(key, -kMostTime, kMostTime); }
-    // A time that may be long ago: before all others.
+    // Reads a time that may be the "never" value, which is before all others.
     std::int64_t time_or_never(const char* key) const {
         constexpr auto kMost = 4 * kMostTime - 1;
         fields_.require(key, "a whole number");
@@ -61,7 +62,7 @@ public:
         }
         return value.get<std::string>();
     }
-    // As `read` has it where the field is there.
+    // Reads the field with `read` if it is present; otherwise leaves `value` unchanged.
     template <typename Value, typename Read>
     void update(const char* key, Value& value, Read read) const {
         if (find(key) != nullptr) {
@@ -88,7 +89,7 @@ public:
         const auto found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) {
             return is == kind.name;
         });
-        if (found != std::end(kKinds)) { // a later version may tell more
+        if (found != std::end(kKinds)) { // lines of types that a later version may add are skipped
             (this->*found->take)(line);
         }
     }
@@ -117,7 +118,7 @@ private:
 
     void model(const Line& line) {
         const auto number = line.name("model");
-        auto& made = models_[number]; // one that is there has other traits from now on
+        auto& made = models_[number]; // an existing model gets new properties
         if (models_.size() > kMostModels) {
             line.refuse("model", "one of at most " + std::to_string(kMostModels) + " models");
         }
@@ -309,7 +310,7 @@ const Replay::Kind Replay::kKinds[11] = {
     {"rest", &Replay::rest},
 };
 
-// The lines of a file, one after another.
+// Iterates over the lines of a file.
 class Lines {
 public:
     explicit Lines(File file) : file_(std::move(file)), size_(file_.size()) {}
@@ -336,10 +337,10 @@ public:
     }
 
     std::size_t number() const noexcept { return number_; }
-    bool ended() const noexcept { return ended_; } // the line that came last, by a line end
+    bool ended() const noexcept { return ended_; } // the last line was terminated by a line end
 
 private:
-    // False at the end of the file.
+    // Returns false at the end of the file.
     bool fill() {
         if (at_ < piece_.size()) {
             return true;
@@ -375,7 +376,8 @@ std::string replay(const std::string& path) {
         try {
             replay.take(parse_object(line, "line " + std::to_string(number)), number);
         } catch (const Error&) {
-            cut = number > 1 && !lines.ended() && !is_json(line); // the process ended while it wrote
+            // the recording process ended while it wrote the line
+            cut = number > 1 && !lines.ended() && !is_json(line);
             if (!cut) {
                 throw;
             }

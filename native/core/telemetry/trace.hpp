@@ -1,4 +1,4 @@
-// What the engine did, slice by slice, for a host that wants to look.
+// A trace of the engine's slices (scheduled backend steps), for the host to read.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,14 @@
 
 namespace sotto {
 
-// Written by the control thread, which never waits for whoever reads.
+// Written by the control thread, which never waits for a reader.
 class Trace {
 public:
     explicit Trace(std::uint32_t capacity) : slices_(capacity) {}
 
     bool is_kept() const noexcept { return !slices_.empty(); }
 
-    // Drops it where there is no room.
+    // Drops the slice if the ring is full.
     void add(sotto_slice slice) noexcept {
         const auto written = written_.load(std::memory_order_relaxed);
         if (written - read_.load(std::memory_order_acquire) == slices_.size()) {
@@ -30,7 +30,7 @@ public:
         written_.store(written + 1, std::memory_order_release);
     }
 
-    // Gives `put(index, slice)` at most `most` slices, oldest first. Returns how many.
+    // Passes at most `most` slices to `put(index, slice)`, oldest first. Returns their number.
     template <typename Put>
     std::uint32_t take(std::uint32_t most, Put put) {
         const std::lock_guard lock(mutex_);
@@ -44,11 +44,11 @@ public:
     }
 
 private:
-    std::vector<sotto_slice> slices_; // a ring
+    std::vector<sotto_slice> slices_; // a ring buffer
     std::atomic<std::uint64_t> written_{0};
     std::atomic<std::uint64_t> read_{0};
-    std::uint32_t lost_ = 0; // since the last that found room; the control thread's
-    std::mutex mutex_;       // one reader at a time; the control thread never takes it
+    std::uint32_t lost_ = 0; // slices dropped since the last add() that succeeded; control thread only
+    std::mutex mutex_;       // serialises readers; the control thread never takes it
 };
 
 } // namespace sotto
