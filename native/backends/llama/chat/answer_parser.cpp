@@ -1,4 +1,4 @@
-// Reads an answer in the form its model was taught.
+// Parses an answer in the output format of its model.
 #include "chat/answer_parser.hpp"
 
 #include "runtime/json_parts.hpp"
@@ -9,7 +9,7 @@ namespace {
 Json call_delta(std::size_t index, const common_chat_tool_call* whole, const std::string& arguments) {
     Json call = {{"index", index}};
     Json function = Json::object();
-    if (whole != nullptr) { // the first that is told of it
+    if (whole != nullptr) { // the first delta of the call
         call["id"] = whole->id;
         call["type"] = "function";
         function["name"] = whole->name;
@@ -28,13 +28,13 @@ AnswerParser::AnswerParser(const common_chat_params& params, const How& how) : h
     if (!params.parser.empty()) {
         how_.parser.load(params.parser);
     }
-    if (how.continuation) { // what the request wrote itself is not told back
+    if (how.continuation) { // the part that the request prefilled is not returned
         told_ = common_chat_parse("", true, how_);
     }
 }
 
 std::string AnswerParser::fresh_id() {
-    // Nine letters and digits: some templates take no other length.
+    // Nine letters and digits: some templates accept no other length.
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     std::uniform_int_distribution<std::size_t> any(0, kLetters.size() - 1);
     std::string id;
@@ -44,7 +44,7 @@ std::string AnswerParser::fresh_id() {
     return id;
 }
 
-// Adds what a difference tells. A tool's name may still grow until its arguments begin.
+// Appends the deltas of a difference. A tool's name may still grow until its arguments begin.
 void AnswerParser::add(Json& told, const common_chat_msg& message, const common_chat_msg_diff& diff) {
     if (!diff.reasoning_content_delta.empty()) {
         told.push_back({{"reasoning_content", diff.reasoning_content_delta}});
@@ -63,20 +63,20 @@ void AnswerParser::add(Json& told, const common_chat_msg& message, const common_
     told.push_back(call_delta(index, whole, diff.tool_call_delta.arguments));
 }
 
-// Names the calls before the one at `end` that are not named yet: they have no arguments.
+// Appends the names of calls before `end` that were not named yet; they have no arguments.
 void AnswerParser::name_calls(Json& told, const common_chat_msg& message, std::size_t end) {
     for (; named_ < end; ++named_) {
         told.push_back(call_delta(named_, &message.tool_calls[named_], ""));
     }
 }
 
-// Whether `text` may be the beginning of what has the form.
+// Returns true if `text` may be the start of a well-formed answer.
 bool AnswerParser::may_be(const std::string& text) const {
     common_peg_parse_context context(how_.generation_prompt + text, COMMON_PEG_PARSE_FLAG_LENIENT);
     return how_.parser.empty() || !how_.parser.parse(context).fail();
 }
 
-// Adds what `text` tells, and says whether it could be read. `begun`: more of it may follow.
+// Appends the deltas of `text`. Returns false if it does not parse. `begun`: more text may follow.
 bool AnswerParser::read(Json& told, const std::string& text, bool begun) {
     try {
         auto message = common_chat_parse(text, begun, how_);
@@ -97,10 +97,10 @@ bool AnswerParser::read(Json& told, const std::string& text, bool begun) {
 std::string AnswerParser::deltas(std::string_view text, bool last) {
     auto told = Json::array();
     const std::string whole(text);
-    if (!read(told, whole, !last) && last) { // some forms have no room for blanks after a call
+    if (!read(told, whole, !last) && last) { // some formats allow no whitespace after a call
         const bool formed = read(told, whole.substr(0, whole.find_last_not_of(" \n") + 1), false);
         const bool begun = !formed && read(told, whole, true) && may_be(whole);
-        if (told.empty() && !spoke_ && !formed && !begun) { // rather as it is than not at all
+        if (told.empty() && !spoke_ && !formed && !begun) { // raw text is better than no answer
             told.push_back({{"content", whole}});
         }
     }

@@ -1,4 +1,4 @@
-// Reads an answer in the form its model was taught: what it thinks, what it says, which tools it calls.
+// Parses an answer in the output format of its model into reasoning, content and tool calls.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -15,15 +15,17 @@ namespace sotto::llama {
 class AnswerParser {
 public:
     struct How {
-        bool tools = false;        // whether tools may be called
-        bool reasoning = true;     // whether what it thinks is told apart
-        bool continuation = false; // the answer goes on with what the request began
+        bool tools = false;        // tools may be called
+        bool reasoning = true;     // return reasoning separately from content
+        bool continuation = false; // the answer continues text that the request prefilled
     };
     AnswerParser(const common_chat_params& params, const How& how);
 
-    // What `text`, all that was generated so far, adds to what was read before: a JSON array of deltas.
-    // Text that does not have the form adds nothing. Of the last, what can be read of it is what there is;
-    // where that is nothing at all, it is told as content.
+    // Returns what `text`, the whole output so far, adds since the last call: a JSON array of deltas. Text
+    // that does not
+    // parse adds nothing. With `last`, returns what can be parsed of an incomplete answer, or the text as
+    // content if nothing
+    // can.
     std::string deltas(std::string_view text, bool last);
 
 private:
@@ -35,8 +37,8 @@ private:
 
     common_chat_parser_params how_;
     common_chat_msg told_;
-    bool spoke_ = false;    // whether anything was told
-    std::size_t named_ = 0; // calls whose names were told
+    bool spoke_ = false;    // a delta was returned
+    std::size_t named_ = 0; // calls whose names were returned
     std::vector<std::string> ids_;
     std::mt19937 random_{std::random_device{}()};
 };

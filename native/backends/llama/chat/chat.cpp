@@ -1,4 +1,4 @@
-// Conversations in the form that a model was taught.
+// Renders conversations with a model's chat template.
 #include "chat/chat.hpp"
 
 #include "chat/disguise.hpp"
@@ -35,8 +35,9 @@ void check_parts(const Json& messages) {
     }
 }
 
-// Of an object, the members that llama.cpp reads. The others would only take its time: it searches objects
-// member by member.
+// Keeps only the members of an object that llama.cpp reads. Others would only cost time: llama.cpp searches
+// objects
+// linearly.
 Json only(const Json& object, std::initializer_list<const char*> keys) {
     auto kept = Json::object();
     for (const char* key : keys) {
@@ -68,7 +69,8 @@ Json only_read(const Json& messages) {
     return kept;
 }
 
-// Where an image or sound is, the template sees what the disguise knows again. Returns how many there are.
+// Replaces each image and sound by a placeholder that is recognised in the rendered prompt. Returns their
+// number.
 int mark_media(Json& message, Disguise& disguise) {
     const auto content = message.find("content");
     int marked = 0;
@@ -116,7 +118,7 @@ void add_thinking(common_chat_templates_inputs& inputs, const Json& body) {
         format != nullptr && *format == "none" ? COMMON_REASONING_FORMAT_NONE : COMMON_REASONING_FORMAT_AUTO;
 }
 
-// What a user and an assistant say in turn.
+// A conversation in which user and assistant alternate.
 common_chat_templates_inputs conversation(const std::vector<std::string>& said) {
     common_chat_templates_inputs inputs;
     for (const auto& text : said) {
@@ -127,7 +129,7 @@ common_chat_templates_inputs conversation(const std::vector<std::string>& said) 
     return inputs;
 }
 
-// What stands before and after an answer, up to what the user says in conversation().
+// Returns the text before and after `answer`, up to the next user message of conversation().
 std::pair<std::string, std::string> around(const std::string& answer, const std::string& rendered) {
     const auto asked = rendered.find("Hello.");
     const auto begin = rendered.find(answer);
@@ -159,14 +161,15 @@ Chat::Chat(
         }
     } catch (const TemplateError&) {
         throw;
-    } catch (const std::exception& error) { // it renders no such conversation; others may be to its taste
+    } catch (const std::exception& error) { // the template refuses this conversation; it may accept others
         throw_if_out_of_memory(error);
         thinks_ = true;
     }
 }
 
-// How thoughts begin and end, which the template may look for in former answers. One that it writes around
-// an answer without a thought is no such mark, but how a turn begins or ends.
+// Returns the markers around reasoning, which the template may look for in earlier answers. Text that the
+// template also
+// writes around an answer without reasoning is no such marker, but the start or end of a turn.
 std::vector<std::string> Chat::marks_of_thoughts(const common_chat_params& params) const {
     auto inputs = conversation({"Hello.", "Come in.", "Why?"});
     inputs.add_generation_prompt = false;
@@ -177,14 +180,15 @@ std::vector<std::string> Chat::marks_of_thoughts(const common_chat_params& param
         std::tie(before, after) = around("Come in.", template_.apply(inputs, {}).prompt);
     } catch (const TemplateError&) {
         throw;
-    } catch (const std::exception& error) { // it renders no such conversation
+    } catch (const std::exception& error) { // the template refuses this conversation
         throw_if_out_of_memory(error);
     }
     const auto has = [](const std::string& text) {
         return [&](const std::string& mark) { return !mark.empty() && text.find(mark) != std::string::npos; };
     };
     auto marks = params.thinking_end_tags;
-    const bool thought = std::any_of(marks.begin(), marks.end(), has(before)); // an empty one, whole
+    // an empty, complete reasoning block
+    const bool thought = std::any_of(marks.begin(), marks.end(), has(before));
     if (thought || !has(before)(params.thinking_start_tag)) {
         marks.push_back(params.thinking_start_tag);
     }
@@ -205,7 +209,7 @@ std::size_t Chat::overhead() const {
         const auto once = tokens({"Hello.", "Come in."});
         const auto said = tokenizer_.cut("Hello.", false).size() + tokenizer_.cut("Come in.", false).size();
         return twice > once + said ? (twice - once - said) / 2 : 0;
-    } catch (const std::exception&) { // it renders no such conversation
+    } catch (const std::exception&) { // the template refuses this conversation
         return kUnknown;
     }
 }
@@ -220,7 +224,7 @@ Json Chat::capabilities() const {
     return told;
 }
 
-// The tools that may be called, after "tool_choice", each with a schema that its arguments can be held to.
+// Returns the tools that "tool_choice" allows, each with a schema that constrains its arguments.
 std::vector<common_chat_tool>
 Chat::tools_of(const Json& body, common_chat_tool_choice& choice, SchemaRules& rules) const {
     const auto* tools = find(body, field::tools);
@@ -270,8 +274,9 @@ common_chat_templates_inputs Chat::inputs_of(const Json& body, SchemaRules& rule
     return inputs;
 }
 
-// Whether the template alone does: its answers are what is said. Finding out how a template wants more than
-// that takes milliseconds.
+// Returns true if rendering the template is enough and answers are plain text. Detecting the format that a
+// template
+// requires takes milliseconds.
 bool Chat::is_plain(const common_chat_templates_inputs& inputs) const {
     return !thinks_ && inputs.tools.empty() && inputs.json_schema.empty() &&
            inputs.continue_final_message == COMMON_CHAT_CONTINUATION_NONE;

@@ -1,4 +1,4 @@
-// Conversations in the form that a model was taught: its chat template, and how its answers are read.
+// Chat templates: renders conversations into prompts, and sets up the parsing of answers.
 #pragma once
 
 #include "chat/answer_parser.hpp"
@@ -14,13 +14,13 @@ namespace sotto::llama {
 
 struct ChatPrompt {
     std::vector<PromptPart> parts;
-    common_chat_params how;               // what holds an answer to its form
-    std::unique_ptr<AnswerParser> parser; // none: what is generated is what is said
+    common_chat_params how;               // grammar and format of the answer
+    std::unique_ptr<AnswerParser> parser; // null: generated text is the content
 };
 
 class Chat {
 public:
-    // `source` is Jinja; empty: the model's own. Throws std::exception where it does not parse.
+    // `source` is a Jinja template; empty: the model's own. Throws std::exception if it does not parse.
     Chat(
         const llama_model* model,
         const Tokenizer& tokenizer,
@@ -28,14 +28,15 @@ public:
         const std::string& source
     );
 
-    // Renders a request's messages, with the beginning of an answer after them. Throws
-    // Error(SOTTO_ERROR_ARGUMENT) where the template can make nothing of them. Any thread.
+    // Renders a request's messages and the start of an answer. Throws Error(SOTTO_ERROR_ARGUMENT) if the
+    // template fails on
+    // them. Any thread.
     ChatPrompt prompt(const Json& body) const;
 
-    // About how many tokens the template adds to each message.
+    // Estimates the number of tokens that the template adds to each message.
     std::size_t overhead() const;
 
-    // What the template knows of, for people and tools.
+    // Features that the template supports, as JSON.
     Json capabilities() const;
 
 private:
@@ -50,7 +51,8 @@ private:
     ChatTemplate template_;
     std::map<std::string, bool> can_;
     bool thinks_ = false;
-    std::vector<std::string> looked_for_; // spellings that the template may look for in what it is given
+    // control-token spellings that the template may search for in its input
+    std::vector<std::string> looked_for_;
 };
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// A model's chat template.
+// Applies a model's chat template.
 #include "chat/chat_template.hpp"
 
 #include "chat/jinja/limits.hpp"
@@ -17,15 +17,16 @@ namespace {
 
 constexpr std::size_t kMostKept = 4 << 20; // bytes
 
-// Whether llama.cpp has a form for this very template, rather than finds one out by trying it. How such a
-// one is rendered depends on the form too, so nothing of it can be kept.
+// Returns true if llama.cpp has a handler for this very template instead of detecting its format by trial.
+// Such a handler
+// also affects rendering, so its results cannot be cached.
 bool has_own_form(const std::string& source) {
     autoparser::generation_params inputs;
     inputs.messages = common_json::parse(R"([{"role": "user", "content": "Hello."}])");
     inputs.add_generation_prompt = true;
     try {
         return common_chat_try_specialized_template({source, "", ""}, source, inputs).has_value();
-    } catch (const std::exception& error) { // it renders no such conversation
+    } catch (const std::exception& error) { // the template refuses this conversation
         throw_if_out_of_memory(error);
         return true;
     }
@@ -43,8 +44,9 @@ common_chat_params mended(
     return how;
 }
 
-// Runs `body` within the limits that are set already, or else within those for `input`. Throws TemplateError
-// also where llama.cpp swallowed it, and so std::bad_alloc.
+// Runs `body` within the current RenderLimits, or within new ones for `input` if there are none. Throws
+// TemplateError and
+// std::bad_alloc even if llama.cpp swallowed the exception.
 template <typename Body>
 void limited(const RenderInput& input, Body&& body) {
     std::optional<RenderLimits> own;
@@ -64,7 +66,7 @@ void limited(const RenderInput& input, Body&& body) {
     memory.check();
 }
 
-// The templates that a model has, or `source` in their place.
+// Returns the model's chat templates, or `source` instead.
 std::vector<std::string> templates_of(const llama_model* model, const std::string& source) {
     if (!source.empty()) {
         return {source};
@@ -78,15 +80,14 @@ std::vector<std::string> templates_of(const llama_model* model, const std::strin
     return texts;
 }
 
-// The chat templates of a model, or the one that `source` is. Throws the parser's reason where one has a
-// syntax error.
+// Parses a model's chat templates, or `source`. Throws with the parser's reason if one has a syntax error.
 common_chat_templates_ptr read(const llama_model* model, const std::string& source) {
     try {
         return common_chat_templates_init(model, source);
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         for (const auto& text : templates_of(model, source)) {
-            const common_chat_template parsed(text, "", ""); // throws; init() throws without the reason
+            const common_chat_template parsed(text, "", ""); // throws with the reason, which init() drops
         }
         throw;
     }
@@ -120,7 +121,7 @@ RenderInput input_of(const common_chat_templates_inputs& inputs) {
     return input;
 }
 
-// How many lists and objects of JSON are in one another.
+// Returns the nesting depth of JSON text.
 std::size_t depth_of(const std::string& json) {
     std::size_t depth = 0;
     std::size_t deepest = 0;
@@ -138,9 +139,9 @@ std::size_t depth_of(const std::string& json) {
     return deepest;
 }
 
-// Arguments of calls are JSON in a string, which nobody else looked into.
+// Arguments of calls are JSON in a string, whose depth was not checked before.
 void check_arguments(const common_chat_templates_inputs& inputs) {
-    constexpr std::size_t kDeepest = 128; // as of requests
+    constexpr std::size_t kDeepest = 128; // the same limit as for requests
     for (const auto& message : inputs.messages) {
         for (const auto& call : message.tool_calls) {
             if (depth_of(call.arguments) > kDeepest) {
@@ -154,7 +155,7 @@ void check_arguments(const common_chat_templates_inputs& inputs) {
     }
 }
 
-// Each scope of a template copies its variables.
+// Limits variables, because each scope of a template copies all of them.
 void check_variables(const common_chat_templates_inputs& inputs) {
     constexpr std::size_t kMost = 256;
     const auto count = inputs.chat_template_kwargs.size();
@@ -167,7 +168,7 @@ void check_variables(const common_chat_templates_inputs& inputs) {
     }
 }
 
-// The same for two lists of texts only where all of the texts are.
+// Builds an unambiguous key from texts: each is prefixed by its length.
 class CacheKey {
 public:
     void add(std::string_view text) {
@@ -188,7 +189,9 @@ private:
     std::string text_;
 };
 
-// All that the form of an answer depends on; of the messages, it is how the prompt begins the answer.
+// Returns a key of everything that the answer's format depends on. Of the messages, that is only the answer's
+// prefix at
+// the end of the prompt.
 std::string
 key_of(const common_chat_templates_inputs& inputs, const std::string& begun, const SchemaRules& rules) {
     CacheKey key;

@@ -1,4 +1,4 @@
-// A model's chat template: what it makes of a conversation, and which form it gives to an answer.
+// A model's chat template: renders conversations and determines the format of answers.
 #pragma once
 
 #include "grammar/schema/schema.hpp"
@@ -12,20 +12,23 @@ namespace sotto::llama {
 
 class ChatTemplate {
 public:
-    // `source` is Jinja; empty: the model's own. Throws std::exception where it does not parse, TemplateError
-    // where it exceeds RenderLimits.
+    // `source` is a Jinja template; empty: the model's own. Throws std::exception if it does not parse,
+    // TemplateError if it
+    // exceeds RenderLimits.
     ChatTemplate(const llama_model* model, const std::string& source);
 
     std::map<std::string, bool> capabilities() const;
 
-    // Renders `inputs`, and says what holds the answer to its form, with the grammar mended by `rules`. Keeps
-    // what it finds out of the form: that takes milliseconds. Any thread. Throws std::exception;
-    // TemplateError where rendering exceeds RenderLimits.
+    // Renders `inputs` and returns the prompt and the answer's format, with the grammar corrected by `rules`.
+    // Caches detected
+    // formats, because detection takes milliseconds. Any thread. Throws std::exception; TemplateError if
+    // rendering exceeds
+    // RenderLimits.
     common_chat_params apply(common_chat_templates_inputs inputs, const SchemaRules& rules) const;
 
 private:
     struct Form {
-        common_chat_params how; // without a prompt
+        common_chat_params how; // without the prompt
 
         std::size_t bytes() const;
     };
@@ -34,7 +37,7 @@ private:
     apply_within_limits(common_chat_templates_inputs inputs, const SchemaRules& rules) const;
 
     common_chat_templates_ptr templates_;
-    bool own_form_ = false; // llama.cpp knows the template, and has a form for it
+    bool own_form_ = false; // llama.cpp has a handler for this template
     mutable Recent<Form> forms_;
 };
 

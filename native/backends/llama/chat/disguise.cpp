@@ -1,4 +1,4 @@
-// Keeps what people wrote apart from what a chat template writes, through any template.
+// Protects special-token spellings in user text while a chat template renders it.
 #include "chat/disguise.hpp"
 
 #include "runtime/json_parts.hpp"
@@ -8,7 +8,7 @@
 namespace sotto::llama {
 namespace {
 
-// A placeholder is this character and one more, which counts what was hidden. All of three bytes.
+// A placeholder is this character followed by one that numbers the hidden text. Both take three bytes.
 constexpr std::string_view kMark = "\uE0F0";
 constexpr unsigned kFirst = 0xE100;
 constexpr unsigned kLast = 0xF8FF;
@@ -78,7 +78,8 @@ void Disguise::hide(Json& value, const std::vector<std::string>& allowed) {
     }
 }
 
-// Which of the hidden begins here; their number if none does.
+// Returns the index of the placeholder that `text` starts with, or the number of placeholders if there is
+// none.
 std::size_t Disguise::hidden_at(std::string_view text) const {
     if (text.size() < kLength || !text.starts_with(kMark)) {
         return hidden_.size();

@@ -1,4 +1,4 @@
-// Keeps what people wrote apart from what a chat template writes, through any template.
+// Protects special-token spellings in user text while a chat template renders it.
 #pragma once
 
 #include "token/tokenizer.hpp"
@@ -11,22 +11,24 @@
 
 namespace sotto::llama {
 
-// Someone may write what is spelled like a control token. Before a template sees it, each such spelling is
-// replaced by characters of a private use area; in what the template made of it they are found again. So
-// the tokenizer knows which control tokens the template itself wrote.
+// User text may contain the spelling of a special token. Each such spelling is replaced by private-use
+// characters before
+// the template sees it, and restored after rendering. So the tokenizer can tell which special tokens the
+// template wrote
+// itself.
 class Disguise {
 public:
     explicit Disguise(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-    // Spellings in `allowed` stay as they are: templates look for them.
+    // Leaves the spellings in `allowed` unchanged: templates search for them.
     std::string hide(const std::string& text, const std::vector<std::string>& allowed);
-    // All strings in `value`, but for those under "role" and "type".
+    // Replaces spellings in all strings of `value`, except under "role" and "type".
     void hide(nlohmann::ordered_json& value, const std::vector<std::string>& allowed);
 
-    // What stands for one of the request's images and sounds, which nobody can write.
+    // Returns a placeholder for an image or sound of the request, which no user text can contain.
     std::string stand_in(int medium);
 
-    // What was rendered, with what was hidden in it, as parts of their own.
+    // Splits the rendered prompt into parts: template text, and restored user text.
     std::vector<PromptPart> reveal(const std::string& rendered) const;
 
 private:
@@ -35,7 +37,8 @@ private:
 
     const Tokenizer& tokenizer_;
     std::vector<PromptPart> hidden_;
-    std::map<std::pair<std::string, int>, std::size_t> places_; // of those, by text and medium
+    // index of each hidden text, keyed by text and medium
+    std::map<std::pair<std::string, int>, std::size_t> places_;
 };
 
 } // namespace sotto::llama

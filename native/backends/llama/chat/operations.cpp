@@ -1,4 +1,4 @@
-// Operations that compute nothing, and prompts that fill a gap.
+// Operations that need no computation (tokenize, detokenize, apply template), and infill prompts.
 #include "chat/prepare.hpp"
 #include "request/fields.hpp"
 #include "runtime/json_parts.hpp"
@@ -10,7 +10,7 @@ std::string field(const Json& body, const char* name) {
     return value_or<std::string>(body, name, "");
 }
 
-// A piece as JSON can say it: a string, or its bytes where they are no whole characters.
+// Returns a token's text as JSON: a string, or an array of bytes if it is not valid UTF-8.
 Json piece_json(const std::string& piece) {
     if (is_utf8(piece)) {
         return piece;
@@ -98,7 +98,7 @@ std::string Preparer::answer_at_once(sotto_op op, const Json& body) const {
     }
 }
 
-// The files around, then what is before the gap, then what is after it; most models read it in that order.
+// Order: other files, prefix, suffix. Most models are trained with this order.
 std::vector<llama_token> Preparer::infill_prompt(const Json& body) const {
     const auto* vocab = tokenizer_.vocab();
     std::vector<llama_token> tokens;
@@ -121,14 +121,14 @@ std::vector<llama_token> Preparer::infill_prompt(const Json& body) const {
         add(field(one, "text"));
         add("\n");
     }
-    const bool completion = body.contains(field::suffix.name); // of a text completion
+    const bool completion = body.contains(field::suffix.name); // a text completion
     tokens.push_back(required(llama_vocab_fim_pre(vocab), "text before it"));
     add(completion ? field(body, "prompt") : field(body, "input_prefix"));
     tokens.push_back(required(llama_vocab_fim_suf(vocab), "text after it"));
     add(completion ? field(body, "suffix") : field(body, "input_suffix"));
     tokens.push_back(required(llama_vocab_fim_mid(vocab), "gap itself"));
     if (!completion) {
-        add(field(body, "prompt")); // what it begins with
+        add(field(body, "prompt")); // the start of the answer
     }
     tokenizer_.begin(tokens);
     return tokens;

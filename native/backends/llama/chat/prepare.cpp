@@ -1,4 +1,4 @@
-// Makes requests ready for a model.
+// Prepares requests: renders, tokenizes, and sets up sampling.
 #include "chat/prepare.hpp"
 
 #include "chat/jinja/limits.hpp"
@@ -20,7 +20,7 @@ Overflow overflow_of(const Json& body, Overflow otherwise) {
     return *asked == "shift" ? Overflow::Shift : *asked == "truncate" ? Overflow::Truncate : Overflow::Error;
 }
 
-// How many alternatives to tell of each token, as sampler.hpp has it.
+// Returns the number of alternatives per token for log probabilities, as in sampler.hpp.
 int likeliest_of(const Json& body) {
     const auto* told = find(body, field::logprobs);
     if (const auto native = value_or(body, field::n_probs, 0); native > 0) {
@@ -29,7 +29,7 @@ int likeliest_of(const Json& body) {
     if (told == nullptr || *told == false) {
         return -1;
     }
-    if (told->is_number()) { // of a text completion
+    if (told->is_number()) { // in a text completion
         return told->get<int>();
     }
     return value_or(body, field::top_logprobs, 0);
@@ -63,11 +63,12 @@ Preparer::Preparer(
         chat_problem_ = "the model has no chat template: use a text completion, or set options.chat_template";
         return;
     }
-    const RenderLimits limits({}, std::move(poll)); // of all that it takes to try the template
+    const RenderLimits limits({}, std::move(poll)); // for all renderings that detecting the format takes
     try {
         chat_ = std::make_unique<Chat>(model, tokenizer_, constraints_, options.chat_template);
         message_tokens_ = std::make_unique<MessageTokens>(tokenizer_, chat_->overhead(), context_);
-        limits.check(); // it may have tried further templates after the one that failed
+        // reports an exceeded limit that llama.cpp swallowed before it tried further templates
+        limits.check();
     } catch (const TemplateError& error) {
         throw Error(
             SOTTO_ERROR_MODEL,
@@ -100,7 +101,7 @@ Json Preparer::capabilities() const {
     return told;
 }
 
-// Images and sounds of the messages, which are taken out of them where the model reads such.
+// Extracts images and sounds from the messages, if the model has a projector.
 std::vector<Medium> Preparer::media_of(Json& body) const {
     if (projector_ == nullptr || !has_media(body)) {
         return {};
@@ -123,7 +124,7 @@ std::vector<Medium> Preparer::media_of(Json& body) const {
     return media;
 }
 
-// Makes the parts of a prompt into its tokens. Throws TooLong.
+// Tokenizes the parts of a prompt. Throws TooLong.
 void Preparer::cut(
     const std::vector<PromptPart>& parts,
     const std::vector<Medium>& media,
@@ -164,8 +165,9 @@ void Preparer::cut(
     prepared.prompt = std::move(tokens);
 }
 
-// Leaves out the oldest turns where there is no room for all, up to a border: see Turns. What cannot be left
-// out may fill the context whole.
+// Drops the oldest turns, up to a border (see Turns), if the conversation exceeds the context. The remaining
+// prompt may
+// fill the whole context if nothing more can be dropped.
 ChatPrompt
 Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepared& prepared) const {
     ChatPrompt prompt;
@@ -185,7 +187,7 @@ Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepar
         cut(prompt.parts, media, context_, prepared);
         return prompt;
     }
-    constexpr std::size_t kFew = 3; // bytes of a token
+    constexpr std::size_t kFew = 3; // bytes per token
     const auto most = context_ - room_for_answer(body);
     const bool is_short = bytes_of_all(messages) <= kFew * most;
     if (is_short && fits(body, most)) {
@@ -213,16 +215,16 @@ Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepar
     }
 }
 
-// Throws TooLong where messages have many times what the context holds, which is not rendered first.
+// Throws TooLong, without rendering, if the messages exceed the context many times over.
 void Preparer::check_length(const Json& messages) const {
-    constexpr std::size_t kTimes = 4; // a template may leave some of them out
+    constexpr std::size_t kTimes = 4; // factor: a template may omit some of the messages
     const auto least = bytes_of_all(messages) / tokenizer_.longest() + messages.size();
     if (least > kTimes * context_) {
         throw TooLong("more than " + std::to_string(least), context_);
     }
 }
 
-// Tokens that a prompt leaves free where something can be left out of it.
+// Returns the number of tokens that a truncated prompt leaves free for the answer.
 std::size_t Preparer::room_for_answer(const Json& body) const {
     const auto* most = find(body, field::max_completion_tokens);
     most = most != nullptr ? most : find(body, field::max_tokens);
@@ -238,7 +240,7 @@ std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
         if (overflow_of(body, Overflow::Error) == Overflow::Error) {
             return tokenizer_.tokens({{std::move(text), true}}, context_);
         }
-        const auto most = context_ * tokenizer_.longest(); // what is before that is left out anyway
+        const auto most = context_ * tokenizer_.longest(); // more bytes than this are truncated in any case
         const auto surplus = text.size() - std::min(text.size(), most);
         return tokenizer_.tokens({{text.substr(surplus - surplus % most), true}}, SIZE_MAX);
     }
@@ -256,7 +258,9 @@ std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
     return tokens;
 }
 
-// A text completion that is too long begins later, if it may: after a whole number of pieces.
+// Truncates the start of a text completion's prompt that exceeds the context, if the request allows it, by a
+// multiple of a
+// fixed number of tokens.
 void Preparer::take_tail(std::vector<llama_token>& prompt, const Json& body) const {
     if (prompt.size() <= context_) {
         return;
@@ -271,7 +275,7 @@ void Preparer::take_tail(std::vector<llama_token>& prompt, const Json& body) con
     tokenizer_.begin(prompt);
 }
 
-// What the chat template's form asks of the sampler.
+// Applies the grammar and triggers of the chat template's format to the sampler.
 void Preparer::hold_to_form(common_params_sampling& how, const common_chat_params& form) const {
     for (const auto& spelling : form.preserved_tokens) {
         if (const auto tokens = tokenizer_.cut(spelling, true); tokens.size() == 1) {
@@ -297,7 +301,7 @@ void Preparer::hold_to_form(common_params_sampling& how, const common_chat_param
 
 namespace {
 
-// Tokens of thought before an answer, at most.
+// Limits the number of reasoning tokens.
 void limit_thinking(
     common_params_sampling& how, const common_chat_params& form, const Json& body, const Tokenizer& tokenizer
 ) {
@@ -315,7 +319,7 @@ void limit_thinking(
     how.reasoning_budget_forced.insert(how.reasoning_budget_forced.end(), end.begin(), end.end());
 }
 
-// The tokens of a prompt that the model's vocabulary has.
+// Returns the prompt without the negative placeholder tokens of media.
 std::vector<llama_token> without_media(const std::vector<llama_token>& prompt) {
     std::vector<llama_token> text;
     std::copy_if(prompt.begin(), prompt.end(), std::back_inserter(text), [](auto token) {
@@ -326,7 +330,7 @@ std::vector<llama_token> without_media(const std::vector<llama_token>& prompt) {
 
 } // namespace
 
-// Tokens that an answer may have.
+// Returns the maximum number of tokens of an answer.
 std::uint64_t Preparer::room_for(const Prepared& prepared, const Json& body) const {
     const auto* most = find(body, field::max_completion_tokens);
     most = most != nullptr ? most : find(body, field::max_tokens);
@@ -344,7 +348,7 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
                                                           : SOTTO_OP_COMPLETION;
     if (op == SOTTO_OP_CHAT) {
         prepared.overflow = overflow_of(body, Overflow::Truncate);
-        auto text = body; // with its images and sounds taken out
+        auto text = body; // a copy whose images and sounds are extracted
         const auto media = media_of(text);
         auto prompt = chat_prompt(text, media, prepared);
         hold_to_form(how, prompt.how);
@@ -371,7 +375,8 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         how.grammar.type = how.grammar.grammar.empty() ? COMMON_GRAMMAR_TYPE_NONE : COMMON_GRAMMAR_TYPE_USER;
     }
     const bool in_json = !how.grammar_lazy && constraints_.answer_schema(body) != nullptr;
-    if (how.ignore_eos && how.grammar.empty()) { // a grammar that is at its end leaves nothing else to say
+    // not with a grammar: a completed grammar allows only the end token
+    if (how.ignore_eos && how.grammar.empty()) {
         for (const auto token : tokenizer_.ends()) {
             how.logit_bias.push_back({token, -INFINITY});
         }

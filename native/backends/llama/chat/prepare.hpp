@@ -1,4 +1,4 @@
-// Makes requests ready for a model: their prompts as tokens, their wishes as llama.cpp's.
+// Prepares requests for a model: tokenizes prompts and converts fields to llama.cpp's parameters.
 #pragma once
 
 #include "chat/chat.hpp"
@@ -17,8 +17,9 @@ namespace sotto::llama {
 
 class Preparer {
 public:
-    // `projector` may be none: the model reads text alone. `poll` is called while the chat template is tried,
-    // and may throw. Throws Error where the template exceeds RenderLimits.
+    // `projector` may be null: the model reads text only. `poll` is called while the chat template is tested,
+    // and may throw.
+    // Throws Error if the template exceeds RenderLimits.
     Preparer(
         const llama_model* model,
         const Options& options,
@@ -26,15 +27,16 @@ public:
         std::function<void()> poll = {}
     );
 
-    // Everything throws Error, of SOTTO_ERROR_ARGUMENT where the request is at fault. Any thread: what was
-    // made of schemas and the chat template is kept for later requests.
+    // All functions throw Error, with SOTTO_ERROR_ARGUMENT if the request is at fault. Any thread. Results of
+    // converting
+    // schemas and of the chat template are cached for later requests.
     Prepared prepare(const sotto_stream_desc& desc, const nlohmann::ordered_json& body) const;
 
-    // The response to an operation that computes nothing; empty if `op` is none.
+    // Returns the response of an operation that needs no computation; empty if `op` is no such operation.
     std::string answer_at_once(sotto_op op, const nlohmann::ordered_json& body) const;
 
     const Tokenizer& tokenizer() const noexcept { return tokenizer_; }
-    // What the model reads and does, for people and tools.
+    // Input types and operations that the model supports, as JSON.
     nlohmann::ordered_json capabilities() const;
 
 private:
@@ -63,8 +65,8 @@ private:
     Tokenizer tokenizer_;
     Constraints constraints_;
     std::unique_ptr<Chat> chat_;
-    std::unique_ptr<MessageTokens> message_tokens_; // where there is chat_
-    std::string chat_problem_;                      // why there is no chat_
+    std::unique_ptr<MessageTokens> message_tokens_; // null without chat_
+    std::string chat_problem_;                      // reason why chat_ is null
 };
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// Which turns a conversation loses that is longer than its context.
+// Truncation of conversations that exceed the context.
 #include "chat/turns.hpp"
 
 #include "request/fields.hpp"
@@ -13,8 +13,9 @@
 namespace sotto::llama {
 namespace {
 
-// Calls `visit` with each text of a message that templates show. Thoughts are none: most templates leave
-// those of former answers out.
+// Calls `visit` with each text of a message that templates render. Skips reasoning: most templates omit that
+// of earlier
+// answers.
 template <typename Visit>
 void for_each_text(const Json& message, Visit&& visit) {
     const auto add = [&](const Json& object, const char* key) {
@@ -106,7 +107,7 @@ std::size_t MessageTokens::of(const Json& message, const std::vector<Medium>& me
 
 std::size_t MessageTokens::counted(const std::string& text) const {
     if (const auto least = text.size() / tokenizer_.longest(); least > context_) {
-        return least; // it fits nowhere
+        return least; // no border fits
     }
     const auto hash = std::hash<std::string>()(text);
     {
@@ -124,13 +125,14 @@ std::size_t MessageTokens::counted(const std::string& text) const {
     return remember(hash, static_cast<std::uint32_t>(count));
 }
 
-// With mutex_ held.
+// Requires mutex_.
 std::uint32_t MessageTokens::remember(std::size_t hash, std::uint32_t count) const {
     if (recent_->by_hash.size() >= kGeneration) {
         auto fresh = std::make_unique<Counts>();
         old_ = std::exchange(recent_, std::move(fresh));
     }
-    recent_->by_hash.try_emplace(hash, count); // emplace() would allocate where another thread was first
+    // emplace() would allocate even if another thread has already added it
+    recent_->by_hash.try_emplace(hash, count);
     return count;
 }
 

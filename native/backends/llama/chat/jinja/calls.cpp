@@ -1,4 +1,5 @@
-// Costs of the functions of llama.cpp's Jinja that take more than a step, or do what must not be done.
+// Costs of functions of llama.cpp's Jinja engine that take more than one step, and checks of those that must
+// be refused.
 #include "chat/jinja/calls.hpp"
 
 #include "chat/jinja/limits.hpp"
@@ -16,7 +17,7 @@ namespace {
 using jinja::value;
 using Args = std::vector<value>;
 
-constexpr std::size_t kValueBytes = 320; // of a value with its control block
+constexpr std::size_t kValueBytes = 320; // bytes of a value, including its shared_ptr control block
 constexpr std::int64_t kMaxIndex = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxIndent = 64;
 
@@ -36,7 +37,7 @@ std::size_t size_of(const value& text) {
     return is_text(text) ? text->val_str.length() : 0;
 }
 
-// An argument by name or position, without names; nullptr where it is not given.
+// Returns an argument by name or position, without its name; nullptr if it is absent.
 value argument(const Args& args, const char* name, std::size_t position) {
     for (const auto& arg : args) {
         if (const auto* named = jinja::cast_val<jinja::value_kwarg>(arg);
@@ -60,7 +61,7 @@ void charge_bytes(RenderLimits& limits, std::size_t count) {
     limits.steps(count / kBytesPerStep);
 }
 
-// Of values that are made anew.
+// Charges for newly created values.
 void charge_values(RenderLimits& limits, std::size_t count) {
     limits.steps(count / kItemsPerStep);
     limits.bytes(product(count, kValueBytes));
@@ -99,7 +100,7 @@ std::size_t occurrences(const std::string& text, const std::string& what) {
     return count;
 }
 
-// Both move what is behind each occurrence.
+// split() and replace() move the rest of the text at each occurrence.
 void check_pieces(RenderLimits& limits, const std::string& name, const value& self, const Args& args) {
     if (!is_text(self)) {
         return;
@@ -139,12 +140,12 @@ void check_join(RenderLimits& limits, const value& self, const Args& args) {
     }
 }
 
-// format() puts each argument into the text.
+// format() copies each argument into the text.
 void check_format(RenderLimits& limits, const value& self, const Args& args) {
     auto length = size_of(self);
     for (const auto& arg : args) {
         const auto extent = limits.walk(arg);
-        length += extent.bytes + product(extent.values, 32); // of a number
+        length += extent.bytes + product(extent.values, 32); // maximum length of a formatted number
     }
     limits.text(length);
 }
@@ -167,7 +168,9 @@ void check_json(RenderLimits& limits, const value& self, const Args& args) {
     limits.text(extent.bytes + product(extent.values, 8 + separators + spaces));
 }
 
-// llama.cpp compares texts and numbers, and takes all else for equal, which sorting does not stand.
+// llama.cpp compares only texts and numbers and treats all other values as equal, which is no strict weak
+// ordering and
+// breaks std::sort.
 void check_sort(RenderLimits& limits, const value& self, const value& attribute, bool by_value) {
     if (!self) {
         return;
@@ -215,7 +218,7 @@ void check_search(RenderLimits& limits, const value& needle, const value& haysta
     if (!haystack) {
         return;
     }
-    if (is_container(needle)) { // is compared, or hashed
+    if (is_container(needle)) { // comparing or hashing it walks its whole contents
         limits.walk(needle);
         limits.walk(haystack);
     }
@@ -229,7 +232,7 @@ void check_search(RenderLimits& limits, const value& needle, const value& haysta
     charge_bytes(limits, is_text(haystack) ? product(bytes, length) : bytes + product(items, length));
 }
 
-// selectattr() and its like apply a test to each item.
+// selectattr() and similar filters apply a test to each item.
 void check_select(RenderLimits& limits, const value& self, const Args& args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
         const auto test = is_text(args[i]) ? args[i]->as_string().str() : "";
@@ -248,7 +251,7 @@ void check_select(RenderLimits& limits, const value& self, const Args& args) {
 }
 
 void check_time(const Args& args) {
-#ifdef _WIN32 // whose strftime() ends the process over a conversion that it does not know
+#ifdef _WIN32 // where strftime() terminates the process on an unknown conversion
     constexpr std::string_view kKnown = "aAbBcCdDeFgGhHIjmMnprRStTuUVwWxXyYzZ%";
     const auto format = !args.empty() && is_text(args[0]) ? args[0]->as_string().str() : "";
     for (std::size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2)) {
@@ -261,7 +264,7 @@ void check_time(const Args& args) {
 #endif
 }
 
-// dict() looks through what is there for each entry.
+// dict() searches the existing entries for each new one.
 void check_object(RenderLimits& limits, const Args& args) {
     for (const auto& arg : args) {
         const auto count = arg->val_arr.size() + arg->val_obj.size();
@@ -282,7 +285,7 @@ bool walks_nothing(std::string_view name) {
     return std::find(kShallow.begin(), kShallow.end(), name) != kShallow.end();
 }
 
-// Methods copy lists, and write all else as text.
+// Methods copy lists, and convert other values to text.
 void charge_method(RenderLimits& limits, const std::string& name, const value& self, const Args& args) {
     const auto count = self->val_arr.size() + self->val_obj.size();
     if (name == "items") {
@@ -311,7 +314,7 @@ void check_call(const std::string& name, const value& self, const Args& args) {
         return;
     }
     const bool method = self != nullptr;
-    const auto& subject = method || args.empty() ? self : args[0]; // tojson is a function too
+    const auto& subject = method || args.empty() ? self : args[0]; // tojson also exists as a function
     if (method) {
         charge_method(*limits, name, self, args);
     }
@@ -369,7 +372,7 @@ void check_operator(const std::string& op, const value& left, const value& right
         const auto parts = is_text(left)    ? left->val_str.parts.size()
                            : is_text(right) ? right->val_str.parts.size()
                                             : 0;
-        const auto length = size_of(left) + size_of(right); // one of them is a number
+        const auto length = size_of(left) + size_of(right); // one of the operands is a number
         limits->text(product(std::max(length, parts), static_cast<std::size_t>(times)));
         return;
     }

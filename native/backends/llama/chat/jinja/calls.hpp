@@ -1,4 +1,4 @@
-// What is checked before a function of llama.cpp's Jinja is called.
+// Checks before calls of functions of llama.cpp's Jinja engine.
 #pragma once
 
 #include <jinja/runtime.h>
@@ -7,14 +7,15 @@
 
 namespace sotto::llama {
 
-// Charges what the call will take, and throws where that is too much or where it would end the process.
-// `self`: of a method or filter; may be none.
+// Charges the cost of a call. Throws if it exceeds a limit or would terminate the process. `self`: of a
+// method or filter;
+// may be null.
 void check_call(const std::string& name, const jinja::value& self, const std::vector<jinja::value>& args);
 
-// The same for `self is name(args)`.
+// Like check_call(), for `self is name(args)`.
 void check_test(const std::string& name, const jinja::value& self, const std::vector<jinja::value>& args);
 
-// The same for `left op right`.
+// Like check_call(), for `left op right`.
 void check_operator(const std::string& op, const jinja::value& left, const jinja::value& right);
 
 } // namespace sotto::llama

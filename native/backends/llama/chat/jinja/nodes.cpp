@@ -7,7 +7,7 @@
 namespace sotto::llama {
 namespace {
 
-// Replaces a node of a template by the value that it was evaluated to.
+// Replaces a node of the parse tree by its evaluated value.
 struct Held : jinja::expression {
     value held;
     explicit Held(value held) : held(std::move(held)) {}
@@ -26,9 +26,9 @@ std::vector<value> values_of(const statements& nodes, context& ctx) {
     return values;
 }
 
-// The name and arguments of a filter or test, as identifier or call.
+// Name and arguments of a filter or test, which may be an identifier or a call.
 struct Applied {
-    const jinja::identifier* name = nullptr; // none: it is neither
+    const jinja::identifier* name = nullptr; // null: neither an identifier nor a call
     const jinja::call_expression* call = nullptr;
 
     explicit Applied(const statement_ptr& node) : call(jinja::cast_stmt<jinja::call_expression>(node)) {
@@ -105,7 +105,7 @@ value LimitedFilter::execute_impl(context& ctx) const {
     });
 }
 
-// As llama.cpp's, but for the check.
+// Same as llama.cpp's implementation, plus the check.
 value LimitedTest::execute_impl(context& ctx) const {
     const Step step;
     const Applied applied(test);
@@ -143,7 +143,7 @@ value LimitedCall::execute_impl(context& ctx) const {
     const auto* called = jinja::cast_val<jinja::value_func>(function);
     return step.run([&] {
         check_call(called->name, called->arg0, values);
-        if (step.limits() != nullptr && !called->arg0) { // a macro gets a copy of the variables
+        if (step.limits() != nullptr && !called->arg0) { // a macro gets a copy of all variables
             step.limits()->steps((names + step.limits()->variables()) / 16);
         }
         jinja::func_args given(ctx);
@@ -154,7 +154,7 @@ value LimitedCall::execute_impl(context& ctx) const {
     });
 }
 
-// A chain of them would be destroyed recursively.
+// Keyword arguments may not be nested: a chain of them would be destroyed recursively.
 value LimitedArgument::execute_impl(context& ctx) const {
     const Step step;
     auto result = keyword_argument_expression::execute_impl(ctx);

@@ -1,4 +1,4 @@
-// Nodes of a chat template's parse tree that render what llama.cpp's do, within RenderLimits.
+// Nodes of a chat template's parse tree that behave as llama.cpp's, within RenderLimits.
 #pragma once
 
 #include "chat/jinja/limits.hpp"
@@ -17,7 +17,7 @@ using jinja::statement_ptr;
 using jinja::statements;
 using jinja::value;
 
-// One node under way.
+// The evaluation of one node.
 class Step {
 public:
     Step() : limits_(RenderLimits::current()) {
@@ -35,8 +35,8 @@ public:
 
     RenderLimits* limits() const noexcept { return limits_; }
 
-    // Runs `body`, and takes note of what it makes. Exceptions may be swallowed above, but lack of memory
-    // must not be.
+    // Runs `body` and reports the value that it creates. Records a failed allocation, because callers may
+    // swallow exceptions.
     template <typename Body>
     value run(Body&& body) const {
         try {
@@ -67,7 +67,7 @@ struct Limited : Node {
         }
         return step.run([&] { return Node::execute_impl(ctx); });
     }
-    // A variable, or a part of a value; a slice is a copy.
+    // Returns true for a variable or a part of an existing value. A slice is a copy.
     bool is_made_before() const {
         if constexpr (std::is_same_v<Node, jinja::member_expression>) {
             return !jinja::is_stmt<jinja::slice_expression>(this->property);
@@ -76,7 +76,7 @@ struct Limited : Node {
     }
 };
 
-// Stands for `inner`, and sees what that makes.
+// Wraps `inner` and observes the value that it evaluates to.
 struct Seen : jinja::expression {
     statement_ptr inner;
     explicit Seen(statement_ptr&& node) : inner(std::move(node)) { pos = inner->pos; }
@@ -92,19 +92,19 @@ struct Seen : jinja::expression {
     virtual void see(RenderLimits& limits, const value& result) const = 0;
 };
 
-// A statement of a block.
+// A statement of a block, whose value becomes output.
 struct Emitted : Seen {
     using Seen::Seen;
     void see(RenderLimits& limits, const value& result) const override { limits.emit(result); }
 };
 
-// What is put into a list, an object or an argument.
+// A value that is stored in a list, an object or an argument.
 struct Stored : Seen {
     using Seen::Seen;
     void see(RenderLimits& limits, const value& result) const override { limits.keep(result); }
 };
 
-// What is hashed.
+// A value that is hashed as a key.
 struct Key : Seen {
     using Seen::Seen;
     void see(RenderLimits& limits, const value& result) const override {
@@ -114,13 +114,13 @@ struct Key : Seen {
     }
 };
 
-// What a slice is made of.
+// A value that is sliced.
 struct Sliced : Seen {
     using Seen::Seen;
     void see(RenderLimits& limits, const value& result) const override { limits.slice(result); }
 };
 
-// How far a slice goes at a time.
+// The step of a slice.
 struct Stride : Seen {
     using Seen::Seen;
     void see(RenderLimits& limits, const value& result) const override {
@@ -131,7 +131,7 @@ struct Stride : Seen {
     }
 };
 
-// What a loop goes through: each item gets a copy of the variables.
+// A value that a loop iterates over: each item gets a copy of the variables.
 struct Iterated : Seen {
     std::size_t names;
     Iterated(statement_ptr&& node, std::size_t names) : Seen(std::move(node)), names(names) {}
@@ -141,7 +141,7 @@ struct Iterated : Seen {
     }
 };
 
-// What a call block calls: only a macro has a use for it, and a function's arguments would go unchecked.
+// The callee of a call block. Must be a macro: arguments of a function would not be checked there.
 struct MacroOnly : Seen {
     using Seen::Seen;
     void see(RenderLimits&, const value& result) const override {
@@ -152,7 +152,7 @@ struct MacroOnly : Seen {
     }
 };
 
-// The statements of a block, as one text.
+// The statements of a block, concatenated to one text.
 struct Body : jinja::expression {
     statements body;
     explicit Body(statements&& body) : body(std::move(body)) {}
@@ -174,7 +174,7 @@ struct LimitedTest : jinja::test_expression {
     value execute_impl(context& ctx) const override;
 };
 
-// As llama.cpp's, but for the check.
+// Same as llama.cpp's implementation, plus the check.
 struct LimitedCall : jinja::call_expression {
     std::size_t names;
     LimitedCall(statement_ptr&& callee, statements&& args, std::size_t names)

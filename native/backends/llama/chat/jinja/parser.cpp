@@ -1,4 +1,4 @@
-// Puts nodes that keep to RenderLimits in the place of those that llama.cpp's parser made.
+// Replaces nodes that llama.cpp's parser creates by nodes that respect RenderLimits.
 #include "chat/jinja/nodes.hpp"
 #include "chat/jinja/tokens.hpp"
 
@@ -6,7 +6,7 @@
 
 namespace jinja {
 
-program parse_without_limits(const lexer_result& lexed); // what llama.cpp's parser is compiled as
+program parse_without_limits(const lexer_result& lexed); // llama.cpp's parser, compiled under this name
 
 } // namespace jinja
 
@@ -51,7 +51,7 @@ private:
         }
     }
 
-    // Names and arguments of a filter or test, which llama.cpp looks into.
+    // Wraps names and arguments of a filter or test.
     void applied(const statement_ptr& node) const {
         if (auto* call = as<jinja::call_expression>(node)) {
             stored(call->args);

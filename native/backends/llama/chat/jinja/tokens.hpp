@@ -1,4 +1,4 @@
-// What a chat template may look like: llama.cpp's parser recurses, and so does what it makes.
+// Limits on a chat template's source: llama.cpp's parser is recursive, and so is the evaluation of its tree.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace sotto::llama {
 
-// Throws TemplateError where a template is too long to be read.
+// Throws TemplateError if a template's source is too long.
 void check_source(const std::string& source);
 
-// How many names the tokens of a template have. Throws TemplateError where its parse tree would be too deep.
+// Returns the number of names in a template. Throws TemplateError if its parse tree would be too deep.
 std::size_t check_tokens(const jinja::lexer_result& template_);
 
 } // namespace sotto::llama
