@@ -1,8 +1,10 @@
-// Keeps grammars that a host wrote within bounds.
+// Limits grammars that a host wrote.
 //
-// llama.cpp keeps all the ways in which an answer so far can be read, as stacks, and looks at each token
-// under each of them: grammars with many ways would take it forever. Its own check of left recursion takes
-// exponential time on some grammars, and its parser writes what it finds wrong to stderr; so we look first.
+// llama.cpp tracks every possible parse of the answer so far as a stack, and tests each token against each
+// stack: an
+// ambiguous grammar would take it forever. Its own check of left recursion takes exponential time on some
+// grammars, and
+// its parser writes errors to stderr; so grammars are checked here first.
 #include "grammar/grammar.hpp"
 
 #include "grammar/grammar_size.hpp"
@@ -18,7 +20,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostCalls = 2'000'000; // of llama.cpp's check of left recursion
+constexpr std::size_t kMostCalls = 2'000'000; // by llama.cpp's check of left recursion
 constexpr std::size_t kDeepestCalls = 3000;
 
 bool is_end(const llama_grammar_element& element) {
@@ -38,7 +40,7 @@ const char* skip_space(const char* at) {
     return at;
 }
 
-// What the parser says, which goes on with all the text that follows.
+// Returns the parser's message without the rest of the grammar, which the parser appends.
 std::string reason(const std::string& said) {
     constexpr std::size_t kLongest = 100;
     return utf8_shortened(said, std::min(said.find_first_of("\r\n"), kLongest));
@@ -76,7 +78,8 @@ public:
         }
     }
 
-    // Answers are Unicode: what asks for other characters, or for none, would never end.
+    // Refuses characters outside of Unicode and empty classes, which no answer can match: sampling would
+    // never end.
     void characters() {
         for (std::size_t rule = 0; rule < parser_.rules.size(); ++rule) {
             const auto& elements = parser_.rules[rule];
@@ -88,7 +91,7 @@ public:
         }
     }
 
-    // Follows what each rule may begin with, as llama.cpp does, but each rule once.
+    // Follows the leftmost symbols of each rule as llama.cpp does, but visits each rule once.
     void left_recursion() {
         const auto size = parser_.rules.size();
         std::vector<State> states(size);
@@ -118,14 +121,14 @@ private:
         std::size_t depth = 1;
     };
 
-    // A rule that is being followed, and the next of those that it may begin with.
+    // A rule on the path being followed, and its next leftmost rule to visit.
     struct Open {
         std::size_t rule;
         std::vector<std::size_t> first;
         std::size_t next = 0;
     };
 
-    // A character, or a class of them, which begins at `at`.
+    // Checks the character or character class that begins at `at`.
     void check_class(const std::vector<llama_grammar_element>& elements, std::size_t at, std::size_t rule) {
         constexpr std::uint32_t kMost = 0x10FFFF;
         std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
@@ -143,7 +146,7 @@ private:
             }
         }
         std::sort(ranges.begin(), ranges.end());
-        std::uint32_t next = 0; // that no range had so far
+        std::uint32_t next = 0; // first code point not covered so far
         for (const auto& [first, last] : ranges) {
             if (first > last) {
                 refuse("a character range in " + name_of(rule) + " ends before it begins");
@@ -159,7 +162,7 @@ private:
         throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path_ + ": " + why);
     }
 
-    // llama.cpp's names of parts of rules begin with the rule's.
+    // llama.cpp names generated sub-rules after their rule, with a suffix.
     std::string name_of(std::size_t rule) const {
         for (const auto& [name, id] : parser_.symbol_ids) {
             if (id == rule) {
@@ -220,7 +223,7 @@ private:
             if (inner.seen == State::Seen::No) {
                 inner.seen = State::Seen::Open;
                 const auto next = last.first[last.next];
-                open.push_back({next, first_of(next)}); // and come back to it
+                open.push_back({next, first_of(next)}); // and return to it afterwards
                 continue;
             }
             state.calls = std::min(state.calls + inner.calls, kMostCalls + 1);

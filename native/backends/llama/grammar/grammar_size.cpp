@@ -1,4 +1,4 @@
-// How large a grammar becomes when llama.cpp writes its repetitions out, told before it does.
+// Predicts the size of a grammar after llama.cpp has expanded its repetitions.
 #include "grammar/grammar_size.hpp"
 
 #include "runtime/fence.hpp"
@@ -12,7 +12,8 @@ constexpr std::size_t kMostBytes = 512 * 1024;
 constexpr std::size_t kMostRules = 20'000;
 constexpr std::size_t kMostElements = 400'000;
 constexpr std::size_t kMostNameBytes = 32 * 1024 * 1024;
-constexpr std::size_t kMostTimes = 2000; // llama.cpp takes a larger end for none, and refuses a larger start
+// llama.cpp treats a larger maximum as unbounded, and refuses a larger minimum
+constexpr std::size_t kMostTimes = 2000;
 constexpr int kDeepestNesting = 300;
 
 bool is_name(char c) {
@@ -23,7 +24,7 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// Walks over the text of a grammar. What does not parse is left to the parser to say.
+// Scans the text of a grammar. Leaves syntax errors to the parser.
 class Scanner {
 public:
     Scanner(const std::string& text, const std::string& path) : text_(text), path_(path) {}
@@ -86,7 +87,7 @@ private:
         }
     }
 
-    // Steps over a literal or a set, and says of how many elements it is at most.
+    // Skips a literal or character class. Returns an upper bound of its number of elements.
     std::size_t quoted(char end) {
         const auto from = ++at_;
         while (at_ < text_.size() && text_[at_] != end) {
@@ -150,9 +151,9 @@ private:
     const std::string& text_;
     const std::string& path_;
     std::size_t at_ = 0;
-    std::size_t last_ = 1; // elements of the item before
+    std::size_t last_ = 1; // elements of the previous item
     std::size_t elements_ = 0;
-    std::size_t rules_ = 0; // beside those that are written
+    std::size_t rules_ = 0; // rules generated in addition to the written ones
     std::size_t longest_name_ = 1;
     int depth_ = 0;
 };

@@ -1,14 +1,14 @@
-// How large a grammar becomes when llama.cpp writes its repetitions out, told before it does.
+// Predicts the size of a grammar after llama.cpp has expanded its repetitions.
 #pragma once
 
 #include <string>
 
 namespace sotto::llama {
 
-// Throws Error(SOTTO_ERROR_ARGUMENT) where a grammar is too large, or nested too deeply to be parsed.
+// Throws Error(SOTTO_ERROR_ARGUMENT) if a grammar is too large, or nested too deeply to be parsed.
 void check_grammar_size(const std::string& gbnf, const std::string& path);
 
-// The line that the byte at `at` is on, from 1.
+// Returns the line number, from 1, of the byte at `at`.
 std::size_t line_of(const std::string& text, std::size_t at);
 
 } // namespace sotto::llama

@@ -1,8 +1,10 @@
-// In how many ways llama.cpp has to read an answer under a grammar.
+// Measures the ambiguity of a grammar: the number of parses that llama.cpp tracks.
 //
-// Whenever the next character fits several ways, llama.cpp follows each, and does not see where two come to
-// the same. We read a run of one character from each place of the grammar where there is a choice, and count
-// the ways. Tokens are short, or are such runs: words, blanks, lines of dashes.
+// If the next character fits several alternatives, llama.cpp follows each and does not merge equal ones. This
+// code feeds a
+// run of one repeated character to each place of the grammar with a choice, and counts the parses. Tokens are
+// short, or
+// are such runs: words, blanks, lines of dashes.
 #include "grammar/grammar_ways.hpp"
 
 #include <algorithm>
@@ -14,15 +16,15 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostStacks = 600;    // from one place
-constexpr std::size_t kMostSteps = 20'000;  // to find them
-constexpr std::size_t kDeepestStack = 2000; // of a stack
+constexpr std::size_t kMostStacks = 600;    // stacks reachable from one place
+constexpr std::size_t kMostSteps = 20'000;  // steps to find these stacks
+constexpr std::size_t kDeepestStack = 2000; // symbols on a stack
 constexpr std::size_t kLongestRun = 24;     // characters
-constexpr std::size_t kSoon = 1;            // of these
+constexpr std::size_t kSoon = 1;            // characters after which growth is checked
 constexpr std::size_t kLater = 3;
-constexpr std::uint64_t kMostWays = 8192;  // to read a run, over all its characters
-constexpr std::size_t kMostTried = 12;     // tried from one place
-constexpr std::size_t kMostWork = 600'000; // steps in all
+constexpr std::uint64_t kMostWays = 8192;  // parses of a run, summed over its characters
+constexpr std::size_t kMostTried = 12;     // characters tried at one place
+constexpr std::size_t kMostWork = 600'000; // steps in total
 
 using Element = llama_grammar_element;
 using Stack = std::vector<const Element*>;
@@ -37,7 +39,7 @@ bool is_token(const Element* at) {
     return at->type == LLAMA_GRETYPE_TOKEN || at->type == LLAMA_GRETYPE_TOKEN_NOT;
 }
 
-// Whether the set of characters at `at` holds one, and what comes after the set.
+// Returns whether the character class at `at` contains `character`, and the element after the class.
 std::pair<bool, const Element*> match(const Element* at, std::uint32_t character) {
     const bool inverse = at->type == LLAMA_GRETYPE_CHAR_NOT;
     bool found = false;
@@ -53,7 +55,7 @@ std::pair<bool, const Element*> match(const Element* at, std::uint32_t character
     return {found != inverse, at};
 }
 
-// A character that the set at `at` holds.
+// Returns a character that the class at `at` contains.
 std::uint32_t one_of(const Element* at) {
     if (at->type == LLAMA_GRETYPE_CHAR) {
         return at->value;
@@ -87,7 +89,7 @@ public:
     }
 
 private:
-    using Stacks = std::map<Stack, std::uint64_t>; // and in how many ways each is come to
+    using Stacks = std::map<Stack, std::uint64_t>; // with the number of parses that lead to each stack
 
     void run(Stacks stacks, std::uint32_t character) {
         std::uint64_t ways = 0;
@@ -119,13 +121,13 @@ private:
             if (i == kSoon) {
                 soon = now;
             } else if (i == kLater && now <= soon) {
-                return; // it does not grow; what comes later is looked at from there
+                return; // no growth; later places are checked on their own
             }
             stacks = std::move(next);
         }
     }
 
-    // Adds each stack, with a set of characters on top, that `stack` leads to.
+    // Adds each stack with a character class on top that is reachable from `stack` without input.
     void expand(Stack stack, std::uint64_t count, Stacks& found) {
         std::vector<Stack> todo = {std::move(stack)};
         std::set<Stack> seen;
@@ -178,7 +180,8 @@ bool is_same_element(const Element& one, const Element& other) {
     return one.type == other.type && one.value == other.value;
 }
 
-// Whether a rule is one of many alike that llama.cpp makes of a repetition: x{0,9} is (x (x (x ...)?)?)?.
+// Returns true for one of the nested rules that llama.cpp generates for a repetition: x{0,9} is (x (x (x
+// ...)?)?)?.
 bool is_link(const llama_grammar_rules& rules, const llama_grammar_rule& rule) {
     const auto size = rule.size();
     if (size < 4 || rule[size - 2].type != LLAMA_GRETYPE_ALT ||

@@ -1,4 +1,4 @@
-// In how many ways llama.cpp has to read an answer under a grammar.
+// Measures the ambiguity of a grammar: the number of parses that llama.cpp tracks.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace sotto::llama {
 
-// The rule in which there are too many, or nothing.
+// Returns the rule that is too ambiguous, or nothing.
 std::optional<std::size_t> too_many_ways(const llama_grammar_rules& rules, std::size_t root);
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// What an answer is held to.
+// Constraints on an answer's format.
 #include "grammar/schema/constraints.hpp"
 
 #include "grammar/grammar.hpp"
@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kMostKept = 4 << 20; // bytes
 
 struct Asked {
-    Json schema; // null: none
+    Json schema; // null: no schema
     std::string path;
 };
 
@@ -47,7 +47,7 @@ std::size_t Constraint::bytes() const {
 
 Constraints::Constraints(const llama_vocab* vocab) : vocab_(vocab), made_(kMostKept) {}
 
-// What a schema becomes depends on nothing but its text and its tag.
+// The cache key is the schema's text and tag: the result depends on nothing else.
 std::shared_ptr<const Constraint> Constraints::answer_schema(const Json& body) const {
     const auto [schema, path] = asked_schema(body);
     if (schema.is_null()) {

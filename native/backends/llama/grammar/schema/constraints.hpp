@@ -1,4 +1,4 @@
-// What an answer is held to: a JSON schema, a grammar, or nothing.
+// Constraints on an answer's format: a JSON schema, a grammar, or none.
 #pragma once
 
 #include "grammar/schema/schema.hpp"
@@ -12,26 +12,29 @@ struct llama_vocab;
 namespace sotto::llama {
 
 struct Constraint {
-    std::string schema;  // as llama.cpp's conversion wants it; empty: the host wrote the grammar
-    SchemaRules rules;   // that mended_grammar() puts in
-    std::string grammar; // that holds an answer to this alone
+    std::string schema;  // input of llama.cpp's converter; empty: the host wrote the grammar
+    SchemaRules rules;   // rules that mended_grammar() inserts
+    std::string grammar; // complete grammar for an answer with this constraint only
 
     std::size_t bytes() const;
 };
 
-// Makes them, and keeps them: a large schema takes a tenth of a second. Any thread. Everything throws Error
-// that names the place in the request.
+// Creates and caches constraints: converting a large schema takes 0.1 s. Any thread. All functions throw
+// Error that names
+// the place in the request.
 class Constraints {
 public:
     explicit Constraints(const llama_vocab* vocab);
 
-    // The schema that "response_format" or "json_schema" of a request asks for; nullptr if none does.
+    // Returns the constraint for "response_format" or "json_schema" of a request; nullptr if it has neither.
     std::shared_ptr<const Constraint> answer_schema(const Json& body) const;
 
-    // The schema of the arguments of tool `index`, for a grammar that holds those of all tools.
+    // Returns the constraint for the arguments of tool `index`, tagged so that one grammar can contain all
+    // tools.
     std::shared_ptr<const Constraint> argument_schema(const Json& schema, std::size_t index) const;
 
-    // The GBNF that "grammar" or the schema of a request makes, where no chat template has a say; or empty.
+    // Returns the GBNF grammar for "grammar" or the schema of a request without a chat template; may be
+    // empty.
     std::string answer_grammar(const Json& body) const;
 
 private:

@@ -1,4 +1,4 @@
-// Turns JSON schemas into grammars: writes them anew for llama.cpp's converter, and mends what it makes.
+// Converts JSON schemas to grammars: rewrites schemas for llama.cpp's converter, and corrects its output.
 #include "grammar/schema/schema_parts.hpp"
 
 #include "grammar/grammar.hpp"
@@ -11,14 +11,14 @@ namespace sotto::llama {
 namespace {
 
 constexpr std::uint64_t kMostItems = 1000;
-constexpr std::uint64_t kMostCharactersOfText = 2000; // llama.cpp takes a larger bound for none
-constexpr std::uint64_t kMostRepetitions = 12'000;    // of all repetitions together
+constexpr std::uint64_t kMostCharactersOfText = 2000; // llama.cpp treats a larger bound as unbounded
+constexpr std::uint64_t kMostRepetitions = 12'000;    // sum over all repetitions
 constexpr std::uint64_t kFewTimes = 64;
 constexpr std::size_t kMostWritten = 5000;
 constexpr std::size_t kMostMembers = 256;
-constexpr std::size_t kFewValues = 8; // are written out; more share what they begin with
+constexpr std::size_t kFewValues = 8; // this many values are written separately; more share their prefixes
 
-// Writes schemas for the converter. What it writes has no keyword that the converter does not hold to.
+// Rewrites schemas for the converter, using only keywords that the converter enforces.
 class Writer {
 public:
     Writer(const Schema& root, const std::string& path, const std::string& tag, SchemaUse use)
@@ -50,17 +50,18 @@ public:
             }
         }
         for (const auto& [name, schema] : document_.items()) {
-            (*start)[name] = schema; // no keyword is named as they are
+            (*start)[name] = schema; // no keyword has such a name
         }
         return {std::move(*start), std::move(rules_), ""};
     }
 
 private:
-    // Nothing where the schema allows nothing.
+    // Returns nothing if the schema allows no value.
     std::optional<Schema> written(const Schema& schema, const std::string& path) {
         auto made = written(flattener_.alternatives(schema, path), path);
         for (const char* note :
-             {"title", "description", "default", "examples"}) { // tools are shown to models
+             // kept, because models read the schemas of tools
+             {"title", "description", "default", "examples"}) {
             if (made && schema.is_object() && has(schema, note)) {
                 (*made)[note] = schema[note];
             }
@@ -115,8 +116,9 @@ private:
         return tag_ + "d" + std::to_string(std::find(refs_.begin(), refs_.end(), ref) - refs_.begin()) + "x";
     }
 
-    // A schema that stands for a rule of our own. mended_grammar() puts it where the converter has the
-    // "$ref"; `meaning` is for who reads the schema.
+    // Returns a schema that stands for a custom rule: mended_grammar() inserts the rule where the converter
+    // has the "$ref".
+    // `meaning` is the schema that a reader sees.
     Schema rule(const std::string& content, const Schema& meaning) {
         const auto name = tag_ + "r" + std::to_string(rules_.size()) + "x";
         rules_["ref-" + name] = content;
@@ -149,7 +151,7 @@ private:
         if (!bounds.least && !bounds.most) {
             return Schema{{"type", "integer"}};
         }
-        // Both, always: with one alone, llama.cpp's rule lets others through.
+        // Always state both bounds: with only one, llama.cpp's rule allows values out of range.
         return Schema{{"type", "integer"}, {"minimum", found->least}, {"maximum", found->most}};
     }
 
@@ -169,7 +171,7 @@ private:
         check_far(bounds, path);
         const auto content = number_rule(bounds);
         auto meaning = schema;
-        meaning.erase("type"); // with which the converter would use its own rule at once
+        meaning.erase("type"); // with "type", the converter would use its own rule
         meaning.erase("inferred");
         return content.empty() ? std::nullopt : std::optional(rule(content, meaning));
     }
@@ -203,8 +205,9 @@ private:
         return made;
     }
 
-    // Where a repetition ends. Each takes a rule per time, of which there are not to be too many: those that
-    // come late may have to end sooner than the schema asks.
+    // Returns the maximum count of a repetition. Each count takes a rule, and the total number of rules is
+    // limited, so later
+    // repetitions may get a lower maximum than the schema states.
     std::uint64_t end_of(std::uint64_t least, std::uint64_t most, std::uint64_t limit) {
         const auto share = std::max(kFewTimes, times_left_ / 4);
         const auto end = std::max(least, std::min({most, limit, share}));
@@ -245,7 +248,7 @@ private:
         return made;
     }
 
-    // Always as long as the list of its first items, where it may be.
+    // Requires all of the tuple's items if the schema permits that.
     std::optional<Schema> tuple(
         const Schema& first,
         const Schema& every,
@@ -320,7 +323,7 @@ private:
                 "a member \"*\" is not supported beside unnamed ones; set \"additionalProperties\" to false"
             );
         }
-        // By a name of its own, by which its rule for further keys is found.
+        // Under a name of its own, so that the converter's rule for additional keys can be found.
         const auto name = tag_ + "o" + std::to_string(rules_.size()) + "x";
         rules_["ref-" + name + "-additional-k"] = other_key_rule(names);
         document_[name] = std::move(whole);
@@ -333,9 +336,9 @@ private:
     const SchemaUse use_;
     Flattener flattener_;
     Schema document_ = Schema::object();
-    std::vector<std::string> refs_; // in the order of their names
-    std::size_t done_ = 0;          // so many of which are written
-    std::size_t written_ = 0;       // schemas
+    std::vector<std::string> refs_; // index of a reference is its name
+    std::size_t done_ = 0;          // number of references whose targets are written
+    std::size_t written_ = 0;       // number of schemas written
     std::uint64_t times_left_ = kMostRepetitions;
     SchemaRules rules_;
 };
@@ -343,7 +346,7 @@ private:
 std::string grammar_of(const HeldSchema& held, const std::string& path) {
     const auto document = common_chat_schema_from_json(common_json::parse(text_of(held.schema)));
     const auto grammar = build_grammar([&](const common_grammar_builder& builder) {
-        // Under a name before all, so that no member's name makes the name of another rule.
+        // Nested under a prefix, so that no member's name collides with that of another rule.
         builder.add_rule("root", builder.add_schema("s", *document.root));
     });
     const auto mended = mended_grammar(grammar, held.rules);
@@ -351,7 +354,7 @@ std::string grammar_of(const HeldSchema& held, const std::string& path) {
         check_grammar(mended, path);
     } catch (const Error& error) {
         if (error.status() != SOTTO_ERROR_ARGUMENT) {
-            throw; // it was cancelled, or memory ran out
+            throw; // cancelled, or out of memory
         }
         unsupported_schema(
             path,

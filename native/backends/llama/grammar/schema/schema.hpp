@@ -1,4 +1,4 @@
-// Turns a JSON schema into a grammar that a model's answer then obeys.
+// Converts a JSON schema to a grammar that constrains a model's answer.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -8,27 +8,29 @@
 
 namespace sotto::llama {
 
-// Rules that mended_grammar() puts in, by name.
+// Rules that mended_grammar() inserts, by name.
 using SchemaRules = std::map<std::string, std::string>;
 
-// A schema of a request's, written anew so that llama.cpp's conversion holds an answer to it.
+// A request's schema, rewritten so that llama.cpp's converter enforces all of it.
 struct HeldSchema {
     Json schema;
     SchemaRules rules;
-    std::string grammar; // of the schema alone, mended, and checked as check_grammar() does
+    std::string grammar; // grammar for the schema alone: corrected, and checked like check_grammar()
 };
 
-// What a schema is for.
+// Use of a schema.
 enum class SchemaUse {
     Answer,
-    Arguments, // of a tool: an object whose members llama.cpp may ask for one by one
+    Arguments, // of a tool: an object whose members llama.cpp may generate one by one
 };
 
-// Each value that the result allows is one that `schema` allows; of values that differ in the order of
-// their members, in spelling, or in members that no schema names, it has one or some. `path` is where the
-// schema stands in the request, and every error names the place inside it. Schemas that are to be in one
-// grammar need a `tag` each, of letters and digits. Throws Error: SOTTO_ERROR_ARGUMENT where the schema is
-// wrong or allows nothing, SOTTO_ERROR_UNSUPPORTED where it says what no grammar can hold an answer to.
+// Rewrites `schema`. Every value that the result allows is allowed by `schema`. Of values that differ only in
+// member
+// order, spelling, or members without a schema, the result allows at least one. `path`: the schema's place in
+// the request,
+// which errors extend. Schemas for one grammar need distinct `tag`s of letters and digits. Throws Error:
+// SOTTO_ERROR_ARGUMENT if the schema is malformed or allows nothing, SOTTO_ERROR_UNSUPPORTED if a grammar
+// cannot enforce it.
 HeldSchema held_schema(
     const Json& schema,
     const std::string& path,
@@ -36,7 +38,7 @@ HeldSchema held_schema(
     SchemaUse use = SchemaUse::Answer
 );
 
-// A grammar that llama.cpp made of held schemas, with what it gets wrong put right.
+// Returns a grammar that llama.cpp made of rewritten schemas, with the converter's errors corrected.
 std::string mended_grammar(const std::string& grammar, const SchemaRules& rules);
 
 } // namespace sotto::llama

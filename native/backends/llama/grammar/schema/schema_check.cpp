@@ -1,4 +1,4 @@
-// Finds what is malformed in a JSON schema, and what no grammar can hold an answer to.
+// Finds malformed parts of a JSON schema, and parts that no grammar can enforce.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::size_t kMostNodes = 20'000;
 constexpr std::size_t kMostValues = 2000;
 constexpr std::size_t kLongestName = 256;
 
-// What a keyword's value must be.
+// Required type of a keyword's value.
 enum class Kind { Count, Number, Positive, String, Boolean, Schema, Schemas, SchemaMap, NameLists, Names };
 
 struct Keyword {
@@ -80,14 +80,14 @@ constexpr Hopeless kHopeless[] = {
     {"$recursiveRef", "use \"$ref\""},
 };
 
-// Walks one document.
+// Walks one schema document.
 class Checker {
 public:
     Checker(const Schema& root, const std::string& path) : root_(root), root_path_(path) {}
 
     const std::map<const Schema*, std::string>& check_all() {
         check(root_, root_path_, 0);
-        while (!refs_.empty()) { // a target may stand where no keyword makes it a schema
+        while (!refs_.empty()) { // the target of a reference may be outside of all keywords
             const auto ref = std::move(refs_.back());
             refs_.pop_back();
             if (const auto* target = find_ref(root_, ref); !checked_.contains(target)) {
@@ -347,8 +347,8 @@ private:
 
     const Schema& root_;
     const std::string& root_path_;
-    std::map<const Schema*, std::string> checked_; // and where it stands
-    std::vector<std::string> refs_;                // whose targets are still to be checked
+    std::map<const Schema*, std::string> checked_; // checked schemas, and their paths
+    std::vector<std::string> refs_;                // references whose targets are not checked yet
 };
 
 } // namespace

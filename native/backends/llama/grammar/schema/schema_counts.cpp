@@ -1,4 +1,4 @@
-// How many members an object of a JSON schema has, and which of them come together.
+// Number of members of an object in a JSON schema, and dependencies between them.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>

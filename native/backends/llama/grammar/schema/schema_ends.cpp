@@ -1,4 +1,4 @@
-// Whether what a JSON schema refers to comes to an end.
+// Detects references in a JSON schema that never end.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace sotto::llama {
 namespace {
 
-// Looks for a "$ref" that leads back to itself with no value between.
+// Finds a "$ref" that leads back to itself without consuming a value.
 class Circles {
 public:
     explicit Circles(const Schema& root) : root_(root) {}
@@ -46,7 +46,7 @@ private:
     std::set<const Schema*> done_;
 };
 
-// Whether a value of this schema, as it is written for the converter, can be finished.
+// Returns true if a value of this rewritten schema can be finite.
 bool ends(const Schema& schema, const std::set<std::string>& ending) {
     const auto does = [&](const Schema& each) { return ends(each, ending); };
     if (schema.contains("$ref")) {

@@ -1,4 +1,4 @@
-// Takes JSON schemas apart into alternatives that hold no other alternatives and are of one type each.
+// Splits JSON schemas into flat alternatives, each of one type.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -37,8 +37,9 @@ bool speaks_of(const Schema& schema, const std::string& type) {
     });
 }
 
-// The types that a schema names, or, where it names none, those that its keywords speak of. An answer that
-// keeps to the latter is one that the schema allows.
+// Returns the types that a schema names or, if it names none, the types that its keywords apply to. An answer
+// restricted to
+// these is valid under the schema.
 std::vector<std::string> types_of(const Schema& schema) {
     std::vector<std::string> types;
     const auto named = schema.find("type");
@@ -59,7 +60,7 @@ std::vector<std::string> types_of(const Schema& schema) {
     return types;
 }
 
-// A draft before 2020-12 wrote "items" and "additionalItems" for "prefixItems" and "items".
+// Drafts before 2020-12 use "items" and "additionalItems" for "prefixItems" and "items".
 void modernise(Schema& array) {
     if (const auto items = array.find("items"); items != array.end() && items->is_array()) {
         array["prefixItems"] = Schema(*items);
@@ -81,7 +82,7 @@ std::set<std::string> names_of(const Schema& object, const char* key) {
     return names;
 }
 
-// Whether the rule that is made of this object names all members that there may be.
+// Returns true if the rule for this object allows no members but the named ones.
 bool is_closed(const Schema& object) {
     const auto other = object.find("additionalProperties");
     return other == object.end() ? has(object, "properties") : *other == false;
@@ -257,7 +258,7 @@ Flattener::Alternatives Flattener::expanded(const Schema& alternative, const std
     return alternatives(*find_ref(root_, *ref), path);
 }
 
-// Whether no answer made of `made` is one that `other` allows.
+// Returns true if no answer generated from `made` is valid under `other`.
 bool Flattener::apart(const Schema& made, const Schema& other, const std::string& path, int depth) {
     constexpr int kDeepestApart = 4;
     if (made.empty() || other.empty() || depth > kDeepestApart || ++compared_ > kMostCompared) {
@@ -311,7 +312,7 @@ bool Flattener::apart(const Schema& made, const Schema& other, const std::string
     const auto others = names_of(other, "properties");
     for (const auto& name : names_of(other, "required")) {
         if (is_closed(made) && !named.contains(name) && !required.contains(name)) {
-            return true; // what is made never has it
+            return true; // values generated from `made` never have that member
         }
     }
     for (const auto& name : required) {

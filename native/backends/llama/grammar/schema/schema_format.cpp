@@ -1,4 +1,4 @@
-// Formats of strings that an answer can be held to.
+// String formats that a grammar can enforce.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ constexpr const char* kDate = "[1-9][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]
                               "(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))";
 constexpr const char* kUuid = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
-// One way to write a value of a format.
+// One spelling of a format's values.
 struct Spelling {
     std::uint64_t length;
     std::string pattern;
@@ -53,7 +53,7 @@ bool known(const std::string& format) {
     return format == "date" || format == "time" || format == "date-time" || format == "uuid";
 }
 
-// Formats speak of strings: of a schema that allows none, they say nothing.
+// Formats apply to strings only; a schema that allows no strings ignores them.
 bool may_be_string(const Schema& schema) {
     const auto type = schema.find("type");
     if (type == schema.end() || !type->is_array()) {

@@ -1,4 +1,4 @@
-// Whether a JSON schema allows one value. It decides which values of an "enum" are left.
+// Tests a value against a JSON schema. Used to filter the values of an "enum".
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    // Calls `check` with the keyword's value where it is there.
+    // Calls `check` with the keyword's value if the keyword is present.
     template <typename Check>
     static bool where(const Schema& schema, const char* key, Check&& check) {
         const auto found = schema.find(key);
@@ -105,7 +105,7 @@ private:
     }
 
     bool fits_pattern(const std::string& pattern, const std::string& text) const {
-        constexpr std::size_t kLongest = 1000; // the library recurses for each character
+        constexpr std::size_t kLongest = 1000; // std::regex recurses for each character
         if (text.size() > kLongest || characters(text) != text.size()) {
             unsupported_schema(
                 path_,
@@ -201,7 +201,7 @@ bool same(const Schema& one, const Schema& other) {
     if (!one.is_structured() || one.type() != other.type() || one.size() != other.size()) {
         return one == other;
     }
-    return nlohmann::json(one) == nlohmann::json(other); // where the order of members says nothing
+    return nlohmann::json(one) == nlohmann::json(other); // ignores the order of members
 }
 
 bool allows(const Schema& root, const Schema& schema, const Schema& value, const std::string& path) {

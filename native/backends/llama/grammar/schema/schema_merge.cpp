@@ -1,4 +1,4 @@
-// Two JSON schemas of one type as one.
+// Merges two JSON schemas of one type (allOf).
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -6,12 +6,12 @@
 namespace sotto::llama {
 namespace {
 
-// Children are merged where they are looked at, which may be never.
+// Children are merged lazily, when they are visited.
 Schema both_of(const Schema& one, const Schema& other) {
     return one == other ? one : Schema{{"allOf", Schema::array({one, other})}};
 }
 
-// What an object says of a member that it does not name, or nothing.
+// Returns an object's schema for members that it does not name, or nullptr.
 const Schema* of_others(const Schema& object) {
     const auto found = object.find("additionalProperties");
     return found == object.end() ? nullptr : &*found;
@@ -75,7 +75,7 @@ Schema merged_names(const Schema& one, const Schema& other) {
     return all;
 }
 
-// One keyword that both have.
+// Merges the values of a keyword that both schemas have.
 Schema merged_value(const std::string& key, const Schema& one, const Schema& other, const std::string& path) {
     if (one == other) {
         return one;

@@ -1,4 +1,4 @@
-// Numbers within bounds, as a JSON schema states them.
+// Numbers within bounds in a JSON schema.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -10,19 +10,19 @@
 namespace sotto::llama {
 namespace {
 
-// What we write has at most so many digits, so that every reader's double holds it.
+// Generated numbers have at most this many digits, so that a double holds them exactly.
 constexpr int kDigits = 15;
 constexpr std::size_t kMostMultiples = 1024;
 constexpr std::int64_t kMost = 999'999'999'999'999;
 
-// One bound's magnitude: its whole digits, and those behind the point without zeros at the end.
+// Magnitude of a bound: its integer digits, and its fraction digits without trailing zeros.
 struct Decimal {
     std::int64_t whole = 0;
     std::string fraction;
-    bool is_in = true; // whether the bound itself is allowed
+    bool is_in = true; // the bound is inclusive
 };
 
-// Digits behind the point that follow those of a bound.
+// Maximum fraction digits after those of a bound.
 constexpr int kMoreDigits = 6;
 const auto& kAnyDigits = *new std::string("[0-9]{0," + std::to_string(kMoreDigits) + "}");
 const auto& kAboveZero = *new std::string("\"0\"{0," + std::to_string(kMoreDigits) + "} [1-9] " + kAnyDigits);
@@ -41,7 +41,7 @@ std::string trimmed(std::string fraction) {
     return fraction;
 }
 
-// Digits behind a point that are no less than `least`.
+// Rule for fraction digits that are at least `least`.
 std::string no_less(const std::string& least, bool is_in) {
     if (least.empty()) {
         return is_in ? kAnyDigits : kAboveZero;
@@ -54,7 +54,7 @@ std::string no_less(const std::string& least, bool is_in) {
     return rule;
 }
 
-// Digits behind a point that are no more than `most`, which is not 0. There is at least one.
+// Rule for one or more fraction digits that are at most `most`, which must not be 0.
 std::string no_more(const std::string& most, bool is_in) {
     std::string rule;
     if (most[0] > '0') {
@@ -68,7 +68,7 @@ std::string no_more(const std::string& most, bool is_in) {
     return rule;
 }
 
-// Digits behind a point from `least` to `most`. Empty where there are none.
+// Rule for fraction digits from `least` to `most`. Empty if there are none.
 std::string between(std::string least, std::string most, bool least_in, bool most_in) {
     const auto size = std::max(least.size(), most.size());
     least.resize(size, '0');
@@ -97,7 +97,7 @@ std::string between(std::string least, std::string most, bool least_in, bool mos
     return begin.empty() ? rule : "\"" + begin + "\" (" + rule + ")";
 }
 
-// llama.cpp's rule for whole numbers.
+// Returns llama.cpp's rule for integers.
 std::string whole(std::int64_t least, std::int64_t most) {
     const Schema schema = {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
     const auto grammar = json_schema_to_grammar(common_json::parse(text_of(schema)));
@@ -106,7 +106,7 @@ std::string whole(std::int64_t least, std::int64_t most) {
     return grammar.substr(from, grammar.find('\n', from) - from);
 }
 
-// A rule for magnitudes from `least` to `most`. Empty where there are none.
+// Rule for magnitudes from `least` to `most`. Empty if there are none.
 std::string magnitude(const Decimal& least, const Decimal& most) {
     std::string rule;
     const auto first = std::to_string(least.whole);
@@ -137,7 +137,7 @@ std::string magnitude(const Decimal& least, const Decimal& most) {
     return rule;
 }
 
-// The bound's magnitude, cut to what we write: inwards where `up` says which way that is.
+// Magnitude of a bound, rounded to the digits that we generate; `up`: rounded up, otherwise down.
 Decimal decimal(const Schema& value, bool is_in, bool up) {
     const auto number = std::abs(value.get<double>());
     if (number > static_cast<double>(kMost)) {
@@ -153,7 +153,7 @@ Decimal decimal(const Schema& value, bool is_in, bool up) {
     constexpr std::size_t kLongest = kDigits - kMoreDigits;
     if (made.fraction.size() > kLongest) {
         made.fraction.resize(kLongest);
-        if (up) { // all that is written is above the bound, if the last digit is one more
+        if (up) { // rounds up by increasing the last digit
             auto at = made.fraction.find_last_not_of('9');
             if (at == std::string::npos) {
                 return {made.whole + 1, "", true};

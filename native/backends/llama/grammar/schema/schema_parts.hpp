@@ -1,4 +1,4 @@
-// What held_schema() is made of.
+// Internal parts of held_schema().
 #pragma once
 
 #include "grammar/schema/schema.hpp"
@@ -26,52 +26,53 @@ inline bool has(const Schema& schema, const char* key) {
 unsupported_schema(const std::string& path, const Schema& value, const std::string& expected);
 [[noreturn]] void unsupported_schema(const std::string& path, const std::string& reason);
 
-// A value as one short line, without the quotes of a string.
+// Formats a value as one short line; strings without quotes.
 std::string shown(const Schema& value);
 
-// `key` below `path`, as errors name it.
+// Path of the member `key` below `path`, for errors.
 std::string below(const std::string& path, const std::string& key);
 std::string below(const std::string& path, std::size_t index);
 
-// Throws where a keyword's value is malformed, anywhere in the schema, or where a keyword is one that no
-// grammar can hold an answer to.
+// Throws if a keyword's value is malformed anywhere in the schema, or if a grammar cannot enforce a keyword.
 void check_schema(const Schema& root, const std::string& path);
 
-// Throws where a "$ref" leads back to itself with no value between. `all` are the schemas in the document,
-// and where they stand.
+// Throws if a "$ref" leads back to itself without consuming a value. `all`: the document's schemas and their
+// paths.
 void check_circles(const Schema& root, const std::map<const Schema*, std::string>& all);
 
-// Those members of a document of written schemas whose values never come to an end.
+// Returns the members of a document of rewritten schemas whose values can never be finite.
 std::set<std::string> endless_of(const Schema& document);
 
-// Throws where an object that has these members, and these of them always, may have too few or too many, or
-// one without another that it needs. `open`: it may have others too.
+// Throws if an object with these members, of which `required` are always present, may violate
+// "minProperties",
+// "maxProperties" or a dependency between members. `open`: it may have other members too.
 void check_counts(
     const Schema& schema, const Schema& members, const Schema& required, bool open, const std::string& path
 );
 
-// What "#/..." names in `root`, or nullptr.
+// Returns the target of the reference "#/..." in `root`, or nullptr.
 const Schema* find_ref(const Schema& root, const std::string& ref);
 
-// `ref`, which find_ref() found, as errors name it.
+// Path of a resolved reference `ref`, for errors.
 std::string place_of_ref(const std::string& path, const std::string& ref);
 
-// Whether two values are one to JSON.
+// Returns true if two values are equal in JSON's sense.
 bool same(const Schema& one, const Schema& other);
 
-// Whether the schema allows this very value.
+// Returns true if the schema allows `value`.
 bool allows(const Schema& root, const Schema& schema, const Schema& value, const std::string& path);
 
-// Takes schemas apart into alternatives without allOf, anyOf, oneOf or type lists.
+// Splits schemas into alternatives without allOf, anyOf, oneOf or type lists.
 class Flattener {
 public:
     explicit Flattener(const Schema& root) : root_(root) {}
 
-    // Each is {}, {"enum": ...}, {"$ref": ...} or has one "type" with keywords of that type alone. None:
-    // the schema allows nothing.
+    // Each alternative is {}, {"enum": ...}, {"$ref": ...} or has one "type" and keywords of that type only.
+    // Empty: the schema
+    // allows nothing.
     std::vector<Schema> alternatives(const Schema& schema, const std::string& path);
 
-    // The same, of the objects that it allows, none of them a "$ref".
+    // Returns the alternatives that are objects, with references resolved.
     std::vector<Schema> objects(const Schema& schema, const std::string& path);
 
 private:
@@ -89,57 +90,58 @@ private:
     std::size_t compared_ = 0;
 };
 
-// Both schemas at once, each with one and the same type.
+// Returns the conjunction of two schemas of the same type.
 Schema merge_keywords(const Schema& one, const Schema& other, const std::string& path);
 
-// A length of text: characters, as JSON Schema counts them.
+// Length of a string in code points, as JSON Schema counts it.
 struct Length {
     std::uint64_t least = 0;
     std::uint64_t most = UINT64_MAX;
 };
 
-// A pattern in the dialect that llama.cpp converts, whose matches are what stands between the quotes of a
-// JSON string whose value matches `pattern` and is of this length.
+// Returns a pattern in the dialect of llama.cpp's converter. It matches the encoded content (between the
+// quotes) of JSON
+// strings whose value matches `pattern` and has this length.
 std::string json_pattern(const std::string& pattern, Length length, const std::string& path);
 
-// Throws where the schema has a format that a string cannot be held to.
+// Throws if the schema has a format that a grammar cannot enforce.
 void check_format(const Schema& schema, const std::string& path);
-// A pattern for all that we write in a format that check_format() took.
+// Pattern for all spellings that we generate of a format that check_format() accepts.
 std::string format_pattern(const std::string& format);
-// A string in that format, of this length. None: there is no such string.
+// Schema of a string in that format and of this length. Nothing: no such string exists.
 std::optional<Schema> formatted_string(const std::string& format, Length length, const std::string& path);
 
-// Bounds of a number. An absent one is none.
+// Bounds of a number. Absent: unbounded.
 struct Bounds {
     std::optional<Schema> least;
     std::optional<Schema> most;
-    bool above_least = false; // least itself is out
+    bool above_least = false; // exclusive minimum
     bool below_most = false;
 };
 
-// The bounds that a schema states.
+// Reads the bounds from a schema's keywords.
 Bounds bounds_of(const Schema& schema);
 
-// The same for whole numbers, at most 15 digits long. Empty where there is none.
+// Bounds for integers of at most 15 digits. Nothing if no integer is within the bounds.
 struct WholeBounds {
     std::int64_t least;
     std::int64_t most;
 };
 std::optional<WholeBounds> whole_bounds(const Bounds& bounds);
 
-// All whole multiples of `step` within bounds. Throws where they are too many.
+// Returns all integer multiples of `step` within bounds. Throws if there are too many.
 Schema multiples(const Schema& step, const WholeBounds& bounds, const std::string& path);
 
-// A rule for decimal numbers within bounds. Empty where there is none.
+// Rule for decimal numbers within bounds. Empty if there are none.
 std::string number_rule(const Bounds& bounds);
 
-// Throws where they leave no number that we would write.
+// Throws if no number that we can generate is within the bounds.
 void check_far(const Bounds& bounds, const std::string& path);
 
-// A rule for any of these JSON texts, which shares what they begin with.
+// Rule for any of these JSON texts, with shared prefixes factored out.
 std::string one_of_rule(const std::vector<std::string>& texts);
 
-// A rule for a JSON string that is none of these.
+// Rule for a JSON string that equals none of `names`.
 std::string other_key_rule(const std::vector<std::string>& names);
 
 } // namespace sotto::llama

@@ -1,8 +1,10 @@
-// Regular expressions over what a string says, as ones over how JSON spells it.
+// Translates regular expressions over a string's value into ones over its JSON encoding.
 //
-// llama.cpp turns a pattern into a rule sign by sign, and what the rule makes stands between quotes as it
-// is: a dot would also be a quote. So we write each set of characters as those of them that JSON takes
-// unescaped, or as their escapes, and "\d" and its like as what they stand for.
+// llama.cpp converts a pattern literally and puts the result between quotes: a dot would also match a quote.
+// So each
+// character class is rewritten as the characters that JSON allows unescaped, and the escapes of the others;
+// "\d" and
+// similar classes are expanded.
 #include "grammar/schema/schema_pattern.hpp"
 
 #include <algorithm>
@@ -23,7 +25,7 @@ bool holds(const Set& set, std::uint32_t character) {
     });
 }
 
-// Writes a pattern in llama.cpp's dialect.
+// Writes a pattern in the dialect of llama.cpp's converter.
 class PatternWriter {
 public:
     PatternWriter(const std::string& pattern, const std::string& path) : pattern_(pattern), path_(path) {}
@@ -105,7 +107,7 @@ private:
     const std::string& path_;
 };
 
-// The one repetition that a pattern like "^[a-z]+$" is, or nullptr.
+// Returns the only repetition of a pattern like "^[a-z]+$", or nullptr.
 Node* only_repeat(Node& node) {
     if (node.kind == Node::Kind::Repeat) {
         const auto one = pattern::length_of(node.parts[0]);

@@ -1,4 +1,4 @@
-// A regular expression, read.
+// A parsed regular expression.
 #pragma once
 
 #include "grammar/schema/schema_parts.hpp"
@@ -10,7 +10,7 @@ namespace sotto::llama::pattern {
 constexpr std::uint64_t kForever = UINT64_MAX;
 constexpr std::uint64_t kMostPatternTimes = 1000;
 
-// Code points.
+// A range of code points, both ends inclusive.
 struct Range {
     std::uint32_t first;
     std::uint32_t last;
@@ -25,11 +25,12 @@ struct Node {
     std::uint64_t most = 1;
 };
 
-// Throws where `text` is no pattern, or one that a grammar cannot hold to. Where it is not tied to an end,
-// anything may stand there that the length has room for.
+// Parses a pattern. Throws if `text` is malformed or cannot be enforced by a grammar. An end without an
+// anchor matches any
+// text that `length` permits.
 Node read(const std::string& text, const Length& length, const std::string& path);
 
-// The least and greatest length of the texts that a pattern matches, in characters.
+// Minimum and maximum length in code points of the texts that a pattern matches.
 Length length_of(const Node& node);
 
 } // namespace sotto::llama::pattern

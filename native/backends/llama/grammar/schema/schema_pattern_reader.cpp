@@ -1,4 +1,4 @@
-// Reads regular expressions as JSON Schema has them: those of ECMAScript.
+// Parses regular expressions of JSON Schema (ECMAScript syntax).
 #include "grammar/schema/schema_pattern.hpp"
 
 #include <algorithm>
@@ -30,7 +30,9 @@ Set all_but(const Set& set) {
     return rest;
 }
 
-// Some readers' "\w" knows letters beyond ASCII, others' does not: what is no word to both.
+// For negated classes. Regex engines disagree on whether "\w" contains letters beyond ASCII, so only
+// characters that are
+// outside of the class in every engine are used.
 Set ascii_but(Set set) {
     set.push_back({0x80, 0x10FFFF});
     return all_but(set);
@@ -45,7 +47,7 @@ std::uint64_t times(std::uint64_t count, std::uint64_t length) {
     return count == 0 || length == 0 ? 0 : count > kForever / length ? kForever : count * length;
 }
 
-// Reads one pattern.
+// Parses one pattern.
 class Reader {
 public:
     Reader(const std::string& pattern, const std::string& path) : pattern_(pattern), path_(path) {
@@ -56,7 +58,7 @@ public:
         }
     }
 
-    // The whole pattern. Where it is not tied to an end, anything may stand there.
+    // Parses the whole pattern. An end without an anchor matches any text.
     Node read(const Length& length) {
         Node whole{.kind = Node::Kind::Choice};
         do {
@@ -199,7 +201,7 @@ private:
         } else {
             return node;
         }
-        take('?'); // lazy: of which match, not of whether
+        take('?'); // a lazy quantifier affects which text matches first, not whether one does
         if (at_ < text_.size() &&
             (text_[at_] == '*' || text_[at_] == '+' || text_[at_] == '?' || text_[at_] == '{')) {
             wrong("two repetitions in a row");
@@ -322,7 +324,7 @@ private:
     const std::string& path_;
     std::vector<std::uint32_t> text_;
     std::size_t at_ = 0;
-    bool by_class_ = false; // whether the set that is read has a "\d" or its like
+    bool by_class_ = false; // the current class contains "\d" or a similar class
 };
 
 } // namespace

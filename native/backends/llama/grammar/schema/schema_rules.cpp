@@ -1,4 +1,4 @@
-// Grammar rules of ours, for what llama.cpp's own rules get wrong or make costly.
+// Custom grammar rules that replace wrong or expensive rules of llama.cpp.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kOtherKeys = "x-additional-k";
 
-// What may stand in a JSON string as it is.
+// Characters that JSON strings contain unescaped.
 constexpr const char* kPlain =
     "\\x20-\\x21\\x23-\\x5B\\x5D-\\x7E\\U00000080-\\U0000D7FF\\U0000E000-\\U0010FFFF";
 
@@ -27,7 +27,7 @@ std::string escaped(std::uint32_t character) {
     return text;
 }
 
-// The plain characters other than the children of this node, as ranges.
+// Returns, as ranges, the plain characters that are no child of this trie node.
 std::string others(const common_trie::node& node) {
     std::string ranges;
     std::uint32_t from = 0x20;
@@ -54,7 +54,7 @@ std::string other_than(const common_trie& trie, std::size_t at) {
     for (const auto& [character, child] : node.children) {
         const auto& next = trie.nodes[child];
         const auto rest = next.children.empty() ? "plain-char+" : "(" + other_than(trie, child) + ")";
-        const bool may_end = next.pattern < 0; // where no name ends
+        const bool may_end = next.pattern < 0; // no name ends at this node
         rule += " | [" + escaped(character) + "] " + rest + (may_end ? "?" : "");
     }
     return rule;
@@ -81,16 +81,16 @@ std::string one_of(const common_trie& trie, std::size_t at) {
     return rule;
 }
 
-// What we put in place of llama.cpp's rules of the same name.
+// Replacements of llama.cpp's rules of the same names.
 const std::map<std::string, std::string>& stricter_rules() {
     static const auto& rules = *new std::map<std::string, std::string>{
-        // No escape of half a character, nor bytes that are none.
+        // No escaped lone surrogates, and no ill-formed bytes.
         {"char",
          "plain-char | [\\\\] ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-Ce-fE-F] [0-9a-fA-F]{3} | [dD] [0-7] "
          "[0-9a-fA-F]{2}))"},
-        // No exponent that makes it infinite.
+        // No exponent that overflows a double to infinity.
         {"number", "\"-\"? integral-part (\".\" decimal-part)? ([eE] [-+]? [0-9]{1,2})?"},
-        // No 31st of February.
+        // No impossible dates such as 31 February.
         {"date",
          "([1-9] [0-9]{3}) \"-\" ((\"0\" [13578] | \"1\" [02]) \"-\" (\"0\" [1-9] | [1-2] [0-9] | \"3\" "
          "[01]) | "
@@ -103,7 +103,7 @@ const std::map<std::string, std::string>& stricter_rules() {
 
 using Rules = std::vector<std::pair<std::string, std::string>>;
 
-// The rules of a grammar that llama.cpp wrote, one a line.
+// Splits a grammar of llama.cpp into rules, one per line.
 Rules rules_of(const std::string& grammar) {
     Rules rules;
     for (std::size_t from = 0; from < grammar.size();) {
@@ -115,7 +115,7 @@ Rules rules_of(const std::string& grammar) {
     return rules;
 }
 
-// llama.cpp's own rules of JSON.
+// llama.cpp's built-in rules for JSON.
 const std::map<std::string, std::string>& stock_rules() {
     static const auto& rules = *[] {
         const auto grammar = json_schema_to_grammar(
@@ -136,7 +136,7 @@ std::string mended(const std::string& name, const std::string& content, const Sc
         ours != stricter_rules().end() && stock_rules().at(name) == content) {
         return ours->second;
     }
-    // The rule of the keys that an object does not name. A member named "additional-k" may have its name.
+    // The rule for additional keys of an object. A member named "additional-k" may have the same rule name.
     if (at != std::string::npos && content.starts_with("[\"] (")) {
         if (const auto ours = rules.find(name.substr(0, at + std::string(kOtherKeys).size()));
             ours != rules.end()) {
@@ -157,7 +157,7 @@ std::string other_key_rule(const std::vector<std::string>& names) {
     bool empty_too = false;
     for (const auto& name : names) {
         common_trie letters({name});
-        bool possible = true; // a name that needs escapes is none that the rule makes
+        bool possible = true; // the rule generates no escapes, so a name that needs them cannot collide
         for (const auto& node : letters.nodes) {
             possible = possible && (node.children.empty() || is_plain(node.children.begin()->first));
         }

@@ -1,4 +1,4 @@
-// What errors about a JSON schema say, and what its references name.
+// Error texts about JSON schemas, and resolution of references.
 #include "grammar/schema/schema_parts.hpp"
 
 #include "json/utf8_cut.hpp"
@@ -13,7 +13,7 @@ int hex(char digit) {
                                           : -1;
 }
 
-// The keys of a JSON pointer that stands in a URI fragment.
+// Splits a JSON pointer in a URI fragment into keys.
 std::vector<std::string> keys_of(const std::string& ref) {
     std::vector<std::string> keys;
     for (std::size_t i = 1; i < ref.size(); ++i) {
@@ -28,7 +28,7 @@ std::vector<std::string> keys_of(const std::string& ref) {
             keys.back() += ref[i];
         }
     }
-    for (auto& key : keys) { // "~1" is "/" and "~0" is "~", in this order
+    for (auto& key : keys) { // unescape "~1" to "/" first, then "~0" to "~"
         for (const auto& [escape, meaning] : {std::pair{"~1", "/"}, std::pair{"~0", "~"}}) {
             for (auto at = key.find(escape); at != std::string::npos; at = key.find(escape, at + 1)) {
                 key.replace(at, 2, meaning);
@@ -42,7 +42,8 @@ bool is_index(const std::string& key) {
     return !key.empty() && key.size() < 8 && key.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// True if a string can be shown without its quotes: nobody takes it for a number, a list or true.
+// Returns true if a string is unambiguous without quotes: it does not look like a number, a list or a
+// literal.
 bool reads_as_string(const Schema& value, const std::string& text) {
     if (!value.is_string() || text == "\"true\"" || text == "\"false\"" || text == "\"null\"") {
         return false;
