@@ -1,4 +1,4 @@
-// Ends an answer in JSON before its tokens run out.
+// Completes a JSON answer before its token limit.
 #include "token/closing.hpp"
 
 #include <utility>
@@ -6,10 +6,11 @@
 namespace sotto::llama {
 namespace {
 
-// Tokens that ending takes beside one for each open bracket: an escape, a key, its colon and value, a number,
-// the end of a Markdown fence.
+// Tokens needed in addition to one for each open bracket: an escape, a key, its colon and value, a number,
+// the end of a
+// Markdown fence.
 constexpr std::uint64_t kMargin = 20;
-// Each rank's addition to a logit is so much larger than the next one's that no penalty makes up for it.
+// Logit bonus by rank. The steps are so large that no penalty can reverse the order.
 constexpr float kAdded[] = {1e16f, 1e12f, 1e8f, 1e4f};
 
 bool consists_of(std::string_view text, std::string_view characters) {
@@ -38,7 +39,7 @@ ClosingTokens::ClosingTokens(std::int32_t count, const Speller& spell, std::span
 void ClosingTokens::prefer(float* logits) const {
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
         for (const auto token : ranks_[rank]) {
-            logits[token] += kAdded[rank]; // what is taken out stays at minus infinity
+            logits[token] += kAdded[rank]; // a banned token stays at minus infinity
         }
     }
 }
@@ -62,7 +63,7 @@ void Closing::press(float* logits) {
     }
 }
 
-// Looks for the beginning of the JSON: at once, behind a Markdown fence, or behind thoughts.
+// Finds the start of the JSON: at once, after a Markdown fence, or after reasoning.
 void Closing::begin(std::string_view bytes) {
     lead_in_ += bytes;
     auto from = lead_in_.find_first_of("{[\"");

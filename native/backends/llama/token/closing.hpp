@@ -1,4 +1,4 @@
-// Ends an answer in JSON before its tokens run out.
+// Completes a JSON answer before its token limit.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,18 @@
 
 namespace sotto::llama {
 
-// The tokens of a vocabulary that bring JSON to its end, in the order in which they are preferred: a
-// quotation mark ends a string, or stands for a whole value; brackets end what is open; a colon leads to a
-// value, back quotes end a Markdown fence; a zero completes a number or an escape.
+// The tokens of a vocabulary that complete JSON, in order of preference: a quotation mark ends a string or
+// starts a minimal
+// value; brackets close what is open; a colon leads to a value; back quotes end a Markdown fence; a zero
+// completes a
+// number or an escape.
 class ClosingTokens {
 public:
     using Speller = std::function<void(std::int32_t token, std::string& bytes)>;
 
     ClosingTokens(std::int32_t count, const Speller& spell, std::span<const std::int32_t> ends);
 
-    // Adds to the logits so much that a preferred token is chosen wherever a grammar allows it.
+    // Raises logits so that the most preferred token that the grammar allows is chosen.
     void prefer(float* logits) const;
 
 private:
@@ -28,19 +30,18 @@ private:
     std::vector<std::int32_t> ranks_[kRanks];
 };
 
-// Follows one answer that a grammar holds to JSON.
+// Tracks one answer that a grammar constrains to JSON.
 class Closing {
 public:
-    // `limit`: tokens of the answer, at most. `lead_in_end`: where text comes before the JSON, what ends that
-    // text.
+    // `limit`: maximum tokens of the answer. `lead_in_end`: markers that end text before the JSON.
     Closing(const ClosingTokens& tokens, std::uint64_t limit, std::vector<std::string> lead_in_end);
 
-    // Counts a token, with its bytes.
+    // Counts a generated token with these bytes.
     void said(std::string_view bytes);
 
-    // Prefers what leads to the end, if only so many tokens are left as that may take.
+    // Prefers closing tokens once only as many tokens are left as closing may take.
     void press(float* logits);
-    // Whether it did: the limit, and not the model alone, ended the answer.
+    // Returns true if press() has changed logits: the limit ended the answer, not the model alone.
     bool pressed() const noexcept { return pressed_; }
 
 private:
@@ -55,7 +56,7 @@ private:
     bool pressed_ = false;
     bool in_string_ = false;
     bool escaped_ = false;
-    std::uint64_t depth_ = 0; // brackets that are open
+    std::uint64_t depth_ = 0; // number of open brackets
 };
 
 } // namespace sotto::llama

@@ -1,18 +1,18 @@
-// Finds stretches of text that a regular expression matches in one go.
+// Splits text so that regular expressions cannot overflow the stack.
 #include "token/long_runs.hpp"
 
 namespace sotto::llama {
 namespace {
 
 constexpr std::size_t kLongestRun = 2048;  // characters
-constexpr std::size_t kPiece = 256 * 1024; // bytes, that take about 0.1 s
+constexpr std::size_t kPiece = 256 * 1024; // bytes; tokenizing them takes about 0.1 s
 
 enum class Kind { Space, Digit, Letter, Mark, Foreign };
 
-// By bytes, and coarsely: a run may be longer than a match is, never shorter.
+// Coarse classification of bytes: a run found here may be longer than a regex match, never shorter.
 Kind kind_of(std::string_view text, std::size_t at) {
     const auto byte = static_cast<unsigned char>(text[at]);
-    if (byte >= 0x80) { // but the marks of Chinese and Japanese, U+3000 to U+303F
+    if (byte >= 0x80) { // except the CJK punctuation U+3000 to U+303F
         const bool mark =
             byte == 0xE3 && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) == 0x80;
         return mark ? Kind::Mark : Kind::Foreign;
@@ -31,14 +31,14 @@ bool begins_character(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
 }
 
-// Letters of all scripts are of one kind to a regular expression.
+// Regular expressions treat letters of all scripts alike.
 bool alike(Kind a, Kind b) {
     const auto letter = [](Kind kind) { return kind == Kind::Letter || kind == Kind::Foreign; };
     return a == b || (letter(a) && letter(b));
 }
 
-// Whether a word of ASCII letters begins with the space at `at`, after another: regular expressions part
-// them.
+// Returns true if the space at `at` is between two words of ASCII letters: regular expressions end a match
+// there.
 bool parts_words(std::string_view text, std::size_t at) {
     return text[at] == ' ' && at > 0 && kind_of(text, at - 1) == Kind::Letter && at + 1 < text.size() &&
            kind_of(text, at + 1) == Kind::Letter;

@@ -1,4 +1,4 @@
-// Finds stretches of text that a regular expression matches in one go.
+// Splits text so that regular expressions cannot overflow the stack.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,11 @@
 
 namespace sotto::llama {
 
-// How much of `text` may be given to llama.cpp's pre-tokenizers at once. Some are a std::regex, which goes
-// down the stack for each character that a match has: about 300 bytes, so 30,000 letters end the process.
-// All of it, but for text where one kind of character goes on for longer than any that people write.
+// Returns how many bytes of `text` may be passed to llama.cpp's pre-tokenizers at once. Some of these use
+// std::regex,
+// which recurses for each matched character with about 300 bytes of stack: 30,000 letters crash the process.
+// Returns the
+// whole size unless one kind of character repeats longer than in natural text.
 std::size_t safe_length(std::string_view text);
 
 } // namespace sotto::llama

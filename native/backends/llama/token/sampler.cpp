@@ -1,4 +1,4 @@
-// Chooses the next token.
+// Samples the next token.
 #include "token/sampler.hpp"
 
 #include "runtime/guard.hpp"
@@ -12,12 +12,12 @@
 namespace sotto::llama {
 namespace {
 
-// Whether a bias takes a token out.
+// Returns true if a logit bias bans a token.
 bool is_ban(const llama_logit_bias& bias) {
     return bias.bias == -INFINITY;
 }
 
-// Whether the likeliest token is all there is to choose.
+// Returns true if sampling always chooses the most likely token.
 bool is_greedy(const common_params_sampling& how) {
     const bool penalties = how.penalty_last_n != 0 &&
                            (how.penalty_repeat != 1 || how.penalty_freq != 0 || how.penalty_present != 0);
@@ -83,7 +83,8 @@ llama_token Sampler::choose(llama_context* context, std::int32_t output) {
     return token;
 }
 
-// What a grammar lets pass: bytes that are no UTF-8, and control tokens, which it takes for their spelling.
+// Masks tokens that a grammar wrongly allows: ill-formed UTF-8, and special tokens, which it matches by their
+// spelling.
 void Sampler::keep_to_grammar(float* logits) {
     bytes_.mask(logits);
     for (const auto token : tokenizer_.silent()) {
@@ -96,7 +97,7 @@ void Sampler::keep_to_grammar(float* logits) {
     }
 }
 
-// Sixteen at a time, so that the compiler uses wide registers.
+// Checks sixteen logits per iteration, so that the compiler vectorizes the loop.
 void Sampler::check(const float* logits) const {
     constexpr std::int32_t kLanes = 16;
     const auto count = tokenizer_.size();
@@ -146,7 +147,7 @@ llama_token Sampler::sampled(llama_context* context, std::int32_t output) {
         }
         common_sampler_accept(sampler, token, true);
         return token;
-    } catch (const Error& error) { // also a check inside llama.cpp that failed
+    } catch (const Error& error) { // includes a failed assertion inside llama.cpp
         throw_if_lost(error);
         throw Error(SOTTO_ERROR_INFERENCE, error.what());
     } catch (const std::exception& error) {
@@ -156,7 +157,7 @@ llama_token Sampler::sampled(llama_context* context, std::int32_t output) {
     }
 }
 
-// As OpenAI's: of the model's own distribution, whatever was then chosen from.
+// As in OpenAI's API: log probabilities of the model's distribution before any sampling option is applied.
 void Sampler::tell(const float* logits, llama_token chosen) {
     const auto count = tokenizer_.size();
     const auto largest = *std::max_element(logits, logits + count);
@@ -170,7 +171,7 @@ void Sampler::tell(const float* logits, llama_token chosen) {
             bytes.push_back(byte);
         }
         const auto logprob = static_cast<double>(logits[token] - largest) - std::log(sum);
-        constexpr double kLeast = -9999; // JSON has no infinity
+        constexpr double kLeast = -9999; // JSON cannot represent infinity
         return Json{
             {"id", token},
             {"token", piece},

@@ -1,4 +1,4 @@
-// Chooses the next token.
+// Samples the next token.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -17,14 +17,14 @@
 
 namespace sotto::llama {
 
-// How a request wants tokens to be chosen, as llama.cpp has it. `context`: tokens that there can be.
-// `index`: of the answer, for its seed. Throws Error(SOTTO_ERROR_ARGUMENT) for tokens or samplers that do
-// not exist.
+// Converts a request's sampling fields to llama.cpp's parameters. `context`: maximum tokens. `index`: number
+// of the choice,
+// which changes the seed. Throws Error(SOTTO_ERROR_ARGUMENT) for unknown tokens or samplers.
 common_params_sampling sampling_of(
     const nlohmann::ordered_json& body, const Tokenizer& tokenizer, std::uint32_t context, std::uint32_t index
 );
 
-// The model's outputs hold NaNs.
+// The model's logits contain NaNs.
 class NoNumbers : public Error {
 public:
     NoNumbers() : Error(SOTTO_ERROR_INFERENCE, "the model computes no numbers: its weights are damaged") {}
@@ -32,25 +32,25 @@ public:
 
 class Sampler {
 public:
-    // `likeliest`: how many alternatives are told with their log probabilities; below 0: nothing is told.
-    // Throws Error(SOTTO_ERROR_ARGUMENT) for a grammar that llama.cpp cannot read.
+    // `likeliest`: number of alternatives with log probabilities; negative: no log probabilities. Throws
+    // Error(SOTTO_ERROR_ARGUMENT) for a grammar that llama.cpp cannot parse.
     Sampler(const llama_model* model, const Tokenizer& tokenizer, common_params_sampling how, int likeliest);
 
-    // Has an answer in JSON, held to it by a grammar, end within `limit` tokens. `lead_in_end`: as in
-    // closing.hpp.
+    // Makes a grammar-constrained JSON answer end within `limit` tokens. `lead_in_end`: as in closing.hpp.
     void close_within(std::uint64_t limit, std::vector<std::string> lead_in_end);
 
-    // Whether the answer was closed because its limit is near.
+    // Returns true if the answer was closed early because of its limit.
     bool closed_early() const noexcept { return closing_ && closing_->pressed(); }
 
-    // Takes note of what penalties look back at.
+    // Feeds the prompt to the penalties, which look back at it.
     void heard(const std::vector<llama_token>& prompt);
 
-    // Chooses from the logits that a batch's token `output` has. Throws Error(SOTTO_ERROR_INFERENCE) where
-    // no number is the largest, or a grammar allows no token.
+    // Samples from the logits of output `output` of the batch. Throws Error(SOTTO_ERROR_INFERENCE) if all
+    // logits are NaN or
+    // the grammar allows no token.
     llama_token choose(llama_context* context, std::int32_t output);
 
-    // The log probabilities of the last choice, as OpenAI tells them; empty if they are not told.
+    // Log probabilities of the last choice in OpenAI's format; empty if not requested.
     const std::string& told() const noexcept { return told_; }
 
 private:
@@ -65,15 +65,15 @@ private:
     void tell(const float* logits, llama_token chosen);
 
     const Tokenizer& tokenizer_;
-    std::unique_ptr<common_sampler, Free> sampler_; // none: the likeliest
-    std::vector<llama_token> banned_;               // of the likeliest
+    std::unique_ptr<common_sampler, Free> sampler_; // null: greedy sampling
+    std::vector<llama_token> banned_;               // excluded from greedy sampling
     bool has_grammar_ = false;
-    std::set<llama_token> shown_; // control tokens that a grammar may want
-    WellFormed bytes_;            // of an answer that is held to one
+    std::set<llama_token> shown_; // special tokens that a grammar may refer to
+    WellFormed bytes_;            // for an answer with a grammar
     std::optional<Closing> closing_;
     std::string text_;
     int likeliest_;
-    std::vector<float> logits_; // a copy, where probabilities are told
+    std::vector<float> logits_; // a copy, if log probabilities are requested
     std::string told_;
 };
 

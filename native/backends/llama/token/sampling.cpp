@@ -1,4 +1,4 @@
-// How a request wants tokens to be chosen, as llama.cpp has it. The engine has checked types and ranges.
+// Converts sampling fields to llama.cpp's parameters. The engine has checked types and ranges.
 #include "request/fields.hpp"
 #include "runtime/json_parts.hpp"
 #include "token/sampler.hpp"
@@ -10,7 +10,7 @@
 namespace sotto::llama {
 namespace {
 
-// Takes over a field, or what its absence means.
+// Reads a field, or its default if it is absent.
 template <typename T>
 void take(const Json& body, const RequestField& field, T& value) {
     value = value_or(body, field, static_cast<T>(field.fallback));
@@ -19,7 +19,8 @@ void take(const Json& body, const RequestField& field, T& value) {
 std::uint32_t seed_of(const Json& body, std::uint32_t index) {
     const auto* asked = find(body, field::seed);
     if (asked == nullptr || *asked == -1) {
-        return std::random_device{}() % LLAMA_DEFAULT_SEED; // which itself asks llama.cpp for a random one
+        // LLAMA_DEFAULT_SEED would make llama.cpp choose a random seed itself
+        return std::random_device{}() % LLAMA_DEFAULT_SEED;
     }
     const auto seed = asked->get<std::uint64_t>() + index;
     return static_cast<std::uint32_t>((seed ^ seed >> 32) % LLAMA_DEFAULT_SEED);
@@ -53,13 +54,14 @@ void take_numbers(const Json& body, common_params_sampling& how) {
     take(body, field::ignore_eos, how.ignore_eos);
 }
 
-// How many tokens to look back; -1 is all that there can be, and there is room kept for each.
+// Number of tokens that penalties look back at; -1: the whole context. Capped, because llama.cpp allocates
+// all of them.
 std::int32_t window(std::int32_t asked, std::uint32_t context) {
     const auto most = static_cast<std::int32_t>(context);
     return asked < 0 ? most : std::min(asked, most);
 }
 
-// A list of names, or a text of letters, each of which llama.cpp must know.
+// Parses samplers: a list of names or a string of letters, each known to llama.cpp.
 std::vector<common_sampler_type> samplers_of(const Json& names) {
     std::vector<common_sampler_type> types;
     const auto add = [&](const std::string& name, const std::vector<common_sampler_type>& found) {
@@ -84,7 +86,7 @@ std::vector<common_sampler_type> samplers_of(const Json& names) {
     return types;
 }
 
-// A token's number, as JSON objects have it for a key.
+// Parses a token id from the key of a JSON object.
 std::int64_t number_of(const std::string& key) {
     try {
         std::size_t read = 0;
@@ -110,7 +112,7 @@ public:
             }
             return;
         }
-        for (const auto& pair : *biases) { // [token or text, bias]
+        for (const auto& pair : *biases) { // a pair [token or text, bias]
             if (pair[0].is_string()) {
                 for (const auto token : tokenizer_.cut(pair[0].get<std::string>(), false)) {
                     add_token(token, "", pair[1]);

@@ -1,4 +1,4 @@
-// Cuts prompts into tokens.
+// Tokenizes prompts.
 #include "token/tokenizer.hpp"
 
 #include "runtime/guard.hpp"
@@ -83,7 +83,7 @@ void Tokenizer::check_length(const std::vector<PromptPart>& parts, std::size_t m
     for (const auto& part : parts) {
         size += part.text.size();
     }
-    if (size / longest_ > most) { // no tokens are longer, so there must be more of them
+    if (size / longest_ > most) { // lower bound: no token is longer
         throw TooLong("more than " + std::to_string(size / longest_), most);
     }
 }
@@ -107,7 +107,7 @@ std::vector<llama_token> Tokenizer::cut(const std::vector<PromptPart>& parts) co
         } else {
             cut_into(whole, true, tokens);
         }
-    } catch (const std::exception& error) { // llama.cpp looks up a byte that a damaged vocabulary lacks
+    } catch (const std::exception& error) { // llama.cpp looked up a byte that a damaged vocabulary lacks
         throw_if_out_of_memory(error);
         throw Error(SOTTO_ERROR_INFERENCE, "the model's vocabulary cannot spell the prompt");
     }
@@ -150,7 +150,7 @@ const Tokenizer::Special* Tokenizer::special_at(std::string_view text) const {
     if (!begins_special_.test(static_cast<unsigned char>(text.front()))) {
         return nullptr;
     }
-    // Of those that begin with the same `length` bytes as the text, the shortest comes first.
+    // Narrows the range of candidates byte by byte; the shortest candidate of a range comes first.
     const Special* longest = nullptr;
     auto begin = specials_.begin();
     auto end = specials_.end();
@@ -180,8 +180,9 @@ bool Tokenizer::looks_special(const PromptPart& part) const {
     return false;
 }
 
-// Someone wrote what is spelled like a control token. So the template's control tokens are found here, in
-// the template's own text, and all between them is cut as plain text, as llama.cpp would have done.
+// User text may contain the spelling of a special token. So special tokens are recognised here, in the
+// template's own
+// text only, and the text between them is tokenized as plain text, as llama.cpp would do.
 void Tokenizer::cut_guarded(const std::vector<PromptPart>& parts, std::vector<llama_token>& tokens) const {
     std::string plain;
     for (const auto& part : parts) {

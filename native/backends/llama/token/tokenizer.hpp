@@ -1,4 +1,4 @@
-// Cuts prompts into tokens.
+// Tokenizes prompts.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -15,14 +15,14 @@
 
 namespace sotto::llama {
 
-// A stretch of a prompt. What people wrote must never be taken for the template's own control tokens.
+// A part of a prompt. Spellings of special tokens in user text must not be tokenized as special tokens.
 struct PromptPart {
     std::string text;
     bool from_template = true;
-    int medium = -1; // which of a request's images and sounds it is; it has no text then
+    int medium = -1; // index of an image or sound of the request, whose text is empty; -1: text
 };
 
-// A prompt has more tokens than may be.
+// A prompt has more tokens than allowed.
 class TooLong : public Error {
 public:
     TooLong(const std::string& tokens, std::size_t most)
@@ -37,36 +37,36 @@ class Tokenizer {
 public:
     explicit Tokenizer(const llama_vocab* vocab);
 
-    // Cuts `parts`, one text, into tokens: the model's control tokens only where the template wrote them, and
-    // one token for the beginning where the model wants it. Throws TooLong if that
-    // gives more than `most`, without cutting where the length alone shows it.
+    // Tokenizes `parts` as one text. Recognises special tokens only in template parts, and adds a BOS token
+    // if the model wants
+    // one. Throws TooLong for more than `most` tokens, without tokenizing if the length alone shows it.
     std::vector<llama_token> tokens(const std::vector<PromptPart>& parts, std::size_t most) const;
-    // Throws TooLong where the length of `parts` alone shows that they have more than `most` tokens.
+    // Throws TooLong if the length of `parts` alone shows that they have more than `most` tokens.
     void check_length(const std::vector<PromptPart>& parts, std::size_t most) const;
-    // Cuts `parts` alone, without a limit and a token for the beginning.
+    // Tokenizes `parts` without a limit and without a BOS token.
     std::vector<llama_token> cut(const std::vector<PromptPart>& parts) const;
-    // Cuts `text` alone, without a limit. `parse_special`: spellings of control tokens are taken for them.
+    // Tokenizes `text` without a limit. `parse_special`: recognise spellings of special tokens.
     std::vector<llama_token> cut(std::string_view text, bool parse_special) const;
-    // `tokens`, with the one for the beginning before them where the model wants it.
+    // Prepends a BOS token if the model wants one.
     void begin(std::vector<llama_token>& tokens) const;
 
-    // The bytes of a token, nothing for control tokens. `text` keeps its room for the next time.
+    // Returns the bytes of a token in `text`, whose capacity is reused; empty for special tokens.
     void text_of(llama_token token, std::string& text) const;
-    // The same, but control tokens as they are spelled.
+    // Returns the bytes of a token; the spelling of special tokens.
     std::string piece_of(llama_token token) const;
 
-    // Bytes of the control token that is spelled at the beginning of `text`; 0 if none is.
+    // Length in bytes of the special token's spelling at the start of `text`; 0 if there is none.
     std::size_t control_token_at(std::string_view text) const;
 
-    // Tokens that a model must never say, and those that end an answer.
+    // Tokens that the model must never generate, and tokens that end an answer.
     std::span<const llama_token> suppressed() const;
     const std::vector<llama_token>& ends() const noexcept { return ends_; }
-    // Tokens that say nothing and end nothing, and which of the others begin inside a character.
+    // Tokens without text that do not end an answer, and tokens that begin inside a UTF-8 character.
     const std::vector<llama_token>& silent() const noexcept { return silent_; }
     const InnerTokens& inner() const noexcept { return *inner_; }
     const ClosingTokens& closing() const noexcept { return *closing_; }
     bool exists(std::int64_t token) const { return token >= 0 && token < size(); }
-    std::size_t longest() const noexcept { return longest_; } // bytes of a token, at most
+    std::size_t longest() const noexcept { return longest_; } // maximum bytes of a token
     const llama_vocab* vocab() const noexcept { return vocab_; }
 
     bool ends_answer(llama_token token) const { return llama_vocab_is_eog(vocab_, token); }
@@ -85,8 +85,8 @@ private:
     bool looks_special(const PromptPart& part) const;
 
     const llama_vocab* vocab_;
-    std::vector<Special> specials_;   // by text; of the same text, the first token first
-    std::bitset<256> begins_special_; // which bytes they begin with
+    std::vector<Special> specials_;   // sorted by text; of equal texts, the lowest token first
+    std::bitset<256> begins_special_; // first bytes of the special tokens
     std::vector<llama_token> ends_;
     std::vector<llama_token> silent_;
     std::unique_ptr<InnerTokens> inner_;
