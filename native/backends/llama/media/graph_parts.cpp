@@ -1,9 +1,8 @@
-// What mtmd calls in place of ggml's functions that build a graph: the same, but for tensors that are
-// missing.
+// Replacements for ggml's graph-building functions in mtmd, which check that tensors are present.
 //
-// mtmd looks up most of a projector's tensors as optional, for its kinds differ in them, and computes with
-// many of those without a look whether they were there. Here that is an error of the file; in ggml it ends
-// the process.
+// mtmd looks up most tensors of a projector as optional, because projectors differ, and then uses many of
+// them without
+// checking. Here a missing tensor is an error of the file; in ggml it terminates the process.
 #include "runtime/fence.hpp"
 
 #include <ggml.h>
@@ -12,7 +11,7 @@ namespace {
 
 using sotto::llama::Error;
 
-// `what`: of the operation; `beside`: the other operand.
+// `what`: the operation; `beside`: the other operand.
 ggml_tensor* present(ggml_tensor* tensor, const char* what, const ggml_tensor* beside) {
     if (tensor == nullptr) {
         const std::string where =
@@ -34,7 +33,8 @@ ggml_tensor* present(ggml_tensor* tensor, const char* what, const ggml_tensor* b
     );
 }
 
-// What ggml's CPU code adds, subtracts, multiplies and divides: numbers of one type, or f32 on the right.
+// Types that ggml's CPU code can add, subtract, multiply and divide: operands of one type, or f32 on the
+// right.
 void check_binary(const ggml_tensor* a, const ggml_tensor* b, const char* what) {
     const auto real = [](ggml_type type) {
         return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
@@ -60,7 +60,7 @@ void check_any(const ggml_tensor*, const ggml_tensor*, const char*) {}
 
 } // namespace
 
-// The Mtmd.cmake lists the same names.
+// Mtmd.cmake lists the same names.
 #define SOTTO_ONE(name, what, parameters, arguments)                                                         \
     extern "C" ggml_tensor* sotto_##name parameters {                                                        \
         a = present(a, what, nullptr);                                                                       \

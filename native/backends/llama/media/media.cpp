@@ -1,4 +1,4 @@
-// What a request shows and plays to a model beside its text.
+// Images and sounds in requests.
 #include "media/media.hpp"
 
 #include "media/media_file.hpp"
@@ -17,11 +17,11 @@ bool is_medium(const Json& part) {
     return part.at("type") != "text";
 }
 
-// The tokens that say which bytes a stretch was made from: 30 bits each.
+// Creates placeholder tokens from the hash of a stretch's bytes, 30 bits each.
 void name_tokens(
     const std::string& hash, std::size_t piece, Stretch& stretch, std::vector<llama_token>& tokens
 ) {
-    constexpr std::size_t kDigits = 8; // of a token
+    constexpr std::size_t kDigits = 8; // hexadecimal digits per token
     std::string digits;
     for (std::size_t i = 0; i < stretch.tokens; ++i) {
         const auto at = i * kDigits % hash.size();

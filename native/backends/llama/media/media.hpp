@@ -1,4 +1,4 @@
-// What a request shows and plays to a model beside its text.
+// Images and sounds in requests.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -19,31 +19,33 @@ struct FreeChunk {
 };
 using Chunk = std::shared_ptr<const mtmd_input_chunk>;
 
-// A stretch of a prompt that is no text. Its tokens are no model's: they are below zero and say which bytes
-// it was made from, so that stretches with the same tokens are the same.
+// A part of a prompt that is not text. Its placeholder tokens are negative, outside of the vocabulary, and
+// derived from
+// its bytes, so that prefix caching works: equal tokens mean equal content.
 struct Stretch {
-    Chunk chunk;                   // what the encoder reads
-    std::size_t begin = 0;         // where in the prompt
-    std::size_t tokens = 0;        // places that it takes in the model's memory
-    llama_pos positions = 0;       // fewer where the model counts an image's rows and columns
-    bool whole = false;            // cannot be worked through in parts
-    bool together = false;         // must be worked through in one batch
-    std::vector<float> embeddings; // what the encoder made of it, while it is worked through
+    Chunk chunk;                   // input of the encoder
+    std::size_t begin = 0;         // offset in the prompt
+    std::size_t tokens = 0;        // cells that it takes in the KV cache
+    llama_pos positions = 0;       // fewer than tokens if the model counts an image's rows and columns
+    bool whole = false;            // its prefill cannot be split
+    bool together = false;         // must be prefilled in one batch
+    std::vector<float> embeddings; // output of the encoder, kept during prefill
 
     std::size_t end() const noexcept { return begin + tokens; }
 };
 
-// What stands for one image or sound in a prompt: the model's own tokens around it, and stretches.
+// The prompt of one image or sound: the model's own tokens around it, and stretches.
 struct Medium {
     std::vector<llama_token> tokens;
-    std::vector<Stretch> stretches; // `begin` counts from the medium's first token
+    std::vector<Stretch> stretches; // `begin` is relative to the medium's first token
 };
 
-// Whether any message has parts that are no text.
+// Returns true if a message has parts that are not text.
 bool has_media(const nlohmann::ordered_json& body);
 
-// Takes images and sounds out of the messages: in place of each is {"type": "media_marker", "medium": N},
-// which only we can write. Throws Error that names the part that cannot be read.
+// Extracts images and sounds from the messages. Replaces each by {"type": "media_marker", "medium": N}, a
+// type that requests
+// cannot contain. Throws Error that names a part that cannot be decoded.
 std::vector<Medium> take_media(nlohmann::ordered_json& body, const Projector& projector);
 
 } // namespace sotto::llama

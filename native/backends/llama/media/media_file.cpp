@@ -1,4 +1,4 @@
-// Images and sounds as people send them, made into pixels and samples.
+// Decodes image and sound files into pixels and samples.
 #include "media/media_file.hpp"
 
 #include <algorithm>
@@ -14,17 +14,17 @@ namespace sotto::llama {
 namespace {
 
 constexpr int kMostPixels = 1 << 25;
-constexpr int kMostSide = 1 << 14; // models that keep an image's shape make its short side longer
+constexpr int kMostSide = 1 << 14; // models that keep the aspect ratio enlarge the short side
 constexpr std::size_t kMostSeconds = 600;
-constexpr std::size_t kShortest = 100; // parts of a second
+constexpr std::size_t kShortest = 100; // 1/100 s
 
-// `content`: what the data are, such as " of 0 x 0 pixels".
+// `content`: describes the data, such as " of 0 x 0 pixels".
 [[noreturn]] void
 refuse_file(const std::string& path, const std::string& expected, const std::string& content = "") {
     throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path + content + ": expected " + expected);
 }
 
-// The beginning of what someone sent, for a message.
+// Shortens text from a request for a message.
 std::string beginning(std::string_view text) {
     constexpr std::size_t kShown = 24;
     return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "...";
@@ -46,7 +46,7 @@ public:
 
     explicit operator bool() const noexcept { return opened_; }
 
-    // How many samples of `count` there were.
+    // Reads up to `count` samples. Returns their number.
     std::size_t read(float* samples, std::size_t count) {
         ma_uint64 read = 0;
         ma_decoder_read_pcm_frames(&decoder_, samples, count, &read);
@@ -103,7 +103,7 @@ Picture read_picture(const std::string& file, const std::string& path) {
     if (stbi_info_from_memory(data, bytes, &width, &height, &channels) == 0) {
         damaged();
     }
-    const auto rows = std::abs(std::int64_t{height}); // below zero in a BMP that begins at the top
+    const auto rows = std::abs(std::int64_t{height}); // negative in a BMP with top-down rows
     const bool sane = width > 0 && width <= kMostSide && rows > 0 && rows <= kMostSide;
     if (!sane || width * rows > kMostPixels) {
         refuse_file(

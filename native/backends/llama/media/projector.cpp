@@ -1,4 +1,4 @@
-// A projector: what makes images and sounds into what a model reads.
+// A multimodal projector: encodes images and sounds into embeddings.
 #include "media/projector.hpp"
 
 #include "devices/cpu/threads.hpp"
@@ -11,7 +11,8 @@
 
 namespace {
 
-// Which rows are looked up hangs on the image. ggml ends the process where a table has fewer.
+// Checks row lookups, whose indices depend on the image: ggml terminates the process if a table has too few
+// rows.
 void check_rows(ggml_cgraph* graph) {
     for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
         const auto* node = ggml_graph_node(graph, i);
@@ -38,7 +39,7 @@ thread_local const sotto::llama::EncoderStep* encoder_step = nullptr;
 
 } // namespace
 
-// What mtmd calls in place of ggml_backend_sched_graph_compute().
+// mtmd calls this instead of ggml_backend_sched_graph_compute().
 extern "C" ggml_status sotto_compute_encoder(ggml_backend_sched_t schedule, ggml_cgraph* graph) {
     using namespace sotto::llama;
     check_rows(graph);
@@ -54,7 +55,8 @@ extern "C" ggml_status sotto_compute_encoder(ggml_backend_sched_t schedule, ggml
 namespace sotto::llama {
 namespace {
 
-// To where llama.cpp's goes, else it goes to the console. Once: engines may open projectors at the same time.
+// Redirects mtmd's log to llama.cpp's callback instead of the console. Once: engines may open projectors
+// concurrently.
 void take_over_log() {
     static std::once_flag once;
     std::call_once(once, [] {
@@ -70,7 +72,7 @@ mtmd_context_params wanted_params(const Options& options) {
     auto wanted = mtmd_context_params_default();
     wanted.use_gpu = false;
     wanted.print_timings = false;
-    wanted.n_threads = 1; // a step has its own
+    wanted.n_threads = 1; // each step sets its own number
     wanted.image_max_tokens = options.image_tokens == 0 ? -1 : static_cast<int>(options.image_tokens);
     return wanted;
 }
@@ -80,8 +82,9 @@ struct FreeEncoder {
 };
 using Encoder = std::unique_ptr<clip_ctx, FreeEncoder>;
 
-// What the encoders of a file take, which are made without their weights. mtmd itself looks only afterwards
-// whether they fit the model, and then forgets them.
+// Estimates the memory of a file's encoders by creating them without weights. mtmd itself checks only
+// afterwards whether
+// they fit the model, and then leaks them.
 std::uint64_t bytes_of(const Options& options, const llama_model* model) {
     const auto wanted = wanted_params(options);
     clip_context_params params = {};
@@ -132,7 +135,7 @@ bool on_gate(void* context) {
     auto& gate = *static_cast<Gate*>(context);
     gate.closed = gate.closed || gate.step.gate(gate.step.context);
     if (gate.closed) {
-        gate.call.expect_below(0); // mtmd calls an image that was broken off an error
+        gate.call.expect_below(0); // mtmd logs a cancelled image as an error
     }
     return gate.closed;
 }
@@ -183,7 +186,7 @@ Pieces Projector::cut(const Picture& picture, const std::string& path) const {
 }
 
 Pieces Projector::cut(const std::vector<float>& sound, const std::string& path) const {
-    constexpr std::uint32_t kHelpers = 3; // that mtmd starts for its spectrogram
+    constexpr std::uint32_t kHelpers = 3; // threads that mtmd starts for its spectrogram
     require_threads(kHelpers);
     const Bitmap bitmap(mtmd_bitmap_init_from_audio(sound.size(), sound.data()));
     return cut(bitmap.get(), path);
@@ -191,7 +194,7 @@ Pieces Projector::cut(const std::vector<float>& sound, const std::string& path) 
 
 Pieces Projector::cut(const mtmd_bitmap* bitmap, const std::string& path) const {
     Call call(Call::current()->host(), Call::Abort::Throws);
-    call.expect_below(0); // the request is at fault
+    call.expect_below(0); // errors here are the request's fault
     const std::lock_guard lock(cutting_);
     const Chunks chunks(mtmd_input_chunks_init());
     const mtmd_input_part part = {nullptr, bitmap};
@@ -230,7 +233,7 @@ Piece Projector::piece_of(const mtmd_input_chunk* chunk) const {
 }
 
 bool Projector::encode(Stretch& stretch, const EncoderStep& step) const {
-    Call call(Call::current()->host(), Call::Abort::Throws); // until the graph computes
+    Call call(Call::current()->host(), Call::Abort::Throws); // until the graph is computed
     Gate gate{step, call, false};
     auto guarded_step = step;
     guarded_step.context = &gate;
@@ -252,7 +255,7 @@ bool Projector::encode(Stretch& stretch, const EncoderStep& step) const {
 std::vector<llama_pos> Projector::positions(
     const Stretch& stretch, llama_pos position, std::size_t offset, std::size_t count
 ) const {
-    constexpr std::size_t kAxes = 4; // of a model that counts rows and columns
+    constexpr std::size_t kAxes = 4; // for a model that counts rows and columns
     const auto* image = mtmd_input_chunk_get_tokens_image(stretch.chunk.get());
     const std::size_t axes = mtmd_decode_use_mrope(context_.get()) ? kAxes : 1;
     std::vector<llama_pos> positions(count * axes);
