@@ -1,4 +1,4 @@
-// Checks the file of a LoRA adapter against its model, before llama.cpp reads it.
+// Validates the file of a LoRA adapter against its model, before llama.cpp reads it.
 #include "file/adapter_check.hpp"
 
 #include "file/tensor_rules.hpp"
@@ -21,7 +21,7 @@ constexpr std::string_view kB = ".lora_b";
     throw Error(SOTTO_ERROR_MODEL, why);
 }
 
-// `why`: the way out.
+// `why`: a hint how to fix the file.
 void expect(const GgufValues& values, std::string_view key, const std::string& expected, const char* why) {
     const auto found = values.find(key);
     const bool is_text =
@@ -49,7 +49,7 @@ void check_values(const GgufValues& values, const AdapterBase& base) {
     }
     const auto alpha = values.find("adapter.lora.alpha");
     if (alpha == values.end()) {
-        return; // llama.cpp then scales by 1
+        return; // llama.cpp then uses a scale of 1
     }
     const auto& value = alpha->second;
     if (value.is_array || value.type != GGUF_TYPE_FLOAT32 || !std::isfinite(value.numbers.front())) {
@@ -69,8 +69,9 @@ std::uint64_t extent(const std::vector<std::uint64_t>& extents, std::size_t i) {
     return i < extents.size() ? extents[i] : 1;
 }
 
-// Whether A and B, as llama.cpp multiplies them, have the shape of the weight `of`. Those of the token
-// embeddings are the other way round, because rows are taken from them.
+// Returns true if the product of A and B, as llama.cpp computes it, has the shape of the weight `of`. For the
+// token
+// embeddings A and B are transposed, because rows are looked up in them.
 bool fits(
     const std::vector<std::uint64_t>& a,
     const std::vector<std::uint64_t>& b,

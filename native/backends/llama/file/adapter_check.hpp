@@ -1,4 +1,4 @@
-// Checks the file of a LoRA adapter against its model, before llama.cpp reads it.
+// Validates the file of a LoRA adapter against its model, before llama.cpp reads it.
 #pragma once
 
 #include "file/gguf_check.hpp"
@@ -10,24 +10,24 @@
 
 namespace sotto::llama {
 
-// The model that an adapter must fit.
+// The properties of a model that its adapters must match.
 struct AdapterBase {
     std::string architecture;
-    std::map<std::string, std::vector<std::uint64_t>, std::less<>> tensors; // their extents, 4 each
+    std::map<std::string, std::vector<std::uint64_t>, std::less<>> tensors; // four extents for each tensor
 };
 
 struct AdapterFacts {
     std::uint64_t weights = 0; // bytes of all tensors
-    std::uint64_t widest = 0;  // longest output row of a B, in elements
-    std::uint64_t hash = 0;    // of the whole file; 0 with AdapterCheck::Header
+    std::uint64_t widest = 0;  // longest output row of a B matrix, in elements
+    std::uint64_t hash = 0;    // hash of the whole file; 0 with AdapterCheck::Header
 };
 
 enum class AdapterCheck {
     Header,
-    All // also that every number is finite
+    All // also checks that all numbers are finite
 };
 
-// Throws Error(SOTTO_ERROR_MODEL) that says what is wrong with it, or Error(SOTTO_ERROR_UNSUPPORTED).
+// Throws Error(SOTTO_ERROR_MODEL) with the reason for an invalid file, or Error(SOTTO_ERROR_UNSUPPORTED).
 AdapterFacts check_adapter(Source& source, const AdapterBase& base, AdapterCheck what);
 
 } // namespace sotto::llama

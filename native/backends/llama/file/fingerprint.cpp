@@ -1,4 +1,4 @@
-// Says what a saved state fits.
+// Identifies the models for which a saved state is valid.
 #include "file/fingerprint.hpp"
 
 #include "runtime/json_parts.hpp"
@@ -12,8 +12,9 @@
 namespace sotto::llama {
 namespace {
 
-// The beginning, where the metadata is, and pieces all over the rest: two files that have these in common
-// have all in common, but for those that somebody made to deceive.
+// Hashes the start of the file, which holds the metadata, and samples of the rest. Different models have
+// different hashes
+// unless someone constructs them to collide.
 std::uint64_t hash_of(Source& file) {
     constexpr std::uint64_t kBeginning = 1 << 20;
     constexpr std::uint64_t kPiece = 4096;
@@ -52,7 +53,7 @@ std::string fingerprint(Source& file, const Options& options) {
         {"kv_type", options.kv_type == Options::KvType::Q8_0 ? "q8_0" : "f16"},
         {"flash_attention", static_cast<int>(options.flash_attention)},
         {"adapters", Json::array()},
-        {"form", 2}, // of the state itself
+        {"form", 2}, // version of the state's format
     };
     return text_of(told);
 }

@@ -1,4 +1,4 @@
-// Says what a saved state fits.
+// Identifies the models for which a saved state is valid.
 #pragma once
 
 #include "file/source.hpp"
@@ -8,7 +8,9 @@
 
 namespace sotto::llama {
 
-// A JSON object: which weights, which library, which form of memory. Reads 2 MiB of the file at most.
+// Returns a JSON object that identifies the weights, the library's version and the KV cache's format. Reads
+// at most 2 MiB
+// of the file.
 std::string fingerprint(Source& file, const Options& options);
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// Decides whether a file may be shown to llama.cpp: the layout of the file.
+// Validates GGUF files before llama.cpp reads them: the layout of the file.
 #include "file/gguf_check.hpp"
 
 #include "file/gguf_reader.hpp"
@@ -11,17 +11,18 @@
 namespace sotto::llama {
 namespace {
 
-// Far above what any model has, far below what could hurt.
+// Limits far above real models, and low enough to bound memory and time.
 constexpr std::uint64_t kMostEntries = 1 << 20;
 constexpr std::uint64_t kMostKeyBytes = 1 << 16;
 constexpr std::uint64_t kMostTextBytes = 1 << 26;
 constexpr std::uint64_t kMostElements = 1 << 30;
-// Some tokenizers recurse once a byte: a token of 60,000 bytes overflows the stack. The longest token of a
-// published vocabulary that is known has 1,024.
+// Some tokenizers recurse for each byte: a token of 60,000 bytes overflows the stack. The longest token of a
+// known published
+// vocabulary has 1,024 bytes.
 constexpr std::uint64_t kMaxTokenBytes = 2048;
 constexpr std::uint64_t kMaxMergeBytes = 2 * kMaxTokenBytes + 1;
 constexpr std::uint64_t kMostAlignment = 1 << 20;
-constexpr std::uint64_t kMapAlignment = 32; // what ggml's CPU buffers ask for
+constexpr std::uint64_t kMapAlignment = 32; // alignment that ggml's CPU buffers require
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(SOTTO_ERROR_MODEL, why);
@@ -102,7 +103,7 @@ double read_number(GgufReader& reader, std::uint32_t type) {
     }
 }
 
-// Reads the size of the string `index` of the array `key`.
+// Reads the length of string `index` of the array `key`.
 std::uint64_t
 read_size(GgufReader& reader, const std::string& key, std::uint64_t index, std::uint64_t max_bytes) {
     const auto size = reader.number<std::uint64_t>();
@@ -115,7 +116,9 @@ read_size(GgufReader& reader, const std::string& key, std::uint64_t index, std::
     return size;
 }
 
-// The bytes that RWKV's tokenizer reads a token as: \t, \n, \r, \x and two digits, or any other character.
+// Decodes a token as RWKV's tokenizer does: escapes \t, \n, \r and \x with two digits; any other escaped
+// character is
+// itself.
 std::string unescaped(std::string_view token) {
     std::string bytes;
     for (std::size_t i = 0; i < token.size(); ++i) {
@@ -131,7 +134,7 @@ std::string unescaped(std::string_view token) {
             bytes.push_back(static_cast<char>(digit(i + 1) * 16 + digit(i + 2)));
             i += 2;
         } else {
-            break; // it ends within an escape
+            break; // the token ends within an escape
         }
     }
     return bytes;
@@ -146,7 +149,7 @@ void note_bytes(GgufValue& value, std::string_view token) {
     }
 }
 
-// llama.cpp asserts that no two tokens are spelled alike, and names empty ones itself.
+// llama.cpp asserts that tokens are distinct; it gives empty ones a name itself.
 void read_tokens(GgufReader& reader, const std::string& key, GgufValue& value) {
     std::unordered_set<std::string> seen;
     seen.reserve(value.count);
@@ -295,9 +298,11 @@ std::uint64_t padded(std::uint64_t bytes, std::uint64_t alignment) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Each token is a string in two lists and in a hash table, each merge a pair of strings in another.
+// Estimates llama.cpp's memory for a vocabulary: each token is a string in two lists and in a hash table,
+// each merge a pair
+// of strings in another hash table.
 std::uint64_t bytes_of_vocabulary(const GgufValues& values) {
-    constexpr std::uint64_t kNode = 40; // of a hash table, beside what it holds: links, hash, heap
+    constexpr std::uint64_t kNode = 40; // overhead of a hash table node: links, hash, heap
     const auto count = [&](const char* key) {
         const auto found = values.find(key);
         return found == values.end() ? 0 : found->second.count;
@@ -322,8 +327,8 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
 
     GgufFacts facts;
     GgufTensors tensors;
-    std::uint64_t offset = 0; // where the next tensor's data must begin
-    std::uint64_t end = 0;    // where the last one's ends
+    std::uint64_t offset = 0; // offset where the next tensor's data must begin
+    std::uint64_t end = 0;    // end of the last tensor's data
     for (std::uint64_t i = 0; i < header.tensors; ++i) {
         auto tensor = read_tensor(reader, offset);
         facts.weights += tensor.bytes;

@@ -1,4 +1,4 @@
-// Decides whether a file may be shown to llama.cpp, which aborts the process over some that it may not.
+// Validates GGUF files before llama.cpp reads them, which aborts the process on some invalid files.
 #pragma once
 
 #include "file/source.hpp"
@@ -11,16 +11,16 @@
 
 namespace sotto::llama {
 
-// One entry of a GGUF's metadata, as far as our rules look at it.
+// One metadata entry of a GGUF file, reduced to what the checks need.
 struct GgufValue {
-    std::uint32_t type = 0; // gguf_type, of the elements if it is an array
+    std::uint32_t type = 0; // gguf_type; for an array, of its elements
     bool is_array = false;
     std::uint64_t count = 1;
-    std::vector<double> numbers; // the value, or the first kGgufKeptNumbers elements
-    std::string text;            // of a single string, if it is short
-    double cubes = 0;            // of tokens: the sum of the cubes of their lengths in bytes
-    std::bitset<256> begins;     // of tokens as RWKV's tokenizer reads them: bytes that one begins with,
-    std::bitset<256> alone;      // and those that are one
+    std::vector<double> numbers; // the value, or the first kGgufKeptNumbers elements of an array
+    std::string text;            // a single short string
+    double cubes = 0;            // token list only: sum of the cubes of their lengths in bytes
+    std::bitset<256> begins;     // token list only, decoded as for RWKV: first bytes of all tokens
+    std::bitset<256> alone;      // token list only, decoded as for RWKV: tokens of a single byte
 };
 using GgufValues = std::map<std::string, GgufValue, std::less<>>;
 
@@ -32,40 +32,42 @@ struct GgufTensor {
     std::vector<std::uint64_t> extents;
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t offset = 0; // of its data, from the beginning of all data
+    std::uint64_t offset = 0; // of its data, relative to the start of all data
 };
 using GgufTensors = std::map<std::string, GgufTensor, std::less<>>;
 
-// What a file says of itself, after it was checked.
+// Properties of a validated file.
 struct GgufFacts {
     std::string architecture;
     std::uint32_t trained_context = 0;
-    std::uint64_t weights = 0;    // bytes of all tensors
-    bool data_aligned = false;    // enough for llama.cpp to map it
-    std::uint64_t data = 0;       // where the tensors' data begins
-    GgufValues values;            // of an adapter
-    GgufTensors tensors;          // likewise
-    std::uint64_t vocabulary = 0; // bytes that llama.cpp keeps it in, about: it has no figure of that
+    std::uint64_t weights = 0; // bytes of all tensors
+    bool data_aligned = false; // aligned enough for llama.cpp to map it
+    std::uint64_t data = 0;    // offset of the tensors' data
+    GgufValues values;         // only of an adapter
+    GgufTensors tensors;       // only of an adapter
+    // estimated bytes of the vocabulary in memory, which llama.cpp does not report
+    std::uint64_t vocabulary = 0;
 };
 
 enum class GgufKind {
     Model,
     Projector, // of images or sounds, for mtmd
-    Adapter    // whose values and tensors adapter_check.cpp looks at
+    Adapter    // its values and tensors are checked by adapter_check.cpp
 };
 
-// Reads the header and throws Error(SOTTO_ERROR_MODEL) that says what is wrong with it.
+// Reads the header. Throws Error(SOTTO_ERROR_MODEL) with the reason if the file is invalid.
 GgufFacts check_gguf(Source& source, GgufKind kind = GgufKind::Model);
 
-// The rules for metadata alone: what llama.cpp would abort over, divide by, or allocate by.
+// Checks metadata only: refuses values that make llama.cpp abort, divide by zero, or allocate without bound.
 void check_gguf_values(const GgufValues& values);
-// The same for what mtmd reads.
+// Checks the metadata that mtmd reads.
 void check_projector_values(const GgufValues& values);
-// The rules for tensors: types that their roles can be computed with.
+// Checks that ggml can compute with each tensor's type in its role.
 void check_gguf_tensors(const GgufTensors& tensors);
-// Tensors that mtmd computes with whether they are there or not, and sizes that the file has to bear out.
+// Checks that tensors exist which mtmd uses without checking, and that sizes in the metadata match the
+// tensors.
 void check_projector_tensors(const GgufValues& values, const GgufTensors& tensors);
-// The one-number value of `key`; `otherwise` if there is none.
+// Returns the number stored under `key`, or `otherwise` if there is no single number.
 double gguf_number(const GgufValues& values, std::string_view key, double otherwise);
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// Reads a GGUF header from front to back, believing nothing it says about lengths.
+// Reads a GGUF header sequentially, and validates all lengths in it.
 #include "file/gguf_reader.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reads a GGUF header from front to back, believing nothing it says about lengths.
+// Reads a GGUF header sequentially, and validates all lengths in it.
 #pragma once
 
 #include "file/source.hpp"
@@ -13,7 +13,7 @@ class GgufReader {
 public:
     explicit GgufReader(Source& source) : source_(source) {}
 
-    // Each throws Error(SOTTO_ERROR_MODEL) where the file ends too soon.
+    // Each throws Error(SOTTO_ERROR_MODEL) at the end of the file.
     template <typename T>
     T number() {
         T value{};
@@ -21,7 +21,7 @@ public:
         return value;
     }
     std::string text(std::uint64_t most);
-    std::string text_of(std::uint64_t size); // whose size was read before
+    std::string text_of(std::uint64_t size); // for a string whose size was read separately
     void skip(std::uint64_t count);
 
     std::uint64_t position() const noexcept { return position_; }

@@ -1,4 +1,4 @@
-// Decides whether a file may be shown to llama.cpp: what its metadata says.
+// Validates GGUF files before llama.cpp reads them: the metadata.
 #include "file/gguf_check.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::string shown(double number) {
     return whole ? std::to_string(static_cast<long long>(number)) : std::to_string(number);
 }
 
-// Keys after "<architecture>.", and what is sane there. What is absent is left to llama.cpp.
+// Keys after "<architecture>.", and their valid ranges. Absent keys are left to llama.cpp.
 struct Range {
     const char* key;
     double least;
@@ -64,7 +64,7 @@ constexpr Range kRanges[] = {
     {"ssm.conv_kernel", 1, 1 << 12, false},
     {"ssm.inner_size", 1, kMostWidth, false},
     {"ssm.state_size", 1, kMostWidth, false},
-    {"ssm.time_step_rank", 1, kMostWidth, false}, // of Mamba 2 the heads, which its width is divided by
+    {"ssm.time_step_rank", 1, kMostWidth, false}, // in Mamba 2 the number of heads, a divisor of its width
     {"ssm.group_count", 1, kMostWidth, false},
     {"full_attention_interval", 1, kMostLayers, false},
     {"attention.output_group_count", 1, kMostHeads, false},
@@ -75,7 +75,7 @@ constexpr Range kRanges[] = {
     {"time_decay_extra_dim", 0, kMostWidth, false},
 };
 
-// No whole number that describes a model is larger, and llama.cpp multiplies some in 32 bits.
+// Maximum of all other integers of a model: llama.cpp multiplies some in 32 bits.
 constexpr double kMostAny = 1 << 30;
 
 void check_range(const GgufValues& values, const std::string& architecture, const Range& range) {
@@ -94,7 +94,7 @@ void check_range(const GgufValues& values, const std::string& architecture, cons
         refuse("invalid " + key + ": expected a number");
     }
     for (const double number : found->second.numbers) {
-        if (!(number >= range.least && number <= range.most)) { // nor is NaN
+        if (!(number >= range.least && number <= range.most)) { // written so that NaN is refused too
             refuse(invalid(key, shown(number), shown(range.least) + " to " + shown(range.most)));
         }
     }
@@ -119,7 +119,7 @@ number_of(const GgufValues& values, const std::string& architecture, const char*
     return gguf_number(values, architecture + "." + key, otherwise);
 }
 
-// Architectures without attention. Every other one divides its width by the number of heads.
+// Architectures without attention. All others divide their width by the number of heads.
 constexpr std::array<std::string_view, 6> kWithoutHeads = {
     "mamba",
     "mamba2",
@@ -165,7 +165,7 @@ void check_heads(const GgufValues& values, const std::string& architecture) {
     }
 }
 
-// Architectures whose positions have several axes in each file. Others have them in some of theirs.
+// Architectures that always use multi-dimensional positions (M-RoPE). Others use them in some files.
 constexpr std::array<std::string_view, 8> kWithSections = {
     "paddleocr",
     "qwen2vl",
@@ -177,7 +177,7 @@ constexpr std::array<std::string_view, 8> kWithSections = {
     "qwen4exp",
 };
 
-// Each axis of a position turns a part of a head.
+// Checks the sections of M-RoPE: each axis of a position rotates a part of a head.
 void check_sections(const GgufValues& values, const std::string& architecture) {
     const auto key = architecture + ".rope.dimension_sections";
     const auto found = values.find(key);
@@ -212,9 +212,10 @@ void check_experts(const GgufValues& values, const std::string& architecture) {
                         : "0 in a model without experts"
         ));
     }
-    // Without a width of their own, experts share the model's among those that are used.
+    // Without an explicit width, the experts in use share the model's feed-forward width.
     const bool shares = number_of(values, architecture, "expert_feed_forward_length", 0) < 1;
-    const auto each = values.find(architecture + ".expert_used_count"); // of a layer, or of all
+    // one value per layer, or one for all
+    const auto each = values.find(architecture + ".expert_used_count");
     if (experts > 0 && shares && each != values.end()) {
         for (const double layer : each->second.numbers) {
             if (layer < 1) {
@@ -241,9 +242,10 @@ array_of(const GgufValues& values, std::string_view key, std::initializer_list<g
     );
 }
 
-// PLaMo 2's tokenizer makes a table of each token's suffixes and of each suffix's prefixes.
+// PLaMo 2's tokenizer builds a table of each token's suffixes and each suffix's prefixes: cubic in the
+// token's length.
 void check_suffixes(const GgufValues& values, const GgufValue& tokens) {
-    constexpr double kMaxCubes = 1e9; // a second or two; published vocabularies have a tenth of it
+    constexpr double kMaxCubes = 1e9; // takes a second or two; published vocabularies have a tenth of it
     const auto model = values.find("tokenizer.ggml.model");
     if (model != values.end() && model->second.text == "plamo2" && tokens.cubes > kMaxCubes) {
         refuse(
@@ -254,7 +256,7 @@ void check_suffixes(const GgufValues& values, const GgufValue& tokens) {
     }
 }
 
-// RWKV's tokenizer never ends where a text begins as a token does and no token matches.
+// RWKV's tokenizer loops forever if text begins with the first byte of a token and no token matches.
 void check_single_bytes(const GgufValues& values, const GgufValue& tokens) {
     const auto model = values.find("tokenizer.ggml.model");
     if (model != values.end() && model->second.text == "rwkv" && (tokens.begins & ~tokens.alone).any()) {
@@ -298,7 +300,7 @@ void check_vocabulary(const GgufValues& values, const std::string& architecture)
     for (const char* name : {"bos", "eos", "eot"}) {
         const auto key = std::string("tokenizer.ggml.") + name + "_token_id";
         const auto id = gguf_number(values, key, 0);
-        constexpr double kNone = 0xFFFFFFFF; // how some converters write that there is none
+        constexpr double kNone = 0xFFFFFFFF; // some converters write this for "no token"
         if (id != kNone && !(id >= 0 && id < static_cast<double>(tokens->count))) {
             refuse(invalid(key, shown(id), "a token from 0 to " + std::to_string(tokens->count - 1)));
         }

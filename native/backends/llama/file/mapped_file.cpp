@@ -1,4 +1,4 @@
-// What both systems have in common of mapped files.
+// Platform-independent part of mapped files.
 #include "file/mapped_file.hpp"
 
 #include "runtime/fence.hpp"

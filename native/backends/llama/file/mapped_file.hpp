@@ -1,13 +1,16 @@
-// Keeps the process alive where a model's file is cut, or its disk fails, while its weights are mapped.
+// Keeps the process alive if a model's file is truncated, or its disk fails, while its weights are mapped.
 //
-// Reading what a mapped file no longer has raises SIGBUS, which ends a process that does not expect it. The
-// first file that is mapped installs a handler for the whole process. Where the address belongs to one of our
-// files, it puts zeros in the file's place and marks the file as cut, and the interrupted thread goes on; the
-// calls that then use the model fail with SOTTO_ERROR_MODEL. Any other SIGBUS goes to the handler that was
-// there before. A host that installs its own handler later, and does not call the one that it replaces, turns
-// this off.
+// Reading a missing page of a mapped file raises SIGBUS, which terminates a process without a handler. The
+// first mapped
+// file installs a handler for the whole process. If the address belongs to one of our files, the handler maps
+// zeros in
+// place of the file, marks the file as cut, and lets the interrupted thread continue; calls that use the
+// model then fail
+// with SOTTO_ERROR_MODEL. Any other SIGBUS is passed to the previous handler. A host that later installs a
+// handler that
+// does not chain to ours disables this.
 //
-// Windows refuses to cut a file that is mapped, so there is nothing to guard.
+// Windows refuses to truncate a mapped file, so nothing is needed there.
 #pragma once
 
 #include <memory>
@@ -16,7 +19,7 @@ namespace sotto::llama {
 
 struct MappedRanges;
 
-// What one llama.cpp model maps.
+// The mappings of one llama.cpp model.
 class MappedFile {
 public:
     MappedFile();
@@ -24,12 +27,12 @@ public:
     MappedFile(MappedFile&& other) noexcept;
     MappedFile& operator=(MappedFile&& other) noexcept;
 
-    // Whether a part of it was gone when it was read. Stays so.
+    // Returns true once a read has hit a missing part.
     bool cut() const noexcept;
-    // Throws Error(SOTTO_ERROR_MODEL) if it was.
+    // Throws Error(SOTTO_ERROR_MODEL) if cut().
     void check() const;
 
-    // As long as it lives, what this thread has llama.cpp map belongs to `file`.
+    // While this object lives, mappings that llama.cpp creates on this thread belong to `file`.
     class Loading {
     public:
         explicit Loading(MappedFile& file) noexcept;

@@ -1,6 +1,6 @@
-// Keeps the process alive where a model's file is cut, or its disk fails, while its weights are mapped.
+// Keeps the process alive if a model's file is truncated, or its disk fails, while its weights are mapped.
 #include "../runtime/forked.hpp"
-#include "mapped_file.hpp" // by where they are: llama.cpp is compiled without our folders
+#include "mapped_file.hpp" // relative to this file: llama.cpp is compiled without our include folders
 
 #include <array>
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace sotto::llama {
 namespace {
 
-// A stretch of memory that shows a file. The signal handler reads it, so it is never freed.
+// A mapped address range. Never freed, because the signal handler reads it.
 struct Range {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::uintptr_t> end{0}; // 0: the slot is free
@@ -26,7 +26,7 @@ struct Range {
 constexpr std::size_t kMaxRanges = 512;
 std::array<Range, kMaxRanges> all_ranges;
 
-constinit std::mutex all_mutex; // guards who owns which slot
+constinit std::mutex all_mutex; // guards the ownership of slots
 
 std::mutex& ranges_mutex() noexcept {
     return all_mutex;
@@ -44,13 +44,13 @@ Range* range_at(std::uintptr_t address) noexcept {
     return nullptr;
 }
 
-// The handler that was there before, as the kernel would have called it.
+// Calls the previous handler as the kernel would have.
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     if ((previous_action.sa_flags & SA_SIGINFO) != 0 && previous_action.sa_sigaction != nullptr) {
         previous_action.sa_sigaction(signal, info, context);
         return;
     }
-    const bool sent = info->si_code <= 0; // by kill() and the like: nothing raises it again
+    const bool sent = info->si_code <= 0; // sent by kill() or similar: will not be raised again
     if (previous_action.sa_handler == SIG_IGN && sent) {
         return;
     }
@@ -63,10 +63,10 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     sigaction(signal, &standard, nullptr);
     if (sent) {
         raise(signal);
-    } // else the instruction is tried again, and ends the process where the fault is
+    } // otherwise the faulting instruction is retried and terminates the process
 }
 
-// Signal-safe: system calls and lock-free atomics.
+// Async-signal-safe: uses only system calls and lock-free atomics.
 void on_bus_error(int signal, siginfo_t* info, void* context) {
     const int error = errno;
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -93,8 +93,9 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
 
 thread_local bool holds = false;
 
-// fork() copies memory while other threads write to it: a child is to find all_ranges whole, and unlocked.
-// Registered while the module is opened, which fork() waits for.
+// fork() copies memory while other threads write to it: a child must find all_ranges consistent and unlocked.
+// Registered
+// while the module is being opened, which fork() waits for.
 [[maybe_unused]] const int g_registered = pthread_atfork(
     [] { holds = lock_for_fork(all_mutex); },
     [] {
@@ -112,7 +113,7 @@ void install_handler() {
         ours.sa_sigaction = on_bus_error;
         ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
         sigemptyset(&ours.sa_mask);
-        // Read first, for the handler may be called as soon as it is there.
+        // Stores the previous handler first, because the new one may be called at once.
         return sigaction(SIGBUS, nullptr, &previous_action) == 0 && sigaction(SIGBUS, &ours, nullptr) == 0;
     }();
     (void)installed;
@@ -125,7 +126,7 @@ std::uintptr_t whole_pages(std::size_t bytes) noexcept {
 } // namespace
 
 struct MappedRanges {
-    // NULL: every slot is taken.
+    // Returns NULL if all slots are in use.
     Range* add(void* address, std::size_t bytes) {
         const std::lock_guard lock(ranges_mutex());
         const auto begin = reinterpret_cast<std::uintptr_t>(address);
@@ -141,7 +142,7 @@ struct MappedRanges {
         return nullptr;
     }
 
-    // llama.cpp unmaps what it does not use of a file, at its beginning and at its end.
+    // Called also for parts: llama.cpp unmaps unused parts at the beginning and the end of a file.
     static void remove(void* address, std::size_t bytes) {
         const std::lock_guard lock(ranges_mutex());
         const auto begin = reinterpret_cast<std::uintptr_t>(address);
@@ -151,7 +152,7 @@ struct MappedRanges {
                 continue;
             }
             if (begin <= range.begin.load()) {
-                range.begin = end; // beyond the end where nothing is left: no address is in there
+                range.begin = end; // beyond its end if nothing is left: the range is then empty
             } else {
                 range.end = begin;
             }
@@ -199,7 +200,7 @@ MappedFile::Loading::~Loading() {
 
 } // namespace sotto::llama
 
-// What llama.cpp's llama-mmap.cpp calls in place of mmap() and munmap().
+// llama.cpp's llama-mmap.cpp calls these instead of mmap() and munmap().
 extern "C" void* sotto_map_file(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
     using namespace sotto::llama;
     install_handler();
@@ -216,6 +217,7 @@ extern "C" void* sotto_map_file(void* at, size_t bytes, int protection, int flag
 }
 
 extern "C" int sotto_unmap_file(void* address, size_t bytes) {
-    sotto::llama::MappedRanges::remove(address, bytes); // before another mapping may take the place
+    // before the address range can be reused by another mapping
+    sotto::llama::MappedRanges::remove(address, bytes);
     return munmap(address, bytes);
 }

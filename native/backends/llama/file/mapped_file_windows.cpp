@@ -1,5 +1,5 @@
-// Windows refuses to cut a file that is mapped.
-#include "mapped_file.hpp" // of the same folder: llama.cpp is compiled without ours
+// Windows refuses to truncate a mapped file, so nothing is needed.
+#include "mapped_file.hpp" // relative to this file: llama.cpp is compiled without our include folders
 
 namespace sotto::llama {
 

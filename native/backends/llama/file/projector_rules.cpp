@@ -1,4 +1,4 @@
-// Decides whether a file may be shown to mtmd: what its metadata says.
+// Validates projector files before mtmd reads them: the metadata.
 #include "file/tensor_rules.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string shown(double number) {
 }
 
 struct Range {
-    const char* key; // after "clip.vision." or "clip.audio."
+    const char* key; // follows "clip.vision." or "clip.audio."
     double least;
     double most;
 };
@@ -53,7 +53,7 @@ constexpr Range kRanges[] = {
 constexpr double kMostAny = 1 << 30;
 
 void check_number(const std::string& key, double number, double least, double most) {
-    if (!(number >= least && number <= most)) { // nor is NaN
+    if (!(number >= least && number <= most)) { // written so that NaN is refused too
         refuse(invalid(key, shown(number), shown(least) + " to " + shown(most)));
     }
 }
@@ -81,8 +81,9 @@ void check_heads(const GgufValues& values, const std::string& prefix) {
     }
 }
 
-// The first two look at what is before an image in the prompt, and images are read one by one here. The
-// others make speech.
+// Unsupported kinds: the first two depend on the prompt before an image, but images are encoded one by one
+// here; the others
+// generate speech.
 void check_kind(const GgufValues& values, const std::string& key) {
     const auto found = values.find(key);
     if (found == values.end()) {
@@ -100,11 +101,11 @@ void check_kind(const GgufValues& values, const std::string& key) {
     }
 }
 
-// mtmd computes with these whether they are there or not.
+// Checks tensors of attention, which mtmd uses without checking that they exist.
 void check_attention(const GgufTensors& tensors, const std::string& layer) {
     const auto has = [&](const char* name) { return find_tensor(tensors, layer + name) != nullptr; };
     if (!has("attn_out.weight") || has("attn_qkv.weight")) {
-        return; // it does not attend, or has all three in one
+        return; // no attention, or a combined QKV tensor
     }
     for (const char* name : {"attn_q.weight", "attn_k.weight", "attn_v.weight"}) {
         if (!has(name)) {
@@ -131,7 +132,7 @@ void check_layer_count(const GgufValues& values, const std::string& key) {
     }
 }
 
-// Kinds that read what their position embeddings are like without a look whether they are there.
+// Kinds that use position embeddings without checking that they exist.
 constexpr std::string_view kWithPositions[] = {
     "adapter",      "deepseekocr", "deepseekocr2", "gemma3",         "gemma4uv",    "gemma4v",
     "idefics3",     "internvl",    "janus_pro",    "kimik25",        "kimivl",      "ldp",
@@ -139,7 +140,7 @@ constexpr std::string_view kWithPositions[] = {
     "muse-glimmer", "paddleocr",   "phi4",         "qwen3vl_merger", "resampler",   "step3vl",
 };
 constexpr std::string_view kOfWhisper[] = {
-    // and likewise of what hears; all have layers like Whisper's
+    // kinds for audio; all have layers like Whisper's
     "glma",
     "meralion",
     "musicflamingo",
@@ -186,11 +187,14 @@ void check_kind_tensors(const GgufValues& values, const GgufTensors& tensors, co
     }
 }
 
-// Small images are scaled up to the least number of pixels and to the longest side, large ones down to the
-// most.
+// Checks the limits to which images are scaled: small ones up to the minimum number of pixels and the longest
+// side, large
+// ones down to the maximum.
 void check_pixels(const GgufValues& values, double patch, double width) {
-    constexpr double kMaxScaledUp = 1ull << 24; // pixels; real files ask for up to 2^23.2, of 3024 a side
-    constexpr double kMaxNumbers = 1ull << 28;  // of all patches of an image; real files reach 2^26.4
+    // pixels; published files need up to 2^23.2, with sides of 3024
+    constexpr double kMaxScaledUp = 1ull << 24;
+    // floats of all patches of an image; published files reach 2^26.4
+    constexpr double kMaxNumbers = 1ull << 28;
     const auto check = [&](const char* name, double power, double most) {
         const auto key = std::string("clip.vision.") + name;
         const auto found = gguf_number(values, key, 0);
@@ -208,13 +212,14 @@ void check_pixels(const GgufValues& values, double patch, double width) {
     check("preproc_image_size", 2, kMaxScaledUp);
 }
 
-// An image is made of patches, each of them read by weights of its size. What is as large as their product
-// is allocated, so the file has to hold as many weights as its numbers ask for.
+// An image is split into patches, and each patch is multiplied by weights of its size. mtmd allocates memory
+// in proportion,
+// so the file must contain as many weights as its metadata implies.
 void check_patches(const GgufValues& values, const GgufTensors& tensors) {
     constexpr double kColours = 3;
-    constexpr double kLeeway = 4;              // kinds of projectors count patches in their own ways
-    constexpr double kMaxSide = 96;            // pixels of what becomes one token
-    constexpr double kMaxNumbers = 1ull << 26; // of all patches of an image
+    constexpr double kLeeway = 4;   // tolerance factor: kinds of projectors count patches differently
+    constexpr double kMaxSide = 96; // pixels of the side of one token's area
+    constexpr double kMaxNumbers = 1ull << 26; // floats of all patches of an image
     const auto number = [&](const char* key, double otherwise) {
         return gguf_number(values, std::string("clip.vision.") + key, otherwise);
     };

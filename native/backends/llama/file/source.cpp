@@ -1,4 +1,4 @@
-// A model's file, read through the host's functions or from the file system.
+// Reads a model's file through the host's functions or from the file system.
 #include "file/source.hpp"
 
 #include <cerrno>
@@ -12,7 +12,7 @@
 #endif
 
 #if defined(__linux__) && !defined(__ANDROID__)
-#  define SOTTO_COOKIES 1 // fopencookie() makes functions into a FILE*
+#  define SOTTO_COOKIES 1 // fopencookie() wraps functions in a FILE*
 #endif
 
 namespace sotto::llama {
@@ -35,7 +35,8 @@ std::FILE* open_for_reading(const std::filesystem::path& path) {
 #ifdef _WIN32
     return _wfopen(path.c_str(), L"rb");
 #else
-    // What was a file a moment ago may be a FIFO by now, which must not be waited for.
+    // O_NONBLOCK: the file may have been replaced by a FIFO since it was checked, and opening that would
+    // block.
     const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat found = {};
     std::FILE* file = nullptr;
@@ -51,10 +52,11 @@ std::FILE* open_for_reading(const std::filesystem::path& path) {
 #endif
 }
 
-// Throws where opening or reading `where` could wait for ever. Files in /proc and the like have no size: some
-// of them wait for what comes next.
+// Throws if opening or reading `where` could block forever. Files in /proc and similar file systems report no
+// size, and
+// reading some of them blocks.
 std::uint64_t checked_size(const std::filesystem::path& where, const std::string& path) {
-    constexpr std::uint64_t kHeader = 24; // bytes, of any GGUF
+    constexpr std::uint64_t kHeader = 24; // bytes, the minimum of a GGUF file
     std::error_code failure;
     const auto status = std::filesystem::status(where, failure);
     if (status.type() == std::filesystem::file_type::not_found) {
@@ -107,7 +109,7 @@ private:
     File file_;
 };
 
-// The host's functions as a FILE*, which is what llama.cpp reads.
+// Wraps the host's functions in a FILE*, which llama.cpp reads.
 class HostSource final : public Source {
 public:
     HostSource(const sotto_file_access& files, const std::string& path) : files_(files), path_(path) {
@@ -117,7 +119,7 @@ public:
         }
     }
     ~HostSource() override {
-        stream_.reset(); // reads no more
+        stream_.reset(); // closes the stream before the host's file
         files_.close(files_.self, opened_);
     }
     HostSource(const HostSource&) = delete;
@@ -162,7 +164,7 @@ private:
         return 0;
     }
 
-    std::uint64_t position_ = 0; // of the FILE*
+    std::uint64_t position_ = 0; // current offset of the FILE*
 #endif
 
     sotto_file_access files_;

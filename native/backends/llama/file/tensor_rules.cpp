@@ -1,4 +1,4 @@
-// Decides whether a file may be shown to llama.cpp: whether each tensor's type fits its role.
+// Validates GGUF files before llama.cpp reads them: each tensor's type must suit its role.
 #include "file/tensor_rules.hpp"
 
 #include <algorithm>
@@ -9,9 +9,9 @@ namespace sotto::llama {
 namespace {
 
 enum class Role {
-    Vector, // added or multiplied number by number: ggml's binary operations want f32 beside f32
-    Index,  // a table of whole numbers
-    Weights // the left side of a matrix product, or a table that rows are taken from
+    Vector, // operand of an element-wise operation: ggml requires f32 beside f32
+    Index,  // a table of integers
+    Weights // left operand of a matrix product, or a table whose rows are looked up
 };
 
 constexpr std::array<std::string_view, 3> kIndexes = {"d2t", "ffn_gate_tid2eid", "masked_embd_ordering"};
@@ -22,7 +22,7 @@ bool is_index(std::string_view name) {
     });
 }
 
-// Tables whose numbers are added, multiplied, convolved or scanned, though they have two dimensions.
+// Two-dimensional tensors that are nevertheless used element-wise, convolved or scanned.
 constexpr std::array<std::string_view, 22> kVectors = {
     "attn_sinks",      "channel_mix_lerp_k",  "channel_mix_lerp_r", "ffn_act",         "shortconv.conv",
     "ssm_a",           "ssm_conv1d",          "ssm_conv1d_k",       "ssm_conv1d_q",    "ssm_conv1d_v",
@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 22> kVectors = {
     "time_mix_r_k",    "time_mix_lerp_fused",
 };
 
-// The name of blk.0.ssm_a or of blk.0.ssm_a.weight is ssm_a.
+// The base name of blk.0.ssm_a and of blk.0.ssm_a.weight is ssm_a.
 bool is_vector(std::string_view name) {
     if (name.starts_with("blk.")) {
         name.remove_prefix(std::min(name.size(), name.find('.', 4) + 1));
@@ -42,7 +42,7 @@ bool is_vector(std::string_view name) {
     return std::find(kVectors.begin(), kVectors.end(), name) != kVectors.end();
 }
 
-// llama.cpp's converters and its quantiser draw the same line: one dimension, or a normalisation.
+// The same rule as in llama.cpp's converters and quantiser: one dimension, or a normalisation weight.
 Role role_of(const GgufTensor& tensor) {
     const std::string_view name = tensor.name;
     if (is_index(name)) {
@@ -83,7 +83,7 @@ bool reads_as_weights(std::uint32_t type) {
     case GGML_TYPE_F16:
     case GGML_TYPE_BF16:
         return true;
-    case GGML_TYPE_Q8_1: // what the right side of a product is turned into while it computes
+    case GGML_TYPE_Q8_1: // temporary format of the right operand during a product, not for files
     case GGML_TYPE_Q8_K:
         return false;
     default:

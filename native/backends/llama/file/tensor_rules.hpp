@@ -1,4 +1,4 @@
-// The types that ggml's CPU code can compute with, by what a tensor is for.
+// Tensor types that ggml's CPU code supports in each role.
 #pragma once
 
 #include "file/gguf_check.hpp"
@@ -7,11 +7,12 @@
 
 namespace sotto::llama {
 
-// Whether matrix products and row lookups read this ggml_type. ggml's own answer is that its CPU traits have
-// a dot product; the tests compare the two.
+// Returns true if matrix products and row lookups support this ggml_type, that is, if ggml's CPU traits have
+// a dot product
+// for it; tests compare the two.
 bool reads_as_weights(std::uint32_t type);
 
-// The tensor with that name; NULL: the file has none.
+// Returns the tensor with that name; NULL: the file has no such tensor.
 const GgufTensor* find_tensor(const GgufTensors& tensors, std::string_view name);
 
 } // namespace sotto::llama
