@@ -1,4 +1,4 @@
-// A graphics card that is lost in the middle of what a model does on it.
+// Detects that a GPU was lost while a model uses it.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,15 @@
 
 namespace sotto::llama {
 
-// What models on a card share, as far as they are lost together.
+// State shared by all models that are lost together.
 struct Fate {
     std::atomic<bool> lost{false};
-    bool (*ask)() noexcept = nullptr;   // its driver, whether it is; null: that says so only by errors
-    bool (*keeps)() noexcept = nullptr; // whether no context on such a card may be freed; null: each may
+    bool (*ask)() noexcept = nullptr; // asks the driver whether the GPU is lost; null: only errors tell
+    // returns true if no context on a lost GPU may be freed; null: contexts may be freed
+    bool (*keeps)() noexcept = nullptr;
 };
 
-// Whether what a model is on was lost. Made of nothing: it is on the processor, which never is.
+// Loss state of a model's device. Default-constructed: the model is on the CPU, which is never lost.
 class Loss {
 public:
     Loss() = default;
@@ -28,11 +29,11 @@ public:
     bool keeps_contexts() const noexcept {
         return seen() || (on_card() && fate_->keeps != nullptr && fate_->keeps());
     }
-    // Asks, after something failed.
+    // Asks the driver, after a failure.
     bool asked() const noexcept { return note(on_card() && fate_->ask != nullptr && fate_->ask()); }
 
-    // Whether that is what `error` says, as those of Vulkan's C++ binding do, or it comes after that was
-    // said.
+    // Returns true if `error` is a lost-device error of Vulkan's C++ binding, or the loss was detected
+    // before.
     bool told_by(const std::exception& error) const noexcept {
         constexpr int kErrorDeviceLost = -4;
         const auto* told = dynamic_cast<const std::system_error*>(&error);
@@ -41,7 +42,7 @@ public:
             std::string_view(told->code().category().name()) == "vk::Result"
         );
     }
-    // The same of what ggml and llama.cpp log of such an error.
+    // Returns true if a log line of ggml or llama.cpp reports a lost device, or the loss was detected before.
     bool told_by(std::string_view logged) const noexcept {
         return note(
             logged.find("ErrorDeviceLost") != std::string_view::npos ||
@@ -60,7 +61,7 @@ private:
     std::shared_ptr<Fate> fate_;
 };
 
-// Whether CUDA or cuBLAS say with `why` that there was no memory.
+// Returns true if an error text of CUDA or cuBLAS means that memory was short.
 inline bool wants_memory(std::string_view why) noexcept {
     for (const char* says :
          {"out of memory", "the resource allocation failed", "the library was not initialized"}) {

@@ -1,4 +1,4 @@
-// Of the module for the processor alone.
+// Definitions for the CPU-only module.
 #include "devices/device.hpp"
 
 namespace sotto::llama {

@@ -1,4 +1,4 @@
-// Cores, classes and CPU time of the threads of graphs, as far as systems differ.
+// Cores, scheduling classes and CPU time of graph threads; one implementation per operating system.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -8,19 +8,20 @@
 
 namespace sotto::llama {
 
-// Returns true if the calling thread is of the idle class, which yields to all others.
+// Returns true if the calling thread is in the idle class, which yields to all others.
 bool is_of_idle_class() noexcept;
 
-// Lets another thread that waits for the calling thread's core have it.
+// Yields the calling thread's core to another runnable thread.
 void yield_core() noexcept;
 
-// Leaves the core to whoever is moved there. Where the system's sleeps take milliseconds, only yields.
+// Sleeps, so that the core is free for other threads. Only yields if the system's sleeps take milliseconds.
 void sleep_briefly(std::chrono::microseconds time) noexcept;
 
-// Puts a new pool's threads into a class, where they are not of their maker's from the start.
+// Sets the scheduling class of a new pool's threads, on systems where they do not inherit it from their
+// creator.
 void put_into_class(ggml_threadpool* pool, int threads, sotto_thread_class thread_class);
 
-// CPU time that the calling thread has used; 0 where the system does not say.
+// CPU time that the calling thread has used; 0: unknown.
 std::chrono::nanoseconds thread_cpu_time() noexcept;
 
 } // namespace sotto::llama

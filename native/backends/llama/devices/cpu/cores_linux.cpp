@@ -15,7 +15,7 @@ void yield_core() noexcept {
 }
 
 void sleep_briefly(std::chrono::microseconds time) noexcept {
-    constexpr unsigned long kSlack = 1'000; // ns by which the kernel may wake it later; 50,000 otherwise
+    constexpr unsigned long kSlack = 1'000; // ns; timer slack of the kernel, 50,000 by default
     thread_local bool exact = false;
     if (!exact) {
         exact = true;
@@ -25,7 +25,7 @@ void sleep_briefly(std::chrono::microseconds time) noexcept {
     nanosleep(&asked, nullptr);
 }
 
-// They are: a new thread is of the class of the one that makes it.
+// Nothing to do: a new thread inherits its creator's class.
 void put_into_class(ggml_threadpool* /*pool*/, int /*threads*/, sotto_thread_class /*thread_class*/) {}
 
 std::chrono::nanoseconds thread_cpu_time() noexcept {

@@ -32,8 +32,9 @@ void sleep_briefly(std::chrono::microseconds /*time*/) noexcept {
     SwitchToThread();
 }
 
-// New threads are of the normal class, and only a graph reaches those of a pool: a graph that does nothing
-// else.
+// New threads are in the normal class, and only a graph can run code on a pool's threads: computes an
+// otherwise empty
+// graph that sets their class.
 void put_into_class(ggml_threadpool* pool, int threads, sotto_thread_class thread_class) {
     if (thread_class != SOTTO_THREAD_IDLE) {
         return;
@@ -64,7 +65,7 @@ std::chrono::nanoseconds thread_cpu_time() noexcept {
     FILETIME kernel{};
     FILETIME user{};
     GetThreadTimes(GetCurrentThread(), &created, &ended, &kernel, &user);
-    const auto ticks = [](const FILETIME& time) { // of 100 ns
+    const auto ticks = [](const FILETIME& time) { // in units of 100 ns
         return std::int64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime;
     };
     return std::chrono::nanoseconds(100 * (ticks(kernel) + ticks(user)));

@@ -1,4 +1,4 @@
-// The threads that graphs are computed on.
+// Thread pools for graphs.
 #include "devices/cpu/threads.hpp"
 
 #include "devices/cpu/cores.hpp"
@@ -42,10 +42,11 @@ ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t 
     if (!pool) {
         auto wanted = ggml_threadpool_params_default(static_cast<int>(threads));
         wanted.prio = GGML_SCHED_PRIO_NORMAL;
-        // Between graphs they sleep: those cores are the game's. But where compute comes first they look out
-        // for the next graph for some milliseconds; to be woken for each token would cost a tenth of it.
+        // Between graphs the threads sleep, which leaves the cores to the game. With compute priority they
+        // poll for some
+        // milliseconds for the next graph: waking them for each token would cost a tenth of its time.
         wanted.poll = thread_class == SOTTO_THREAD_NORMAL ? 1 : 0;
-        require_threads(threads - 1); // the calling thread is one
+        require_threads(threads - 1); // the calling thread counts as one
         pool.reset(ggml_threadpool_new(&wanted));
         put_into_class(pool.get(), wanted.n_threads, thread_class);
     }

@@ -1,4 +1,4 @@
-// The threads that graphs are computed on.
+// Thread pools for graphs.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -11,19 +11,22 @@
 
 namespace sotto::llama {
 
-// Throws Error(SOTTO_ERROR_MEMORY) where so many threads cannot be started: before code that ends the process
-// then, or leaves behind those that it had begun.
+// Throws Error(SOTTO_ERROR_MEMORY) if `count` threads cannot be started. Call it before code that would
+// terminate the
+// process in that case, or leak the threads that it had started.
 void require_threads(std::uint32_t count);
 
-// Pools by class and size, made when first asked for, shared by all models of one engine, whose
-// compute thread runs one graph at a time.
+// Thread pools by class and size, created on first use, shared by all models of one engine. The engine's
+// compute thread runs
+// one graph at a time.
 class ThreadPools {
 public:
-    // Called on the compute thread: on Linux a new thread is of the class of the one that makes it,
-    // and stays so, because ggml leaves the class alone at its normal priority.
+    // Call on the compute thread: on Linux a new thread inherits its creator's class, and ggml leaves the
+    // class alone at its
+    // normal priority.
     ggml_threadpool* of(sotto_thread_class thread_class, std::uint32_t threads);
 
-    // A pool may be the last one that some model used, so pools go when no model is left.
+    // Pools are destroyed when the last model is closed, because any model may still use any pool.
     void model_opened();
     void model_closed();
 
@@ -32,7 +35,7 @@ private:
         void operator()(ggml_threadpool* pool) const noexcept { ggml_threadpool_free(pool); }
     };
 
-    std::mutex mutex_; // guards what follows
+    std::mutex mutex_; // guards the members below
     std::map<std::pair<sotto_thread_class, std::uint32_t>, std::unique_ptr<ggml_threadpool, Free>> pools_;
     int models_ = 0;
 };

@@ -1,10 +1,11 @@
-// cuBLAS, opened at run time: a module without it loads, and can say what is missing. ggml's CUDA sources are
-// compiled with this included first, and call what is in the table.
+// cuBLAS, loaded at run time: without cuBLAS the module still loads and can report what is missing. ggml's
+// CUDA sources are
+// compiled with this header included first, and call through its table.
 #pragma once
 
 #include <cublas_v2.h>
 
-// Three that C++ has two of; these are the exported ones.
+// Three functions that have C++ overloads; these types are of the exported ones.
 using SottoGemmEx = cublasStatus_t(
     cublasHandle_t,
     cublasOperation_t,
@@ -74,7 +75,7 @@ using SottoGemmStridedBatchedEx = cublasStatus_t(
     cublasGemmAlgo_t
 );
 
-// All that ggml calls, and of which type each is.
+// All cuBLAS functions that ggml calls, with their types.
 #define SOTTO_BLAS(X)                                                                                        \
     X(cublasCreate_v2, decltype(&::cublasCreate_v2))                                                         \
     X(cublasDestroy_v2, decltype(&::cublasDestroy_v2))                                                       \

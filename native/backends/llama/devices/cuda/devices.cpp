@@ -1,4 +1,4 @@
-// Of the module for CUDA: which devices there are.
+// Lists the devices of the CUDA module.
 #include "devices/cuda/libraries.hpp"
 #include "devices/cuda/runtime.hpp"
 #include "devices/device.hpp"
@@ -69,7 +69,7 @@ std::vector<Device> find_devices() {
         throw Error(SOTTO_ERROR_UNSUPPORTED, "the CUDA driver reports no device");
     }
     open_blas();
-    // The runtime, which ggml calls, may think otherwise of the driver than we do.
+    // The CUDA runtime, which ggml calls, may see other devices than the driver.
     const auto result = cudaGetDeviceCount(&count);
     if (result != cudaSuccess || static_cast<std::size_t>(count) != devices.size()) {
         throw Error(

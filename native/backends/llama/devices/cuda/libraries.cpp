@@ -19,7 +19,7 @@ SottoBlas sotto_blas;
 namespace sotto::llama {
 namespace {
 
-constexpr int kLeastDriver = CUDART_VERSION / 10 * 10; // an older one refuses PTX of this toolkit's
+constexpr int kLeastDriver = CUDART_VERSION / 10 * 10; // an older driver refuses PTX of this toolkit
 
 #ifdef _WIN32
 constexpr const char* kDriver = "nvcuda.dll";
@@ -38,7 +38,7 @@ void* find(void* library, const char* name) {
 }
 
 std::string beside(const char*) {
-    return {}; // where the module is, is looked as it is
+    return {}; // the loader searches the module's folder anyway
 }
 #else
 constexpr const char* kDriver = "libcuda.so.1";
@@ -57,7 +57,7 @@ void* find(void* library, const char* name) {
     return dlsym(library, name);
 }
 
-// The path of a file that lies where this module does.
+// Returns the path of a file in the module's folder.
 std::string beside(const char* name) {
     Dl_info info{};
     if (dladdr(reinterpret_cast<void*>(&open_blas), &info) == 0 || info.dli_fname == nullptr) {
@@ -146,7 +146,7 @@ std::string find_blas() {
     SOTTO_BLAS(SOTTO_FIND)
 #undef SOTTO_FIND
     static const auto destroy = cublasDestroy_v2;
-    cublasDestroy_v2 = [](cublasHandle_t handle) { // fails where the card was lost, and ggml would abort then
+    cublasDestroy_v2 = [](cublasHandle_t handle) { // fails if the GPU was lost, on which ggml would abort
         destroy(handle);
         return CUBLAS_STATUS_SUCCESS;
     };
@@ -156,7 +156,7 @@ std::string find_blas() {
 } // namespace
 
 const CudaDriver& cuda_driver() {
-    static const auto& found = *new Found(find_driver()); // for as long as the process lives, like the module
+    static const auto& found = *new Found(find_driver()); // never destroyed, like the module
     if (!found.why.empty()) {
         throw Error(SOTTO_ERROR_UNSUPPORTED, found.why);
     }

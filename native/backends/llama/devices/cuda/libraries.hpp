@@ -1,11 +1,12 @@
-// NVIDIA's driver and cuBLAS, opened at run time: machines without them start as well.
+// NVIDIA's driver and cuBLAS, loaded at run time, so that the module also loads on machines without them.
 #pragma once
 
 #include <cuda.h>
 
 namespace sotto::llama {
 
-// What is asked of the driver here; all else goes through its runtime, which is a part of this module.
+// Driver functions that are called directly. All other calls go through the CUDA runtime, which is linked
+// statically.
 struct CudaDriver {
     decltype(&cuInit) init = nullptr;
     decltype(&cuDriverGetVersion) version = nullptr;
@@ -24,10 +25,11 @@ struct CudaDriver {
     decltype(&cuCtxGetLimit) limit = nullptr;
 };
 
-// Throws Error(SOTTO_ERROR_UNSUPPORTED) with the reason where there is none.
+// Throws Error(SOTTO_ERROR_UNSUPPORTED) with the reason if there is no usable driver.
 const CudaDriver& cuda_driver();
 
-// Finds all that ggml calls of cuBLAS. Throws Error(SOTTO_ERROR_UNSUPPORTED) with the reason where it cannot.
+// Loads all cuBLAS functions that ggml calls. Throws Error(SOTTO_ERROR_UNSUPPORTED) with the reason if that
+// fails.
 void open_blas();
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// ggml's calls of CUDA's runtime that go through here first. Linked by --wrap, for all of the module.
+// Wrappers around CUDA runtime functions that ggml calls. Linked with --wrap, for the whole module.
 #include "devices/cuda/runtime.hpp"
 
 #include "devices/cuda/libraries.hpp"
@@ -16,9 +16,9 @@
 namespace sotto::llama {
 namespace {
 
-using Id = unsigned long long; // of a context; never given twice
+using Id = unsigned long long; // id of a context, never reused
 
-// 0: none is current yet.
+// Returns 0 if no context is current.
 Id current_context() {
     const auto& driver = cuda_driver();
     CUcontext context = nullptr;
@@ -29,13 +29,14 @@ Id current_context() {
     return id;
 }
 
-// Kernels whose blocks may have more memory than others. ggml raises that once in a process, and it holds for
-// one context.
+// Kernels whose shared memory limit was raised. ggml raises it once per process, but the limit applies to one
+// context.
 class Raised {
 public:
-    // How many bytes it is to have in the current context for a launch with so many; 0: it has them.
+    // Returns the limit to set in the current context before a launch with `memory` bytes; 0: the current
+    // limit suffices.
     int missing(const void* kernel, std::size_t memory) {
-        constexpr std::size_t kAlways = 32 << 10; // CUDA's limit, less what kernels have beside it
+        constexpr std::size_t kAlways = 32 << 10; // CUDA's default limit, less what kernels use statically
         if (memory <= kAlways) {
             return 0;
         }
@@ -45,7 +46,7 @@ public:
     }
 
 private:
-    std::mutex mutex_; // guards what follows
+    std::mutex mutex_; // guards the members below
     std::map<std::pair<Id, const void*>, std::size_t> known_;
 };
 
@@ -54,13 +55,14 @@ Raised& raised() {
     return all;
 }
 
-// Whether this thread is in the middle of making a graph of ggml's, and whether one was ever left there by an
-// error. ggml counts those, and waits until there are none before it frees any of its contexts.
+// Set while this thread captures a CUDA graph, and if an error ever left a capture open. ggml counts
+// captures, and waits
+// until none is open before it frees a context.
 thread_local bool captures = false;
 std::atomic<bool> left_a_capture{false};
 
 bool context_is_lost() noexcept {
-    if (captures) { // then all that follows on its stream would be part of the graph
+    if (captures) { // otherwise all later work on its stream would be captured
         captures = false;
         left_a_capture = true;
         return true;
@@ -78,7 +80,7 @@ bool keeps_contexts() noexcept {
 
 } // namespace
 
-// What was lost is a context, and the next may be well.
+// Only this context was lost; a new one may work.
 Loss loss_of(const Device&) {
     auto fate = std::make_shared<Fate>();
     fate->ask = context_is_lost;
@@ -122,7 +124,7 @@ std::size_t sotto_block_memory() {
     return bytes;
 }
 
-// The linker's names.
+// Names that the linker's --wrap requires.
 // NOLINTBEGIN
 extern "C" {
 
@@ -147,7 +149,7 @@ cudaError_t __real_cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t __real_cudaGraphExecDestroy(cudaGraphExec_t graph);
 cudaError_t __real_cudaStreamDestroy(cudaStream_t stream);
 
-// A game's own work, and its renderer's, goes before a model's.
+// Uses the lowest stream priority, so that the game's rendering and compute work goes first.
 cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
     int least = 0;
     int greatest = 0;
@@ -195,10 +197,10 @@ cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph)
     return result;
 }
 
-// Of a card that was lost, everything is gone already: to give it back fails, and ggml would end the process.
+// Freeing memory of a lost GPU fails, on which ggml would terminate the process; nothing is left to free.
 static cudaError_t given_back(cudaError_t result) {
     if (result != cudaSuccess) {
-        cudaGetLastError(); // or somebody else would find it
+        cudaGetLastError(); // clears the error, which a later call would report
     }
     return cudaSuccess;
 }
@@ -222,7 +224,7 @@ cudaError_t __wrap_cudaStreamDestroy(cudaStream_t stream) {
     return given_back(__real_cudaStreamDestroy(stream));
 }
 
-// ggml lets the host's environment decide where memory lies, and which devices there are.
+// Hides environment variables by which ggml would let the host's environment choose devices and memory.
 char* __wrap_getenv(const char* name) {
     for (const char* hidden : {"GGML_CUDA_DEVICES", "GGML_CUDA_ENABLE_UNIFIED_MEMORY", "GGML_CUDA_P2P"}) {
         if (std::strcmp(name, hidden) == 0) {

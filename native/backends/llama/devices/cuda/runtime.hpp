@@ -1,11 +1,12 @@
-// What differs for a model that shares a card with a renderer, under ggml's calls of CUDA's runtime.
+// CUDA runtime behaviour that differs for a model that shares a GPU with a renderer; used below ggml's calls.
 #pragma once
 
 #include <cstddef>
 
-// Bytes of memory that a kernel's block may have in the calling thread's context, where that is less than the
-// card has, as in a renderer's scheduling context (CiG); 0: all.
+// Shared memory in bytes of a thread block in the calling thread's context, if that is less than the GPU has,
+// as in a
+// renderer's scheduling context (CiG); 0: no reduction.
 std::size_t sotto_block_memory();
 
-// The least compute capability that ggml's kernels were compiled for, as 75 for 7.5.
+// Lowest compute capability that ggml's kernels were compiled for, as 75 for 7.5.
 int sotto_least_capability();

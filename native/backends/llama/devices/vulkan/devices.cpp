@@ -1,4 +1,4 @@
-// Of the module for Vulkan: which devices there are.
+// Lists the devices of the Vulkan module.
 #include "devices/device.hpp"
 #include "devices/vulkan/loader.hpp"
 
@@ -7,7 +7,7 @@
 namespace sotto::llama {
 namespace {
 
-// Lives while its devices are looked at.
+// A temporary instance, for listing its devices.
 class Instance {
 public:
     explicit Instance(PFN_vkGetInstanceProcAddr get) : get_(get) {
@@ -118,14 +118,14 @@ std::vector<Device> find_devices() {
 }
 
 const Device* current_device(const std::vector<Device>&) {
-    return nullptr; // its devices are nobody's but their maker's
+    return nullptr; // Vulkan has no current device
 }
 
 void keep_current(void (*body)()) {
     body();
 }
 
-// ggml has its devices for as long as the process lives, so one that was lost stays so.
+// ggml keeps its devices until the process ends, so a lost one stays lost.
 Loss loss_of(const Device&) {
     static const auto& fate = *new auto(std::make_shared<Fate>());
     return Loss(fate);

@@ -1,8 +1,8 @@
-// Compiled into ggml's Vulkan backend and the registry that knows of it, before all else: what they ask of
-// the environment, the module answers (loader.cpp).
+// Included first when compiling ggml's Vulkan backend and its registry: redirects their getenv() calls to
+// loader.cpp.
 #pragma once
 
-#include <cstdlib> // before the name is another's
+#include <cstdlib> // before getenv is redefined
 
 extern "C" char* sotto_getenv(const char* name);
 

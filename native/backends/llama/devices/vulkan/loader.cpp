@@ -1,4 +1,4 @@
-// ggml calls four of Vulkan's functions by name. Those are here, and call what the loader has.
+// Defines the four Vulkan functions that ggml links by name, and forwards them to the loader.
 #include "devices/vulkan/loader.hpp"
 
 #include "runtime/fence.hpp"
@@ -49,7 +49,7 @@ Loader open() {
 #endif
 
 const Loader& loader() {
-    static const Loader& opened = *new Loader(open()); // for as long as the process lives, like the module
+    static const Loader& opened = *new Loader(open()); // never destroyed, like the module
     return opened;
 }
 
@@ -58,7 +58,7 @@ std::string& shown() {
     return devices;
 }
 
-// The instance that ggml made last, which it makes once.
+// The last instance that ggml created; it creates only one.
 VkInstance ggml_instance = VK_NULL_HANDLE;
 
 template <typename Function>
@@ -125,7 +125,7 @@ void VKAPI_CALL vkCmdCopyBuffer(
     copy(commands, from, to, count, regions);
 }
 
-// What ggml calls in place of getenv(): environment.hpp.
+// Replaces getenv() in ggml, see environment.hpp.
 char* sotto_getenv(const char* name) {
     if (std::strcmp(name, "GGML_VK_VISIBLE_DEVICES") == 0) {
         return shown().data();

@@ -1,4 +1,4 @@
-// The Vulkan loader, opened at run time: machines without one start as well.
+// The Vulkan loader library, opened at run time, so that the module also loads on machines without it.
 #pragma once
 
 #include <string>
@@ -6,11 +6,12 @@
 
 namespace sotto::llama {
 
-// The loader's vkGetInstanceProcAddr. Throws Error(SOTTO_ERROR_UNSUPPORTED) where there is none.
+// Returns the loader's vkGetInstanceProcAddr. Throws Error(SOTTO_ERROR_UNSUPPORTED) if there is no loader.
 PFN_vkGetInstanceProcAddr vulkan_loader();
 
-// Which devices ggml is to know of, by their numbers, as in "0,1". Of its own it leaves some out, and would
-// let the host's environment choose.
+// Sets the devices that ggml lists, by index, as in "0,1". By default ggml omits some, and lets the host's
+// environment
+// choose.
 void show_ggml(std::string devices);
 
 } // namespace sotto::llama

@@ -74,12 +74,14 @@ struct Block {
     int rows;
 };
 
-// Divides an operation into blocks, several per thread, so that a thread that loses its core holds up little.
+// Divides an operation into blocks, several per thread, so that a thread that loses its core delays little
+// work.
 class Blocks {
 public:
     Blocks(const Operands& of, int threads) : rows_(of.rows()), heads_(of.k->ne[2]), streams_(of.q->ne[3]) {
         constexpr int kEach = 4;
-        constexpr int kLeast = 16; // rows; fewer make the conversion of K and V to f32 dominate
+        // minimum rows of a block; with fewer, converting K and V to f32 dominates
+        constexpr int kLeast = 16;
         while (most_ > kLeast && count() < kEach * threads) {
             most_ /= 2;
         }

@@ -1,9 +1,12 @@
 // CPU kernels of GGML_OP_MUL_MAT for Q4_0, Q4_K and Q6_K weights, on AVX2.
 //
 // The hooks in llama_cpp/ replace ggml's kernels with these. For 32 products of Q4_0 or Q4_K, ggml's execute
-// five instructions and shuffle the activations again for each eight columns; these execute two and a half
-// and load activations by broadcast: twice as fast on a Zen 3. With AVX-512, ggml's are used for both.
-// For Q6_K, ggml unpacks a column for each row, and these unpack it once for 16 rows.
+// five
+// instructions and shuffle the activations again for each eight columns; these execute 2.5 instructions and
+// load activations
+// by broadcast: twice as fast on a Zen 3. With AVX-512, ggml's kernels are used for both types. For Q6_K,
+// ggml unpacks a
+// column for each row, and these unpack it once for 16 rows.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +17,11 @@ struct ggml_tensor;
 
 extern "C" {
 
-// Computes to[row * apart + column], the sum over `depth` of activations * weights.
-// weights: block_q4_0x8, so many of a depth in a row, eight columns each, which are interleaved by eight
-// bytes. activations: block_q8_0x4, four rows each, interleaved likewise. depth: a multiple of 32; rows: of
-// 4; columns: of 8.
+// Computes to[row * apart + column], the sum over `depth` of activations * weights. weights: block_q4_0x8,
+// `depth` / 32
+// blocks for each group of eight columns, which are interleaved by eight bytes. activations: block_q8_0x4,
+// groups of four
+// rows, interleaved in the same way. depth: a multiple of 32; rows: of 4; columns: of 8.
 void sotto_gemm_q4_0(
     int depth,
     float* to,
@@ -28,7 +32,7 @@ void sotto_gemm_q4_0(
     int columns
 );
 
-// Likewise for one row; activations: block_q8_0. `apart` and `rows` are ignored.
+// Like sotto_gemm_q4_0(), for one row; activations: block_q8_0. Ignores `apart` and `rows`.
 void sotto_gemv_q4_0(
     int depth,
     float* to,
@@ -39,7 +43,7 @@ void sotto_gemv_q4_0(
     int columns
 );
 
-// As sotto_gemm_q4_0(); weights: block_q4_Kx8; activations: block_q8_Kx4; depth: a multiple of 256.
+// Like sotto_gemm_q4_0(); weights: block_q4_Kx8; activations: block_q8_Kx4; depth: a multiple of 256.
 void sotto_gemm_q4_k(
     int depth,
     float* to,
@@ -50,8 +54,9 @@ void sotto_gemm_q4_k(
     int columns
 );
 
-// to[row * apart + column]; weights: block_q6_K; activations: block_q8_K; each some superblocks apart from
-// column to column, and from row to row.
+// Computes to[row * apart + column]; weights: block_q6_K; activations: block_q8_K. The strides between
+// columns and between
+// rows are in superblocks.
 void sotto_multiply_q6_k(
     const void* weights,
     std::int64_t weights_apart,
@@ -64,7 +69,8 @@ void sotto_multiply_q6_k(
     int columns
 );
 
-// Same arguments and result as llamafile_sgemm(), which it calls for all but Q6_K weights and several rows.
+// Same arguments and result as llamafile_sgemm(), which it calls unless the weights are Q6_K and there are
+// several rows.
 bool sotto_sgemm(
     const ggml_compute_params* params,
     std::int64_t columns,
@@ -81,7 +87,8 @@ bool sotto_sgemm(
     int type
 );
 
-// Same arguments and result as ggml_compute_forward_mul_mat_tiled(), which it calls for all but Q6_K weights
-// and few rows: false, so that sotto_sgemm() gets them.
+// Same arguments and result as ggml_compute_forward_mul_mat_tiled(), which it calls unless the weights are
+// Q6_K and there
+// are few rows: it then returns false, so that ggml calls sotto_sgemm().
 bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to);
 }

@@ -8,18 +8,19 @@
 
 namespace sotto::llama {
 
-constexpr int kColumns = 8;     // of a group, one in each 32-bit lane
-constexpr int kDepth = 32;      // of a block: weights of a column that share a scale
+constexpr int kColumns = 8;     // columns of a group, one in each 32-bit lane
+constexpr int kDepth = 32;      // weights of a column in a block, which share a scale
 constexpr int kInterleaved = 4; // rows of activations
-constexpr int kChunk = 8;       // bytes of a column, or of a row, before those of the next one
+constexpr int kChunk = 8;       // interleaved bytes of a column, or of a row
 
-// A block's unsigned weights. at[i]: those of depth 4 * i to 4 * i + 3, of each column, in this order of
-// columns: 0, 1, 4, 5, 2, 3, 6, 7.
+// A block's unsigned weights. at[i] holds depths 4 * i to 4 * i + 3 of each column, with columns in the order
+// 0, 1, 4, 5, 2,
+// 3, 6, 7.
 struct Weights {
     __m256i at[kDepth / 4];
 };
 
-// Orders columns as Weights does; twice, as they were.
+// Permutation to the column order of Weights; applied twice, it restores the original order.
 inline __m256i column_order() {
     return _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
 }
@@ -28,7 +29,7 @@ inline __m256i load_bytes(const void* from) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(from));
 }
 
-// Brings together bytes 0 to 3 (kHalf 0) or 4 to 7 (kHalf 1) of each column's chunk. first: columns 0 to 3.
+// Gathers bytes 0 to 3 (kHalf 0) or 4 to 7 (kHalf 1) of each column's chunk. first: columns 0 to 3.
 template <int kHalf>
 inline __m256i gather_columns(__m256i first, __m256i second) {
     constexpr int kWhich = kHalf == 0 ? 0x88 : 0xDD;
@@ -51,8 +52,9 @@ inline __m256i broadcast(const void* four_bytes) {
     return _mm256_set1_epi32(value);
 }
 
-// Products of a block and a row, added up in pairs of 16-bit sums, a pair for each column. They do not
-// overflow: 16 products of at most 15 * 128 each. kApart: bytes from a chunk of the row to its next one.
+// Dot products of a block and a row, as pairs of 16-bit sums, one pair for each column. They cannot overflow:
+// 16 products of
+// at most 15 * 128 each. kApart: distance in bytes between chunks of the row.
 template <int kApart>
 inline __m256i dot(const Weights& weights, const std::int8_t* row) {
     __m256i sum = _mm256_maddubs_epi16(weights.at[0], broadcast(row));
@@ -63,7 +65,7 @@ inline __m256i dot(const Weights& weights, const std::int8_t* row) {
     return sum;
 }
 
-// Eight halves, in the order of columns.
+// Loads eight f16 scales, in the column order of Weights.
 inline __m256 load_scales(const void* halves) {
     const auto scales = _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(halves)));
     return _mm256_permutevar8x32_ps(scales, column_order());

@@ -1,4 +1,4 @@
-// Q4_0 weights: w = scale * (q - 8), q of 0 to 15, a scale for each block of 32.
+// Q4_0 weights: w = scale * (q - 8), with q from 0 to 15 and a scale for each block of 32.
 #include <algorithm>
 
 #include <ggml-cpu/repack.h>
@@ -12,7 +12,7 @@ namespace {
 constexpr int kTileRows = 16;
 constexpr int kTileBlocks = 64; // so that a tile of activations stays in the L1 cache
 
-// What a block of a tile adds to each row: scale * (dot - offset), where `offset` is 8 * the sum of the row's
+// Terms of a block in a row's result: scale * (dot - offset), where `offset` is 8 * the sum of the row's
 // activations.
 struct RowTerms {
     std::int32_t offset[kTileRows];
@@ -20,7 +20,8 @@ struct RowTerms {
 };
 
 Weights unpack(const block_q4_0x8& block) {
-    const auto flip = _mm256_set1_epi8(static_cast<char>(0x88)); // repacked nibbles are signed
+    // repacked nibbles are signed: flipping the top bit makes them unsigned
+    const auto flip = _mm256_set1_epi8(static_cast<char>(0x88));
     Weights weights;
     for (int half = 0; half < 2; ++half) {
         const auto first = _mm256_xor_si256(load_bytes(block.qs + half * 64), flip);
@@ -41,7 +42,7 @@ __m256 add_product(__m256 sum, __m256i dots, std::int32_t offset, __m256 scales)
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(signed_products), scales, sum);
 }
 
-// Four rows, interleaved.
+// Computes the terms of four interleaved rows.
 void set_terms(const block_q8_0x4& block, std::int32_t* offset, float* scale) {
     auto pairs = _mm256_setzero_si256();
     for (int i = 0; i < kDepth / kChunk; ++i) {
@@ -56,7 +57,7 @@ void set_terms(const block_q8_0x4& block, std::int32_t* offset, float* scale) {
     _mm_storeu_ps(scale, _mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(block.d))));
 }
 
-// `rows` rows (at most kTileRows) and `blocks` blocks (at most kTileBlocks) of a product.
+// A part of a product: `rows` rows (at most kTileRows) and `blocks` blocks (at most kTileBlocks).
 class Tile {
 public:
     Tile(const block_q8_0x4* activations, int apart, int rows, int blocks)
@@ -68,7 +69,7 @@ public:
         }
     }
 
-    // to: of eight columns. adds: to what is there.
+    // to: results of eight columns. adds: accumulate instead of overwriting.
     void multiply(const block_q4_0x8* weights, float* to, std::size_t apart, bool adds) const {
         __m256 sums[kTileRows];
         for (int row = 0; row < rows_; ++row) {
@@ -106,7 +107,7 @@ private:
     }
 
     const block_q8_0x4* activations_;
-    const int apart_; // blocks from four rows to the next four
+    const int apart_; // distance in blocks between groups of four rows
     const int rows_;
     const int blocks_;
     RowTerms terms_[kTileBlocks];

@@ -1,4 +1,5 @@
-// Q4_K weights: w = scale * s * q - min * m, q of 0 to 15, s and m of 0 to 63 for each block of 32, scale and
+// Q4_K weights: w = scale * s * q - min * m, with q from 0 to 15, s and m from 0 to 63 for each block of 32,
+// and scale and
 // min for each superblock of eight blocks.
 #include <algorithm>
 
@@ -10,19 +11,19 @@
 namespace sotto::llama {
 namespace {
 
-constexpr int kBlocks = 8; // of a superblock
+constexpr int kBlocks = 8; // blocks of a superblock
 constexpr int kTileRows = 16;
 constexpr int kTileSuperblocks = 8; // so that a tile of activations stays in the L1 cache
 
-// What a superblock adds to a row, beside the dots: its scale, and the sums of its activations by block.
+// Terms of a superblock of activations: its scale, and the sums of its blocks.
 struct RowTerms {
     float scale[kTileRows];
     std::int16_t sums[kTileRows][kBlocks];
 };
 
-// A block's s or m, of each column.
+// The s and m of a block, for each column.
 struct Factors {
-    __m256i scales; // in both halves of a lane
+    __m256i scales; // duplicated in both 16-bit halves of a lane
     __m256i mins;
 };
 
@@ -43,7 +44,7 @@ Factors load_factors(const block_q4_Kx8& superblock, int block) {
     return {_mm256_or_si256(scales, _mm256_slli_epi32(scales, 16)), mins};
 }
 
-// Two blocks share bytes: the even one has the low nibbles.
+// Unpacks a block. Two blocks share their bytes: the even one has the low nibbles.
 Weights unpack(const block_q4_Kx8& superblock, int block) {
     constexpr int kBytes = kDepth * kColumns;
     const auto* quants = superblock.qs + block / 2 * kBytes;
@@ -59,7 +60,7 @@ Weights unpack(const block_q4_Kx8& superblock, int block) {
     return weights;
 }
 
-// The m of two blocks in a lane: what goes with two sums.
+// The m of two blocks in each lane, to multiply with two sums.
 struct Mins {
     __m256i pairs[kBlocks / 2];
 
@@ -76,12 +77,12 @@ struct Mins {
     }
 };
 
-// What a superblock of weights is multiplied by in the end.
+// Final factors of a superblock of weights.
 struct Ends {
     explicit Ends(const block_q4_Kx8& superblock)
         : scales(load_scales(superblock.d)), mins(load_scales(superblock.dmin)) {}
 
-    // of: a row's dots, times s; sums: those of its activations, times m.
+    // of: a row's dot products, multiplied by s; sums: of its activations, multiplied by m.
     __m256 add(__m256 sum, __m256i of, __m256i sums, float scale) const {
         const auto product = _mm256_mul_ps(_mm256_cvtepi32_ps(of), scales);
         const auto less = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(sums), mins, product);
@@ -92,7 +93,8 @@ struct Ends {
     __m256 mins;
 };
 
-// `rows` rows (at most kTileRows) and `superblocks` superblocks (at most kTileSuperblocks) of a product.
+// A part of a product: `rows` rows (at most kTileRows) and `superblocks` superblocks (at most
+// kTileSuperblocks).
 class Tile {
 public:
     Tile(const block_q8_Kx4* activations, int apart, int rows, int superblocks)
@@ -104,7 +106,7 @@ public:
         }
     }
 
-    // to: of eight columns. adds: to what is there.
+    // to: results of eight columns. adds: accumulate instead of overwriting.
     void multiply(const block_q4_Kx8* weights, float* to, std::size_t apart, bool adds) const {
         __m256 sums[kTileRows];
         for (int row = 0; row < rows_; ++row) {
@@ -123,8 +125,9 @@ private:
         return activations_[row / kInterleaved * apart_ + superblock];
     }
 
-    // bsums: of 16 activations each; four of a row, then four of the next, and so on, for each 64
-    // activations.
+    // bsums holds sums of 16 activations. Layout: for each 64 activations, four sums of the first row, four
+    // of the next, and so
+    // on.
     static void set_terms(const block_q8_Kx4& superblock, int row, RowTerms& terms) {
         const auto i = row % kInterleaved;
         terms.scale[row] = superblock.d[i];
@@ -163,7 +166,7 @@ private:
     }
 
     const block_q8_Kx4* activations_;
-    const int apart_; // superblocks from four rows to the next four
+    const int apart_; // distance in superblocks between groups of four rows
     const int rows_;
     const int superblocks_;
     RowTerms terms_[kTileSuperblocks];

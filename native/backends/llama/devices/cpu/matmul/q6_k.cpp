@@ -1,8 +1,10 @@
-// Q6_K weights: w = scale * s * (q - 32), q of 0 to 63, s of -128 to 127 for each 16, scale for each
+// Q6_K weights: w = scale * s * (q - 32), with q from 0 to 63, s from -128 to 127 for each 16 weights, and
+// scale for each
 // superblock.
 //
 // They are not repacked. ggml multiplies one column by one row at a time, and unpacks the column for each
-// row: here it is unpacked once for up to 16 rows, a half of a superblock at a time.
+// row: here it is
+// unpacked once for up to 16 rows, half a superblock at a time.
 #include <algorithm>
 #include <cstdint>
 
@@ -20,12 +22,12 @@ namespace {
 
 constexpr int kTileRows = 16;
 constexpr int kHalf = QK_K / 2; // weights
-constexpr int kVectors = 4;     // of a half
-constexpr int kBytes = 32;      // of a vector
+constexpr int kVectors = 4;     // vectors of a half
+constexpr int kBytes = 32;      // bytes of a vector
 
 struct Half {
     __m256i weights[kVectors]; // unsigned
-    __m256i scales[kVectors];  // 16 bits, one for each pair of weights
+    __m256i scales[kVectors];  // 16-bit, one for each pair of weights
 };
 
 __m256i load(const void* from) {
@@ -36,8 +38,8 @@ __m128i load_scales(const block_q6_K& superblock) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(superblock.scales));
 }
 
-// scales: all of a superblock. Takes that of 16 weights for the lower lane, that of the next 16 for the
-// upper.
+// Broadcasts the scale of 16 weights to the lower lane, and that of the next 16 to the upper. scales: all of
+// a superblock.
 __m256i spread(__m128i scales, int first) {
     const auto which = _mm_set_epi64x(0x0101010101010101, 0);
     const auto both = _mm_add_epi8(which, _mm_set1_epi8(static_cast<char>(first)));
@@ -74,13 +76,13 @@ float total(__m256 sums) {
 // At most kTileRows rows of activations.
 struct Tile {
     const block_q8_K* activations;
-    std::int64_t apart; // superblocks from a row to the next one
+    std::int64_t apart; // distance in superblocks between rows
     int rows;
     int superblocks;
 
     const block_q8_K& at(int row, int superblock) const { return activations[row * apart + superblock]; }
 
-    // to[row * to_apart].
+    // Writes to[row * to_apart].
     void multiply(const block_q6_K* column, float* to, std::int64_t to_apart) const {
         __m256 sums[kTileRows];
         std::fill_n(sums, rows, _mm256_setzero_ps());
@@ -97,7 +99,8 @@ struct Tile {
         const auto scales = _mm256_cvtepi8_epi16(load_scales(weights));
         for (int row = 0; row < rows; ++row) {
             const auto offset = _mm256_madd_epi16(load(at(row, b).bsums), scales);
-            products[row] = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(offset, 5)); // * 32
+            // multiplies by 32
+            products[row] = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(offset, 5));
         }
         add_half(unpack(weights, 0), b, 0, products);
         add_half(unpack(weights, 1), b, kHalf, products);
@@ -161,9 +164,10 @@ bool sotto_sgemm(
     int activations_type,
     int type
 ) {
-    constexpr std::int64_t kFewestRows = 3;    // for fewer, ggml is as fast
-    constexpr std::int64_t kLargestPiece = 64; // columns, which stay in the L2 cache
-    constexpr std::int64_t kPieces = 4;        // of a thread: one that stands still leaves the rest to others
+    constexpr std::int64_t kFewestRows = 3;    // with fewer rows, ggml's kernel is as fast
+    constexpr std::int64_t kLargestPiece = 64; // columns of a piece, so that it stays in the L2 cache
+    // pieces per thread, so that other threads take over those of a stalled thread
+    constexpr std::int64_t kPieces = 4;
     const bool of_ours = weights_type == GGML_TYPE_Q6_K && activations_type == GGML_TYPE_Q8_K;
     if (!of_ours || rows < kFewestRows || params->use_ref) {
         return llamafile_sgemm(
@@ -202,12 +206,13 @@ bool sotto_sgemm(
             static_cast<int>(std::min(piece, columns - first))
         );
     }
-    ggml_barrier(params->threadpool); // before the counter is set again
+    ggml_barrier(params->threadpool); // before the shared counter is reset
     return true;
 }
 
 bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to) {
-    constexpr std::int64_t kMostRows = 32; // ggml unpacks weights into a buffer, which more rows make up for
+    // with more rows, ggml unpacks weights into a buffer, which is faster
+    constexpr std::int64_t kMostRows = 32;
     if (to->src[0]->type == GGML_TYPE_Q6_K && to->src[1]->ne[1] <= kMostRows) {
         return false;
     }
