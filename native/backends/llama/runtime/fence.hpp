@@ -1,4 +1,4 @@
-// What stands between us and a caller in C: exceptions end here, structs are read by their size.
+// The module's C boundary: converts exceptions to statuses, and reads structs by their size.
 #pragma once
 
 #include "runtime/one_line.hpp"
@@ -16,7 +16,7 @@
 
 namespace sotto::llama {
 
-// A failure that has a status of its own.
+// An exception with a status.
 class Error : public std::runtime_error {
 public:
     Error(sotto_status status, const std::string& message)
@@ -27,8 +27,9 @@ private:
     sotto_status status_;
 };
 
-// The one form of errors about an argument: "invalid NAME 'VALUE': expected EXPECTED". A twin of that in
-// base/error.hpp, which modules do not include.
+// Text of every error about an argument: "invalid NAME 'VALUE': expected EXPECTED". Duplicates
+// base/error.hpp, which modules
+// do not include.
 inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
     std::string text("invalid ");
     text.append(name).append(" '").append(value).append("': expected ").append(expected);
@@ -49,7 +50,7 @@ inline sotto_str str(std::string_view text) noexcept {
     return {text.data(), text.size()};
 }
 
-// A text with a limit on its size and without a destructor, so that it can be thread_local.
+// A text of limited size without a destructor, so that it can be thread_local.
 struct FixedText {
     char bytes[320];
     std::size_t size;
@@ -62,7 +63,7 @@ struct FixedText {
     operator std::string_view() const noexcept { return {bytes, size}; }
 };
 
-// Copies `message`, in one line, to `kept`, whose bytes `why` then shows.
+// Copies `message` as one line to `kept`; `why` then refers to that copy.
 template <typename Kept>
 sotto_status fail(sotto_status status, const char* message, Kept& kept, sotto_str* why) noexcept {
     try {
@@ -76,20 +77,20 @@ sotto_status fail(sotto_status status, const char* message, Kept& kept, sotto_st
     return status;
 }
 
-// Whether memory ran out. llama.cpp turns the exception into a text of another in some places.
+// Returns true if memory ran out. llama.cpp sometimes wraps the exception's text in another exception.
 inline bool is_out_of_memory(const std::exception& error) noexcept {
     return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
            std::string_view(error.what()).find("bad_alloc") != std::string_view::npos;
 }
 
-// In a catch clause that gives an exception another meaning, or none.
+// For a catch clause that converts or ignores an exception.
 inline void throw_if_out_of_memory(const std::exception& error) {
     if (is_out_of_memory(error)) {
         throw std::bad_alloc();
     }
 }
 
-// Runs `body` and turns whatever it throws into a status and a text.
+// Runs `body` and converts any exception into a status and a text.
 template <typename Kept, typename Body>
 sotto_status guarded(Kept& kept, sotto_str* why, Body&& body) noexcept {
     try {
@@ -106,7 +107,7 @@ sotto_status guarded(Kept& kept, sotto_str* why, Body&& body) noexcept {
     }
 }
 
-// Writes `ours` into as much struct as the caller has room for.
+// Writes as much of `ours` as the caller's struct has room for.
 template <typename T>
 void write(T* theirs, T ours) noexcept {
     ours.struct_size = theirs->struct_size;

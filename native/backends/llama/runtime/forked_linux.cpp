@@ -8,7 +8,7 @@
 #include <new>
 #include <pthread.h>
 
-// ggml's own, in ggml-threading.cpp: held while tables are made that the process has once.
+// ggml's own mutex, in ggml-threading.cpp: held while process-wide tables are initialised.
 extern std::mutex ggml_critical_section_mutex;
 
 namespace sotto::llama {
@@ -18,7 +18,7 @@ bool forked = false;
 
 thread_local bool holds = false;
 
-// Memory is copied while other threads write to it, so none may be at those tables.
+// fork() copies memory while other threads write to it, so none may be initialising these tables.
 void before_fork() {
     holds = lock_for_fork(ggml_critical_section_mutex);
 }
@@ -29,7 +29,7 @@ void after_in_parent() {
     }
 }
 
-// The child has one thread yet.
+// The child has a single thread.
 void after_in_child() {
     forked = true;
     new (&ggml_critical_section_mutex) std::mutex;
@@ -41,14 +41,14 @@ void after_in_child() {
 
 void survive_forks() {
     if (pthread_atfork(before_fork, after_in_parent, after_in_child) != 0) {
-        throw std::bad_alloc(); // all that it fails for
+        throw std::bad_alloc(); // lack of memory is its only error
     }
 }
 
 bool lock_for_fork(std::mutex& mutex) noexcept {
     timespec until{};
-    clock_gettime(CLOCK_REALTIME, &until); // as pthread_mutex_timedlock() wants it
-    ++until.tv_sec;                        // a thread that nobody lets run may hold it
+    clock_gettime(CLOCK_REALTIME, &until); // pthread_mutex_timedlock() takes this clock
+    ++until.tv_sec;                        // the owner may be a thread that gets no CPU time
     return pthread_mutex_timedlock(mutex.native_handle(), &until) == 0;
 }
 

@@ -1,5 +1,4 @@
-// Keeps llama.cpp quiet and civil: its log goes to the host, and what it would abort over is thrown
-// where that is safe.
+// Redirects llama.cpp's log to the host, and converts its aborts into exceptions where unwinding is safe.
 #include "runtime/guard.hpp"
 
 #include "runtime/forked.hpp"
@@ -12,8 +11,9 @@
 
 namespace sotto::llama {
 
-// The calls that compute, of all engines of the process. ggml's worker threads make no calls themselves and
-// don't say whose they are: what one of them logs goes to every engine that computes at the time.
+// The calls of all engines that compute at present. ggml's worker threads belong to no call and do not
+// identify their
+// engine, so their log lines go to every engine that computes at the time.
 class Computing {
 public:
     void enter(Call& call) noexcept {
@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    std::mutex mutex_; // guards what follows, and keeps calls alive while they are written to
+    std::mutex mutex_; // guards the members below, and keeps calls alive while a line is written to them
     Call* first_ = nullptr;
 };
 
@@ -48,8 +48,9 @@ namespace {
 
 constinit Computing computing;
 
-// One thread-local of this model puts all of the module's into static TLS, which is there when the module is.
-// Where memory for dynamic TLS runs out, glibc ends the process.
+// With one thread-local of this TLS model, all of the module's thread-locals are in static TLS, allocated
+// when the module is
+// loaded. glibc terminates the process if memory for dynamic TLS runs out.
 #if defined(__GLIBC__)
 [[gnu::tls_model("initial-exec")]]
 #endif
@@ -63,7 +64,7 @@ sotto_log_level level_of(ggml_log_level level, sotto_log_level previous) {
         return SOTTO_LOG_WARN;
     case GGML_LOG_LEVEL_CONT:
         return previous;
-    default: // what llama.cpp holds to be information is detail to a game
+    default: // llama.cpp's info lines are details for a game
         return SOTTO_LOG_TRACE;
     }
 }
@@ -78,7 +79,7 @@ void on_log(ggml_log_level level, const char* text, void*) {
     while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) {
         line.remove_suffix(1);
     }
-    if (line.size() <= 1) { // the dots of a progress bar
+    if (line.size() <= 1) { // dots of a progress bar
         return;
     }
     if (current_call != nullptr) {
@@ -94,7 +95,7 @@ void on_abort(const char* message) {
         return;
     }
     current_call->log(SOTTO_LOG_ERROR, message);
-    // Of a card's errors the calling thread hears, while no other one computes.
+    // A CUDA error becomes an exception on the calling thread, if no graph is being computed.
     if (std::string_view(message).find("CUDA error") != std::string_view::npos) {
         current_call->fail_on_card(message);
     }
@@ -103,7 +104,7 @@ void on_abort(const char* message) {
     }
 }
 
-// Drops the name of the function that speaks: people need not know llama.cpp's insides.
+// Removes the function name at the start of a log line.
 std::string_view without_speaker(std::string_view line) {
     const auto colon = line.find(": ");
     if (colon != std::string_view::npos && line.substr(0, colon).find(' ') == std::string_view::npos) {
@@ -138,7 +139,7 @@ Call::Call(const sotto_backend_host& host, Abort abort, Loss loss)
 }
 
 Call::~Call() {
-    if (computes()) { // an inner one is not among them
+    if (computes()) { // a nested call is not in the list
         computing.leave(*this);
     }
     current_call = outer_;
@@ -154,7 +155,7 @@ Call* Call::current() noexcept {
     return current_call;
 }
 
-// Whether it, or one around it, does.
+// Returns true if this call or an enclosing one computes.
 bool Call::computes() const noexcept {
     return !throws() || (outer_ != nullptr && outer_->computes());
 }
@@ -202,7 +203,7 @@ void throw_if_lost() {
 void Call::keep(std::string_view error) noexcept {
     constexpr std::string_view kOfCard = "CUDA error: ";
     try {
-        if (last_error_.empty()) { // the first names the cause; the others say what could not be done
+        if (last_error_.empty()) { // the first error names the cause; later ones are consequences
             last_error_ = without_speaker(error);
         }
         if (error.substr(0, kOfCard.size()) == kOfCard) {
@@ -235,8 +236,9 @@ void Call::say(sotto_log_level level, std::string_view line) const noexcept {
 
 } // namespace sotto::llama
 
-// What llama.cpp calls in place of ggml_backend_sched_graph_compute_async(). Around it, where it prepares a
-// batch and its inputs, no worker waits for this thread, and what it asserts there may unwind.
+// llama.cpp calls this instead of ggml_backend_sched_graph_compute_async(). Before and after it, while
+// llama.cpp prepares a
+// batch, no worker thread waits for this thread, so a failed assertion may unwind.
 extern "C" ggml_status sotto_compute_graph(ggml_backend_sched_t schedule, ggml_cgraph* graph) {
     using namespace sotto::llama;
     auto* around = Call::current();
@@ -246,6 +248,6 @@ extern "C" ggml_status sotto_compute_graph(ggml_backend_sched_t schedule, ggml_c
     Call call(around->host(), Call::Abort::Dies);
     call.expect_below(around->expected_below());
     const auto status = ggml_backend_sched_graph_compute_async(schedule, graph);
-    around->expect_below(call.expected_below()); // of a gate that was closed
+    around->expect_below(call.expected_below()); // errors of a step that the gate aborted
     return status;
 }

@@ -1,5 +1,4 @@
-// Keeps llama.cpp quiet and civil: its log goes to the host, and what it would abort over is thrown
-// where that is safe.
+// Redirects llama.cpp's log to the host, and converts its aborts into exceptions where unwinding is safe.
 #pragma once
 
 #include "devices/lost.hpp"
@@ -7,33 +6,37 @@
 
 namespace sotto::llama {
 
-// Installs our callbacks in llama.cpp and ggml, once per process.
+// Installs callbacks in llama.cpp and ggml, once per process.
 void take_over_llama_cpp();
 
-// Lasts as long as one call into this module: says whose log lines are meant, keeps the last error,
-// and whether a failed check inside ggml may unwind.
+// Lives for one call into this module: determines the host that receives log lines, keeps the last error, and
+// decides
+// whether a failed check inside ggml may unwind.
 class Call {
 public:
     enum class Abort {
-        Throws, // nothing computes: an assert of ggml's becomes an Error
-        Dies    // workers may wait at a barrier for this thread: only the log hears of it
+        Throws, // no graph is being computed: a failed ggml assertion becomes an Error
+        // workers may wait at a barrier for this thread: a failed assertion is logged and terminates the
+        // process
+        Dies
     };
 
-    // `loss`: of what the model is on that it is about. Not given: of the call around it, if there is one.
+    // `loss`: the device state of the call's model. Default: that of the enclosing call, if any.
     Call(const sotto_backend_host& host, Abort abort);
     Call(const sotto_backend_host& host, Abort abort, Loss loss);
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    // What llama.cpp last called an error on this thread, or `otherwise`.
+    // Returns the last error that llama.cpp logged on this thread, or `otherwise`.
     std::string last_error(std::string_view otherwise) const;
-    // Throws it: of SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE where that is what was wanting, of what
-    // fail_on_card() threw where llama.cpp kept that to itself, else of SOTTO_ERROR_MODEL.
+    // Throws last_error(). Status: SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE if that was the cause; the status
+    // that
+    // fail_on_card() threw, if llama.cpp swallowed it; otherwise SOTTO_ERROR_MODEL.
     [[noreturn]] void refuse(std::string_view otherwise) const;
-    // Throws what is to be thrown where ggml's CUDA code would end the process.
+    // Throws the error for a failure on which ggml's CUDA code would terminate the process.
     [[noreturn]] void fail_on_card(std::string_view otherwise);
-    // From now on what matters less than `level` is expected, and only detail. 0: errors too.
+    // From now on, logs lines below `level` as debug details, because they are expected. 0: errors too.
     void expect_below(sotto_log_level level) noexcept { expected_below_ = level; }
     sotto_log_level expected_below() const noexcept { return expected_below_; }
 
@@ -42,14 +45,14 @@ public:
     const sotto_backend_host& host() const noexcept { return host_; }
     const Loss& loss() const noexcept { return loss_; }
 
-    // Has throw_if_cancelled() ask `cancelled` from now on.
+    // Makes throw_if_cancelled() poll `cancelled`.
     void ask(sotto_gate_fn cancelled, void* context) noexcept {
         cancelled_ = cancelled;
         cancelled_context_ = context;
     }
     bool is_cancelled() const { return cancelled_ != nullptr && cancelled_(cancelled_context_) != 0; }
 
-    // The innermost of the calling thread, or null.
+    // Innermost call of the calling thread, or null.
     static Call* current() noexcept;
 
 private:
@@ -63,22 +66,23 @@ private:
     Abort abort_;
     sotto_log_level expected_below_ = SOTTO_LOG_TRACE;
     std::string last_error_;
-    std::string card_error_;         // what CUDA said last
+    std::string card_error_;         // last error of CUDA
     sotto_status thrown_ = SOTTO_OK; // by fail_on_card()
     Call* outer_;
-    Call* next_ = nullptr; // of those that compute; see guard.cpp
+    Call* next_ = nullptr; // next in the list of calls that compute; see guard.cpp
     Loss loss_;
-    sotto_gate_fn cancelled_ = nullptr; // null: it goes on to its end
+    sotto_gate_fn cancelled_ = nullptr; // null: the call cannot be cancelled
     void* cancelled_context_ = nullptr;
 };
 
-// In a child process, which lacks the threads of those calls.
+// Called in a child after fork(), which lacks the threads of those calls.
 void forget_computing_calls() noexcept;
-// Throws Error(SOTTO_ERROR_CANCELLED) if nobody wants the result of the call under way on this thread.
+// Throws Error(SOTTO_ERROR_CANCELLED) if the current call of this thread was cancelled.
 void throw_if_cancelled();
 
-// In a catch clause, and where llama.cpp failed and threw nothing: throws Error(SOTTO_ERROR_DEVICE) if what
-// the call under way is about was lost.
+// For a catch clause, or after llama.cpp failed without throwing: throws Error(SOTTO_ERROR_DEVICE) if the
+// device of the
+// current call was lost.
 void throw_if_lost(const std::exception& error);
 void throw_if_lost();
 

@@ -1,4 +1,4 @@
-// Reads JSON in time that is linear in its length.
+// Parses JSON in time linear in its length.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,9 +6,11 @@
 
 namespace sotto::llama {
 
-// What `text` says; of members of one name, the last. Its own parser looks through all members of an object
-// before it adds another. Throws Error(SOTTO_ERROR_ARGUMENT) for what is no JSON, and
-// Error(SOTTO_ERROR_CANCELLED) once the call under way is cancelled.
+// Parses `text`; the last of several members with the same name wins. Not nlohmann's own parser, which
+// searches all members
+// of an object before it adds one. Throws Error(SOTTO_ERROR_ARGUMENT) for malformed JSON, and
+// Error(SOTTO_ERROR_CANCELLED)
+// once the current call is cancelled.
 nlohmann::ordered_json parse_json(std::string_view text);
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// Counts the allocations that fail, for each thread.
+// Counts failed allocations of each thread.
 #include "runtime/memory_watch.hpp"
 
 #include <new>
@@ -15,8 +15,9 @@ void on_failed_allocation() {
 
 } // namespace
 
-// The module's C++ library is part of it, and so is its handler. One that is shared with the host keeps what
-// the host has set.
+// The module links its C++ library statically and so has a new-handler of its own. If the library is shared
+// with the host,
+// the host's handler stays.
 void note_failed_allocations() noexcept {
     if (std::get_new_handler() == nullptr) {
         std::set_new_handler(on_failed_allocation);

@@ -1,19 +1,21 @@
-// Finds that memory ran out also where llama.cpp never heard of it: a stream of the C++ library keeps the
-// exception to itself, and what is written to it from then on is lost.
+// Detects failed allocations that llama.cpp did not notice: a C++ stream swallows the exception and drops all
+// further
+// output.
 #pragma once
 
 namespace sotto::llama {
 
-// Sets the new-handler that counts failures. Called once per process.
+// Installs the new-handler that counts failures. Called once per process.
 void note_failed_allocations() noexcept;
 
 class MemoryWatch {
 public:
     MemoryWatch() noexcept;
-    // Throws std::bad_alloc if memory ran out on this thread since this was made.
+    // Throws std::bad_alloc if an allocation has failed on this thread since this object was created.
     void check() const;
 
-    // Runs `body`, and throws std::bad_alloc in place of its result or its exception if memory ran out.
+    // Runs `body`. If an allocation failed meanwhile, throws std::bad_alloc instead of returning or
+    // rethrowing.
     template <typename Body>
     static auto over(Body&& body) {
         const MemoryWatch watch;
@@ -22,7 +24,7 @@ public:
             watch.check();
             return result;
         } catch (...) {
-            watch.check(); // what was thrown may be a consequence
+            watch.check(); // the exception may be a consequence of a failed allocation
             throw;
         }
     }

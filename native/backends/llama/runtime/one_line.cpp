@@ -1,4 +1,4 @@
-// Makes anything fit for an error or a log line.
+// Sanitizes text for error messages and log lines.
 #include "runtime/one_line.hpp"
 
 namespace sotto::llama {
@@ -15,7 +15,7 @@ bool continues(std::string_view text, std::size_t from, std::size_t count) {
     return true;
 }
 
-// How many bytes the character at `at` has, or 0 if there is none.
+// Returns the length in bytes of the UTF-8 character at `at`, or 0 if it is ill-formed.
 std::size_t character(std::string_view text, std::size_t at) {
     const auto first = static_cast<unsigned char>(text[at]);
     const auto second = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0u;

@@ -1,4 +1,4 @@
-// Makes anything fit for an error or a log line.
+// Sanitizes text for error messages and log lines.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace sotto::llama {
 
-// One line of valid UTF-8, not overlong: control characters become spaces, foreign bytes question marks.
+// Returns one line of valid UTF-8 of limited length: control characters become spaces, ill-formed bytes
+// question marks.
 std::string one_line(std::string_view text);
 
 } // namespace sotto::llama

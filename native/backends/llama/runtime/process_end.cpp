@@ -8,12 +8,13 @@
 namespace sotto::llama {
 namespace {
 
-// No locks: where a system ends threads before it tells modules, none of them would be given back.
+// Not a mutex: some systems end threads before they notify modules, and these would never unlock it.
 std::atomic<int> inside{0};
 std::atomic<bool> ends{false};
 
 void on_exit() {
-    constexpr auto most = std::chrono::seconds(2); // inside may be the very thread that ends the process
+    // the thread that ends the process may itself be counted in `inside`
+    constexpr auto most = std::chrono::seconds(2);
     constexpr auto look = std::chrono::milliseconds(1);
     ends = true;
     const auto until = std::chrono::steady_clock::now() + most;

@@ -1,11 +1,13 @@
-// A process that ends while engines of its still run. What ggml keeps in static variables is destroyed then,
-// so whoever is inside of it is waited for, and nobody comes in any more.
+// Process exit while engines still run: ggml's static variables are destroyed then, so exit waits for threads
+// that use them,
+// and no thread may start using them.
 #pragma once
 
 namespace sotto::llama {
 
-// Lasts as long as a call that uses what ggml keeps. False: the process ends, and nothing of that may be
-// used.
+// Held for a call that uses ggml's static variables. Converts to false if the process is exiting; they must
+// not be used
+// then.
 class Inside {
 public:
     Inside() noexcept;
@@ -19,13 +21,14 @@ private:
     bool entered_;
 };
 
-// Whether it does, so that what is under way is to be broken off.
+// Returns true if the process is exiting, so that running work should be aborted.
 bool process_ends() noexcept;
 
-// Called when the process ends, before what was made until now is destroyed: closes for good.
+// Registers an exit handler that runs before the destruction of static variables created until now, and
+// refuses new calls.
 void end_with_process();
 
-// In a child process, which lacks the threads that were inside.
+// Called in a child after fork(), which lacks the threads that were counted.
 void forget_who_is_inside() noexcept;
 
 } // namespace sotto::llama

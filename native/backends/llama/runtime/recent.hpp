@@ -1,4 +1,4 @@
-// What took long to make, kept for whoever asks for it again.
+// An LRU cache.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace sotto::llama {
 
-// The values that were asked for last, of so many bytes together. Any thread. A `T` says in bytes() about how
-// many it takes.
+// Least-recently-used cache, limited by bytes. Any thread. `T::bytes()` returns a value's size.
 template <typename T>
 class Recent {
 public:
     explicit Recent(std::size_t most) : most_(most) {}
 
-    // What make() returned for `key` the first time. Nothing is kept of what it throws. Others do not wait
-    // meanwhile: two threads may make the same.
+    // Returns the cached value for `key`, or calls make() and caches its result. Caches nothing if make()
+    // throws. Does not block
+    // other threads meanwhile: two threads may create the same value.
     template <typename Make>
     std::shared_ptr<const T> get(const std::string& key, Make&& make) {
         if (auto found = find(key)) {
@@ -41,7 +41,7 @@ private:
     struct Entry {
         std::shared_ptr<const T> value;
         std::size_t bytes;
-        std::uint64_t used; // by clock_
+        std::uint64_t used; // value of clock_ at the last use
     };
 
     std::shared_ptr<const T> find(const std::string& key) {
@@ -65,7 +65,7 @@ private:
     }
 
     const std::size_t most_;
-    std::mutex mutex_; // guards what follows
+    std::mutex mutex_; // guards the members below
     std::map<std::string, Entry> entries_;
     std::size_t bytes_ = 0;
     std::uint64_t clock_ = 0;
