@@ -1,4 +1,4 @@
-// Compares what a tier needs with what this CPU has. Compiled for any CPU of the architecture.
+// Compares the instruction sets that a tier needs with those of this CPU. Compiled for the baseline CPU.
 #include "isa/isa_tier.hpp"
 
 #include <array>
@@ -21,7 +21,7 @@ struct Feature {
     std::uint32_t subleaf;
     Register where;
     unsigned bit;
-    std::uint64_t xcr0; // a CPU's registers are of no use unless the OS saves them
+    std::uint64_t xcr0; // register states that the operating system must save
 };
 
 constexpr Feature kFeatures[] = {
@@ -38,14 +38,14 @@ std::uint64_t enabled_by_os() {
         return 0;
     }
     std::uint32_t low = 0, high = 0;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0)); // its intrinsic wants a compiler flag
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0)); // the intrinsic needs a compiler flag
     return (static_cast<std::uint64_t>(high) << 32) | low;
 }
 
 bool has(const Feature& feature) {
     std::array<unsigned, 4> registers{};
     auto& [a, b, c, d] = registers;
-    if (feature.subleaf > 0) { // a leaf says in eax how many subleaves it has
+    if (feature.subleaf > 0) { // eax holds the number of the last subleaf
         if (!__get_cpuid_count(feature.leaf, 0, &a, &b, &c, &d) || a < feature.subleaf) {
             return false;
         }
@@ -58,7 +58,7 @@ bool has(const Feature& feature) {
 }
 #else
 bool has(const Feature&) {
-    return true; // elsewhere there is one tier, for the machine that builds
+    return true; // other architectures have one tier, built for the building machine
 }
 #endif
 

@@ -1,9 +1,10 @@
-// Writes down what the compiler was allowed to use. Must hold no code: it could be too new for this CPU.
+// Records the instruction sets that the compiler was allowed to use. Must contain no code, which this CPU
+// might not support.
 #include "isa/isa_tier.hpp"
 
 #define SOTTO_TEXT_OF(macro) #macro
 #define SOTTO_TEXT(macro) SOTTO_TEXT_OF(macro)
-// A macro that is not defined is its own name, which begins with an underscore.
+// An undefined macro expands to its own name, which begins with an underscore.
 #define SOTTO_DEFINED(macro) (SOTTO_TEXT(macro)[0] != '_')
 
 namespace sotto::llama {

@@ -1,7 +1,7 @@
-// Which instructions ggml-cpu was compiled with, and whether this CPU has them.
+// Instruction sets that ggml-cpu was compiled with, and whether this CPU supports them.
 #pragma once
 
-// Included by a file that is compiled with the tier's flags, so nothing in here may come with code.
+// Also included by a file that is compiled with the tier's flags, so this header must contain no code.
 namespace sotto::llama {
 
 struct IsaTier {
@@ -10,9 +10,10 @@ struct IsaTier {
 };
 extern const IsaTier kIsaTier;
 
-// What the tier needs and this CPU lacks, or nullptr.
+// Returns an instruction set that the tier needs and this CPU lacks, or nullptr.
 const char* missing_isa_feature();
-// What the tier was compiled with: the name of feature `i`, or nullptr past the last one. Empty: without it.
+// Returns the name of feature `i` if the tier was compiled with it, an empty string if not, nullptr past the
+// last feature.
 const char* isa_feature(unsigned i);
 
 } // namespace sotto::llama
