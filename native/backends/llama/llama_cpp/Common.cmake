@@ -1,7 +1,8 @@
-# The part of llama.cpp's common/ that we use: chat templates and what reads their answers, grammars, samplers.
+# The parts of llama.cpp's common/ that Sotto uses: chat templates and their parsers, grammars, samplers.
 #
-# What they call on the way (the command line, downloads, a log with a thread of its own) is left out: the
-# linker drops the functions that would need it, and common_log.cpp stands in for the log.
+# Their dependencies (command line, downloads, a log with its own thread) are left out: the linker drops the
+# functions that
+# would need them, and common_log.cpp replaces the log.
 
 set(common ${SOTTO_LLAMA_CPP_DIR}/common)
 include(${common}/parsers/sources.cmake)
@@ -30,7 +31,7 @@ set(
 )
 list(TRANSFORM sources PREPEND ${common}/)
 list(FILTER LLAMA_CHAT_PARSERS_SOURCES INCLUDE REGEX "cpp$")
-# The list names its files by the folder of the file that holds it, or of the one that includes it.
+# The list's file names are relative to the file that includes it; makes them absolute.
 list(TRANSFORM LLAMA_CHAT_PARSERS_SOURCES REPLACE "^.*/parsers/" "${common}/parsers/")
 
 set(absent)
@@ -41,7 +42,7 @@ endif()
 add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES} ${absent})
 compile_together(sotto_llama_common all 60 ${LLAMA_CHAT_PARSERS_SOURCES} ${sources})
 set_source_files_properties(${common}/jinja/value.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # it specialises
-# Templates come from model files, and are programs: jinja/ has a parser that keeps them to limits, over this one.
+# Templates are programs from untrusted model files: jinja/ wraps this parser by one that enforces limits.
 set_source_files_properties(
     ${common}/jinja/parser.cpp PROPERTIES COMPILE_DEFINITIONS parse_from_tokens=parse_without_limits
 )

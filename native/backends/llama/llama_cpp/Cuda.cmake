@@ -1,8 +1,8 @@
-# ggml's CUDA backend, and the registry that knows of it, for the module sotto_llama_cuda.
+# ggml's CUDA backend and a device registry that includes it, for the module sotto_llama_cuda.
 
 include(Devices.cmake)
 
-# In a renderer's scheduling context there is neither virtual memory nor more than one card.
+# A renderer's scheduling context (CiG) supports neither virtual memory management nor several GPUs.
 set(GGML_CUDA_NO_VMM ON)
 set(GGML_CUDA_NCCL OFF)
 include(${SOTTO_LLAMA_CPP_DIR}/ggml/cmake/common.cmake) # has the list of its sources
@@ -12,8 +12,8 @@ foreach(config DEBUG RELEASE RELWITHDEBINFO MINSIZEREL)
 endforeach()
 add_subdirectory(${ggml_dir}/ggml-cuda ggml-cuda EXCLUDE_FROM_ALL)
 
-# Its runtime is a part of the module, which opens the driver when it is first called; cuda/libraries.cpp finds
-# what is called of cuBLAS, and opens that.
+# The CUDA runtime is linked statically and opens the driver on first use; cuda/libraries.cpp loads cuBLAS at
+# run time.
 set(links ggml-base CUDA::cudart_static)
 set_target_properties(ggml-cuda PROPERTIES LINK_LIBRARIES "${links}" INTERFACE_LINK_LIBRARIES "${links}")
 target_include_directories(ggml-cuda SYSTEM PRIVATE ${SOTTO_CUBLAS_INCLUDE_DIR})
@@ -22,8 +22,9 @@ set_target_properties(ggml-cuda PROPERTIES CUDA_STANDARD 17)
 
 sotto_ggml_registry(cuda)
 
-# How much of a kernel's memory ggml is told of, which only its own headers say where to put, and what its kernels
-# are compiled for.
+# Limits of shared memory that ggml may use, which only its own headers allow to override, and the compute
+# capabilities of
+# its kernels.
 add_library(sotto_ggml_cuda_limits OBJECT EXCLUDE_FROM_ALL ../devices/cuda/limits.cu)
 target_include_directories(
     sotto_ggml_cuda_limits SYSTEM PRIVATE ${ggml_dir}/ggml-cuda ${ggml_dir} ${ggml_includes} ${SOTTO_CUBLAS_INCLUDE_DIR}

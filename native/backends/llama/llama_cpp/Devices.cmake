@@ -1,6 +1,7 @@
-# What ggml's backends for devices are built with, one library each, and the registry that knows of one.
+# Build settings of ggml's GPU backends, one library each, and the device registries that include them.
 #
-# llama.cpp is not configured for them, or all of it would be compiled once more: what differs is compiled here.
+# llama.cpp itself is not configured for them, which would compile all of it again: only what differs is
+# compiled here.
 include_guard()
 
 get_target_property(ggml_dir ggml SOURCE_DIR)
@@ -15,7 +16,7 @@ function(ggml_add_backend_library backend) # ggml's own links it to ggml, and so
     set_target_properties(${backend} PROPERTIES CXX_STANDARD 17)
 endfunction()
 
-# Objects, so that they come before those of the registry that knows of the CPU alone.
+# An object library, so that its symbols come before those of the CPU-only registry.
 function(sotto_ggml_registry kind)
     string(TOUPPER ${kind} macro)
     set(registry sotto_ggml_${kind}_registry)

@@ -1,7 +1,8 @@
-# llama.cpp's mtmd: makes images and sounds into what a model reads.
+# llama.cpp's mtmd: encodes images and sounds into embeddings.
 #
-# Its helpers are left out: they decode files without bounds, run other programs and write to the console. Files
-# are decoded by media_file.cpp, with the same libraries.
+# Its helpers are left out: they decode files without limits, run other programs and write to the console.
+# media_file.cpp
+# decodes files with the same libraries.
 
 set(mtmd ${SOTTO_LLAMA_CPP_DIR}/tools/mtmd)
 file(GLOB models ${mtmd}/models/*.cpp)
@@ -13,7 +14,7 @@ add_library(sotto_llama_mtmd STATIC EXCLUDE_FROM_ALL ${sources} ${models})
 target_include_directories(sotto_llama_mtmd SYSTEM PUBLIC ${mtmd})
 compile_together(sotto_llama_mtmd all 60 ${models})
 target_compile_options(sotto_llama_mtmd PRIVATE -ffunction-sections -fdata-sections)
-# Graphs are built by graph_parts.cpp, which looks whether the tensors are there.
+# Routes graph building through graph_parts.cpp, which checks that tensors exist.
 set(parts
     add sub mul div mul_mat get_rows repeat ssm_conv concat conv_1d conv_1d_ph conv_2d conv_2d_dw conv_2d_direct
     conv_2d_dw_direct im2col cont transpose cast permute reshape_1d reshape_2d reshape_3d reshape_4d repeat_4d
@@ -21,7 +22,7 @@ set(parts
 )
 list(TRANSFORM parts REPLACE "(.+)" "ggml_\\1=sotto_\\1")
 target_compile_definitions(sotto_llama_mtmd PRIVATE ${parts})
-# An encoder's graph is computed by projector.cpp, on a step's threads and up to its gate.
+# Routes an encoder's graph through projector.cpp, which uses a step's threads and can abort it.
 set_source_files_properties(
     ${mtmd}/clip.cpp PROPERTIES COMPILE_DEFINITIONS ggml_backend_sched_graph_compute=sotto_compute_encoder
 )
@@ -29,7 +30,7 @@ set_source_files_properties(${mtmd}/mtmd-audio.cpp PROPERTIES COMPILE_DEFINITION
 target_link_libraries(sotto_llama_mtmd PUBLIC ggml llama PRIVATE Threads::Threads)
 target_compile_features(sotto_llama_mtmd PUBLIC cxx_std_17)
 
-# What decodes files, and names them by their bytes.
+# Decoders of image and sound files, and the hash that identifies them.
 add_library(sotto_llama_decoders STATIC EXCLUDE_FROM_ALL decoders.cpp)
 target_include_directories(
     sotto_llama_decoders SYSTEM PUBLIC ${SOTTO_LLAMA_CPP_DIR}/vendor ${SOTTO_LLAMA_CPP_DIR}/common

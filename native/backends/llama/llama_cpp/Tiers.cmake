@@ -1,10 +1,10 @@
-# One build of ggml's CPU backend per ISA tier.
+# Builds ggml's CPU backend once per ISA tier.
 
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 check_cxx_compiler_flag(-mno-amx-tile SOTTO_KNOWS_AMX)
 
-# What the compiler is told for a tier, also where we write down what it was told (isa_tier.cpp).
+# Compiler flags of a tier; also used for isa_tier.cpp, which records them.
 function(sotto_tier_flags tier result)
     if(tier STREQUAL "native")
         if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
@@ -30,7 +30,7 @@ function(sotto_tier_flags tier result)
     set(${result} "${flags}" PARENT_SCOPE)
 endfunction()
 
-# Whether a tier's flags make this preprocessor condition true.
+# Evaluates a preprocessor condition under a tier's flags.
 function(sotto_tier_is tier flags condition result)
     list(JOIN flags " " CMAKE_REQUIRED_FLAGS)
     set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # nothing is linked: zig would build its C library for the tier
@@ -38,7 +38,7 @@ function(sotto_tier_is tier flags condition result)
     set(${result} ${${result}_${tier}} PARENT_SCOPE)
 endfunction()
 
-# Our matrix kernels, where they are faster than ggml's: see matmul/matmul.hpp.
+# Adds our matrix kernels where they are faster than ggml's: see matmul/matmul.hpp.
 function(sotto_add_matmul tier flags)
     sotto_tier_is(${tier} "${flags}" "defined __AVX2__ && defined __FMA__ && defined __F16C__" SOTTO_HAS_AVX2)
     sotto_tier_is(${tier} "${flags}" "defined __AVX512F__" SOTTO_HAS_AVX512)
@@ -64,7 +64,7 @@ foreach(kind DEFINITIONS OPTIONS)
 endforeach()
 list(TRANSFORM ggml_cpu_sources PREPEND ${ggml_cpu_dir}/)
 
-# A source has its properties in all tiers: what differs between them is told by definitions of the target.
+# Source properties apply to all tiers; differences between tiers are definitions of the target.
 set_source_files_properties(
     ${ggml_cpu_dir}/ggml-cpu/ggml-cpu.c PROPERTIES
     COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/ggml_cpu_hooks.h"

@@ -1,14 +1,15 @@
-# ggml's Vulkan backend, and the registry that knows of it, for the module sotto_llama_vulkan.
+# ggml's Vulkan backend and a device registry that includes it, for the module sotto_llama_vulkan.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/VulkanHeaders.cmake)
 
-# Stands in for the loader, which ggml would link: vulkan/loader.cpp has the functions that it calls by name.
+# Replaces the loader library that ggml would link: vulkan/loader.cpp defines the functions that it links by
+# name.
 add_library(Vulkan::Vulkan INTERFACE IMPORTED)
 target_include_directories(Vulkan::Vulkan INTERFACE ${SOTTO_VULKAN_INCLUDE_DIRS})
 list(GET SOTTO_VULKAN_INCLUDE_DIRS 0 Vulkan_INCLUDE_DIR)
 set(Vulkan_LIBRARY none)
 
-# Of its package, ggml wants to know that it is there.
+# ggml only requires that the package is found.
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/spirv/SPIRV-HeadersConfig.cmake "")
 set(SPIRV-Headers_DIR ${CMAKE_CURRENT_BINARY_DIR}/spirv)
 
@@ -18,7 +19,7 @@ add_subdirectory(${ggml_dir}/ggml-vulkan ggml-vulkan EXCLUDE_FROM_ALL)
 sotto_ggml_registry(vulkan)
 set(SOTTO_VULKAN_INCLUDE_DIRS ${SOTTO_VULKAN_INCLUDE_DIRS} PARENT_SCOPE)
 
-# What those two ask of the environment, the module answers.
+# Redirects getenv() in these two.
 set_source_files_properties(
     ${ggml_dir}/ggml-vulkan/ggml-vulkan.cpp TARGET_DIRECTORY ggml-vulkan PROPERTIES
     COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/../devices/vulkan/environment.hpp"

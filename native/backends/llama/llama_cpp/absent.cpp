@@ -1,5 +1,6 @@
-// What functions of llama.cpp's common/ call that we never call. Linkers for ELF drop those before they look
-// for these names; linkers for Windows look first.
+// Stubs for functions that parts of llama.cpp's common/ refer to but Sotto never calls. ELF linkers drop the
+// referring code
+// before they resolve these names; Windows linkers resolve first.
 #include <build-info.h>
 #include <fit.h>
 #include <log.h>

@@ -1,16 +1,21 @@
-// What the threads of a graph do while they wait for each other.
+// Waiting of graph threads for each other.
 //
-// ggml's threads spin at a barrier after each tensor, which is right while each has a core. Beside a game one
-// of them has lost its core to the game for milliseconds, while the others spin on theirs. Here those of the
-// idle class give up their core after some microseconds: first to a thread on the same core, as that may be
-// the one that is waited for; then by short sleeps, since the system moves a waiting thread to a core that
-// falls idle, and a sleeping one to an idle core when it wakes. So a step goes on with as many cores as the
-// game leaves, down to one, whichever those are.
+// ggml's threads spin at a barrier after each tensor, which is best while each thread has a core. Beside a
+// game, a thread
+// may lose its core to the game for milliseconds while the others spin. Here, threads of the idle class
+// release their core
+// after some microseconds: first by yielding to a thread on the same core, which may be the awaited one; then
+// by short
+// sleeps, because the system moves a runnable thread to a core that becomes idle, and a sleeping one to an
+// idle core when it
+// wakes. So a step continues with as many cores as the game leaves, down to one, whichever they are.
 //
-// Measured with 4 streams of a 110 M model beside a game on 2 cores (AMD EPYC 7003, Linux 6.18), in tokens of
-// prompts and answers per second, as a part of those of one thread alone: a game of one thread: spinning 0.9
-// (each thread on a core of its own), yielding 1.2, sleeping too 1.4; a game that keeps all cores busy for 60
-// % of the time: spinning 1.3, sleeping too 1.9.
+// Measured with 4 streams of a 110 M model beside a game on 2 cores (AMD EPYC 7003, Linux 6.18), in prefill
+// and decode
+// tokens per second relative to a single thread: a game of one thread: spinning 0.9 (each thread on a core of
+// its own),
+// yielding 1.2, also sleeping 1.4; a game that keeps all cores busy for 60 % of the time: spinning 1.3, also
+// sleeping 1.9.
 #include "devices/cpu/cores.hpp"
 
 #include <chrono>
@@ -26,14 +31,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr microseconds kApart(2);   // turns of one wait follow each other more closely
-constexpr microseconds kSpin(5);    // longer than threads that all have cores are apart, mostly
-constexpr microseconds kYield(500); // longer than a part of a tensor takes: the other has no core
+constexpr microseconds kApart(2);   // polls of one wait are closer together than this
+constexpr microseconds kSpin(5);    // mostly longer than the difference between threads that all have cores
+constexpr microseconds kYield(500); // longer than a part of a tensor takes: the other thread has no core
 constexpr microseconds kSleep(20);
 
 struct Wait {
     Clock::time_point began;
-    Clock::time_point last; // turn
+    Clock::time_point last; // time of the last poll
     enum class Class : std::uint8_t { unknown, idle, other } thread_class = Class::unknown;
 };
 
@@ -49,7 +54,7 @@ void relax() noexcept {
 
 } // namespace
 
-// One turn of a loop in which a thread waits for others.
+// Called in each iteration of a loop in which a thread waits for others.
 extern "C" void sotto_barrier_turn() {
     relax();
     if (current.thread_class == Wait::Class::unknown) {

@@ -1,4 +1,4 @@
-// Stands in for the log of llama.cpp's common/, which has a thread of its own and writes to the console.
+// Replaces the log of llama.cpp's common/, which has its own thread and writes to the console.
 #include "runtime/guard.hpp"
 
 #include <cstdarg>
@@ -8,7 +8,8 @@
 namespace {
 
 sotto_log_level level_of(ggml_log_level level) {
-    return level == GGML_LOG_LEVEL_ERROR ? SOTTO_LOG_DEBUG : SOTTO_LOG_TRACE; // whoever called says it better
+    // the caller reports the error itself
+    return level == GGML_LOG_LEVEL_ERROR ? SOTTO_LOG_DEBUG : SOTTO_LOG_TRACE;
 }
 
 } // namespace

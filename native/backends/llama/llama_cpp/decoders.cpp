@@ -1,10 +1,10 @@
-// The bodies of stb_image and miniaudio, whose headers say how they are configured in Mtmd.cmake.
+// Implementations of stb_image and miniaudio; Mtmd.cmake configures their headers.
 #include <cstddef>
 #include <cstdlib>
 
 namespace {
 
-// A small file may say that it unpacks to gigabytes.
+// Limits the decompressed size: a small file may claim to decompress to gigabytes.
 constexpr std::size_t kMostBytes = std::size_t{1} << 29;
 
 void* bounded_malloc(std::size_t size) {

@@ -1,11 +1,13 @@
-// The memory of models, as the system gives and takes it: what ggml-backend.cpp calls in place of
-// ggml_aligned_malloc(), malloc() and what goes with them.
+// Memory of models. ggml-backend.cpp calls these functions instead of ggml_aligned_malloc(), malloc() and
+// related ones.
 //
-// Huge pages, which llama.cpp does not ask for: it reads all weights for every token, and looking up where
-// small pages lie takes a good part of that time. And what is freed is the system's again at once: malloc
-// keeps for itself what is smaller than 32 MiB, with holes that nothing else fits into, and whoever grants a
-// game its memory would look for it. Of its tables for 20 MB a scheduler writes a part; taken from malloc,
-// they come to lie on pages that others have written to.
+// Uses huge pages, which llama.cpp does not request: all weights are read for every token, and address
+// translation of small
+// pages takes a considerable part of that time. Freed memory returns to the system at once, so that the game
+// can use it:
+// malloc keeps blocks below 32 MiB, with fragmentation. Also, a scheduler writes only a part of its 20 MB of
+// tables; from
+// malloc, they would lie on pages that are already in use.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -15,7 +17,7 @@
 
 namespace {
 
-constexpr std::size_t kMinMapped = 1 << 16; // also where a function is told the same size again
+constexpr std::size_t kMinMapped = 1 << 16; // the same value decides at allocation and at free
 constexpr std::size_t kMinHuge = 4 << 20;
 
 void* map(std::size_t size) noexcept {
@@ -23,9 +25,9 @@ void* map(std::size_t size) noexcept {
     return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// Stands before what sotto_malloc() and sotto_calloc() return.
+// Precedes the memory that sotto_malloc() and sotto_calloc() return.
 struct alignas(std::max_align_t) Header {
-    std::size_t size; // of both
+    std::size_t size; // including the header
 };
 
 bool is_mapped(const Header& header) noexcept {
@@ -45,7 +47,7 @@ void* sotto_aligned_malloc(std::size_t size) {
     }
     void* memory = map(size);
     if (memory != nullptr && size >= kMinHuge) {
-        madvise(memory, size, MADV_HUGEPAGE); // a wish: it does without as well
+        madvise(memory, size, MADV_HUGEPAGE); // a hint, whose failure does not matter
     }
     return memory;
 }
@@ -64,7 +66,7 @@ void* sotto_calloc(std::size_t count, std::size_t size) {
                       !__builtin_add_overflow(whole, sizeof(Header), &whole);
     void* memory = !fits ? nullptr : whole < kMinMapped ? std::calloc(1, whole) : map(whole);
     if (memory == nullptr) {
-        throw std::bad_alloc(); // ggml-backend.cpp would write to it all the same
+        throw std::bad_alloc(); // ggml-backend.cpp does not check for NULL before it writes
     }
     return new (memory) Header{whole} + 1;
 }

@@ -1,7 +1,7 @@
-// Read before ggml-backend.cpp, which then takes its memory from ggml_memory.cpp.
+// Included before ggml-backend.cpp, which then allocates through ggml_memory.cpp.
 #pragma once
 
-// Whatever of the C++ library it includes: that keeps its own malloc().
+// Includes C++ headers first, so that their uses of malloc() are not renamed.
 #include <algorithm>
 #include <cstdlib>
 #include <locale>

@@ -1,8 +1,9 @@
-// localtime() for llama.cpp, which calls it for each prompt that it renders, on several threads at once: the
-// C library's own returns the same memory to all threads. The module exports nothing of it.
+// A thread-safe localtime(). llama.cpp calls it on several threads for each prompt that it renders; the C
+// library's returns
+// shared memory. Not exported from the module.
 #include <ctime>
 
 extern "C" tm* localtime(const time_t* time) noexcept {
-    thread_local tm local; // a type without a destructor
+    thread_local tm local; // trivially destructible
     return localtime_r(time, &local);
 }

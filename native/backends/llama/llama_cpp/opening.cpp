@@ -8,7 +8,7 @@ namespace sotto::llama {
 namespace {
 
 void wait_for_memory() {
-    static int tries = 0; // static objects are made by one thread
+    static int tries = 0; // not atomic: one thread constructs all static objects
     constexpr int kAtOnce = 1000;
     constexpr int kMost = kAtOnce + 5000;
     if (++tries > kMost) {
@@ -19,7 +19,7 @@ void wait_for_memory() {
     }
 }
 
-// Made before all other static objects of the module.
+// Constructed before all other static objects of the module.
 struct Opening {
     Opening() noexcept : before(std::set_new_handler(wait_for_memory)) {}
     std::new_handler before;

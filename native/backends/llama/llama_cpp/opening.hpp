@@ -1,10 +1,11 @@
-// Memory for llama.cpp's static objects, whose constructors run inside dlopen().
+// Allocation during the construction of llama.cpp's static objects, which happens inside dlopen().
 #pragma once
 
 namespace sotto::llama {
 
-// Until this is called, an allocation that fails waits up to 5 seconds for memory: an exception from a static
-// object's constructor could not be caught, and would end the process.
+// Until this is called, a failed allocation is retried for up to 5 seconds: an exception from a static
+// object's constructor
+// cannot be caught and would terminate the process.
 void end_opening() noexcept;
 
 } // namespace sotto::llama

@@ -17,7 +17,7 @@ void refuse_thread(const std::error_code& failed) {
 }
 
 #ifndef _WIN32
-// What ggml-cpu.c calls in place of pthread_create(), of which it asserts that it does not fail.
+// ggml-cpu.c calls this instead of pthread_create(), which it asserts to succeed.
 extern "C" int
 sotto_create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* data) {
     if (const int failed = pthread_create(thread, attributes, run, data); failed != 0) {

@@ -1,11 +1,11 @@
-// Threads of graphs that cannot be started.
+// Failure to start threads for graphs.
 #pragma once
 
 #include <system_error>
 
 namespace sotto::llama {
 
-// Throws Error(SOTTO_ERROR_MEMORY), which says what the system said and what helps.
+// Throws Error(SOTTO_ERROR_MEMORY) with the system's message and a hint.
 [[noreturn]] void refuse_thread(const std::error_code& failed);
 
 } // namespace sotto::llama
