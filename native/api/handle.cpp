@@ -22,8 +22,7 @@ constexpr unsigned kIndexBits = 8;
 constexpr unsigned kProcessShift = 40; // a generation has 31 bits, kept at bit 8 and above
 
 // Layout of `state`: generation | open bit | number of pins. A handle contains the generation and is valid
-// while
-// that generation is open.
+// while that generation is open.
 constexpr std::uint64_t kPins = 0xFFFF'FFFF;
 constexpr std::uint64_t kOpen = 1ULL << 32;
 constexpr unsigned kGenerationShift = 33;

@@ -22,8 +22,7 @@ void close_handle(sotto_engine* handle) noexcept;
 class Pin {
 public:
     // Throws Error(SOTTO_ERROR_ARGUMENT) for NULL, for an invalid handle, and for a handle created before
-    // fork() in
-    // the parent process.
+    // fork() in the parent process.
     explicit Pin(sotto_engine* handle);
     ~Pin();
     Pin(const Pin&) = delete;

@@ -12,8 +12,7 @@ namespace sotto::api {
 
 // One per thread that has called the library. Freed when the thread ends, after the destructors of its
 // thread_local objects; never on the thread that ends the process. A later call on the same thread allocates
-// a
-// new one.
+// a new one.
 struct Lent {
     static constexpr std::size_t kMaxMessage = 1024;
 

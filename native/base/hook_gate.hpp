@@ -7,8 +7,7 @@
 namespace sotto {
 
 // Any thread. Destroying an engine closes its gate if the operating system keeps one of the engine's threads
-// from
-// ending; that thread then makes no more host calls.
+// from ending; that thread then makes no more host calls.
 class HookGate {
 public:
     // Held for the duration of a call into the host. Converts to false if the gate is closed: the call must

@@ -11,8 +11,8 @@ struct MpscNode {
 };
 
 // Dmitry Vyukov's intrusive queue (1024cores.net, "Intrusive MPSC node-based queue"): a push is one exchange
-// and
-// one store. A thread suspended between the two delays the items pushed after it, but blocks no other push.
+// and one store. A thread suspended between the two delays the items pushed after it, but blocks no other
+// push.
 template <typename T>
 class MpscQueue {
 public:
@@ -23,8 +23,7 @@ public:
     void push(T* item) noexcept { link(item); }
 
     // Returns the oldest item, or null. Also returns null while the push of the oldest item is incomplete: a
-    // producer
-    // must wake the consumer after its push.
+    // producer must wake the consumer after its push.
     T* pop() noexcept {
         MpscNode* tail = tail_;
         MpscNode* next = tail->next.load(std::memory_order_acquire);

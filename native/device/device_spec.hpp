@@ -1,6 +1,5 @@
 // Device names as in sotto_engine_desc.device and sotto_model_source.device, and how a name selects a device
-// from a
-// list. Shared by the library and its modules.
+// from a list. Shared by the library and its modules.
 #pragma once
 
 #include <algorithm>
@@ -36,9 +35,8 @@ inline std::string uuid_digits(std::string_view uuid) {
     return digits;
 }
 
-// Parses a device name. Returns nothing if it is malformed: no kind, or a suffix that is neither an index nor
-// a
-// UUID. Accepts "vulkan:0" as "vulkan0".
+// Parses a device name. Returns nothing if it is malformed: no kind, or a suffix that is neither an index
+// nor a UUID. Accepts "vulkan:0" as "vulkan0".
 inline std::optional<DeviceSpec> parse_device(std::string_view name) {
     constexpr std::string_view kDigits = "0123456789";
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
@@ -67,8 +65,8 @@ inline std::optional<DeviceSpec> parse_device(std::string_view name) {
 
 // Selects a device from `devices`, which are all of one kind; null: no match. Device has `type` ("discrete",
 // "integrated", "virtual", "other" or "cpu") and `uuid`, and may have `unfit` (not empty: the device cannot
-// be
-// used). The best device is the first usable one in this order of types, or the first one if none is usable.
+// be used). The best device is the first usable one in this order of types, or the first one if none is
+// usable.
 template <typename Device>
 const Device* find_device(const std::vector<Device>& devices, const DeviceSpec& spec) {
     if (spec.index) {

@@ -1,6 +1,5 @@
 // Types, constants and functions of the CUDA driver API that Sotto uses, declared by hand so that neither
-// building
-// nor running needs the CUDA toolkit.
+// building nor running needs the CUDA toolkit.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,7 @@ namespace sotto::gpu {
 namespace {
 
 // Removes `made` from the calling thread's context stack, whatever is on top of it, and makes `before`
-// current again,
-// even if a driver call fails.
+// current again, even if a driver call fails.
 void put_away(const cuda::Api& api, cuda::Context made, cuda::Context before) noexcept {
     cuda::Context top = nullptr;
     if (api.pop(&top) != cuda::kSuccess) {

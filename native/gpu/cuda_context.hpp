@@ -12,8 +12,8 @@ namespace sotto::gpu {
 class CudaContext {
 public:
     // Creates a context on `adapter`. With `cig`, a CiG context in the scheduling context of a renderer's
-    // queue; `cig` is
-    // read only during this call. Throws Error(SOTTO_ERROR_UNSUPPORTED) and then leaves nothing behind.
+    // queue; `cig` is read only during this call. Throws Error(SOTTO_ERROR_UNSUPPORTED) and then leaves
+    // nothing behind.
     CudaContext(std::shared_ptr<const Driver> driver, Adapter adapter, cuda::CigParam* cig);
     // Uses a context that the host owns.
     CudaContext(std::shared_ptr<const Driver> driver, cuda::Context hosts);

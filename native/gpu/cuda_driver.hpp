@@ -26,8 +26,7 @@ struct Adapter {
 class Driver {
 public:
     // Loads the driver from `path`, or the system's driver if `path` is empty. Throws
-    // Error(SOTTO_ERROR_UNSUPPORTED) with
-    // the reason if there is no working driver.
+    // Error(SOTTO_ERROR_UNSUPPORTED) with the reason if there is no working driver.
     static std::shared_ptr<const Driver> open(const std::filesystem::path& path = {});
 
     const cuda::Api& api() const noexcept { return api_; }

@@ -18,8 +18,7 @@ vk::GetFunction vulkan_getter(std::string& why);
 class VulkanCard {
 public:
     // Reads only `instance`, `physical_device` and the getter of `shown`. Throws Error(SOTTO_ERROR_ARGUMENT)
-    // for handles
-    // that do not belong together, and Error(SOTTO_ERROR_UNSUPPORTED) without Vulkan.
+    // for handles that do not belong together, and Error(SOTTO_ERROR_UNSUPPORTED) without Vulkan.
     explicit VulkanCard(const sotto_gpu_vulkan& shown);
 
     // Throws Error(SOTTO_ERROR_ARGUMENT) if `queue` does not belong to the device or is not a graphics queue.

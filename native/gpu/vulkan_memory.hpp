@@ -15,13 +15,11 @@ struct VulkanMemory {
 };
 
 // Returns the memory of the GPU that `device` names, as in sotto_engine_desc.device. Returns nothing without
-// Vulkan,
-// without such a GPU, or if the driver lacks VK_EXT_memory_budget. The first call opens the driver.
+// Vulkan, without such a GPU, or if the driver lacks VK_EXT_memory_budget. The first call opens the driver.
 std::optional<VulkanMemory> vulkan_memory(std::string_view device);
 
 // Returns the UUID of the GPU with that LUID, which must not be 0. Throws Error(SOTTO_ERROR_UNSUPPORTED) if
-// Vulkan has
-// no such GPU. The first call opens the driver.
+// Vulkan has no such GPU. The first call opens the driver.
 std::string vulkan_uuid(std::uint64_t luid);
 
 } // namespace sotto::gpu

@@ -1,11 +1,9 @@
 // Memory for destructors and comparisons of JSON values, which must not fail. The build force-includes this
-// file
-// before every use of nlohmann/json (cmake/Deps.cmake), including llama.cpp's common/.
+// file before every use of nlohmann/json (cmake/Deps.cmake), including llama.cpp's common/.
 //
 // ~basic_json() is noexcept but flattens its tree into a std::vector<basic_json>: a failed allocation would
 // terminate the process. So values get an allocator of their own, and std::allocator<basic_json>, which only
-// that
-// vector still uses, is specialised never to throw.
+// that vector still uses, is specialised never to throw.
 #pragma once
 
 #include <atomic>
@@ -24,8 +22,7 @@
 namespace sotto {
 
 // Allocates from the heap; if that fails, from reserved blocks; if they are all in use, retries the heap
-// until
-// another thread has freed memory.
+// until another thread has freed memory.
 class DestroyMemory {
 public:
     void* allocate(std::size_t bytes) noexcept {

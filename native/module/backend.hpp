@@ -27,8 +27,7 @@ std::string reason_of(sotto_str why);
 class Backend {
 public:
     // Throws Error(SOTTO_ERROR_ARGUMENT) if the table lacks a required function, and
-    // Error(SOTTO_ERROR_UNSUPPORTED) if it
-    // uses features of a newer version.
+    // Error(SOTTO_ERROR_UNSUPPORTED) if it uses features of a newer version.
     explicit Backend(const sotto_backend& table);
 
     const std::string& name() const noexcept { return name_; }
@@ -115,8 +114,7 @@ public:
         std::span<const float> scales = {} // one scale for each adapter
     );
     // Returns true if requests can be prepared on any thread while the model is busy. prepare() ends soon
-    // with
-    // SOTTO_ERROR_CANCELLED once `cancelled` is set.
+    // with SOTTO_ERROR_CANCELLED once `cancelled` is set.
     bool can_prepare() const noexcept { return info_.can(SOTTO_CAPABILITY_PREPARABLE); }
     Prepared prepare(
         sotto_op op,
@@ -128,15 +126,13 @@ public:
     void close_prepared(void* prepared) noexcept;
     void close_stream(void* stream) noexcept;
     // Parking takes a stream's slot and keeps its KV cache outside of it; unpark() restores it and returns
-    // the number of
-    // tokens that must be prefilled again.
+    // the number of tokens that must be prefilled again.
     bool can_park() const noexcept { return info_.can(SOTTO_CAPABILITY_PARKABLE); }
     void park(void* stream) noexcept;
     std::uint32_t unpark(void* stream);
     // LoRA adapters from the file at `path`, read through `files` unless that is null. Each function throws
-    // Error(SOTTO_ERROR_UNSUPPORTED) if the backend has no adapters. measure_adapter() returns an estimate in
-    // bytes before
-    // loading; open_adapter() returns a handle and the actual size in `bytes`.
+    // Error(SOTTO_ERROR_UNSUPPORTED) if the backend has no adapters. measure_adapter() returns an estimate
+    // in bytes before loading; open_adapter() returns a handle and the actual size in `bytes`.
     std::uint64_t measure_adapter(const std::string& path, const sotto_file_access* files);
     void* open_adapter(const std::string& path, const sotto_file_access* files, std::uint64_t& bytes);
     void close_adapter(void* adapter) noexcept;
@@ -153,8 +149,8 @@ public:
     // again.
     bool can_resize() const noexcept { return info_.can_give(SOTTO_SHRINKABLE_PLACES); }
     // All streams must be parked; the KV cache in the slots is dropped. Afterwards, also after an exception,
-    // info() reports
-    // the new memory. After an exception the model has either its previous number of slots or none.
+    // info() reports the new memory. After an exception the model has either its previous number of slots or
+    // none.
     void resize(std::uint32_t places);
 
 private:

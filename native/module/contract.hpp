@@ -1,6 +1,5 @@
-// Validation of backend output. A backend that breaks its contract fails its own requests, with an error that
-// names the
-// backend and the violation.
+// Validation of backend output. A backend that breaks its contract fails its own requests, with an error
+// that names the backend and the violation.
 #pragma once
 
 #include <string>
@@ -14,21 +13,18 @@ namespace sotto {
 [[noreturn]] void refuse_backend(const Backend& backend, sotto_status status, const std::string& what);
 
 // Throws Error(SOTTO_ERROR_MODEL) if a model claims more streams, layers or bytes than any machine has.
-// `loaded`: the
-// sizes are of a loaded model; those of a merely measured model may come from a corrupt file.
+// `loaded`: the sizes are of a loaded model; those of a merely measured model may come from a corrupt file.
 void check_info(const Backend& backend, const ModelInfo& info, bool loaded);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) unless `status` is a status of sotto/base.h.
 void check_status(const Backend& backend, sotto_status status, const char* function);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) if a step item reports more tokens than were requested. `remaining`:
-// prompt tokens
-// that were left before the step.
+// prompt tokens that were left before the step.
 void check_work(const Backend& backend, const sotto_step_item& work, std::uint32_t remaining);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) if a step of a data operation does not describe its data by a JSON
-// object, or ends
-// without a response that is a JSON object.
+// object, or ends without a response that is a JSON object.
 void check_data(const Backend& backend, const sotto_step_item& work);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) if a text that is passed through to the host is not UTF-8.

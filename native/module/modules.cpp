@@ -127,8 +127,7 @@ struct Modules::Lent {
     const sotto_backend_host host = {sizeof(sotto_backend_host), SOTTO_LOG_TRACE, write, this};
 
     // Called when the engine is destroyed. A backend without `release` may keep logging, so its host
-    // interface is kept until
-    // the process ends.
+    // interface is kept until the process ends.
     static void leave(std::unique_ptr<Lent> lent) noexcept {
         {
             const std::lock_guard lock(lent->mutex_);

@@ -12,8 +12,7 @@ namespace sotto {
 struct CgroupMemory {
     std::optional<std::uint64_t> limit; // bytes: the lowest limit of the group and its ancestors
     // Bytes still available: the minimum over the group and its ancestors. Page cache that the kernel
-    // reclaims first
-    // counts as available.
+    // reclaims first counts as available.
     std::optional<std::uint64_t> available;
 };
 
@@ -24,14 +23,12 @@ CgroupMemory cgroup_memory(const std::string& root = {});
 std::optional<double> cgroup_cores(const std::string& root = {});
 
 // Uncached versions of usable_cores() and system_memory() that read control groups and /proc below `root`.
-// Throw
-// std::bad_alloc.
+// Throw std::bad_alloc.
 unsigned usable_cores_under(const std::string& root);
 std::optional<SystemMemory> system_memory_under(const std::string& root);
 
 // Reads a file of /proc or of a control group, for which stat() reports no size; empty if it cannot be read.
-// Opens and
-// closes the file, because the kernel generates the text at each open. Throws std::bad_alloc.
+// Opens and closes the file, because the kernel generates the text at each open. Throws std::bad_alloc.
 std::string kernel_text(const std::string& path);
 
 } // namespace sotto

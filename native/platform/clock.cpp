@@ -22,8 +22,7 @@ void Clock::wait(Signal& signal, std::uint32_t seen, std::int64_t deadline) noex
 
 Clock& system_clock() noexcept {
     // Never destroyed, because threads of an engine that is never destroyed keep reading it; static storage,
-    // because
-    // allocating could fail.
+    // because allocating could fail.
     alignas(Clock) static std::byte room[sizeof(Clock)];
     static auto& clock = *new (room) Clock;
     return clock;

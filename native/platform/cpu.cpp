@@ -27,8 +27,7 @@ constexpr bool all(unsigned bits, unsigned wanted) noexcept {
 }
 
 // Returns true if the operating system saves these register states on context switches. Executes XGETBV in
-// assembly,
-// because the intrinsic needs a compiler flag.
+// assembly, because the intrinsic needs a compiler flag.
 bool system_keeps(unsigned state) noexcept {
     if (!all(leaf(1).ecx, bit_OSXSAVE)) {
         return false;

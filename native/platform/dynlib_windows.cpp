@@ -50,8 +50,7 @@ private:
 } // namespace
 
 // A bare name is looked up among the system's libraries only. Dependencies are looked up in the library's
-// folder and
-// the system's folders, never in the working directory.
+// folder and the system's folders, never in the working directory.
 void* open_library(const std::filesystem::path& path, std::string& why, std::error_code& failed) {
     const NoDialogs quiet;
     HMODULE library = nullptr;

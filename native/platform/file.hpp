@@ -1,8 +1,6 @@
 // Files that the library reads and writes. All files that it writes are created here: readable by the user
-// only
-// (mode 0600; on Windows the folder's permissions), never opened through a link, and never replacing anything
-// but a
-// regular file. Any thread.
+// only (mode 0600; on Windows the folder's permissions), never opened through a link, and never replacing
+// anything but a regular file. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -56,10 +54,8 @@ struct PathArgument {
 };
 
 // Opens a regular file for reading; follows links. Refuses anything else (FIFO, device, folder) before
-// opening it, so
-// that it never waits for another process. Throws Error(SOTTO_ERROR_ARGUMENT) for such a path and for one
-// that contains
-// a NUL; Error(SOTTO_ERROR_NOT_FOUND) if the file cannot be opened.
+// opening it, so that it never waits for another process. Throws Error(SOTTO_ERROR_ARGUMENT) for such a path
+// and for one that contains a NUL; Error(SOTTO_ERROR_NOT_FOUND) if the file cannot be opened.
 File open_file(const PathArgument& path);
 
 // Creates a file for appending. Throws Error(SOTTO_ERROR_ARGUMENT) if the name exists, even as a broken link;
@@ -67,20 +63,15 @@ File open_file(const PathArgument& path);
 File create_file(const PathArgument& path);
 
 // Atomically creates or replaces a regular file: writes a new file in the same folder, syncs it and renames
-// it. If the
-// file system allows, the new file has no name until it is complete, so that a killed process leaves no
-// partial file.
-// Readers see either the old bytes or the new ones, also after a power failure; the last of several writers
-// wins.
-// Throws Error(SOTTO_ERROR_ARGUMENT) if the name belongs to anything but a regular file (including a link) or
-// contains a
-// NUL; Error(SOTTO_ERROR_STATE) if the bytes cannot be written: then nothing changes and no temporary file
-// remains.
+// it. If the file system allows, the new file has no name until it is complete, so that a killed process
+// leaves no partial file. Readers see either the old bytes or the new ones, also after a power failure; the
+// last of several writers wins. Throws Error(SOTTO_ERROR_ARGUMENT) if the name belongs to anything but a
+// regular file (including a link) or contains a NUL; Error(SOTTO_ERROR_STATE) if the bytes cannot be
+// written: then nothing changes and no temporary file remains.
 void replace_file(const PathArgument& path, std::string_view bytes);
 
 // Creates an unnamed file for reading and writing, which disappears when the process ends, also by a crash.
-// Not open
-// if `error` is set.
+// Not open if `error` is set.
 File scratch_file(const std::filesystem::path& folder, std::error_code& error) noexcept;
 
 // Operations that file_linux.cpp and file_windows.cpp implement for file.cpp.
@@ -93,8 +84,7 @@ File open_existing(const std::filesystem::path& path, std::error_code& error) no
 // Fails with file_exists if the name exists.
 File create_new(const std::filesystem::path& path, Access access, std::error_code& error) noexcept;
 // Creates an unnamed file for writing, which disappears with the process unless name_file() names it. Not
-// open if
-// `error` is set: not every file system supports unnamed files.
+// open if `error` is set: not every file system supports unnamed files.
 File create_unnamed(const std::filesystem::path& folder, std::error_code& error) noexcept;
 // Gives an unnamed file its name. Fails with file_exists if the name exists.
 std::error_code name_file(const File& file, const std::filesystem::path& path) noexcept;

@@ -1,9 +1,7 @@
 // Replaces operator new and delete in the library and in each module, which link the C++ library statically.
-// Large
-// blocks are mapped from the system and unmapped when freed. malloc() would keep them: once a block of some
-// 100 kB is
-// freed, it serves such sizes from its arenas, and lets each arena keep twice as much (M_MMAP_THRESHOLD in
-// mallopt(3)).
+// Large blocks are mapped from the system and unmapped when freed. malloc() would keep them: once a block of
+// some 100 kB is freed, it serves such sizes from its arenas, and lets each arena keep twice as much
+// (M_MMAP_THRESHOLD in mallopt(3)).
 //
 // The C++ library's new[], delete[] and the other forms call these.
 #include <array>

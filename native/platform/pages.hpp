@@ -1,6 +1,5 @@
 // Memory for large temporary buffers: mapped from the system and unmapped when freed. malloc() would keep
-// freed memory
-// (glibc: up to 32 MiB per block, in every thread's arena).
+// freed memory (glibc: up to 32 MiB per block, in every thread's arena).
 #pragma once
 
 #include <cstddef>
@@ -78,8 +77,7 @@ private:
 };
 
 // Operations that pages_linux.cpp and pages_windows.cpp implement for pages.cpp. map() returns zeroed whole
-// pages, or
-// null without memory.
+// pages, or null without memory.
 namespace page_system {
 
 void* map(std::size_t size) noexcept;

@@ -6,8 +6,7 @@
 namespace sotto {
 
 // Number of forks between the process that loaded this library and the calling process. Always 0 on systems
-// without
-// fork().
+// without fork().
 unsigned process_generation() noexcept;
 
 // Makes fork() in other threads wait while this object lives, for at most one second.
@@ -20,8 +19,7 @@ public:
 };
 
 // A lazily created object for each process. A child after fork() creates its own and leaves the parent's
-// alone, whose
-// locks may be held by threads that the child does not have. Never destroyed.
+// alone, whose locks may be held by threads that the child does not have. Never destroyed.
 template <typename T>
 class PerProcess {
 public:

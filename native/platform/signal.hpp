@@ -7,8 +7,7 @@
 namespace sotto {
 
 // Waiting for a condition: read value(), check the condition, then wait(value). A notify() in between makes
-// wait()
-// return at once.
+// wait() return at once.
 class Signal {
 public:
     std::uint32_t value() const noexcept { return value_.load(std::memory_order_seq_cst); }
@@ -17,8 +16,7 @@ public:
     void notify() noexcept;
 
     // Waits until notify() has been called since value() returned `seen`, or until `timeout_ns` have passed
-    // (negative: no
-    // timeout). May return early.
+    // (negative: no timeout). May return early.
     void wait(std::uint32_t seen, std::int64_t timeout_ns) noexcept;
 
 private:

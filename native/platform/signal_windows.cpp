@@ -11,8 +11,7 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 
 // Raises the timer resolution during short waits. Windows ends a timed wait only at a timer tick, by default
-// every
-// 15.6 ms.
+// every 15.6 ms.
 class Ticks {
 public:
     explicit Ticks(std::int64_t timeout_ns) noexcept

@@ -1,14 +1,9 @@
 // Function-local static variables in children of fork(): replaces the functions that compilers call around
-// their
-// initialisation (Itanium C++ ABI, 3.3.3). With the C++ library's functions, a variable that another thread
-// was
-// initialising at the time of fork() never becomes ready in the child, where every thread then waits for it.
-// Also,
-// because fork() copies memory while other threads write to it, a variable may be marked ready in the child
-// although a
-// part of it is missing. Loading the first model initialises dozens of such variables. Here fork() waits
-// until no
-// initialisation is in progress.
+// their initialisation (Itanium C++ ABI, 3.3.3). With the C++ library's functions, a variable that another
+// thread was initialising at the time of fork() never becomes ready in the child, where every thread then
+// waits for it. Also, because fork() copies memory while other threads write to it, a variable may be marked
+// ready in the child although a part of it is missing. Loading the first model initialises dozens of such
+// variables. Here fork() waits until no initialisation is in progress.
 //
 // The library and each module compile this file into themselves.
 #include <array>
@@ -91,9 +86,8 @@ void after_in_parent() {
     pthread_mutex_unlock(&g_mutex);
 }
 
-// The child has one thread: it continues the initialisations that this thread had begun, and repeats those of
-// other
-// threads.
+// The child has one thread: it continues the initialisations that this thread had begun, and repeats those
+// of other threads.
 void after_in_child() {
     g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     g_changed = PTHREAD_COND_INITIALIZER;

@@ -32,8 +32,7 @@ std::thread start_thread(Body&& body) {
 void set_thread_name(const std::string& name) noexcept;
 
 // Sets the scheduling class of the calling thread and of threads that it starts later. Returns false if the
-// system
-// refuses. Leaving the idle class needs privileges.
+// system refuses. Leaving the idle class needs privileges.
 bool set_thread_class(ThreadClass thread_class) noexcept;
 
 // System-wide id of the calling thread, for raise_thread_class().

@@ -23,8 +23,7 @@ unsigned quota_under(const std::string& root) {
 }
 
 // CPU quota of the process's control group, in cores. Cached for one second: the quota may change, and
-// reading it takes
-// 0.3 ms.
+// reading it takes 0.3 ms.
 unsigned quota() noexcept {
     constexpr std::int64_t kOld = 1'000'000'000;
     static std::atomic<unsigned> known{UINT16_MAX};
@@ -108,9 +107,8 @@ CoreSet thread_affinity() noexcept {
     return cores;
 }
 
-// Respects a container's CPU quota, rounded down: threads beyond the quota cause the whole process, including
-// the game,
-// to be throttled for the rest of each period.
+// Respects a container's CPU quota, rounded down: threads beyond the quota cause the whole process,
+// including the game, to be throttled for the rest of each period.
 unsigned usable_cores() noexcept {
     return std::min(cores_of_affinity(), quota());
 }

@@ -14,8 +14,7 @@ ThreadPointer::ThreadPointer(Destructor destructor) noexcept {
 }
 
 // Puts the library's thread-locals, among them those of the C++ library's exceptions, into static TLS: glibc
-// terminates
-// the process if memory for dynamic TLS runs out.
+// terminates the process if memory for dynamic TLS runs out.
 #if defined(__GLIBC__)
 [[gnu::tls_model("initial-exec"), gnu::used]] thread_local char static_tls = 0;
 #endif

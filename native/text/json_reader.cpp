@@ -44,8 +44,7 @@ std::string string_of(const RequestField& field) {
 }
 
 // Returns true if a string is unambiguous without quotes: it does not start like a number, list or object,
-// and is
-// not a literal.
+// and is not a literal.
 bool reads_as_string(const Json& value, std::string_view text) {
     if (!value.is_string()) {
         return false;

@@ -16,8 +16,7 @@ namespace sotto {
 using Json = nlohmann::json;
 
 // Parses one JSON object. Throws Error(SOTTO_ERROR_ARGUMENT) that names `name`, or
-// Error(SOTTO_ERROR_CANCELLED) soon
-// after `cancelled` is set; `cancelled` may be null.
+// Error(SOTTO_ERROR_CANCELLED) soon after `cancelled` is set; `cancelled` may be null.
 Json parse_object(std::string_view text, std::string_view name, const std::atomic<bool>* cancelled = nullptr);
 
 // Parses JSON that the library or a module wrote. Throws Json::exception if it is malformed.
@@ -32,8 +31,7 @@ bool is_json(std::string_view text);
 std::string to_text(const Json& value);
 
 // Formats a value as one short line for error messages: JSON, with strings unquoted if they cannot be
-// mistaken for
-// another type, and nested objects and arrays as "{...}" and "[...]".
+// mistaken for another type, and nested objects and arrays as "{...}" and "[...]".
 std::string excerpt(const Json& value, std::size_t longest = 40);
 
 // Typed access to the fields of an object. A null field counts as absent. Every function throws

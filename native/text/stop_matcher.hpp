@@ -17,10 +17,8 @@ public:
     void add(std::string stop) { stops_.push_back(std::move(stop)); }
 
     // Consumes text and appends to `out` the part that cannot belong to a stop sequence. Returns true once a
-    // stop
-    // sequence is found; the text before it has then been appended, and nothing follows. The stop sequence
-    // that
-    // completes first wins; if two end at the same byte, the longer one.
+    // stop sequence is found; the text before it has then been appended, and nothing follows. The stop
+    // sequence that completes first wins; if two end at the same byte, the longer one.
     bool feed(std::string_view text, std::string& out);
 
     // Ends the text: appends what was held back, which is no stop sequence.

@@ -18,8 +18,7 @@ std::uint8_t byte_at(std::string_view text, std::size_t i) noexcept {
 }
 
 // Returns the sequence length that a lead byte announces, and the valid range of the second byte (Unicode
-// table
-// 3-7).
+// table 3-7).
 std::size_t promised(std::uint8_t lead, std::uint8_t& low, std::uint8_t& high) noexcept {
     low = 0x80;
     high = 0xBF;

@@ -7,8 +7,7 @@
 namespace sotto {
 
 // Holds back the bytes of a character until it is complete. Replaces ill-formed bytes by U+FFFD, once for
-// each
-// maximal ill-formed subpart (Unicode 15, section 3.9).
+// each maximal ill-formed subpart (Unicode 15, section 3.9).
 class Utf8Stream {
 public:
     // Consumes bytes and appends the characters that are complete to `out`.

@@ -31,8 +31,7 @@ std::string check_form(const Fields& body);
 void check_template_kwargs(const Fields& body);
 
 // Throws Error(SOTTO_ERROR_ARGUMENT) for an unknown field within an edit distance of one or two of a known
-// one, and
-// suggests that one. Returns the other fields that the operation ignores, at most 16.
+// one, and suggests that one. Returns the other fields that the operation ignores, at most 16.
 std::vector<std::string> check_names(sotto_op op, const Json& body);
 
 // Throws for a field that the operation reads and whose value violates its row in native/request/fields.toml.

@@ -52,8 +52,7 @@ constexpr std::size_t kMaxCompared = 256; // maximum number of unknown fields th
 constexpr std::size_t kMaxListed = 16;
 
 // Edit distance with insertions, deletions, substitutions and transpositions (optimal string alignment,
-// Damerau 1964),
-// capped at `max` + 1.
+// Damerau 1964), capped at `max` + 1.
 std::size_t distance(std::string_view left, std::string_view right, std::size_t max) {
     const auto longer = std::max(left.size(), right.size());
     const auto shorter = std::min(left.size(), right.size());

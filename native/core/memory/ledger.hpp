@@ -34,14 +34,12 @@ public:
 
         std::uint64_t bytes() const noexcept { return bytes_; }
         // Changes the reservation to `bytes`. Throws Error(SOTTO_ERROR_BUDGET) if there is no room to grow;
-        // the reservation is
-        // then unchanged.
+        // the reservation is then unchanged.
         void settle(std::uint64_t bytes);
         // Sets the reservation to the actual size, even if that exceeds the ceiling.
         void correct(std::uint64_t bytes) noexcept;
         // Corrects two claims of one ledger atomically: no other thread can observe the sum in between, or
-        // take what only the
-        // first change frees. A decrease is reported before an increase.
+        // take what only the first change frees. A decrease is reported before an increase.
         static void
         correct(Claim& one, std::uint64_t bytes, Claim& other, std::uint64_t other_bytes) noexcept;
         void release() noexcept;

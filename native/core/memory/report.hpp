@@ -12,8 +12,7 @@ class Parking;
 struct Fit;
 
 // Response to a plan request. `used`: bytes of the budget that others use; `idle`: the part of these that
-// belongs to
-// models that could be evicted. `budget` 0: no budget.
+// belongs to models that could be evicted. `budget` 0: no budget.
 std::string plan_json(
     const std::string& id, const Fit& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
 );

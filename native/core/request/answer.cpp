@@ -165,8 +165,7 @@ void Answer::close_call() {
 }
 
 // Moves out the log probabilities of tokens whose text has been shown. At the end: of all tokens before the
-// stop
-// sequence.
+// stop sequence.
 void Answer::release_logprobs() {
     const auto seen = [&](const Logprobs& one) {
         return one.begin < shown_bytes_ || (ended() && (!stopped_ || one.begin < shown_bytes_));

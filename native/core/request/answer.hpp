@@ -15,8 +15,7 @@
 namespace sotto {
 
 // Parses generated text in the model's format. `text` is all text so far; `last`: no more text follows.
-// Returns deltas
-// as JSON, as in sotto_stream_parse_fn.
+// Returns deltas as JSON, as in sotto_stream_parse_fn.
 class AnswerReader {
 public:
     virtual ~AnswerReader() = default;
@@ -30,8 +29,7 @@ public:
     explicit Answer(const Prompted& prompted, bool data = false);
 
     // Called when the stream is open. `stops`: a JSON array of stop sequences of the model; may be empty.
-    // `read`: generated
-    // text goes through an AnswerReader.
+    // `read`: generated text goes through an AnswerReader.
     void opened(std::string_view stops, bool read);
 
     // Consumes the output of a step.

@@ -10,8 +10,7 @@
 namespace sotto {
 
 // The control thread pushes, the host takes. Taking neither allocates nor frees: events that the host has
-// seen return to
-// the control thread, which frees them.
+// seen return to the control thread, which frees them.
 class EventQueue {
 public:
     ~EventQueue();
@@ -19,8 +18,7 @@ public:
     void push(std::unique_ptr<Event> event) noexcept;
 
     // Passes the oldest event that is due to `use`; the event stays valid until the next call. Returns false
-    // if no event is
-    // due, or while another thread is in this function.
+    // if no event is due, or while another thread is in this function.
     template <typename Use>
     bool take(const Clock& clock, Use&& use) noexcept {
         if (taking_.test_and_set(std::memory_order_acquire)) {
@@ -34,9 +32,8 @@ public:
         return event != nullptr;
     }
 
-    // Returns true if an event is due. Otherwise sets `wake` to the time when one will be due without further
-    // input; to a
-    // time soon if another thread is taking events.
+    // Returns true if an event is due. Otherwise sets `wake` to the time when one will be due without
+    // further input; to a time soon if another thread is taking events.
     bool has(std::int64_t now, std::int64_t& wake) noexcept;
 
     // Frees the events that the host has seen. Control thread only.

@@ -8,10 +8,8 @@
 namespace sotto {
 
 // An exact fractional schedule: token n is due n / rate seconds after the first, however late single tokens
-// are taken.
-// After a pause of the host, the backlog is delivered at twice the rate. A token that was generated more than
-// a period
-// late shifts the schedule, so that a slow model is not followed by a burst.
+// are taken. After a pause of the host, the backlog is delivered at twice the rate. A token that was
+// generated more than a period late shifts the schedule, so that a slow model is not followed by a burst.
 //
 // Non-const functions: one thread at a time. Const functions: any thread may read what has been delivered.
 class Pacer {
@@ -39,8 +37,7 @@ public:
     }
 
     // Records that token `n` was delivered at `now`. `late`: a delay up to this is the host's usual polling
-    // interval and
-    // does not count as lateness.
+    // interval and does not count as lateness.
     void tell(std::uint32_t n, std::int64_t made, std::int64_t now, std::int64_t late) noexcept {
         const double now_rate = rate();
         const auto moment = due(n, made);

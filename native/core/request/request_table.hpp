@@ -60,8 +60,7 @@ struct Note : MpscNode {
 // request.
 struct Slot {
     // References: the control thread holds one until the request has ended; the host one for a private
-    // request, until it has
-    // taken the last event or dropped the request; running API calls hold the others.
+    // request, until it has taken the last event or dropped the request; running API calls hold the others.
     std::atomic<std::uint32_t> refs{0};
     std::atomic<sotto_request> id{0};
     std::atomic<std::uint32_t> next_free{0};

@@ -26,8 +26,7 @@ struct SessionTurn {
 };
 
 // All throw Error(SOTTO_ERROR_ARGUMENT) if JSON from the host is malformed or has the wrong type. Its
-// contents are checked
-// when the request is read.
+// contents are checked when the request is read.
 std::string open_session_body(const SessionOpening& opening);
 std::string say_body(const SessionTurn& turn);
 // Empty `id`: not about a particular session.

@@ -61,8 +61,7 @@ private:
     std::uint64_t begun_ = 0;
 
     // Double buffer: one copy is read while the other is written, so that no reader waits for a suspended
-    // writer. A reader
-    // retries if the version changed meanwhile.
+    // writer. A reader retries if the version changed meanwhile.
     struct Copy {
         std::array<std::atomic<std::uint64_t>, kWords> words{};
         std::atomic<std::int64_t> time{0};

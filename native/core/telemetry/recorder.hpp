@@ -39,8 +39,8 @@ public:
     ~Recorder();
 
     // Creates the file, readable by its user only. Throws Error(SOTTO_ERROR_ARGUMENT) if the name exists, so
-    // that the recording of a crash is kept, or if the file cannot be created; Error(SOTTO_ERROR_MEMORY) if no
-    // thread can be started.
+    // that the recording of a crash is kept, or if the file cannot be created; Error(SOTTO_ERROR_MEMORY) if
+    // no thread can be started.
     void open(const std::string& path, const Json& engine);
     // Returns true while recording. Any thread.
     bool is_on() const noexcept { return is_on_.load(); }

@@ -22,10 +22,8 @@ public:
     AnswerParser(const common_chat_params& params, const How& how);
 
     // Returns what `text`, the whole output so far, adds since the last call: a JSON array of deltas. Text
-    // that does not
-    // parse adds nothing. With `last`, returns what can be parsed of an incomplete answer, or the text as
-    // content if nothing
-    // can.
+    // that does not parse adds nothing. With `last`, returns what can be parsed of an incomplete answer, or
+    // the text as content if nothing can.
     std::string deltas(std::string_view text, bool last);
 
 private:

@@ -36,8 +36,7 @@ void check_parts(const Json& messages) {
 }
 
 // Keeps only the members of an object that llama.cpp reads. Others would only cost time: llama.cpp searches
-// objects
-// linearly.
+// objects linearly.
 Json only(const Json& object, std::initializer_list<const char*> keys) {
     auto kept = Json::object();
     for (const char* key : keys) {
@@ -168,8 +167,7 @@ Chat::Chat(
 }
 
 // Returns the markers around reasoning, which the template may look for in earlier answers. Text that the
-// template also
-// writes around an answer without reasoning is no such marker, but the start or end of a turn.
+// template also writes around an answer without reasoning is no such marker, but the start or end of a turn.
 std::vector<std::string> Chat::marks_of_thoughts(const common_chat_params& params) const {
     auto inputs = conversation({"Hello.", "Come in.", "Why?"});
     inputs.add_generation_prompt = false;
@@ -275,8 +273,7 @@ common_chat_templates_inputs Chat::inputs_of(const Json& body, SchemaRules& rule
 }
 
 // Returns true if rendering the template is enough and answers are plain text. Detecting the format that a
-// template
-// requires takes milliseconds.
+// template requires takes milliseconds.
 bool Chat::is_plain(const common_chat_templates_inputs& inputs) const {
     return !thinks_ && inputs.tools.empty() && inputs.json_schema.empty() &&
            inputs.continue_final_message == COMMON_CHAT_CONTINUATION_NONE;

@@ -29,8 +29,7 @@ public:
     );
 
     // Renders a request's messages and the start of an answer. Throws Error(SOTTO_ERROR_ARGUMENT) if the
-    // template fails on
-    // them. Any thread.
+    // template fails on them. Any thread.
     ChatPrompt prompt(const Json& body) const;
 
     // Estimates the number of tokens that the template adds to each message.

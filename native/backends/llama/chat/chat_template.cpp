@@ -18,8 +18,7 @@ namespace {
 constexpr std::size_t kMostKept = 4 << 20; // bytes
 
 // Returns true if llama.cpp has a handler for this very template instead of detecting its format by trial.
-// Such a handler
-// also affects rendering, so its results cannot be cached.
+// Such a handler also affects rendering, so its results cannot be cached.
 bool has_own_form(const std::string& source) {
     autoparser::generation_params inputs;
     inputs.messages = common_json::parse(R"([{"role": "user", "content": "Hello."}])");
@@ -45,8 +44,7 @@ common_chat_params mended(
 }
 
 // Runs `body` within the current RenderLimits, or within new ones for `input` if there are none. Throws
-// TemplateError and
-// std::bad_alloc even if llama.cpp swallowed the exception.
+// TemplateError and std::bad_alloc even if llama.cpp swallowed the exception.
 template <typename Body>
 void limited(const RenderInput& input, Body&& body) {
     std::optional<RenderLimits> own;
@@ -189,9 +187,8 @@ private:
     std::string text_;
 };
 
-// Returns a key of everything that the answer's format depends on. Of the messages, that is only the answer's
-// prefix at
-// the end of the prompt.
+// Returns a key of everything that the answer's format depends on. Of the messages, that is only the
+// answer's prefix at the end of the prompt.
 std::string
 key_of(const common_chat_templates_inputs& inputs, const std::string& begun, const SchemaRules& rules) {
     CacheKey key;

@@ -13,17 +13,14 @@ namespace sotto::llama {
 class ChatTemplate {
 public:
     // `source` is a Jinja template; empty: the model's own. Throws std::exception if it does not parse,
-    // TemplateError if it
-    // exceeds RenderLimits.
+    // TemplateError if it exceeds RenderLimits.
     ChatTemplate(const llama_model* model, const std::string& source);
 
     std::map<std::string, bool> capabilities() const;
 
-    // Renders `inputs` and returns the prompt and the answer's format, with the grammar corrected by `rules`.
-    // Caches detected
-    // formats, because detection takes milliseconds. Any thread. Throws std::exception; TemplateError if
-    // rendering exceeds
-    // RenderLimits.
+    // Renders `inputs` and returns the prompt and the answer's format, with the grammar corrected by
+    // `rules`. Caches detected formats, because detection takes milliseconds. Any thread. Throws
+    // std::exception; TemplateError if rendering exceeds RenderLimits.
     common_chat_params apply(common_chat_templates_inputs inputs, const SchemaRules& rules) const;
 
 private:

@@ -12,10 +12,8 @@
 namespace sotto::llama {
 
 // User text may contain the spelling of a special token. Each such spelling is replaced by private-use
-// characters before
-// the template sees it, and restored after rendering. So the tokenizer can tell which special tokens the
-// template wrote
-// itself.
+// characters before the template sees it, and restored after rendering. So the tokenizer can tell which
+// special tokens the template wrote itself.
 class Disguise {
 public:
     explicit Disguise(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}

@@ -166,8 +166,7 @@ void Preparer::cut(
 }
 
 // Drops the oldest turns, up to a border (see Turns), if the conversation exceeds the context. The remaining
-// prompt may
-// fill the whole context if nothing more can be dropped.
+// prompt may fill the whole context if nothing more can be dropped.
 ChatPrompt
 Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepared& prepared) const {
     ChatPrompt prompt;
@@ -259,8 +258,7 @@ std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
 }
 
 // Truncates the start of a text completion's prompt that exceeds the context, if the request allows it, by a
-// multiple of a
-// fixed number of tokens.
+// multiple of a fixed number of tokens.
 void Preparer::take_tail(std::vector<llama_token>& prompt, const Json& body) const {
     if (prompt.size() <= context_) {
         return;

@@ -14,8 +14,7 @@ namespace sotto::llama {
 namespace {
 
 // Calls `visit` with each text of a message that templates render. Skips reasoning: most templates omit that
-// of earlier
-// answers.
+// of earlier answers.
 template <typename Visit>
 void for_each_text(const Json& message, Visit&& visit) {
     const auto add = [&](const Json& object, const char* key) {

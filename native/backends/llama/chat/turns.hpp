@@ -16,8 +16,7 @@
 namespace sotto::llama {
 
 // Counts the tokens of messages. Caches counts by text, so that a new turn of a long conversation tokenizes
-// only what is
-// new. Any thread.
+// only what is new. Any thread.
 class MessageTokens {
 public:
     // `overhead`: tokens that the chat template adds to each message. Counts above `context` are not exact.
@@ -30,8 +29,7 @@ private:
     std::uint32_t remember(std::size_t hash, std::uint32_t count) const;
 
     // Token counts by hash of the text. Allocated in a few large blocks: cached counts outlive a request's
-    // other allocations,
-    // and scattered between them would keep malloc() from returning that memory.
+    // other allocations, and scattered between them would keep malloc() from returning that memory.
     struct Counts {
         std::pmr::monotonic_buffer_resource memory{16 * 1024};
         std::pmr::unordered_map<std::size_t, std::uint32_t> by_hash{&memory};
@@ -49,17 +47,14 @@ private:
 };
 
 // Returns the distance in tokens between possible cuts: the largest of the context's half, quarter, ... that
-// is at most
-// 3/4 of `room`. So a small change of the room does not move a cut.
+// is at most 3/4 of `room`. So a small change of the room does not move a cut.
 std::size_t piece_for(std::size_t context, std::size_t room) noexcept;
 
 // Chooses where a conversation is truncated.
 //
-// Cuts are at borders: the first turn that begins after each multiple of the distance, counted in tokens from
-// the first
-// turn. So the cut depends on the request only and stays in place until the new turns exceed the distance,
-// and the
-// cached prefix stays valid meanwhile.
+// Cuts are at borders: the first turn that begins after each multiple of the distance, counted in tokens
+// from the first turn. So the cut depends on the request only and stays in place until the new turns exceed
+// the distance, and the cached prefix stays valid meanwhile.
 class Turns {
 public:
     // `room`: maximum tokens of the prompt.
@@ -97,8 +92,7 @@ private:
 bool is_system(const nlohmann::ordered_json& message);
 
 // Returns true if a conversation may begin with message `i`: a user message that follows one with another
-// role than
-// system.
+// role than system.
 bool begins_turn(const nlohmann::ordered_json& messages, std::size_t i);
 
 // Returns `body` without the messages between the system messages and `begin`.

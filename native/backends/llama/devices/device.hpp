@@ -24,8 +24,7 @@ extern const char* const kDeviceKind;
 // Hardware that the module's backend uses.
 extern const sotto_backend_uses kDeviceUses;
 // Lists all devices in index order. Call before the first call of llama.cpp. Throws
-// Error(SOTTO_ERROR_UNSUPPORTED) with the
-// reason if a GPU module finds no device.
+// Error(SOTTO_ERROR_UNSUPPORTED) with the reason if a GPU module finds no device.
 std::vector<Device> find_devices();
 
 // Returns the device of the context that the host has made current on the calling thread. Null: no such
@@ -39,8 +38,7 @@ Loss loss_of(const Device& device);
 void keep_current(void (*body)());
 
 // Selects the device that `asked` names: "" or "auto" (the current one, otherwise a real GPU before others),
-// "cpu",
-// "vulkan", "vulkan0" or "vulkan:" and a UUID. Null: the CPU. Throws Error.
+// "cpu", "vulkan", "vulkan0" or "vulkan:" and a UUID. Null: the CPU. Throws Error.
 const Device* choose_device(const std::vector<Device>& devices, std::string_view asked);
 
 // Returns ggml's handle of a device. Null if ggml does not list it or cannot use it.

@@ -13,8 +13,7 @@ namespace sotto::llama {
 namespace {
 
 // Hashes the start of the file, which holds the metadata, and samples of the rest. Different models have
-// different hashes
-// unless someone constructs them to collide.
+// different hashes unless someone constructs them to collide.
 std::uint64_t hash_of(Source& file) {
     constexpr std::uint64_t kBeginning = 1 << 20;
     constexpr std::uint64_t kPiece = 4096;

@@ -9,8 +9,7 @@
 namespace sotto::llama {
 
 // Returns a JSON object that identifies the weights, the library's version and the KV cache's format. Reads
-// at most 2 MiB
-// of the file.
+// at most 2 MiB of the file.
 std::string fingerprint(Source& file, const Options& options);
 
 } // namespace sotto::llama

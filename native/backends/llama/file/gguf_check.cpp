@@ -17,8 +17,7 @@ constexpr std::uint64_t kMostKeyBytes = 1 << 16;
 constexpr std::uint64_t kMostTextBytes = 1 << 26;
 constexpr std::uint64_t kMostElements = 1 << 30;
 // Some tokenizers recurse for each byte: a token of 60,000 bytes overflows the stack. The longest token of a
-// known published
-// vocabulary has 1,024 bytes.
+// known published vocabulary has 1,024 bytes.
 constexpr std::uint64_t kMaxTokenBytes = 2048;
 constexpr std::uint64_t kMaxMergeBytes = 2 * kMaxTokenBytes + 1;
 constexpr std::uint64_t kMostAlignment = 1 << 20;
@@ -117,8 +116,7 @@ read_size(GgufReader& reader, const std::string& key, std::uint64_t index, std::
 }
 
 // Decodes a token as RWKV's tokenizer does: escapes \t, \n, \r and \x with two digits; any other escaped
-// character is
-// itself.
+// character is itself.
 std::string unescaped(std::string_view token) {
     std::string bytes;
     for (std::size_t i = 0; i < token.size(); ++i) {
@@ -299,8 +297,7 @@ std::uint64_t padded(std::uint64_t bytes, std::uint64_t alignment) {
 }
 
 // Estimates llama.cpp's memory for a vocabulary: each token is a string in two lists and in a hash table,
-// each merge a pair
-// of strings in another hash table.
+// each merge a pair of strings in another hash table.
 std::uint64_t bytes_of_vocabulary(const GgufValues& values) {
     constexpr std::uint64_t kNode = 40; // overhead of a hash table node: links, hash, heap
     const auto count = [&](const char* key) {

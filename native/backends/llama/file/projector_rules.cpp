@@ -82,8 +82,7 @@ void check_heads(const GgufValues& values, const std::string& prefix) {
 }
 
 // Unsupported kinds: the first two depend on the prompt before an image, but images are encoded one by one
-// here; the others
-// generate speech.
+// here; the others generate speech.
 void check_kind(const GgufValues& values, const std::string& key) {
     const auto found = values.find(key);
     if (found == values.end()) {
@@ -187,9 +186,8 @@ void check_kind_tensors(const GgufValues& values, const GgufTensors& tensors, co
     }
 }
 
-// Checks the limits to which images are scaled: small ones up to the minimum number of pixels and the longest
-// side, large
-// ones down to the maximum.
+// Checks the limits to which images are scaled: small ones up to the minimum number of pixels and the
+// longest side, large ones down to the maximum.
 void check_pixels(const GgufValues& values, double patch, double width) {
     // pixels; published files need up to 2^23.2, with sides of 3024
     constexpr double kMaxScaledUp = 1ull << 24;
@@ -213,8 +211,7 @@ void check_pixels(const GgufValues& values, double patch, double width) {
 }
 
 // An image is split into patches, and each patch is multiplied by weights of its size. mtmd allocates memory
-// in proportion,
-// so the file must contain as many weights as its metadata implies.
+// in proportion, so the file must contain as many weights as its metadata implies.
 void check_patches(const GgufValues& values, const GgufTensors& tensors) {
     constexpr double kColours = 3;
     constexpr double kLeeway = 4;   // tolerance factor: kinds of projectors count patches differently

@@ -1,10 +1,8 @@
 // Limits grammars that a host wrote.
 //
 // llama.cpp tracks every possible parse of the answer so far as a stack, and tests each token against each
-// stack: an
-// ambiguous grammar would take it forever. Its own check of left recursion takes exponential time on some
-// grammars, and
-// its parser writes errors to stderr; so grammars are checked here first.
+// stack: an ambiguous grammar would take it forever. Its own check of left recursion takes exponential time
+// on some grammars, and its parser writes errors to stderr; so grammars are checked here first.
 #include "grammar/grammar.hpp"
 
 #include "grammar/grammar_size.hpp"

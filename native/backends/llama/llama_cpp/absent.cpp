@@ -1,6 +1,5 @@
 // Stubs for functions that parts of llama.cpp's common/ refer to but Sotto never calls. ELF linkers drop the
-// referring code
-// before they resolve these names; Windows linkers resolve first.
+// referring code before they resolve these names; Windows linkers resolve first.
 #include <build-info.h>
 #include <fit.h>
 #include <log.h>

@@ -2,12 +2,9 @@
 // related ones.
 //
 // Uses huge pages, which llama.cpp does not request: all weights are read for every token, and address
-// translation of small
-// pages takes a considerable part of that time. Freed memory returns to the system at once, so that the game
-// can use it:
-// malloc keeps blocks below 32 MiB, with fragmentation. Also, a scheduler writes only a part of its 20 MB of
-// tables; from
-// malloc, they would lie on pages that are already in use.
+// translation of small pages takes a considerable part of that time. Freed memory returns to the system at
+// once, so that the game can use it: malloc keeps blocks below 32 MiB, with fragmentation. Also, a scheduler
+// writes only a part of its 20 MB of tables; from malloc, they would lie on pages that are already in use.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>

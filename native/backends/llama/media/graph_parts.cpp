@@ -1,8 +1,7 @@
 // Replacements for ggml's graph-building functions in mtmd, which check that tensors are present.
 //
 // mtmd looks up most tensors of a projector as optional, because projectors differ, and then uses many of
-// them without
-// checking. Here a missing tensor is an error of the file; in ggml it terminates the process.
+// them without checking. Here a missing tensor is an error of the file; in ggml it terminates the process.
 #include "runtime/fence.hpp"
 
 #include <ggml.h>

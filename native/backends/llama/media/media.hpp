@@ -20,8 +20,7 @@ struct FreeChunk {
 using Chunk = std::shared_ptr<const mtmd_input_chunk>;
 
 // A part of a prompt that is not text. Its placeholder tokens are negative, outside of the vocabulary, and
-// derived from
-// its bytes, so that prefix caching works: equal tokens mean equal content.
+// derived from its bytes, so that prefix caching works: equal tokens mean equal content.
 struct Stretch {
     Chunk chunk;                   // input of the encoder
     std::size_t begin = 0;         // offset in the prompt
@@ -44,8 +43,7 @@ struct Medium {
 bool has_media(const nlohmann::ordered_json& body);
 
 // Extracts images and sounds from the messages. Replaces each by {"type": "media_marker", "medium": N}, a
-// type that requests
-// cannot contain. Throws Error that names a part that cannot be decoded.
+// type that requests cannot contain. Throws Error that names a part that cannot be decoded.
 std::vector<Medium> take_media(nlohmann::ordered_json& body, const Projector& projector);
 
 } // namespace sotto::llama

@@ -83,8 +83,7 @@ struct FreeEncoder {
 using Encoder = std::unique_ptr<clip_ctx, FreeEncoder>;
 
 // Estimates the memory of a file's encoders by creating them without weights. mtmd itself checks only
-// afterwards whether
-// they fit the model, and then leaks them.
+// afterwards whether they fit the model, and then leaks them.
 std::uint64_t bytes_of(const Options& options, const llama_model* model) {
     const auto wanted = wanted_params(options);
     clip_context_params params = {};

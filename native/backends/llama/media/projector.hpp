@@ -64,8 +64,7 @@ public:
     bool encode(Stretch& stretch, const EncoderStep& step) const;
 
     // Returns the positions of `count` embeddings from `offset` of a stretch that begins at `position`, in
-    // the layout of a
-    // llama_batch.
+    // the layout of a llama_batch.
     std::vector<llama_pos>
     positions(const Stretch& stretch, llama_pos position, std::size_t offset, std::size_t count) const;
     // Floats per embedding.

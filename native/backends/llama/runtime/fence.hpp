@@ -28,8 +28,7 @@ private:
 };
 
 // Text of every error about an argument: "invalid NAME 'VALUE': expected EXPECTED". Duplicates
-// base/error.hpp, which modules
-// do not include.
+// base/error.hpp, which modules do not include.
 inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
     std::string text("invalid ");
     text.append(name).append(" '").append(value).append("': expected ").append(expected);

@@ -9,8 +9,7 @@ namespace sotto::llama {
 void survive_forks();
 
 // Locks a mutex before fork(), so that the child finds its data consistent. Returns false if another thread
-// held it for a
-// second.
+// held it for a second.
 bool lock_for_fork(std::mutex& mutex) noexcept;
 
 // Returns true if this process was forked from one that had used the module.

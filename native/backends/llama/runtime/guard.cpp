@@ -12,8 +12,7 @@
 namespace sotto::llama {
 
 // The calls of all engines that compute at present. ggml's worker threads belong to no call and do not
-// identify their
-// engine, so their log lines go to every engine that computes at the time.
+// identify their engine, so their log lines go to every engine that computes at the time.
 class Computing {
 public:
     void enter(Call& call) noexcept {
@@ -49,8 +48,7 @@ namespace {
 constinit Computing computing;
 
 // With one thread-local of this TLS model, all of the module's thread-locals are in static TLS, allocated
-// when the module is
-// loaded. glibc terminates the process if memory for dynamic TLS runs out.
+// when the module is loaded. glibc terminates the process if memory for dynamic TLS runs out.
 #if defined(__GLIBC__)
 [[gnu::tls_model("initial-exec")]]
 #endif
@@ -237,8 +235,7 @@ void Call::say(sotto_log_level level, std::string_view line) const noexcept {
 } // namespace sotto::llama
 
 // llama.cpp calls this instead of ggml_backend_sched_graph_compute_async(). Before and after it, while
-// llama.cpp prepares a
-// batch, no worker thread waits for this thread, so a failed assertion may unwind.
+// llama.cpp prepares a batch, no worker thread waits for this thread, so a failed assertion may unwind.
 extern "C" ggml_status sotto_compute_graph(ggml_backend_sched_t schedule, ggml_cgraph* graph) {
     using namespace sotto::llama;
     auto* around = Call::current();

@@ -9,9 +9,8 @@ namespace sotto::llama {
 // Installs callbacks in llama.cpp and ggml, once per process.
 void take_over_llama_cpp();
 
-// Lives for one call into this module: determines the host that receives log lines, keeps the last error, and
-// decides
-// whether a failed check inside ggml may unwind.
+// Lives for one call into this module: determines the host that receives log lines, keeps the last error,
+// and decides whether a failed check inside ggml may unwind.
 class Call {
 public:
     enum class Abort {
@@ -30,9 +29,8 @@ public:
 
     // Returns the last error that llama.cpp logged on this thread, or `otherwise`.
     std::string last_error(std::string_view otherwise) const;
-    // Throws last_error(). Status: SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE if that was the cause; the status
-    // that
-    // fail_on_card() threw, if llama.cpp swallowed it; otherwise SOTTO_ERROR_MODEL.
+    // Throws last_error(). Status: SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE if that was the cause; the
+    // status that fail_on_card() threw, if llama.cpp swallowed it; otherwise SOTTO_ERROR_MODEL.
     [[noreturn]] void refuse(std::string_view otherwise) const;
     // Throws the error for a failure on which ggml's CUDA code would terminate the process.
     [[noreturn]] void fail_on_card(std::string_view otherwise);
@@ -81,8 +79,7 @@ void forget_computing_calls() noexcept;
 void throw_if_cancelled();
 
 // For a catch clause, or after llama.cpp failed without throwing: throws Error(SOTTO_ERROR_DEVICE) if the
-// device of the
-// current call was lost.
+// device of the current call was lost.
 void throw_if_lost(const std::exception& error);
 void throw_if_lost();
 

@@ -16,8 +16,7 @@ void on_failed_allocation() {
 } // namespace
 
 // The module links its C++ library statically and so has a new-handler of its own. If the library is shared
-// with the host,
-// the host's handler stays.
+// with the host, the host's handler stays.
 void note_failed_allocations() noexcept {
     if (std::get_new_handler() == nullptr) {
         std::set_new_handler(on_failed_allocation);

@@ -1,13 +1,11 @@
-// Process exit while engines still run: ggml's static variables are destroyed then, so exit waits for threads
-// that use them,
-// and no thread may start using them.
+// Process exit while engines still run: ggml's static variables are destroyed then, so exit waits for
+// threads that use them, and no thread may start using them.
 #pragma once
 
 namespace sotto::llama {
 
 // Held for a call that uses ggml's static variables. Converts to false if the process is exiting; they must
-// not be used
-// then.
+// not be used then.
 class Inside {
 public:
     Inside() noexcept;

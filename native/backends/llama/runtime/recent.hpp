@@ -19,8 +19,7 @@ public:
     explicit Recent(std::size_t most) : most_(most) {}
 
     // Returns the cached value for `key`, or calls make() and caches its result. Caches nothing if make()
-    // throws. Does not block
-    // other threads meanwhile: two threads may create the same value.
+    // throws. Does not block other threads meanwhile: two threads may create the same value.
     template <typename Make>
     std::shared_ptr<const T> get(const std::string& key, Make&& make) {
         if (auto found = find(key)) {

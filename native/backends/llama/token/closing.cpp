@@ -7,8 +7,7 @@ namespace sotto::llama {
 namespace {
 
 // Tokens needed in addition to one for each open bracket: an escape, a key, its colon and value, a number,
-// the end of a
-// Markdown fence.
+// the end of a Markdown fence.
 constexpr std::uint64_t kMargin = 20;
 // Logit bonus by rank. The steps are so large that no penalty can reverse the order.
 constexpr float kAdded[] = {1e16f, 1e12f, 1e8f, 1e4f};

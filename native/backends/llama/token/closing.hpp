@@ -11,10 +11,8 @@
 namespace sotto::llama {
 
 // The tokens of a vocabulary that complete JSON, in order of preference: a quotation mark ends a string or
-// starts a minimal
-// value; brackets close what is open; a colon leads to a value; back quotes end a Markdown fence; a zero
-// completes a
-// number or an escape.
+// starts a minimal value; brackets close what is open; a colon leads to a value; back quotes end a Markdown
+// fence; a zero completes a number or an escape.
 class ClosingTokens {
 public:
     using Speller = std::function<void(std::int32_t token, std::string& bytes)>;

@@ -18,8 +18,7 @@
 namespace sotto::llama {
 
 // Converts a request's sampling fields to llama.cpp's parameters. `context`: maximum tokens. `index`: number
-// of the choice,
-// which changes the seed. Throws Error(SOTTO_ERROR_ARGUMENT) for unknown tokens or samplers.
+// of the choice, which changes the seed. Throws Error(SOTTO_ERROR_ARGUMENT) for unknown tokens or samplers.
 common_params_sampling sampling_of(
     const nlohmann::ordered_json& body, const Tokenizer& tokenizer, std::uint32_t context, std::uint32_t index
 );
@@ -46,8 +45,7 @@ public:
     void heard(const std::vector<llama_token>& prompt);
 
     // Samples from the logits of output `output` of the batch. Throws Error(SOTTO_ERROR_INFERENCE) if all
-    // logits are NaN or
-    // the grammar allows no token.
+    // logits are NaN or the grammar allows no token.
     llama_token choose(llama_context* context, std::int32_t output);
 
     // Log probabilities of the last choice in OpenAI's format; empty if not requested.

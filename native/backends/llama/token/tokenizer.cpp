@@ -181,8 +181,7 @@ bool Tokenizer::looks_special(const PromptPart& part) const {
 }
 
 // User text may contain the spelling of a special token. So special tokens are recognised here, in the
-// template's own
-// text only, and the text between them is tokenized as plain text, as llama.cpp would do.
+// template's own text only, and the text between them is tokenized as plain text, as llama.cpp would do.
 void Tokenizer::cut_guarded(const std::vector<PromptPart>& parts, std::vector<llama_token>& tokens) const {
     std::string plain;
     for (const auto& part : parts) {

@@ -38,8 +38,8 @@ public:
     explicit Tokenizer(const llama_vocab* vocab);
 
     // Tokenizes `parts` as one text. Recognises special tokens only in template parts, and adds a BOS token
-    // if the model wants
-    // one. Throws TooLong for more than `most` tokens, without tokenizing if the length alone shows it.
+    // if the model wants one. Throws TooLong for more than `most` tokens, without tokenizing if the length
+    // alone shows it.
     std::vector<llama_token> tokens(const std::vector<PromptPart>& parts, std::size_t most) const;
     // Throws TooLong if the length of `parts` alone shows that they have more than `most` tokens.
     void check_length(const std::vector<PromptPart>& parts, std::size_t most) const;

@@ -169,8 +169,7 @@ void check_json(RenderLimits& limits, const value& self, const Args& args) {
 }
 
 // llama.cpp compares only texts and numbers and treats all other values as equal, which is no strict weak
-// ordering and
-// breaks std::sort.
+// ordering and breaks std::sort.
 void check_sort(RenderLimits& limits, const value& self, const value& attribute, bool by_value) {
     if (!self) {
         return;

@@ -12,8 +12,7 @@ namespace {
 using jinja::token;
 
 // For comparison, llama.cpp's templates have at most 17 KB, nested brackets of depth 4, nested blocks of
-// depth 10, 26
-// operators in an expression, and 107 names.
+// depth 10, 26 operators in an expression, and 107 names.
 constexpr std::size_t kMaxSource = 256 << 10;
 constexpr std::size_t kMaxBrackets = 64;
 constexpr std::size_t kMaxBlocks = 64;

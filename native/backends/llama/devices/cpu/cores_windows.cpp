@@ -33,8 +33,7 @@ void sleep_briefly(std::chrono::microseconds /*time*/) noexcept {
 }
 
 // New threads are in the normal class, and only a graph can run code on a pool's threads: computes an
-// otherwise empty
-// graph that sets their class.
+// otherwise empty graph that sets their class.
 void put_into_class(ggml_threadpool* pool, int threads, sotto_thread_class thread_class) {
     if (thread_class != SOTTO_THREAD_IDLE) {
         return;

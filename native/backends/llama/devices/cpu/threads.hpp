@@ -12,18 +12,15 @@
 namespace sotto::llama {
 
 // Throws Error(SOTTO_ERROR_MEMORY) if `count` threads cannot be started. Call it before code that would
-// terminate the
-// process in that case, or leak the threads that it had started.
+// terminate the process in that case, or leak the threads that it had started.
 void require_threads(std::uint32_t count);
 
 // Thread pools by class and size, created on first use, shared by all models of one engine. The engine's
-// compute thread runs
-// one graph at a time.
+// compute thread runs one graph at a time.
 class ThreadPools {
 public:
     // Call on the compute thread: on Linux a new thread inherits its creator's class, and ggml leaves the
-    // class alone at its
-    // normal priority.
+    // class alone at its normal priority.
     ggml_threadpool* of(sotto_thread_class thread_class, std::uint32_t threads);
 
     // Pools are destroyed when the last model is closed, because any model may still use any pool.

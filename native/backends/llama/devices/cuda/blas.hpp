@@ -1,6 +1,5 @@
 // cuBLAS, loaded at run time: without cuBLAS the module still loads and can report what is missing. ggml's
-// CUDA sources are
-// compiled with this header included first, and call through its table.
+// CUDA sources are compiled with this header included first, and call through its table.
 #pragma once
 
 #include <cublas_v2.h>

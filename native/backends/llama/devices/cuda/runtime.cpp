@@ -56,8 +56,7 @@ Raised& raised() {
 }
 
 // Set while this thread captures a CUDA graph, and if an error ever left a capture open. ggml counts
-// captures, and waits
-// until none is open before it frees a context.
+// captures, and waits until none is open before it frees a context.
 thread_local bool captures = false;
 std::atomic<bool> left_a_capture{false};
 

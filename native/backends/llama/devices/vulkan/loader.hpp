@@ -10,8 +10,7 @@ namespace sotto::llama {
 PFN_vkGetInstanceProcAddr vulkan_loader();
 
 // Sets the devices that ggml lists, by index, as in "0,1". By default ggml omits some, and lets the host's
-// environment
-// choose.
+// environment choose.
 void show_ggml(std::string devices);
 
 } // namespace sotto::llama

@@ -20,8 +20,7 @@ struct Constraint {
 };
 
 // Creates and caches constraints: converting a large schema takes 0.1 s. Any thread. All functions throw
-// Error that names
-// the place in the request.
+// Error that names the place in the request.
 class Constraints {
 public:
     explicit Constraints(const llama_vocab* vocab);

@@ -206,8 +206,7 @@ private:
     }
 
     // Returns the maximum count of a repetition. Each count takes a rule, and the total number of rules is
-    // limited, so later
-    // repetitions may get a lower maximum than the schema states.
+    // limited, so later repetitions may get a lower maximum than the schema states.
     std::uint64_t end_of(std::uint64_t least, std::uint64_t most, std::uint64_t limit) {
         const auto share = std::max(kFewTimes, times_left_ / 4);
         const auto end = std::max(least, std::min({most, limit, share}));

@@ -44,8 +44,7 @@ void check_circles(const Schema& root, const std::map<const Schema*, std::string
 std::set<std::string> endless_of(const Schema& document);
 
 // Throws if an object with these members, of which `required` are always present, may violate
-// "minProperties",
-// "maxProperties" or a dependency between members. `open`: it may have other members too.
+// "minProperties", "maxProperties" or a dependency between members. `open`: it may have other members too.
 void check_counts(
     const Schema& schema, const Schema& members, const Schema& required, bool open, const std::string& path
 );
@@ -68,8 +67,7 @@ public:
     explicit Flattener(const Schema& root) : root_(root) {}
 
     // Each alternative is {}, {"enum": ...}, {"$ref": ...} or has one "type" and keywords of that type only.
-    // Empty: the schema
-    // allows nothing.
+    // Empty: the schema allows nothing.
     std::vector<Schema> alternatives(const Schema& schema, const std::string& path);
 
     // Returns the alternatives that are objects, with references resolved.
@@ -100,8 +98,7 @@ struct Length {
 };
 
 // Returns a pattern in the dialect of llama.cpp's converter. It matches the encoded content (between the
-// quotes) of JSON
-// strings whose value matches `pattern` and has this length.
+// quotes) of JSON strings whose value matches `pattern` and has this length.
 std::string json_pattern(const std::string& pattern, Length length, const std::string& path);
 
 // Throws if the schema has a format that a grammar cannot enforce.

@@ -1,10 +1,8 @@
 // Translates regular expressions over a string's value into ones over its JSON encoding.
 //
 // llama.cpp converts a pattern literally and puts the result between quotes: a dot would also match a quote.
-// So each
-// character class is rewritten as the characters that JSON allows unescaped, and the escapes of the others;
-// "\d" and
-// similar classes are expanded.
+// So each character class is rewritten as the characters that JSON allows unescaped, and the escapes of the
+// others; "\d" and similar classes are expanded.
 #include "grammar/schema/schema_pattern.hpp"
 
 #include <algorithm>

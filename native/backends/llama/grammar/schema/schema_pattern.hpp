@@ -26,8 +26,7 @@ struct Node {
 };
 
 // Parses a pattern. Throws if `text` is malformed or cannot be enforced by a grammar. An end without an
-// anchor matches any
-// text that `length` permits.
+// anchor matches any text that `length` permits.
 Node read(const std::string& text, const Length& length, const std::string& path);
 
 // Minimum and maximum length in code points of the texts that a pattern matches.

@@ -31,8 +31,7 @@ Set all_but(const Set& set) {
 }
 
 // For negated classes. Regex engines disagree on whether "\w" contains letters beyond ASCII, so only
-// characters that are
-// outside of the class in every engine are used.
+// characters that are outside of the class in every engine are used.
 Set ascii_but(Set set) {
     set.push_back({0x80, 0x10FFFF});
     return all_but(set);

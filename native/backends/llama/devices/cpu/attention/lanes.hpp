@@ -42,8 +42,7 @@ inline Floats load(const ggml_fp16_t* from) {
 }
 
 // Prefetches `count` elements. K and V rows of one head are one full token width apart, a stride that the
-// hardware
-// prefetcher does not follow.
+// hardware prefetcher does not follow.
 inline void prefetch(const ggml_fp16_t* from, std::int64_t count) {
     constexpr std::int64_t kLine = 32; // f16 elements per cache line
     for (std::int64_t i = 0; i < count; i += kLine) {

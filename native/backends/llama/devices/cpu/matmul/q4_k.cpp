@@ -1,6 +1,5 @@
 // Q4_K weights: w = scale * s * q - min * m, with q from 0 to 15, s and m from 0 to 63 for each block of 32,
-// and scale and
-// min for each superblock of eight blocks.
+// and scale and min for each superblock of eight blocks.
 #include <algorithm>
 
 #include <ggml-cpu/repack.h>
@@ -126,8 +125,7 @@ private:
     }
 
     // bsums holds sums of 16 activations. Layout: for each 64 activations, four sums of the first row, four
-    // of the next, and so
-    // on.
+    // of the next, and so on.
     static void set_terms(const block_q8_Kx4& superblock, int row, RowTerms& terms) {
         const auto i = row % kInterleaved;
         terms.scale[row] = superblock.d[i];

@@ -1,10 +1,8 @@
 // Q6_K weights: w = scale * s * (q - 32), with q from 0 to 63, s from -128 to 127 for each 16 weights, and
-// scale for each
-// superblock.
+// scale for each superblock.
 //
 // They are not repacked. ggml multiplies one column by one row at a time, and unpacks the column for each
-// row: here it is
-// unpacked once for up to 16 rows, half a superblock at a time.
+// row: here it is unpacked once for up to 16 rows, half a superblock at a time.
 #include <algorithm>
 #include <cstdint>
 
