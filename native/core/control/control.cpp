@@ -76,11 +76,13 @@ Control::Control(const World& world)
       ),
       scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
       pins_(world.settings, world.registry, streams_, scheduler_), adapters_(world.registry, teller_),
-      slices_(world.trace, world.meter), stats_(world.clock, world.meter, world.recorder), moves_(signal_),
+      slices_(world.trace, world.meter), stats_(world.clock, world.meter, world.recorder),
+      stalls_(world.hooks.log, world.registry, world.clock), moves_(signal_),
       compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, signal_),
       classes_(world.hooks, world.settings, world.frames, world.clock, moves_, signal_),
       duty_(world.settings, world.frames, world.clock, classes_, compute_, world.recorder),
-      preparing_(world.hooks, signal_), incoming_(preparing_, world.settings, signal_),
+      runner_(compute_, classes_, world.settings, world.clock), preparing_(world.hooks, signal_),
+      incoming_(preparing_, world.settings, signal_),
       preparer_(preparing_, scheduler_, world.settings, world.clock),
       loader_(world.hooks, world.settings, world.card, world.ledger, signal_),
       tidier_(world.hooks, world.parking, signal_), files_(world.hooks), fetches_(world.parking, world.clock),
@@ -107,7 +109,7 @@ void Control::run() {
         if (work()) {
             continue;
         }
-        if (leaving_ && world_.registry.entries().empty() && job_ == nullptr && incoming_.is_empty()) {
+        if (leaving_ && world_.registry.entries().empty() && runner_.is_idle() && incoming_.is_empty()) {
             return;
         }
         world_.clock.wait(signal_, seen, next_wake());
@@ -116,7 +118,7 @@ void Control::run() {
 
 bool Control::work() {
     if (stopping_.load() && !std::exchange(leaving_, true)) {
-        left_at_ = world_.clock.now();
+        stalls_.engine_ends();
         classes_.hurry();
         leave_all();
     }
@@ -125,27 +127,27 @@ bool Control::work() {
     worked = take_incoming() || worked;
     worked = take_prepared() || worked;
     if (worked) {
-        hold_back(); // something else may be due before
+        runner_.hold_back(); // something else may be due before
     }
     worked = take_job_back() || worked;
     worked = take_files() || worked;
     classes_.take_probe();
     worked = adapters_.apply() || worked;
     worked = preparer_.start() || worked;
-    duty_.take_frames(slices_, !streams_.is_empty(), job_ == nullptr ? kNever : job_->issued);
+    duty_.take_frames(slices_, !streams_.is_empty(), runner_.since());
     if (duty_.pauses()) {
-        hold_back();
+        runner_.hold_back();
     }
     take_paces();
     free_idle_leavers();
     sweep();
     raise_job();
-    report_stall();
+    stalls_.report(runner_.job());
     worked = take_off_lost() || take_off_card() || put_on_card() || worked;
     const bool was_stuck = std::exchange(stuck_, false);
     attempt(
         [&] {
-            worked = rescue_job() || worked;
+            runner_.rescue();
             worked = keep_budget() || worked;
             worked = start_job() || worked;
             tidy();
@@ -169,8 +171,8 @@ std::int64_t Control::next_wake() {
     if (stuck_) {
         return world_.clock.now() + kRetry;
     }
-    if (job_ != nullptr) {
-        return std::min(rescue_due(), stall_due());
+    if (!runner_.is_idle()) {
+        return std::min(runner_.rescue_due(), stalls_.next_report(runner_.job()));
     }
     const auto now = world_.clock.now();
     if (const auto probed = classes_.next_wake(); probed != kNever && !streams_.is_empty()) {
@@ -180,7 +182,9 @@ std::int64_t Control::next_wake() {
     const auto rested = duty_.rest_over();
     const auto due = rested != kNever ? rested : scheduler_.wake(now);
     const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
-    return std::min({due, fetches_.next_timeout(), stall_due(), listens ? now + kListenEvery : kNever});
+    return std::min(
+        {due, fetches_.next_timeout(), stalls_.next_report(nullptr), listens ? now + kListenEvery : kNever}
+    );
 }
 
 bool Control::take_notes() {
@@ -351,6 +355,15 @@ void Control::take_paces() noexcept {
             const auto& reply = *stream->reply;
             reply.lanes.own_tps.store(reply.slot.target_tps.load(std::memory_order_relaxed));
         }
+    }
+}
+
+// The engine's end, or the detachment of the device that a step is on, waits for the step.
+void Control::raise_job() noexcept {
+    const auto* job = runner_.job();
+    const bool leaves_card = job != nullptr && moves_.is_leaving() && is_on_card(job->entry->device.load());
+    if (leaving_ || leaves_card) {
+        runner_.raise();
     }
 }
 

@@ -18,9 +18,11 @@
 #include "core/control/preparing.hpp"
 #include "core/control/slice_log.hpp"
 #include "core/control/slot_pins.hpp"
+#include "core/control/stall_watch.hpp"
 #include "core/control/state_fetches.hpp"
 #include "core/control/state_files.hpp"
 #include "core/control/stats_publisher.hpp"
+#include "core/control/step_runner.hpp"
 #include "core/control/stream_preparer.hpp"
 #include "core/control/stream_table.hpp"
 #include "core/control/teller.hpp"
@@ -167,16 +169,10 @@ private:
     std::unique_ptr<Job> job_of(const Slice& slice);
     void begin(std::unique_ptr<Job> job) noexcept;
     void look_ahead() noexcept;
-    void hold_back() noexcept;
     void take_paces() noexcept;
     sotto_mode mode() const noexcept { return world_.settings.mode.load(); }
     bool comes_first() const noexcept { return world_.settings.prioritizes_compute(); }
-    bool rescue_job();
     void raise_job() noexcept;
-    std::int64_t rescue_due() const noexcept;
-    const ModelEntry* awaited_entry() const noexcept;
-    std::int64_t stall_due() const noexcept;
-    void report_stall() noexcept;
 
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
     void conclude(Stream& stream) noexcept;
@@ -197,19 +193,16 @@ private:
     StatsPublisher stats_;
     std::atomic<bool> retuned_{false};
 
-    std::unique_ptr<Job> job_;  // under way, or null
-    std::unique_ptr<Job> next_; // that follows it by itself, or null: another step of the same streams
-
     std::atomic<bool> stopping_{false};
-    bool leaving_ = false;                // stopping_ was seen
-    std::int64_t left_at_ = 0;            // when; 0: not yet
-    std::int64_t reported_ = 0;           // when a stall was reported last
+    bool leaving_ = false; // stopping_ was seen
+    StallWatch stalls_;
     bool stuck_ = false;                  // there was no memory to begin a job
     std::set<std::string> warned_fields_; // of requests
     DeviceMoves moves_;
     Compute compute_;
     ThreadClassPolicy classes_;
     DutyPolicy duty_;
+    StepRunner runner_;
     PreparingThreads preparing_;
     IncomingRequests incoming_;
     StreamPreparer preparer_;

@@ -44,7 +44,7 @@ bool Control::is_in_use(const ModelEntry& entry) const noexcept {
 
 bool Control::is_idle(const ModelEntry& entry) const noexcept {
     return entry.state == ModelEntry::State::ready && !entry.with_loader && entry.closing.empty() &&
-           !is_in_use(entry) && (job_ == nullptr || job_->entry != &entry);
+           !is_in_use(entry) && !runner_.runs(entry);
 }
 
 // What all idle models have, but for one.
@@ -74,7 +74,7 @@ ModelEntry* Control::idle_longest(const ModelEntry* but) const noexcept {
 
 // Whether a job under way leaves it no place. Whoever was let in meanwhile would wait for one for ever.
 bool Control::gives_up_all(const ModelEntry& entry) const noexcept {
-    return job_ != nullptr && job_->entry == &entry && job_->resizes && job_->places == 0;
+    return runner_.runs(entry) && runner_.job()->resizes && runner_.job()->places == 0;
 }
 
 // Whether a request has to wait until its model has room.
@@ -209,7 +209,7 @@ bool Control::grow(ModelEntry& entry) {
 // Whether something is about to be given back, so that who is idle cannot be told yet.
 bool Control::is_settling() const noexcept {
     const auto& entries = world_.registry.entries();
-    return streams_.has_ended() || (job_ != nullptr && !job_->steps()) ||
+    return streams_.has_ended() || (!runner_.is_idle() && !runner_.job()->steps()) ||
            std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
                const bool goes =
                    entry->state == ModelEntry::State::dozing || entry->state == ModelEntry::State::leaving;
@@ -237,8 +237,8 @@ bool Control::give_way(std::uint64_t bytes, ModelEntry* whom) {
     if (parked > 0 && (!tidier_.is_busy() || tidier_.makes_room())) { // else there is no waiting for it
         return spill(whom == nullptr ? bytes : bytes - std::min(bytes, world_.ledger.free()));
     }
-    if (job_ != nullptr) {
-        hold_back(); // it is not to be followed by another before this
+    if (!runner_.is_idle()) {
+        runner_.hold_back(); // it is not to be followed by another before this
         return false;
     }
     ModelEntry* idle = idle_longest(whom);
@@ -321,8 +321,8 @@ bool Control::squeeze(std::uint64_t bytes, bool all) {
 
 // Begins to give a model so many places. All its streams are parked for that. False: not now.
 bool Control::resize(ModelEntry& entry, std::uint32_t places) {
-    if (job_ != nullptr || !entry.closing.empty()) {
-        hold_back();
+    if (!runner_.is_idle() || !entry.closing.empty()) {
+        runner_.hold_back();
         return false;
     }
     auto job = job_of(entry);

@@ -18,7 +18,7 @@ Stream& stream_of(ScheduledStream& stream) noexcept {
 
 // Throws before anything has begun, or not at all.
 bool Control::start_job() {
-    if (job_ != nullptr) {
+    if (!runner_.is_idle()) {
         return false;
     }
     if (start_closing()) {
@@ -140,15 +140,10 @@ std::unique_ptr<Job> Control::job_of(const Slice& slice) {
 }
 
 void Control::begin(std::unique_ptr<Job> job) noexcept {
-    job_ = std::move(job);
-    for (Stream* stream : job_->streams) {
-        stream->busy = true;
-    }
-    job_->issued = world_.clock.now();
     if (const auto since = duty_.end_rest(); since != 0) {
         slices_.add_rest(since, world_.clock.now(), mode(), duty_.share());
     }
-    compute_.start(*job_);
+    runner_.begin(std::move(job));
 }
 
 // Has the compute thread go on by itself where there is nothing else to do: to ask here before each token
@@ -156,8 +151,8 @@ void Control::begin(std::unique_ptr<Job> job) noexcept {
 void Control::look_ahead() noexcept {
     const auto closes = [](const auto& entry) { return !entry->closing.empty(); };
     const auto& entries = world_.registry.entries();
-    const bool steps = job_ != nullptr && job_->steps();
-    if (!steps || next_ != nullptr || std::any_of(entries.begin(), entries.end(), closes) ||
+    const bool steps = !runner_.is_idle() && runner_.job()->steps();
+    if (!steps || runner_.has_next() || std::any_of(entries.begin(), entries.end(), closes) ||
         duty_.share() < 1 || duty_.pauses() || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return;
     }
@@ -168,36 +163,19 @@ void Control::look_ahead() noexcept {
     const auto body = [&] {
         Slice slice;
         slice.kind = Slice::Kind::step;
-        for (Stream* stream : job_->streams) {
+        for (Stream* stream : runner_.job()->streams) {
             slice.shares.push_back({stream, 0});
             slice.load.add_answer(stream->context() + 1);
         }
-        next_ = job_of(slice);
-        next_->thread_class = job_->thread_class;
-        for (auto& work : next_->work) {
-            work.remaining = 0; // or it does not follow
-        }
-        compute_.follow_with(*next_);
+        runner_.follow_with(job_of(slice));
     };
     attempt(body, [](sotto_status, const char*) {}); // it is only later by the way through here
 }
 
-void Control::hold_back() noexcept {
-    if (next_ != nullptr && compute_.hold_back(*next_)) {
-        next_.reset();
-    }
-}
-
 bool Control::take_job_back() noexcept {
-    if (job_ == nullptr || !job_->done.load(std::memory_order_acquire)) {
+    const auto job = runner_.take_done();
+    if (job == nullptr) {
         return false;
-    }
-    const auto job = std::move(job_);
-    if (job->followed) {
-        job_ = std::move(next_);
-        job_->issued = world_.clock.now();
-    } else {
-        hold_back();
     }
     job->entry->served_ns += job->ended - job->began;
     if (auto& failure = job->failure; failure.status == SOTTO_ERROR_DEVICE) {
@@ -230,7 +208,7 @@ bool Control::take_job_back() noexcept {
         parked(*job->parks);
     }
     for (Stream* stream : job->streams) {
-        stream->busy = job_ != nullptr;
+        stream->busy = !runner_.is_idle();
     }
     for (std::size_t i = 0; i < job->streams.size(); ++i) {
         Stream& stream = *job->streams[i];
@@ -414,14 +392,7 @@ void Control::retire(Stream& stream) noexcept {
         }
         return;
     }
-    const auto over = [](const Stream* other) { return other->state == Stream::State::over; };
-    if (std::all_of(job_->streams.begin(), job_->streams.end(), over)) {
-        for (Job* job : {job_.get(), next_.get()}) {
-            if (job != nullptr) {
-                compute_.abort(*job);
-            }
-        }
-    }
+    runner_.abort_if_unwanted();
 }
 
 } // namespace sotto

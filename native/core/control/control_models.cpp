@@ -126,8 +126,8 @@ void Control::free_idle_leavers() noexcept {
     const auto& entries = world_.registry.entries();
     for (std::size_t i = 0; i < entries.size();) {
         auto& entry = *entries[i];
-        const bool idle = entry.open_streams == 0 && (job_ == nullptr || job_->entry != &entry) &&
-                          entry.preparing == 0 && !entry.with_loader;
+        const bool idle =
+            entry.open_streams == 0 && !runner_.runs(entry) && entry.preparing == 0 && !entry.with_loader;
         if (entry.state != ModelEntry::State::leaving || !idle) {
             ++i;
         } else if (entry.model != nullptr) {

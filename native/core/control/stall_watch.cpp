@@ -1,0 +1,77 @@
+#include "core/control/stall_watch.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/attempt.hpp"
+
+namespace sotto {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kToReport = 10 * kSecond; // from a call to a report, and to the next
+constexpr std::int64_t kToReportEnding = 2 * kSecond;
+
+// The function of the backend that a job calls last.
+const char* function_of(const Job& job) noexcept {
+    if (job.loads != nullptr) {
+        return "adapter_open()";
+    }
+    if (job.resizes) {
+        return "resize()";
+    }
+    if (job.opens) {
+        return "stream_open()";
+    }
+    return job.unparks ? "stream_unpark()" : job.steps() ? "step()" : "stream_close()";
+}
+
+} // namespace
+
+// The model whose backend the engine waits for: that of the job under way or, while the engine is being
+// destroyed, one that another thread opens, closes or prepares a request for. Null: none.
+const ModelEntry* StallWatch::awaited(const Job* job) const noexcept {
+    if (job != nullptr || !ends()) {
+        return job != nullptr ? job->entry : nullptr;
+    }
+    const auto& all = registry_.entries();
+    const auto found = std::ranges::find_if(all, [](const auto& entry) {
+        return entry->with_loader || entry->preparing > 0;
+    });
+    return found == all.end() ? nullptr : found->get();
+}
+
+std::int64_t StallWatch::since(const Job* job) const noexcept {
+    return job != nullptr ? job->issued : ends() ? ends_since_ : 0;
+}
+
+std::int64_t StallWatch::next_report(const Job* job) const noexcept {
+    if (awaited(job) == nullptr) {
+        return kNever;
+    }
+    const auto ended = ends() ? ends_since_ : 0;
+    return std::max({since(job), ended, reported_}) + (ends() ? kToReportEnding : kToReport);
+}
+
+void StallWatch::report(const Job* job) noexcept {
+    const auto now = clock_.now();
+    if (now < next_report(job)) {
+        return;
+    }
+    reported_ = now;
+    const auto& entry = *awaited(job);
+    const auto write = [&] {
+        const auto& backend = entry.backend.empty() ? entry.asked.backend : entry.backend;
+        const char* function = job != nullptr      ? function_of(*job)
+                               : entry.with_loader ? "open() or close()"
+                                                   : "prepare()";
+        log_.warn(
+            "backend '" + backend + "' has not returned from " + function + " for model '" + entry.asked.id +
+            "' for " + std::to_string((now - since(job)) / kSecond) + " s; " +
+            (ends() ? "sotto_engine_destroy() waits for it" : "the engine's other models wait for it")
+        );
+    };
+    attempt(write, [](sotto_status, const char*) {}); // without memory, the next report tells
+}
+
+} // namespace sotto
