@@ -8,7 +8,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::uint32_t kPiece = 64; // of a prompt, where pieces are always the same
+constexpr std::uint32_t kPromptPiece = 64; // of a prompt, where pieces are always the same
 
 bool is_in(const ScheduledStream& stream, const ScheduledModel& model, std::uint64_t group) noexcept {
     return &stream.model == &model && stream.terms.group == group;
@@ -130,7 +130,7 @@ Slice StepBuilder::lone(ScheduledModel& model) const {
     if (chosen->state == StreamState::prompting) {
         const auto most = model.traits.step_tokens;
         slice.limit = limit();
-        tokens = limits_.apart ? kPiece - chosen->context() % kPiece
+        tokens = limits_.apart ? kPromptPiece - chosen->context() % kPromptPiece
                                : model.costs.prompt_tokens(
                                      model.thread_count.now(),
                                      {},
