@@ -1,0 +1,84 @@
+// The parts of an answer: its text, its tool calls, its log probabilities.
+#include <doctest/doctest.h>
+
+#include "core/request/answer_text.hpp"
+#include "core/request/call_builder.hpp"
+#include "core/request/held_logprobs.hpp"
+
+using namespace sotto;
+
+namespace {
+
+struct Calls {
+    void add(const char* call) { builder.add(Json::parse(call), heard, whole); }
+
+    CallBuilder builder;
+    Heard heard;
+    std::vector<Call> whole;
+};
+
+} // namespace
+
+TEST_CASE("text is shown in whole characters, up to a stop sequence") {
+    AnswerText text({"END"});
+    std::string shown;
+    CHECK_FALSE(text.feed("a\xC3", shown));
+    CHECK(shown == "a");
+    CHECK_FALSE(text.feed("\xA4 E", shown));
+    CHECK(shown == "a\xC3\xA4 ");
+    CHECK(text.feed("ND more", shown));
+    CHECK(shown == "a\xC3\xA4 ");
+    CHECK(text.stopped());
+    CHECK(text.finish().empty());
+}
+
+TEST_CASE("text that was held back is shown at the end") {
+    AnswerText text({});
+    text.add_stop("END");
+    std::string shown;
+    CHECK_FALSE(text.feed("the EN", shown));
+    CHECK(shown == "the ");
+    CHECK(text.finish() == "EN");
+    CHECK_FALSE(text.stopped());
+}
+
+TEST_CASE("log probabilities are held back until their token is shown") {
+    HeldLogprobs logprobs(true);
+    logprobs.add(2, "1");
+    logprobs.add(3, "");
+    logprobs.add(3, "2");
+    logprobs.add(1, "3");
+    CHECK(logprobs.release(0).empty());
+    CHECK(logprobs.release(5) == std::vector<std::string>{"1"});
+    CHECK(logprobs.release(SIZE_MAX) == std::vector<std::string>{"2", "3"});
+    HeldLogprobs none(false);
+    none.add(2, "1");
+    CHECK(none.release(SIZE_MAX).empty());
+}
+
+TEST_CASE("a tool call is whole once the next one begins") {
+    Calls calls;
+    calls.add(R"({"index": 0, "id": "a", "function": {"name": "wave", "arguments": "{\"at\":"}})");
+    calls.add(R"({"index": 0, "function": {"arguments": " 1}"}})");
+    CHECK(calls.whole.empty());
+    calls.add(R"({"index": 1, "id": "b", "function": {"name": "bow", "arguments": ""}})");
+    REQUIRE(calls.whole.size() == 1);
+    CHECK(calls.whole[0].name == "wave");
+    CHECK(calls.whole[0].arguments == "{\"at\": 1}");
+    calls.add(R"({"index": 0, "function": {"arguments": "late"}})"); // that one has ended
+    CHECK(calls.heard.deltas.size() == 3);
+    calls.builder.close(calls.heard, calls.whole);
+    REQUIRE(calls.whole.size() == 2);
+    CHECK(calls.whole[1].arguments == "{}");
+    CHECK(calls.heard.deltas.back().text == "{}");
+    CHECK(calls.heard.deltas.back().call == 1);
+    CHECK(calls.heard.calls.size() == 2);
+}
+
+TEST_CASE("a tool call whose arguments broke off is left out") {
+    Calls calls;
+    calls.add(R"({"index": 0, "id": "a", "function": {"name": "wave", "arguments": "{\"at\":"}})");
+    calls.builder.close(calls.heard, calls.whole);
+    CHECK(calls.whole.empty());
+    CHECK(calls.heard.deltas.size() == 1);
+}
