@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "core/schedule/duty_controller.hpp"
 #include "core/schedule/scheduler.hpp"
+#include "core/telemetry/line_reader.hpp"
 #include "core/telemetry/recorder.hpp"
 #include "platform/file.hpp"
 
@@ -20,7 +21,6 @@ constexpr std::uint32_t kMostTokens = UINT32_MAX / 4;
 constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
 constexpr std::size_t kMostStreams = 65'536; // maximum of live streams, as in an engine
 constexpr std::size_t kMostModels = 4'096;
-constexpr std::size_t kLongestLine = 256 << 20;
 
 // Typed access to the fields of a line. All fields are required.
 class Line {
@@ -77,12 +77,40 @@ private:
     Fields fields_;
 };
 
+// Compares decisions with the recorded ones.
+class Comparison {
+public:
+    // The line whose decisions are compared from now on.
+    void begin(std::size_t line) noexcept { line_ = line; }
+
+    void compare(const char* what, const Json& recorded, const Json& replayed) {
+        ++decisions_;
+        if (recorded == replayed) {
+            return;
+        }
+        if (++differences_ == 1) {
+            first_ = {{"line", line_}, {"what", what}, {"recorded", recorded}, {"replayed", replayed}};
+        }
+    }
+
+    std::uint64_t decisions() const noexcept { return decisions_; }
+    std::uint64_t same() const noexcept { return decisions_ - differences_; }
+    // The first decision that differs; null if none does.
+    const Json& first_difference() const noexcept { return first_; }
+
+private:
+    std::size_t line_ = 0;
+    std::uint64_t decisions_ = 0;
+    std::uint64_t differences_ = 0;
+    Json first_;
+};
+
 class Replay {
 public:
     void take(const Json& object, std::size_t number) {
         const Line line(object, number);
         const auto is = line.text("is");
-        line_ = number;
+        comparison_.begin(number);
         if (number == 1 && is != "engine") {
             line.refuse("is", "\"engine\", as in the first line of every recording");
         }
@@ -97,13 +125,13 @@ public:
     Json report() const {
         return {
             {"version", version_},
-            {"decisions", decisions_},
-            {"same", decisions_ - differences_},
+            {"decisions", comparison_.decisions()},
+            {"same", comparison_.same()},
             {"streams", streams_told_},
             {"models", models_.size()},
             {"frames", frames_},
             {"seconds", static_cast<double>(last_ - first_) / 1e9},
-            {"first_difference", difference_},
+            {"first_difference", comparison_.first_difference()},
         };
     }
 
@@ -223,17 +251,17 @@ private:
         duty_.frame(frame, beside, {min, line.truth("yields"), cores});
         ++frames_;
         const Json recorded = {line.real("share", 0, 1), line.truth("rests")};
-        compare("share", recorded, {duty_.duty(), duty_.rests()});
+        comparison_.compare("share", recorded, {duty_.duty(), duty_.rests()});
     }
 
     void threads(const Line& line) {
         auto& count = model_of(line).thread_count;
         count.set_max(line.count("most", kMostThreads), line.time("at"));
-        compare("threads", line.count("threads", kMostThreads), count.now());
+        comparison_.compare("threads", line.count("threads", kMostThreads), count.now());
     }
 
     void rest(const Line& line) {
-        compare("rest", line.time("rest"), rest_of(line.share("share"), line.time("took")));
+        comparison_.compare("rest", line.time("rest"), rest_of(line.share("share"), line.time("took")));
     }
 
     void next(const Line& line) {
@@ -241,13 +269,15 @@ private:
         const auto now = line.time("at");
         note(now);
         const Json* recorded = line.find("slice");
-        compare("slice", recorded == nullptr ? Json() : *recorded, to_json(scheduler_.next(now, limits)));
+        comparison_.compare(
+            "slice", recorded == nullptr ? Json() : *recorded, to_json(scheduler_.next(now, limits))
+        );
     }
 
     void ahead(const Line& line) {
         const auto now = line.time("at");
         note(now);
-        compare("goes_on", line.truth("goes_on"), scheduler_.goes_on(now));
+        comparison_.compare("goes_on", line.truth("goes_on"), scheduler_.goes_on(now));
     }
 
     ScheduledModel& model_of(const Line& line) {
@@ -271,29 +301,16 @@ private:
         last_ = now;
     }
 
-    void compare(const char* what, const Json& recorded, const Json& replayed) {
-        ++decisions_;
-        if (recorded == replayed) {
-            return;
-        }
-        if (++differences_ == 1) {
-            difference_ = {{"line", line_}, {"what", what}, {"recorded", recorded}, {"replayed", replayed}};
-        }
-    }
-
     Scheduler scheduler_;
     DutyController duty_;
     std::map<std::uint64_t, std::unique_ptr<ScheduledModel>> models_;
     std::map<std::uint64_t, std::unique_ptr<ScheduledStream>> streams_;
     std::string version_;
-    std::size_t line_ = 0;
-    std::uint64_t decisions_ = 0;
-    std::uint64_t differences_ = 0;
+    Comparison comparison_;
     std::uint64_t streams_told_ = 0;
     std::uint64_t frames_ = 0;
     std::int64_t first_ = 0;
     std::int64_t last_ = 0;
-    Json difference_;
 };
 
 const Replay::Kind Replay::kKinds[11] = {
@@ -310,64 +327,10 @@ const Replay::Kind Replay::kKinds[11] = {
     {"rest", &Replay::rest},
 };
 
-// Iterates over the lines of a file.
-class Lines {
-public:
-    explicit Lines(File file) : file_(std::move(file)), size_(file_.size()) {}
-
-    bool next(std::string& line) {
-        line.clear();
-        ended_ = false;
-        while (!ended_ && fill()) {
-            const auto end = piece_.find('\n', at_);
-            ended_ = end != std::string::npos;
-            line.append(piece_, at_, (ended_ ? end : piece_.size()) - at_);
-            at_ = ended_ ? end + 1 : piece_.size();
-            if (line.size() > kLongestLine) {
-                throw Error(
-                    SOTTO_ERROR_ARGUMENT,
-                    "invalid line " + std::to_string(number_ + 1) + ": expected at most " +
-                        std::to_string(kLongestLine) + " bytes"
-                );
-            }
-        }
-        const bool found = ended_ || !line.empty();
-        number_ += found ? 1 : 0;
-        return found;
-    }
-
-    std::size_t number() const noexcept { return number_; }
-    bool ended() const noexcept { return ended_; } // the last line was terminated by a line end
-
-private:
-    // Returns false at the end of the file.
-    bool fill() {
-        if (at_ < piece_.size()) {
-            return true;
-        }
-        constexpr std::uint64_t kPiece = 64 << 10;
-        piece_.resize(static_cast<std::size_t>(std::min(kPiece, size_ - read_)));
-        at_ = 0;
-        if (const auto failed = file_.read(read_, piece_.data(), piece_.size())) {
-            throw Error(SOTTO_ERROR_NOT_FOUND, "the recording cannot be read: " + failed.message());
-        }
-        read_ += piece_.size();
-        return !piece_.empty();
-    }
-
-    File file_;
-    std::uint64_t size_;
-    std::uint64_t read_ = 0;
-    std::string piece_;
-    std::size_t at_ = 0;
-    std::size_t number_ = 0;
-    bool ended_ = false;
-};
-
 } // namespace
 
 std::string replay(const std::string& path) {
-    Lines lines(open_file({"path", path}));
+    LineReader lines(open_file({"path", path}));
     Replay replay;
     std::string line;
     bool cut = false;
