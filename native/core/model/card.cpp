@@ -120,8 +120,7 @@ sotto_gpu_sharing Card::attach(const gpu::Renderer& renderer) {
     shown_ = std::move(shown);
     leaving_ = false;
     lost_.clear();
-    shared_ = usable_ = ++numbers_;
-    own_ = own_ != 0 ? own_.load() : ++numbers_;
+    numbers_.attach();
     return rung;
 }
 
@@ -136,12 +135,12 @@ void Card::leave() {
     const std::lock_guard lock(mutex_);
     sharing = std::exchange(sharing_, nullptr);
     shown_ = nullptr;
-    shared_ = usable_ = 0;
+    numbers_.detach();
 }
 
 // The backend of that name that computes with what is shared, and what it is to be told.
 std::optional<Seat> Card::shared_seat(std::string_view backend, DeviceNumber refused) const {
-    const auto number = usable_.load();
+    const auto number = numbers_.usable();
     if (sharing_ == nullptr || leaving_ || number == 0 || number == refused) {
         return std::nullopt;
     }
@@ -172,7 +171,7 @@ Seat Card::seat(std::string_view backend, DeviceNumber refused, std::atomic<Devi
             return *std::move(seat);
         }
         device = lost_.empty() ? device_ : kProcessor;
-        own = own_.load();
+        own = numbers_.own();
     }
     const Backend& found = modules_.find(backend, device); // may open modules, which takes a while
     const bool on_device = device != kProcessor && is_for_devices(found.name());
@@ -188,24 +187,22 @@ bool Card::would_take(std::string_view backend, DeviceNumber refused) const {
 void Card::refused(DeviceNumber number, const std::string& model, const std::string& why) {
     const std::lock_guard lock(mutex_);
     log_.warn("gpu: " + model + " can't be on the card, and is opened beside it: " + why);
-    if (number == shared_.load() && shown_.is_object()) {
+    if (number == numbers_.shared() && shown_.is_object()) {
         shown_["refused"][model] = why;
     }
 }
 
 void Card::lose(DeviceNumber number, std::string why) {
     const std::lock_guard lock(mutex_);
-    const auto which = number != 0 ? number : own_.load();
+    const auto which = number != 0 ? number : numbers_.own();
     if (which == 0 || is_lost(which)) {
         return;
     }
     log_.warn("gpu: a device was lost; models go on on the processor: " + why);
     lost_ = why.empty() ? "the backend did not say why" : std::move(why);
-    if (which == own_.load()) {
-        own_ = 0;
+    if (!numbers_.lose(which)) {
         return;
     }
-    usable_ = 0;
     shown_["not_taken"].push_back({{"rung", shown_["rung"]}, {"reason", "it was lost: " + lost_}});
     shown_["rung"] = gpu::name_of(SOTTO_GPU_SHARING_CPU);
     shown_["backends"] = Ordered::array();

@@ -11,15 +11,12 @@
 #include <string_view>
 
 #include "base/log.hpp"
+#include "core/model/device_numbers.hpp"
 #include "gpu/sharing.hpp"
 #include "module/modules.hpp"
 #include "text/json_reader.hpp"
 
 namespace sotto {
-
-// A device by number. None is given twice, so that what is known of a device that went is not held against
-// the next. 0: the processor.
-using DeviceNumber = std::uint64_t;
 
 // Where a model is opened, and by whom.
 struct Seat {
@@ -57,12 +54,10 @@ public:
     // processor. 0: the engine's own.
     void lose(DeviceNumber number, std::string why);
     // The card's, until it has left; 0: there is none.
-    DeviceNumber shared() const noexcept { return shared_.load(); }
+    DeviceNumber shared() const noexcept { return numbers_.shared(); }
     // The engine's own device's, unless that was lost.
-    DeviceNumber own() const noexcept { return own_.load(); }
-    bool is_lost(DeviceNumber number) const noexcept {
-        return number != 0 && number != own_.load() && number != usable_.load();
-    }
+    DeviceNumber own() const noexcept { return numbers_.own(); }
+    bool is_lost(DeviceNumber number) const noexcept { return numbers_.is_lost(number); }
     // Why one was lost; empty: none was.
     std::string lost() const;
     // As in sotto_engine_describe().
@@ -75,15 +70,12 @@ private:
     const std::string device_;
     const std::filesystem::path driver_;
     const Log& log_;
-    mutable std::mutex mutex_; // guards what follows; the atomics are written with it held
+    mutable std::mutex mutex_; // guards what follows
     std::shared_ptr<const gpu::Sharing> sharing_;
     nlohmann::ordered_json shown_; // so that nobody keeps `sharing_` for longer than it may live
     bool leaving_ = false;
     std::string lost_;
-    DeviceNumber numbers_ = 1; // given so far
-    std::atomic<DeviceNumber> own_{1};
-    std::atomic<DeviceNumber> shared_{0};
-    std::atomic<DeviceNumber> usable_{0}; // as shared_, unless it was lost
+    DeviceNumbers numbers_; // changed with mutex_ held
 };
 
 // A card, as sotto_gpu_query() describes it.
