@@ -1,7 +1,6 @@
 #include "core/state/parking.hpp"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "base/attempt.hpp"
@@ -9,36 +8,30 @@
 #include "core/state/packing.hpp"
 
 namespace sotto {
-namespace {
-
-constexpr std::size_t kHead = 8192;   // bytes of a state's beginning, that it is compared by
-constexpr std::size_t kAlike = 256;   // of those that must be the same; they are tokens, of 4 bytes each
-constexpr std::size_t kMostWhole = 8; // states that others may be packed with
-
-// Empty where the system has none.
-std::filesystem::path folder_or_temporary(std::filesystem::path folder) {
-    std::error_code failed;
-    return folder.empty() ? std::filesystem::temp_directory_path(failed) : std::move(folder);
-}
-
-} // namespace
 
 Parking::Parking(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks)
-    : ledger_(ledger), scratch_(std::make_shared<Scratch>(folder_or_temporary(std::move(folder)))),
-      most_(most), log_(hooks.log), worker_(hooks) {}
+    : ledger_(ledger), most_(most), file_(std::move(folder), hooks) {}
+
+// An entry that drops out of this store as it ends.
+std::shared_ptr<KvStateEntry> Parking::make_entry() {
+    return std::shared_ptr<Entry>(new Entry, [this](Entry* entry) noexcept {
+        drop(*entry);
+        delete entry;
+    });
+}
 
 Parking::Kept Parking::put(std::string_view whose, PageBuffer bytes, std::size_t head) noexcept {
     Kept kept;
     const auto body = [&] {
-        auto piece = std::make_shared<Piece>(*this);
-        auto state = std::make_shared<State>(piece);
-        piece->number = ++numbers_;
-        piece->whose = whose;
-        piece->head = head < bytes.size() ? head : kApart;
-        piece->size = piece->whole = bytes.size();
+        auto entry = make_entry();
+        auto state = std::make_shared<State>(*this, entry);
+        entry->number = ++numbers_;
+        entry->whose = whose;
+        entry->head = head < bytes.size() ? head : kApart;
+        entry->size = entry->whole = bytes.size();
         bytes.fit();
         const auto shared = std::make_shared<const PageBuffer>(std::move(bytes));
-        if (into_memory(*piece, shared) || into_file(*piece, shared)) {
+        if (into_memory(*entry, shared) || into_file(*entry, shared)) {
             kept = std::move(state);
         }
     };
@@ -47,25 +40,22 @@ Parking::Kept Parking::put(std::string_view whose, PageBuffer bytes, std::size_t
 }
 
 // Where it has to be, older ones make room.
-bool Parking::into_memory(Piece& piece, const SharedBytes& bytes) {
+bool Parking::into_memory(Entry& entry, const SharedBytes& bytes) {
     if (!make_room(bytes->size())) {
         return false;
     }
     for (;;) {
         try {
-            auto claim = ledger_.take(Use::spilled_kv, piece.whose, bytes->size());
+            auto claim = ledger_.take(Use::spilled_kv, entry.whose, bytes->size());
             const std::lock_guard lock(mutex_);
-            if (piece.head != kApart) {
-                unpacked_.emplace(piece.number, &piece);
-            }
-            in_memory_.emplace(rank_of(piece), &piece);
-            piece.claim = std::move(claim);
-            piece.bytes = bytes;
+            order_.add(entry);
+            entry.claim = std::move(claim);
+            entry.bytes = bytes;
             ++figures_.count;
-            figures_.memory += piece.size;
+            figures_.memory += entry.size;
             return true;
         } catch (const Error&) { // the ledger has no room
-            if (!spill_next(false, Else::forget, patience_for(bytes->size()))) {
+            if (!spill_next(false, Else::forget, SpillFile::patience_for(bytes->size()))) {
                 return false;
             }
         }
@@ -77,67 +67,56 @@ bool Parking::make_room(std::uint64_t bytes) {
         return false;
     }
     while (figures().memory > most_ - bytes) {
-        if (!spill_next(false, Else::forget, patience_for(bytes))) {
+        if (!spill_next(false, Else::forget, SpillFile::patience_for(bytes))) {
             return false;
         }
     }
     return true;
 }
 
-std::shared_ptr<Parking::Piece> Parking::next_to_spill(bool pinned) {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [rank, one] : in_memory_) {
-        if (rank.first && !pinned) {
-            break;
-        }
-        const bool stays = one->moving || (one->late != nullptr && !one->late->is_done());
-        if (auto piece = stays ? nullptr : one->weak_from_this().lock()) { // null: it is about to go
-            piece->moving = true;
-            return piece;
-        }
-    }
-    return nullptr;
-}
-
 // Moves what is to leave memory next to the file. False: there is none, or it cannot be written, and stays.
 // `pinned`: also what is pinned.
 bool Parking::spill_next(bool pinned, Else otherwise, std::int64_t patience) {
-    const auto piece = next_to_spill(pinned); // who alone moves it, and lets go of it without the mutex
-    if (piece == nullptr) {
+    std::shared_ptr<Entry> entry; // this call alone moves it, and lets go of it without the mutex
+    {
+        const std::lock_guard lock(mutex_);
+        entry = order_.next_to_spill(pinned);
+    }
+    if (entry == nullptr) {
         return false;
     }
-    const auto bytes = bytes_of(piece);
+    const auto bytes = bytes_of(entry);
     Scratch::Extent extent;
     std::shared_ptr<SpillWrite> task;
-    const auto written = write(bytes, patience, extent, task);
+    const auto written = file_.write(bytes, patience, extent, task);
     const std::lock_guard lock(mutex_);
-    piece->moving = false;
-    if (piece->bytes != bytes) { // it was packed meanwhile
-        leave(extent);
+    entry->moving = false;
+    if (entry->bytes != bytes) { // it was packed meanwhile
+        file_.leave(extent);
         return true;
     }
-    if (written == Written::late) { // its bytes are with the disk: to forget it would free nothing
-        piece->late = std::move(task);
+    if (written == SpillFile::Written::late) { // its bytes are with the disk: to forget it would free nothing
+        entry->late = std::move(task);
         return otherwise == Else::forget;
     }
-    if (written == Written::no && otherwise == Else::stay) {
+    if (written == SpillFile::Written::no && otherwise == Else::stay) {
         return false;
     }
-    in_memory_.erase(rank_of(*piece));
-    unpacked_.erase(piece->number);
-    figures_.memory -= piece->size;
+    order_.remove(*entry);
+    figures_.memory -= entry->size;
     figures_.disk += extent.size;
-    figures_.count -= extent.size > 0 || !piece->wanted ? 0 : 1;
-    piece->extent = extent;
-    piece->bytes.reset();
-    piece->claim.release();
+    figures_.count -= extent.size > 0 || !entry->wanted ? 0 : 1;
+    entry->extent = extent;
+    entry->bytes.reset();
+    entry->claim.release();
     return true;
 }
 
 void Parking::spill(std::uint64_t bytes) {
     const auto before = figures().memory;
     const auto after = before - std::min(before, bytes);
-    while (!stops_ && figures().memory > after && spill_next(true, Else::forget, patience_for(before))) {
+    while (!file_.stops() && figures().memory > after &&
+           spill_next(true, Else::forget, SpillFile::patience_for(before))) {
     }
 }
 
@@ -148,118 +127,165 @@ bool Parking::is_crowded() const {
 }
 
 bool Parking::is_untidy() const {
+    if (file_.has_left()) {
+        return true;
+    }
     {
         const std::lock_guard lock(mutex_);
-        const bool stays =
-            unpacked_.empty() && (cannot_write_ || in_memory_.empty() || in_memory_.begin()->first.first);
-        if (!left_.empty() || stays) {
-            return !left_.empty();
+        if (!order_.has_unpacked() && (file_.cannot_write() || !order_.has_unpinned())) {
+            return false;
         }
     }
     return is_crowded();
 }
 
 void Parking::tidy() {
-    sweep();
+    file_.sweep();
     if (is_crowded()) {
         pack();
     }
-    while (!stops_ && is_crowded() && spill_next(false, Else::stay, kPatient)) {
+    while (!file_.stops() && is_crowded() && spill_next(false, Else::stay, SpillFile::kPatient)) {
     }
-}
-
-std::shared_ptr<Parking::Piece> Parking::next_to_pack() {
-    const std::lock_guard lock(mutex_);
-    while (!unpacked_.empty()) {
-        auto piece = unpacked_.begin()->second->weak_from_this().lock();
-        unpacked_.erase(unpacked_.begin());
-        if (piece != nullptr) {
-            return piece;
-        }
-    }
-    return nullptr;
 }
 
 void Parking::pack() {
-    while (const auto piece = stops_ ? nullptr : next_to_pack()) {
-        pack(piece);
-    }
-}
-
-// The whole one that is most similar; or null.
-std::shared_ptr<Parking::Piece> Parking::like(std::string_view whose, std::string_view head) const {
-    std::shared_ptr<Piece> found;
-    std::size_t most = kAlike - 1;
-    for (const auto& one : whole_) {
-        const auto common =
-            static_cast<std::size_t>(std::ranges::mismatch(one.head, head).in1 - one.head.begin());
-        if (one.whose == whose && common > most) {
-            if (auto there = one.piece.lock()) {
-                found = std::move(there);
-                most = common;
-            }
+    while (!file_.stops()) {
+        std::shared_ptr<Entry> entry;
+        {
+            const std::lock_guard lock(mutex_);
+            entry = order_.next_to_pack();
         }
+        if (entry == nullptr) {
+            return;
+        }
+        pack(entry);
     }
-    return found;
 }
 
 // Keeps of a state what the most similar one does not have; or it is one that others may be packed with.
-void Parking::pack(const std::shared_ptr<Piece>& piece) {
-    const auto bytes = bytes_of(piece);
-    std::string head(bytes->view().substr(std::min(piece->head, bytes->size()), kHead));
-    if (auto whole = like(piece->whose, head)) {
+void Parking::pack(const std::shared_ptr<Entry>& entry) {
+    const auto bytes = bytes_of(entry);
+    std::string head(bytes->view().substr(std::min(entry->head, bytes->size()), SimilarStates::kHead));
+    if (auto whole = similar_.find(entry->whose, head)) {
         auto smaller = packed(bytes->view(), bytes_of(whole)->view());
         if (smaller.size() < bytes->size() / 4 * 3) {
-            return keep_packed(*piece, bytes, std::move(smaller), std::move(whole));
+            return keep_packed(*entry, bytes, std::move(smaller), std::move(whole));
         }
     }
-    std::erase_if(whole_, [](const Whole& one) { return one.piece.expired(); });
-    whole_.push_back({piece->whose, std::move(head), piece});
-    whole_.erase(whole_.begin(), whole_.end() - std::min(whole_.size(), kMostWhole));
+    similar_.add(entry->whose, std::move(head), entry);
 }
 
 void Parking::keep_packed(
-    Piece& piece, const SharedBytes& before, PageBuffer smaller, std::shared_ptr<Piece> like
+    Entry& entry, const SharedBytes& before, PageBuffer smaller, std::shared_ptr<Entry> like
 ) {
     auto bytes = std::make_shared<const PageBuffer>(std::move(smaller));
     const std::lock_guard lock(mutex_);
-    if (piece.bytes != before) {
+    if (entry.bytes != before) {
         return; // it went to the file meanwhile
     }
-    figures_.memory -= piece.size - bytes->size();
-    piece.size = bytes->size();
-    piece.claim.correct(bytes->size());
-    piece.bytes = std::move(bytes);
-    piece.like = std::move(like);
+    figures_.memory -= entry.size - bytes->size();
+    entry.size = bytes->size();
+    entry.claim.correct(bytes->size());
+    entry.bytes = std::move(bytes);
+    entry.like = std::move(like);
 }
 
-void Parking::pin(Piece& piece, bool pinned) noexcept {
-    const std::lock_guard lock(mutex_);
-    auto found = in_memory_.extract(rank_of(piece));
-    piece.pinned = pinned;
-    if (!found.empty()) {
-        found.key() = rank_of(piece);
-        in_memory_.insert(std::move(found));
+bool Parking::into_file(Entry& entry, const SharedBytes& bytes) {
+    Scratch::Extent extent;
+    std::shared_ptr<SpillWrite> task;
+    const auto patience = SpillFile::patience_for(bytes->size());
+    if (file_.write(bytes, patience, extent, task) != SpillFile::Written::yes) {
+        return false;
     }
+    const std::lock_guard lock(mutex_);
+    entry.extent = extent;
+    ++figures_.count;
+    figures_.disk += entry.size;
+    return true;
+}
+
+bool Parking::is_in_memory(const State& state) const noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto& entry = *state.entry_;
+    return entry.bytes != nullptr && (entry.like == nullptr || entry.like->bytes != nullptr);
+}
+
+std::shared_ptr<Parking::Fetch> Parking::fetch(const Kept& state) {
+    auto fetch = std::make_shared<Fetch>();
+    fetch->state_ = state;
+    std::vector<Scratch::Extent> missing;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto& entry = *state->entry_;
+        fetch->bytes_ = entry.bytes;
+        fetch->packed_ = entry.like != nullptr;
+        fetch->like_ = fetch->packed_ ? entry.like->bytes : nullptr;
+        fetch->whole_ = entry.whole;
+        if (entry.bytes == nullptr) {
+            missing.push_back(entry.extent);
+        }
+        if (fetch->packed_ && fetch->like_ == nullptr) {
+            missing.push_back(entry.like->extent);
+        }
+    }
+    const bool gone = std::ranges::any_of(missing, [](const auto& extent) { return extent.size == 0; });
+    if (!missing.empty() && !gone) {
+        attempt(
+            [&] { fetch->read_ = file_.start_read(std::move(missing)); }, [](sotto_status, const char*) {}
+        );
+    }
+    return fetch;
+}
+
+SharedBytes Parking::read(const Fetch& fetch) const {
+    auto bytes = fetch.bytes_;
+    auto like = fetch.like_;
+    if (fetch.read_ != nullptr && fetch.read_->is_done()) {
+        const auto& read = fetch.read_->bytes();
+        bytes = bytes == nullptr ? read.front() : bytes;
+        like = like == nullptr ? read.back() : like;
+    }
+    if (bytes == nullptr || (fetch.packed_ && like == nullptr)) {
+        throw Error(SOTTO_ERROR_STATE, "the spilled KV cache is no longer available");
+    }
+    if (!fetch.packed_) {
+        return bytes;
+    }
+    return std::make_shared<const PageBuffer>(unpacked(bytes->view(), like->view(), fetch.whole_));
+}
+
+// To pack it. On the thread that tidies up, which may wait.
+SharedBytes Parking::bytes_of(const std::shared_ptr<Entry>& entry) {
+    Scratch::Extent extent;
+    {
+        const std::lock_guard lock(mutex_);
+        if (entry->bytes != nullptr) {
+            return entry->bytes;
+        }
+        extent = entry->extent;
+    }
+    return file_.read(extent);
+}
+
+void Parking::pin(Entry& entry, bool pinned) noexcept {
+    const std::lock_guard lock(mutex_);
+    order_.pin(entry, pinned);
 }
 
 // Nobody may come back to it any more.
-void Parking::let_go(Piece& piece) noexcept {
+void Parking::let_go(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
-    piece.wanted = false;
-    figures_.count -= piece.bytes != nullptr || piece.extent.size > 0 ? 1 : 0;
+    entry.wanted = false;
+    figures_.count -= entry.bytes != nullptr || entry.extent.size > 0 ? 1 : 0;
 }
 
 // Nor is anything packed with it.
-void Parking::drop(Piece& piece) noexcept {
+void Parking::drop(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
-    figures_.memory -= piece.bytes != nullptr ? piece.size : 0;
-    figures_.disk -= piece.extent.size;
-    if (const auto found = in_memory_.find(rank_of(piece)); found != in_memory_.end()) {
-        in_memory_.erase(found);
-    }
-    unpacked_.erase(piece.number);
-    leave(piece.extent);
+    figures_.memory -= entry.bytes != nullptr ? entry.size : 0;
+    figures_.disk -= entry.extent.size;
+    order_.remove(entry);
+    file_.leave(entry.extent);
 }
 
 Parking::Figures Parking::figures() const {

@@ -6,63 +6,40 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/memory/ledger.hpp"
 #include "core/settings.hpp"
-#include "core/state/file_worker.hpp"
+#include "core/state/kv_state_entry.hpp"
+#include "core/state/similar_states.hpp"
 #include "core/state/spill.hpp"
+#include "core/state/spill_file.hpp"
+#include "core/state/spill_order.hpp"
 #include "platform/pages.hpp"
 
 namespace sotto {
 
 class Parking {
-private:
-    // What is kept, until nobody needs it any more: those who come back to it, and those packed with it. Its
-    // members are guarded by the parking's mutex.
-    struct Piece : std::enable_shared_from_this<Piece> {
-        explicit Piece(Parking& where) : parking(where) {}
-        ~Piece() { parking.drop(*this); }
-        Piece(const Piece&) = delete;
-        Piece& operator=(const Piece&) = delete;
-
-        Parking& parking;
-        std::uint64_t number = 0;
-        std::string whose;    // the model
-        std::size_t head = 0; // where others may be the same; kApart: not to be packed
-        SharedBytes bytes;    // null: in the file
-        Ledger::Claim claim;
-        Scratch::Extent extent;           // in the file
-        std::shared_ptr<SpillWrite> late; // that nobody waits for any more, but it has the bytes
-        std::uint64_t size = 0;           // as it is kept
-        std::uint64_t whole = 0;          // as it was put
-        std::shared_ptr<Piece> like;      // that it is packed with; null: it is whole
-        bool wanted = true;               // somebody may come back to it
-        bool pinned = false;
-        bool moving = false; // it is being written to the file
-    };
-
 public:
     // A state that is kept, until this is gone. Whoever has one may let go of it on any thread.
     class State {
     public:
-        explicit State(std::shared_ptr<Piece> piece) noexcept : piece_(std::move(piece)) {}
-        ~State() { piece_->parking.let_go(*piece_); }
+        State(Parking& parking, std::shared_ptr<KvStateEntry> entry) noexcept
+            : parking_(parking), entry_(std::move(entry)) {}
+        ~State() { parking_.let_go(*entry_); }
         State(const State&) = delete;
         State& operator=(const State&) = delete;
 
         // It is the last to leave memory; or no longer.
-        void pin(bool pinned) noexcept { piece_->parking.pin(*piece_, pinned); }
+        void pin(bool pinned) noexcept { parking_.pin(*entry_, pinned); }
 
     private:
         friend class Parking;
-        const std::shared_ptr<Piece> piece_;
+        Parking& parking_;
+        const std::shared_ptr<KvStateEntry> entry_;
     };
     using Kept = std::shared_ptr<State>;
 
@@ -92,7 +69,7 @@ public:
     // for a while; kApart: it is kept as it is. Null where there is no room, neither in memory nor in a file.
     // One thread at a time.
     // Waits for the disk for 250 ms, and as long as `bytes` take at 256 MB/s.
-    static constexpr std::size_t kApart = SIZE_MAX;
+    static constexpr std::size_t kApart = KvStateEntry::kApart;
     Kept put(std::string_view whose, PageBuffer bytes, std::size_t head = kApart) noexcept;
     // Whether reading it back takes no time. Any thread.
     bool is_in_memory(const State& state) const noexcept;
@@ -101,7 +78,7 @@ public:
     // The bytes that were put. Throws Error(SOTTO_ERROR_STATE) where the file can't be read, or was not yet.
     SharedBytes read(const Fetch& fetch) const;
     // Whom to notify when something was fetched; null: nobody.
-    void tell(Signal* fetched) noexcept { worker_.tell(fetched); }
+    void tell(Signal* fetched) noexcept { file_.tell(fetched); }
 
     // Whether tidy() would find something to do: more of the memory is taken than is left, or states that are
     // gone still have room in the file. Any thread.
@@ -110,7 +87,7 @@ public:
     // stays. Takes its time, like the next two; one thread at a time for all three.
     void tidy();
     // Has tidy() end soon, for good. Any thread.
-    void stop_tidying() noexcept { stops_ = true; }
+    void stop_tidying() noexcept { file_.stop(); }
     // Packs what is in memory: of those that begin alike one stays whole, and of others what is different.
     void pack();
     // Moves to files what makes `bytes` of room, or all there is: what is pinned last.
@@ -124,63 +101,31 @@ public:
     Figures figures() const;
 
 private:
-    // By what leaves memory first: who is pinned is last, before that the oldest.
-    using Rank = std::pair<bool, std::uint64_t>;
-    static Rank rank_of(const Piece& piece) noexcept { return {piece.pinned, piece.number}; }
-
-    // One that others may be packed with.
-    struct Whole {
-        std::string whose;
-        std::string head;
-        std::weak_ptr<Piece> piece;
-    };
+    using Entry = KvStateEntry;
     enum class Else : std::uint8_t { forget, stay }; // what becomes of what cannot be written
-    enum class Written : std::uint8_t { yes, no, late };
-    static constexpr std::int64_t kPatient = INT64_MAX; // waits until tidying stops
 
-    static std::int64_t patience_for(std::uint64_t bytes) noexcept;
-    std::shared_ptr<Piece> next_to_pack();
-    std::shared_ptr<Piece> next_to_spill(bool pinned);
-    std::shared_ptr<Piece> like(std::string_view whose, std::string_view head) const;
-    void pack(const std::shared_ptr<Piece>& piece);
+    std::shared_ptr<Entry> make_entry();
+    void pack(const std::shared_ptr<Entry>& entry);
     void
-    keep_packed(Piece& piece, const SharedBytes& before, PageBuffer smaller, std::shared_ptr<Piece> like);
-    SharedBytes bytes_of(const std::shared_ptr<Piece>& piece);
-    std::shared_ptr<SpillRead> start_read(std::vector<Scratch::Extent> extents);
-    bool into_memory(Piece& piece, const SharedBytes& bytes);
+    keep_packed(Entry& entry, const SharedBytes& before, PageBuffer smaller, std::shared_ptr<Entry> like);
+    SharedBytes bytes_of(const std::shared_ptr<Entry>& entry);
+    bool into_memory(Entry& entry, const SharedBytes& bytes);
     bool make_room(std::uint64_t bytes);
     bool spill_next(bool pinned, Else otherwise, std::int64_t patience);
-    bool into_file(Piece& piece, const SharedBytes& bytes);
-    bool has_late() const;
-    Written write(
-        const SharedBytes& bytes,
-        std::int64_t patience,
-        Scratch::Extent& extent,
-        std::shared_ptr<SpillWrite>& task
-    );
-    void leave(const Scratch::Extent& extent) noexcept;
+    bool into_file(Entry& entry, const SharedBytes& bytes);
     bool is_crowded() const;
-    void pin(Piece& piece, bool pinned) noexcept;
-    void let_go(Piece& piece) noexcept;
-    void drop(Piece& piece) noexcept;
-    void sweep() noexcept;
+    void pin(Entry& entry, bool pinned) noexcept;
+    void let_go(Entry& entry) noexcept;
+    void drop(Entry& entry) noexcept;
 
     Ledger& ledger_;
-    const std::shared_ptr<Scratch> scratch_;
     const std::uint64_t most_;
-    const Log& log_;
     std::atomic<std::uint64_t> numbers_{0}; // given to states
-    std::atomic<bool> cannot_write_{false}; // the last time it did not work
-    std::atomic<bool> stops_{false};        // no more tidying
-    std::atomic<bool> warned_{false};       // of that
-    std::vector<Whole> whole_;              // the latest of them; of who packs
-    mutable std::mutex mutex_;              // guards what follows; never held while the disk works
-    std::map<Rank, Piece*> in_memory_;
-    std::map<std::uint64_t, Piece*> unpacked_; // of those, the oldest first
-    std::vector<Scratch::Extent> left_;        // of states that are gone
-    std::shared_ptr<SpillWrite> late_;         // the last write that took too long; or null
+    SimilarStates similar_;                 // of the thread that packs
+    mutable std::mutex mutex_;              // guards what follows, and entries; not held while the disk works
+    SpillOrder order_;
     Figures figures_;
-    FileWorker worker_;
+    SpillFile file_; // guards itself
 };
 
 } // namespace sotto
