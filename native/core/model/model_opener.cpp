@@ -1,0 +1,242 @@
+#include "core/model/model_opener.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "core/memory/units.hpp"
+#include "platform/dynlib.hpp"
+#include "text/json_reader.hpp"
+
+namespace sotto {
+namespace {
+
+constexpr std::string_view kHouseId = "sotto/house";
+constexpr std::string_view kHouseFile = "house.gguf";
+
+std::string path_of(const Asked& asked) {
+    if (!asked.path.empty()) {
+        return asked.path;
+    }
+    if (asked.id == kHouseId && !library_folder().empty()) {
+        const auto path = (library_folder() / kHouseFile).u8string();
+        return {path.begin(), path.end()};
+    }
+    return asked.id;
+}
+
+// Whether what failed so on one device may go well on another.
+bool may_do_elsewhere(sotto_status status) noexcept {
+    return status != SOTTO_ERROR_CANCELLED && status != SOTTO_ERROR_BUDGET &&
+           status != SOTTO_ERROR_NOT_FOUND && status != SOTTO_ERROR_ARGUMENT;
+}
+
+// Why a model did not load, with its file or id where a backend's text has neither.
+std::string named(const Asked& asked, const Failure& failure) {
+    const auto& id = asked.id;
+    const auto has = [&](const std::string& name) {
+        return !name.empty() && failure.why.find(name) != std::string::npos;
+    };
+    const bool is_of_file = failure.status == SOTTO_ERROR_MODEL || failure.status == SOTTO_ERROR_UNSUPPORTED;
+    const bool is_named = !is_of_file || has(asked.path) || has(id);
+    const auto file = asked.path.empty() ? "" : " (" + asked.path + ")";
+    return is_named ? failure.why : "model '" + id + "'" + file + ": " + failure.why;
+}
+
+sotto_str str(const std::string& text) noexcept {
+    return {text.data(), text.size()};
+}
+
+} // namespace
+
+ModelOpener::ModelOpener(const Hooks& hooks, Card& card, Ledger& ledger, Tell tell)
+    : hooks_(hooks), card_(card), ledger_(ledger), tell_(std::move(tell)) {}
+
+void ModelOpener::open(ModelEntry& entry, LoaderNote& note) {
+    const auto& asked = entry.asked;
+    if (!asked.options.empty()) {
+        parse_object(asked.options, "options");
+    }
+    const auto shape = entry.shape;
+    Failure refused;
+    for (;;) {
+        const auto seat = card_.seat(asked.backend, entry.refused, entry.device);
+        Failure failure;
+        attempt(
+            [&] { open_at(entry, seat, note); },
+            [&](sotto_status status, const char* why) { failure.set(status, why); }
+        );
+        if (!failure) {
+            break;
+        }
+        if (failure.status == SOTTO_ERROR_DEVICE && seat.number != 0) {
+            card_.lose(seat.number, failure.why);
+        } else if (seat.shared && may_do_elsewhere(failure.status)) {
+            entry.refused = seat.number;
+            refused = failure;
+        } else {
+            throw Error(failure.status, named(asked, failure));
+        }
+        entry.claims = {};
+        entry.shape = shape;
+    }
+    if (refused) {
+        card_.refused(entry.refused, asked.id, refused.why);
+    }
+}
+
+void ModelOpener::free(ModelEntry& entry) noexcept {
+    {
+        const gpu::CudaScope scope(entry.on_card.get()); // where that fails, it goes all the same
+        for (const auto* all : {&entry.adapters, &entry.retired}) {
+            for (const auto& adapter : *all) {
+                adapter->close(*entry.model);
+            }
+        }
+        entry.retired.clear();
+        entry.model.reset();
+    }
+    entry.on_card.reset();
+    entry.claims = {};
+}
+
+sotto_model_source ModelOpener::source_of(
+    const ModelEntry& entry, const std::string& path, const Seat& seat, Watch& watch
+) const {
+    return {
+        .struct_size = sizeof(sotto_model_source),
+        .flags = entry.shape.flags,
+        .path = str(path),
+        .options = str(entry.asked.options),
+        .device = str(seat.device),
+        .files = hooks_.files ? &*hooks_.files : nullptr,
+        .progress = on_progress,
+        .context = &watch,
+        .streams = entry.shape.streams,
+        .tokens = entry.shape.tokens,
+        .layers = entry.shape.layers,
+        .reserved = 0,
+    };
+}
+
+void ModelOpener::open_at(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
+    const auto& asked = entry.asked;
+    const auto path = path_of(asked);
+    const gpu::CudaScope scope(seat.context.get());
+    scope.check();
+    Watch watch{this, &entry};
+    const bool plans = asked.what == Asked::What::plan;
+    const bool limited = ledger_.ceiling() != 0;
+    if (plans || limited) {
+        entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY; // mapped files would be in nobody's account
+        const auto free = ledger_.free();
+        const auto left = free - std::min(free, entry.adapter_bytes()); // which follow
+        const auto room = plans && asked.budget != 0 ? asked.budget : left;
+        note.fit = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
+        if (plans || !note.fit.fits) {
+            note.kind = plans ? LoaderNote::Kind::planned : LoaderNote::Kind::lacks;
+            return;
+        }
+        const auto shape = std::exchange(entry.shape, note.fit.last().shape);
+        try {
+            claim(entry, note.fit.last().info);
+        } catch (const Error&) { // there is less room than there was a moment ago
+            entry.shape = shape;
+            note.fit.fits = false;
+            note.kind = LoaderNote::Kind::lacks;
+            return;
+        }
+    }
+    if (gives_up(entry)) {
+        throw Error(SOTTO_ERROR_CANCELLED, "loading was cancelled");
+    }
+    auto model = std::make_unique<Model>(*seat.backend, source_of(entry, path, seat, watch));
+    try {
+        claim(entry, model->info());
+    } catch (const Error& error) {
+        const bool limited_now = ledger_.ceiling() != 0;
+        if (limited || !limited_now || error.status() != SOTTO_ERROR_BUDGET) {
+            throw;
+        }
+        model.reset();
+        open_at(entry, seat, note); // a budget was set while the model was opened: fit it again
+        return;
+    }
+    for (const auto& adapter : entry.adapters) { // of a model that was evicted
+        reopen(*adapter, *model, asked.id);
+    }
+    entry.on_card = seat.context;
+    note.model = std::move(model);
+    note.kind = LoaderNote::Kind::loaded;
+}
+
+// Loads an adapter of a model that was evicted. On failure, requests that use the adapter fail.
+void ModelOpener::reopen(Adapter& adapter, Model& model, const std::string& id) noexcept {
+    const auto body = [&] { adapter.open(model, ledger_, id, hooks_.files ? &*hooks_.files : nullptr); };
+    attempt(body, [&](sotto_status status, const char* why) {
+        adapter.failure.set(status, why);
+        hooks_.log.error(why);
+    });
+}
+
+Fit ModelOpener::find_fit(
+    const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
+) const {
+    source.progress = [](void* context, float) -> std::int32_t { // how far that got is of no interest
+        const auto& watch = *static_cast<Watch*>(context);
+        return watch.opener->gives_up(*watch.entry) ? 1 : 0;
+    };
+    return fit(entry.shape, entry.smaller, room, [&](const Shape& shape) {
+        source.flags = shape.flags;
+        source.streams = shape.streams;
+        source.tokens = shape.tokens;
+        source.layers = shape.layers;
+        return measure(backend, source);
+    });
+}
+
+// All of it or nothing, so that others find room meanwhile.
+void ModelOpener::claim(ModelEntry& entry, const ModelInfo& info) {
+    const auto has = entry.bytes();
+    if (info.bytes() > has && info.bytes() - has > ledger_.free()) {
+        throw Error(
+            SOTTO_ERROR_BUDGET,
+            entry.asked.id + " needs " + megabytes(info.bytes()) + "; " + megabytes(ledger_.used() - has) +
+                " of the budget of " + megabytes(ledger_.ceiling()) +
+                " are taken. Raise vram_budget, unload a model, or ask for less in options"
+        );
+    }
+    Claims claims = std::move(entry.claims);
+    const auto take = [&](Ledger::Claim& part, Use use, std::uint64_t bytes) {
+        if (part.bytes() == 0) {
+            part = ledger_.take(use, entry.asked.id, bytes);
+        } else {
+            part.settle(bytes);
+        }
+    };
+    take(claims.weights, Use::weights, info.weights);
+    take(claims.kv, Use::kv, info.kv);
+    take(claims.compute, Use::compute, info.compute);
+    entry.claims = std::move(claims);
+}
+
+std::int32_t ModelOpener::on_progress(void* context, float progress) {
+    constexpr float kStep = 0.01F;
+    auto& watch = *static_cast<Watch*>(context);
+    if (watch.opener->gives_up(*watch.entry)) {
+        return 1;
+    }
+    if (progress >= watch.told + kStep) {
+        watch.told = progress;
+        std::unique_ptr<LoaderNote> note(new (std::nothrow) LoaderNote); // no exception may leave a callback
+        if (note != nullptr) {
+            note->entry = watch.entry;
+            note->progress = progress;
+            watch.opener->tell_(std::move(note));
+        }
+    }
+    return 0;
+}
+
+} // namespace sotto
