@@ -43,26 +43,13 @@ private:
     std::string description_;
 };
 
-struct ModelInfo {
-    sotto_capabilities capabilities = 0;
-    std::uint32_t streams = 1; // 0: the model was resized to no slots
-    std::uint32_t context = 0;
-    std::uint32_t step_tokens = 0;
-    std::uint32_t min_step_tokens = 0;
+// Memory of a model in bytes.
+struct ModelMemory {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t compute = 0;
-    std::string description;
-    std::string fingerprint; // identifies compatible saved states; empty: state cannot be saved
-    sotto_model_shrinkable shrinkable = 0;
-    std::uint32_t min_stream_tokens = 0;
     std::uint64_t host = 0; // bytes of host memory in addition to those of the device
-    std::uint32_t layers = 0;
-    sotto_operations operations = 0; // never 0 after the model was read
 
-    bool does(sotto_op op) const noexcept { return (operations >> static_cast<unsigned>(op) & 1U) != 0; }
-    bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
-    bool can_give(sotto_model_shrinkable what) const noexcept { return (shrinkable & what) != 0; }
     // Sum of all parts, saturated: the sizes that a corrupt file claims may overflow.
     std::uint64_t bytes() const noexcept {
         const auto add = [](std::uint64_t a, std::uint64_t b) {
@@ -70,6 +57,24 @@ struct ModelInfo {
         };
         return add(add(weights, kv), compute);
     }
+};
+
+struct ModelInfo : ModelMemory {
+    sotto_capabilities capabilities = 0;
+    std::uint32_t streams = 1; // 0: the model was resized to no slots
+    std::uint32_t context = 0;
+    std::uint32_t step_tokens = 0;
+    std::uint32_t min_step_tokens = 0;
+    std::string description;
+    std::string fingerprint; // identifies compatible saved states; empty: state cannot be saved
+    sotto_model_shrinkable shrinkable = 0;
+    std::uint32_t min_stream_tokens = 0;
+    std::uint32_t layers = 0;
+    sotto_operations operations = 0; // never 0 after the model was read
+
+    bool does(sotto_op op) const noexcept { return (operations >> static_cast<unsigned>(op) & 1U) != 0; }
+    bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
+    bool can_give(sotto_model_shrinkable what) const noexcept { return (shrinkable & what) != 0; }
 };
 
 // Estimates a model's memory without loading it; zeros if the backend cannot.
