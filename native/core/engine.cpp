@@ -172,7 +172,7 @@ bool Engine::drop(sotto_request id) {
     if (slot == nullptr) {
         return false;
     }
-    if (!slot->is_private()) {
+    if (!is_private(*slot)) {
         table_.release(*slot);
         throw Error(
             SOTTO_ERROR_STATE,
@@ -216,9 +216,9 @@ sotto_status Engine::wait_event(sotto_request id, std::int32_t timeout_ms, std::
     }
     sotto_status status = SOTTO_ERROR_STATE;
     const char* why = "': expected a private request; take its events with sotto_engine_next_event()";
-    if (slot->is_private() && slot->taking.test_and_set(std::memory_order_acquire)) {
+    if (is_private(*slot) && slot->taking.test_and_set(std::memory_order_acquire)) {
         why = "': another thread waits for its events; wait on one thread";
-    } else if (slot->is_private()) {
+    } else if (is_private(*slot)) {
         const bool over = slot->over.load();
         status = over ? SOTTO_ERROR_NOT_FOUND : take_private(*slot, deadline_after(timeout_ms), event);
         why = over ? kUnknown : "': it was discarded, or the engine was destroyed";

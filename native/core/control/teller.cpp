@@ -50,7 +50,7 @@ std::unique_ptr<Event> Teller::make(Stream& stream, sotto_event_kind kind, std::
 }
 
 void Teller::tell(Slot& slot, std::unique_ptr<Event> event) noexcept {
-    if (!slot.is_private()) {
+    if (!is_private(slot)) {
         queue_.push(std::move(event));
         return;
     }

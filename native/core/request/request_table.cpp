@@ -68,7 +68,7 @@ Slot* RequestTable::add(Asked asked, std::int64_t now) {
     slot->submit.slot = slot->cancel.slot = slot;
     slot->cancel_noted = slot->cancelled = slot->ended = slot->over = slot->dropped = false;
     slot->id.store(new_name(slot->index), std::memory_order_relaxed);
-    slot->refs.store(slot->is_private() ? 2 : 1, std::memory_order_release);
+    slot->refs.store(is_private(*slot) ? 2 : 1, std::memory_order_release);
     return slot;
 }
 

@@ -87,9 +87,11 @@ struct Slot {
     std::atomic_flag taking;
     std::atomic<bool> over{false};    // the host has taken the last event
     std::atomic<bool> dropped{false}; // the host has dropped the request
-
-    bool is_private() const noexcept { return (asked.flags & SOTTO_REQUEST_PRIVATE) != 0; }
 };
+
+inline bool is_private(const Slot& slot) noexcept {
+    return (slot.asked.flags & SOTTO_REQUEST_PRIVATE) != 0;
+}
 
 class RequestTable {
 public:
