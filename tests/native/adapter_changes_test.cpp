@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -117,11 +118,11 @@ TEST_CASE("a request uses the adapters that it names, and each must be loaded") 
     const auto adapter = model.load();
     sotto::Prompted prompted;
     CHECK(adapters_for(model.entry, prompted).empty());
-    prompted.adapters = {{.name = "a", .scale = 2}};
+    prompted.adapters = std::vector<sotto::AdapterAsked>{{"a", 2.0}};
     const auto uses = adapters_for(model.entry, prompted);
     REQUIRE(uses.size() == 1);
     CHECK(uses[0].adapter == adapter);
     CHECK(uses[0].scale == doctest::Approx(2));
-    prompted.adapters = {{.name = "none", .scale = {}}};
+    prompted.adapters = std::vector<sotto::AdapterAsked>{{"none", {}}};
     CHECK_THROWS_AS(adapters_for(model.entry, prompted), sotto::Error);
 }

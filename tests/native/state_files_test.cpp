@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/state/state_blob.hpp"
 #include "support/folder.hpp"
 
 using sotto::PageBuffer;
@@ -45,7 +46,7 @@ TEST_CASE("a state that was written is read back by the request that asks for it
     Files all;
     Slot saves;
     Slot restores;
-    all.files.write(saves, all.path("state"), PageBuffer("the state"), 3);
+    all.files.write(saves, all.path("state"), PageBuffer(sotto::state_blob("{}", "the state")), 3);
     const auto written = all.wait();
     CHECK(written.slot == &saves);
     CHECK_FALSE(written.task->failure());
@@ -53,7 +54,7 @@ TEST_CASE("a state that was written is read back by the request that asks for it
     const auto read = all.wait();
     CHECK(read.slot == &restores);
     REQUIRE_FALSE(read.task->failure());
-    CHECK(static_cast<sotto::StateRead&>(*read.task).take().view() == "the state");
+    CHECK(static_cast<sotto::StateRead&>(*read.task).take().view() == sotto::state_blob("{}", "the state"));
     CHECK(all.files.take_done().slot == nullptr);
 }
 

@@ -8,9 +8,8 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kToReport = 10 * kSecond; // from a call to a report, and to the next
-constexpr std::int64_t kToReportEnding = 2 * kSecond;
+constexpr std::int64_t kToReport = 10'000'000'000; // from a call to a report, and to the next
+constexpr std::int64_t kToReportEnding = 2'000'000'000;
 
 // The function of the backend that a job calls last.
 const char* function_of(const Job& job) noexcept {
@@ -58,6 +57,7 @@ void StallWatch::report(const Job* job) noexcept {
     if (now < next_report(job)) {
         return;
     }
+    constexpr std::int64_t kSecond = 1'000'000'000;
     reported_ = now;
     const auto& entry = *awaited(job);
     const auto write = [&] {

@@ -7,7 +7,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::uint32_t kPiece = 256; // tokens, which streams are lengthened by
+constexpr std::uint32_t kLengthStep = 256; // tokens, which streams are lengthened by
 
 class Ladder {
 public:
@@ -92,9 +92,9 @@ bool Ladder::shorter_streams(Shape shape) {
     if (!try_shape("shorter streams", shape)) {
         return false;
     }
-    for (auto tokens = std::min<std::uint64_t>(room_for_kv() / each, context) / kPiece * kPiece;
+    for (auto tokens = std::min<std::uint64_t>(room_for_kv() / each, context) / kLengthStep * kLengthStep;
          tokens > least;
-         tokens -= kPiece) {
+         tokens -= kLengthStep) {
         shape.tokens = static_cast<std::uint32_t>(tokens);
         try_better(shape);
         if (result.last().shape.tokens == tokens) {
