@@ -1,9 +1,9 @@
-// What the control thread does with models, from the wish to load one to its last byte given back.
+#include "core/control/model_manager.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include "base/attempt.hpp"
-#include "core/control/control.hpp"
 #include "core/memory/report.hpp"
 
 namespace sotto {
@@ -23,10 +23,29 @@ ModelTraits traits_of(const ModelInfo& info) {
     };
 }
 
+// A model that was made smaller may have as many slots later as it was asked for with.
+void learn_slots(ModelEntry& entry) noexcept {
+    const auto& info = entry.model->info();
+    entry.first_streams = entry.most_streams = info.streams;
+    entry.first_compute = entry.most_compute = info.compute;
+    entry.each_place = std::max<std::uint64_t>(1, info.kv / info.streams);
+    entry.least = info.weights + info.compute + info.kv / info.streams + entry.adapter_bytes();
+    if (!entry.model->can_resize()) {
+        return;
+    }
+    for (const auto& rung : entry.fit.rungs) {
+        if (rung.info.bytes() > kMaxBytes) {
+            continue; // measured, and beyond counting
+        }
+        entry.most_streams = std::max(entry.most_streams, rung.info.streams);
+        entry.most_compute = std::max(entry.most_compute, rung.info.compute);
+    }
+}
+
 } // namespace
 
-void Control::load(Slot& slot) {
-    ModelEntry* entry = world_.registry.find(slot.asked.id);
+void ModelManager::load(Slot& slot) {
+    ModelEntry* entry = parts_.registry.find(slot.asked.id);
     const bool given_up = entry != nullptr && entry->give_up.load();
     if (entry != nullptr && !given_up && !same_model(entry->asked, slot.asked)) {
         throw Error(
@@ -37,10 +56,10 @@ void Control::load(Slot& slot) {
         );
     }
     if (entry != nullptr && entry->state == ModelEntry::State::ready) {
-        teller_.done(slot, SOTTO_OK, "");
+        parts_.teller.done(slot, SOTTO_OK, "");
         return;
     }
-    teller_.accepted(slot);
+    parts_.teller.accepted(slot);
     if (entry != nullptr && !given_up) {
         entry->waiting.push_back(&slot); // it wakes where it was asleep
         return;
@@ -48,86 +67,115 @@ void Control::load(Slot& slot) {
     begin_loading(slot, ModelEntry::State::loading, entry);
 }
 
-void Control::plan(Slot& slot) {
-    teller_.accepted(slot);
+void ModelManager::plan(Slot& slot) {
+    parts_.teller.accepted(slot);
     begin_loading(slot, ModelEntry::State::planning, nullptr);
 }
 
-void Control::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* given_up) {
+void ModelManager::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* given_up) {
     auto fresh = std::make_unique<ModelEntry>(slot.asked);
     fresh->waiting.push_back(&slot);
     fresh->state = state;
-    fresh->used_at = world_.clock.now();
-    world_.registry.reserve(); // nothing throws from here on
+    fresh->used_at = parts_.clock.now();
+    parts_.registry.reserve(); // nothing throws from here on
     if (given_up != nullptr) {
         given_up->state = ModelEntry::State::leaving; // its loading was cancelled, and may end as it likes
     }
     hand_to_loader(*fresh);
-    world_.registry.add(std::move(fresh));
-    world_.registry.publish();
+    parts_.registry.add(std::move(fresh));
+    parts_.registry.publish();
 }
 
-void Control::unload(Slot& slot) {
-    ModelEntry* entry = world_.registry.find(slot.asked.id);
+void ModelManager::unload(Slot& slot) {
+    ModelEntry* entry = parts_.registry.find(slot.asked.id);
     if (entry == nullptr) {
         throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + slot.asked.id + "' is not loaded: check the id");
     }
     std::vector<Slot*> waiting = {&slot};
-    teller_.accepted(slot); // nothing throws from here on
+    parts_.teller.accepted(slot); // nothing throws from here on
     waiting.swap(entry->waiting);
     for (Slot* loading : waiting) {
-        teller_.done(*loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded");
+        parts_.teller.done(
+            *loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded"
+        );
     }
     leave(*entry, "the model was unloaded");
 }
 
 // Nobody finds the model any more; it is freed once nothing is under way on it.
-void Control::leave(ModelEntry& entry, std::string_view why) noexcept {
+void ModelManager::leave(ModelEntry& entry, std::string_view why) noexcept {
     entry.state = ModelEntry::State::leaving;
     entry.give_up = true;
     for (const auto& held : std::exchange(entry.held, {})) {
-        teller_.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
+        parts_.teller.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
     }
-    adapters_.drop_all(entry, SOTTO_ERROR_CANCELLED, why);
-    world_.registry.publish();
-    for (const auto& stream : streams_.all()) {
-        if (&stream->entry == &entry && stream->state != Stream::State::over) {
-            fail(*stream, SOTTO_ERROR_CANCELLED, why);
-        }
-    }
-    pins_.release_all(entry, false);
+    parts_.adapters.drop_all(entry, SOTTO_ERROR_CANCELLED, why);
+    parts_.registry.publish();
+    parts_.ender.fail_all(entry, SOTTO_ERROR_CANCELLED, why);
+    parts_.pins.release_all(entry, false);
 }
 
-void Control::leave_all() noexcept {
-    constexpr std::string_view kWhy = "the engine is being destroyed";
-    while (Slot* slot = incoming_.drop_oldest()) {
-        teller_.done(*slot, SOTTO_ERROR_CANCELLED, kWhy);
-    }
-    for (const auto& entry : world_.registry.entries()) {
+void ModelManager::leave_all(std::string_view why) noexcept {
+    for (const auto& entry : parts_.registry.entries()) {
         if (entry->state == ModelEntry::State::leaving) {
             continue;
         }
         for (Slot* slot : std::exchange(entry->waiting, {})) {
-            teller_.done(*slot, SOTTO_ERROR_CANCELLED, kWhy);
+            parts_.teller.done(*slot, SOTTO_ERROR_CANCELLED, why);
         }
-        leave(*entry, kWhy);
-    }
-    while (Slot* slot = files_.cancel_oldest()) {
-        teller_.done(*slot, SOTTO_ERROR_CANCELLED, kWhy);
+        leave(*entry, why);
     }
 }
 
-void Control::hand_to_loader(ModelEntry& entry) noexcept {
+bool ModelManager::cancel(Slot& slot) noexcept {
+    for (const auto& entry : parts_.registry.entries()) {
+        if (entry->state != ModelEntry::State::leaving && cancel(*entry, slot)) { // what is leaving leaves
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
+    const bool held = std::erase_if(entry.held, [&](const auto& one) { return one.slot == &slot; }) > 0;
+    if (held || AdapterChanges::cancel(entry, slot)) {
+        parts_.teller.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+        return true;
+    }
+    if (std::erase(entry.waiting, &slot) == 0) {
+        return false;
+    }
+    const bool unwanted = entry.waiting.empty() && entry.is_new();
+    entry.give_up = entry.give_up.load() || unwanted; // before the host hears of it
+    parts_.teller.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
+    if (unwanted && !entry.with_loader) { // it waited for room
+        leave(entry, "loading was cancelled");
+    }
+    return true;
+}
+
+void ModelManager::evict(ModelEntry& entry, bool remembers) noexcept {
+    if (!entry.resting.empty()) {
+        parts_.pins.release_all(entry, remembers);
+        return;
+    }
+    entry.state = ModelEntry::State::dozing;
+    entry.leaves = entry.bytes();
+    parts_.registry.publish();
+    hand_to_loader(entry);
+}
+
+void ModelManager::hand_to_loader(ModelEntry& entry) noexcept {
     entry.with_loader = true;
     loader_.take_on(entry);
 }
 
-void Control::free_idle_leavers() noexcept {
-    const auto& entries = world_.registry.entries();
+void ModelManager::free_leaving() noexcept {
+    const auto& entries = parts_.registry.entries();
     for (std::size_t i = 0; i < entries.size();) {
         auto& entry = *entries[i];
-        const bool idle =
-            entry.open_streams == 0 && !runner_.runs(entry) && entry.preparing == 0 && !entry.with_loader;
+        const bool idle = entry.open_streams == 0 && !parts_.runner.runs(entry) && entry.preparing == 0 &&
+                          !entry.with_loader;
         if (entry.state != ModelEntry::State::leaving || !idle) {
             ++i;
         } else if (entry.model != nullptr) {
@@ -139,7 +187,7 @@ void Control::free_idle_leavers() noexcept {
     }
 }
 
-bool Control::take_loader_notes() noexcept {
+bool ModelManager::take_loader_notes() noexcept {
     bool any = false;
     while (auto note = loader_.take()) {
         any = true;
@@ -161,7 +209,7 @@ bool Control::take_loader_notes() noexcept {
 }
 
 // The loader has done with a model what it was to do.
-void Control::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept {
+void ModelManager::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept {
     if (entry.state == ModelEntry::State::leaving && kind != LoaderNote::Kind::loaded) {
         return; // it is gone with the next look
     }
@@ -176,51 +224,32 @@ void Control::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure&
         return;
     case LoaderNote::Kind::freed:
         entry.state = ModelEntry::State::asleep;
-        world_.registry.publish();
+        parts_.registry.publish();
         return;
     default:
         return refuse(entry, failure.status, failure.why);
     }
 }
 
-void Control::tell_progress(ModelEntry& entry, float progress) noexcept {
+void ModelManager::tell_progress(ModelEntry& entry, float progress) noexcept {
     if (entry.state != ModelEntry::State::loading) {
         return;
     }
     for (Slot* slot : entry.waiting) {
         attempt(
-            [&] { teller_.progress(*slot, progress); }, [](sotto_status, const char*) {}
+            [&] { parts_.teller.progress(*slot, progress); }, [](sotto_status, const char*) {}
         ); // another will come
     }
 }
 
-// A model that was made smaller may have as many places later as it was asked for with.
-void Control::learn_places(ModelEntry& entry) noexcept {
-    const auto& info = entry.model->info();
-    entry.first_streams = entry.most_streams = info.streams;
-    entry.first_compute = entry.most_compute = info.compute;
-    entry.each_place = std::max<std::uint64_t>(1, info.kv / info.streams);
-    entry.least = info.weights + info.compute + info.kv / info.streams + entry.adapter_bytes();
-    if (!entry.model->can_resize()) {
-        return;
-    }
-    for (const auto& rung : entry.fit.rungs) {
-        if (rung.info.bytes() > kMaxBytes) {
-            continue; // measured, and beyond counting
-        }
-        entry.most_streams = std::max(entry.most_streams, rung.info.streams);
-        entry.most_compute = std::max(entry.most_compute, rung.info.compute);
-    }
-}
-
-void Control::loaded(ModelEntry& entry) noexcept {
+void ModelManager::loaded(ModelEntry& entry) noexcept {
     const auto& info = entry.model->info();
     const bool is_new = entry.is_new();
     static_cast<ScheduledModel&>(entry) =
         ScheduledModel(); // what was learnt of it before it slept may hold no more
     entry.most_decoded = 1;
     entry.traits = traits_of(info);
-    entry.number = ++models_;
+    entry.number = ++numbers_;
     attempt(
         [&] {
             entry.backend = entry.model->backend().name();
@@ -229,12 +258,12 @@ void Control::loaded(ModelEntry& entry) noexcept {
         [](sotto_status, const char*) {} // then it is listed without
     );
     entry.context = info.context;
-    learn_places(entry);
+    learn_slots(entry);
     entry.host = info.host;
     entry.shape.streams = entry.shape.layers = 0; // another time it may have more
     entry.may_shrink = false;
-    entry.used_at = world_.clock.now();
-    world_.recorder.model(entry, entry.asked.id);
+    entry.used_at = parts_.clock.now();
+    parts_.recorder.model(entry, entry.asked.id);
     if (is_new && entry.waiting.empty()) {
         leave(entry, "loading was cancelled"); // the last who wanted it cancelled too late for the loader
     }
@@ -242,64 +271,67 @@ void Control::loaded(ModelEntry& entry) noexcept {
         return;
     }
     entry.state = ModelEntry::State::ready;
-    preparer_.retry();
-    world_.registry.publish();
+    parts_.preparer.retry();
+    parts_.registry.publish();
     for (Slot* slot : std::exchange(entry.waiting, {})) {
-        teller_.done(*slot, SOTTO_OK, "");
+        parts_.teller.done(*slot, SOTTO_OK, "");
     }
 }
 
-void Control::planned(ModelEntry& entry) noexcept {
+void ModelManager::planned(ModelEntry& entry) noexcept {
     const auto& asked = entry.asked;
-    const auto ceiling = world_.ledger.ceiling();
+    const auto ceiling = parts_.ledger.ceiling();
     const bool alone = asked.budget != 0;
     const auto budget = alone ? asked.budget : ceiling;
     for (Slot* slot : std::exchange(entry.waiting, {})) {
         std::string plan;
         const auto write = [&] {
             plan = plan_json(
-                asked.id, entry.fit, budget, alone ? 0 : world_.ledger.used(), alone ? 0 : idle_bytes(nullptr)
+                asked.id,
+                entry.fit,
+                budget,
+                alone ? 0 : parts_.ledger.used(),
+                alone ? 0 : parts_.idle.bytes(nullptr)
             );
         };
         Failure failure;
         attempt(write, [&](sotto_status status, const char* why) { failure.set(status, why); });
         if (failure) {
-            teller_.done(*slot, failure.status, failure.why);
+            parts_.teller.done(*slot, failure.status, failure.why);
         } else {
-            teller_.answered(*slot, std::move(plan));
+            parts_.teller.answered(*slot, std::move(plan));
         }
     }
     entry.state = ModelEntry::State::leaving;
 }
 
-// A model cannot be loaded. One that was there before sleeps on.
-void Control::refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
+void ModelManager::refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
     entry.lacks = 0;
     if (entry.is_new()) {
         gone(entry, status, why);
         return;
     }
     for (Slot* slot : std::exchange(entry.waiting, {})) {
-        teller_.done(*slot, status, why);
+        parts_.teller.done(*slot, status, why);
     }
     for (const auto& held : std::exchange(entry.held, {})) {
-        teller_.done(*held.slot, status, why);
+        parts_.teller.done(*held.slot, status, why);
     }
-    adapters_.drop_all(entry, status, why);
+    parts_.adapters.drop_all(entry, status, why);
     if (entry.state == ModelEntry::State::loading) {
         entry.state = ModelEntry::State::asleep;
-        world_.registry.publish();
+        parts_.registry.publish();
     }
 }
 
 // A model is no more, or never came to be.
-void Control::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
+void ModelManager::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
     const bool left = entry.state == ModelEntry::State::leaving;
     const auto waiting = std::exchange(entry.waiting, {});
-    world_.registry.remove(entry);
-    world_.registry.publish();
+    parts_.registry.remove(entry);
+    parts_.registry.publish();
     for (Slot* slot : waiting) {
-        teller_.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
+        parts_.teller.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
     }
 }
 

@@ -1,0 +1,94 @@
+#include "core/control/admission.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.hpp"
+#include "core/memory/report.hpp"
+#include "core/memory/units.hpp"
+
+namespace sotto {
+namespace {
+
+// The bytes that a model will have given back once it is evicted.
+std::uint64_t given_back(const ModelEntry& entry) noexcept {
+    return entry.with_loader ? entry.leaves : entry.bytes();
+}
+
+// Returns true if a job under way leaves the model no slot: a request that is admitted meanwhile would wait
+// for one for ever.
+bool gives_up_all(const Job* job, const ModelEntry& entry) noexcept {
+    return job != nullptr && job->entry == &entry && job->resizes && job->places == 0;
+}
+
+} // namespace
+
+bool Admission::must_hold(const ModelEntry& entry) const noexcept {
+    switch (entry.state) {
+    case ModelEntry::State::loading:
+        return !entry.is_new();
+    case ModelEntry::State::dozing:
+    case ModelEntry::State::asleep:
+        return true;
+    case ModelEntry::State::ready:
+        return entry.traits.streams == 0 || gives_up_all(runner_.job(), entry) || ledger_.over() > 0 ||
+               evacuation_.must_leave(entry);
+    default:
+        return false;
+    }
+}
+
+void Admission::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
+    const bool leaves = entry.state == ModelEntry::State::dozing || evacuation_.must_leave(entry);
+    const bool stays = entry.state == ModelEntry::State::ready && !leaves;
+    const bool returns = entry.state == ModelEntry::State::loading && entry.lacks == 0; // it takes its room
+    const auto needed = returns ? 0 : stays ? entry.first_place() : entry.least;
+    const auto others = idle_.bytes(&entry) + (leaves ? given_back(entry) : 0);
+    const auto room = ledger_.free() == UINT64_MAX ? UINT64_MAX : ledger_.free() + others;
+    if (on_budget == OnBudget::fail && (ledger_.over() > 0 || room < needed)) {
+        throw Error(SOTTO_ERROR_BUDGET, reason(entry));
+    }
+    entry.held.push_back({&slot, on_budget != OnBudget::fail});
+    entry.may_shrink = entry.may_shrink || on_budget == OnBudget::shrink;
+}
+
+bool Admission::admit(ModelEntry& entry) {
+    if (entry.state != ModelEntry::State::ready || entry.held.empty() || must_hold(entry)) {
+        return false;
+    }
+    for (const auto& held : std::exchange(entry.held, {})) {
+        attempt(
+            [&] { answer_(*held.slot); },
+            [&](sotto_status status, const char* why) { teller_.done(*held.slot, status, why); }
+        );
+    }
+    return true;
+}
+
+bool Admission::refuse_impatient(ModelEntry& entry) {
+    const auto waits = [](const HeldRequest& held) { return held.waits; };
+    if (std::all_of(entry.held.begin(), entry.held.end(), waits)) {
+        return false;
+    }
+    const auto why = reason(entry);
+    std::erase_if(entry.held, [&](const HeldRequest& held) {
+        if (!held.waits) {
+            teller_.done(*held.slot, SOTTO_ERROR_BUDGET, why);
+        }
+        return !held.waits;
+    });
+    return true;
+}
+
+std::string Admission::reason(const ModelEntry& entry) const {
+    if (!entry.fit.rungs.empty() && entry.state == ModelEntry::State::loading) {
+        return refusal(entry.asked.id, entry.fit, ledger_.ceiling(), ledger_.used(), idle_.bytes(&entry));
+    }
+    const bool there = entry.state == ModelEntry::State::ready;
+    const auto needed = there ? entry.first_place() : entry.least;
+    return entry.asked.id + " needs " + megabytes(needed) + " to go on; " + megabytes(ledger_.used()) +
+           " of the budget of " + megabytes(ledger_.ceiling()) +
+           " are taken. Raise vram_budget, unload a model, or set on_budget to \"wait\"";
+}
+
+} // namespace sotto

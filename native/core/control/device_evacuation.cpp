@@ -1,0 +1,101 @@
+#include "core/control/device_evacuation.hpp"
+
+#include "base/attempt.hpp"
+
+namespace sotto {
+
+bool DeviceEvacuation::is_on_shared(const ModelEntry& entry) const noexcept {
+    const auto device = entry.device.load();
+    return device != 0 && device == card_.shared();
+}
+
+bool DeviceEvacuation::leaves_shared(const ModelEntry& entry) const noexcept {
+    return moves_.is_leaving() && is_on_shared(entry);
+}
+
+bool DeviceEvacuation::must_leave(const ModelEntry& entry) const noexcept {
+    return card_.is_lost(entry.device.load()) || leaves_shared(entry);
+}
+
+// Ends what is under way on a model, and evicts the model once it is idle. Returns true if anything was
+// begun.
+bool DeviceEvacuation::evacuate(ModelEntry& entry, sotto_status status, const char* why) noexcept {
+    const bool lost = status == SOTTO_ERROR_DEVICE; // its KV cache may hold anything
+    const bool begun = ender_.fail_all(entry, status, why);
+    for (auto& one : entry.closing) {
+        if (lost) {
+            one.session.reset();
+        }
+    }
+    if (!idle_.is_idle(entry)) {
+        return begun;
+    }
+    models_.evict(entry, !lost);
+    return true;
+}
+
+bool DeviceEvacuation::leave_lost() noexcept {
+    constexpr const char* kWhy = "the device was lost: submit the request again";
+    bool begun = false;
+    for (const auto& entry : registry_.entries()) {
+        if (!entry->with_loader && card_.is_lost(entry->device.load())) {
+            begun = evacuate(*entry, SOTTO_ERROR_DEVICE, kWhy) || begun;
+        }
+    }
+    return begun;
+}
+
+bool DeviceEvacuation::leave_shared() noexcept {
+    constexpr const char* kWhy = "the device was detached: submit the request again";
+    if (!moves_.is_leaving()) {
+        return false;
+    }
+    bool begun = false;
+    bool left = true;
+    for (const auto& entry : registry_.entries()) {
+        if (!is_on_shared(*entry)) {
+            continue; // nor will it be: see Card::seat()
+        }
+        left = false;
+        if (!entry->with_loader) {
+            begun = evacuate(*entry, SOTTO_ERROR_CANCELLED, kWhy) || begun;
+        }
+    }
+    if (left) {
+        moves_.has_left();
+    }
+    return begun;
+}
+
+// Brings models to the shared device, now that they are idle.
+bool DeviceEvacuation::come() noexcept {
+    if (!moves_.take_come()) {
+        return false;
+    }
+    bool begun = false;
+    bool later = false;
+    for (const auto& entry : registry_.entries()) {
+        if (entry->with_loader) {
+            later = true; // it may have begun before there was a device
+            continue;
+        }
+        if (entry->model == nullptr || is_on_shared(*entry)) {
+            continue;
+        }
+        bool could = false;
+        const auto ask = [&] { could = card_.would_take(entry->asked.backend, entry->refused); };
+        attempt(ask, [&](sotto_status, const char*) { later = true; });
+        const bool free = idle_.is_idle(*entry) && entry->held.empty(); // else who asked first goes first
+        later = later || (could && (!free || !entry->resting.empty()));
+        if (could && free) {
+            models_.evict(*entry, true);
+            begun = true;
+        }
+    }
+    if (later) {
+        moves_.come_later();
+    }
+    return begun;
+}
+
+} // namespace sotto

@@ -1,0 +1,49 @@
+// Moves models off a device that is detached or was lost, and back when one is attached.
+#pragma once
+
+#include "core/control/device_moves.hpp"
+#include "core/control/idle_models.hpp"
+#include "core/control/model_manager.hpp"
+#include "core/control/request_ender.hpp"
+#include "core/model/card.hpp"
+#include "core/model/registry.hpp"
+
+namespace sotto {
+
+// Models are evicted where they are, and are loaded where they belong when they are asked for. Sessions keep
+// their KV cache, unless the device was lost. The control thread's alone.
+class DeviceEvacuation {
+public:
+    DeviceEvacuation(
+        const Registry& registry,
+        Card& card,
+        DeviceMoves& moves,
+        const IdleModels& idle,
+        RequestEnder& ender,
+        ModelManager& models
+    )
+        : registry_(registry), card_(card), moves_(moves), idle_(idle), ender_(ender), models_(models) {}
+
+    // Begins what the devices require. Returns true if anything was begun.
+    bool advance() noexcept { return leave_lost() || leave_shared() || come(); }
+    // Returns true if a model that is ready has to leave its device.
+    bool must_leave(const ModelEntry& entry) const noexcept;
+    // Returns true if models are leaving the shared device, and this one is on it.
+    bool leaves_shared(const ModelEntry& entry) const noexcept;
+
+private:
+    bool is_on_shared(const ModelEntry& entry) const noexcept;
+    bool leave_lost() noexcept;
+    bool leave_shared() noexcept;
+    bool come() noexcept;
+    bool evacuate(ModelEntry& entry, sotto_status status, const char* why) noexcept;
+
+    const Registry& registry_;
+    Card& card_;
+    DeviceMoves& moves_;
+    const IdleModels& idle_;
+    RequestEnder& ender_;
+    ModelManager& models_;
+};
+
+} // namespace sotto

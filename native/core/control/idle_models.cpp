@@ -1,0 +1,42 @@
+#include "core/control/idle_models.hpp"
+
+#include <tuple>
+
+namespace sotto {
+
+bool has_slots(const ModelEntry& entry) noexcept {
+    return entry.state == ModelEntry::State::ready && entry.traits.streams > 0;
+}
+
+bool is_in_use(const ModelEntry& entry) noexcept {
+    return entry.open_streams > entry.resting.size() || entry.streams > 0 || !entry.changes.empty();
+}
+
+bool IdleModels::is_idle(const ModelEntry& entry) const noexcept {
+    return entry.state == ModelEntry::State::ready && !entry.with_loader && entry.closing.empty() &&
+           !is_in_use(entry) && !runner_.runs(entry);
+}
+
+std::uint64_t IdleModels::bytes(const ModelEntry* except) const noexcept {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : registry_.entries()) {
+        bytes += entry.get() != except && is_idle(*entry) ? entry->bytes() : 0;
+    }
+    return bytes;
+}
+
+ModelEntry* IdleModels::least_recently_used(const ModelEntry* except) const noexcept {
+    ModelEntry* found = nullptr;
+    const auto key = [](const ModelEntry& entry) {
+        const bool empty = !has_slots(entry) || !entry.model->can_resize();
+        return std::tuple(!entry.resting.empty(), empty, entry.used_at);
+    };
+    for (const auto& entry : registry_.entries()) {
+        if (entry.get() != except && is_idle(*entry) && (found == nullptr || key(*entry) < key(*found))) {
+            found = entry.get();
+        }
+    }
+    return found;
+}
+
+} // namespace sotto

@@ -1,0 +1,33 @@
+// Which models are idle, and what memory they have.
+#pragma once
+
+#include <cstdint>
+
+#include "core/control/step_runner.hpp"
+#include "core/model/registry.hpp"
+
+namespace sotto {
+
+// Returns true if a model that is ready has slots.
+bool has_slots(const ModelEntry& entry) noexcept;
+// Returns true if a request or a stream of the model is not over.
+bool is_in_use(const ModelEntry& entry) noexcept;
+
+// The control thread's alone.
+class IdleModels {
+public:
+    IdleModels(const Registry& registry, const StepRunner& runner) : registry_(registry), runner_(runner) {}
+
+    bool is_idle(const ModelEntry& entry) const noexcept;
+    // The bytes that all idle models have, except one.
+    std::uint64_t bytes(const ModelEntry* except) const noexcept;
+    // The least recently used idle model, except one: of those that have slots, if any has. Models with
+    // pinned sessions come last.
+    ModelEntry* least_recently_used(const ModelEntry* except) const noexcept;
+
+private:
+    const Registry& registry_;
+    const StepRunner& runner_;
+};
+
+} // namespace sotto

@@ -1,0 +1,181 @@
+#include "core/control/memory_manager.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sotto {
+namespace {
+
+// The slots that a model with pinned sessions can give up while these keep theirs.
+std::uint32_t spare_of(const ModelEntry& entry) noexcept {
+    const auto kept = static_cast<std::uint32_t>(entry.resting.size()) + 1;
+    return entry.resting.empty() ? 0 : entry.traits.streams - std::min(entry.traits.streams, kept);
+}
+
+// The bytes that must be free before a model can answer; 0: it has what it needs, or no request waits.
+std::uint64_t lack_of(const ModelEntry& entry) noexcept {
+    const bool needs_place =
+        entry.state == ModelEntry::State::ready && entry.traits.streams == 0 && !entry.held.empty();
+    return needs_place ? entry.first_place() : entry.lacks;
+}
+
+} // namespace
+
+bool MemoryManager::balance() {
+    const auto& ledger = parts_.ledger;
+    bool begun = false;
+    for (const auto& entry : parts_.registry.entries()) {
+        begun = wake_or_admit(*entry) || begun;
+    }
+    const auto over = ledger.over();
+    for (const auto& entry : parts_.registry.entries()) {
+        const auto lack = lack_of(*entry);
+        const bool in_vain = over > 0 || (lack > 0 && is_out_of_reach(lack, *entry));
+        begun = (in_vain && parts_.admission.refuse_impatient(*entry)) || begun;
+    }
+    if (over > 0) {
+        return make_room(over, nullptr) || begun;
+    }
+    for (const auto& entry : parts_.registry.entries()) {
+        if (const auto lack = lack_of(*entry); lack > 0) {
+            return (ledger.free() >= lack && lack != UINT64_MAX ? go_on(*entry)
+                                                                : make_room(lack, entry.get())) ||
+                   begun;
+        }
+    }
+    for (const auto& entry : parts_.registry.entries()) {
+        if (parts_.resizer.grow(*entry)) {
+            return true;
+        }
+    }
+    return begun;
+}
+
+// Loads an evicted model that is asked for, or admits the requests that were held for a model.
+bool MemoryManager::wake_or_admit(ModelEntry& entry) {
+    const bool wanted = !entry.held.empty() || !entry.waiting.empty() || !entry.changes.empty();
+    if (entry.state != ModelEntry::State::asleep || !wanted) {
+        return parts_.admission.admit(entry);
+    }
+    entry.state = ModelEntry::State::loading;
+    entry.smaller = std::exchange(entry.may_shrink, false) ? Smaller::all : Smaller::streams;
+    parts_.models.hand_to_loader(entry);
+    parts_.registry.publish();
+    return true;
+}
+
+// There is room for what it lacked.
+bool MemoryManager::go_on(ModelEntry& entry) {
+    if (entry.state == ModelEntry::State::ready) {
+        return parts_.resizer.refill(entry);
+    }
+    entry.lacks = 0;
+    entry.smaller = std::exchange(entry.may_shrink, false) ? Smaller::all : entry.smaller;
+    parts_.models.hand_to_loader(entry);
+    return true;
+}
+
+// Returns true if something is about to be given back, so that what is idle is not known yet.
+bool MemoryManager::is_settling() const noexcept {
+    const auto& entries = parts_.registry.entries();
+    return parts_.streams.has_ended() || (!parts_.runner.is_idle() && !parts_.runner.job()->steps()) ||
+           std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
+               const bool goes =
+                   entry->state == ModelEntry::State::dozing || entry->state == ModelEntry::State::leaving;
+               return !entry->closing.empty() || (entry->with_loader && goes);
+           });
+}
+
+// Returns true if not even all that is idle makes so much room. While something is being given back, that is
+// not known.
+bool MemoryManager::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept {
+    const auto& ledger = parts_.ledger;
+    return !is_settling() &&
+           (bytes == UINT64_MAX ||
+            ledger.free() + parts_.idle.bytes(&whom) + ledger.used(Use::spilled_kv) < bytes);
+}
+
+// Frees memory: of what is over the budget, or so that `whom` has `bytes` of room. Returns true if anything
+// was begun.
+bool MemoryManager::make_room(std::uint64_t bytes, ModelEntry* whom) {
+    if (is_settling()) {
+        return false; // let us see what that gives
+    }
+    if (whom != nullptr && is_out_of_reach(bytes, *whom)) {
+        return lacks_in_vain(*whom);
+    }
+    const auto parked = parts_.ledger.used(Use::spilled_kv); // nothing where that is in another memory
+    if (parked > 0 && (!spiller_.is_busy() || spiller_.makes_room())) { // else there is no waiting for it
+        spill(whom == nullptr ? bytes : bytes - std::min(bytes, parts_.ledger.free()));
+        return false;
+    }
+    if (!parts_.runner.is_idle()) {
+        parts_.runner.hold_back(); // it is not to be followed by another before this
+        return false;
+    }
+    ModelEntry* idle = parts_.idle.least_recently_used(whom);
+    if ((idle == nullptr || !idle->resting.empty()) && whom == nullptr && shrink_largest(bytes, false)) {
+        return true;
+    }
+    if (idle != nullptr) {
+        return make_room_of(*idle);
+    }
+    return whom == nullptr && shrink_largest(bytes, true);
+}
+
+bool MemoryManager::make_room_of(ModelEntry& idle) {
+    if (has_slots(idle) && idle.model->can_resize() && idle.claims.kv.bytes() > 0) {
+        return parts_.resizer.resize(idle, spare_of(idle) > 0 ? idle.traits.streams - spare_of(idle) : 0);
+    }
+    parts_.models.evict(idle, true);
+    return true;
+}
+
+// Starts to move to files what makes so much room of what is parked in memory. Nothing else waits for that.
+void MemoryManager::spill(std::uint64_t bytes) {
+    if (!spiller_.is_busy()) {
+        spiller_.begin(parts_.classes.usual(), bytes);
+    }
+}
+
+void MemoryManager::tidy() {
+    if (!spiller_.is_busy() && parts_.parking.is_untidy()) {
+        spiller_.begin(parts_.settings.prioritizes_compute() ? ThreadClass::normal : ThreadClass::idle, 0);
+    }
+}
+
+// No idle model can make room enough: it waits for those that are busy, if it may.
+bool MemoryManager::lacks_in_vain(ModelEntry& whom) {
+    const auto& entries = parts_.registry.entries();
+    const bool others = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+        return entry.get() != &whom && (is_in_use(*entry) || entry->with_loader);
+    });
+    if (others && !whom.is_new()) {
+        return false;
+    }
+    parts_.models.refuse(whom, SOTTO_ERROR_BUDGET, parts_.admission.reason(whom));
+    return true;
+}
+
+// Takes slots from the busy model that has most to give. `all`: also those of pinned sessions.
+bool MemoryManager::shrink_largest(std::uint64_t bytes, bool all) {
+    ModelEntry* most = nullptr;
+    const auto most_of = [&](const ModelEntry& entry) {
+        return all || entry.resting.empty() ? entry.traits.streams - 1 : spare_of(entry);
+    };
+    for (const auto& entry : parts_.registry.entries()) {
+        const bool can =
+            has_slots(*entry) && most_of(*entry) > 0 && entry->model->can_resize() && !entry->with_loader;
+        if (can && (most == nullptr || entry->claims.kv.bytes() > most->claims.kv.bytes())) {
+            most = entry.get();
+        }
+    }
+    if (most == nullptr) {
+        return false; // what is busy ends some time
+    }
+    const auto fewer =
+        std::min<std::uint64_t>((bytes + most->each_place - 1) / most->each_place, most_of(*most));
+    return parts_.resizer.resize(*most, most->traits.streams - static_cast<std::uint32_t>(fewer));
+}
+
+} // namespace sotto

@@ -1,0 +1,61 @@
+// Keeps what is in use within the budget, and makes room for models and requests that wait.
+#pragma once
+
+#include <cstdint>
+
+#include "core/control/admission.hpp"
+#include "core/control/idle_models.hpp"
+#include "core/control/model_manager.hpp"
+#include "core/control/model_resizer.hpp"
+#include "core/control/step_runner.hpp"
+#include "core/control/stream_table.hpp"
+#include "core/control/thread_class_policy.hpp"
+#include "core/memory/ledger.hpp"
+#include "core/state/parking.hpp"
+#include "core/state/tidier.hpp"
+
+namespace sotto {
+
+// Idle models give way, the least recently used first: it gives up its slots with their KV cache, then its
+// weights. Where the budget was lowered, busy models give up slots too, and their streams go on in turn. The
+// control thread's alone.
+class MemoryManager {
+public:
+    struct Parts {
+        Registry& registry;
+        const Ledger& ledger;
+        Parking& parking;
+        const Settings& settings;
+        const StreamTable& streams;
+        const ThreadClassPolicy& classes;
+        const IdleModels& idle;
+        StepRunner& runner;
+        Admission& admission;
+        ModelManager& models;
+        ModelResizer& resizer;
+    };
+    // `spilled` is notified when KV cache was spilled to disk.
+    MemoryManager(const Parts& parts, const Hooks& hooks, Signal& spilled)
+        : parts_(parts), spiller_(hooks, parts.parking, spilled) {}
+
+    // Admits requests, and makes room. Returns true if anything was begun.
+    bool balance();
+    // Spills KV cache so that there is room for the next that is parked, without a wait.
+    void tidy();
+
+private:
+    bool wake_or_admit(ModelEntry& entry);
+    bool go_on(ModelEntry& entry);
+    bool make_room(std::uint64_t bytes, ModelEntry* whom);
+    bool make_room_of(ModelEntry& idle);
+    bool is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept;
+    bool lacks_in_vain(ModelEntry& whom);
+    bool shrink_largest(std::uint64_t bytes, bool all);
+    void spill(std::uint64_t bytes);
+    bool is_settling() const noexcept;
+
+    const Parts parts_;
+    Tidier spiller_;
+};
+
+} // namespace sotto

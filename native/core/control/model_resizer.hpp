@@ -1,0 +1,49 @@
+// Changes how many slots a model has.
+#pragma once
+
+#include <cstdint>
+
+#include "core/control/idle_models.hpp"
+#include "core/control/job_starter.hpp"
+#include "core/control/model_manager.hpp"
+#include "core/control/request_ender.hpp"
+#include "core/control/stream_table.hpp"
+#include "core/memory/ledger.hpp"
+#include "core/schedule/scheduler.hpp"
+
+namespace sotto {
+
+// All streams of the model are parked for that, and get slots again in turn. The control thread's alone.
+class ModelResizer {
+public:
+    struct Parts {
+        Registry& registry;
+        const Ledger& ledger;
+        const Scheduler& scheduler;
+        const StreamTable& streams;
+        Recorder& recorder;
+        StepRunner& runner;
+        JobStarter& jobs;
+        SlotPins& pins;
+        StreamPreparer& preparer;
+        RequestEnder& ender;
+        ModelManager& models;
+    };
+    explicit ModelResizer(const Parts& parts) : parts_(parts) {}
+
+    // Starts to give a model so many slots. Returns false if that is not possible now.
+    bool resize(ModelEntry& entry, std::uint32_t slots);
+    // Starts to give a model as many slots as there is room for.
+    bool refill(ModelEntry& entry) { return resize(entry, slots_for(entry)); }
+    // Starts to give back slots that a model gave up, if it has use for them.
+    bool grow(ModelEntry& entry);
+    // Takes the result of a job that resized a model.
+    void resized(Job& job) noexcept;
+
+private:
+    std::uint32_t slots_for(const ModelEntry& entry) const noexcept;
+
+    const Parts parts_;
+};
+
+} // namespace sotto

@@ -1,0 +1,85 @@
+#include "core/control/request_ender.hpp"
+
+#include <utility>
+
+namespace sotto {
+
+void RequestEnder::fail(Stream& stream, sotto_status status, std::string_view why) noexcept {
+    const auto reply = stream.reply;
+    if (std::exchange(reply->over, true)) {
+        return;
+    }
+    reply->turn.forget();
+    if (reply->prompted.answers == 1) { // thousands may end at once
+        teller_.done(reply->slot, status, why, stream.counts().generated);
+        conclude(stream);
+        return;
+    }
+    auto tokens = reply->counts.generated;
+    for (const auto& other : streams_.all()) {
+        if (other->reply == reply && other->state != Stream::State::over) {
+            tokens += other->counts().generated;
+            conclude(*other);
+        }
+    }
+    teller_.done(reply->slot, status, why, tokens);
+}
+
+bool RequestEnder::fail_all(const ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
+    bool any = false;
+    for (const auto& stream : streams_.all()) {
+        if (&stream->entry == &entry && stream->state != Stream::State::over) {
+            fail(*stream, status, why);
+            any = true;
+        }
+    }
+    return any;
+}
+
+void RequestEnder::answer(Stream& stream, std::string response) noexcept {
+    stream.reply->over = true;
+    teller_.answered(stream.reply->slot, std::move(response));
+    conclude(stream);
+}
+
+void RequestEnder::conclude(Stream& stream) noexcept {
+    stream.busy = stream.busy && !std::exchange(stream.awaits_fetch, false);
+    if (stream.state == Stream::State::parked && !stream.busy) {
+        ++stream.entry.open_streams; // until it is closed
+        stream.session.reset();      // it has no slot
+    }
+    stream.state = Stream::State::over;
+    stream.reply->slot.stream = nullptr;
+    streams_.end(stream); // there is room for it
+    preparer_.retry();
+    discard_prepared(stream);
+    scheduler_.remove(stream);
+    release(stream);
+}
+
+void RequestEnder::parked(Stream& stream) noexcept {
+    stream.busy = false;
+    if (stream.state == Stream::State::over) {
+        stream.session.reset();      // it has no slot
+        ++stream.entry.open_streams; // it is closed like any other
+        release(stream);
+    } else {
+        stream.state = Stream::State::parked;
+    }
+}
+
+void RequestEnder::release(Stream& stream) noexcept {
+    if (stream.preparing != nullptr) {
+        return;
+    }
+    if (stream.busy) {
+        runner_.abort_if_unwanted();
+    } else if (stream.handle != nullptr && !pins_.keep(stream)) {
+        const bool pinned = stream.keeps != nullptr && stream.keeps->pinned;
+        stream.entry.closing.push_back(
+            {std::exchange(stream.handle, nullptr), std::move(stream.keeps), pinned, {}, stream.terms.group}
+        );
+    }
+}
+
+} // namespace sotto

@@ -1,0 +1,52 @@
+// How requests end, and what becomes of their streams.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/control/slot_pins.hpp"
+#include "core/control/step_runner.hpp"
+#include "core/control/stream_preparer.hpp"
+#include "core/control/stream_table.hpp"
+#include "core/control/teller.hpp"
+#include "core/schedule/scheduler.hpp"
+
+namespace sotto {
+
+// The control thread's alone.
+class RequestEnder {
+public:
+    RequestEnder(
+        StreamTable& streams,
+        Scheduler& scheduler,
+        StreamPreparer& preparer,
+        SlotPins& pins,
+        StepRunner& runner,
+        Teller& teller
+    )
+        : streams_(streams), scheduler_(scheduler), preparer_(preparer), pins_(pins), runner_(runner),
+          teller_(teller) {}
+
+    // Ends a request with an error, with all the streams that answer it.
+    void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
+    // Ends all requests of a model. Returns true if there were any.
+    bool fail_all(const ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
+    // Ends a request that took no step, with its response.
+    void answer(Stream& stream, std::string response) noexcept;
+    // Ends a stream: the host was told its last event.
+    void conclude(Stream& stream) noexcept;
+    // Takes a stream that gave up its slot.
+    void parked(Stream& stream) noexcept;
+    // Gives back what a stream that is over still holds. A job that only such streams are in is told to end.
+    void release(Stream& stream) noexcept;
+
+private:
+    StreamTable& streams_;
+    Scheduler& scheduler_;
+    StreamPreparer& preparer_;
+    SlotPins& pins_;
+    StepRunner& runner_;
+    Teller& teller_;
+};
+
+} // namespace sotto

@@ -1,0 +1,137 @@
+#include "core/control/stream_results.hpp"
+
+#include <utility>
+
+#include "base/attempt.hpp"
+
+namespace sotto {
+namespace {
+
+// A saved state that cannot be restored is not tried again.
+void forget_useless(const Job& job, const Stream& stream) noexcept {
+    if (job.useless && stream.session != nullptr && stream.session->kept == job.recalls) {
+        stream.session->kept.reset();
+    }
+}
+
+} // namespace
+
+void StreamResults::closed(const Job& job) noexcept {
+    job.entry->open_streams -= static_cast<std::uint32_t>(job.closing.size());
+    for (const auto& one : job.closing) {
+        if (one.session != nullptr) {
+            auto& session = *one.session;
+            session.kept.reset();
+            attempt(
+                [&] {
+                    session.kept_by = job.entry->asked.id;
+                    session.kept_group = one.group;
+                    session.kept = one.kept;
+                },
+                [](sotto_status, const char*) {} // then its text is prefilled again
+            );
+        }
+    }
+}
+
+void StreamResults::take(Job& job, bool followed) noexcept {
+    if (job.parks != nullptr) {
+        ender_.parked(*job.parks);
+    }
+    for (Stream* stream : job.streams) {
+        stream->busy = followed;
+    }
+    for (std::size_t i = 0; i < job.streams.size(); ++i) {
+        if (job.opens) {
+            opened(job, *job.streams[i]);
+        } else if (job.unparks) {
+            unparked(job, *job.streams[i]);
+        } else {
+            stepped(job, i);
+        }
+    }
+}
+
+void StreamResults::opened(Job& job, Stream& stream) noexcept {
+    forget_useless(job, stream);
+    stream.handle = job.opened.stream;
+    preparer_.retry();
+    if (stream.handle == nullptr) {
+        --stream.entry.open_streams;
+    }
+    if (stream.state == Stream::State::over) {
+        ender_.release(stream);
+    } else if (job.failure) {
+        ender_.fail(stream, job.failure.status, job.failure.why);
+    } else if (stream.handle == nullptr) {
+        ender_.answer(stream, std::move(job.opened.result));
+    } else {
+        attempt(
+            [&] { stream.opened(job.opened, clock_.now()); },
+            [&](sotto_status status, const char* why) { ender_.fail(stream, status, why); }
+        );
+        meter_.remembered(stream.counts().cached);
+    }
+}
+
+void StreamResults::unparked(const Job& job, Stream& stream) noexcept {
+    stream.session = job.failure ? nullptr : stream.session; // it has no slot
+    if (stream.state == Stream::State::over) {
+        ender_.release(stream);
+        return;
+    }
+    stream.unparked(job.unparked);
+    stream.kept.reset();
+    if (job.failure) {
+        ender_.fail(stream, job.failure.status, job.failure.why);
+    }
+}
+
+void StreamResults::stepped(const Job& job, std::size_t index) noexcept {
+    Stream& stream = *job.streams[index];
+    if (stream.state == Stream::State::over) {
+        ender_.release(stream);
+    } else if (const auto& failure = job.failure ? job.failure : job.failures[index]) {
+        ender_.fail(stream, failure.status, failure.why);
+    } else {
+        attempt(
+            [&] { hear(stream, job.work[index], job.heard[index]); },
+            [&](sotto_status status, const char* why) { ender_.fail(stream, status, why); }
+        );
+    }
+}
+
+void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Heard& heard) {
+    const bool first = stream.counts().generated == 0 && work.generated != 0;
+    stream.stepped(work.remaining, work.generated != 0, clock_.now());
+    if (first) {
+        meter_.began(stream.counts().first_token_ms);
+    }
+    auto& reply = *stream.reply;
+    if (reply.op == SOTTO_OP_SAVE_STATE) {
+        if (heard.last) { // the stream ends before the file does: its slot is for others
+            files_.write(reply.slot, reply.prompted.path, std::move(stream.saved), stream.saved_tokens);
+            reply.over = true;
+            ender_.conclude(stream);
+        }
+        return;
+    }
+    teller_.heard(stream, heard);
+    if (heard.last) {
+        reply.turn.remember(stream.answer.said()); // or the request fails
+        keep_state(stream);
+        teller_.finished(stream, heard);
+        ender_.conclude(stream);
+    }
+}
+
+// Where there are more sessions than slots, the KV cache of a session is lost before its next turn.
+void StreamResults::keep_state(Stream& stream) const noexcept {
+    const bool alone = settings_.is(SOTTO_ENGINE_DETERMINISTIC);
+    const bool matters = stream.session != nullptr && stream.session->pinned;
+    if (!alone && (matters || sessions_.count() > stream.entry.traits.streams)) {
+        stream.keeps = stream.reply->turn.session();
+    }
+}
+
+} // namespace sotto

@@ -1,0 +1,57 @@
+// What the results of jobs mean to the streams that they worked for.
+#pragma once
+
+#include <cstdint>
+
+#include "core/control/compute.hpp"
+#include "core/control/request_ender.hpp"
+#include "core/control/state_files.hpp"
+#include "core/control/stream_preparer.hpp"
+#include "core/control/teller.hpp"
+#include "core/session/sessions.hpp"
+#include "core/settings.hpp"
+#include "core/telemetry/meter.hpp"
+#include "platform/clock.hpp"
+
+namespace sotto {
+
+// The control thread's alone.
+class StreamResults {
+public:
+    StreamResults(
+        const Settings& settings,
+        const Clock& clock,
+        const Sessions& sessions,
+        Meter& meter,
+        Teller& teller,
+        StateFiles& files,
+        StreamPreparer& preparer,
+        RequestEnder& ender
+    )
+        : settings_(settings), clock_(clock), sessions_(sessions), meter_(meter), teller_(teller),
+          files_(files), preparer_(preparer), ender_(ender) {}
+
+    // Takes the streams that a job closed: their sessions keep what the model remembers.
+    static void closed(const Job& job) noexcept;
+    // Takes what a job that opened, unparked or stepped did. `followed`: another job of the streams is under
+    // way.
+    void take(Job& job, bool followed) noexcept;
+
+private:
+    void opened(Job& job, Stream& stream) noexcept;
+    void unparked(const Job& job, Stream& stream) noexcept;
+    void stepped(const Job& job, std::size_t index) noexcept;
+    void hear(Stream& stream, const sotto_step_item& work, const Heard& heard);
+    void keep_state(Stream& stream) const noexcept;
+
+    const Settings& settings_;
+    const Clock& clock_;
+    const Sessions& sessions_;
+    Meter& meter_;
+    Teller& teller_;
+    StateFiles& files_;
+    StreamPreparer& preparer_;
+    RequestEnder& ender_;
+};
+
+} // namespace sotto
