@@ -57,7 +57,7 @@ sotto_engine_load_adapter(sotto_engine* engine, const sotto_adapter_desc* desc, 
         wish.user = asked.user;
         wish.flags = checked_request_flags(asked.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
         wish.scale = asked.scale == 0 ? 1 : checked_scale(asked.scale, "desc->scale");
-        out = pinned->submit(std::move(wish));
+        out = pinned->requests().submit(std::move(wish));
         return SOTTO_OK;
     });
 }
@@ -69,7 +69,7 @@ sotto_status sotto_engine_unload_adapter(
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        out = pinned->submit(change_of(Asked::What::unload_adapter, model, name, flags));
+        out = pinned->requests().submit(change_of(Asked::What::unload_adapter, model, name, flags));
         return SOTTO_OK;
     });
 }
@@ -88,7 +88,7 @@ sotto_status sotto_engine_set_adapter_scale(
         const Pin pinned(engine);
         auto asked = change_of(Asked::What::scale_adapter, model, name, flags);
         asked.scale = checked_scale(scale, "scale");
-        out = pinned->submit(std::move(asked));
+        out = pinned->requests().submit(std::move(asked));
         return SOTTO_OK;
     });
 }

@@ -92,17 +92,17 @@ sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_
         wish.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
         wish.priority = checked_priority(asked.priority);
         wish.deadline_ns = checked_deadline(asked.deadline_ns);
-        out = pinned->submit(std::move(wish));
+        out = pinned->requests().submit(std::move(wish));
         return SOTTO_OK;
     });
 }
 
 sotto_status sotto_engine_cancel(sotto_engine* engine, sotto_request request) {
-    return guarded([&] { return found(Pin(engine)->cancel(request), request); });
+    return guarded([&] { return found(Pin(engine)->requests().cancel(request), request); });
 }
 
 sotto_status sotto_engine_discard_request(sotto_engine* engine, sotto_request request) {
-    return guarded([&] { return found(Pin(engine)->drop(request), request); });
+    return guarded([&] { return found(Pin(engine)->requests().drop(request), request); });
 }
 
 sotto_status sotto_engine_set_request_tps(sotto_engine* engine, sotto_request request, float tps) {
@@ -115,7 +115,7 @@ sotto_status sotto_engine_next_event(sotto_engine* engine, sotto_event* event) {
     return guarded([&]() -> sotto_status {
         const Pin pinned(engine);
         const auto room = caller_size(event, "event"); // checked before the event is removed from the queue
-        const bool taken = pinned->events().take(pinned->clock(), [&](const auto& happened) {
+        const bool taken = pinned->requests().events().take(pinned->clock(), [&](const auto& happened) {
             pack(happened, event, room);
         });
         return taken ? SOTTO_OK : SOTTO_EMPTY;
@@ -131,7 +131,7 @@ sotto_status sotto_engine_wait_request_event(
         // allocated before the event is removed from the queue, which a failed allocation would lose
         auto& kept = lent().event;
         std::unique_ptr<sotto::Event> happened;
-        const auto status = pinned->wait_event(request, timeout_ms, happened);
+        const auto status = pinned->requests().wait_event(request, timeout_ms, happened);
         if (status == SOTTO_OK) {
             pack(*happened, event, room);
             kept = std::move(happened);
@@ -142,7 +142,7 @@ sotto_status sotto_engine_wait_request_event(
 
 sotto_status sotto_engine_wait_for_events(sotto_engine* engine, int32_t timeout_ms) {
     return guarded([&] {
-        const auto status = Pin(engine)->wait(timeout_ms);
+        const auto status = Pin(engine)->requests().wait(timeout_ms);
         return status < 0 ? fail(status, "the engine was destroyed") : status;
     });
 }
@@ -153,7 +153,7 @@ sotto_engine_load_model(sotto_engine* engine, const sotto_model_desc* desc, sott
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        out = pinned->submit(wish_for(desc, Asked::What::load));
+        out = pinned->requests().submit(wish_for(desc, Asked::What::load));
         return SOTTO_OK;
     });
 }
@@ -167,7 +167,7 @@ sotto_status sotto_engine_plan_model(
         const Pin pinned(engine);
         auto wish = wish_for(desc, Asked::What::plan);
         wish.budget = budget;
-        out = pinned->submit(std::move(wish));
+        out = pinned->requests().submit(std::move(wish));
         return SOTTO_OK;
     });
 }
@@ -192,7 +192,7 @@ sotto_status sotto_engine_unload_model(
         wish.what = Asked::What::unload;
         wish.id = required(id, "id");
         wish.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
-        out = pinned->submit(std::move(wish));
+        out = pinned->requests().submit(std::move(wish));
         return SOTTO_OK;
     });
 }

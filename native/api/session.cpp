@@ -12,7 +12,7 @@ namespace {
 
 // Submits a request and stores its id in `request` unless that is null.
 sotto_status submit(const Pin& pinned, Asked asked, sotto_request* request) {
-    const auto id = pinned->submit(std::move(asked));
+    const auto id = pinned->requests().submit(std::move(asked));
     if (request != nullptr) {
         *request = id;
     }

@@ -1,10 +1,10 @@
 // The engine itself, as the C boundary sees it: plain C++20, any thread may call anything.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,8 +12,7 @@
 #include "core/memory/ledger.hpp"
 #include "core/model/card.hpp"
 #include "core/model/registry.hpp"
-#include "core/request/event_queue.hpp"
-#include "core/request/request_table.hpp"
+#include "core/request/host_requests.hpp"
 #include "core/schedule/frame.hpp"
 #include "core/settings.hpp"
 #include "core/state/parking.hpp"
@@ -31,17 +30,8 @@ public:
     // left behind where that is safe, and ends by itself.
     static void end(std::unique_ptr<Engine> engine) noexcept;
 
-    // Throws Error(SOTTO_ERROR_BUSY) when as many requests as can be are live.
-    sotto_request submit(Asked asked);
-    // Returns false if no such request is live; likewise discard and set_request_tps.
-    bool cancel(sotto_request id) noexcept;
-    bool drop(sotto_request id);
-
-    EventQueue& events() noexcept { return queue_; }
-    // As sotto_engine_wait_for_events().
-    sotto_status wait(std::int32_t timeout_ms) noexcept;
-    // As sotto_engine_wait_request_event(); with SOTTO_OK, `event` is it.
-    sotto_status wait_event(sotto_request id, std::int32_t timeout_ms, std::unique_ptr<Event>& event);
+    // Requests and their events.
+    HostRequests& requests() noexcept { return requests_; }
 
     void set_mode(sotto_mode mode) noexcept;
     void set_vram_budget(std::uint64_t bytes) noexcept;
@@ -69,7 +59,7 @@ public:
 private:
     bool may_be_left() const noexcept;
     void retuned() noexcept;
-    sotto_status take_private(Slot& slot, std::int64_t deadline, std::unique_ptr<Event>& event);
+    void start_control();
 
     const std::string device_;
     const std::string device_reason_;
@@ -80,17 +70,15 @@ private:
     Trace trace_;
     Meter meter_;
     Recorder recorder_;
-    RequestTable table_;
-    EventQueue queue_;
+    HostRequests requests_;
     Registry registry_;
     Ledger ledger_;
     Ledger host_ledger_; // of the machine's memory, where the other is of a device's; it has no ceiling
     Parking parking_;
     Modules modules_;
     Card card_;
-    std::mutex changing_card_; // held while a card is attached or detached
-    std::atomic<bool> closed_{false};
-    Control control_;
+    std::mutex changing_card_;       // held while a card is attached or detached
+    std::optional<Control> control_; // from the end of the constructor on
 };
 
 } // namespace sotto

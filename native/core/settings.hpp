@@ -72,6 +72,10 @@ struct EngineOptions {
 };
 
 struct Settings {
+    Settings() = default;
+    explicit Settings(const EngineOptions& options)
+        : mode(options.mode), target_tps(options.target_tps), flags(options.flags) {}
+
     std::atomic<sotto_mode> mode{SOTTO_MODE_BALANCE};
     std::atomic<float> target_tps{0};
     sotto_engine_flags flags = 0;
