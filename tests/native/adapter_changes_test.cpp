@@ -33,10 +33,11 @@ public:
         sotto::Job job;
         job.entry = &entry;
         changes.add_to(job, entry);
-        const auto adapter = job.loads;
+        auto& load = std::get<sotto::AdapterJob>(job.what);
+        const auto adapter = load.adapter;
         adapter->handle = succeeds ? this : nullptr;
         job.failure.status = succeeds ? SOTTO_OK : SOTTO_ERROR_MODEL;
-        changes.loaded(job);
+        changes.loaded(job, load);
         return adapter;
     }
 
@@ -91,7 +92,7 @@ TEST_CASE("an unloaded adapter is freed once no request uses it") {
     sotto::Job job;
     model.changes.add_to(job, model.entry);
     CHECK(job.freed.size() == 1);
-    CHECK(job.loads == nullptr);
+    CHECK_FALSE(std::holds_alternative<sotto::AdapterJob>(job.what));
     CHECK(model.entry.retired.empty());
 }
 
@@ -103,8 +104,9 @@ TEST_CASE("an adapter whose load was cancelled is freed, and one that failed is 
     model.changes.add_to(job, model.entry);
     CHECK(sotto::AdapterChanges::cancel(model.entry, cancelled));
     CHECK_FALSE(sotto::AdapterChanges::cancel(model.entry, cancelled));
-    job.loads->handle = &model;
-    model.changes.loaded(job);
+    auto& load = std::get<sotto::AdapterJob>(job.what);
+    load.adapter->handle = &model;
+    model.changes.loaded(job, load);
     CHECK(model.entry.adapters.empty());
     CHECK(model.entry.retired.size() == 1);
     model.ask(Asked::What::load_adapter, "b");

@@ -60,10 +60,8 @@ public:
         work.tokens = 8;
         work.stream = stream_->handle;
         job->entry = &entry_;
-        job->work.push_back(work);
         job->streams.push_back(stream_.get());
-        job->heard.resize(1);
-        job->failures.resize(1);
+        job->what = sotto::StepJob{{work}, std::vector<sotto::Heard>(1), std::vector<sotto::Failure>(1)};
         return job;
     }
 
@@ -105,7 +103,7 @@ public:
 
 std::string text(const Job& job) {
     std::string all;
-    for (const auto& delta : job.heard.front().deltas) {
+    for (const auto& delta : std::get<sotto::StepJob>(job.what).heard.front().deltas) {
         all += delta.text;
     }
     return all;

@@ -19,7 +19,7 @@ struct Policies {
     // A step of 10 ms that has just ended.
     void step() {
         Job job;
-        job.work.emplace_back();
+        job.what = sotto::StepJob{};
         job.ended = clock.now();
         job.began = job.issued = clock.now() - 10 * kMillisecond;
         duty.ended(job);

@@ -73,12 +73,12 @@ TEST_CASE("a job's waits at gates are traced before the job, without its tokens"
     job.streams.push_back(nullptr);
     sotto_step_item work{};
     work.evaluated = 7;
-    job.work.push_back(work);
+    job.what = sotto::StepJob{{work}, {}, {}};
     job.load.prompt = 7;
     job.began = 10;
     job.ended = 20;
-    job.waits[0] = {12, 15};
-    job.waited = 1;
+    job.gates.waits[0] = {12, 15};
+    job.gates.waited = 1;
     log.add(job);
     const auto slices = take(trace);
     REQUIRE(slices.size() == 2);

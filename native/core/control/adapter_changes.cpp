@@ -118,14 +118,14 @@ void AdapterChanges::add_to(Job& job, ModelEntry& entry) {
     if (loads) {
         entry.loading_adapter = entry.changes.front();
         entry.changes.erase(entry.changes.begin());
-        job.loads = std::move(fresh);
+        job.what = AdapterJob{std::move(fresh)};
     }
 }
 
-void AdapterChanges::loaded(Job& job) noexcept {
+void AdapterChanges::loaded(const Job& job, AdapterJob& load) noexcept {
     auto& entry = *job.entry;
     Slot* slot = std::exchange(entry.loading_adapter, nullptr);
-    auto adapter = std::move(job.loads);
+    auto adapter = std::move(load.adapter);
     const bool loaded = adapter->handle != nullptr;
     if (slot == nullptr || !loaded) { // the request was cancelled, or loading failed
         if (loaded) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/control/compute.hpp"
+#include "core/control/job.hpp"
 #include "core/control/teller.hpp"
 #include "core/model/registry.hpp"
 
@@ -34,7 +34,7 @@ public:
     // has changed, or not at all.
     void add_to(Job& job, ModelEntry& entry);
     // Takes the result of a job that loaded an adapter.
-    void loaded(Job& job) noexcept;
+    void loaded(const Job& job, AdapterJob& load) noexcept;
 
 private:
     void apply(ModelEntry& entry, const Asked& asked);

@@ -18,7 +18,8 @@ std::uint64_t given_back(const ModelEntry& entry) noexcept {
 // Returns true if a job under way leaves the model no slot: a request that is admitted meanwhile would wait
 // for one for ever.
 bool gives_up_all(const Job* job, const ModelEntry& entry) noexcept {
-    return job != nullptr && job->entry == &entry && job->resizes && job->places == 0;
+    const auto* resize = job == nullptr ? nullptr : std::get_if<ResizeJob>(&job->what);
+    return resize != nullptr && job->entry == &entry && resize->slots == 0;
 }
 
 } // namespace

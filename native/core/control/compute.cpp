@@ -24,21 +24,22 @@ std::int32_t SOTTO_CALL gate(void* context) {
     return at.compute.pass(at.job);
 }
 
-void open(Job& job) {
-    if (job.op == SOTTO_OP_RESTORE_STATE) {
-        job.opened.result = restore_state(*job.entry->model, *job.path, *job.state);
+void open(Job& job, OpenJob& what) {
+    auto& model = *job.entry->model;
+    if (what.op == SOTTO_OP_RESTORE_STATE) {
+        what.opened.result = restore_state(model, *what.path, *what.state);
         return;
     }
     std::vector<void*> adapters;
     std::vector<float> scales;
-    for (const auto& use : *job.adapters) {
+    for (const auto& use : *what.adapters) {
         adapters.push_back(use.adapter->handle);
         scales.push_back(use.scale);
     }
-    job.opened = job.entry->model->open_stream(
-        job.op, *job.body, job.index, job.flags, std::exchange(job.prepared, nullptr), adapters, scales
+    what.opened = model.open_stream(
+        what.op, *what.body, what.index, what.flags, std::exchange(what.prepared, nullptr), adapters, scales
     );
-    check_prompt(job);
+    check_prompt(model.info(), what);
 }
 
 // Reads what a stream generated, by its backend.
@@ -79,10 +80,10 @@ void hear(const sotto_step_item& work, Model& model, Answer& answer) {
 
 // What the shares gave becomes text here, on a thread that never takes a core from the game.
 // `before`: what remained of each share before the step.
-void hear(Job& job, const std::vector<std::uint32_t>& before) noexcept {
-    for (std::size_t i = 0; i < job.work.size(); ++i) {
-        const auto& work = job.work[i];
-        auto& failure = job.failures[i];
+void hear(Job& job, StepJob& step, const std::vector<std::uint32_t>& before) noexcept {
+    for (std::size_t i = 0; i < step.work.size(); ++i) {
+        const auto& work = step.work[i];
+        auto& failure = step.failures[i];
         const auto body = [&] {
             auto& model = *job.entry->model;
             auto& stream = *job.streams[i];
@@ -95,7 +96,7 @@ void hear(Job& job, const std::vector<std::uint32_t>& before) noexcept {
                 check_data(model.backend(), work);
             }
             hear(work, model, stream.answer);
-            job.heard[i] = stream.answer.take();
+            step.heard[i] = stream.answer.take();
             if (stream.reply->op == SOTTO_OP_SAVE_STATE && stream.answer.ended() && !job.abort.load()) {
                 stream.saved = save_state(model, work.stream, stream.saved_tokens);
             }
@@ -228,19 +229,19 @@ std::int32_t Compute::pass(Job& job) noexcept {
     constexpr std::int64_t kLook = 200'000; // the work takes longer than usual
     constexpr std::uint32_t kEvery = 8;     // to ask for the time is not free
     const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) || job.gave_up ? 1 : 0; };
-    if (const auto asked = job.asked.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (const auto asked = job.gates.asked.fetch_add(1, std::memory_order_relaxed) + 1;
         job.patience != 0 && asked % kEvery == 0) {
-        job.gave_up = clock_.now() - job.began - job.gated_ns > job.patience;
+        job.gave_up = clock_.now() - job.began - job.gates.gated_ns > job.patience;
     }
     job.gave_up = job.gave_up || job.given_up.load(std::memory_order_relaxed);
-    if (job.gate_limit == 0 || ends() != 0) {
+    if (job.gates.limit == 0 || ends() != 0) {
         return ends();
     }
     const auto begin = clock_.now();
     auto now = begin;
     for (;;) {
         const auto seen = gate_.value();
-        const auto left = job.gate_limit - job.gated_ns - (now - begin);
+        const auto left = job.gates.limit - job.gates.gated_ns - (now - begin);
         if (ends() != 0 || !frames_.in_work(now) || left <= 0) {
             break;
         }
@@ -248,20 +249,21 @@ std::int32_t Compute::pass(Job& job) noexcept {
         now = clock_.now();
     }
     if (now != begin) {
-        if (job.waited < job.waits.size()) {
-            job.waits[job.waited++] = {begin, now};
+        if (job.gates.waited < job.gates.waits.size()) {
+            job.gates.waits[job.gates.waited++] = {begin, now};
         }
-        job.gated_ns += now - begin;
+        job.gates.gated_ns += now - begin;
     }
     return ends();
 }
 
-void Compute::step(Job& job) {
+void Compute::run(Job& job, StepJob& what) {
+    const Zone zone(hooks_, "sotto step");
     std::vector<sotto_step_item*> shares;
     std::vector<std::uint32_t> before;
-    shares.reserve(job.work.size());
-    before.reserve(job.work.size());
-    for (auto& work : job.work) {
+    shares.reserve(what.work.size());
+    before.reserve(what.work.size());
+    for (auto& work : what.work) {
         shares.push_back(&work);
         before.push_back(work.remaining); // the streams themselves are the control thread's
     }
@@ -275,8 +277,10 @@ void Compute::step(Job& job) {
         .gate = gate,
         .context = &at,
     };
-    check_step(job, job.entry->model->step(step), before); // cancelled: the shares say that nothing was done
-    hear(job, before);
+    check_step(
+        job, what, job.entry->model->step(step), before
+    ); // cancelled: the shares say that nothing was done
+    hear(job, what, before);
 }
 
 // What the model remembers of a stream, to be remembered again later. Null: it works through its text then.
@@ -317,40 +321,64 @@ void Compute::close(Job& job) noexcept {
     }
 }
 
+void Compute::run(Job& /*job*/, CloseJob& /*what*/) noexcept {}
+
 // Loads an adapter, unless the engine is being destroyed: the host's file functions must not be called then.
-void Compute::load_adapter(Job& job) {
+void Compute::run(Job& job, AdapterJob& what) {
     const Zone zone(hooks_, "sotto load adapter");
     const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);
     if (!use) {
         throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
     }
     const auto* files = hooks_.files ? &*hooks_.files : nullptr;
-    job.loads->open(*job.entry->model, ledger_, job.entry->asked.id, files);
+    what.adapter->open(*job.entry->model, ledger_, job.entry->asked.id, files);
 }
 
-void Compute::resize(Job& job) {
+void Compute::run(Job& job, ResizeJob& what) {
     const Zone zone(hooks_, "sotto resize model");
     auto& model = *job.entry->model;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
         auto& stream = *job.streams[i];
-        job.kept[i] = kept_of(job, stream.handle, false, stream.terms.pinned);
+        what.kept[i] = kept_of(job, stream.handle, false, stream.terms.pinned);
         model.park(stream.handle);
     }
-    model.resize(job.places);
+    model.resize(what.slots);
 }
 
-// Damaged, or of something else: then it works through its text again.
-void Compute::recall(Job& job) noexcept {
+// Makes room for a stream, and recalls what the model knew of it. A state that is damaged, or of another
+// model, is useless: the stream's text is prefilled again. Returns false if the device was lost.
+bool Compute::enter(Job& job, EnterJob& what) {
     auto& model = *job.entry->model;
-    const auto body = [&] {
-        const auto blob = parking_.read(*job.fetched);
+    if (what.parks != nullptr) {
+        model.park(what.parks->handle);
+    }
+    const auto recall = [&] {
+        const auto blob = parking_.read(*what.fetched);
         model.restore(state_payload(blob->view(), model.info().fingerprint));
     };
-    attempt(body, [&](sotto_status status, const char* why) {
+    const auto failed = [&](sotto_status status, const char* why) {
         hooks_.log.warn(why);
-        job.useless = status != SOTTO_ERROR_DEVICE;
+        what.useless = status != SOTTO_ERROR_DEVICE;
         note_loss(job, status, why);
-    });
+    };
+    if (what.recalls != nullptr) {
+        attempt(recall, failed);
+    }
+    return !job.failure;
+}
+
+void Compute::run(Job& job, OpenJob& what) {
+    if (enter(job, what)) {
+        const Zone zone(hooks_, "sotto open stream");
+        open(job, what);
+    }
+}
+
+void Compute::run(Job& job, ResumeJob& what) {
+    if (enter(job, what)) {
+        what.remaining = job.entry->model->unpark(job.streams.front()->handle);
+        job.streams.front()->progress = {}; // more may be left than before
+    }
 }
 
 void Compute::run(Job& job) noexcept {
@@ -361,31 +389,7 @@ void Compute::run(Job& job) noexcept {
         if (job.failure) {
             return;
         }
-        if (job.loads != nullptr) {
-            return load_adapter(job);
-        }
-        if (job.resizes) {
-            return resize(job);
-        }
-        if (job.parks != nullptr) {
-            job.entry->model->park(job.parks->handle);
-        }
-        if (job.recalls != nullptr) {
-            recall(job);
-        }
-        if (job.failure) {
-            return;
-        }
-        if (job.unparks) {
-            job.unparked = job.entry->model->unpark(job.streams.front()->handle);
-            job.streams.front()->progress = {}; // more may be left than before
-        } else if (job.opens) {
-            const Zone zone(hooks_, "sotto open stream");
-            open(job);
-        } else if (!job.work.empty()) {
-            const Zone zone(hooks_, "sotto step");
-            step(job);
-        }
+        std::visit([&](auto& what) { run(job, what); }, job.what);
     };
     job.began = clock_.now();
     job.phase = frames_.phase(job.began);

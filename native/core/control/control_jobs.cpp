@@ -81,7 +81,7 @@ bool Control::awaits_fetch(const Slice& slice) {
 void Control::look_ahead() noexcept {
     const auto closes = [](const auto& entry) { return !entry->closing.empty(); };
     const auto& entries = world_.registry.entries();
-    const bool steps = !runner_.is_idle() && runner_.job()->steps();
+    const bool steps = !runner_.is_idle() && is_step(*runner_.job());
     if (!steps || runner_.has_next() || std::any_of(entries.begin(), entries.end(), closes) ||
         duty_.share() < 1 || duty_.pauses() || world_.settings.is(SOTTO_ENGINE_DETERMINISTIC)) {
         return;
@@ -119,19 +119,19 @@ bool Control::take_job_back() noexcept {
         };
         attempt(lose, [](sotto_status, const char*) {}); // the next step on it says so again
     }
-    if (job->prepared != nullptr) { // it did not come to that
-        job->entry->model->close_prepared(std::exchange(job->prepared, nullptr));
+    if (auto* open = std::get_if<OpenJob>(&job->what); open != nullptr && open->prepared != nullptr) {
+        job->entry->model->close_prepared(std::exchange(open->prepared, nullptr)); // it did not come to that
     }
     slices_.add(*job);
     learn_step(*job, world_.recorder);
     classes_.learn(*job);
     duty_.ended(*job);
     StreamResults::closed(*job);
-    if (job->loads != nullptr) {
-        adapters_.loaded(*job);
+    if (auto* load = std::get_if<AdapterJob>(&job->what)) {
+        adapters_.loaded(*job, *load);
     }
-    if (job->resizes) {
-        resizer_.resized(*job);
+    if (auto* resize = std::get_if<ResizeJob>(&job->what)) {
+        resizer_.resized(*job, *resize);
         return true;
     }
     results_.take(*job, !runner_.is_idle());

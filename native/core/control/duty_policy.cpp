@@ -146,15 +146,15 @@ void DutyPolicy::ended(const Job& job) noexcept {
     constexpr double kMaxRest =
         100'000'000; // where other programs let no model run, models do not stand still
     activity_.ran(job.issued, job.ended);
-    const auto took = job.ended - job.began - job.gated_ns;
+    const auto took = job.ended - job.began - job.gates.gated_ns;
     const auto least =
         classes_.avoids_idle() ? static_cast<double>(took) / (static_cast<double>(took) + kMaxRest) : 0;
     const double part = std::max(share(), least);
-    if (part >= 1 || !job.steps()) {
+    if (part >= 1 || !is_step(job)) {
         return;
     }
     const auto rest = rest_of(part, took);
-    rest_.until = job.ended + rest - job.gated_ns;
+    rest_.until = job.ended + rest - job.gates.gated_ns;
     recorder_.rest(part, took, rest);
 }
 

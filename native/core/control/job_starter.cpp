@@ -13,16 +13,14 @@ Stream& stream_of(ScheduledStream& stream) noexcept {
     return static_cast<Stream&>(stream);
 }
 
-void add_share(Job& job, const Slice::Share& share) {
-    auto& stream = stream_of(*share.stream);
+sotto_step_item item_of(const Stream& stream, const Slice::Share& share) noexcept {
     sotto_step_item work{};
     work.struct_size = sizeof work;
     work.tokens = share.tokens;
     work.remaining = stream.remaining;
     work.decoded = 1;
     work.stream = stream.handle;
-    job.work.push_back(work);
-    job.streams.push_back(&stream);
+    return work;
 }
 
 } // namespace
@@ -34,7 +32,7 @@ std::unique_ptr<Job> JobStarter::make(ModelEntry& entry) {
     duty_.begins(entry);
     job->threads = duty_.threads_for(entry, job->thread_class);
     job->tries = entry.thread_count.tries();
-    job->gate_limit = duty_.gate_limit(*job);
+    job->gates.limit = duty_.gate_limit(*job);
     job->mode = settings_.mode.load();
     job->share = static_cast<float>(duty_.share());
     return job;
@@ -44,48 +42,79 @@ std::unique_ptr<Job> JobStarter::make(const Slice& slice) {
     auto& entry = stream_of(*slice.shares.front().stream).entry;
     auto job = make(entry);
     for (const auto& share : slice.shares) {
-        add_share(*job, share);
+        job->streams.push_back(&stream_of(*share.stream));
     }
-    job->heard.resize(job->work.size());
-    job->failures.resize(job->work.size());
     entry.costs.prepare(job->threads);
     job->load = slice.load;
     job->limit = slice.limit;
     job->predicted = entry.costs.predict(job->threads, slice.load);
     job->patience = patience_of(*job, settings_.is(SOTTO_ENGINE_DETERMINISTIC));
-    if (slice.kind == Slice::Kind::open || slice.kind == Slice::Kind::unpark) {
-        add_entering(*job, slice);
+    switch (slice.kind) {
+    case Slice::Kind::open:
+        add_open(*job, slice);
+        break;
+    case Slice::Kind::unpark:
+        add_resume(*job, slice);
+        break;
+    default:
+        add_step(*job, slice);
     }
     return job;
 }
 
-// Adds what opens a stream, or gives it a slot again. Throws before anything has changed.
-void JobStarter::add_entering(Job& job, const Slice& slice) {
-    auto& stream = *job.streams.front();
-    auto& entry = stream.entry;
-    job.opens = slice.kind == Slice::Kind::open;
-    job.unparks = !job.opens;
-    job.op = stream.reply->op;
-    job.body = &stream.reply->body;
-    job.index = stream.index;
-    job.adapters = &stream.reply->adapters;
-    job.path = &stream.reply->prompted.path;
-    job.flags = stream_flags(settings_);
-    job.state = stream.reply->state.get();
-    job.recalls = job.unparks ? stream.kept : kept_of(stream);
-    entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.all().size());
-    entry.resting.reserve(entry.most_streams); // so that RequestEnder::release() cannot fail
-    job.closing.reserve(1);                    // nothing throws from here on
-    if (job.opens) {
-        pins_.hand_over(entry, stream.session.get(), job.closing);
-        job.prepared = std::exchange(stream.prepared.handle, nullptr);
+void JobStarter::add_step(Job& job, const Slice& slice) {
+    StepJob step;
+    for (const auto& share : slice.shares) {
+        step.work.push_back(item_of(stream_of(*share.stream), share));
     }
+    step.heard.resize(step.work.size());
+    step.failures.resize(step.work.size());
+    job.what = std::move(step);
+}
+
+// Adds what opens a stream. Throws before anything has changed; likewise add_resume().
+void JobStarter::add_open(Job& job, const Slice& slice) {
+    auto& stream = *job.streams.front();
+    const auto& reply = *stream.reply;
+    OpenJob open;
+    open.op = reply.op;
+    open.body = &reply.body;
+    open.index = stream.index;
+    open.adapters = &reply.adapters;
+    open.path = &reply.prompted.path;
+    open.flags = stream_flags(settings_);
+    open.state = reply.state.get();
+    open.recalls = kept_of(stream);
+    reserve_for(job, stream.entry); // nothing throws from here on
+    pins_.hand_over(stream.entry, stream.session.get(), job.closing);
+    open.prepared = std::exchange(stream.prepared.handle, nullptr);
+    enter(open, stream, slice);
+    job.what = std::move(open);
+}
+
+void JobStarter::add_resume(Job& job, const Slice& slice) {
+    auto& stream = *job.streams.front();
+    ResumeJob resume;
+    resume.recalls = stream.kept;
+    reserve_for(job, stream.entry); // nothing throws from here on
+    enter(resume, stream, slice);
+    job.what = std::move(resume);
+}
+
+// Makes room in vectors, so that RequestEnder::release() cannot fail.
+void JobStarter::reserve_for(Job& job, ModelEntry& entry) const {
+    entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.all().size());
+    entry.resting.reserve(entry.most_streams);
+    job.closing.reserve(1);
+}
+
+void JobStarter::enter(EnterJob& job, Stream& stream, const Slice& slice) noexcept {
     if (slice.parks != nullptr) {
         job.parks = &stream_of(*slice.parks);
         slice.parks->busy = true;
-        --entry.open_streams;
+        --stream.entry.open_streams;
     }
-    ++entry.open_streams;
+    ++stream.entry.open_streams;
     job.fetched = std::move(stream.fetch);
 }
 

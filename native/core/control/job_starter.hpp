@@ -38,7 +38,11 @@ public:
     void begin(std::unique_ptr<Job> job) noexcept;
 
 private:
-    void add_entering(Job& job, const Slice& slice);
+    static void add_step(Job& job, const Slice& slice);
+    void add_open(Job& job, const Slice& slice);
+    void add_resume(Job& job, const Slice& slice);
+    void reserve_for(Job& job, ModelEntry& entry) const;
+    static void enter(EnterJob& job, Stream& stream, const Slice& slice) noexcept;
 
     const Settings& settings_;
     const StreamTable& streams_;

@@ -78,7 +78,7 @@ bool MemoryManager::go_on(ModelEntry& entry) {
 // Returns true if something is about to be given back, so that what is idle is not known yet.
 bool MemoryManager::is_settling() const noexcept {
     const auto& entries = parts_.registry.entries();
-    return parts_.streams.has_ended() || (!parts_.runner.is_idle() && !parts_.runner.job()->steps()) ||
+    return parts_.streams.has_ended() || (!parts_.runner.is_idle() && !is_step(*parts_.runner.job())) ||
            std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
                const bool goes =
                    entry->state == ModelEntry::State::dozing || entry->state == ModelEntry::State::leaving;

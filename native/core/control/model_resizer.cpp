@@ -49,14 +49,12 @@ bool ModelResizer::resize(ModelEntry& entry, std::uint32_t places) {
         return false;
     }
     auto job = parts_.jobs.make(entry);
-    job->resizes = true;
-    job->places = places;
     for (const auto& stream : parts_.streams.all()) {
         if (&stream->entry == &entry && !stream->is_outside() && stream->handle != nullptr) {
             job->streams.push_back(stream.get());
         }
     }
-    job->kept.resize(job->streams.size());
+    job->what = ResizeJob{places, std::vector<Parking::Kept>(job->streams.size())};
     entry.closing.reserve(parts_.streams.all().size()); // so that RequestEnder::release() cannot fail
     if (places > entry.traits.streams && !claim_slots(entry, places)) {
         return false;
@@ -67,7 +65,7 @@ bool ModelResizer::resize(ModelEntry& entry, std::uint32_t places) {
     return true;
 }
 
-void ModelResizer::resized(Job& job) noexcept {
+void ModelResizer::resized(Job& job, ResizeJob& resize) noexcept {
     auto& entry = *job.entry;
     const auto& info = entry.model->info();
     entry.traits.streams = info.streams;
@@ -77,7 +75,7 @@ void ModelResizer::resized(Job& job) noexcept {
     entry.host = info.host;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
         auto& stream = *job.streams[i];
-        stream.kept = std::move(job.kept[i]);
+        stream.kept = std::move(resize.kept[i]);
         parts_.ender.parked(stream);
     }
     parts_.recorder.model(entry, entry.asked.id);

@@ -38,7 +38,7 @@ public:
     // Starts to give back slots that a model gave up, if it has use for them.
     bool grow(ModelEntry& entry);
     // Takes the result of a job that resized a model.
-    void resized(Job& job) noexcept;
+    void resized(Job& job, ResizeJob& resize) noexcept;
 
 private:
     std::uint32_t slots_for(const ModelEntry& entry) const noexcept;

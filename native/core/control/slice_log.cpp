@@ -1,13 +1,20 @@
 #include "core/control/slice_log.hpp"
 
+#include <span>
+
 #include "platform/clock.hpp"
 
 namespace sotto {
 namespace {
 
+std::span<const sotto_step_item> work_of(const Job& job) noexcept {
+    const auto* step = std::get_if<StepJob>(&job.what);
+    return step == nullptr ? std::span<const sotto_step_item>() : step->work;
+}
+
 std::uint32_t sum(const Job& job, std::uint32_t sotto_step_item::* what) noexcept {
     std::uint32_t all = 0;
-    for (const auto& work : job.work) {
+    for (const auto& work : work_of(job)) {
         all += work.*what;
     }
     return all;
@@ -15,7 +22,7 @@ std::uint32_t sum(const Job& job, std::uint32_t sotto_step_item::* what) noexcep
 
 std::uint32_t decoded(const Job& job) noexcept {
     std::uint32_t all = 0;
-    for (const auto& work : job.work) {
+    for (const auto& work : work_of(job)) {
         all += work.evaluated == 0 && work.generated > 0 ? work.decoded : 0;
     }
     return all;
@@ -30,7 +37,7 @@ sotto_slice stretch(sotto_slice_kind kind, std::int64_t begin, std::int64_t end)
 }
 
 sotto_slice_kind kind_of(const Job& job) noexcept {
-    return !job.steps() ? SOTTO_SLICE_OPEN : job.load.prompt > 0 ? SOTTO_SLICE_PROMPT : SOTTO_SLICE_DECODE;
+    return !is_step(job) ? SOTTO_SLICE_OPEN : job.load.prompt > 0 ? SOTTO_SLICE_PROMPT : SOTTO_SLICE_DECODE;
 }
 
 sotto_slice slice_of(const Job& job) noexcept {
@@ -44,7 +51,7 @@ sotto_slice slice_of(const Job& job) noexcept {
     slice.limit_ms = static_cast<float>(milliseconds(job.limit));
     slice.share = job.share;
     slice.frame_phase = job.phase;
-    slice.threads = job.steps() ? job.threads : 1;
+    slice.threads = is_step(job) ? job.threads : 1;
     slice.flags = (job.tries ? SOTTO_SLICE_TRIAL : 0) | (job.gave_up ? SOTTO_SLICE_GAVE_UP : 0);
     return slice;
 }
@@ -58,19 +65,19 @@ void SliceLog::add(const Job& job) noexcept {
     meter_.did({
         .began = job.began,
         .ended = job.ended,
-        .gated = job.gated_ns,
+        .gated = job.gates.gated_ns,
         .prompt = sum(job, &sotto_step_item::evaluated),
         .generated = sum(job, &sotto_step_item::generated),
-        .steps = job.steps(),
+        .steps = is_step(job),
     });
     if (!trace_.is_kept()) {
         return;
     }
-    for (std::uint32_t i = 0; i < job.waited; ++i) {
+    for (std::uint32_t i = 0; i < job.gates.waited; ++i) {
         auto wait = slice_of(job);
         wait.kind = SOTTO_SLICE_GATE;
-        wait.begin_ns = static_cast<std::uint64_t>(job.waits[i].begin);
-        wait.end_ns = static_cast<std::uint64_t>(job.waits[i].end);
+        wait.begin_ns = static_cast<std::uint64_t>(job.gates.waits[i].begin);
+        wait.end_ns = static_cast<std::uint64_t>(job.gates.waits[i].end);
         wait.prompt_tokens = wait.generated_tokens = wait.decoded_tokens = 0;
         wait.predicted_ms = wait.limit_ms = 0;
         trace_.add(wait);

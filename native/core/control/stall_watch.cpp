@@ -1,6 +1,7 @@
 #include "core/control/stall_watch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/attempt.hpp"
@@ -13,16 +14,11 @@ constexpr std::int64_t kToReportEnding = 2'000'000'000;
 
 // The function of the backend that a job calls last.
 const char* function_of(const Job& job) noexcept {
-    if (job.loads != nullptr) {
-        return "adapter_open()";
-    }
-    if (job.resizes) {
-        return "resize()";
-    }
-    if (job.opens) {
-        return "stream_open()";
-    }
-    return job.unparks ? "stream_unpark()" : job.steps() ? "step()" : "stream_close()";
+    constexpr std::array kFunctions = {
+        "stream_close()", "adapter_open()", "resize()", "stream_open()", "stream_unpark()", "step()"
+    };
+    static_assert(kFunctions.size() == std::variant_size_v<decltype(job.what)>);
+    return kFunctions[job.what.index()];
 }
 
 } // namespace

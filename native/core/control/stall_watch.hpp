@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/log.hpp"
-#include "core/control/compute.hpp"
+#include "core/control/job.hpp"
 #include "core/model/registry.hpp"
 #include "platform/clock.hpp"
 

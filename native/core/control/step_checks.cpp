@@ -7,8 +7,8 @@
 
 namespace sotto {
 
-void check_prompt(const Job& job) {
-    const auto context = job.entry->model->info().context;
+void check_prompt(const ModelInfo& model, const OpenJob& job) {
+    const auto context = model.context;
     const auto tokens = job.opened.prompt_tokens;
     if (context != 0 && tokens > context && !has_data(job.op)) {
         throw Error(
@@ -33,11 +33,13 @@ void check_progress(Stream& stream, const sotto_step_item& work, const Job& job)
     );
 }
 
-void check_step(Job& job, sotto_status status, const std::vector<std::uint32_t>& before) {
+void check_step(
+    Job& job, const StepJob& step, sotto_status status, const std::vector<std::uint32_t>& before
+) {
     constexpr std::uint32_t kMaxIdleSteps = 100;
     auto& idle_steps = job.entry->idle_steps;
     const auto moved = [&](std::size_t i) {
-        const auto& work = job.work[i];
+        const auto& work = step.work[i];
         return work.evaluated != 0 || work.generated != 0 || work.data.size != 0 ||
                work.finish != SOTTO_FINISH_NONE || work.status < 0 || work.remaining < before[i];
     };
@@ -49,7 +51,7 @@ void check_step(Job& job, sotto_status status, const std::vector<std::uint32_t>&
             "step returned SOTTO_ERROR_CANCELLED without a cancelling gate"
         );
     }
-    for (std::size_t i = 0; i < job.work.size(); ++i) {
+    for (std::size_t i = 0; i < step.work.size(); ++i) {
         any = any || moved(i);
     }
     idle_steps = any ? 0 : idle_steps + 1;
@@ -64,12 +66,13 @@ void check_step(Job& job, sotto_status status, const std::vector<std::uint32_t>&
 }
 
 bool goes_on(const Job& job) noexcept {
-    if (job.failure || job.work.empty() || job.abort.load()) {
+    const auto* step = std::get_if<StepJob>(&job.what);
+    if (step == nullptr || job.failure || step->work.empty() || job.abort.load()) {
         return false;
     }
-    for (std::size_t i = 0; i < job.work.size(); ++i) {
-        const auto& work = job.work[i];
-        if (job.failures[i] || work.generated == 0 || work.remaining != 0 || job.heard[i].last) {
+    for (std::size_t i = 0; i < step->work.size(); ++i) {
+        const auto& work = step->work[i];
+        if (step->failures[i] || work.generated == 0 || work.remaining != 0 || step->heard[i].last) {
             return false;
         }
     }

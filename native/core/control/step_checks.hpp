@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/control/compute.hpp"
+#include "core/control/job.hpp"
 
 namespace sotto {
 
 // Throws Error(SOTTO_ERROR_INFERENCE) if the stream that the job opened has a prompt longer than the model's
 // context. Operations with data count in units of the backend's choice, which have no such limit.
-void check_prompt(const Job& job);
+void check_prompt(const ModelInfo& model, const OpenJob& job);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) for a stream that would be in steps for ever. A stream may wait in many
 // steps, while one that it shares a prompt with is worked through.
@@ -18,7 +18,7 @@ void check_progress(Stream& stream, const sotto_step_item& work, const Job& job)
 
 // Throws Error(SOTTO_ERROR_INFERENCE) for a backend that gives up a step unasked, or does nothing in many: it
 // would be asked again for ever. Streams may wait for each other in some steps, but never all of them.
-void check_step(Job& job, sotto_status status, const std::vector<std::uint32_t>& before);
+void check_step(Job& job, const StepJob& step, sotto_status status, const std::vector<std::uint32_t>& before);
 
 // Whether each of its streams gave a token, and has more to give.
 bool goes_on(const Job& job) noexcept;

@@ -15,6 +15,7 @@ constexpr std::int64_t kToLook = 25'000'000;  // from one look at a step to the 
 
 void StepRunner::begin(std::unique_ptr<Job> job) noexcept {
     job_ = std::move(job);
+    watch_ = {};
     for (Stream* stream : job_->streams) {
         stream->busy = true;
     }
@@ -25,7 +26,7 @@ void StepRunner::begin(std::unique_ptr<Job> job) noexcept {
 void StepRunner::follow_with(std::unique_ptr<Job> next) noexcept {
     next_ = std::move(next);
     next_->thread_class = job_->thread_class;
-    for (auto& work : next_->work) {
+    for (auto& work : std::get<StepJob>(next_->what).work) {
         work.remaining = 0; // or it does not follow
     }
     compute_.follow_with(*next_);
@@ -44,6 +45,7 @@ std::unique_ptr<Job> StepRunner::take_done() noexcept {
     auto job = std::move(job_);
     if (job->followed) {
         job_ = std::move(next_);
+        watch_ = {};
         job_->issued = clock_.now();
     } else {
         hold_back();
@@ -64,8 +66,8 @@ void StepRunner::abort_if_unwanted() noexcept {
 }
 
 void StepRunner::raise() noexcept {
-    if (job_ != nullptr && job_->thread_class == ThreadClass::idle && !job_->raised) {
-        job_->raised = compute_.raise(*job_);
+    if (job_ != nullptr && job_->thread_class == ThreadClass::idle && !watch_.raised) {
+        watch_.raised = compute_.raise(*job_);
     }
 }
 
@@ -73,10 +75,10 @@ std::int64_t StepRunner::rescue_due() const noexcept {
     if (job_ == nullptr || job_->thread_class != ThreadClass::idle || job_->given_up.load()) {
         return kNever;
     }
-    if (job_->checked == 0) {
+    if (watch_.checked == 0) {
         return job_->issued + kToBegin;
     }
-    return job_->steps() && job_->gate_limit == 0 ? job_->checked + kToLook : kNever;
+    return is_step(*job_) && job_->gates.limit == 0 ? watch_.checked + kToLook : kNever;
 }
 
 void StepRunner::rescue() {
@@ -85,13 +87,14 @@ void StepRunner::rescue() {
         return;
     }
     auto& job = *job_;
-    if (const auto asked = job.asked.load(std::memory_order_relaxed); asked != job.seen || job.checked == 0) {
-        job.seen = asked;
-        job.moved = now;
+    if (const auto asked = job.gates.asked.load(std::memory_order_relaxed);
+        asked != watch_.seen || watch_.checked == 0) {
+        watch_.seen = asked;
+        watch_.moved = now;
     }
-    if (std::exchange(job.checked, now) != 0) {
+    if (std::exchange(watch_.checked, now) != 0) {
         const bool repeats = job.entry->model->info().can(SOTTO_CAPABILITY_ABORTABLE);
-        if (repeats && now - job.moved >= kStandstill) {
+        if (repeats && now - watch_.moved >= kStandstill) {
             compute_.give_up(job);
         }
         return;

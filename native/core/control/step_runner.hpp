@@ -52,6 +52,12 @@ private:
     const Settings& settings_;
     const Clock& clock_;
     std::unique_ptr<Job> job_;
+    struct {
+        bool raised = false;      // its thread was asked for the normal class
+        std::int64_t checked = 0; // when rescue() looked after it
+        std::uint32_t seen = 0;   // gates that it had come to then
+        std::int64_t moved = 0;   // when `seen` changed last
+    } watch_;                     // of the job under way
     std::unique_ptr<Job> next_;
 };
 

@@ -28,12 +28,13 @@ std::int64_t patience_of(const Job& job, bool deterministic) noexcept {
 }
 
 void learn_step(const Job& job, Recorder& recorder) noexcept {
-    if (!job.steps() || job.failure || job.abort.load()) {
+    const auto* step = std::get_if<StepJob>(&job.what);
+    if (step == nullptr || job.failure || job.abort.load()) {
         return;
     }
     StepLoad load;
-    for (std::size_t i = 0; i < job.work.size(); ++i) {
-        const auto& work = job.work[i];
+    for (std::size_t i = 0; i < step->work.size(); ++i) {
+        const auto& work = step->work[i];
         if (work.evaluated > 0) {
             load.add_prompt(work.evaluated, job.streams[i]->context());
         } else if (work.generated > 0) {
@@ -41,15 +42,15 @@ void learn_step(const Job& job, Recorder& recorder) noexcept {
             job.entry->most_decoded = std::max(job.entry->most_decoded, work.decoded);
         }
     }
-    const ScheduledModel::Step step = {
+    const ScheduledModel::Step took = {
         .threads = job.threads,
         .load = load,
-        .took = job.ended - job.began - job.gated_ns,
+        .took = job.ended - job.began - job.gates.gated_ns,
         .ended = job.ended,
         .gave_up = job.gave_up,
     };
-    job.entry->learn(step);
-    recorder.step(*job.entry, step);
+    job.entry->learn(took);
+    recorder.step(*job.entry, took);
 }
 
 } // namespace sotto

@@ -8,7 +8,7 @@ namespace sotto {
 namespace {
 
 // A saved state that cannot be restored is not tried again.
-void forget_useless(const Job& job, const Stream& stream) noexcept {
+void forget_useless(const EnterJob& job, const Stream& stream) noexcept {
     if (job.useless && stream.session != nullptr && stream.session->kept == job.recalls) {
         stream.session->kept.reset();
     }
@@ -35,26 +35,29 @@ void StreamResults::closed(const Job& job) noexcept {
 }
 
 void StreamResults::take(Job& job, bool followed) noexcept {
-    if (job.parks != nullptr) {
-        ender_.parked(*job.parks);
+    auto* open = std::get_if<OpenJob>(&job.what);
+    auto* resume = std::get_if<ResumeJob>(&job.what);
+    const EnterJob* enter = open != nullptr ? static_cast<EnterJob*>(open) : resume;
+    if (enter != nullptr && enter->parks != nullptr) {
+        ender_.parked(*enter->parks);
     }
     for (Stream* stream : job.streams) {
         stream->busy = followed;
     }
-    for (std::size_t i = 0; i < job.streams.size(); ++i) {
-        if (job.opens) {
-            opened(job, *job.streams[i]);
-        } else if (job.unparks) {
-            unparked(job, *job.streams[i]);
-        } else {
-            stepped(job, i);
+    if (open != nullptr) {
+        opened(job, *open, *job.streams.front());
+    } else if (resume != nullptr) {
+        resumed(job, *resume, *job.streams.front());
+    } else if (const auto* step = std::get_if<StepJob>(&job.what)) {
+        for (std::size_t i = 0; i < job.streams.size(); ++i) {
+            stepped(job, *step, i);
         }
     }
 }
 
-void StreamResults::opened(Job& job, Stream& stream) noexcept {
-    forget_useless(job, stream);
-    stream.handle = job.opened.stream;
+void StreamResults::opened(const Job& job, OpenJob& open, Stream& stream) noexcept {
+    forget_useless(open, stream);
+    stream.handle = open.opened.stream;
     preparer_.retry();
     if (stream.handle == nullptr) {
         --stream.entry.open_streams;
@@ -64,38 +67,38 @@ void StreamResults::opened(Job& job, Stream& stream) noexcept {
     } else if (job.failure) {
         ender_.fail(stream, job.failure.status, job.failure.why);
     } else if (stream.handle == nullptr) {
-        ender_.answer(stream, std::move(job.opened.result));
+        ender_.answer(stream, std::move(open.opened.result));
     } else {
         attempt(
-            [&] { stream.opened(job.opened, clock_.now()); },
+            [&] { stream.opened(open.opened, clock_.now()); },
             [&](sotto_status status, const char* why) { ender_.fail(stream, status, why); }
         );
         meter_.remembered(stream.counts().cached);
     }
 }
 
-void StreamResults::unparked(const Job& job, Stream& stream) noexcept {
+void StreamResults::resumed(const Job& job, const ResumeJob& resume, Stream& stream) noexcept {
     stream.session = job.failure ? nullptr : stream.session; // it has no slot
     if (stream.state == Stream::State::over) {
         ender_.release(stream);
         return;
     }
-    stream.unparked(job.unparked);
+    stream.unparked(resume.remaining);
     stream.kept.reset();
     if (job.failure) {
         ender_.fail(stream, job.failure.status, job.failure.why);
     }
 }
 
-void StreamResults::stepped(const Job& job, std::size_t index) noexcept {
+void StreamResults::stepped(const Job& job, const StepJob& step, std::size_t index) noexcept {
     Stream& stream = *job.streams[index];
     if (stream.state == Stream::State::over) {
         ender_.release(stream);
-    } else if (const auto& failure = job.failure ? job.failure : job.failures[index]) {
+    } else if (const auto& failure = job.failure ? job.failure : step.failures[index]) {
         ender_.fail(stream, failure.status, failure.why);
     } else {
         attempt(
-            [&] { hear(stream, job.work[index], job.heard[index]); },
+            [&] { hear(stream, step.work[index], step.heard[index]); },
             [&](sotto_status status, const char* why) { ender_.fail(stream, status, why); }
         );
     }

@@ -38,9 +38,9 @@ public:
     void take(Job& job, bool followed) noexcept;
 
 private:
-    void opened(Job& job, Stream& stream) noexcept;
-    void unparked(const Job& job, Stream& stream) noexcept;
-    void stepped(const Job& job, std::size_t index) noexcept;
+    void opened(const Job& job, OpenJob& open, Stream& stream) noexcept;
+    void resumed(const Job& job, const ResumeJob& resume, Stream& stream) noexcept;
+    void stepped(const Job& job, const StepJob& step, std::size_t index) noexcept;
     void hear(Stream& stream, const sotto_step_item& work, const Heard& heard);
     void keep_state(Stream& stream) const noexcept;
 

@@ -52,10 +52,10 @@ std::int64_t ThreadClassPolicy::next_wake() const noexcept {
 }
 
 void ThreadClassPolicy::learn(const Job& job) noexcept {
-    if (job.thread_class != ThreadClass::idle || !job.steps() || job.failure || job.abort.load()) {
+    if (job.thread_class != ThreadClass::idle || !is_step(job) || job.failure || job.abort.load()) {
         return;
     }
-    const auto took = job.ended - job.issued - job.gated_ns;
+    const auto took = job.ended - job.issued - job.gates.gated_ns;
     if (job.gave_up && took > kStandstill) {
         idle_.stood_still(job.ended);
     } else if (!job.gave_up) {
