@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 from typing import Any
 
 from conftest import ENVIRONMENT
@@ -27,18 +28,23 @@ _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
 
 
 class Terminal:
-    """Runs `sotto WORDS` in a pseudo-terminal of 100 columns. Use it as a context manager."""
+    """Runs `sotto WORDS` in a pseudo-terminal of 100 columns. Use it as a context manager.
 
-    def __init__(self, *words: str, **variables: str) -> None:
+    `stdout`: a file that gets the output instead; stdin and stderr stay the terminal.
+    """
+
+    def __init__(self, *words: str, stdout: Path | None = None, **variables: str) -> None:
         ours, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
         environment = {**ENVIRONMENT, "TERM": "xterm-256color", **variables}
         environment.pop("NO_COLOR", None)
+        out = its if stdout is None else os.open(stdout, os.O_WRONLY | os.O_CREAT)
         self.process = subprocess.Popen(
             [sys.executable, "-c", _START, *words],
-            stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True,
+            stdin=its, stdout=out, stderr=its, env=environment, start_new_session=True,
         )  # fmt: skip
-        os.close(its)
+        for passed_on in {its, out}:
+            os.close(passed_on)
         self._fd = ours
         self.raw = ""  # everything shown
         self._seen = 0  # how much of it was expected already

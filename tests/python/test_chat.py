@@ -259,6 +259,26 @@ def test_history_lasts_and_is_private(tmp_path: Path, script: Callable[..., list
         terminal.expect(r"\na memorable line\r\n> $")
 
 
+def test_tab_completes_commands(tmp_path: Path, script: Callable[..., list[str]]) -> None:
+    with talk(tmp_path, *script()) as terminal:
+        terminal.type("hello there\r")
+        terminal.expect(r"\nhello there\r\n> $")
+        terminal.type("/sta\t\r")
+        assert "2 tokens" in terminal.expect(PROMPT)
+        terminal.type("/s\t")
+        terminal.expect(r"/system[\s\S]*/set|/set[\s\S]*/system")  # several fit
+        terminal.type("\x15/exit\r")  # Ctrl-U drops the line
+        assert terminal.leave() == 0
+
+
+def test_typed_lines_are_answered_into_a_file(tmp_path: Path, script: Callable[..., list[str]]) -> None:
+    out = tmp_path / "out"
+    with Terminal("chat", *script(), stdout=out) as terminal:
+        terminal.type("hello there\n\x04")
+        assert terminal.leave() == 0
+    assert "hello there\n" in out.read_text() and "\x1b" not in out.read_text()
+
+
 def test_commands_change_the_conversation(tmp_path: Path, script: Callable[..., list[str]]) -> None:
     file = tmp_path / "talk.json"
 

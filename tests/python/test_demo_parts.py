@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,21 @@ def test_the_history_is_gone_through_and_what_was_typed_is_kept() -> None:
     assert editor.text == "first" and editor.cursor == 5
     editor.feed("\x1b[B\x1b[B\x1b[B")
     assert editor.text == "draft"
+
+
+def test_a_pasted_text_is_one_line() -> None:
+    editor = Editor([])
+    assert editor.feed("\x1b[200~two\nlines\x07\x1b[201~\r") == ["two lines"]
+
+
+def test_no_key_raises_or_leaves_an_unprintable_line() -> None:
+    keys = [chr(code) for code in range(32)]
+    keys += ["\x7f", "a", "\x1b[A", "\x1b[B", "\x1b[1;5C", "\x1b[1;1R", "\x1b[<0;1;1M", "\x1bx", "\x18\x05"]
+    dice = random.Random(1)
+    for _ in range(50):
+        editor = Editor(["Brenna, ", "/who "], ["one", "two"])
+        for key in dice.choices(keys, k=40):
+            assert all(line.isprintable() for line in editor.feed(key))
 
 
 def test_ctrl_d_leaves_an_empty_line_only() -> None:

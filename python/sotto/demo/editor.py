@@ -1,19 +1,25 @@
-"""Line editor: takes keys, returns complete lines. Decodes terminal key sequences, but does no I/O."""
+"""Line editor: takes keys, returns complete lines. Edits with prompt_toolkit; does no I/O and never waits.
+
+An application of prompt_toolkit would block the frame loop, so its parser, key bindings and buffer are driven
+from here: `feed` handles what was typed and returns.
+"""
 
 from __future__ import annotations
 
-import re
+import asyncio
+import weakref
 from collections.abc import Sequence
 
-_KEYS = {
-    "[A": "up", "OA": "up", "[B": "down", "OB": "down", "[C": "right", "OC": "right", "[D": "left",
-    "OD": "left", "[H": "home", "OH": "home", "[1~": "home", "[F": "end", "OF": "end", "[4~": "end",
-    "[3~": "delete", "\x01": "home", "\x05": "end", "\x02": "left", "\x06": "right", "\x10": "up",
-    "\x0e": "down", "\x08": "back", "\x7f": "back", "\x0b": "kill", "\x15": "clear", "\x17": "word",
-    "\x04": "leave", "\t": "complete", "\r": "enter", "\n": "enter",
-}  # fmt: skip
-_SEQUENCE = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|O.|[^\[O])", re.S)
-_BEGUN = re.compile(r"\x1b(\[[0-9;?]*[ -/]*|O)?$")
+from prompt_toolkit.application import Application
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import DummyInput
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
+from prompt_toolkit.layout import BufferControl, Layout, Window
+from prompt_toolkit.output import DummyOutput
 
 
 class Editor:
@@ -21,103 +27,77 @@ class Editor:
 
     def __init__(self, words: Sequence[str], history: Sequence[str] = ()) -> None:
         self.words = words  # words that Tab completes at the start of the line
-        self.history = list(history)
-        self.text, self.cursor = "", 0
         self.left = False  # true after Ctrl-D in an empty line
-        self._rest = ""  # incomplete key sequence
-        self._at = len(self.history)
-        self._draft = ""  # text typed before browsing the history
+        self._lines: list[str] = []  # completed by the keys that are handled now
+        self._keys: list[KeyPress] = []
+        self._parser = Vt100Parser(self._keys.append)
+        self._history = InMemoryHistory(history)
+        self._buffer = Buffer(multiline=False, history=self._history, accept_handler=self._accept)
+        self._app: Application[None] = Application(
+            layout=Layout(Window(BufferControl(self._buffer))),
+            key_bindings=self._bindings(),
+            input=DummyInput(),
+            output=DummyOutput(),
+        )
+        self._app.timeoutlen = None  # type: ignore[assignment]  # no key is handled by a timer
+        self._loop = asyncio.new_event_loop()  # only for the buffer's task that loads the history
+        weakref.finalize(self, self._loop.close)
+        self.feed("")
+
+    @property
+    def text(self) -> str:
+        """The current line."""
+        return self._buffer.text
+
+    @property
+    def cursor(self) -> int:
+        """The cursor's position in the current line, in characters."""
+        return self._buffer.cursor_position
+
+    @property
+    def history(self) -> list[str]:
+        """The lines that were completed, oldest first, without immediate repetitions."""
+        return self._history.get_strings()
 
     def feed(self, typed: str) -> list[str]:
         """Handles typed characters. Returns the lines that were completed with Enter."""
-        lines = []
-        for key in self._keys(typed):
-            name = _KEYS.get(key)
-            if name == "enter":
-                lines.append(self._enter())
-            elif name is not None:
-                getattr(self, f"_{name}")()
-            elif key.isprintable() and len(key) == 1:
-                self._insert(key)
+        self._parser.feed(typed)
+        with set_app(self._app):
+            self._loop.run_until_complete(self._handle_keys())
+        lines, self._lines = self._lines, []
         return lines
 
-    def _keys(self, typed: str) -> list[str]:
-        text, keys = self._rest + typed, []
-        self._rest = ""
-        while text:
-            if _BEGUN.match(text):
-                self._rest = text
-                break
-            found = _SEQUENCE.match(text)
-            keys.append(found[1] if found else text[0])
-            text = text[found.end() if found else 1 :]
-        return keys
+    async def _handle_keys(self) -> None:
+        await self._load_history()
+        for key in self._keys:
+            self._app.key_processor.feed(key)
+            self._app.key_processor.process_keys()
+            await self._load_history()
+        self._keys.clear()
 
-    def _insert(self, text: str) -> None:
-        self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
-        self.cursor += len(text)
+    async def _load_history(self) -> None:
+        self._buffer.load_history_if_not_yet_loaded()
+        await asyncio.sleep(0)  # runs the task that this started
 
-    def _enter(self) -> str:
-        line = self.text.strip()
-        if line and self.history[-1:] != [line]:
-            self.history.append(line)
-        self._at, self._draft = len(self.history), ""
-        self._clear()
-        return line
+    def _accept(self, buffer: Buffer) -> bool:
+        # Pasted and quoted text may have line breaks and control characters.
+        buffer.text = "".join(one if one.isprintable() else " " for one in buffer.text).strip()
+        self._lines.append(buffer.text)
+        return False  # do not keep the text
 
-    def _show(self, text: str) -> None:
-        self.text, self.cursor = text, len(text)
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
 
-    def _up(self) -> None:
-        if self._at > 0:
-            if self._at == len(self.history):
-                self._draft = self.text
-            self._at -= 1
-            self._show(self.history[self._at])
+        @bindings.add("tab")
+        def complete(event: KeyPressEvent) -> None:
+            typed = self._buffer.document.text_before_cursor
+            found = [word for word in self.words if typed and word.casefold().startswith(typed.casefold())]
+            if len(found) == 1:
+                self._buffer.delete_before_cursor(len(typed))
+                self._buffer.insert_text(found[0])
 
-    def _down(self) -> None:
-        if self._at < len(self.history):
-            self._at += 1
-            self._show(self.history[self._at] if self._at < len(self.history) else self._draft)
-
-    def _left(self) -> None:
-        self.cursor = max(0, self.cursor - 1)
-
-    def _right(self) -> None:
-        self.cursor = min(len(self.text), self.cursor + 1)
-
-    def _home(self) -> None:
-        self.cursor = 0
-
-    def _end(self) -> None:
-        self.cursor = len(self.text)
-
-    def _back(self) -> None:
-        if self.cursor:
-            self.cursor -= 1
-            self._delete()
-
-    def _delete(self) -> None:
-        self.text = self.text[: self.cursor] + self.text[self.cursor + 1 :]
-
-    def _kill(self) -> None:
-        self.text = self.text[: self.cursor]
-
-    def _clear(self) -> None:
-        self._show("")
-
-    def _word(self) -> None:
-        head = re.sub(r"\S*\s*$", "", self.text[: self.cursor])
-        self.text, self.cursor = head + self.text[self.cursor :], len(head)
-
-    def _leave(self) -> None:
-        if self.text:
-            self._delete()
-        else:
+        @bindings.add("c-d", filter=Condition(lambda: not self._buffer.text))
+        def leave(event: KeyPressEvent) -> None:
             self.left = True
 
-    def _complete(self) -> None:
-        typed = self.text[: self.cursor]
-        found = [word for word in self.words if typed and word.casefold().startswith(typed.casefold())]
-        if len(found) == 1:
-            self.text, self.cursor = found[0] + self.text[self.cursor :], len(found[0])
+        return bindings

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import os
 import queue
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..commands.chat.line import state_folder
+from ..commands import history
 from ..errors import ArgumentError
-from .editor import Editor
 
-_LONGEST = 1000  # lines of history
+if TYPE_CHECKING:
+    from .editor import Editor
+
 _MOMENT = 0.2  # seconds to wait for the end of an empty stdin
 
 
@@ -108,8 +108,10 @@ class Keyboard(Source):
 
     def __init__(self, arriving: Bytes, words: Sequence[str]) -> None:
         super().__init__(arriving)
-        self.path = state_folder() / "demo_history"
-        self.editor: Editor = Editor(words, self._read_history())
+        from .editor import Editor  # imports prompt_toolkit, which takes a moment
+
+        self.path = history.path("demo_history")
+        self.editor: Editor = Editor(words, history.read(self.path))
         self._before: list[Any] = []
 
     def __enter__(self) -> Keyboard:
@@ -126,7 +128,7 @@ class Keyboard(Source):
         import termios
 
         termios.tcsetattr(self._bytes.fd, termios.TCSADRAIN, self._before)
-        self._write_history()
+        history.write(self.path, self.editor.history)
 
     @property
     def ended(self) -> bool:
@@ -136,19 +138,6 @@ class Keyboard(Source):
     def take(self, *, quiet: bool) -> list[str]:
         """Returns the lines that were completed since the last call."""
         return self.editor.feed(typed) if (typed := self._bytes.take()) else []
-
-    def _read_history(self) -> list[str]:
-        try:
-            return self.path.read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError):  # the file does not exist yet, or is not a history file
-            return []
-
-    def _write_history(self) -> None:
-        lines = "".join(f"{line}\n" for line in self.editor.history[-_LONGEST:])
-        with contextlib.suppress(OSError):  # a read-only home folder is not an error
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.touch(mode=0o600)  # private to the user
-            self.path.write_text(lines, encoding="utf-8")
 
 
 def listen(words: Sequence[str], *, keys: bool) -> Source:

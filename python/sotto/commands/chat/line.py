@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-_LONGEST = 1000  # lines of history
+from .. import history, screen
 
-
-def state_folder() -> Path:
-    """Returns Sotto's folder for persistent state of the current user, such as history files."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "sotto"
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home and os.path.isabs(home) else Path.home() / ".local" / "state") / "sotto"
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer
 
 
 class Lines:
@@ -25,43 +19,66 @@ class Lines:
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
-        self.path = state_folder() / "chat_history"
-        self.readline = _readline()
+        self.path = history.path("chat_history")
+        self._session: PromptSession[str] | None = None  # None where stdin and stdout are not a terminal
 
     def __enter__(self) -> Lines:
-        if self.readline is not None:
-            self.readline.set_completer(self._complete)
-            self.readline.set_completer_delims(" \t\n")
-            libedit = "libedit" in (self.readline.__doc__ or "")
-            self.readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
-            with suppress(OSError, ValueError):  # the file does not exist yet, or is not a history file
-                self.readline.read_history_file(self.path)
+        if sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+            self._session = _session(self.words, history.read(self.path))
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self.readline is None:
-            return
-        self.readline.set_history_length(_LONGEST)
-        with suppress(OSError):  # a read-only home folder is not an error
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.readline.write_history_file(self.path)
-            self.path.chmod(0o600)  # private to the user
+        if self._session is not None and (lines := self._session.history.get_strings()):
+            history.write(self.path, lines)
 
     def read(self, prompt: str, colour: str = "") -> str:
         """Reads one line. Raises `EOFError` on Ctrl-D, `KeyboardInterrupt` on Ctrl-C."""
-        if colour:
-            begin, end = ("\001", "\002") if self.readline is not None else ("", "")
-            prompt = f"{begin}{colour}{end}{prompt}{begin}\033[0m{end}"
-        return input(prompt)
+        if self._session is None:
+            return _read_plain(f"{colour}{prompt}\033[0m" if colour else prompt)
+        from prompt_toolkit.formatted_text import ANSI
 
-    def _complete(self, text: str, state: int) -> str | None:
-        found = [word for word in self.words if text.startswith("/") and word.startswith(text)]
-        return found[state] + " " if state < len(found) else None
+        # With a colour, even the default one (39), the space at the prompt's end is written, not skipped.
+        return self._session.prompt(ANSI(f"{colour}\033[39m{prompt}\033[0m"))
 
 
-def _readline() -> ModuleType | None:
+def _read_plain(prompt: str) -> str:
     try:
-        import readline
-    except ImportError:  # Windows: the console edits lines itself
-        return None
-    return readline
+        return input(prompt)
+    except (EOFError, KeyboardInterrupt):
+        screen.say(flush=True)  # leaves the line of the prompt
+        raise
+
+
+def _session(words: Sequence[str], lines: Sequence[str]) -> PromptSession[str]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import InMemoryHistory
+    from prompt_toolkit.output import create_output
+    from prompt_toolkit.output.vt100 import Vt100_Output
+    from prompt_toolkit.shortcuts import CompleteStyle
+
+    output = create_output()
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False  # its cursor query would delay terminals that do not answer it
+    return PromptSession(
+        completer=_completer(words),
+        complete_style=CompleteStyle.READLINE_LIKE,
+        enable_suspend=True,
+        history=InMemoryHistory(lines),
+        output=output,
+    )
+
+
+def _completer(words: Sequence[str]) -> Completer:
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
+
+    class Commands(Completer):
+        """Completes /commands, each with the space after it."""
+
+        def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
+            text = document.get_word_before_cursor(WORD=True)
+            for word in words:
+                if text.startswith("/") and word.startswith(text):
+                    yield Completion(word + " ", start_position=-len(text))
+
+    return Commands()

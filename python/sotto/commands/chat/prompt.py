@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from ..._hub import OURS
 from ...demo.personas import Persona
 from ...errors import SottoError
@@ -32,10 +34,8 @@ def converse(talk: Talk, default: Persona | None = None) -> int:
             try:
                 text = _read(talk, lines)
             except EOFError:
-                talk.view.line("")
                 return 0
             except KeyboardInterrupt:
-                talk.view.line("")
                 if warned:
                     return 0
                 warned = True
@@ -53,11 +53,9 @@ def _read(talk: Talk, lines: Lines) -> str:
         return text
     talk.view.note("(several lines; /end or Ctrl-D ends them, Ctrl-C drops them)")
     written = []
-    try:
+    with contextlib.suppress(EOFError):
         while (line := lines.read(". ")).strip() != "/end":
             written.append(line)
-    except EOFError:
-        talk.view.line("")
     text = "\n".join(written).strip()
     return "/" + text if text.startswith("/") else text
 
