@@ -5,16 +5,19 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 
 #include <sotto/module.h>
 #include <sotto/sotto.h>
 
+#include "abi/call.hpp"
 #include "base/error.hpp"
 
 namespace sotto::api {
+
+using abi::str;
+using abi::write;
 
 // Stores `message` for sotto_last_error() and returns `status`. Never throws, never allocates.
 sotto_status fail(sotto_status status, const char* message) noexcept;
@@ -22,15 +25,10 @@ sotto_status fail(sotto_status status, const char* message) noexcept;
 // Runs `body` and converts any exception into a status.
 template <typename Body>
 sotto_status guarded(Body&& body) noexcept {
-    try {
-        return body();
-    } catch (const Error& error) {
-        return fail(error.status(), error.what());
-    } catch (const std::exception& error) {
-        return fail(status_of(error), reason_of(error));
-    } catch (...) {
-        return fail(SOTTO_ERROR_INTERNAL, "an exception that is not a std::exception was thrown");
-    }
+    const auto cause = [](const std::exception& error) noexcept {
+        return abi::Cause{status_of(error), reason_of(error)};
+    };
+    return abi::guarded(body, cause, fail);
 }
 
 // Throws if a pointer to data or to a function is NULL.
@@ -93,13 +91,6 @@ T read(const T* theirs, const char* name) {
     return ours;
 }
 
-// Writes as much of `ours` as the caller's struct has room for.
-template <typename T>
-void write(T* theirs, T ours, std::size_t size) noexcept {
-    ours.struct_size = static_cast<std::uint32_t>(size);
-    std::memcpy(theirs, &ours, std::min(size, sizeof(T)));
-}
-
 inline std::string_view view(sotto_str text, const char* name) {
     if (text.data == nullptr && text.size != 0) {
         throw Error(
@@ -115,7 +106,7 @@ inline std::string_view view(sotto_str text, const char* name) {
                 std::to_string(kMaxText) + " bytes; pass SOTTO_NUL for a text that ends with a NUL"
         );
     }
-    return text.size == SOTTO_NUL ? std::string_view(text.data) : std::string_view(text.data, text.size);
+    return abi::view(text);
 }
 
 // Returns `tps`, a pace in tokens per second. Throws if it is not a valid pace.
@@ -123,10 +114,6 @@ float checked_tps(float tps, const char* name);
 
 // Like view(), but throws if `text` is not valid UTF-8.
 std::string_view utf8(sotto_str text, const char* name);
-
-inline sotto_str str(std::string_view text) noexcept {
-    return {text.data(), text.size()};
-}
 
 // Stores `json` in memory lent to the calling thread and returns a view of it. Throws std::bad_alloc.
 sotto_str lend(std::string json);

@@ -2,34 +2,12 @@
 #pragma once
 
 #include <new>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <system_error>
 
-#include <sotto/base.h>
+#include "abi/error.hpp"
 
 namespace sotto {
-
-// An exception with the status that the C function returns.
-class Error : public std::runtime_error {
-public:
-    Error(sotto_status status, const std::string& what) : std::runtime_error(what), status_(status) {}
-    sotto_status status() const noexcept { return status_; }
-
-private:
-    sotto_status status_;
-};
-
-// Text of every error about an argument: "invalid NAME 'VALUE': expected EXPECTED".
-inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
-    std::string text("invalid ");
-    text.append(name).append(" '").append(value).append("': expected ").append(expected);
-    return text;
-}
-inline Error invalid_argument(std::string_view name, std::string_view value, std::string_view expected) {
-    return Error(SOTTO_ERROR_ARGUMENT, invalid(name, value, expected));
-}
 
 // Returns true if the system refused memory or a thread. std::thread reports either as std::system_error.
 inline bool is_out_of_resources(const std::exception& error) noexcept {

@@ -1,52 +1,31 @@
 // The module's C boundary: converts exceptions to statuses, and reads structs by their size.
 #pragma once
 
+#include "abi/call.hpp"
 #include "runtime/one_line.hpp"
 #include "json/utf8_cut.hpp"
 
 #include <sotto/module.h>
 
-#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace sotto::llama {
 
-// An exception with a status.
-class Error : public std::runtime_error {
-public:
-    Error(sotto_status status, const std::string& message)
-        : std::runtime_error(one_line(message)), status_(status) {}
-    sotto_status status() const noexcept { return status_; }
+using abi::str;
+using abi::view;
 
-private:
-    sotto_status status_;
+// An exception with a status and a message of one line.
+class Error : public sotto::Error {
+public:
+    Error(sotto_status status, const std::string& message) : sotto::Error(status, one_line(message)) {}
 };
 
-// Text of every error about an argument: "invalid NAME 'VALUE': expected EXPECTED". Duplicates
-// base/error.hpp, which modules do not include.
-inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
-    std::string text("invalid ");
-    text.append(name).append(" '").append(value).append("': expected ").append(expected);
-    return text;
-}
 inline Error invalid_argument(std::string_view name, std::string_view value, std::string_view expected) {
     return Error(SOTTO_ERROR_ARGUMENT, invalid(name, value, expected));
-}
-
-inline std::string_view view(sotto_str text) {
-    if (text.data == nullptr) {
-        return {};
-    }
-    return {text.data, text.size == SOTTO_NUL ? std::strlen(text.data) : text.size};
-}
-
-inline sotto_str str(std::string_view text) noexcept {
-    return {text.data(), text.size()};
 }
 
 // A text of limited size without a destructor, so that it can be thread_local.
@@ -92,25 +71,19 @@ inline void throw_if_out_of_memory(const std::exception& error) {
 // Runs `body` and converts any exception into a status and a text.
 template <typename Kept, typename Body>
 sotto_status guarded(Kept& kept, sotto_str* why, Body&& body) noexcept {
-    try {
-        return body();
-    } catch (const Error& error) {
-        return fail(error.status(), error.what(), kept, why);
-    } catch (const std::exception& error) {
-        if (is_out_of_memory(error)) {
-            return fail(SOTTO_ERROR_MEMORY, "out of host memory", kept, why);
-        }
-        return fail(SOTTO_ERROR_INTERNAL, error.what(), kept, why);
-    } catch (...) {
-        return fail(SOTTO_ERROR_INTERNAL, "an exception that is not a std::exception was thrown", kept, why);
-    }
+    const auto cause = [](const std::exception& error) noexcept {
+        return is_out_of_memory(error) ? abi::Cause{SOTTO_ERROR_MEMORY, "out of host memory"}
+                                       : abi::Cause{SOTTO_ERROR_INTERNAL, error.what()};
+    };
+    return abi::guarded(body, cause, [&](sotto_status status, const char* message) noexcept {
+        return fail(status, message, kept, why);
+    });
 }
 
 // Writes as much of `ours` as the caller's struct has room for.
 template <typename T>
 void write(T* theirs, T ours) noexcept {
-    ours.struct_size = theirs->struct_size;
-    std::memcpy(theirs, &ours, std::min<std::size_t>(theirs->struct_size, sizeof(T)));
+    abi::write(theirs, ours, theirs->struct_size);
 }
 
 } // namespace sotto::llama
