@@ -9,12 +9,12 @@
 #include "attention.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
+#include "block_view.hpp"
 #include "lanes.hpp"
+#include "online_softmax.hpp"
 #include "operands.hpp"
 #include "product.hpp"
 
@@ -23,21 +23,19 @@ extern "C" void ggml_compute_forward_flash_attn_ext(const ggml_compute_params* p
 namespace sotto::llama {
 namespace {
 
-constexpr int kMaxRowsOneByOne = 4; // above, SIMD lanes hold rows, not elements of a row
-constexpr int kPrefetchKeys = 16;   // prefetch distance, in keys
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr int kPrefetchKeys = 16; // prefetch distance, in keys
 
 class Attention {
 public:
-    Attention(const Operands& operands, const Block& block, Scratch& scratch)
-        : operands_(operands), block_(block), scratch_(scratch),
-          lanes_((block.rows + kLanes - 1) / kLanes * kLanes), by_row_(operands.rows() <= kMaxRowsOneByOne) {}
+    Attention(const Operands& operands, const Block& block, const Scratch& scratch)
+        : operands_(operands), view_(operands, block), scratch_(scratch),
+          softmax_(scratch.scores, block.rows, view_.by_row() ? 0 : view_.lanes()) {}
 
     void compute() {
         gather_queries();
-        scratch_.max.fill(kMinusInfinity);
-        scratch_.normalizers.fill(0);
-        std::fill_n(scratch_.sums, (by_row_ ? block_.rows : lanes_) * operands_.size_of_values(), 0.0F);
+        std::fill_n(
+            scratch_.sums, (view_.by_row() ? view_.rows() : view_.lanes()) * operands_.size_of_values(), 0.0F
+        );
         for (std::int64_t key = 0; key < operands_.keys(); key += kTile) {
             const auto count = static_cast<int>(std::min<std::int64_t>(kTile, operands_.keys() - key));
             const auto masked = classify_mask(key, count);
@@ -49,7 +47,7 @@ public:
             if (masked == Masked::some) {
                 add_mask(key, count);
             }
-            update_softmax(count);
+            softmax_.update(count);
             accumulate_values(key, count);
         }
         add_sinks();
@@ -59,40 +57,22 @@ public:
 private:
     enum class Masked { none, some, all };
 
-    std::int64_t token(int row) const { return (block_.first + row) / operands_.group(); }
-    std::int64_t head(int row) const {
-        return block_.head * operands_.group() + (block_.first + row) % operands_.group();
-    }
-    template <typename T>
-    static const T* at(const ggml_tensor* t, std::int64_t i1, std::int64_t i2, std::int64_t i3) {
-        return reinterpret_cast<const T*>(
-            static_cast<const char*>(t->data) + i1 * t->nb[1] + i2 * t->nb[2] + i3 * t->nb[3]
-        );
-    }
-    const ggml_fp16_t* key_at(std::int64_t key) const {
-        return at<ggml_fp16_t>(operands_.k, key, block_.head, block_.stream);
-    }
-    const ggml_fp16_t* value_at(std::int64_t key) const {
-        return at<ggml_fp16_t>(operands_.v, key, block_.head, block_.stream);
-    }
-    const ggml_fp16_t* mask_at(std::int64_t token, std::int64_t key) const {
-        return at<ggml_fp16_t>(operands_.mask, token, 0, block_.stream % operands_.mask->ne[3]) + key;
-    }
-    // Score of (row, key). Layout: [row][key] if by_row_, else [key][row].
+    // Score of (row, key). Layout: [row][key] if view_.by_row(), else [key][row].
     float& score_of(int row, int key) {
-        return scratch_.scores[by_row_ ? row * kTile + key : key * lanes_ + row];
+        return scratch_.scores[view_.by_row() ? row * kTile + key : key * view_.lanes() + row];
     }
 
-    // Copies the scaled queries. Layout: [row][element] if by_row_, else [element][row].
+    // Copies the scaled queries. Layout: [row][element] if view_.by_row(), else [element][row].
     void gather_queries() {
         const auto size = operands_.size_of_keys();
-        if (!by_row_) {
-            std::fill_n(scratch_.queries, size * lanes_, 0.0F);
+        if (!view_.by_row()) {
+            std::fill_n(scratch_.queries, size * view_.lanes(), 0.0F);
         }
-        for (int row = 0; row < block_.rows; ++row) {
-            const auto* from = at<float>(operands_.q, token(row), head(row), block_.stream);
+        for (int row = 0; row < view_.rows(); ++row) {
+            const auto* from = view_.query(row);
             for (std::int64_t i = 0; i < size; ++i) {
-                scratch_.queries[by_row_ ? row * size + i : i * lanes_ + row] = from[i] * operands_.scale;
+                scratch_.queries[view_.by_row() ? row * size + i : i * view_.lanes() + row] =
+                    from[i] * operands_.scale;
             }
         }
     }
@@ -104,8 +84,8 @@ private:
         }
         std::uint32_t others = 0;
         std::uint32_t set = 0;
-        for (auto one = token(0); one <= token(block_.rows - 1); ++one) {
-            const auto* mask = mask_at(one, key);
+        for (auto one = view_.token(0); one <= view_.token(view_.rows() - 1); ++one) {
+            const auto* mask = view_.mask(one, key);
             for (int i = 0; i < count; ++i) {
                 others |= static_cast<std::uint32_t>(mask[i] ^ kMasked);
                 set |= mask[i];
@@ -115,8 +95,8 @@ private:
     }
 
     void score(std::int64_t key, int count) {
-        if (by_row_) {
-            switch (block_.rows) {
+        if (view_.by_row()) {
+            switch (view_.rows()) {
             case 1:
                 return score_rows<1>(key, count);
             case 2:
@@ -128,8 +108,10 @@ private:
             }
         }
         const auto size = operands_.size_of_keys();
-        load_tile(key, count, size, [&](std::int64_t one) { return key_at(one); });
-        multiply({scratch_.tile, size, 1, scratch_.queries, scratch_.scores, lanes_}, count, size, false);
+        load_tile(key, count, size, [&](std::int64_t one) { return view_.key(one); });
+        multiply(
+            {scratch_.tile, size, 1, scratch_.queries, scratch_.scores, view_.lanes()}, count, size, false
+        );
     }
 
     template <int Rows>
@@ -149,7 +131,7 @@ private:
         const auto size = operands_.size_of_keys();
         Floats sums[Rows][Keys] = {};
         const auto apart = static_cast<std::int64_t>(operands_.k->nb[1] / sizeof(ggml_fp16_t));
-        const auto* const keys = key_at(key + first);
+        const auto* const keys = view_.key(key + first);
         const auto* const queries = scratch_.queries;
         for (int i = 0; i < Keys; ++i) {
             prefetch(keys + (kPrefetchKeys + i) * apart, size);
@@ -188,100 +170,39 @@ private:
         if (operands_.softcap == 0) {
             return;
         }
-        const auto size = by_row_ ? block_.rows * kTile : count * lanes_;
+        const auto size = view_.by_row() ? view_.rows() * kTile : count * view_.lanes();
         for (int i = 0; i < size; ++i) {
             scratch_.scores[i] = operands_.softcap * std::tanh(scratch_.scores[i]);
         }
     }
 
     void add_mask(std::int64_t key, int count) {
-        for (int row = 0; row < block_.rows; ++row) {
-            const auto slope = operands_.slope(head(row));
-            const auto* mask = mask_at(token(row), key);
+        for (int row = 0; row < view_.rows(); ++row) {
+            const auto slope = operands_.slope(view_.head(row));
+            const auto* mask = view_.mask(view_.token(row), key);
             for (int i = 0; i < count; ++i) {
                 score_of(row, i) += slope * GGML_CPU_FP16_TO_FP32(mask[i]);
             }
         }
     }
 
-    // Turns scores into e^(score - max); updates each row's maximum, normalizer and rescale factor.
-    void update_softmax(int count) {
-        if (by_row_) {
-            for (int row = 0; row < block_.rows; ++row) {
-                softmax_row(row, count);
-            }
-        } else {
-            for (int lane = 0; lane < lanes_; lane += kLanes) {
-                softmax_lanes(lane, count);
-            }
-        }
-    }
-
-    void softmax_row(int row, int count) {
-        auto* scores = scratch_.scores + row * kTile;
-        std::fill(scores + count, scores + kTile, kMinusInfinity);
-        auto most = all(scratch_.max[static_cast<std::size_t>(row)]);
-        for (int i = 0; i < kTile; i += kLanes) {
-            most = max_of(load(scores + i), most);
-        }
-        float max = most[0];
-        for (int i = 1; i < kLanes; ++i) {
-            max = std::max(max, most[i]);
-        }
-        const auto base = max == kMinusInfinity ? 0 : max;
-        Floats sum = {};
-        for (int i = 0; i < kTile; i += kLanes) {
-            const auto counts = exponential(load(scores + i) - base);
-            store(scores + i, counts);
-            sum += counts;
-        }
-        update_row(row, max, std::exp(scratch_.max[static_cast<std::size_t>(row)] - base), total(sum));
-    }
-
-    void update_row(int row, float max, float rescale, float sum) {
-        const auto at = static_cast<std::size_t>(row);
-        scratch_.max[at] = max;
-        scratch_.rescale[at] = rescale;
-        scratch_.normalizers[at] = scratch_.normalizers[at] * rescale + sum;
-    }
-
-    void softmax_lanes(int lane, int count) {
-        auto* scores = scratch_.scores + lane;
-        const auto before = load(scratch_.max.data() + lane);
-        auto most = before;
-        for (int i = 0; i < count; ++i) {
-            most = max_of(load(scores + i * lanes_), most);
-        }
-        const auto base = select(most == all(kMinusInfinity), Floats{}, most);
-        Floats sum = {};
-        for (int i = 0; i < count; ++i) {
-            const auto counts = exponential(load(scores + i * lanes_) - base);
-            store(scores + i * lanes_, counts);
-            sum += counts;
-        }
-        const auto rescale = exponential(before - base);
-        store(scratch_.max.data() + lane, most);
-        store(scratch_.rescale.data() + lane, rescale);
-        store(scratch_.normalizers.data() + lane, load(scratch_.normalizers.data() + lane) * rescale + sum);
-    }
-
     void accumulate_values(std::int64_t key, int count) {
         const auto size = operands_.size_of_values();
-        if (by_row_) {
-            for (int row = 0; row < block_.rows; ++row) {
+        if (view_.by_row()) {
+            for (int row = 0; row < view_.rows(); ++row) {
                 accumulate_row(row, key, count);
             }
             return;
         }
-        for (int lane = 0; lane < lanes_; lane += kLanes) {
-            const auto rescale = load(scratch_.rescale.data() + lane);
+        for (int lane = 0; lane < view_.lanes(); lane += kLanes) {
+            const auto rescale = softmax_.rescale_lanes(lane);
             for (std::int64_t i = 0; i < size; ++i) {
-                auto* sums = scratch_.sums + i * lanes_ + lane;
+                auto* sums = scratch_.sums + i * view_.lanes() + lane;
                 store(sums, load(sums) * rescale);
             }
         }
-        load_tile(key, count, size, [&](std::int64_t one) { return value_at(one); });
-        multiply({scratch_.tile, 1, size, scratch_.scores, scratch_.sums, lanes_}, size, count, true);
+        load_tile(key, count, size, [&](std::int64_t one) { return view_.value(one); });
+        multiply({scratch_.tile, 1, size, scratch_.scores, scratch_.sums, view_.lanes()}, size, count, true);
     }
 
     void accumulate_row(int row, std::int64_t key, int count) {
@@ -302,10 +223,10 @@ private:
         const auto* counts = scratch_.scores + row * kTile;
         Floats parts[Parts];
         for (int p = 0; p < Parts; ++p) {
-            parts[p] = load(sums + p * kLanes) * scratch_.rescale[static_cast<std::size_t>(row)];
+            parts[p] = load(sums + p * kLanes) * softmax_.rescale(row);
         }
         const auto apart = static_cast<std::int64_t>(operands_.v->nb[1] / sizeof(ggml_fp16_t));
-        const auto* value = value_at(key) + first;
+        const auto* value = view_.value(key) + first;
         for (int i = 0; i < count; ++i, value += apart) {
             prefetch(value + kPrefetchKeys * apart, Parts * kLanes);
             for (int p = 0; p < Parts; ++p) {
@@ -321,12 +242,9 @@ private:
         if (operands_.sinks == nullptr) {
             return;
         }
-        for (int row = 0; row < block_.rows; ++row) {
-            const auto sink = static_cast<const float*>(operands_.sinks->data)[head(row)];
-            const auto before = scratch_.max[static_cast<std::size_t>(row)];
-            const auto max = std::max(before, sink);
-            const auto rescale = std::exp(before - max);
-            update_row(row, max, rescale, std::exp(sink - max));
+        for (int row = 0; row < view_.rows(); ++row) {
+            const auto sink = static_cast<const float*>(operands_.sinks->data)[view_.head(row)];
+            const auto rescale = softmax_.add_sink(row, sink);
             for (std::int64_t i = 0; i < operands_.size_of_values(); ++i) {
                 sum_of(row, i) *= rescale;
             }
@@ -334,13 +252,13 @@ private:
     }
 
     float& sum_of(int row, std::int64_t i) {
-        return scratch_.sums[by_row_ ? row * operands_.size_of_values() + i : i * lanes_ + row];
+        return scratch_.sums[view_.by_row() ? row * operands_.size_of_values() + i : i * view_.lanes() + row];
     }
 
     void write_output() {
-        for (int row = 0; row < block_.rows; ++row) {
-            auto* to = const_cast<float*>(at<float>(operands_.dst, head(row), token(row), block_.stream));
-            const auto weight = scratch_.normalizers[static_cast<std::size_t>(row)];
+        for (int row = 0; row < view_.rows(); ++row) {
+            auto* to = view_.output(row);
+            const auto weight = softmax_.normalizer(row);
             const auto part = weight == 0 ? 0 : 1 / weight;
             for (std::int64_t i = 0; i < operands_.size_of_values(); ++i) {
                 to[i] = sum_of(row, i) * part;
@@ -349,10 +267,9 @@ private:
     }
 
     const Operands& operands_;
-    const Block& block_;
-    Scratch& scratch_;
-    const int lanes_;   // rows, rounded up to whole vectors
-    const bool by_row_; // depends on the batch only, so that results do not depend on the thread count
+    const BlockView view_;
+    const Scratch& scratch_;
+    OnlineSoftmax softmax_;
 };
 
 } // namespace
@@ -375,7 +292,7 @@ void sotto_flash_attention(const ggml_compute_params* params, ggml_tensor* dst) 
     }
     ggml_barrier(params->threadpool);
     auto* const room = static_cast<float*>(params->wdata) + size * static_cast<std::size_t>(params->ith);
-    Scratch scratch(room, of);
+    const Scratch scratch(room, of);
     for (std::int64_t number = params->ith; number < blocks.count();
          number = ggml_threadpool_chunk_add(params->threadpool, 1)) {
         Attention(of, blocks.at(number), scratch).compute();

@@ -124,9 +124,6 @@ struct Scratch {
     float* sums;   // of values, weighted by e^(score - max)
     float* scores; // then e^(score - max)
     float* tile;   // K or V of the tile, as f32
-    std::array<float, kRows> max{};
-    std::array<float, kRows> normalizers{}; // sums of e^(score - max)
-    std::array<float, kRows> rescale{};
 };
 
 } // namespace sotto::llama
