@@ -102,7 +102,7 @@ void choose_attention(const llama_model* model, Options& options) {
 
 // Places of a batch that tokens are chosen for: one per stream, and guesses about one that speaks alone.
 std::uint32_t outputs_of(const Options& options, std::uint32_t places) {
-    const auto guessed = options.speculates() ? kMostGuessed : 0;
+    const auto guessed = speculates(options) ? kMostGuessed : 0;
     return std::min(places + static_cast<std::uint32_t>(guessed), options.batch);
 }
 

@@ -126,7 +126,7 @@ void check_generates(const llama_model* model) {
 }
 
 void check_speculation(const llama_model* model, const Options& options) {
-    if (options.speculates() && !keeps_all(model)) {
+    if (speculates(options) && !keeps_all(model)) {
         const std::string option = options.draft.empty() ? "speculative" : "draft";
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,

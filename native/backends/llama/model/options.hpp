@@ -50,12 +50,16 @@ struct Options {
     enum class Speculative { Off, Lookup } speculative = Speculative::Off;
     // The file of a small model of the same vocabulary, which guesses too; empty: none.
     std::string draft;
-    bool speculates() const noexcept { return speculative != Speculative::Off || !draft.empty(); }
     // Jinja to render conversations with instead of the model's own template.
     std::string chat_template;
     // What was left open, and may still be made smaller.
     sotto_model_shrinkable shrinkable = 0;
 };
+
+// Returns true if the model decodes speculatively.
+inline bool speculates(const Options& options) noexcept {
+    return options.speculative != Options::Speculative::Off || !options.draft.empty();
+}
 
 // Reads the options of `source`, and saves memory as that wants where they leave it open. Throws
 // Error(SOTTO_ERROR_ARGUMENT) naming option, value and what is allowed.

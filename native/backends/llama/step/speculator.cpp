@@ -6,7 +6,7 @@
 namespace sotto::llama {
 
 Speculator::Speculator(const Options& options, Contexts& contexts)
-    : enabled_(options.speculates()), lookup_(options.speculative == Options::Speculative::Lookup),
+    : enabled_(speculates(options)), lookup_(options.speculative == Options::Speculative::Lookup),
       contexts_(contexts) {}
 
 void Speculator::guess(StepItem& item, std::size_t room, std::chrono::nanoseconds waited) {

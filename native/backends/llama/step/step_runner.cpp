@@ -42,7 +42,7 @@ StepRunner::StepRunner(
     const Tokenizer& tokenizer,
     const Projector* projector
 )
-    : max_tokens_(options.context), contexts_(contexts), kv_(kv), pools_(pools), gate_(options.speculates()),
+    : max_tokens_(options.context), contexts_(contexts), kv_(kv), pools_(pools), gate_(speculates(options)),
       batch_(options.batch, options.parallel), speculator_(options, contexts),
       chooser_(contexts, kv, speculator_, tokenizer, options.context),
       media_(projector, contexts, batch_, gate_) {
