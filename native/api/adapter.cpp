@@ -13,8 +13,8 @@ using sotto::Error;
 namespace {
 
 float checked_scale(float scale, const char* name) {
-    constexpr float kMost = 1000;
-    if (!(std::fabs(scale) <= kMost)) { // written so that NaN is refused too
+    constexpr float kMax = 1000;
+    if (!(std::fabs(scale) <= kMax)) { // written so that NaN is refused too
         throw sotto::invalid_argument(name, std::to_string(scale), "a number from -1000 to 1000");
     }
     return scale;
@@ -32,12 +32,12 @@ std::string checked_adapter(sotto_str text, const char* name) {
 }
 
 Asked change_of(Asked::What what, sotto_str model, sotto_str name, sotto_request_flags flags) {
-    Asked asked;
-    asked.what = what;
-    asked.id = required(model, "model");
-    asked.adapter = checked_adapter(name, "name");
-    asked.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
-    return asked;
+    Asked requested;
+    requested.what = what;
+    requested.id = required(model, "model");
+    requested.adapter = checked_adapter(name, "name");
+    requested.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
+    return requested;
 }
 
 } // namespace
@@ -48,15 +48,15 @@ sotto_engine_load_adapter(sotto_engine* engine, const sotto_adapter_desc* desc, 
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        const auto asked = read(desc, "desc");
+        const auto requested = read(desc, "desc");
         Asked wish;
         wish.what = Asked::What::load_adapter;
-        wish.id = required(asked.model, "desc->model");
-        wish.adapter = checked_adapter(asked.name, "desc->name");
-        wish.path = required(asked.path, "desc->path");
-        wish.user = asked.user;
-        wish.flags = checked_request_flags(asked.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
-        wish.scale = asked.scale == 0 ? 1 : checked_scale(asked.scale, "desc->scale");
+        wish.id = required(requested.model, "desc->model");
+        wish.adapter = checked_adapter(requested.name, "desc->name");
+        wish.path = required(requested.path, "desc->path");
+        wish.user = requested.user;
+        wish.flags = checked_request_flags(requested.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
+        wish.scale = requested.scale == 0 ? 1 : checked_scale(requested.scale, "desc->scale");
         out = pinned->requests().submit(std::move(wish));
         return SOTTO_OK;
     });
@@ -86,9 +86,9 @@ sotto_status sotto_engine_set_adapter_scale(
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        auto asked = change_of(Asked::What::scale_adapter, model, name, flags);
-        asked.scale = checked_scale(scale, "scale");
-        out = pinned->requests().submit(std::move(asked));
+        auto requested = change_of(Asked::What::scale_adapter, model, name, flags);
+        requested.scale = checked_scale(scale, "scale");
+        out = pinned->requests().submit(std::move(requested));
         return SOTTO_OK;
     });
 }

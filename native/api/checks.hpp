@@ -24,12 +24,12 @@ checked_request_flags(sotto_request_flags flags, sotto_request_flags allowed, co
 
 // Checks the size of JSON, or of text that becomes part of JSON, before it is copied.
 inline std::string_view checked_size(std::string_view text, const char* name) {
-    constexpr std::size_t kMost = std::size_t{64} << 20;
-    if (text.size() > kMost) {
+    constexpr std::size_t kMax = std::size_t{64} << 20;
+    if (text.size() > kMax) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             std::string("invalid ") + name + " '" + std::to_string(text.size()) +
-                " bytes': expected at most " + std::to_string(kMost) +
+                " bytes': expected at most " + std::to_string(kMax) +
                 " bytes; shorten the messages, or make their images smaller"
         );
     }

@@ -152,26 +152,26 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
     return guarded([&] {
         auto& out = deref(engine, "engine");
         out = nullptr;
-        const auto asked = desc != nullptr ? read(desc, "desc") : sotto_engine_desc{};
-        const auto folder = utf8(asked.module_dir, "desc->module_dir");
+        const auto requested = desc != nullptr ? read(desc, "desc") : sotto_engine_desc{};
+        const auto folder = utf8(requested.module_dir, "desc->module_dir");
         sotto::EngineOptions options;
         options.module_dir = sotto::native_path(folder);
-        options.device = checked_device(utf8(asked.device, "desc->device"));
-        options.mode = checked_mode(asked.mode, "desc->mode");
-        options.vram_budget = asked.vram_budget;
-        options.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
-        options.trace = checked_trace(asked.trace_capacity);
-        options.hooks = read_hooks(asked);
-        options.flags = checked_flags(asked.flags);
-        options.max_requests = checked_most(asked.max_requests);
-        options.record = utf8(asked.record_path, "desc->record_path");
+        options.device = checked_device(utf8(requested.device, "desc->device"));
+        options.mode = checked_mode(requested.mode, "desc->mode");
+        options.vram_budget = requested.vram_budget;
+        options.target_tps = checked_tps(requested.target_tps, "desc->target_tps");
+        options.trace = checked_trace(requested.trace_capacity);
+        options.hooks = read_hooks(requested);
+        options.flags = checked_flags(requested.flags);
+        options.max_requests = checked_most(requested.max_requests);
+        options.record = utf8(requested.record_path, "desc->record_path");
         options.kv_spill_dir =
-            checked_folder(utf8(asked.kv_spill_dir, "desc->kv_spill_dir"), "desc->kv_spill_dir");
-        if (asked.gpu != nullptr) {
-            options.renderer = read_gpu(read(asked.gpu, "desc->gpu"));
+            checked_folder(utf8(requested.kv_spill_dir, "desc->kv_spill_dir"), "desc->kv_spill_dir");
+        if (requested.gpu != nullptr) {
+            options.renderer = read_gpu(read(requested.gpu, "desc->gpu"));
         }
         options.kv_spill_memory =
-            asked.kv_spill_memory != 0 ? asked.kv_spill_memory : options.kv_spill_memory;
+            requested.kv_spill_memory != 0 ? requested.kv_spill_memory : options.kv_spill_memory;
         out = open_handle(std::make_unique<sotto::Engine>(sotto::with_device(std::move(options))));
         return SOTTO_OK;
     });

@@ -31,9 +31,9 @@ std::int64_t time_of(std::uint64_t time_ns, const Pin& engine, const char* name)
 sotto_status sotto_engine_frame_begin(sotto_engine* engine, const sotto_frame_begin_desc* frame) {
     return guarded([&] {
         const Pin pinned(engine);
-        const auto asked = frame != nullptr ? read(frame, "frame") : sotto_frame_begin_desc{};
-        const auto time = time_of(asked.time_ns, pinned, "frame->time_ns");
-        pinned->frames().begin(time, asked.busy_cores, asked.period_ns);
+        const auto requested = frame != nullptr ? read(frame, "frame") : sotto_frame_begin_desc{};
+        const auto time = time_of(requested.time_ns, pinned, "frame->time_ns");
+        pinned->frames().begin(time, requested.busy_cores, requested.period_ns);
         return SOTTO_OK;
     });
 }
@@ -41,10 +41,10 @@ sotto_status sotto_engine_frame_begin(sotto_engine* engine, const sotto_frame_be
 sotto_status sotto_engine_frame_end(sotto_engine* engine, const sotto_frame_end_desc* frame) {
     return guarded([&] {
         const Pin pinned(engine);
-        const auto asked = frame != nullptr ? read(frame, "frame") : sotto_frame_end_desc{};
-        const auto time = time_of(asked.time_ns, pinned, "frame->time_ns");
-        const auto busy = checked_ms(asked.busy_ms, "frame->busy_ms");
-        pinned->frames().end(time, busy, checked_ms(asked.gpu_ms, "frame->gpu_ms"));
+        const auto requested = frame != nullptr ? read(frame, "frame") : sotto_frame_end_desc{};
+        const auto time = time_of(requested.time_ns, pinned, "frame->time_ns");
+        const auto busy = checked_ms(requested.busy_ms, "frame->busy_ms");
+        pinned->frames().end(time, busy, checked_ms(requested.gpu_ms, "frame->gpu_ms"));
         return SOTTO_OK;
     });
 }

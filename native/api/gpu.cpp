@@ -9,34 +9,35 @@ using sotto::Error;
 
 namespace sotto::api {
 
-gpu::Renderer read_gpu(const sotto_gpu_desc& asked) {
+gpu::Renderer read_gpu(const sotto_gpu_desc& requested) {
     gpu::Renderer renderer;
-    renderer.least = asked.min_sharing;
-    if (asked.min_sharing < SOTTO_GPU_SHARING_NONE || asked.min_sharing > SOTTO_GPU_SHARING_CIG) {
+    renderer.least = requested.min_sharing;
+    if (requested.min_sharing < SOTTO_GPU_SHARING_NONE || requested.min_sharing > SOTTO_GPU_SHARING_CIG) {
         throw sotto::invalid_argument(
-            "gpu->min_sharing", std::to_string(asked.min_sharing), "one of the SOTTO_GPU_SHARING_ values"
+            "gpu->min_sharing", std::to_string(requested.min_sharing), "one of the SOTTO_GPU_SHARING_ values"
         );
     }
-    const int given = (asked.d3d12 != nullptr) + (asked.vulkan != nullptr) + (asked.cuda != nullptr);
+    const int given =
+        (requested.d3d12 != nullptr) + (requested.vulkan != nullptr) + (requested.cuda != nullptr);
     if (given != 1) {
         throw sotto::invalid_argument(
             "gpu", std::to_string(given) + " APIs", "exactly one of gpu->d3d12, gpu->vulkan and gpu->cuda"
         );
     }
-    if (asked.d3d12 != nullptr) {
-        const auto d3d12 = read(asked.d3d12, "gpu->d3d12");
+    if (requested.d3d12 != nullptr) {
+        const auto d3d12 = read(requested.d3d12, "gpu->d3d12");
         require(d3d12.device, "d3d12->device");
         require(d3d12.queue, "d3d12->queue");
         renderer.with = d3d12;
-    } else if (asked.vulkan != nullptr) {
-        const auto vulkan = read(asked.vulkan, "gpu->vulkan");
+    } else if (requested.vulkan != nullptr) {
+        const auto vulkan = read(requested.vulkan, "gpu->vulkan");
         require(vulkan.instance, "vulkan->instance");
         require(vulkan.physical_device, "vulkan->physical_device");
         require(vulkan.device, "vulkan->device");
         require(vulkan.queue, "vulkan->queue");
         renderer.with = vulkan;
     } else {
-        const auto cuda = read(asked.cuda, "gpu->cuda");
+        const auto cuda = read(requested.cuda, "gpu->cuda");
         require(cuda.context, "cuda->context");
         renderer.with = cuda;
     }

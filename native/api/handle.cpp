@@ -17,7 +17,7 @@ struct Place {
 
 namespace {
 
-constexpr std::size_t kMost = 64;
+constexpr std::size_t kMax = 64;
 constexpr unsigned kIndexBits = 8;
 constexpr unsigned kProcessShift = 40; // a generation has 31 bits, kept at bit 8 and above
 
@@ -29,7 +29,7 @@ constexpr unsigned kGenerationShift = 33;
 
 // A forked child starts with an empty table: the parent's engines have no threads in the child and are left
 // untouched.
-PerProcess<std::array<Place, kMost>> g_places;
+PerProcess<std::array<Place, kMax>> g_places;
 
 std::uint64_t generation_of(std::uint64_t state) noexcept {
     return state >> kGenerationShift;
@@ -54,12 +54,12 @@ Name read_name(sotto_engine* handle) noexcept {
 }
 
 bool is_of_parent(const Name& name) noexcept {
-    return name.index < kMost && name.process < process_generation();
+    return name.index < kMax && name.process < process_generation();
 }
 
 // Returns the table entry of a handle, or null if the handle is from another process or out of range.
 Place* place_of(const Name& name) noexcept {
-    const bool here = name.index < kMost && name.process == process_generation();
+    const bool here = name.index < kMax && name.process == process_generation();
     auto* const places = here ? g_places.made() : nullptr;
     return places != nullptr ? &(*places)[name.index] : nullptr;
 }
@@ -84,7 +84,7 @@ bool pin(Place& place, std::uint64_t generation) noexcept {
 
 sotto_engine* open_handle(std::unique_ptr<Engine> engine) {
     auto& places = g_places.get();
-    for (std::size_t i = 0; i < kMost; ++i) {
+    for (std::size_t i = 0; i < kMax; ++i) {
         auto& place = places[i];
         if (!place.taken.exchange(true, std::memory_order_acq_rel)) {
             place.engine = engine.release();
@@ -93,9 +93,7 @@ sotto_engine* open_handle(std::unique_ptr<Engine> engine) {
             return name_of(i, generation_of(before) + 1);
         }
     }
-    throw Error(
-        SOTTO_ERROR_BUSY, std::to_string(kMost) + " engines are live, the maximum: destroy one first"
-    );
+    throw Error(SOTTO_ERROR_BUSY, std::to_string(kMax) + " engines are live, the maximum: destroy one first");
 }
 
 void close_handle(sotto_engine* handle) noexcept {

@@ -26,15 +26,15 @@ void check_op(sotto_op op) {
 }
 
 Asked wish_for(const sotto_model_desc* desc, Asked::What what) {
-    const auto asked = read(desc, "desc");
+    const auto requested = read(desc, "desc");
     Asked wish;
     wish.what = what;
-    wish.id = required(asked.id, "desc->id");
-    wish.path = utf8(asked.path, "desc->path");
-    wish.backend = utf8(asked.backend, "desc->backend");
-    wish.options = view(asked.options, "desc->options");
-    wish.user = asked.user;
-    wish.flags = checked_request_flags(asked.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
+    wish.id = required(requested.id, "desc->id");
+    wish.path = utf8(requested.path, "desc->path");
+    wish.backend = utf8(requested.backend, "desc->backend");
+    wish.options = view(requested.options, "desc->options");
+    wish.user = requested.user;
+    wish.flags = checked_request_flags(requested.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
     return wish;
 }
 
@@ -55,7 +55,7 @@ sotto_status found(bool live, sotto_request request) noexcept {
 
 // Writes an event into the caller's struct.
 void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) noexcept {
-    const sotto_event told{
+    const sotto_event reported{
         .struct_size = sizeof(sotto_event),
         .kind = happened.kind,
         .request = happened.request,
@@ -71,7 +71,7 @@ void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) no
         .error = str(happened.error),
         .data = str(happened.data),
     };
-    write(event, told, room);
+    write(event, reported, room);
 }
 
 } // namespace
@@ -82,16 +82,16 @@ sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        const auto asked = read(desc, "desc");
-        check_op(asked.op);
+        const auto requested = read(desc, "desc");
+        check_op(requested.op);
         Asked wish;
-        wish.op = asked.op;
-        wish.body = checked_size(view(asked.body, "desc->body"), "desc->body");
-        wish.user = asked.user;
-        wish.flags = checked_request_flags(asked.flags, kRequestFlags, "desc->flags");
-        wish.target_tps = checked_tps(asked.target_tps, "desc->target_tps");
-        wish.priority = checked_priority(asked.priority);
-        wish.deadline_ns = checked_deadline(asked.deadline_ns);
+        wish.op = requested.op;
+        wish.body = checked_size(view(requested.body, "desc->body"), "desc->body");
+        wish.user = requested.user;
+        wish.flags = checked_request_flags(requested.flags, kRequestFlags, "desc->flags");
+        wish.target_tps = checked_tps(requested.target_tps, "desc->target_tps");
+        wish.priority = checked_priority(requested.priority);
+        wish.deadline_ns = checked_deadline(requested.deadline_ns);
         out = pinned->requests().submit(std::move(wish));
         return SOTTO_OK;
     });

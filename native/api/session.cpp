@@ -11,8 +11,8 @@ using sotto::Error;
 namespace {
 
 // Submits a request and stores its id in `request` unless that is null.
-sotto_status submit(const Pin& pinned, Asked asked, sotto_request* request) {
-    const auto id = pinned->requests().submit(std::move(asked));
+sotto_status submit(const Pin& pinned, Asked requested, sotto_request* request) {
+    const auto id = pinned->requests().submit(std::move(requested));
     if (request != nullptr) {
         *request = id;
     }
@@ -20,16 +20,16 @@ sotto_status submit(const Pin& pinned, Asked asked, sotto_request* request) {
 }
 
 Asked about(sotto_op op, std::string body, sotto_request_flags flags, const sotto_request* request) {
-    Asked asked;
-    asked.op = op;
-    asked.body = checked_size(body, "desc");
-    asked.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
-    if (request == nullptr && (asked.flags & SOTTO_REQUEST_PRIVATE) != 0) {
+    Asked requested;
+    requested.op = op;
+    requested.body = checked_size(body, "desc");
+    requested.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
+    if (request == nullptr && (requested.flags & SOTTO_REQUEST_PRIVATE) != 0) {
         throw Error(
             SOTTO_ERROR_ARGUMENT, "missing request: expected a pointer, not NULL, with SOTTO_REQUEST_PRIVATE"
         );
     }
-    return asked;
+    return requested;
 }
 
 void clear(sotto_request* request) {
@@ -45,18 +45,18 @@ sotto_engine_open_session(sotto_engine* engine, const sotto_session_desc* desc, 
     return guarded([&] {
         clear(request);
         const Pin pinned(engine);
-        const auto told = read(desc, "desc");
+        const auto reported = read(desc, "desc");
         sotto::SessionOpening opening;
-        opening.id = required(told.id, "desc->id");
-        opening.model = utf8(told.model, "desc->model");
-        opening.system = checked_size(utf8(told.system, "desc->system"), "desc->system");
-        opening.messages = checked_size(view(told.messages, "desc->messages"), "desc->messages");
-        opening.from = utf8(told.from, "desc->from");
-        opening.keep = told.keep;
-        opening.pinned = told.pinned != 0;
-        auto asked = about(SOTTO_OP_OPEN_SESSION, open_session_body(opening), told.flags, request);
-        asked.user = told.user;
-        return submit(pinned, std::move(asked), request);
+        opening.id = required(reported.id, "desc->id");
+        opening.model = utf8(reported.model, "desc->model");
+        opening.system = checked_size(utf8(reported.system, "desc->system"), "desc->system");
+        opening.messages = checked_size(view(reported.messages, "desc->messages"), "desc->messages");
+        opening.from = utf8(reported.from, "desc->from");
+        opening.keep = reported.keep;
+        opening.pinned = reported.pinned != 0;
+        auto requested = about(SOTTO_OP_OPEN_SESSION, open_session_body(opening), reported.flags, request);
+        requested.user = reported.user;
+        return submit(pinned, std::move(requested), request);
     });
 }
 
@@ -109,20 +109,20 @@ sotto_status sotto_engine_say(sotto_engine* engine, const sotto_say_desc* desc, 
     return guarded([&] {
         deref(request, "request") = 0;
         const Pin pinned(engine);
-        const auto told = read(desc, "desc");
+        const auto reported = read(desc, "desc");
         sotto::SessionTurn turn;
-        turn.session = required(told.session, "desc->session");
-        turn.text = checked_size(utf8(told.text, "desc->text"), "desc->text");
-        turn.fields = checked_size(view(told.fields, "desc->fields"), "desc->fields");
-        turn.max_tokens = told.max_tokens;
-        Asked asked;
-        asked.op = SOTTO_OP_CHAT;
-        asked.body = checked_size(say_body(turn), "desc");
-        asked.user = told.user;
-        asked.flags = checked_request_flags(told.flags, kRequestFlags, "desc->flags");
-        asked.target_tps = checked_tps(told.target_tps, "desc->target_tps");
-        asked.priority = checked_priority(told.priority);
-        asked.deadline_ns = checked_deadline(told.deadline_ns);
-        return submit(pinned, std::move(asked), request);
+        turn.session = required(reported.session, "desc->session");
+        turn.text = checked_size(utf8(reported.text, "desc->text"), "desc->text");
+        turn.fields = checked_size(view(reported.fields, "desc->fields"), "desc->fields");
+        turn.max_tokens = reported.max_tokens;
+        Asked requested;
+        requested.op = SOTTO_OP_CHAT;
+        requested.body = checked_size(say_body(turn), "desc");
+        requested.user = reported.user;
+        requested.flags = checked_request_flags(reported.flags, kRequestFlags, "desc->flags");
+        requested.target_tps = checked_tps(reported.target_tps, "desc->target_tps");
+        requested.priority = checked_priority(reported.priority);
+        requested.deadline_ns = checked_deadline(reported.deadline_ns);
+        return submit(pinned, std::move(requested), request);
     });
 }
