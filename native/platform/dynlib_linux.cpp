@@ -35,22 +35,23 @@ std::filesystem::path folder_of_this() {
 } // namespace
 
 // Never closed. RTLD_NODELETE is not used: if memory runs out late in dlopen(), glibc 2.35 and later keep
-// such a library without having run its constructors, and the next dlopen() returns it.
-void* open_library(const std::filesystem::path& path, std::string& why, std::error_code& failed) {
+// such a
+// library without having run its constructors, and the next dlopen() returns it.
+void* open_library(const std::filesystem::path& path, std::string& reason, std::error_code& failed) {
     const NoFork whole; // a forked child would find the library loaded, but its constructors not run
     errno = 0;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         failed = {errno, std::generic_category()};
         const char* error = dlerror();
-        why = error != nullptr ? error : "dlopen gave no reason";
+        reason = error != nullptr ? error : "dlopen gave no reason";
     }
     return library;
 }
 
-void* open_library(const std::filesystem::path& path, std::string& why) {
+void* open_library(const std::filesystem::path& path, std::string& reason) {
     std::error_code failed;
-    return open_library(path, why, failed);
+    return open_library(path, reason, failed);
 }
 
 void* find_symbol(void* library, const char* name) noexcept {

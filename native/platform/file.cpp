@@ -32,11 +32,11 @@ std::string shown(std::string_view text) {
     );
 }
 
-[[noreturn]] void not_written(const PathArgument& path, std::error_code why) {
+[[noreturn]] void not_written(const PathArgument& path, std::error_code reason) {
     refuse(
         SOTTO_ERROR_STATE,
         path,
-        "a file that can be written, but the system says: " + why.message(),
+        "a file that can be written, but the system says: " + reason.message(),
         "make room on the disk, or use a folder that exists and that this user may write to"
     );
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr int kReady = 0;
 constexpr int kBusy = 1;
 
-constexpr std::size_t kMost = 64;    // maximum number of concurrent initialisations that fork() waits for
+constexpr std::size_t kMax = 64;     // maximum number of concurrent initialisations that fork() waits for
 constexpr std::time_t kPatience = 1; // seconds; an initialising thread may get no CPU time
 
 struct UnderWay {
@@ -30,7 +30,7 @@ struct UnderWay {
 // guards the variables below and all busy bytes
 pthread_mutex_t g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 pthread_cond_t g_changed = PTHREAD_COND_INITIALIZER;
-std::array<UnderWay, kMost> g_under_way;
+std::array<UnderWay, kMax> g_under_way;
 
 // Returns the entry of `guard`, or a free entry for nullptr. Returns nullptr if there is none.
 UnderWay* find(const unsigned char* guard) noexcept {
