@@ -96,9 +96,9 @@ void CudaContext::look() {
     cuda::Stream stream = nullptr;
     driver_->check(api.stream_create(&stream, cuda::kNonBlocking, priority_), "cuStreamCreateWithPriority");
     int got = priority_;
-    const auto asked = api.stream_priority(stream, &got);
+    const auto requested = api.stream_priority(stream, &got);
     driver_->check(give_back(api.stream_destroy, stream), "cuStreamDestroy_v2");
-    driver_->check(asked, "cuStreamGetPriority");
+    driver_->check(requested, "cuStreamGetPriority");
     if (got != priority_) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,

@@ -105,10 +105,10 @@ std::shared_ptr<const Driver> Driver::open(const std::filesystem::path& path) {
 
 Driver::Driver(const std::filesystem::path& path) {
     const std::filesystem::path file = path.empty() ? std::filesystem::path(kLibrary) : path;
-    std::string why;
-    void* library = open_library(file, why);
+    std::string reason;
+    void* library = open_library(file, reason);
     if (library == nullptr) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, "the CUDA driver cannot be opened: " + why);
+        throw Error(SOTTO_ERROR_UNSUPPORTED, "the CUDA driver cannot be opened: " + reason);
     }
     if (const auto missing = find_all(library, api_); !missing.empty()) {
         throw Error(

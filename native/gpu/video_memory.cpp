@@ -52,13 +52,13 @@ std::vector<VideoMemory> VideoMemoryProbe::look() const {
         return cards;
     }
     for (unsigned i = 0; i < count; ++i) {
-        constexpr unsigned kMost = 96; // characters, the limit of NVML
-        char name[kMost] = "";
-        char uuid[kMost] = "";
+        constexpr unsigned kMax = 96; // characters, the limit of NVML
+        char name[kMax] = "";
+        char uuid[kMax] = "";
         Device device = nullptr;
         Memory memory{};
         const bool there = device_(i, &device) == 0 && memory_(device, &memory) == 0 &&
-                           name_(device, name, kMost) == 0 && uuid_(device, uuid, kMost) == 0;
+                           name_(device, name, kMax) == 0 && uuid_(device, uuid, kMax) == 0;
         if (there) { // otherwise the GPU is lost, or not accessible to this process
             cards.push_back({name, uuid, memory.total, memory.free});
         }

@@ -20,16 +20,16 @@ vk::GetFunction getter_of(const sotto_gpu_vulkan& shown) {
     if (shown.get_instance_proc_addr != nullptr) {
         return reinterpret_cast<vk::GetFunction>(shown.get_instance_proc_addr);
     }
-    std::string why;
-    const auto get = vulkan_getter(why);
+    std::string reason;
+    const auto get = vulkan_getter(reason);
     if (get == nullptr) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, why + "; pass vulkan->get_instance_proc_addr");
+        throw Error(SOTTO_ERROR_UNSUPPORTED, reason + "; pass vulkan->get_instance_proc_addr");
     }
     return get;
 }
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(SOTTO_ERROR_ARGUMENT, why);
+[[noreturn]] void refuse(const std::string& reason) {
+    throw Error(SOTTO_ERROR_ARGUMENT, reason);
 }
 
 void check(vk::Result result, const char* call) {
@@ -40,13 +40,13 @@ void check(vk::Result result, const char* call) {
 
 } // namespace
 
-vk::GetFunction vulkan_getter(std::string& why) {
-    void* loader = open_library(kLoader, why);
+vk::GetFunction vulkan_getter(std::string& reason) {
+    void* loader = open_library(kLoader, reason);
     if (loader == nullptr) {
-        why = "the Vulkan loader cannot be opened: " + why;
+        reason = "the Vulkan loader cannot be opened: " + reason;
         return nullptr;
     }
-    why = std::string(kLoader) + " has no vkGetInstanceProcAddr";
+    reason = std::string(kLoader) + " has no vkGetInstanceProcAddr";
     return reinterpret_cast<vk::GetFunction>(find_symbol(loader, "vkGetInstanceProcAddr"));
 }
 
@@ -173,8 +173,8 @@ vk::ExternalProperties VulkanCard::external_properties() const {
 }
 
 ExternalQueue::ExternalQueue(const VulkanCard& card) : device_(card.shown().device) {
-    if (const auto why = card.external_why(); !why.empty()) {
-        throw Error(SOTTO_ERROR_UNSUPPORTED, why);
+    if (const auto reason = card.external_why(); !reason.empty()) {
+        throw Error(SOTTO_ERROR_UNSUPPORTED, reason);
     }
     const auto find = [&](const char* name) {
         const auto function = card.device_function(name);

@@ -19,7 +19,7 @@ namespace {
 // More constants of Vulkan; see vulkan_api.hpp.
 constexpr std::uint32_t kVersion11 = 1 << 22 | 1 << 12;
 constexpr std::uint32_t kDeviceLocal = 1;
-constexpr std::size_t kMostHeaps = 16;
+constexpr std::size_t kMaxHeaps = 16;
 constexpr std::size_t kTypeAt = 16; // offset of deviceType in VkPhysicalDeviceProperties
 
 struct ApplicationInfo {
@@ -46,8 +46,8 @@ struct InstanceInfo {
 struct MemoryBudget {
     std::int32_t type = 1000237000;
     void* next = nullptr;
-    std::uint64_t budget[kMostHeaps] = {};
-    std::uint64_t usage[kMostHeaps] = {};
+    std::uint64_t budget[kMaxHeaps] = {};
+    std::uint64_t usage[kMaxHeaps] = {};
 };
 
 struct Heap {
@@ -61,7 +61,7 @@ struct MemoryProperties {
     std::uint32_t type_count = 0;
     std::uint32_t types[32][2] = {};
     std::uint32_t heap_count = 0;
-    Heap heaps[kMostHeaps] = {};
+    Heap heaps[kMaxHeaps] = {};
 };
 
 struct Found {
@@ -93,11 +93,11 @@ public:
         const auto properties = function<vk::GetProperties2>("vkGetPhysicalDeviceProperties2");
         for (void* handle : handles()) {
             vk::IdProperties id;
-            vk::Properties2 told;
-            told.next = &id;
-            properties(handle, &told);
+            vk::Properties2 reported;
+            reported.next = &id;
+            properties(handle, &reported);
             std::int32_t type = 0;
-            std::memcpy(&type, told.properties + kTypeAt, sizeof type);
+            std::memcpy(&type, reported.properties + kTypeAt, sizeof type);
             auto& card = cards_.emplace_back(Found{handle, name_of_type(type), uuid_text(id.device_uuid), 0});
             if (id.luid_valid != 0) {
                 std::memcpy(&card.luid, id.device_luid, sizeof card.luid);
@@ -122,15 +122,15 @@ public:
 
     VulkanMemory memory(const Found& card) const {
         MemoryBudget budget;
-        MemoryProperties told;
-        told.next = &budget;
+        MemoryProperties reported;
+        reported.next = &budget;
         function<void (*)(void*, MemoryProperties*)>("vkGetPhysicalDeviceMemoryProperties2")(
-            card.handle, &told
+            card.handle, &reported
         );
         VulkanMemory memory;
-        for (std::size_t i = 0; i < std::min<std::size_t>(told.heap_count, kMostHeaps); ++i) {
-            if ((told.heaps[i].flags & kDeviceLocal) != 0) {
-                memory.total += told.heaps[i].size;
+        for (std::size_t i = 0; i < std::min<std::size_t>(reported.heap_count, kMaxHeaps); ++i) {
+            if ((reported.heaps[i].flags & kDeviceLocal) != 0) {
+                memory.total += reported.heaps[i].size;
                 memory.available += budget.budget[i] - std::min(budget.budget[i], budget.usage[i]);
                 memory.process += budget.usage[i];
             }
