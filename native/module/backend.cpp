@@ -135,8 +135,7 @@ Model::Model(const Backend& backend, const sotto_model_source& source) : backend
     check(backend, "open", table.open(table.self, &source, &handle_, &info, &why), why);
     try {
         info_ = read(backend, info, true);
-        // without saved states, each resize would drop the KV cache of parked streams
-        if (info_.fingerprint.empty()) {
+        if (info_.fingerprint.empty()) { // else each resize would drop the KV cache of parked streams
             info_.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_PLACES);
         }
     } catch (const std::exception&) {
