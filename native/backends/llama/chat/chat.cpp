@@ -130,14 +130,14 @@ common_chat_templates_inputs conversation(const std::vector<std::string>& said) 
 
 // Returns the text before and after `answer`, up to the next user message of conversation().
 std::pair<std::string, std::string> around(const std::string& answer, const std::string& rendered) {
-    const auto asked = rendered.find("Hello.");
+    const auto requested = rendered.find("Hello.");
     const auto begin = rendered.find(answer);
     const auto next = rendered.find("Why?");
-    if (asked >= begin || begin >= next || next == std::string::npos) {
+    if (requested >= begin || begin >= next || next == std::string::npos) {
         return {};
     }
     return {
-        rendered.substr(asked, begin - asked),
+        rendered.substr(requested, begin - requested),
         rendered.substr(begin + answer.size(), next - begin - answer.size()),
     };
 }
@@ -213,33 +213,33 @@ std::size_t Chat::overhead() const {
 }
 
 Json Chat::capabilities() const {
-    auto told = Json::object();
-    told["tools"] = can_.contains("supports_tools") && can_.at("supports_tools");
-    told["parallel_tool_calls"] =
+    auto reported = Json::object();
+    reported["tools"] = can_.contains("supports_tools") && can_.at("supports_tools");
+    reported["parallel_tool_calls"] =
         can_.contains("supports_parallel_tool_calls") && can_.at("supports_parallel_tool_calls");
-    told["system_role"] = can_.contains("supports_system_role") && can_.at("supports_system_role");
-    told["reasoning"] = thinks_;
-    return told;
+    reported["system_role"] = can_.contains("supports_system_role") && can_.at("supports_system_role");
+    reported["reasoning"] = thinks_;
+    return reported;
 }
 
 // Returns the tools that "tool_choice" allows, each with a schema that constrains its arguments.
 std::vector<common_chat_tool>
 Chat::tools_of(const Json& body, common_chat_tool_choice& choice, SchemaRules& rules) const {
     const auto* tools = find(body, field::tools);
-    const auto* asked = find(body, field::tool_choice);
+    const auto* requested = find(body, field::tool_choice);
     choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
-    if (tools == nullptr || tools->empty() || (asked != nullptr && *asked == "none")) {
+    if (tools == nullptr || tools->empty() || (requested != nullptr && *requested == "none")) {
         choice = COMMON_CHAT_TOOL_CHOICE_NONE;
         return {};
     }
-    const bool one = asked != nullptr && asked->is_object();
-    if (one || (asked != nullptr && *asked == "required")) {
+    const bool one = requested != nullptr && requested->is_object();
+    if (one || (requested != nullptr && *requested == "required")) {
         choice = COMMON_CHAT_TOOL_CHOICE_REQUIRED;
     }
     std::vector<common_chat_tool> kept;
     for (std::size_t i = 0; i < tools->size(); ++i) {
         const auto& function = (*tools)[i].at("function");
-        if (one && function.at("name") != asked->at("function").at("name")) {
+        if (one && function.at("name") != requested->at("function").at("name")) {
             continue;
         }
         std::string schema = "{}";

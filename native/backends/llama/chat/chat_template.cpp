@@ -15,7 +15,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostKept = 4 << 20; // bytes
+constexpr std::size_t kMaxKept = 4 << 20; // bytes
 
 // Returns true if llama.cpp has a handler for this very template instead of detecting its format by trial.
 // Such a handler also affects rendering, so its results cannot be cached.
@@ -155,13 +155,13 @@ void check_arguments(const common_chat_templates_inputs& inputs) {
 
 // Limits variables, because each scope of a template copies all of them.
 void check_variables(const common_chat_templates_inputs& inputs) {
-    constexpr std::size_t kMost = 256;
+    constexpr std::size_t kMax = 256;
     const auto count = inputs.chat_template_kwargs.size();
-    if (count > kMost) {
+    if (count > kMax) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "invalid chat_template_kwargs of " + std::to_string(count) + " fields: expected at most " +
-                std::to_string(kMost)
+                std::to_string(kMax)
         );
     }
 }
@@ -228,7 +228,7 @@ std::size_t ChatTemplate::Form::bytes() const {
     return bytes;
 }
 
-ChatTemplate::ChatTemplate(const llama_model* model, const std::string& source) : forms_(kMostKept) {
+ChatTemplate::ChatTemplate(const llama_model* model, const std::string& source) : forms_(kMaxKept) {
     for (const auto& text : templates_of(model, source)) {
         check_source(text);
     }

@@ -13,24 +13,26 @@ namespace sotto::llama {
 namespace {
 
 Overflow overflow_of(const Json& body, Overflow otherwise) {
-    const auto* asked = find(body, field::context_overflow);
-    if (asked == nullptr) {
+    const auto* requested = find(body, field::context_overflow);
+    if (requested == nullptr) {
         return otherwise;
     }
-    return *asked == "shift" ? Overflow::Shift : *asked == "truncate" ? Overflow::Truncate : Overflow::Error;
+    return *requested == "shift"      ? Overflow::Shift
+           : *requested == "truncate" ? Overflow::Truncate
+                                      : Overflow::Error;
 }
 
 // Returns the number of alternatives per token for log probabilities, as in sampler.hpp.
 int likeliest_of(const Json& body) {
-    const auto* told = find(body, field::logprobs);
+    const auto* reported = find(body, field::logprobs);
     if (const auto native = value_or(body, field::n_probs, 0); native > 0) {
         return native;
     }
-    if (told == nullptr || *told == false) {
+    if (reported == nullptr || *reported == false) {
         return -1;
     }
-    if (told->is_number()) { // in a text completion
-        return told->get<int>();
+    if (reported->is_number()) { // in a text completion
+        return reported->get<int>();
     }
     return value_or(body, field::top_logprobs, 0);
 }
@@ -91,14 +93,14 @@ const Chat& Preparer::chat() const {
 }
 
 Json Preparer::capabilities() const {
-    auto told = chat_ ? chat_->capabilities() : Json::object();
+    auto reported = chat_ ? chat_->capabilities() : Json::object();
     const auto* vocab = tokenizer_.vocab();
-    told["chat"] = chat_ != nullptr;
-    told["vision"] = projector_ != nullptr && projector_->sees();
-    told["audio"] = projector_ != nullptr && projector_->hears();
-    told["infill"] =
+    reported["chat"] = chat_ != nullptr;
+    reported["vision"] = projector_ != nullptr && projector_->sees();
+    reported["audio"] = projector_ != nullptr && projector_->hears();
+    reported["infill"] =
         llama_vocab_fim_pre(vocab) != LLAMA_TOKEN_NULL && llama_vocab_fim_suf(vocab) != LLAMA_TOKEN_NULL;
-    return told;
+    return reported;
 }
 
 // Extracts images and sounds from the messages, if the model has a projector.
@@ -128,15 +130,15 @@ std::vector<Medium> Preparer::media_of(Json& body) const {
 void Preparer::cut(
     const std::vector<PromptPart>& parts,
     const std::vector<Medium>& media,
-    std::size_t most,
+    std::size_t max,
     Prepared& prepared
 ) const {
     prepared.stretches.clear();
     if (media.empty()) {
-        prepared.prompt = tokenizer_.tokens(parts, most);
+        prepared.prompt = tokenizer_.tokens(parts, max);
         return;
     }
-    tokenizer_.check_length(parts, most);
+    tokenizer_.check_length(parts, max);
     std::vector<llama_token> tokens;
     for (auto part = parts.begin(); part != parts.end();) {
         const auto next = std::find_if(part, parts.end(), [](const auto& one) { return one.medium >= 0; });
@@ -159,8 +161,8 @@ void Preparer::cut(
     for (auto& stretch : prepared.stretches) {
         stretch.begin += tokens.size() - old;
     }
-    if (tokens.size() > most) {
-        throw TooLong(std::to_string(tokens.size()), most);
+    if (tokens.size() > max) {
+        throw TooLong(std::to_string(tokens.size()), max);
     }
     prepared.prompt = std::move(tokens);
 }
@@ -170,10 +172,10 @@ void Preparer::cut(
 ChatPrompt
 Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepared& prepared) const {
     ChatPrompt prompt;
-    const auto fits = [&](const Json& shorter, std::size_t most) {
+    const auto fits = [&](const Json& shorter, std::size_t max) {
         prompt = chat().prompt(shorter);
         try {
-            cut(prompt.parts, media, most, prepared);
+            cut(prompt.parts, media, max, prepared);
             return true;
         } catch (const TooLong&) {
             return false;
@@ -187,13 +189,13 @@ Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepar
         return prompt;
     }
     constexpr std::size_t kFew = 3; // bytes per token
-    const auto most = context_ - room_for_answer(body);
-    const bool is_short = bytes_of_all(messages) <= kFew * most;
-    if (is_short && fits(body, most)) {
+    const auto max = context_ - room_for_answer(body);
+    const bool is_short = bytes_of_all(messages) <= kFew * max;
+    if (is_short && fits(body, max)) {
         return prompt;
     }
-    const Turns turns(messages, media, *message_tokens_, context_, most);
-    if (!is_short && turns.total() <= most + most / 2 && fits(body, most)) {
+    const Turns turns(messages, media, *message_tokens_, context_, max);
+    if (!is_short && turns.total() <= max + max / 2 && fits(body, max)) {
         return prompt;
     }
     for (auto begin = turns.first_cut();;) {
@@ -207,7 +209,7 @@ Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepar
             cut(prompt.parts, media, context_, prepared);
             return prompt;
         }
-        if (fits(shorter, most)) {
+        if (fits(shorter, max)) {
             return prompt;
         }
         begin = next;
@@ -217,18 +219,18 @@ Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepar
 // Throws TooLong, without rendering, if the messages exceed the context many times over.
 void Preparer::check_length(const Json& messages) const {
     constexpr std::size_t kTimes = 4; // factor: a template may omit some of the messages
-    const auto least = bytes_of_all(messages) / tokenizer_.longest() + messages.size();
-    if (least > kTimes * context_) {
-        throw TooLong("more than " + std::to_string(least), context_);
+    const auto min = bytes_of_all(messages) / tokenizer_.longest() + messages.size();
+    if (min > kTimes * context_) {
+        throw TooLong("more than " + std::to_string(min), context_);
     }
 }
 
 // Returns the number of tokens that a truncated prompt leaves free for the answer.
 std::size_t Preparer::room_for_answer(const Json& body) const {
-    const auto* most = find(body, field::max_completion_tokens);
-    most = most != nullptr ? most : find(body, field::max_tokens);
+    const auto* max = find(body, field::max_completion_tokens);
+    max = max != nullptr ? max : find(body, field::max_tokens);
     const std::size_t quarter = context_ / 4;
-    return most == nullptr ? quarter : std::min<std::size_t>(quarter, most->get<std::uint64_t>());
+    return max == nullptr ? quarter : std::min<std::size_t>(quarter, max->get<std::uint64_t>());
 }
 
 std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
@@ -239,9 +241,9 @@ std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
         if (overflow_of(body, Overflow::Error) == Overflow::Error) {
             return tokenizer_.tokens({{std::move(text), true}}, context_);
         }
-        const auto most = context_ * tokenizer_.longest(); // more bytes than this are truncated in any case
-        const auto surplus = text.size() - std::min(text.size(), most);
-        return tokenizer_.tokens({{text.substr(surplus - surplus % most), true}}, SIZE_MAX);
+        const auto max = context_ * tokenizer_.longest(); // more bytes than this are truncated in any case
+        const auto surplus = text.size() - std::min(text.size(), max);
+        return tokenizer_.tokens({{text.substr(surplus - surplus % max), true}}, SIZE_MAX);
     }
     for (std::size_t i = 0; i < prompt.size(); ++i) {
         const auto token = prompt[i].get<std::int64_t>();
@@ -266,9 +268,9 @@ void Preparer::take_tail(std::vector<llama_token>& prompt, const Json& body) con
     if (overflow_of(body, Overflow::Error) == Overflow::Error) {
         throw TooLong(std::to_string(prompt.size()), context_);
     }
-    const auto most = context_ - room_for_answer(body);
-    const auto piece = piece_for(context_, most);
-    const auto pieces = (prompt.size() - most + piece - 1) / piece;
+    const auto max = context_ - room_for_answer(body);
+    const auto piece = piece_for(context_, max);
+    const auto pieces = (prompt.size() - max + piece - 1) / piece;
     prompt.erase(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(pieces * piece));
     tokenizer_.begin(prompt);
 }
@@ -330,11 +332,11 @@ std::vector<llama_token> without_media(const std::vector<llama_token>& prompt) {
 
 // Returns the maximum number of tokens of an answer.
 std::uint64_t Preparer::room_for(const Prepared& prepared, const Json& body) const {
-    const auto* most = find(body, field::max_completion_tokens);
-    most = most != nullptr ? most : find(body, field::max_tokens);
-    const std::uint64_t asked = most == nullptr ? UINT64_MAX : most->get<std::uint64_t>();
+    const auto* max = find(body, field::max_completion_tokens);
+    max = max != nullptr ? max : find(body, field::max_tokens);
+    const std::uint64_t requested = max == nullptr ? UINT64_MAX : max->get<std::uint64_t>();
     const std::uint64_t taken = prepared.overflow == Overflow::Shift ? 0 : prepared.prompt.size();
-    return std::min<std::uint64_t>(asked, context_ - std::min<std::uint64_t>(taken, context_));
+    return std::min<std::uint64_t>(requested, context_ - std::min<std::uint64_t>(taken, context_));
 }
 
 Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) const {

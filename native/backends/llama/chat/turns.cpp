@@ -105,8 +105,8 @@ std::size_t MessageTokens::of(const Json& message, const std::vector<Medium>& me
 }
 
 std::size_t MessageTokens::counted(const std::string& text) const {
-    if (const auto least = text.size() / tokenizer_.longest(); least > context_) {
-        return least; // no border fits
+    if (const auto min = text.size() / tokenizer_.longest(); min > context_) {
+        return min; // no border fits
     }
     const auto hash = std::hash<std::string>()(text);
     {

@@ -27,9 +27,9 @@ constexpr std::size_t kMaxNames = 2'000;
     throw TemplateError(SOTTO_ERROR_MODEL, reason);
 }
 
-void check(std::size_t count, std::size_t most, const char* what) {
-    if (count > most) {
-        refuse(std::string("it has more than ") + std::to_string(most) + " " + what);
+void check(std::size_t count, std::size_t max, const char* what) {
+    if (count > max) {
+        refuse(std::string("it has more than ") + std::to_string(max) + " " + what);
     }
 }
 
