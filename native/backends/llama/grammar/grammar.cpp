@@ -18,7 +18,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostCalls = 2'000'000; // by llama.cpp's check of left recursion
+constexpr std::size_t kMaxCalls = 2'000'000; // by llama.cpp's check of left recursion
 constexpr std::size_t kDeepestCalls = 3000;
 
 bool is_end(const llama_grammar_element& element) {
@@ -96,8 +96,8 @@ public:
         std::size_t calls = 0;
         for (std::size_t start = 0; start < size; ++start) {
             follow(start, states);
-            calls += std::min(states[start].calls, kMostCalls);
-            if (calls > kMostCalls || states[start].depth > kDeepestCalls) {
+            calls += std::min(states[start].calls, kMaxCalls);
+            if (calls > kMaxCalls || states[start].depth > kDeepestCalls) {
                 refuse("too many rules begin with each other, such as " + name_of(start) + "; use fewer");
             }
         }
@@ -128,7 +128,7 @@ private:
 
     // Checks the character or character class that begins at `at`.
     void check_class(const std::vector<llama_grammar_element>& elements, std::size_t at, std::size_t rule) {
-        constexpr std::uint32_t kMost = 0x10FFFF;
+        constexpr std::uint32_t kMax = 0x10FFFF;
         std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
         for (std::size_t i = at; i < elements.size(); ++i) {
             const auto& [type, character] = elements[i];
@@ -139,7 +139,7 @@ private:
             } else {
                 break;
             }
-            if (character > kMost) {
+            if (character > kMax) {
                 refuse("a character beyond U+10FFFF in " + name_of(rule));
             }
         }
@@ -151,7 +151,7 @@ private:
             }
             next = first <= next ? std::max(next, last + 1) : next;
         }
-        if (elements[at].type == LLAMA_GRETYPE_CHAR_NOT && next > kMost) {
+        if (elements[at].type == LLAMA_GRETYPE_CHAR_NOT && next > kMax) {
             refuse("a character class in " + name_of(rule) + " excludes every character");
         }
     }
@@ -224,7 +224,7 @@ private:
                 open.push_back({next, first_of(next)}); // and return to it afterwards
                 continue;
             }
-            state.calls = std::min(state.calls + inner.calls, kMostCalls + 1);
+            state.calls = std::min(state.calls + inner.calls, kMaxCalls + 1);
             state.depth = std::max(state.depth, inner.depth + 1);
             ++last.next;
         }

@@ -8,12 +8,12 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostBytes = 512 * 1024;
-constexpr std::size_t kMostRules = 20'000;
-constexpr std::size_t kMostElements = 400'000;
-constexpr std::size_t kMostNameBytes = 32 * 1024 * 1024;
+constexpr std::size_t kMaxBytes = 512 * 1024;
+constexpr std::size_t kMaxRules = 20'000;
+constexpr std::size_t kMaxElements = 400'000;
+constexpr std::size_t kMaxNameBytes = 32 * 1024 * 1024;
 // llama.cpp treats a larger maximum as unbounded, and refuses a larger minimum
-constexpr std::size_t kMostTimes = 2000;
+constexpr std::size_t kMaxTimes = 2000;
 constexpr int kDeepestNesting = 300;
 
 bool is_name(char c) {
@@ -32,20 +32,20 @@ public:
     void scan() {
         while (at_ < text_.size()) {
             step(text_[at_]);
-            if (elements_ > kMostElements || rules_ > kMostRules || rules_ * longest_name_ > kMostNameBytes) {
+            if (elements_ > kMaxElements || rules_ > kMaxRules || rules_ * longest_name_ > kMaxNameBytes) {
                 refuse(
-                    "the grammar is too large: repetitions expand to more than " +
-                    std::to_string(kMostRules) + " rules or " + std::to_string(kMostElements) + " elements"
+                    "the grammar is too large: repetitions expand to more than " + std::to_string(kMaxRules) +
+                    " rules or " + std::to_string(kMaxElements) + " elements"
                 );
             }
         }
     }
 
 private:
-    [[noreturn]] void refuse(const std::string& why) const {
+    [[noreturn]] void refuse(const std::string& reason) const {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
-            "invalid " + path_ + ", line " + std::to_string(line_of(text_, at_)) + ": " + why
+            "invalid " + path_ + ", line " + std::to_string(line_of(text_, at_)) + ": " + reason
         );
     }
 
@@ -106,20 +106,20 @@ private:
 
     void braces() {
         ++at_;
-        const auto least = number();
-        auto most = least;
+        const auto min = number();
+        auto max = min;
         bool endless = false;
         spaces();
         if (at_ < text_.size() && text_[at_] == ',') {
             ++at_;
             spaces();
             endless = at_ >= text_.size() || !is_digit(text_[at_]);
-            most = endless ? least : number();
+            max = endless ? min : number();
         }
-        if (most < least) {
+        if (max < min) {
             refuse("a repetition ends below its start");
         }
-        repeat(least, most - least, endless);
+        repeat(min, max - min, endless);
     }
 
     std::size_t number() {
@@ -127,8 +127,8 @@ private:
         std::size_t value = 0;
         while (at_ < text_.size() && is_digit(text_[at_])) {
             value = value * 10 + static_cast<std::size_t>(text_[at_++] - '0');
-            if (value > kMostTimes) {
-                refuse("a repetition of more than " + std::to_string(kMostTimes) + " times");
+            if (value > kMaxTimes) {
+                refuse("a repetition of more than " + std::to_string(kMaxTimes) + " times");
             }
         }
         return value;
@@ -141,11 +141,11 @@ private:
         }
     }
 
-    void repeat(std::size_t least, std::size_t optional, bool endless) {
+    void repeat(std::size_t min, std::size_t optional, bool endless) {
         const auto made = optional + (endless ? 1 : 0);
         rules_ += made;
-        elements_ += made * (last_ + 3) + (least > 1 ? (least - 1) * last_ : 0) + 1;
-        last_ = least * last_ + 1;
+        elements_ += made * (last_ + 3) + (min > 1 ? (min - 1) * last_ : 0) + 1;
+        last_ = min * last_ + 1;
     }
 
     const std::string& text_;
@@ -166,11 +166,11 @@ std::size_t line_of(const std::string& text, std::size_t at) {
 }
 
 void check_grammar_size(const std::string& gbnf, const std::string& path) {
-    if (gbnf.size() > kMostBytes) {
+    if (gbnf.size() > kMaxBytes) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "invalid " + path + " of " + std::to_string(gbnf.size()) + " bytes: expected at most " +
-                std::to_string(kMostBytes)
+                std::to_string(kMaxBytes)
         );
     }
     if (gbnf.find('\0') != std::string::npos) {

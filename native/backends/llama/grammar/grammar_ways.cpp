@@ -14,15 +14,15 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostStacks = 600;    // stacks reachable from one place
-constexpr std::size_t kMostSteps = 20'000;  // steps to find these stacks
+constexpr std::size_t kMaxStacks = 600;     // stacks reachable from one place
+constexpr std::size_t kMaxSteps = 20'000;   // steps to find these stacks
 constexpr std::size_t kDeepestStack = 2000; // symbols on a stack
 constexpr std::size_t kLongestRun = 24;     // characters
 constexpr std::size_t kSoon = 1;            // characters after which growth is checked
 constexpr std::size_t kLater = 3;
-constexpr std::uint64_t kMostWays = 8192;  // parses of a run, summed over its characters
-constexpr std::size_t kMostTried = 12;     // characters tried at one place
-constexpr std::size_t kMostWork = 600'000; // steps in total
+constexpr std::uint64_t kMaxWays = 8192;  // parses of a run, summed over its characters
+constexpr std::size_t kMaxTried = 12;     // characters tried at one place
+constexpr std::size_t kMaxWork = 600'000; // steps in total
 
 using Element = llama_grammar_element;
 using Stack = std::vector<const Element*>;
@@ -77,7 +77,7 @@ public:
         expand({place}, 1, stacks);
         std::set<std::uint32_t> characters;
         for (const auto& [stack, count] : stacks) {
-            if (!stack.empty() && !is_token(stack.back()) && characters.size() < kMostTried) {
+            if (!stack.empty() && !is_token(stack.back()) && characters.size() < kMaxTried) {
                 characters.insert(one_of(stack.back()));
             }
         }
@@ -113,7 +113,7 @@ private:
             for (const auto& [stack, count] : next) {
                 now += count;
             }
-            if ((ways += now) > kMostWays) {
+            if ((ways += now) > kMaxWays) {
                 throw TooMany();
             }
             if (i == kSoon) {
@@ -135,12 +135,12 @@ private:
             if (!seen.insert(next).second) {
                 continue;
             }
-            if (seen.size() > kMostSteps || ++work_ > kMostWork || next.size() > kDeepestStack) {
+            if (seen.size() > kMaxSteps || ++work_ > kMaxWork || next.size() > kDeepestStack) {
                 throw TooMany();
             }
             if (next.empty() || next.back()->type != LLAMA_GRETYPE_RULE_REF) {
                 found[next] += count;
-                if (found.size() > kMostStacks) {
+                if (found.size() > kMaxStacks) {
                     throw TooMany();
                 }
                 continue;

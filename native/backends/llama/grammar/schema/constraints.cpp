@@ -7,7 +7,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostKept = 4 << 20; // bytes
+constexpr std::size_t kMaxKept = 4 << 20; // bytes
 
 struct Asked {
     Json schema; // null: no schema
@@ -45,7 +45,7 @@ std::size_t Constraint::bytes() const {
     return bytes;
 }
 
-Constraints::Constraints(const llama_vocab* vocab) : vocab_(vocab), made_(kMostKept) {}
+Constraints::Constraints(const llama_vocab* vocab) : vocab_(vocab), made_(kMaxKept) {}
 
 // The cache key is the schema's text and tag: the result depends on nothing else.
 std::shared_ptr<const Constraint> Constraints::answer_schema(const Json& body) const {

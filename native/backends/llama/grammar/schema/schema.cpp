@@ -10,12 +10,12 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::uint64_t kMostItems = 1000;
-constexpr std::uint64_t kMostCharactersOfText = 2000; // llama.cpp treats a larger bound as unbounded
-constexpr std::uint64_t kMostRepetitions = 12'000;    // sum over all repetitions
+constexpr std::uint64_t kMaxItems = 1000;
+constexpr std::uint64_t kMaxCharactersOfText = 2000; // llama.cpp treats a larger bound as unbounded
+constexpr std::uint64_t kMaxRepetitions = 12'000;    // sum over all repetitions
 constexpr std::uint64_t kFewTimes = 64;
-constexpr std::size_t kMostWritten = 5000;
-constexpr std::size_t kMostMembers = 256;
+constexpr std::size_t kMaxWritten = 5000;
+constexpr std::size_t kMaxMembers = 256;
 constexpr std::size_t kFewValues = 8; // this many values are written separately; more share their prefixes
 
 // Rewrites schemas for the converter, using only keywords that the converter enforces.
@@ -70,7 +70,7 @@ private:
     }
 
     std::optional<Schema> written(const std::vector<Schema>& alternatives, const std::string& path) {
-        if (++written_ > kMostWritten) {
+        if (++written_ > kMaxWritten) {
             unsupported_schema(path, "the schema becomes too large here; use \"$ref\" for repeated parts");
         }
         auto all = Schema::array();
@@ -181,9 +181,9 @@ private:
         if (length.least > length.most) {
             return std::nullopt;
         }
-        if (length.least > kMostCharactersOfText) {
+        if (length.least > kMaxCharactersOfText) {
             unsupported_schema(
-                below(path, "minLength"), length.least, "at most " + std::to_string(kMostCharactersOfText)
+                below(path, "minLength"), length.least, "at most " + std::to_string(kMaxCharactersOfText)
             );
         }
         if (has(schema, "pattern")) {
@@ -200,7 +200,7 @@ private:
             made["minLength"] = length.least;
         }
         if (length.most != UINT64_MAX) {
-            made["maxLength"] = end_of(length.least, length.most, kMostCharactersOfText);
+            made["maxLength"] = end_of(length.least, length.most, kMaxCharactersOfText);
         }
         return made;
     }
@@ -220,8 +220,8 @@ private:
         if (least > most) {
             return std::nullopt;
         }
-        if (least > kMostItems) {
-            unsupported_schema(below(path, "minItems"), least, "at most " + std::to_string(kMostItems));
+        if (least > kMaxItems) {
+            unsupported_schema(below(path, "minItems"), least, "at most " + std::to_string(kMaxItems));
         }
         if (schema.value("uniqueItems", false) && most > 1) {
             unsupported_schema(
@@ -242,7 +242,7 @@ private:
             made["minItems"] = least;
         }
         if (most != UINT64_MAX) {
-            made["maxItems"] = end_of(least, most, kMostItems);
+            made["maxItems"] = end_of(least, most, kMaxItems);
         }
         return made;
     }
@@ -290,10 +290,10 @@ private:
                 members[name.get_ref<const std::string&>()] = others;
             }
         }
-        if (members.size() > kMostMembers) {
+        if (members.size() > kMaxMembers) {
             unsupported_schema(
                 path,
-                std::to_string(members.size()) + " members; at most " + std::to_string(kMostMembers) +
+                std::to_string(members.size()) + " members; at most " + std::to_string(kMaxMembers) +
                     " are supported"
             );
         }
@@ -338,7 +338,7 @@ private:
     std::vector<std::string> refs_; // index of a reference is its name
     std::size_t done_ = 0;          // number of references whose targets are written
     std::size_t written_ = 0;       // number of schemas written
-    std::uint64_t times_left_ = kMostRepetitions;
+    std::uint64_t times_left_ = kMaxRepetitions;
     SchemaRules rules_;
 };
 

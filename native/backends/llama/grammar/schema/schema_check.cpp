@@ -10,8 +10,8 @@ namespace sotto::llama {
 namespace {
 
 constexpr int kDeepestSchema = 64;
-constexpr std::size_t kMostNodes = 20'000;
-constexpr std::size_t kMostValues = 2000;
+constexpr std::size_t kMaxNodes = 20'000;
+constexpr std::size_t kMaxValues = 2000;
 constexpr std::size_t kLongestName = 256;
 
 // Required type of a keyword's value.
@@ -111,10 +111,10 @@ private:
             );
         }
         checked_.emplace(&schema, path);
-        if (checked_.size() > kMostNodes) {
+        if (checked_.size() > kMaxNodes) {
             unsupported_schema(
                 path,
-                "more than " + std::to_string(kMostNodes) + " schemas in all; use \"$ref\" for repeated ones"
+                "more than " + std::to_string(kMaxNodes) + " schemas in all; use \"$ref\" for repeated ones"
             );
         }
         type(schema, path);
@@ -169,10 +169,10 @@ private:
             if (!found->is_array() || found->empty()) {
                 refuse_schema(below(path, "enum"), *found, "an array of at least one value");
             }
-            if (found->size() > kMostValues) {
+            if (found->size() > kMaxValues) {
                 unsupported_schema(
                     below(path, "enum"),
-                    std::to_string(found->size()) + " values; at most " + std::to_string(kMostValues) +
+                    std::to_string(found->size()) + " values; at most " + std::to_string(kMaxValues) +
                         " are supported"
                 );
             }
@@ -257,16 +257,16 @@ private:
     }
 
     void ranges(const Schema& schema, const std::string& path) {
-        for (const auto& [least, most] :
+        for (const auto& [min, max] :
              {std::pair{"minimum", "maximum"},
               {"minLength", "maxLength"},
               {"minItems", "maxItems"},
               {"minProperties", "maxProperties"}}) {
-            if (schema.contains(least) && schema.contains(most) && schema[least] > schema[most]) {
+            if (schema.contains(min) && schema.contains(max) && schema[min] > schema[max]) {
                 refuse_schema(
-                    below(path, least),
-                    schema[least],
-                    std::string("at most \"") + most + "\", " + shown(schema[most])
+                    below(path, min),
+                    schema[min],
+                    std::string("at most \"") + max + "\", " + shown(schema[max])
                 );
             }
         }

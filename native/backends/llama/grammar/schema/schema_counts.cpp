@@ -8,20 +8,20 @@ namespace sotto::llama {
 void check_counts(
     const Schema& schema, const Schema& members, const Schema& required, bool open, const std::string& path
 ) {
-    const auto least = schema.value("minProperties", std::uint64_t{0});
-    const auto most = schema.value("maxProperties", UINT64_MAX);
-    if (least > required.size()) {
+    const auto min = schema.value("minProperties", std::uint64_t{0});
+    const auto max = schema.value("maxProperties", UINT64_MAX);
+    if (min > required.size()) {
         unsupported_schema(
             below(path, "minProperties"),
-            least,
+            min,
             "at most " + std::to_string(required.size()) +
                 ", the number of \"required\" members; add names to \"required\""
         );
     }
-    if (open ? most != UINT64_MAX : most < members.size()) {
+    if (open ? max != UINT64_MAX : max < members.size()) {
         unsupported_schema(
             below(path, "maxProperties"),
-            most,
+            max,
             open ? "\"additionalProperties\" false beside it"
                  : "at least " + std::to_string(members.size()) + ", the number of \"properties\""
         );

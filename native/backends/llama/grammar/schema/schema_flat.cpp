@@ -7,9 +7,9 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostAlternatives = 128;
+constexpr std::size_t kMaxAlternatives = 128;
 constexpr int kDeepestFlat = 32;
-constexpr std::size_t kMostCompared = 50'000;
+constexpr std::size_t kMaxCompared = 50'000;
 
 const std::map<std::string, std::vector<const char*>>& keywords_by_type() {
     static const auto& all = *new std::map<std::string, std::vector<const char*>>{
@@ -206,9 +206,9 @@ Flattener::both(const Alternatives& some, const Alternatives& others, const std:
                     found.push_back(std::move(each));
                 }
             }
-            if (found.size() > kMostAlternatives) {
+            if (found.size() > kMaxAlternatives) {
                 unsupported_schema(
-                    path, "more than " + std::to_string(kMostAlternatives) + " alternatives; use fewer"
+                    path, "more than " + std::to_string(kMaxAlternatives) + " alternatives; use fewer"
                 );
             }
         }
@@ -260,7 +260,7 @@ Flattener::Alternatives Flattener::expanded(const Schema& alternative, const std
 // Returns true if no answer generated from `made` is valid under `other`.
 bool Flattener::apart(const Schema& made, const Schema& other, const std::string& path, int depth) {
     constexpr int kDeepestApart = 4;
-    if (made.empty() || other.empty() || depth > kDeepestApart || ++compared_ > kMostCompared) {
+    if (made.empty() || other.empty() || depth > kDeepestApart || ++compared_ > kMaxCompared) {
         return false;
     }
     if (has(made, "$ref") || has(other, "$ref")) {

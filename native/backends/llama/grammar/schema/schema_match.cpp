@@ -85,10 +85,10 @@ private:
     }
 
     static bool number(const Schema& schema, const Schema& value) {
-        return where(schema, "minimum", [&](const Schema& least) { return value >= least; }) &&
-               where(schema, "maximum", [&](const Schema& most) { return value <= most; }) &&
-               where(schema, "exclusiveMinimum", [&](const Schema& least) { return value > least; }) &&
-               where(schema, "exclusiveMaximum", [&](const Schema& most) { return value < most; }) &&
+        return where(schema, "minimum", [&](const Schema& min) { return value >= min; }) &&
+               where(schema, "maximum", [&](const Schema& max) { return value <= max; }) &&
+               where(schema, "exclusiveMinimum", [&](const Schema& min) { return value > min; }) &&
+               where(schema, "exclusiveMaximum", [&](const Schema& max) { return value < max; }) &&
                where(schema, "multipleOf", [&](const Schema& step) {
                    return std::fmod(value.get<double>(), step.get<double>()) == 0;
                });
@@ -96,8 +96,8 @@ private:
 
     bool string(const Schema& schema, const Schema& value) const {
         const auto& text = value.get_ref<const std::string&>();
-        return where(schema, "minLength", [&](const Schema& least) { return characters(text) >= least; }) &&
-               where(schema, "maxLength", [&](const Schema& most) { return characters(text) <= most; }) &&
+        return where(schema, "minLength", [&](const Schema& min) { return characters(text) >= min; }) &&
+               where(schema, "maxLength", [&](const Schema& max) { return characters(text) <= max; }) &&
                where(schema, "pattern", [&](const Schema& pattern) { return fits_pattern(pattern, text); }) &&
                where(schema, "format", [&](const Schema& format) {
                    return fits_pattern(format_pattern(format), text);
@@ -139,8 +139,8 @@ private:
         const char* rest = where(schema, "items", [](const Schema& items) { return !items.is_array(); })
                                ? "items"
                                : "additionalItems";
-        return where(schema, "minItems", [&](const Schema& least) { return size >= least; }) &&
-               where(schema, "maxItems", [&](const Schema& most) { return size <= most; }) &&
+        return where(schema, "minItems", [&](const Schema& min) { return size >= min; }) &&
+               where(schema, "maxItems", [&](const Schema& max) { return size <= max; }) &&
                where(
                    schema,
                    rest,
@@ -187,8 +187,8 @@ private:
                        });
                    }
                ) &&
-               where(schema, "minProperties", [&](const Schema& least) { return value.size() >= least; }) &&
-               where(schema, "maxProperties", [&](const Schema& most) { return value.size() <= most; });
+               where(schema, "minProperties", [&](const Schema& min) { return value.size() >= min; }) &&
+               where(schema, "maxProperties", [&](const Schema& max) { return value.size() <= max; });
     }
 
     const Schema& root_;

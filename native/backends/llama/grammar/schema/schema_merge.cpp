@@ -53,14 +53,14 @@ void merge_items(Schema& result, const Schema& one, const Schema& other) {
     const auto size = [](const Schema& array) {
         return array.contains("prefixItems") ? array["prefixItems"].size() : 0;
     };
-    const auto most = std::max(size(one), size(other));
+    const auto max = std::max(size(one), size(other));
     auto first = Schema::array();
-    for (std::size_t i = 0; i < most; ++i) {
+    for (std::size_t i = 0; i < max; ++i) {
         const auto* here = item_of(one, i);
         const auto* there = item_of(other, i);
         first.push_back(here == nullptr ? *there : there == nullptr ? *here : both_of(*here, *there));
     }
-    if (most > 0) {
+    if (max > 0) {
         result["prefixItems"] = std::move(first);
     }
 }

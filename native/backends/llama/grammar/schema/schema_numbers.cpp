@@ -12,8 +12,8 @@ namespace {
 
 // Generated numbers have at most this many digits, so that a double holds them exactly.
 constexpr int kDigits = 15;
-constexpr std::size_t kMostMultiples = 1024;
-constexpr std::int64_t kMost = 999'999'999'999'999;
+constexpr std::size_t kMaxMultiples = 1024;
+constexpr std::int64_t kMax = 999'999'999'999'999;
 
 // Magnitude of a bound: its integer digits, and its fraction digits without trailing zeros.
 struct Decimal {
@@ -140,8 +140,8 @@ std::string magnitude(const Decimal& least, const Decimal& most) {
 // Magnitude of a bound, rounded to the digits that we generate; `up`: rounded up, otherwise down.
 Decimal decimal(const Schema& value, bool is_in, bool up) {
     const auto number = std::abs(value.get<double>());
-    if (number > static_cast<double>(kMost)) {
-        return {kMost, "", is_in && value.is_number_integer()};
+    if (number > static_cast<double>(kMax)) {
+        return {kMax, "", is_in && value.is_number_integer()};
     }
     char text[64];
     const auto end = std::to_chars(text, text + sizeof text, number, std::chars_format::fixed).ptr;
@@ -190,12 +190,12 @@ Bounds bounds_of(const Schema& schema) {
 
 std::optional<WholeBounds> whole_bounds(const Bounds& bounds) {
     const auto inward = [](const Schema& bound, bool is_out, bool up) {
-        const auto real = std::clamp(bound.get<double>(), -2.0 * kMost, 2.0 * kMost);
+        const auto real = std::clamp(bound.get<double>(), -2.0 * kMax, 2.0 * kMax);
         const auto rounded = static_cast<std::int64_t>(up ? std::ceil(real) : std::floor(real));
         const bool on_it = static_cast<double>(rounded) == real;
         return rounded + (is_out && on_it ? (up ? 1 : -1) : 0);
     };
-    WholeBounds found{-kMost, kMost};
+    WholeBounds found{-kMax, kMax};
     if (bounds.least) {
         found.least = std::max(found.least, inward(*bounds.least, bounds.above_least, true));
     }
@@ -211,12 +211,12 @@ std::optional<WholeBounds> whole_bounds(const Bounds& bounds) {
 Schema multiples(const Schema& step, const WholeBounds& bounds, const std::string& path) {
     const auto every = step.get<double>();
     const bool few = every >= 1 && every == static_cast<double>(static_cast<std::int64_t>(every)) &&
-                     static_cast<double>(bounds.most - bounds.least) / every < kMostMultiples;
+                     static_cast<double>(bounds.most - bounds.least) / every < kMaxMultiples;
     if (!few) {
         unsupported_schema(
             below(path, "multipleOf"),
             "supported in an \"integer\" only, whose \"minimum\" and \"maximum\" leave at most " +
-                std::to_string(kMostMultiples) + " values; add these bounds"
+                std::to_string(kMaxMultiples) + " values; add these bounds"
         );
     }
     const auto whole = static_cast<std::int64_t>(every);
@@ -232,18 +232,18 @@ Schema multiples(const Schema& step, const WholeBounds& bounds, const std::strin
 
 void check_far(const Bounds& bounds, const std::string& path) {
     const auto far = [&](const std::optional<Schema>& bound, int sign) {
-        return bound && sign * bound->get<double>() > static_cast<double>(kMost);
+        return bound && sign * bound->get<double>() > static_cast<double>(kMax);
     };
     if (far(bounds.least, 1) || far(bounds.most, -1)) {
         unsupported_schema(
-            path, "the bounds leave numbers beyond " + std::to_string(kMost) + " only; lower these bounds"
+            path, "the bounds leave numbers beyond " + std::to_string(kMax) + " only; lower these bounds"
         );
     }
 }
 
 std::string number_rule(const Bounds& bounds) {
     const Decimal zero;
-    const Decimal none{kMost, "", true};
+    const Decimal none{kMax, "", true};
     const auto least = bounds.least ? bounds.least->get<double>() : -1e300;
     const auto most = bounds.most ? bounds.most->get<double>() : 1e300;
     std::string rule;

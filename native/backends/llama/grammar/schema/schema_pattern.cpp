@@ -12,7 +12,7 @@ namespace sotto::llama {
 namespace {
 
 using pattern::kForever;
-using pattern::kMostPatternTimes;
+using pattern::kMaxPatternTimes;
 using pattern::Node;
 using pattern::Range;
 using pattern::Set;
@@ -55,7 +55,7 @@ public:
         }
         const auto most = node.most == kForever
                               ? ""
-                              : std::to_string(std::max(node.least, std::min(node.most, kMostPatternTimes)));
+                              : std::to_string(std::max(node.least, std::min(node.most, kMaxPatternTimes)));
         return one + "{" + std::to_string(node.least) + "," + most + "}";
     }
 

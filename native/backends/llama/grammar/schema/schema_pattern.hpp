@@ -8,7 +8,7 @@
 namespace sotto::llama::pattern {
 
 constexpr std::uint64_t kForever = UINT64_MAX;
-constexpr std::uint64_t kMostPatternTimes = 1000;
+constexpr std::uint64_t kMaxPatternTimes = 1000;
 
 // A range of code points, both ends inclusive.
 struct Range {

@@ -205,9 +205,9 @@ private:
             (text_[at_] == '*' || text_[at_] == '+' || text_[at_] == '?' || text_[at_] == '{')) {
             wrong("two repetitions in a row");
         }
-        if (least > kMostPatternTimes) {
+        if (least > kMaxPatternTimes) {
             unsupported_schema(
-                path_, pattern_, "at most " + std::to_string(kMostPatternTimes) + " repetitions of one part"
+                path_, pattern_, "at most " + std::to_string(kMaxPatternTimes) + " repetitions of one part"
             );
         }
         return {Node::Kind::Repeat, {}, {std::move(node)}, least, most};
