@@ -121,14 +121,14 @@ llama_token Sampler::greedy(float* logits) const {
     }
     constexpr std::int32_t kLanes = 16;
     const auto count = tokenizer_.size();
-    float most[kLanes];
-    std::fill(most, most + kLanes, -INFINITY);
+    float max[kLanes];
+    std::fill(max, max + kLanes, -INFINITY);
     for (std::int32_t i = 0; i + kLanes <= count; i += kLanes) {
         for (std::int32_t lane = 0; lane < kLanes; ++lane) {
-            most[lane] = logits[i + lane] > most[lane] ? logits[i + lane] : most[lane];
+            max[lane] = logits[i + lane] > max[lane] ? logits[i + lane] : max[lane];
         }
     }
-    auto largest = *std::max_element(most, most + kLanes);
+    auto largest = *std::max_element(max, max + kLanes);
     for (std::int32_t i = count - count % kLanes; i < count; ++i) {
         largest = std::max(largest, logits[i]);
     }
@@ -171,24 +171,21 @@ void Sampler::tell(const float* logits, llama_token chosen) {
             bytes.push_back(byte);
         }
         const auto logprob = static_cast<double>(logits[token] - largest) - std::log(sum);
-        constexpr double kLeast = -9999; // JSON cannot represent infinity
+        constexpr double kMin = -9999; // JSON cannot represent infinity
         return Json{
-            {"id", token},
-            {"token", piece},
-            {"logprob", std::max(logprob, kLeast)},
-            {"bytes", std::move(bytes)}
+            {"id", token}, {"token", piece}, {"logprob", std::max(logprob, kMin)}, {"bytes", std::move(bytes)}
         };
     };
     std::vector<llama_token> likeliest(static_cast<std::size_t>(std::min(likeliest_, count)));
     std::ranges::partial_sort_copy(std::views::iota(0, count), likeliest, [&](auto a, auto b) {
         return logits[a] > logits[b];
     });
-    auto told = entry(chosen);
-    told["top_logprobs"] = Json::array();
+    auto reported = entry(chosen);
+    reported["top_logprobs"] = Json::array();
     for (const auto token : likeliest) {
-        told["top_logprobs"].push_back(entry(token));
+        reported["top_logprobs"].push_back(entry(token));
     }
-    told_ = text_of(told);
+    told_ = text_of(reported);
 }
 
 } // namespace sotto::llama

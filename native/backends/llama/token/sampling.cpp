@@ -17,12 +17,12 @@ void take(const Json& body, const RequestField& field, T& value) {
 }
 
 std::uint32_t seed_of(const Json& body, std::uint32_t index) {
-    const auto* asked = find(body, field::seed);
-    if (asked == nullptr || *asked == -1) {
+    const auto* requested = find(body, field::seed);
+    if (requested == nullptr || *requested == -1) {
         // LLAMA_DEFAULT_SEED would make llama.cpp choose a random seed itself
         return std::random_device{}() % LLAMA_DEFAULT_SEED;
     }
-    const auto seed = asked->get<std::uint64_t>() + index;
+    const auto seed = requested->get<std::uint64_t>() + index;
     return static_cast<std::uint32_t>((seed ^ seed >> 32) % LLAMA_DEFAULT_SEED);
 }
 
@@ -56,9 +56,9 @@ void take_numbers(const Json& body, common_params_sampling& how) {
 
 // Number of tokens that penalties look back at; -1: the whole context. Capped, because llama.cpp allocates
 // all of them.
-std::int32_t window(std::int32_t asked, std::uint32_t context) {
-    const auto most = static_cast<std::int32_t>(context);
-    return asked < 0 ? most : std::min(asked, most);
+std::int32_t window(std::int32_t requested, std::uint32_t context) {
+    const auto max = static_cast<std::int32_t>(context);
+    return requested < 0 ? max : std::min(requested, max);
 }
 
 // Parses samplers: a list of names or a string of letters, each known to llama.cpp.

@@ -65,12 +65,12 @@ std::span<const llama_token> Tokenizer::suppressed() const {
     return {tokens, static_cast<std::size_t>(count)};
 }
 
-std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts, std::size_t most) const {
-    check_length(parts, most);
+std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts, std::size_t max) const {
+    check_length(parts, max);
     auto tokens = cut(parts);
     begin(tokens);
-    if (tokens.size() > most) {
-        throw TooLong(std::to_string(tokens.size()), most);
+    if (tokens.size() > max) {
+        throw TooLong(std::to_string(tokens.size()), max);
     }
     if (tokens.empty()) {
         throw Error(SOTTO_ERROR_ARGUMENT, "invalid prompt of 0 tokens: expected at least 1");
@@ -78,13 +78,13 @@ std::vector<llama_token> Tokenizer::tokens(const std::vector<PromptPart>& parts,
     return tokens;
 }
 
-void Tokenizer::check_length(const std::vector<PromptPart>& parts, std::size_t most) const {
+void Tokenizer::check_length(const std::vector<PromptPart>& parts, std::size_t max) const {
     std::size_t size = 0;
     for (const auto& part : parts) {
         size += part.text.size();
     }
-    if (size / longest_ > most) { // lower bound: no token is longer
-        throw TooLong("more than " + std::to_string(size / longest_), most);
+    if (size / longest_ > max) { // lower bound: no token is longer
+        throw TooLong("more than " + std::to_string(size / longest_), max);
     }
 }
 
