@@ -11,7 +11,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostMedia = 16;
+constexpr std::size_t kMaxMedia = 16;
 
 bool is_medium(const Json& part) {
     return part.at("type") != "text";
@@ -103,10 +103,10 @@ std::vector<Medium> take_media(Json& body, const Projector& projector) {
     std::vector<Medium> media;
     for_each_medium(body, [&](std::size_t i, std::size_t j, const Json& part) {
         const auto path = "messages[" + std::to_string(i) + "].content[" + std::to_string(j) + "]";
-        if (media.size() == kMostMedia) {
+        if (media.size() == kMaxMedia) {
             throw Error(
                 SOTTO_ERROR_ARGUMENT,
-                "invalid " + path + ": expected at most " + std::to_string(kMostMedia) +
+                "invalid " + path + ": expected at most " + std::to_string(kMaxMedia) +
                     " images and sounds in a request"
             );
         }

@@ -13,9 +13,9 @@
 namespace sotto::llama {
 namespace {
 
-constexpr int kMostPixels = 1 << 25;
-constexpr int kMostSide = 1 << 14; // models that keep the aspect ratio enlarge the short side
-constexpr std::size_t kMostSeconds = 600;
+constexpr int kMaxPixels = 1 << 25;
+constexpr int kMaxSide = 1 << 14; // models that keep the aspect ratio enlarge the short side
+constexpr std::size_t kMaxSeconds = 600;
 constexpr std::size_t kShortest = 100; // 1/100 s
 
 // `content`: describes the data, such as " of 0 x 0 pixels".
@@ -104,12 +104,12 @@ Picture read_picture(const std::string& file, const std::string& path) {
         damaged();
     }
     const auto rows = std::abs(std::int64_t{height}); // negative in a BMP with top-down rows
-    const bool sane = width > 0 && width <= kMostSide && rows > 0 && rows <= kMostSide;
-    if (!sane || width * rows > kMostPixels) {
+    const bool sane = width > 0 && width <= kMaxSide && rows > 0 && rows <= kMaxSide;
+    if (!sane || width * rows > kMaxPixels) {
         refuse_file(
             path,
-            "sides of 1 to " + std::to_string(kMostSide) + " pixels, and at most " +
-                std::to_string(kMostPixels) + " pixels in all",
+            "sides of 1 to " + std::to_string(kMaxSide) + " pixels, and at most " +
+                std::to_string(kMaxPixels) + " pixels in all",
             " of " + std::to_string(width) + " x " + std::to_string(rows) + " pixels"
         );
     }
@@ -141,8 +141,8 @@ std::vector<float> read_sound(const std::string& file, std::uint32_t rate, const
         samples.resize(old + kBlock);
         read = decoder.read(samples.data() + old, kBlock);
         samples.resize(old + read);
-        if (samples.size() > kMostSeconds * rate) {
-            refuse_file(path, "a sound of at most " + std::to_string(kMostSeconds) + " seconds");
+        if (samples.size() > kMaxSeconds * rate) {
+            refuse_file(path, "a sound of at most " + std::to_string(kMaxSeconds) + " seconds");
         }
     }
     if (samples.size() < rate / kShortest) {
