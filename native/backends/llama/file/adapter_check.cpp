@@ -17,17 +17,17 @@ namespace {
 constexpr std::string_view kA = ".lora_a";
 constexpr std::string_view kB = ".lora_b";
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(SOTTO_ERROR_MODEL, why);
+[[noreturn]] void refuse(const std::string& reason) {
+    throw Error(SOTTO_ERROR_MODEL, reason);
 }
 
-// `why`: a hint how to fix the file.
-void expect(const GgufValues& values, std::string_view key, const std::string& expected, const char* why) {
+// `reason`: a hint how to fix the file.
+void expect(const GgufValues& values, std::string_view key, const std::string& expected, const char* reason) {
     const auto found = values.find(key);
     const bool is_text =
         found != values.end() && !found->second.is_array && found->second.type == GGUF_TYPE_STRING;
     if (!is_text || found->second.text != expected) {
-        refuse(invalid(key, is_text ? found->second.text : "", "'" + expected + "'; " + why));
+        refuse(invalid(key, is_text ? found->second.text : "", "'" + expected + "'; " + reason));
     }
 }
 

@@ -12,19 +12,19 @@ namespace sotto::llama {
 namespace {
 
 // Limits far above real models, and low enough to bound memory and time.
-constexpr std::uint64_t kMostEntries = 1 << 20;
-constexpr std::uint64_t kMostKeyBytes = 1 << 16;
-constexpr std::uint64_t kMostTextBytes = 1 << 26;
-constexpr std::uint64_t kMostElements = 1 << 30;
+constexpr std::uint64_t kMaxEntries = 1 << 20;
+constexpr std::uint64_t kMaxKeyBytes = 1 << 16;
+constexpr std::uint64_t kMaxTextBytes = 1 << 26;
+constexpr std::uint64_t kMaxElements = 1 << 30;
 // Some tokenizers recurse for each byte: a token of 60,000 bytes overflows the stack. The longest token of a
 // known published vocabulary has 1,024 bytes.
 constexpr std::uint64_t kMaxTokenBytes = 2048;
 constexpr std::uint64_t kMaxMergeBytes = 2 * kMaxTokenBytes + 1;
-constexpr std::uint64_t kMostAlignment = 1 << 20;
+constexpr std::uint64_t kMaxAlignment = 1 << 20;
 constexpr std::uint64_t kMapAlignment = 32; // alignment that ggml's CPU buffers require
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(SOTTO_ERROR_MODEL, why);
+[[noreturn]] void refuse(const std::string& reason) {
+    throw Error(SOTTO_ERROR_MODEL, reason);
 }
 
 struct Header {
@@ -44,10 +44,10 @@ Header read_header(GgufReader& reader) {
     Header header;
     header.tensors = reader.number<std::uint64_t>();
     header.values = reader.number<std::uint64_t>();
-    if (header.tensors > kMostEntries || header.values > kMostEntries) {
+    if (header.tensors > kMaxEntries || header.values > kMaxEntries) {
         refuse(
             "invalid header of " + std::to_string(header.tensors) + " tensors and " +
-            std::to_string(header.values) + " values: expected at most " + std::to_string(kMostEntries) +
+            std::to_string(header.values) + " values: expected at most " + std::to_string(kMaxEntries) +
             " of each"
         );
     }
@@ -168,13 +168,13 @@ void read_elements(GgufReader& reader, const std::string& key, GgufValue& value)
     if (each == 0) {
         refuse(key + ": unknown type " + std::to_string(value.type));
     }
-    if (value.count > kMostElements || value.count > reader.left() / each) {
+    if (value.count > kMaxElements || value.count > reader.left() / each) {
         refuse(key + ": " + std::to_string(value.count) + " elements do not fit into the file");
     }
     if (key == "tokenizer.ggml.tokens" && strings) {
         read_tokens(reader, key, value);
     } else if (strings) {
-        const auto max_bytes = key == "tokenizer.ggml.merges" ? kMaxMergeBytes : kMostTextBytes;
+        const auto max_bytes = key == "tokenizer.ggml.merges" ? kMaxMergeBytes : kMaxTextBytes;
         for (std::uint64_t i = 0; i < value.count; ++i) {
             reader.skip(read_size(reader, key, i, max_bytes));
         }
@@ -196,7 +196,7 @@ GgufValue read_value(GgufReader& reader, const std::string& key) {
         value.count = reader.number<std::uint64_t>();
         read_elements(reader, key, value);
     } else if (value.type == GGUF_TYPE_STRING) {
-        value.text = reader.text(kMostTextBytes);
+        value.text = reader.text(kMaxTextBytes);
     } else if (size_of_type(value.type) != 0) {
         value.numbers.push_back(read_number(reader, value.type));
     } else {
@@ -208,7 +208,7 @@ GgufValue read_value(GgufReader& reader, const std::string& key) {
 GgufValues read_values(GgufReader& reader, std::uint64_t count) {
     GgufValues values;
     for (std::uint64_t i = 0; i < count; ++i) {
-        auto key = reader.text(kMostKeyBytes);
+        auto key = reader.text(kMaxKeyBytes);
         if (key.empty() || key.find('\0') != std::string::npos) {
             refuse("invalid name of metadata value " + std::to_string(i) + ": expected text without NUL");
         }
@@ -222,7 +222,7 @@ GgufValues read_values(GgufReader& reader, std::uint64_t count) {
 
 GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
     GgufTensor tensor;
-    tensor.name = reader.text(kMostKeyBytes);
+    tensor.name = reader.text(kMaxKeyBytes);
     const auto& name = tensor.name;
     if (name.empty() || name.size() >= GGML_MAX_NAME || name.find('\0') != std::string::npos) {
         refuse(
@@ -241,11 +241,11 @@ GgufTensor read_tensor(GgufReader& reader, std::uint64_t expected_offset) {
     tensor.elements = 1;
     for (std::uint32_t i = 0; i < dimensions; ++i) {
         const auto extent = reader.number<std::uint64_t>();
-        constexpr std::uint64_t kMost = std::uint64_t{1} << 48;
-        if (extent == 0 || extent > kMost || tensor.elements > kMost / extent) {
+        constexpr std::uint64_t kMax = std::uint64_t{1} << 48;
+        if (extent == 0 || extent > kMax || tensor.elements > kMax / extent) {
             refuse(
                 "tensor '" + name + "': extent " + std::to_string(extent) + "; expected 1 to " +
-                std::to_string(kMost) + " elements in all"
+                std::to_string(kMax) + " elements in all"
             );
         }
         tensor.elements *= extent;
@@ -282,11 +282,11 @@ std::uint64_t alignment_of(const GgufValues& values) {
         return GGUF_DEFAULT_ALIGNMENT;
     }
     const auto alignment = gguf_number(values, "general.alignment", 0);
-    const bool sane = found->second.type == GGUF_TYPE_UINT32 && alignment >= 1 && alignment <= kMostAlignment;
+    const bool sane = found->second.type == GGUF_TYPE_UINT32 && alignment >= 1 && alignment <= kMaxAlignment;
     if (!sane || !std::has_single_bit(static_cast<std::uint64_t>(alignment))) {
         refuse(
             "invalid general.alignment: expected a uint32 power of two of at most " +
-            std::to_string(kMostAlignment)
+            std::to_string(kMaxAlignment)
         );
     }
     return static_cast<std::uint64_t>(alignment);

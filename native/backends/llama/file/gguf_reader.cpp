@@ -19,13 +19,13 @@ constexpr std::uint64_t kBufferBytes = 256 * 1024;
 
 } // namespace
 
-std::string GgufReader::text(std::uint64_t most) {
+std::string GgufReader::text(std::uint64_t max) {
     const auto size = number<std::uint64_t>();
-    if (size > most) {
+    if (size > max) {
         throw Error(
             SOTTO_ERROR_MODEL,
             "invalid string of " + std::to_string(size) + " bytes at byte " + std::to_string(position_) +
-                " of the header: expected at most " + std::to_string(most) + " bytes"
+                " of the header: expected at most " + std::to_string(max) + " bytes"
         );
     }
     return text_of(size);

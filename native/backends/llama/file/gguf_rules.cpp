@@ -9,8 +9,8 @@
 namespace sotto::llama {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(SOTTO_ERROR_MODEL, why);
+[[noreturn]] void refuse(const std::string& reason) {
+    throw Error(SOTTO_ERROR_MODEL, reason);
 }
 
 std::string shown(double number) {
@@ -26,17 +26,17 @@ struct Range {
     bool required;
 };
 
-constexpr double kMostWidth = 1 << 20;
-constexpr double kMostLayers = 512;
-constexpr double kMostHeads = 1 << 14;
+constexpr double kMaxWidth = 1 << 20;
+constexpr double kMaxLayers = 512;
+constexpr double kMaxHeads = 1 << 14;
 
 constexpr Range kRanges[] = {
     {"context_length", 1, 1 << 24, true},
-    {"embedding_length", 1, kMostWidth, true},
-    {"embedding_length_out", 0, kMostWidth, false},
-    {"block_count", 1, kMostLayers, true},
-    {"nextn_predict_layers", 0, kMostLayers, false},
-    {"leading_dense_block_count", 0, kMostLayers, false},
+    {"embedding_length", 1, kMaxWidth, true},
+    {"embedding_length_out", 0, kMaxWidth, false},
+    {"block_count", 1, kMaxLayers, true},
+    {"nextn_predict_layers", 0, kMaxLayers, false},
+    {"leading_dense_block_count", 0, kMaxLayers, false},
     {"feed_forward_length", 0, 1 << 24, false},
     {"expert_feed_forward_length", 0, 1 << 24, false},
     {"expert_shared_feed_forward_length", 0, 1 << 24, false},
@@ -44,15 +44,15 @@ constexpr Range kRanges[] = {
     {"expert_count", 0, 1024, false},
     {"expert_used_count", 0, 1024, false},
     {"expert_shared_count", 0, 1024, false},
-    {"attention.head_count", 0, kMostHeads, false},
-    {"attention.head_count_kv", 0, kMostHeads, false},
+    {"attention.head_count", 0, kMaxHeads, false},
+    {"attention.head_count_kv", 0, kMaxHeads, false},
     {"attention.key_length", 1, 1 << 16, false},
     {"attention.value_length", 1, 1 << 16, false},
     {"attention.key_length_swa", 1, 1 << 16, false},
     {"attention.value_length_swa", 1, 1 << 16, false},
-    {"attention.q_lora_rank", 0, kMostWidth, false},
-    {"attention.kv_lora_rank", 0, kMostWidth, false},
-    {"attention.group_norm_groups", 0, kMostWidth, false},
+    {"attention.q_lora_rank", 0, kMaxWidth, false},
+    {"attention.kv_lora_rank", 0, kMaxWidth, false},
+    {"attention.group_norm_groups", 0, kMaxWidth, false},
     {"attention.layer_norm_epsilon", 0, 1, false},
     {"attention.layer_norm_rms_epsilon", 0, 1, false},
     {"rope.dimension_count", 0, 1 << 16, false},
@@ -62,21 +62,21 @@ constexpr Range kRanges[] = {
     {"rope.scaling.factor", 0, 1e6, false},
     {"rope.scaling.original_context_length", 0, 1 << 24, false},
     {"ssm.conv_kernel", 1, 1 << 12, false},
-    {"ssm.inner_size", 1, kMostWidth, false},
-    {"ssm.state_size", 1, kMostWidth, false},
-    {"ssm.time_step_rank", 1, kMostWidth, false}, // in Mamba 2 the number of heads, a divisor of its width
-    {"ssm.group_count", 1, kMostWidth, false},
-    {"full_attention_interval", 1, kMostLayers, false},
-    {"attention.output_group_count", 1, kMostHeads, false},
+    {"ssm.inner_size", 1, kMaxWidth, false},
+    {"ssm.state_size", 1, kMaxWidth, false},
+    {"ssm.time_step_rank", 1, kMaxWidth, false}, // in Mamba 2 the number of heads, a divisor of its width
+    {"ssm.group_count", 1, kMaxWidth, false},
+    {"full_attention_interval", 1, kMaxLayers, false},
+    {"attention.output_group_count", 1, kMaxHeads, false},
     {"experts_per_group", 1, 1024, false},
-    {"interleave_moe_layer_step", 0, kMostLayers, false},
-    {"wkv.head_size", 1, kMostWidth, false},
-    {"time_mix_extra_dim", 0, kMostWidth, false},
-    {"time_decay_extra_dim", 0, kMostWidth, false},
+    {"interleave_moe_layer_step", 0, kMaxLayers, false},
+    {"wkv.head_size", 1, kMaxWidth, false},
+    {"time_mix_extra_dim", 0, kMaxWidth, false},
+    {"time_decay_extra_dim", 0, kMaxWidth, false},
 };
 
 // Maximum of all other integers of a model: llama.cpp multiplies some in 32 bits.
-constexpr double kMostAny = 1 << 30;
+constexpr double kMaxAny = 1 << 30;
 
 void check_range(const GgufValues& values, const std::string& architecture, const Range& range) {
     const auto key = architecture + "." + range.key;
@@ -107,8 +107,8 @@ void check_any(const GgufValues& values, const std::string& architecture) {
             continue;
         }
         for (const double number : value.numbers) {
-            if (!std::isfinite(number) || (!real && std::abs(number) > kMostAny)) {
-                refuse(invalid(key, shown(number), "a finite number of at most " + shown(kMostAny)));
+            if (!std::isfinite(number) || (!real && std::abs(number) > kMaxAny)) {
+                refuse(invalid(key, shown(number), "a finite number of at most " + shown(kMaxAny)));
             }
         }
     }

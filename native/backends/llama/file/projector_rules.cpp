@@ -9,8 +9,8 @@
 namespace sotto::llama {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(SOTTO_ERROR_MODEL, why);
+[[noreturn]] void refuse(const std::string& reason) {
+    throw Error(SOTTO_ERROR_MODEL, reason);
 }
 
 std::string shown(double number) {
@@ -50,7 +50,7 @@ constexpr Range kRanges[] = {
     {"projector.stack_factor", 1, 1 << 8},
 };
 
-constexpr double kMostAny = 1 << 30;
+constexpr double kMaxAny = 1 << 30;
 
 void check_number(const std::string& key, double number, double least, double most) {
     if (!(number >= least && number <= most)) { // written so that NaN is refused too
@@ -272,8 +272,8 @@ void check_projector_values(const GgufValues& values) {
     }
     for (const auto& [key, value] : values) {
         for (const double number : value.numbers) {
-            if (key.starts_with("clip.") && !(std::abs(number) <= kMostAny)) {
-                refuse(invalid(key, shown(number), "a number of at most " + shown(kMostAny)));
+            if (key.starts_with("clip.") && !(std::abs(number) <= kMaxAny)) {
+                refuse(invalid(key, shown(number), "a number of at most " + shown(kMaxAny)));
             }
         }
     }
