@@ -28,9 +28,9 @@ const Device* fit(const Device* device) {
 
 } // namespace
 
-const Device* choose_device(const std::vector<Device>& devices, std::string_view asked) {
+const Device* choose_device(const std::vector<Device>& devices, std::string_view requested) {
     const std::string_view kind = kDeviceKind;
-    const auto spec = parse_device(asked.empty() ? "auto" : asked);
+    const auto spec = parse_device(requested.empty() ? "auto" : requested);
     if (spec && spec->kind == "cpu") {
         return nullptr;
     }
@@ -40,11 +40,11 @@ const Device* choose_device(const std::vector<Device>& devices, std::string_view
     }
     if (!spec || spec->kind != kind) {
         const auto own = "\"cpu\"" + (kind.empty() ? "" : " or " + listed(devices));
-        throw Error(SOTTO_ERROR_UNSUPPORTED, invalid("device", asked, own + " in this build"));
+        throw Error(SOTTO_ERROR_UNSUPPORTED, invalid("device", requested, own + " in this build"));
     }
     const Device* device = find_device(devices, *spec);
     if (device == nullptr) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, invalid("device", asked, "one of " + listed(devices)));
+        throw Error(SOTTO_ERROR_NOT_FOUND, invalid("device", requested, "one of " + listed(devices)));
     }
     return fit(device);
 }

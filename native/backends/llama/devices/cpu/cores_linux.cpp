@@ -21,8 +21,8 @@ void sleep_briefly(std::chrono::microseconds time) noexcept {
         exact = true;
         prctl(PR_SET_TIMERSLACK, kSlack);
     }
-    const timespec asked{0, static_cast<long>(std::chrono::nanoseconds(time).count())};
-    nanosleep(&asked, nullptr);
+    const timespec requested{0, static_cast<long>(std::chrono::nanoseconds(time).count())};
+    nanosleep(&requested, nullptr);
 }
 
 // Nothing to do: a new thread inherits its creator's class.

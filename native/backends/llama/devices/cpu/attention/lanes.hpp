@@ -64,17 +64,17 @@ inline Floats max_of(Floats a, Floats b) {
 
 // e^x, with the coefficients of Cephes' expf (Moshier). Returns 0 below -87, where the result is denormal.
 inline Floats exponential(Floats x) {
-    constexpr float kLeast = -87;
-    constexpr float kMost = 88;
+    constexpr float kMin = -87;
+    constexpr float kMax = 88;
     constexpr float kLog2E = 1.44269504F;
     constexpr float kLn2High = 0.693359375F;
     constexpr float kLn2Low = -2.12194440e-4F;
     constexpr float kRound = 12582912; // 1.5 * 2^23: adding it rounds to an integer
     constexpr int kBias = 127;
     constexpr int kMantissa = 23;
-    const auto tiny = x < all(kLeast);
-    x = select(tiny, all(kLeast), x);
-    x = select(x > all(kMost), all(kMost), x);
+    const auto tiny = x < all(kMin);
+    x = select(tiny, all(kMin), x);
+    x = select(x > all(kMax), all(kMax), x);
     const auto shifted = x * kLog2E + kRound;
     const auto power = shifted - kRound;
     const auto exponent = (Ints)shifted - (Ints)all(kRound);

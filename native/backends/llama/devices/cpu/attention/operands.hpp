@@ -81,8 +81,8 @@ public:
     Blocks(const Operands& of, int threads) : rows_(of.rows()), heads_(of.k->ne[2]), streams_(of.q->ne[3]) {
         constexpr int kEach = 4;
         // minimum rows of a block; with fewer, converting K and V to f32 dominates
-        constexpr int kLeast = 16;
-        while (most_ > kLeast && count() < kEach * threads) {
+        constexpr int kMin = 16;
+        while (most_ > kMin && count() < kEach * threads) {
             most_ /= 2;
         }
     }

@@ -210,8 +210,8 @@ bool sotto_sgemm(
 
 bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to) {
     // with more rows, ggml unpacks weights into a buffer, which is faster
-    constexpr std::int64_t kMostRows = 32;
-    if (to->src[0]->type == GGML_TYPE_Q6_K && to->src[1]->ne[1] <= kMostRows) {
+    constexpr std::int64_t kMaxRows = 32;
+    if (to->src[0]->type == GGML_TYPE_Q6_K && to->src[1]->ne[1] <= kMaxRows) {
         return false;
     }
     return ggml_compute_forward_mul_mat_tiled(params, to);
