@@ -4,7 +4,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMostBytes = 1000;
+constexpr std::size_t kMaxBytes = 1000;
 
 bool continues(std::string_view text, std::size_t from, std::size_t count) {
     for (std::size_t i = from; i < from + count; ++i) {
@@ -42,7 +42,7 @@ std::size_t character(std::string_view text, std::size_t at) {
 
 std::string one_line(std::string_view text) {
     std::string line;
-    for (std::size_t at = 0; at < text.size() && line.size() < kMostBytes;) {
+    for (std::size_t at = 0; at < text.size() && line.size() < kMaxBytes;) {
         const auto bytes = character(text, at);
         if (bytes == 0) {
             line += '?';

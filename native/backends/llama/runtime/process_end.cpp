@@ -14,10 +14,10 @@ std::atomic<bool> ends{false};
 
 void on_exit() {
     // the thread that ends the process may itself be counted in `inside`
-    constexpr auto most = std::chrono::seconds(2);
+    constexpr auto max = std::chrono::seconds(2);
     constexpr auto look = std::chrono::milliseconds(1);
     ends = true;
-    const auto until = std::chrono::steady_clock::now() + most;
+    const auto until = std::chrono::steady_clock::now() + max;
     while (inside.load() > 0 && std::chrono::steady_clock::now() < until) {
         std::this_thread::sleep_for(look);
     }
