@@ -14,9 +14,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-# Unity builds of 40 sources: shared headers dominate the compile time. Switching it off compiles each source
-# alone, which
-# shows missing includes.
+# Unity builds of 40 sources: shared headers dominate the compile time. Switching it off compiles each source alone,
+# which shows missing includes.
 option(SOTTO_UNITY "Compile several sources of a target together" ON)
 function(sotto_compile_together target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${SOTTO_UNITY} UNITY_BUILD_BATCH_SIZE 40)

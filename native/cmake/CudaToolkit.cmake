@@ -1,10 +1,8 @@
 # The CUDA toolkit: nvcc, the static runtime, and headers including cuBLAS's. Uses the machine's own, or
-# -DSOTTO_NVCC=... -DSOTTO_CUBLAS_INCLUDE_DIR=...; otherwise downloads NVIDIA's packages from the Python
-# package index (1 GB,
-# mostly cuBLAS) and unpacks them in the cache without installing them.
+# -DSOTTO_NVCC=... -DSOTTO_CUBLAS_INCLUDE_DIR=...; otherwise downloads NVIDIA's packages from the Python package index
+# (1 GB, mostly cuBLAS) and unpacks them in the cache without installing them.
 #
-# Sets SOTTO_CUBLAS_INCLUDE_DIR, and SOTTO_CUBLAS_DIR if the library to load at run time was found. Enables
-# the language
+# Sets SOTTO_CUBLAS_INCLUDE_DIR, and SOTTO_CUBLAS_DIR if the library to load at run time was found. Enables the language
 # CUDA, and finds the package CUDAToolkit.
 
 include(${CMAKE_CURRENT_LIST_DIR}/PipSource.cmake)

@@ -1,8 +1,7 @@
 # Third-party dependencies, downloaded at configure time, pinned by version and hash.
 #
-# Sets SOTTO_LLAMA_CPP_DIR, and defines the targets sotto_json (#include <nlohmann/json.hpp>) and sotto_zstd.
-# Downloads are
-# cached in $SOTTO_CACHE, else $XDG_CACHE_HOME/sotto, else ~/.cache/sotto.
+# Sets SOTTO_LLAMA_CPP_DIR, and defines the targets sotto_json (#include <nlohmann/json.hpp>) and sotto_zstd. Downloads
+# are cached in $SOTTO_CACHE, else $XDG_CACHE_HOME/sotto, else ~/.cache/sotto.
 
 include(${CMAKE_CURRENT_LIST_DIR}/PipSource.cmake)
 

@@ -1,9 +1,8 @@
 # Exported symbols of our shared libraries, and their compiler requirements.
 include_guard(GLOBAL)
 
-# sotto_exports(<target> <version script>): exports only the names in the script. On platforms other than ELF,
-# exports what
-# is marked SOTTO_API or SOTTO_EXPORT; tests/abi/symbols.py compares on all platforms.
+# sotto_exports(<target> <version script>): exports only the names in the script. On platforms other than ELF, exports
+# what is marked SOTTO_API or SOTTO_EXPORT; tests/abi/symbols.py compares on all platforms.
 function(sotto_exports target script)
     if(CMAKE_SYSTEM_NAME MATCHES "^(Linux|Android)$")
         target_link_options(${target} PRIVATE -Wl,--version-script=${script} -Wl,-Bsymbolic)

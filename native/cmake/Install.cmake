@@ -1,8 +1,6 @@
 # Contents of `cmake --install`: headers, library, modules, house model, and configuration files for CMake and
-# pkg-config.
-# The engine looks for modules and the house model next to the library, so they are installed there. In a
-# wheel all files
-# are in one folder.
+# pkg-config. The engine looks for modules and the house model next to the library, so they are installed there. In a
+# wheel all files are in one folder.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 

@@ -1,5 +1,4 @@
-# Downloads a source distribution from the Python package index with pip, verifies its hash and unpacks it
-# once.
+# Downloads a source distribution from the Python package index with pip, verifies its hash and unpacks it once.
 
 # sotto_pip_source(<package> VERSION <v> SHA256 <hash> FOLDER <inside it> RESULT <variable>)
 function(sotto_pip_source package)
@@ -57,9 +56,8 @@ function(sotto_unpack archive stem folder unpacked)
     endif()
 endfunction()
 
-# Tries several ways to run pip. A build that pip or uv isolates has no pip on its own Python's path, so
-# PYTHONPATH is unset,
-# and uv may provide one.
+# Tries several ways to run pip. A build that pip or uv isolates has no pip on its own Python's path, so PYTHONPATH is
+# unset, and uv may provide one.
 function(sotto_pip_download requirement archive)
     find_package(Python3 QUIET COMPONENTS Interpreter)
     set(tries "${Python3_EXECUTABLE} -m pip" "python3 -m pip" "python -m pip" pip3 pip "uv tool run pip")
@@ -96,8 +94,7 @@ function(sotto_pip_works pip result)
     endif()
 endfunction()
 
-# pip needs a source distribution's build requirements to read its metadata: installs them in an isolated
-# environment of
+# pip needs a source distribution's build requirements to read its metadata: installs them in an isolated environment of
 # their own, so that the caller's environment needs none.
 function(sotto_run_pip pip requirement archive output)
     string(REGEX REPLACE "==.*" "" package ${requirement})

@@ -35,8 +35,8 @@ inline std::string uuid_digits(std::string_view uuid) {
     return digits;
 }
 
-// Parses a device name. Returns nothing if it is malformed: no kind, or a suffix that is neither an index
-// nor a UUID. Accepts "vulkan:0" as "vulkan0".
+// Parses a device name. Returns nothing if it is malformed: no kind, or a suffix that is neither an index nor
+// a UUID. Accepts "vulkan:0" as "vulkan0".
 inline std::optional<DeviceSpec> parse_device(std::string_view name) {
     constexpr std::string_view kDigits = "0123456789";
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";

@@ -34,8 +34,8 @@ public:
     };
 
     // Throws Error(SOTTO_ERROR_ARGUMENT) if the renderer's objects are inconsistent, and
-    // Error(SOTTO_ERROR_UNSUPPORTED) if the least sharing that the host accepts is impossible. May take
-    // long: the driver creates a context. Leaves the calling thread's current context unchanged.
+    // Error(SOTTO_ERROR_UNSUPPORTED) if the least sharing that the host accepts is impossible. May take long:
+    // the driver creates a context. Leaves the calling thread's current context unchanged.
     Sharing(const Renderer& renderer, const Terms& terms);
 
     sotto_gpu_sharing rung() const noexcept { return rung_; }

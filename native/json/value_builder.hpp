@@ -14,8 +14,8 @@
 namespace sotto {
 
 // Builds a nlohmann::json or ordered_json from SAX events, in time linear in the text's length. nlohmann's
-// own parser searches all members of an ordered object before it adds one and, with a callback, a whole
-// array at the end of each object in it. The last of several members with the same name wins.
+// own parser searches all members of an ordered object before it adds one and, with a callback, a whole array
+// at the end of each object in it. The last of several members with the same name wins.
 template <typename Value, typename Poll>
 class ValueBuilder : public nlohmann::json_sax<Value> {
     using Sax = nlohmann::json_sax<Value>;

@@ -136,8 +136,8 @@ public:
     void park(void* stream) noexcept;
     std::uint32_t unpark(void* stream);
     // LoRA adapters from the file at `path`, read through `files` unless that is null. Each function throws
-    // Error(SOTTO_ERROR_UNSUPPORTED) if the backend has no adapters. measure_adapter() returns an estimate
-    // in bytes before loading; open_adapter() returns a handle and the actual size in `bytes`.
+    // Error(SOTTO_ERROR_UNSUPPORTED) if the backend has no adapters. measure_adapter() returns an estimate in
+    // bytes before loading; open_adapter() returns a handle and the actual size in `bytes`.
     std::uint64_t measure_adapter(const std::string& path, const sotto_file_access* files);
     void* open_adapter(const std::string& path, const sotto_file_access* files, std::uint64_t& bytes);
     void close_adapter(void* adapter) noexcept;

@@ -1,5 +1,5 @@
-// Validation of backend output. A backend that breaks its contract fails its own requests, with an error
-// that names the backend and the violation.
+// Validation of backend output. A backend that breaks its contract fails its own requests, with an error that
+// names the backend and the violation.
 #pragma once
 
 #include <string>

@@ -42,8 +42,8 @@ public:
 
     // Finds a backend by name, the host's before a module's; an empty name finds the first module's. Prefers
     // the module for the device's kind ("vulkan" for "vulkan0", none for "cpu"). Opens the candidate modules
-    // that were not opened yet, or whose failure may have been temporary. Throws Error: SOTTO_ERROR_MEMORY
-    // if memory was short, otherwise SOTTO_ERROR_UNSUPPORTED.
+    // that were not opened yet, or whose failure may have been temporary. Throws Error: SOTTO_ERROR_MEMORY if
+    // memory was short, otherwise SOTTO_ERROR_UNSUPPORTED.
     const Backend& find(std::string_view name, std::string_view device = "cpu");
 
     // Like find(), but returns null instead of throwing.

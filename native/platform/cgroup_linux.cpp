@@ -86,8 +86,8 @@ public:
         : root_(root), mounts_(kernel_text(root + "/proc/self/mountinfo")),
           groups_(kernel_text(root + "/proc/self/cgroup")) {}
 
-    // Returns the folders of the process's group and its ancestors, as far as they are mounted.
-    // `controller`: a v1 controller; empty: v2.
+    // Returns the folders of the process's group and its ancestors, as far as they are mounted. `controller`:
+    // a v1 controller; empty: v2.
     std::vector<std::string> folders(std::string_view controller) const {
         const auto mount = find_mount(controller);
         auto group = find_group(controller);

@@ -35,8 +35,7 @@ std::filesystem::path folder_of_this() {
 } // namespace
 
 // Never closed. RTLD_NODELETE is not used: if memory runs out late in dlopen(), glibc 2.35 and later keep
-// such a
-// library without having run its constructors, and the next dlopen() returns it.
+// such a library without having run its constructors, and the next dlopen() returns it.
 void* open_library(const std::filesystem::path& path, std::string& reason, std::error_code& failed) {
     const NoFork whole; // a forked child would find the library loaded, but its constructors not run
     errno = 0;

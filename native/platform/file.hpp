@@ -66,8 +66,8 @@ File create_file(const PathArgument& path);
 // it. If the file system allows, the new file has no name until it is complete, so that a killed process
 // leaves no partial file. Readers see either the old bytes or the new ones, also after a power failure; the
 // last of several writers wins. Throws Error(SOTTO_ERROR_ARGUMENT) if the name belongs to anything but a
-// regular file (including a link) or contains a NUL; Error(SOTTO_ERROR_STATE) if the bytes cannot be
-// written: then nothing changes and no temporary file remains.
+// regular file (including a link) or contains a NUL; Error(SOTTO_ERROR_STATE) if the bytes cannot be written:
+// then nothing changes and no temporary file remains.
 void replace_file(const PathArgument& path, std::string_view bytes);
 
 // Creates an unnamed file for reading and writing, which disappears when the process ends, also by a crash.

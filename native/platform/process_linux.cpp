@@ -33,9 +33,8 @@ void after_in_parent() {
     g_forks.fetch_sub(1);
 }
 
-// Waits until all forks in progress have finished. Opening a module registers its fork handlers, and a
-// fork() that began earlier does not call them: it must not copy the module's locks while a thread holds
-// them.
+// Waits until all forks in progress have finished. Opening a module registers its fork handlers, and a fork()
+// that began earlier does not call them: it must not copy the module's locks while a thread holds them.
 void let_forks_go_first() noexcept {
     constexpr timespec kPause{0, 100'000};
     // 1 s at most: the forking thread may get no CPU time

@@ -86,8 +86,8 @@ void after_in_parent() {
     pthread_mutex_unlock(&g_mutex);
 }
 
-// The child has one thread: it continues the initialisations that this thread had begun, and repeats those
-// of other threads.
+// The child has one thread: it continues the initialisations that this thread had begun, and repeats those of
+// other threads.
 void after_in_child() {
     g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     g_changed = PTHREAD_COND_INITIALIZER;

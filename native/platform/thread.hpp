@@ -39,13 +39,11 @@ bool set_thread_class(ThreadClass thread_class) noexcept;
 std::uint64_t thread_number() noexcept;
 
 // Moves a running thread of this process from the idle class to the normal one. Returns false if the system
-// refuses:
-// Linux requires CAP_SYS_NICE, or an RLIMIT_NICE of 20.
+// refuses: Linux requires CAP_SYS_NICE, or an RLIMIT_NICE of 20.
 bool raise_thread_class(std::uint64_t number) noexcept;
 
 // Makes the calling thread yield to threads of the normal class without starving beside them, unlike the idle
-// class.
-// Returns false if the system refuses. Reverting needs privileges.
+// class. Returns false if the system refuses. Reverting needs privileges.
 bool lower_thread_priority() noexcept;
 
 // A set of cores. Core i is bit i % 64 of word i / 64; on Windows, each word is a processor group.

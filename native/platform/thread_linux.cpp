@@ -107,8 +107,8 @@ CoreSet thread_affinity() noexcept {
     return cores;
 }
 
-// Respects a container's CPU quota, rounded down: threads beyond the quota cause the whole process,
-// including the game, to be throttled for the rest of each period.
+// Respects a container's CPU quota, rounded down: threads beyond the quota cause the whole process, including
+// the game, to be throttled for the rest of each period.
 unsigned usable_cores() noexcept {
     return std::min(cores_of_affinity(), quota());
 }

@@ -7,8 +7,8 @@ namespace sotto {
 
 // The destructor runs at thread exit, after the destructors of all thread_local objects, and never on the
 // thread that calls exit(): destructors of static objects and atexit handlers can still use the pointer.
-// Reading and writing never allocate. A thread_local variable of a library that was loaded with dlopen()
-// does allocate, and glibc aborts the process if that fails.
+// Reading and writing never allocate. A thread_local variable of a library that was loaded with dlopen() does
+// allocate, and glibc aborts the process if that fails.
 //
 // Must be a static object that is never destroyed.
 class ThreadPointer {

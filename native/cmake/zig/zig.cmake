@@ -1,6 +1,5 @@
-# The compiler of the Python package ziglang (clang, with libraries and headers for many systems), wrapped for
-# CMake, which
-# expects one program per tool. Included by the toolchain files next to it:
+# The compiler of the Python package ziglang (clang, with libraries and headers for many systems), wrapped for CMake,
+# which expects one program per tool. Included by the toolchain files next to it:
 #
 #     pip install ziglang==0.15.2
 #     cmake -S native -B build/windows -G Ninja --toolchain native/cmake/zig/x86_64-windows.cmake
@@ -28,9 +27,8 @@ function(sotto_find_zig)
     endif()
 endfunction()
 
-# Creates a program `name` that calls zig with `arguments`. ccache identifies it by its content, so that must
-# not contain
-# the build folder.
+# Creates a program `name` that calls zig with `arguments`. ccache identifies it by its content, so that must not
+# contain the build folder.
 function(sotto_zig_program name arguments)
     set(path ${SOTTO_ZIG_PROGRAMS}/zig-${name})
     file(CONFIGURE OUTPUT ${path} CONTENT "#!/bin/sh\nexec '@SOTTO_ZIG@' ${arguments} \"$@\"\n" @ONLY)
