@@ -53,9 +53,9 @@ struct Prompted {
     std::vector<std::string> unknown; // fields that the operation ignores
 };
 
-// Parses and validates a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or
-// Error(SOTTO_ERROR_UNSUPPORTED) that names the field by its path, or Error(SOTTO_ERROR_CANCELLED) soon
-// after `cancelled` is set; `cancelled` may be null.
+// Parses and validates a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or Error(SOTTO_ERROR_UNSUPPORTED)
+// that names the field by its path, or Error(SOTTO_ERROR_CANCELLED) soon after `cancelled` is set;
+// `cancelled` may be null.
 Prompted read_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
 
 // Returns true if an operation is answered without a backend step.

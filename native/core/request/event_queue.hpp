@@ -32,8 +32,8 @@ public:
         return event != nullptr;
     }
 
-    // Returns true if an event is due. Otherwise sets `wake` to the time when one will be due without
-    // further input; to a time soon if another thread is taking events.
+    // Returns true if an event is due. Otherwise sets `wake` to the time when one will be due without further
+    // input; to a time soon if another thread is taking events.
     bool has(std::int64_t now, std::int64_t& wake) noexcept;
 
     // Frees the events that the host has seen. Control thread only.

@@ -46,9 +46,9 @@ struct Lanes {
     EventList after;        // events to deliver once `held` is 0
 };
 
-// Delivers events in FIFO order, except that paced events wait until they are due. The order within an
-// answer is kept, and a request's last events come after all of its others. Used by the thread that takes
-// events; nothing here allocates or frees.
+// Delivers events in FIFO order, except that paced events wait until they are due. The order within an answer
+// is kept, and a request's last events come after all of its others. Used by the thread that takes events;
+// nothing here allocates or frees.
 class Release {
 public:
     ~Release() { clear(); }

@@ -84,8 +84,8 @@ public:
         return answer(op, read_session_request(op, body));
     }
 
-    // Starts a request. If it belongs to a session, sets the session's model in `prompted` unless the
-    // request names one, and replaces `body` by what the backend receives: all messages of the session.
+    // Starts a request. If it belongs to a session, sets the session's model in `prompted` unless the request
+    // names one, and replaces `body` by what the backend receives: all messages of the session.
     Turn begin(sotto_op op, sotto_request request, Prompted& prompted, PageString& body);
     // The model that will answer: the request's, otherwise the session's, if that session exists.
     const std::string& model_of(const Prompted& prompted) const noexcept;

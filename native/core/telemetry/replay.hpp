@@ -5,8 +5,8 @@
 
 namespace sotto {
 
-// Feeds a recording's inputs to a scheduler and its learned models, and compares the resulting decisions
-// with the recorded ones. Needs no model, no threads and no real time. Returns a JSON object:
+// Feeds a recording's inputs to a scheduler and its learned models, and compares the resulting decisions with
+// the recorded ones. Needs no model, no threads and no real time. Returns a JSON object:
 //
 //     file, version of the library that recorded it, decisions, same, streams, models, frames, seconds,
 //     first_difference: null, or {line, recorded, replayed}
