@@ -187,8 +187,8 @@ private:
     std::string text_;
 };
 
-// Returns a key of everything that the answer's format depends on. Of the messages, that is only the
-// answer's prefix at the end of the prompt.
+// Returns a key of everything that the answer's format depends on. Of the messages, that is only the answer's
+// prefix at the end of the prompt.
 std::string
 key_of(const common_chat_templates_inputs& inputs, const std::string& begun, const SchemaRules& rules) {
     CacheKey key;

@@ -18,9 +18,9 @@ public:
 
     std::map<std::string, bool> capabilities() const;
 
-    // Renders `inputs` and returns the prompt and the answer's format, with the grammar corrected by
-    // `rules`. Caches detected formats, because detection takes milliseconds. Any thread. Throws
-    // std::exception; TemplateError if rendering exceeds RenderLimits.
+    // Renders `inputs` and returns the prompt and the answer's format, with the grammar corrected by `rules`.
+    // Caches detected formats, because detection takes milliseconds. Any thread. Throws std::exception;
+    // TemplateError if rendering exceeds RenderLimits.
     common_chat_params apply(common_chat_templates_inputs inputs, const SchemaRules& rules) const;
 
 private:

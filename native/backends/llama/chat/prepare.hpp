@@ -18,8 +18,7 @@ namespace sotto::llama {
 class Preparer {
 public:
     // `projector` may be null: the model reads text only. `poll` is called while the chat template is tested,
-    // and may throw.
-    // Throws Error if the template exceeds RenderLimits.
+    // and may throw. Throws Error if the template exceeds RenderLimits.
     Preparer(
         const llama_model* model,
         const Options& options,
@@ -27,8 +26,8 @@ public:
         std::function<void()> poll = {}
     );
 
-    // All functions throw Error, with SOTTO_ERROR_ARGUMENT if the request is at fault. Any thread. Results
-    // of converting schemas and of the chat template are cached for later requests.
+    // All functions throw Error, with SOTTO_ERROR_ARGUMENT if the request is at fault. Any thread. Results of
+    // converting schemas and of the chat template are cached for later requests.
     Prepared prepare(const sotto_stream_desc& desc, const nlohmann::ordered_json& body) const;
 
     // Returns the response of an operation that needs no computation; empty if `op` is no such operation.

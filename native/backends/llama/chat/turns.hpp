@@ -52,9 +52,9 @@ std::size_t piece_for(std::size_t context, std::size_t room) noexcept;
 
 // Chooses where a conversation is truncated.
 //
-// Cuts are at borders: the first turn that begins after each multiple of the distance, counted in tokens
-// from the first turn. So the cut depends on the request only and stays in place until the new turns exceed
-// the distance, and the cached prefix stays valid meanwhile.
+// Cuts are at borders: the first turn that begins after each multiple of the distance, counted in tokens from
+// the first turn. So the cut depends on the request only and stays in place until the new turns exceed the
+// distance, and the cached prefix stays valid meanwhile.
 class Turns {
 public:
     // `room`: maximum tokens of the prompt.

@@ -69,8 +69,8 @@ std::uint64_t extent(const std::vector<std::uint64_t>& extents, std::size_t i) {
     return i < extents.size() ? extents[i] : 1;
 }
 
-// Returns true if the product of A and B, as llama.cpp computes it, has the shape of the weight `of`. For
-// the token embeddings A and B are transposed, because rows are looked up in them.
+// Returns true if the product of A and B, as llama.cpp computes it, has the shape of the weight `of`. For the
+// token embeddings A and B are transposed, because rows are looked up in them.
 bool fits(
     const std::vector<std::uint64_t>& a,
     const std::vector<std::uint64_t>& b,

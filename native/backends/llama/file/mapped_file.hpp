@@ -1,10 +1,10 @@
 // Keeps the process alive if a model's file is truncated, or its disk fails, while its weights are mapped.
 //
 // Reading a missing page of a mapped file raises SIGBUS, which terminates a process without a handler. The
-// first mapped file installs a handler for the whole process. If the address belongs to one of our files,
-// the handler maps zeros in place of the file, marks the file as cut, and lets the interrupted thread
-// continue; calls that use the model then fail with SOTTO_ERROR_MODEL. Any other SIGBUS is passed to the
-// previous handler. A host that later installs a handler that does not chain to ours disables this.
+// first mapped file installs a handler for the whole process. If the address belongs to one of our files, the
+// handler maps zeros in place of the file, marks the file as cut, and lets the interrupted thread continue;
+// calls that use the model then fail with SOTTO_ERROR_MODEL. Any other SIGBUS is passed to the previous
+// handler. A host that later installs a handler that does not chain to ours disables this.
 //
 // Windows refuses to truncate a mapped file, so nothing is needed there.
 #pragma once

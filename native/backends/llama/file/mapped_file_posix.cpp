@@ -93,8 +93,8 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
 
 thread_local bool holds = false;
 
-// fork() copies memory while other threads write to it: a child must find all_ranges consistent and
-// unlocked. Registered while the module is being opened, which fork() waits for.
+// fork() copies memory while other threads write to it: a child must find all_ranges consistent and unlocked.
+// Registered while the module is being opened, which fork() waits for.
 [[maybe_unused]] const int g_registered = pthread_atfork(
     [] { holds = lock_for_fork(all_mutex); },
     [] {

@@ -186,8 +186,8 @@ void check_kind_tensors(const GgufValues& values, const GgufTensors& tensors, co
     }
 }
 
-// Checks the limits to which images are scaled: small ones up to the minimum number of pixels and the
-// longest side, large ones down to the maximum.
+// Checks the limits to which images are scaled: small ones up to the minimum number of pixels and the longest
+// side, large ones down to the maximum.
 void check_pixels(const GgufValues& values, double patch, double width) {
     // pixels; published files need up to 2^23.2, with sides of 3024
     constexpr double kMaxScaledUp = 1ull << 24;

@@ -52,8 +52,8 @@ std::FILE* open_for_reading(const std::filesystem::path& path) {
 #endif
 }
 
-// Throws if opening or reading `where` could block forever. Files in /proc and similar file systems report
-// no size, and reading some of them blocks.
+// Throws if opening or reading `where` could block forever. Files in /proc and similar file systems report no
+// size, and reading some of them blocks.
 std::uint64_t checked_size(const std::filesystem::path& where, const std::string& path) {
     constexpr std::uint64_t kHeader = 24; // bytes, the minimum of a GGUF file
     std::error_code failure;

@@ -1,7 +1,7 @@
 // Measures the ambiguity of a grammar: the number of parses that llama.cpp tracks.
 //
-// If the next character fits several alternatives, llama.cpp follows each and does not merge equal ones.
-// This code feeds a run of one repeated character to each place of the grammar with a choice, and counts the
+// If the next character fits several alternatives, llama.cpp follows each and does not merge equal ones. This
+// code feeds a run of one repeated character to each place of the grammar with a choice, and counts the
 // parses. Tokens are short, or are such runs: words, blanks, lines of dashes.
 #include "grammar/grammar_ways.hpp"
 

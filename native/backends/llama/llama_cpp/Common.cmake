@@ -1,8 +1,7 @@
 # The parts of llama.cpp's common/ that Sotto uses: chat templates and their parsers, grammars, samplers.
 #
-# Their dependencies (command line, downloads, a log with its own thread) are left out: the linker drops the
-# functions that
-# would need them, and common_log.cpp replaces the log.
+# Their dependencies (command line, downloads, a log with its own thread) are left out: the linker drops the functions
+# that would need them, and common_log.cpp replaces the log.
 
 set(common ${SOTTO_LLAMA_CPP_DIR}/common)
 include(${common}/parsers/sources.cmake)

@@ -12,8 +12,7 @@ foreach(config DEBUG RELEASE RELWITHDEBINFO MINSIZEREL)
 endforeach()
 add_subdirectory(${ggml_dir}/ggml-cuda ggml-cuda EXCLUDE_FROM_ALL)
 
-# The CUDA runtime is linked statically and opens the driver on first use; cuda/libraries.cpp loads cuBLAS at
-# run time.
+# The CUDA runtime is linked statically and opens the driver on first use; cuda/libraries.cpp loads cuBLAS at run time.
 set(links ggml-base CUDA::cudart_static)
 set_target_properties(ggml-cuda PROPERTIES LINK_LIBRARIES "${links}" INTERFACE_LINK_LIBRARIES "${links}")
 target_include_directories(ggml-cuda SYSTEM PRIVATE ${SOTTO_CUBLAS_INCLUDE_DIR})
@@ -22,9 +21,8 @@ set_target_properties(ggml-cuda PROPERTIES CUDA_STANDARD 17)
 
 sotto_ggml_registry(cuda)
 
-# Limits of shared memory that ggml may use, which only its own headers allow to override, and the compute
-# capabilities of
-# its kernels.
+# Limits of shared memory that ggml may use, which only its own headers allow to override, and the compute capabilities
+# of its kernels.
 add_library(sotto_ggml_cuda_limits OBJECT EXCLUDE_FROM_ALL ../devices/cuda/limits.cu)
 target_include_directories(
     sotto_ggml_cuda_limits SYSTEM PRIVATE ${ggml_dir}/ggml-cuda ${ggml_dir} ${ggml_includes} ${SOTTO_CUBLAS_INCLUDE_DIR}

@@ -1,7 +1,6 @@
 # Build settings of ggml's GPU backends, one library each, and the device registries that include them.
 #
-# llama.cpp itself is not configured for them, which would compile all of it again: only what differs is
-# compiled here.
+# llama.cpp itself is not configured for them, which would compile all of it again: only what differs is compiled here.
 include_guard()
 
 get_target_property(ggml_dir ggml SOURCE_DIR)

@@ -2,8 +2,7 @@
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/VulkanHeaders.cmake)
 
-# Replaces the loader library that ggml would link: vulkan/loader.cpp defines the functions that it links by
-# name.
+# Replaces the loader library that ggml would link: vulkan/loader.cpp defines the functions that it links by name.
 add_library(Vulkan::Vulkan INTERFACE IMPORTED)
 target_include_directories(Vulkan::Vulkan INTERFACE ${SOTTO_VULKAN_INCLUDE_DIRS})
 list(GET SOTTO_VULKAN_INCLUDE_DIRS 0 Vulkan_INCLUDE_DIR)

@@ -4,8 +4,8 @@
 // game, a thread may lose its core to the game for milliseconds while the others spin. Here, threads of the
 // idle class release their core after some microseconds: first by yielding to a thread on the same core,
 // which may be the awaited one; then by short sleeps, because the system moves a runnable thread to a core
-// that becomes idle, and a sleeping one to an idle core when it wakes. So a step continues with as many
-// cores as the game leaves, down to one, whichever they are.
+// that becomes idle, and a sleeping one to an idle core when it wakes. So a step continues with as many cores
+// as the game leaves, down to one, whichever they are.
 //
 // Measured with 4 streams of a 110 M model beside a game on 2 cores (AMD EPYC 7003, Linux 6.18), in prefill
 // and decode tokens per second relative to a single thread: a game of one thread: spinning 0.9 (each thread

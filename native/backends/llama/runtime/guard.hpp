@@ -9,8 +9,8 @@ namespace sotto::llama {
 // Installs callbacks in llama.cpp and ggml, once per process.
 void take_over_llama_cpp();
 
-// Lives for one call into this module: determines the host that receives log lines, keeps the last error,
-// and decides whether a failed check inside ggml may unwind.
+// Lives for one call into this module: determines the host that receives log lines, keeps the last error, and
+// decides whether a failed check inside ggml may unwind.
 class Call {
 public:
     enum class Abort {
@@ -29,8 +29,8 @@ public:
 
     // Returns the last error that llama.cpp logged on this thread, or `otherwise`.
     std::string last_error(std::string_view otherwise) const;
-    // Throws last_error(). Status: SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE if that was the cause; the
-    // status that fail_on_card() threw, if llama.cpp swallowed it; otherwise SOTTO_ERROR_MODEL.
+    // Throws last_error(). Status: SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE if that was the cause; the status
+    // that fail_on_card() threw, if llama.cpp swallowed it; otherwise SOTTO_ERROR_MODEL.
     [[noreturn]] void refuse(std::string_view otherwise) const;
     // Throws the error for a failure on which ggml's CUDA code would terminate the process.
     [[noreturn]] void fail_on_card(std::string_view otherwise);

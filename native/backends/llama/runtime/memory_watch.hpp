@@ -1,5 +1,5 @@
-// Detects failed allocations that llama.cpp did not notice: a C++ stream swallows the exception and drops
-// all further output.
+// Detects failed allocations that llama.cpp did not notice: a C++ stream swallows the exception and drops all
+// further output.
 #pragma once
 
 namespace sotto::llama {

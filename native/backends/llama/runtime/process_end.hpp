@@ -1,5 +1,5 @@
-// Process exit while engines still run: ggml's static variables are destroyed then, so exit waits for
-// threads that use them, and no thread may start using them.
+// Process exit while engines still run: ggml's static variables are destroyed then, so exit waits for threads
+// that use them, and no thread may start using them.
 #pragma once
 
 namespace sotto::llama {

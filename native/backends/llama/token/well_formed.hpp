@@ -28,8 +28,8 @@ private:
     std::vector<std::size_t> starts_;  // start of each byte's tokens, and the end of the last
 };
 
-// Tracks one answer. llama.cpp's grammars decode the overlong E0 82 80 as the character C2 80; UTF-8
-// decoders see three invalid characters, which the grammar did not count.
+// Tracks one answer. llama.cpp's grammars decode the overlong E0 82 80 as the character C2 80; UTF-8 decoders
+// see three invalid characters, which the grammar did not count.
 class WellFormed {
 public:
     explicit WellFormed(const InnerTokens& tokens) : tokens_(&tokens) {}

@@ -8,8 +8,7 @@
 namespace sotto::llama {
 
 // Charges the cost of a call. Throws if it exceeds a limit or would terminate the process. `self`: of a
-// method or filter;
-// may be null.
+// method or filter; may be null.
 void check_call(const std::string& name, const jinja::value& self, const std::vector<jinja::value>& args);
 
 // Like check_call(), for `self is name(args)`.

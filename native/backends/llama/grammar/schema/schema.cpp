@@ -117,8 +117,7 @@ private:
     }
 
     // Returns a schema that stands for a custom rule: mended_grammar() inserts the rule where the converter
-    // has the "$ref".
-    // `meaning` is the schema that a reader sees.
+    // has the "$ref". `meaning` is the schema that a reader sees.
     Schema rule(const std::string& content, const Schema& meaning) {
         const auto name = tag_ + "r" + std::to_string(rules_.size()) + "x";
         rules_["ref-" + name] = content;

@@ -24,10 +24,10 @@ enum class SchemaUse {
     Arguments, // of a tool: an object whose members llama.cpp may generate one by one
 };
 
-// Rewrites `schema`. Every value that the result allows is allowed by `schema`. Of values that differ only
-// in member order, spelling, or members without a schema, the result allows at least one. `path`: the
-// schema's place in the request, which errors extend. Schemas for one grammar need distinct `tag`s of
-// letters and digits. Throws Error: SOTTO_ERROR_ARGUMENT if the schema is malformed or allows nothing,
+// Rewrites `schema`. Every value that the result allows is allowed by `schema`. Of values that differ only in
+// member order, spelling, or members without a schema, the result allows at least one. `path`: the schema's
+// place in the request, which errors extend. Schemas for one grammar need distinct `tag`s of letters and
+// digits. Throws Error: SOTTO_ERROR_ARGUMENT if the schema is malformed or allows nothing,
 // SOTTO_ERROR_UNSUPPORTED if a grammar cannot enforce it.
 HeldSchema held_schema(
     const Json& schema,

@@ -37,8 +37,8 @@ bool speaks_of(const Schema& schema, const std::string& type) {
     });
 }
 
-// Returns the types that a schema names or, if it names none, the types that its keywords apply to. An
-// answer restricted to these is valid under the schema.
+// Returns the types that a schema names or, if it names none, the types that its keywords apply to. An answer
+// restricted to these is valid under the schema.
 std::vector<std::string> types_of(const Schema& schema) {
     std::vector<std::string> types;
     const auto named = schema.find("type");

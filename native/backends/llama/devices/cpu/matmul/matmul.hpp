@@ -2,8 +2,8 @@
 //
 // The hooks in llama_cpp/ replace ggml's kernels with these. For 32 products of Q4_0 or Q4_K, ggml's execute
 // five instructions and shuffle the activations again for each eight columns; these execute 2.5 instructions
-// and load activations by broadcast: twice as fast on a Zen 3. With AVX-512, ggml's kernels are used for
-// both types. For Q6_K, ggml unpacks a column for each row, and these unpack it once for 16 rows.
+// and load activations by broadcast: twice as fast on a Zen 3. With AVX-512, ggml's kernels are used for both
+// types. For Q6_K, ggml unpacks a column for each row, and these unpack it once for 16 rows.
 #pragma once
 
 #include <cstddef>

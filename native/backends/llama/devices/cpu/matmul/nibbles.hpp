@@ -13,8 +13,8 @@ constexpr int kDepth = 32;      // weights of a column in a block, which share a
 constexpr int kInterleaved = 4; // rows of activations
 constexpr int kChunk = 8;       // interleaved bytes of a column, or of a row
 
-// A block's unsigned weights. at[i] holds depths 4 * i to 4 * i + 3 of each column, with columns in the
-// order 0, 1, 4, 5, 2, 3, 6, 7.
+// A block's unsigned weights. at[i] holds depths 4 * i to 4 * i + 3 of each column, with columns in the order
+// 0, 1, 4, 5, 2, 3, 6, 7.
 struct Weights {
     __m256i at[kDepth / 4];
 };
@@ -51,8 +51,8 @@ inline __m256i broadcast(const void* four_bytes) {
     return _mm256_set1_epi32(value);
 }
 
-// Dot products of a block and a row, as pairs of 16-bit sums, one pair for each column. They cannot
-// overflow: 16 products of at most 15 * 128 each. kApart: distance in bytes between chunks of the row.
+// Dot products of a block and a row, as pairs of 16-bit sums, one pair for each column. They cannot overflow:
+// 16 products of at most 15 * 128 each. kApart: distance in bytes between chunks of the row.
 template <int kApart>
 inline __m256i dot(const Weights& weights, const std::int8_t* row) {
     __m256i sum = _mm256_maddubs_epi16(weights.at[0], broadcast(row));
