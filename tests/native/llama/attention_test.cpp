@@ -195,7 +195,7 @@ void check(const Shape& shape, double tolerance = 2e-5) {
         const auto found = one.computed(threads);
         CHECK(one.error(found) < tolerance);
         const auto blocks = shape.heads / shape.group * shape.streams;
-        if (2 * blocks >= threads) { // else ggml's kernel divides keys between them
+        if (2 * blocks >= threads) { // otherwise ggml's kernel splits the keys between threads
             CHECK(found == alone);
         }
     }
@@ -203,7 +203,7 @@ void check(const Shape& shape, double tolerance = 2e-5) {
 
 } // namespace
 
-TEST_CASE("a token of each stream") {
+TEST_CASE("decode of one token per stream matches the reference") {
     for (const std::int64_t group : {1, 2, 4, 8}) {
         for (const std::int64_t keys : {1, 7, 64, 65, 300}) {
             check({.tokens = 1, .keys = keys + 12, .heads = 8, .group = group, .streams = 4});
@@ -211,23 +211,24 @@ TEST_CASE("a token of each stream") {
     }
 }
 
-TEST_CASE("a piece of a prompt") {
+TEST_CASE("prefill of a chunk matches the reference") {
     for (const std::int64_t tokens : {2, 3, 4, 5, 8, 15, 33, 64, 100}) {
         check({.tokens = tokens, .keys = 256, .heads = 4});
         check({.tokens = tokens, .keys = 200, .heads = 6, .group = 3, .streams = 2});
     }
 }
 
-TEST_CASE("heads of any size that is a multiple of eight") {
+TEST_CASE("head sizes that are a multiple of eight match the reference") {
     for (const std::int64_t size : {8, 40, 72, 128, 256}) {
         check({.keys_size = size, .values_size = size, .tokens = 20, .keys = 130});
         check({.keys_size = size, .values_size = size, .tokens = 1, .keys = 130});
     }
     check({.keys_size = 192, .values_size = 128, .tokens = 20, .keys = 130});
-    check({.keys_size = 36, .values_size = 36, .tokens = 20, .keys = 130}, 1e-2); // ggml's own, in f16
+    // falls back to ggml's kernel, in f16
+    check({.keys_size = 36, .values_size = 36, .tokens = 20, .keys = 130}, 1e-2);
 }
 
-TEST_CASE("what changes scores: a cap, a bias by distance, sinks, no mask") {
+TEST_CASE("softcap, ALiBi, sinks and a missing mask match the reference") {
     for (const std::int64_t tokens : {1, 2, 30}) {
         check({.tokens = tokens, .keys = 130, .cap = 5});
         check({.tokens = tokens, .keys = 130, .heads = 6, .bias = 8});

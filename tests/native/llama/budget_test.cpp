@@ -1,4 +1,4 @@
-// What an open may make smaller, and what it does when it is asked to.
+// Shrinking a model when it is opened.
 #include "module_under_test.hpp"
 
 #include <doctest/doctest.h>
@@ -10,12 +10,12 @@ namespace {
 constexpr sotto_model_shrinkable kAll =
     SOTTO_SHRINKABLE_PLACES | SOTTO_SHRINKABLE_STREAMS | SOTTO_SHRINKABLE_TOKENS | SOTTO_SHRINKABLE_KV;
 
-// A model of a context that can be made smaller.
+// A model whose context can be shortened.
 std::string roomy() {
     return tiny("tiny-tools.gguf");
 }
 
-// Says the same of an open and of a measurement.
+// Checks that opening and measuring report the same, and returns it.
 sotto_model_info told(const Source& source) {
     CAPTURE(source.options);
     auto measured = SOTTO_INIT(sotto_model_info);
@@ -41,7 +41,7 @@ Source of(const std::string& options) {
 
 } // namespace
 
-TEST_CASE("what options leave open is told") {
+TEST_CASE("options that are not set are reported as shrinkable") {
     CHECK(told(of("")).shrinkable == kAll);
     CHECK(told(of("")).min_stream_tokens == 512);
     CHECK(told(of(R"({"parallel": 2})")).shrinkable == (kAll & ~SOTTO_SHRINKABLE_STREAMS));
@@ -57,13 +57,13 @@ TEST_CASE("what options leave open is told") {
     CHECK(told(of(R"({"min_context": 2048})")).shrinkable == (kAll & ~SOTTO_SHRINKABLE_TOKENS));
     CHECK(
         told({.path = tiny()}).shrinkable == (kAll & ~SOTTO_SHRINKABLE_TOKENS)
-    ); // it holds no more than 512
+    ); // its context has 512 tokens
     CHECK(told({.path = tiny()}).min_stream_tokens == 512);
     CHECK((told({.path = tiny("tiny-recurrent.gguf")}).shrinkable & SOTTO_SHRINKABLE_KV) == 0);
     CHECK((told({.path = tiny("tiny-hybrid.gguf")}).shrinkable & SOTTO_SHRINKABLE_KV) != 0);
 }
 
-TEST_CASE("fewer streams to begin with, and never less than one") {
+TEST_CASE("the number of streams is reduced, to one at least") {
     auto source = of("");
     for (const auto streams : {1u, 3u, 4u, 100u}) {
         source.streams = streams;
@@ -73,14 +73,14 @@ TEST_CASE("fewer streams to begin with, and never less than one") {
     CHECK(told(source).shrinkable == (kAll & ~SOTTO_SHRINKABLE_STREAMS));
     source.streams = 2;
     source.options = R"({"parallel": 3})";
-    CHECK(told(source).streams == 2); // whoever asked for three may be given the third later
+    CHECK(told(source).streams == 2); // the third of the requested streams may be added later
     CHECK(told(source).shrinkable == (kAll & ~SOTTO_SHRINKABLE_STREAMS));
     source.options = R"({"batch": 2})";
     Model model(source);
-    CHECK(model.status == SOTTO_ERROR_ARGUMENT); // as without it
+    CHECK(model.status == SOTTO_ERROR_ARGUMENT); // as without shrinking
 }
 
-TEST_CASE("shorter streams where no length is named, and never shorter than the least") {
+TEST_CASE("streams are shortened if no context is set, down to the minimum") {
     auto source = of("");
     const auto whole = told(source);
     CHECK(whole.context == 2048);
@@ -103,7 +103,7 @@ TEST_CASE("shorter streams where no length is named, and never shorter than the 
     CHECK(told(source).context == 600);
 }
 
-TEST_CASE("a least length is refused beyond what there is") {
+TEST_CASE("a minimum context beyond the model's is refused") {
     for (const char* options :
          {R"({"min_context": 8})",
           R"({"min_context": 4097})",
@@ -117,7 +117,7 @@ TEST_CASE("a least length is refused beyond what there is") {
     }
 }
 
-TEST_CASE("fewer bits where no kind is named and flash attention may be used") {
+TEST_CASE("the KV cache is quantised if its type is not set and flash attention is possible") {
     auto source = of("");
     const auto whole = told(source);
     source.flags = SOTTO_SOURCE_SMALL_KV;
@@ -142,7 +142,7 @@ TEST_CASE("fewer bits where no kind is named and flash attention may be used") {
     CHECK(told(drafted).kv == 2 * small.kv);
 }
 
-TEST_CASE("weights are read into memory of our own where no mapping is named") {
+TEST_CASE("weights are read into heap memory if mapping is not set") {
     const auto mapped = [](const Source& source) {
         Model model(source);
         REQUIRE_MESSAGE(model, model.why);

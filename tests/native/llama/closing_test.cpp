@@ -1,4 +1,4 @@
-// Answers in JSON end before their tokens run out.
+// JSON answers are completed before their token limit.
 #include "token/closing.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ using namespace sotto::llama;
 
 namespace {
 
-// A vocabulary of single characters, some longer tokens and an end; what a grammar would allow is told by
-// hand.
+// A vocabulary of single characters, some longer tokens and an end token. Tests set by hand what a grammar
+// would allow.
 const std::vector<std::string> kTokens = {"\"", "}", "]", ":", "0", "\"}", "}]", "a", ",", " \"", "00", ""};
 constexpr std::int32_t kEnd = 11;
 
@@ -23,7 +23,7 @@ ClosingTokens closing_tokens() {
     return {static_cast<std::int32_t>(kTokens.size()), spell, ends};
 }
 
-// The tokens that are preferred after `said`, where `left` more may come.
+// Returns the preferred tokens after `said`, with `left` tokens remaining.
 std::vector<std::string>
 preferred(const std::string& said, std::uint64_t left, const std::vector<std::string>& lead_in_end = {}) {
     const auto tokens = closing_tokens();
@@ -44,19 +44,19 @@ preferred(const std::string& said, std::uint64_t left, const std::vector<std::st
 
 } // namespace
 
-TEST_CASE("what leads to the end of JSON is preferred when as many tokens are left as that takes") {
+TEST_CASE("tokens that complete JSON are preferred once only enough tokens for that are left") {
     CHECK(preferred("{\"key", 100).empty());
     CHECK(preferred("{\"key", 22).empty());
     CHECK(preferred("{\"key", 21).size() == 7);
     CHECK(preferred("{\"a\":[[[", 25).empty());
-    CHECK(preferred("{\"a\":[[[", 24).size() == 7); // each open bracket takes a token
+    CHECK(preferred("{\"a\":[[[", 24).size() == 7); // each open bracket needs a token
     CHECK(preferred("{\"a\":[[[]]", 23).empty());
-    CHECK(preferred("{\"[[[[[[[[\\\"[[[[[", 22).empty()); // those in a string do not count
+    CHECK(preferred("{\"[[[[[[[[\\\"[[[[[", 22).empty()); // brackets in a string do not count
     CHECK(preferred("  {", 0).size() == 7);
     CHECK(preferred("", 0).empty());
 }
 
-TEST_CASE("what comes before the JSON is left alone") {
+TEST_CASE("text before the JSON is not changed") {
     CHECK(preferred("<think>{\"", 5, {"</think>"}).empty());
     CHECK(preferred("<think>{</think>\n", 5, {"</think>"}).size() == 7);
     CHECK(preferred("well {", 5).empty());
@@ -64,10 +64,10 @@ TEST_CASE("what comes before the JSON is left alone") {
     CHECK(preferred("```js", 5).empty());
 }
 
-TEST_CASE("a quotation mark is preferred to brackets, these to a colon, and that to a zero") {
+TEST_CASE("order of preference: quotation mark, bracket, colon, zero") {
     const auto tokens = closing_tokens();
     std::vector<float> logits(kTokens.size(), 0.0f);
-    logits[7] = 1000.0f; // whatever a model would rather say
+    logits[7] = 1000.0f; // a high logit of another token
     tokens.prefer(logits.data());
     const auto logit = [&](const char* text) {
         return logits[static_cast<std::size_t>(
@@ -79,7 +79,7 @@ TEST_CASE("a quotation mark is preferred to brackets, these to a colon, and that
     CHECK(logit("}") > 100 * logit(":"));
     CHECK(logit(":") > 100 * logit("0"));
     CHECK(logit("0") > logit("a"));
-    CHECK(logit("\"}") == 0.0f); // would be part of a value where one begins
+    CHECK(logit("\"}") == 0.0f); // where a value begins, the token would be a part of it
     CHECK(logit("00") == 0.0f);
     CHECK(logit(" \"") == 0.0f);
     CHECK(logits[kEnd] == logit("\""));

@@ -1,4 +1,4 @@
-// Model files that are cut while they are mapped, and paths that are no files.
+// Model files truncated while they are mapped, and paths that are not regular files.
 #include "module_under_test.hpp"
 
 #include <csignal>
@@ -33,7 +33,7 @@ std::string said(Model& model, const char* question) {
     return Stream(model, chat(question)).run(8).text;
 }
 
-// Runs `body` in a child process and returns what wait() says of it.
+// Runs `body` in a child process and returns the status from wait().
 template <typename Body>
 int status_of_child(Body&& body) {
     const auto child = fork();
@@ -49,7 +49,7 @@ int status_of_child(Body&& body) {
     return status;
 }
 
-// Reads a page of a mapped file that was cut, which raises SIGBUS.
+// Reads a missing page of a truncated mapped file, which raises SIGBUS.
 void read_beyond_the_end(const fs::path& path) {
     std::ofstream(path) << "x";
     auto* file = std::fopen(path.c_str(), "r+");
@@ -65,8 +65,8 @@ void leave_with_7(int) {
 
 } // namespace
 
-// First: the module's handler comes with the first file that is mapped.
-TEST_CASE("a host's SIGBUS handler still hears of what is not ours") {
+// Must run first: the module installs its handler with the first mapped file.
+TEST_CASE("a host's SIGBUS handler still receives signals at other addresses") {
     const Folder folder;
     const auto status = status_of_child([&] {
         std::signal(SIGBUS, leave_with_7);
@@ -79,7 +79,7 @@ TEST_CASE("a host's SIGBUS handler still hears of what is not ours") {
     CHECK(WEXITSTATUS(status) == 7);
 }
 
-TEST_CASE("a mapped file that is cut ends its requests with an error, and nothing else") {
+TEST_CASE("truncating a mapped file fails its requests and nothing else") {
     const Folder folder;
     const auto path = copy_of_house(folder);
     Model model({.path = path, .options = R"({"context": 256, "parallel": 1})"});
@@ -96,14 +96,14 @@ TEST_CASE("a mapped file that is cut ends its requests with an error, and nothin
         CHECK(answer.status == SOTTO_ERROR_MODEL);
         CHECK_MESSAGE(answer.why.find(kCut) != std::string::npos, answer.why);
     }
-    CHECK(said(other, "Who are you?") == before); // of the same bytes, in another file
+    CHECK(said(other, "Who are you?") == before); // another file with the same bytes
     fs::copy_file(house(), path, fs::copy_options::overwrite_existing);
     Model again({.path = path, .options = R"({"context": 256, "parallel": 1})"});
     CHECK(said(again, "Who are you?") == before);
     take_log();
 }
 
-TEST_CASE("a file that is cut while it is loaded is refused") {
+TEST_CASE("a file truncated during its load is refused") {
     const Folder folder;
     for (int i = 0; i < 20; ++i) {
         const auto path = copy_of_house(folder);
@@ -117,7 +117,7 @@ TEST_CASE("a file that is cut while it is loaded is refused") {
         };
         Model model(source);
         CAPTURE(i);
-        if (model) { // it was cut after the last piece
+        if (model) { // it was truncated after the last read
             CHECK(
                 Stream(model, chat("Who are you?")).run(4).status ==
                 (asked > i ? SOTTO_ERROR_MODEL : SOTTO_OK)
@@ -129,7 +129,7 @@ TEST_CASE("a file that is cut while it is loaded is refused") {
     take_log();
 }
 
-TEST_CASE("a file that is read and not mapped may be cut afterwards") {
+TEST_CASE("a file that is read instead of mapped may be truncated after its load") {
     const Folder folder;
     const auto path = copy_of_house(folder);
     Model model({.path = path, .options = R"({"context": 256, "parallel": 1, "mmap": false})"});
@@ -138,16 +138,16 @@ TEST_CASE("a file that is read and not mapped may be cut afterwards") {
     CHECK(said(model, "Who are you?") == before);
 }
 
-TEST_CASE("a SIGBUS that is not ours goes to the handler that was there before") {
-    Model model; // which maps its file, and so installs our handler
+TEST_CASE("a SIGBUS at another address is passed to the previous handler") {
+    Model model; // maps its file, and so installs our handler
     REQUIRE_MESSAGE(model, model.why);
     const Folder folder;
     const auto raw = status_of_child([&] { read_beyond_the_end(folder.path() / "other"); });
     const bool died = WIFSIGNALED(raw) && WTERMSIG(raw) == SIGBUS;
-    CHECK((died || (WIFEXITED(raw) && WEXITSTATUS(raw) != 0))); // a sanitizer's handler reports it and leaves
+    CHECK((died || (WIFEXITED(raw) && WEXITSTATUS(raw) != 0))); // a sanitizer's handler reports it and exits
     const auto sent = status_of_child([] { raise(SIGBUS); });
     CHECK((WIFSIGNALED(sent) || WEXITSTATUS(sent) != 0));
-    const auto handled = status_of_child([&] { // a host that installs its own later has the last word
+    const auto handled = status_of_child([&] { // a handler that the host installs later takes precedence
         std::signal(SIGBUS, leave_with_7);
         read_beyond_the_end(folder.path() / "other");
     });
@@ -155,12 +155,12 @@ TEST_CASE("a SIGBUS that is not ours goes to the handler that was there before")
     CHECK(WEXITSTATUS(handled) == 7);
 }
 
-TEST_CASE("what is no regular file is refused before it is opened, wherever a file is named") {
+TEST_CASE("anything but a regular file is refused before it is opened, for every option that names a file") {
     const Folder folder;
     const auto fifo = (folder.path() / "fifo").string();
     const auto loop = (folder.path() / "loop").string();
     const auto link = (folder.path() / "link").string();
-    REQUIRE(mkfifo(fifo.c_str(), 0600) == 0); // opening one would wait for a writer
+    REQUIRE(mkfifo(fifo.c_str(), 0600) == 0); // opening a FIFO would wait for a writer
     fs::create_symlink(loop, loop);
     fs::create_symlink(fifo, link);
     for (const auto& path :

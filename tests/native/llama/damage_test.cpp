@@ -1,4 +1,4 @@
-// Damaged files: an error, or a model that babbles, and never the end of the process.
+// Damaged files: opening fails, or the model generates nonsense, but the process never crashes.
 #include "../support/full.hpp"
 #include "module_under_test.hpp"
 
@@ -41,7 +41,7 @@ struct Damaged {
     }
 };
 
-// Opens it and, if that works, lets it say four tokens. Whether it worked.
+// Opens the file and, if that succeeds, generates four tokens. Returns true if both succeeded.
 bool survives(Damaged& damaged) {
     const auto opened = damaged.open();
     auto& model = *opened;
@@ -60,13 +60,13 @@ bool survives(Damaged& damaged) {
     return true;
 }
 
-// One of this many damages is tried.
+// Divisor of the number of tried damages.
 std::size_t share() {
     return test::is_full() ? 1 : 4;
 }
 
 std::size_t header_of(const std::string& content) {
-    const auto last = content.rfind("weight"); // the name of the last tensor
+    const auto last = content.rfind("weight"); // name of the last tensor
     return last + 64;
 }
 
@@ -92,8 +92,8 @@ void damage(const std::string& file, int times, unsigned seed) {
 
 } // namespace
 
-// SOTTO_TEST_DAMAGE makes it as many thousand times more, and other ones.
-TEST_CASE("damaged headers") {
+// SOTTO_TEST_DAMAGE multiplies the number of damages by that many thousand, with other seeds.
+TEST_CASE("files with damaged headers are refused or work") {
     const char* asked = std::getenv("SOTTO_TEST_DAMAGE");
     const auto times = asked == nullptr ? 1u : static_cast<unsigned>(std::atoi(asked));
     for (unsigned time = 0; time < times; ++time) {
@@ -106,7 +106,7 @@ TEST_CASE("damaged headers") {
     take_log();
 }
 
-TEST_CASE("damage where it hurts most: numbers and types") {
+TEST_CASE("files with damaged numbers and types in the header are refused or work") {
     const auto whole = read_file(tiny());
     const auto first_token = whole.find("tokenizer.ggml.tokens");
     std::mt19937 random(7);
@@ -121,7 +121,7 @@ TEST_CASE("damage where it hurts most: numbers and types") {
     take_log();
 }
 
-TEST_CASE("what llama.cpp asserts while it loads is an error") {
+TEST_CASE("assertions of llama.cpp during a load become errors") {
     Damaged damaged{read_file(tiny())};
     const auto key = damaged.content.find("rope.scaling.type");
     REQUIRE(key != std::string::npos);
@@ -130,10 +130,10 @@ TEST_CASE("what llama.cpp asserts while it loads is an error") {
     CHECK(model->status == SOTTO_ERROR_MODEL);
     CHECK_MESSAGE(model->why.find("rope_scaling_type") != std::string::npos, model->why);
     CHECK(take_log().size() > 0);
-    CHECK(Model().status == SOTTO_OK); // and the next one loads
+    CHECK(Model().status == SOTTO_OK); // checks that the next load succeeds
 }
 
-TEST_CASE("damaged weights") {
+TEST_CASE("files with damaged weights are refused or work") {
     const auto whole = read_file(tiny("tiny-q4.gguf"));
     const auto data = header_of(whole);
     std::mt19937 random(9);

@@ -1,4 +1,4 @@
-// Another ggml in the process, with all its names to the fore, does not get mixed into ours.
+// Another ggml in the process, with all symbols exported, does not interpose ours.
 #include "module_under_test.hpp"
 #include "support/paths.hpp"
 
@@ -7,7 +7,7 @@
 
 using namespace under_test;
 
-TEST_CASE("a foreign ggml in the process is not called") {
+TEST_CASE("a foreign ggml in the process is never called") {
     REQUIRE(dlopen(test::paths::kOtherGgml, RTLD_NOW | RTLD_GLOBAL) != nullptr);
     REQUIRE(dlsym(RTLD_DEFAULT, "llama_decode") != nullptr);
     Model model;
@@ -17,7 +17,7 @@ TEST_CASE("a foreign ggml in the process is not called") {
     CHECK(stream.answer.tokens > 0);
 }
 
-TEST_CASE("the module shows one symbol") {
+TEST_CASE("the module exports one symbol") {
     entry();
     for (const char* name : {"ggml_backend_sched_new", "llama_n_ctx", "ggml_backend_registry"}) {
         CHECK(dlsym(RTLD_DEFAULT, name) == nullptr);

@@ -1,5 +1,5 @@
-// A double of a graphics card, as a module for one has it: ggml's end of it, and ours. It computes nothing,
-// all of which ggml does on the processor then, and fails as CUDA does when a test says so.
+// A fake GPU for a module: ggml's device interface and Sotto's. Supports no operation, so that ggml computes
+// on the CPU, and fails like CUDA on request of a test.
 #include "double_card.hpp"
 #include "devices/device.hpp"
 
@@ -12,11 +12,11 @@ extern "C" void ggml_log_internal(ggml_log_level level, const char* format, ...)
 namespace sotto::llama {
 namespace {
 
-std::string fails; // where
-std::string with;  // what CUDA would say
+std::string fails; // name of the failing call
+std::string with;  // error text of CUDA
 bool is_lost = false;
 
-// As ggml's CUDA code does.
+// Fails in the way of ggml's CUDA code.
 void may_fail(const char* where) {
     if (fails == where) {
         ggml_log_internal(GGML_LOG_LEVEL_ERROR, "CUDA error: %s\n", with.c_str());

@@ -1,7 +1,7 @@
-// How tests steer the double of a graphics card that a module was built with.
+// Controls the fake GPU of a module.
 #pragma once
 
-// From now on what it does at `where` ("init" or "synchronize"; "": nowhere) fails with what CUDA says then,
-// and its driver says whether the card is lost.
+// Makes the call `where` ("init" or "synchronize"; "": none) fail with CUDA's error text `what` from now on.
+// `lost`: whether its driver reports the GPU as lost.
 extern "C" __attribute__((visibility("default"))) void
 sotto_double_card(const char* where, const char* what, int lost);

@@ -1,7 +1,8 @@
-// Engines are islands: many speak at the same time, each with models of its own, and say what one alone says.
+// Engines are independent: several decode concurrently, each with its own models, and give the answers of a
+// single engine.
 //
-// How many, the environment says: SOTTO_TEST_ENGINES, SOTTO_TEST_MODELS (of each), SOTTO_TEST_CHATS (with
-// each), and SOTTO_TEST_ROUNDS in which one engine stays while others come and go.
+// Environment: SOTTO_TEST_ENGINES, SOTTO_TEST_MODELS (per engine), SOTTO_TEST_CHATS (per model), and
+// SOTTO_TEST_ROUNDS, during which one engine stays while others are created and destroyed.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -24,7 +25,7 @@ constexpr int kQuestions = 5;
 constexpr int kModes = 3;
 constexpr std::size_t kFiles = 5;
 
-// One of each kind of memory.
+// One file for each type of KV cache.
 std::string file_of(int model) {
     constexpr const char* kAll[kFiles] = {
         "tiny.gguf", "tiny-q4.gguf", "tiny-window.gguf", "tiny-hybrid.gguf", "tiny-twin.gguf"
@@ -36,8 +37,8 @@ std::string id_of(int model) {
     return "npc" + std::to_string(model);
 }
 
-// What is said depends on the request alone then. Few have a second thread: the threads of one graph wait for
-// each other by spinning, and there are more of them than cores.
+// Settings under which answers depend on the request only. Few engines have a second thread: threads of a
+// graph spin while they wait for each other, and there are more threads than cores.
 Speaker::Terms terms_of(int engine) {
     constexpr sotto_mode kAll[kModes] = {
         SOTTO_MODE_PRIORITIZE_COMPUTE, SOTTO_MODE_BALANCE, SOTTO_MODE_PRIORITIZE_GRAPHICS
@@ -45,7 +46,7 @@ Speaker::Terms terms_of(int engine) {
     return {kAll[engine % kModes], SOTTO_ENGINE_DETERMINISTIC, engine % 4 == 0 ? 2U : 1U};
 }
 
-// What went wrong, each once, and how often.
+// Distinct errors and their counts.
 class Troubles {
 public:
     void add(const std::string& what) {
@@ -65,7 +66,7 @@ private:
     std::map<std::string, int> all_;
 };
 
-using Texts = std::map<std::pair<std::string, int>, std::string>; // by file and question
+using Texts = std::map<std::pair<std::string, int>, std::string>; // keyed by file and question
 
 void have_all(Speaker& speaker, int models, Troubles& troubles) {
     for (int model = 0; model < models; ++model) {
@@ -92,7 +93,7 @@ Texts said_alone(int models, Troubles& troubles) {
     return texts;
 }
 
-// One engine, whose models all speak at once.
+// Runs one engine, whose models all answer concurrently.
 void speak(Speaker& speaker, int models, int chats, const Texts& alone, Troubles& troubles) {
     std::vector<sotto_request> requests(static_cast<std::size_t>(models));
     for (int chat = 0; chat < chats; ++chat) {
@@ -116,7 +117,7 @@ void speak(Speaker& speaker, int models, int chats, const Texts& alone, Troubles
 
 } // namespace
 
-TEST_CASE("engines that speak at the same time say what one alone says") {
+TEST_CASE("engines that decode concurrently give the same answers as one alone") {
     const int engines = setting("SOTTO_TEST_ENGINES", 8);
     const int models = setting("SOTTO_TEST_MODELS", 8);
     const int chats = setting("SOTTO_TEST_CHATS", 2);
@@ -141,7 +142,7 @@ TEST_CASE("engines that speak at the same time say what one alone says") {
     MESSAGE(engines << " engines x " << models << " models x " << chats << " chats");
 }
 
-TEST_CASE("an engine that ends leaves the others their threads") {
+TEST_CASE("destroying an engine leaves the threads of other engines alone") {
     const int rounds = setting("SOTTO_TEST_ROUNDS", 2);
     Troubles troubles;
     const auto alone = said_alone(1, troubles);

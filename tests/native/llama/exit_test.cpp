@@ -1,8 +1,9 @@
-// A game that ends while its engine is at work, and takes it down only in a static variable's destructor,
-// when what llama.cpp keeps is gone already: it neither hangs nor crashes.
+// A game that exits while its engine works, and destroys it only in a static variable's destructor, after
+// llama.cpp's static objects are gone: it neither hangs nor crashes.
 //
-// "opens": it ends while a model is opened; "speaks": in the middle of an answer; "asks": it asks for an
-// answer and for a model then, and is told why there is none. Then the folder of modules.
+// First argument: "opens": it exits while a model is opened; "speaks": during an answer; "asks": it submits
+// an answer and a load during exit, and gets the reason why they fail. Second argument: the folder of
+// modules.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::string_view kWhy = "the process is exiting: its models are stopped";
 
-// How a private request ends.
+// Returns the last event of a private request.
 sotto_event ended(sotto_engine* engine, sotto_request request) {
     auto event = SOTTO_INIT(sotto_event);
     while (event.kind != SOTTO_EVENT_REQUEST_DONE &&
@@ -23,7 +24,7 @@ sotto_event ended(sotto_engine* engine, sotto_request request) {
     return event;
 }
 
-// As games hold one.
+// A static object that holds an engine, as in games.
 struct Held {
     ~Held() {
         if (asks) {
@@ -46,7 +47,7 @@ struct Held {
         status = sotto_engine_load_model(engine, &model, &request);
         see("load", status, request);
     }
-    // Ends the process with 3 where a request that was taken is not refused with the reason.
+    // Exits with 3 unless an accepted request is refused with the reason.
     void see(const char* what, sotto_status status, sotto_request request) const {
         const auto event = ended(engine, request);
         const std::string_view text(event.error.data, event.error.size);

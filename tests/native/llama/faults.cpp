@@ -26,7 +26,7 @@ std::atomic<bool> armed{false};
 std::atomic<long> calls{0};
 std::atomic<long> first{0};
 std::atomic<int> kind{0};
-std::atomic<long> since{0}; // when the first of them failed
+std::atomic<long> since{0}; // time of the first failure
 std::atomic<long> threads{0};
 std::atomic<long> failing_thread{0};
 thread_local int exempt = 0;
@@ -97,7 +97,7 @@ Exempt::~Exempt() {
 
 } // namespace faults
 
-#pragma GCC visibility push(default) // so that libraries find them
+#pragma GCC visibility push(default) // exported, so that libraries link to them
 extern "C" {
 
 void* malloc(std::size_t size) {

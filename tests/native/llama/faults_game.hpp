@@ -1,4 +1,4 @@
-// A small game under llama_faults_test: an engine with the house model, and what it is asked.
+// The program under test of llama_faults_test: an engine with the house model, and its requests.
 #pragma once
 
 #include <cstdio>
@@ -9,10 +9,10 @@
 
 #include "faults.hpp"
 
-inline std::string folder; // of modules
-inline std::string saved;  // path of a state
+inline std::string folder; // folder of modules
+inline std::string saved;  // path of a saved state
 inline long failures = 0;
-inline char point[200]; // being tried, for the handler
+inline char point[200]; // current injection point, for the signal handler
 
 inline void complain(const std::string& what) {
     const faults::Exempt exempt;
@@ -46,7 +46,7 @@ inline Outcome finish(sotto_engine* engine, sotto_status submitted, sotto_reques
         const auto status = sotto_engine_wait_request_event(engine, request, 30'000, &event);
         const faults::Exempt exempt;
         if (status == SOTTO_ERROR_MEMORY) {
-            continue; // nothing is lost
+            continue; // the event stays in the queue
         }
         if (status != SOTTO_OK) {
             return {SOTTO_ERROR_INTERNAL, "wait_event: " + std::to_string(status)};
@@ -82,7 +82,7 @@ inline std::string chat(const char* session) {
            in + "}";
 }
 
-// An answer that is held to a schema which was never asked for before, so that nothing of it is cached.
+// A chat with a schema that was never used before, so that nothing of it is cached.
 inline std::string schema_chat() {
     const faults::Exempt exempt;
     static int count = 0;
@@ -132,7 +132,7 @@ inline sotto_status make(sotto_engine** engine) {
     return sotto_engine_create(&desc, engine);
 }
 
-// An engine with a model, and two sessions that share its one slot: each turn parks the other's state.
+// An engine with a model and two sessions on its only slot: each turn parks the other session.
 class Game {
 public:
     Game() {
@@ -148,7 +148,7 @@ public:
     Game(const Game&) = delete;
     Game& operator=(const Game&) = delete;
 
-    // Both conversations from the start, so that none outgrows the context.
+    // Restarts both conversations, so that none exceeds the context.
     void begin() {
         const faults::Exempt exempt;
         for (const std::string session : {"one", "two"}) {
@@ -158,7 +158,7 @@ public:
         }
     }
 
-    // The same engine, with the memory that it wants.
+    // Checks that the same engine answers without faults.
     void check() {
         const faults::Exempt exempt;
         if (const auto again = load(engine); again.status != SOTTO_OK) {

@@ -1,6 +1,6 @@
-// malloc() and mmap() that fail at each of many points of open, load, chat, schema, tokenize, park, save and
-// close, and threads that cannot be made: every call says SOTTO_ERROR_MEMORY or succeeds, nothing ends the
-// process, and the same engine answers afterwards.
+// malloc() and mmap() failures at each of many points of open, load, chat, schema, tokenize, park, save and
+// close, and failures to start threads: every call returns SOTTO_ERROR_MEMORY or succeeds, the process never
+// crashes, and the same engine answers afterwards.
 //
 // Arguments: the folder of modules, a phase (or "all"), and optionally a kind of failure (0 to 2), the first
 // point and the last. Tries some points of each phase; with SOTTO_FULL=1 in the environment, the first 2,000.
@@ -46,7 +46,7 @@ void expect_allowed(const char* what, const Outcome& outcome) {
 struct Phase {
     const char* name;
     std::function<void(Game&)> run;
-    int points; // that are tried of each kind, unless all are
+    int points; // injection points to try of each kind, unless all are tried
 };
 
 void chats(Game& game) {
@@ -98,7 +98,7 @@ void closes(Game& game) {
     game.engine = nullptr;
 }
 
-// The points of a phase: all of the first 2,000, or some that are spread over them.
+// The injection points of a phase: all of the first 2,000, or some spread over them.
 std::vector<long> points_of(long total, int some) {
     const long most = std::min(total, kMost);
     const long count = test::is_full() ? most : std::min<long>(most, some);
@@ -112,7 +112,7 @@ std::vector<long> points_of(long total, int some) {
 void try_point(const Phase& phase, Game& game, long at, Fails how) {
     const bool closes = std::strcmp(phase.name, "close") == 0;
     std::snprintf(point, sizeof point, "%s, point %ld, %s", phase.name, at, kKinds[static_cast<int>(how)]);
-    alarm(60); // a point that hangs ends the test
+    alarm(60); // a hang ends the test
     faults::arm(at, how);
     phase.run(game);
     faults::disarm();
@@ -152,7 +152,8 @@ void try_phase(const Phase& phase, int only, long from, long to) {
     std::fflush(stdout);
 }
 
-// The first engine of a process opens the modules. Each point in a child, which then makes another engine.
+// The first engine of a process opens the modules, so each point runs in a child process, which then creates
+// another engine.
 void try_opening(int only, long from, long to) {
     const auto child = [](long at, Fails how) {
         std::snprintf(point, sizeof point, "open, point %ld, %s", at, kKinds[static_cast<int>(how)]);
@@ -219,7 +220,7 @@ void try_opening(int only, long from, long to) {
     std::fflush(stdout);
 }
 
-// A thread that cannot be made is like memory that ran out.
+// A thread that cannot be started is treated like lack of memory.
 void try_threads() {
     faults::arm_threads(1L << 40);
     sotto_engine* engine = nullptr;
@@ -268,7 +269,7 @@ int main(int count, char** arguments) {
         {"close", closes, 20},
     };
     const auto wants = [&](const char* name) { return wanted == "all" || wanted == name; };
-    if (wants("open")) { // before this process has a thread
+    if (wants("open")) { // before this process starts a thread
         try_opening(only, from, to);
     }
     if (wants("threads")) {

@@ -1,5 +1,5 @@
-// A process that forks: a child refuses its parent's engines, and engines of its own work, whatever the
-// parent was doing. SOTTO_TEST_FORKS says how many children there are of each kind.
+// fork(): a child refuses its parent's engines, and its own engines work, whatever the parent was doing.
+// SOTTO_TEST_FORKS sets the number of children of each kind.
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -29,11 +29,11 @@ int forks() {
 }
 
 struct Ended {
-    int status = -1; // as waitpid() has it; -1: it hung, and was killed
+    int status = -1; // status from waitpid(); -1: it hung, and was killed
     double seconds = 0;
 };
 
-// Runs `body` in a child process, which ends with what that returns.
+// Runs `body` in a child process, which exits with its return value.
 Ended in_child(const std::function<int()>& body, double patience_s = 120) {
     using Clock = std::chrono::steady_clock;
     std::fflush(nullptr);
@@ -56,7 +56,7 @@ Ended in_child(const std::function<int()>& body, double patience_s = 120) {
     return {status, seconds()};
 }
 
-// An engine that speaks, and goes on while this lives.
+// An engine that decodes during this object's lifetime.
 class Busy {
 public:
     explicit Busy(Speaker& speaker) : speaker_(speaker), thread_([this] { work(); }) {
@@ -83,10 +83,10 @@ private:
     Speaker& speaker_;
     std::atomic<bool> over_{false};
     std::atomic<int> said_{0};
-    std::thread thread_; // last: it uses what is above
+    std::thread thread_; // last: uses the members above
 };
 
-// Creates engines that load a model, and destroys them, while this lives.
+// Creates and destroys engines that load a model during this object's lifetime.
 class Loads {
 public:
     Loads() : thread_([this] { work(); }) {}
@@ -109,12 +109,12 @@ private:
 
     std::atomic<bool> over_{false};
     std::atomic<int> loaded_{0};
-    std::thread thread_; // last: it uses what is above
+    std::thread thread_; // last: uses the members above
 };
 
 enum Wrong : int { kNothing = 0, kAccepted, kText, kCreate, kLoad, kSay, kOther };
 
-// Whether an engine of a parent's is refused, and to destroy it does nothing.
+// Checks that calls refuse a parent's engine, and that destroying it does nothing.
 int refuses(sotto_engine* parents) {
     sotto_engine_destroy(parents);
     sotto_str json{};
@@ -124,7 +124,7 @@ int refuses(sotto_engine* parents) {
     return text_of(sotto_last_error()).find("fork()") == std::string::npos ? kText : kNothing;
 }
 
-// Whether an engine of the child's own says what its parent's says.
+// Checks that a child's own engine gives the parent's answer.
 int says(sotto_mode mode, const std::string& expected) {
     Speaker own({mode, SOTTO_ENGINE_DETERMINISTIC, 2});
     if (own.created() != SOTTO_OK) {
@@ -147,7 +147,7 @@ int refuses_and_says(sotto_engine* parents, sotto_mode mode, const std::string& 
 
 } // namespace
 
-TEST_CASE("a forked child's own engine says what its parent's says, while that is idle or speaks") {
+TEST_CASE("a forked child's own engine answers as its parent's, while that is idle or decodes") {
     for (const auto mode : kModes) {
         Speaker parent({mode, SOTTO_ENGINE_DETERMINISTIC, 2});
         REQUIRE(parent.load("npc", kFile).status == SOTTO_OK);
@@ -170,9 +170,7 @@ TEST_CASE("a forked child's own engine says what its parent's says, while that i
     }
 }
 
-TEST_CASE(
-    "a forked child's own engine works after its parent's was destroyed, and after one without a model"
-) {
+TEST_CASE("a forked child's own engine works after the parent's was destroyed, or had no model") {
     std::string expected;
     {
         Speaker parent({SOTTO_MODE_PRIORITIZE_COMPUTE, SOTTO_ENGINE_DETERMINISTIC, 2});
@@ -188,7 +186,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a forked child's own engine works while its parent creates, loads and destroys others") {
+TEST_CASE("a forked child's own engine works while the parent creates, loads and destroys others") {
     std::string expected;
     {
         Speaker parent({SOTTO_MODE_PRIORITIZE_COMPUTE, SOTTO_ENGINE_DETERMINISTIC, 2});
@@ -197,13 +195,13 @@ TEST_CASE("a forked child's own engine works while its parent creates, loads and
     }
     const Loads loads;
     for (int i = 0; i < 6 * forks(); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(7 * i % 40)); // at another point each time
+        std::this_thread::sleep_for(std::chrono::milliseconds(7 * i % 40)); // at a different point each time
         CHECK(in_child([&] { return says(SOTTO_MODE_PRIORITIZE_COMPUTE, expected); }).status == 0);
     }
     CHECK(loads.loaded() > 0);
 }
 
-TEST_CASE("a child's child refuses the engines of both") {
+TEST_CASE("a grandchild refuses the engines of its parent and grandparent") {
     Speaker parent({SOTTO_MODE_PRIORITIZE_COMPUTE, SOTTO_ENGINE_DETERMINISTIC, 2});
     REQUIRE(parent.load("npc", kFile).status == SOTTO_OK);
     const auto expected = parent.say("npc", 1).text;
@@ -225,13 +223,13 @@ TEST_CASE("a child's child refuses the engines of both") {
     CHECK(ended.status == 0);
 }
 
-TEST_CASE("a forked child leaves by exit() at once while its parent speaks") {
+TEST_CASE("a forked child exits at once while its parent decodes") {
     Speaker parent({SOTTO_MODE_PRIORITIZE_COMPUTE, 0, 2});
     REQUIRE(parent.load("npc", kFile).status == SOTTO_OK);
     const Busy speaks(parent);
     for (int i = 0; i < forks(); ++i) {
         const auto ended = in_child([]() -> int { std::exit(0); });
         CHECK(ended.status == 0);
-        CHECK(ended.seconds < 1.5); // 2 seconds were waited for each that computed
+        CHECK(ended.seconds < 1.5); // a child must not wait 2 seconds for each call that computed
     }
 }

@@ -1,4 +1,4 @@
-// What is kept of the form of answers between requests is what each would find out anew.
+// A cached answer format equals a newly detected one.
 #include "golden_template.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@ using namespace golden;
 
 namespace {
 
-// Requests one after the other, of which each differs from one before in one thing.
+// A sequence of requests, each of which differs from an earlier one in one property.
 std::vector<Json> requests() {
     const auto schema = [](const char* member) {
         return Json{
@@ -37,12 +37,13 @@ std::string marked(const char* name, const std::vector<std::string>& texts) {
 }
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kEach = 6; // it makes this ten times as slow, and the code is the same for all
+// sanitizers are ten times slower, and the code is the same for all templates
+constexpr std::size_t kEach = 6;
 #else
 constexpr std::size_t kEach = 1;
 #endif
 
-// All that a request's answer is held to and read by.
+// Everything that constrains and parses the answer to a request.
 std::string form_of(const sotto::llama::Chat& chat, const Json& body) {
     try {
         const auto prompt = chat.prompt(body);
@@ -63,7 +64,7 @@ std::string form_of(const sotto::llama::Chat& chat, const Json& body) {
 
 } // namespace
 
-TEST_CASE("a chat that answered other requests gives an answer the form that a new one gives it") {
+TEST_CASE("the cached format of a chat template equals a newly detected one") {
     const auto asked = requests();
     std::size_t number = 0;
     for (const auto& path : template_files()) {

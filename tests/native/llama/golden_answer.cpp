@@ -1,4 +1,4 @@
-// What a model would generate, out of its template, and what the parser makes of it.
+// Derives a model's output from its template, and parses it.
 #include "golden_answer.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Json request_of(const Json& exchange, bool required) {
     return request;
 }
 
-// What an answer's parser is given: text, and of the control tokens those that its form keeps.
+// Returns the input of the answer parser: text, and the special tokens that the format preserves.
 std::string
 shown_text(const Tokens& tokens, const sotto::llama::Tokenizer& tokenizer, const common_chat_params& how) {
     std::string text;
@@ -51,7 +51,7 @@ shown_text(const Tokens& tokens, const sotto::llama::Tokenizer& tokenizer, const
     return text;
 }
 
-// Where `tokens` begin to be other than `prompt`.
+// Length of the common prefix of `prompt` and `tokens`.
 std::size_t common(const Tokens& prompt, const Tokens& tokens) {
     const auto size = static_cast<std::ptrdiff_t>(std::min(prompt.size(), tokens.size()));
     return static_cast<std::size_t>(
@@ -75,7 +75,7 @@ bool drop_front(std::string& text, const std::string& what) {
     return found;
 }
 
-// The answer with its thought, which a template may leave out of history though models begin with it.
+// Adds the reasoning, which a template may omit from history although models generate it.
 std::string with_thought(
     const sotto::llama::ChatPrompt& prompt, const std::string& thought, const std::string& rendered
 ) {
@@ -83,7 +83,8 @@ std::string with_thought(
     const auto asked = trimmed(text_of(prompt.parts, false));
     const auto end = how.thinking_end_tags.empty() ? "" : how.thinking_end_tags.front();
     const bool thinks = how.supports_thinking && !trimmed(end).empty() && !asked.ends_with(trimmed(end));
-    const bool begun = thinks && asked.ends_with(trimmed(how.thinking_start_tag)); // by the prompt
+    // the prompt begins the reasoning
+    const bool begun = thinks && asked.ends_with(trimmed(how.thinking_start_tag));
     const auto shown = thought.empty() ? trimmed(end) : thought;
     if (!thinks || (thought.empty() && !begun) || rendered.find(shown) != std::string::npos) {
         return rendered;
@@ -94,7 +95,7 @@ std::string with_thought(
     return (begun ? "" : start) + thought + end + (empty ? rest : rendered);
 }
 
-// Which parts of an answer its model's template shows nothing of.
+// Returns the parts of an answer that its template does not render.
 std::vector<std::string> left_out(const Json& answer, const std::string& text) {
     std::vector<std::string> keys;
     for (const char* key : {"reasoning_content", "content"}) {
@@ -169,7 +170,7 @@ void fold(Json& message, const Json& delta) {
     for (const auto& piece : delta.value("tool_calls", Json::array())) {
         auto& calls = message["tool_calls"];
         const auto index = piece["index"].get<std::size_t>();
-        if (index == calls.size()) { // the first of it
+        if (index == calls.size()) { // first delta of the call
             calls.push_back({{"name", piece["function"]["name"]}, {"arguments", ""}});
         }
         auto& arguments = calls.at(index)["arguments"];

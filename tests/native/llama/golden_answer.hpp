@@ -1,4 +1,4 @@
-// What a model would generate, out of its template, and what the parser makes of it.
+// Derives a model's output from its template, and parses it.
 #pragma once
 
 #include "golden_template.hpp"
@@ -7,25 +7,26 @@
 
 namespace golden {
 
-// An answer as its model would write it.
+// An answer as its model would generate it.
 struct Generated {
     std::vector<llama_token> tokens;   // up to the end of the turn
-    std::string text;                  // what of it the parser is given
-    sotto::llama::ChatPrompt prompt;   // before it
-    std::vector<std::string> left_out; // of the message that was put in
+    std::string text;                  // input of the parser
+    sotto::llama::ChatPrompt prompt;   // prompt before the answer
+    std::vector<std::string> left_out; // parts of the message that the template does not render
 };
 
-// Takes an exchange's answer out of what the template renders of it as history.
+// Extracts an exchange's answer from the template's rendering of it as history.
 Generated generated(const Template& model, const Json& exchange, bool required);
 
-// A message of what was told, in pieces that `next` cuts: it says how many bytes of the text come next.
+// Parses the answer in pieces and returns the resulting message; `next` returns the size of the next piece in
+// bytes.
 Json told(
     sotto::llama::AnswerParser& parser,
     const std::string& text,
     const std::function<std::size_t(std::string_view rest)>& next
 );
 
-// What should be told: the answer that was put in, without what history leaves out.
+// The expected message: the original answer without the parts that history omits.
 Json expected(const Json& exchange, const std::vector<std::string>& left_out);
 
 } // namespace golden

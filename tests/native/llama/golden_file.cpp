@@ -1,4 +1,4 @@
-// What a test saw, as text that people can read, and its comparison with what was seen before.
+// Readable records of test output, and their comparison with recorded ones.
 #include "golden_file.hpp"
 #include "support/paths.hpp"
 
@@ -9,8 +9,8 @@
 namespace golden {
 namespace {
 
-constexpr std::size_t kWorthIt = 3; // lines that are counted rather than repeated, at least
-constexpr std::size_t kShown = 12;  // lines of a difference
+constexpr std::size_t kWorthIt = 3; // minimum number of repeated lines to replace by a count
+constexpr std::size_t kShown = 12;  // maximum lines of a difference
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
@@ -27,7 +27,7 @@ std::size_t common(const std::vector<std::string>& one, const std::vector<std::s
     return static_cast<std::size_t>(std::mismatch(one.begin(), end, other.begin()).first - one.begin());
 }
 
-// What stands in one and not in the other, without the lines that both begin and end with.
+// Returns the lines that differ, without the common lines at the start and end.
 std::string difference(std::vector<std::string> was, std::vector<std::string> is) {
     const auto begin = common(was, is);
     std::reverse(was.begin(), was.end());

@@ -1,4 +1,4 @@
-// What a test saw, as text that people can read, and its comparison with what was seen before.
+// Readable records of test output, and their comparison with recorded ones.
 #pragma once
 
 #include <string>
@@ -9,16 +9,17 @@ namespace golden {
 
 class File {
 public:
-    // `name` is that of a template; what was seen is kept under tests/native/llama/golden.
+    // `name` is that of a template; records are in tests/native/llama/golden.
     explicit File(const std::string& name);
 
-    // A stretch of it. Lines at its beginning that one before it begins with too are counted, not repeated.
+    // Adds a section. Lines at its start that also start an earlier section are replaced by their count.
     void add(const std::string& title, const std::string& text);
 
-    // Writes it if the tests run with --write. Otherwise: empty, or how it differs from what was seen before.
+    // With --write, writes the record. Otherwise returns the difference to the recorded one; empty: no
+    // difference.
     std::string settle() const;
 
-    static bool writes; // whether the tests run with --write
+    static bool writes; // the tests run with --write
 
 private:
     std::string path_;

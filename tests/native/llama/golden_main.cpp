@@ -1,4 +1,4 @@
-// Runs the golden tests, or with --write writes down what they see.
+// Runs the golden tests; --write records their output.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "golden_file.hpp"
 

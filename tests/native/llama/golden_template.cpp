@@ -1,4 +1,4 @@
-// Chat templates of llama.cpp's tree, and what they are given to render.
+// Chat templates of llama.cpp's tree, and their inputs.
 #include "golden_template.hpp"
 #include "support/paths.hpp"
 

@@ -22,18 +22,18 @@ struct Template {
     sotto::llama::Chat chat;
 };
 
-// All in llama.cpp's tree, by name.
+// All templates in llama.cpp's tree, by name.
 std::vector<std::filesystem::path> template_files();
 
-// The same conversations for all templates: titles, and requests.
+// The conversations to render with all templates, as titles and requests.
 const Json& conversations();
 Json tools();
-// Requests whose answers are put in as messages under "answer": what a model would have said.
+// Requests with the model's answer as a message under "answer".
 const Json& exchanges();
 
-// What was rendered; with `marked`, what people wrote of control tokens is in brackets.
+// Returns the rendered text; with `marked`, special-token spellings of user text are in brackets.
 std::string text_of(const std::vector<sotto::llama::PromptPart>& parts, bool marked);
-// The same with the current date, by any spelling that templates use, as {today}.
+// Replaces the current date, in any format that templates use, by {today}.
 std::string without_date(std::string text);
 
 } // namespace golden

@@ -12,7 +12,7 @@
 namespace golden {
 namespace {
 
-// Ends of a turn that llama.cpp does not know by their spelling; a model's file names them.
+// End-of-turn tokens that llama.cpp does not recognise by spelling; a model's file names them.
 constexpr std::array kEnds = {
     "<|END_OF_TURN_TOKEN|>",
     "<|assistant_end|>",
@@ -28,7 +28,7 @@ constexpr std::array kEnds = {
     "<｜hy_eos{}｜>",
 };
 
-// One template puts this into its markers as it runs.
+// One template computes this part of its markers.
 std::string filled(std::string spelling) {
     const auto gap = spelling.find("{}");
     return gap == std::string::npos ? spelling : spelling.replace(gap, 2, ":opensource");
@@ -39,7 +39,7 @@ struct Token {
     std::int32_t type;
 };
 
-// Markers as tokenizers have them: those of thoughts and calls are no control tokens.
+// Markers as in real tokenizers: those of reasoning and calls are not special tokens.
 std::vector<Token> markers_of(const std::string& source) {
     static const std::regex plain(
         R"re(</?([a-z]+:)?(think|thinking|tool_call|tool_calls|arg_key|arg_value)>)re"
@@ -68,7 +68,7 @@ std::vector<Token> markers_of(const std::string& source) {
     return tokens;
 }
 
-// How GPT-2 spells a byte.
+// GPT-2's encoding of a byte.
 std::string spelt(unsigned byte) {
     const auto is_plain = [](unsigned one) {
         return (one >= 0x21 && one <= 0x7E) || (one >= 0xA1 && one <= 0xAC) || (one >= 0xAE && one <= 0xFF);
@@ -94,7 +94,7 @@ void set_texts(gguf_context* file, const char* key, const std::vector<std::strin
     gguf_set_arr_str(file, key, plain.data(), plain.size());
 }
 
-// The place of `spelling` among `tokens`, where it is put if it is not there.
+// Returns the index of `spelling` in `tokens`; appends it if it is missing.
 std::uint32_t place_of(std::vector<Token>& tokens, const std::string& spelling) {
     auto found = std::find_if(tokens.begin(), tokens.end(), [&](const Token& token) {
         return token.text == spelling;

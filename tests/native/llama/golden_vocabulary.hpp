@@ -13,13 +13,13 @@ namespace golden {
 class Vocabulary {
 public:
     explicit Vocabulary(const std::filesystem::path& gguf);
-    // All bytes, and as tokens of their own the markers that a template's `source` spells.
+    // A vocabulary of all bytes, and of the markers in a template's `source` as tokens.
     static Vocabulary of_template(const std::string& source);
 
     const llama_model* model() const { return model_.get(); }
     const sotto::llama::Tokenizer& tokenizer() const { return *tokenizer_; }
     const llama_vocab* vocab() const { return llama_model_get_vocab(model_.get()); }
-    std::vector<std::string> controls() const; // spellings of its control tokens
+    std::vector<std::string> controls() const; // spellings of its special tokens
 
 private:
     explicit Vocabulary(llama_model* model);

@@ -1,4 +1,4 @@
-// Grammars that a host wrote: what is refused, and how soon.
+// Refusal of grammars that a host wrote, within a time limit.
 #include "grammar/grammar.hpp"
 
 #include <chrono>
@@ -10,7 +10,7 @@ using namespace sotto::llama;
 
 namespace {
 
-// Empty: the grammar is taken.
+// Returns the error; empty: the grammar is accepted.
 std::string refusal(const std::string& gbnf) {
     const auto start = std::chrono::steady_clock::now();
     std::string why;
@@ -22,7 +22,7 @@ std::string refusal(const std::string& gbnf) {
     }
     CHECK(
         std::chrono::steady_clock::now() - start < std::chrono::seconds(2)
-    ); // on a busy machine; else 50 ms
+    ); // on a busy machine; otherwise 50 ms
     return why;
 }
 
@@ -40,7 +40,7 @@ bool too_ambiguous(const std::string& gbnf) {
 
 } // namespace
 
-TEST_CASE("good grammars are taken") {
+TEST_CASE("valid grammars are accepted") {
     for (const std::string gbnf : {
              R"(root ::= "yes" | "no")",
              R"(root ::= [a-z]{0,2000})",
@@ -54,7 +54,7 @@ TEST_CASE("good grammars are taken") {
     }
 }
 
-TEST_CASE("grammars ask for characters of Unicode, and for at least one") {
+TEST_CASE("grammars with characters outside of Unicode or with empty classes are refused") {
     const auto refused = [](const std::string& characters, const std::string& why) {
         CAPTURE(characters);
         CHECK(refusal("root ::= \"a\" part\npart ::= " + characters).find(why) != std::string::npos);
@@ -70,7 +70,7 @@ TEST_CASE("grammars ask for characters of Unicode, and for at least one") {
     CHECK(refusal(R"(root ::= [\x00-\U0010FFFF] [^\x00-\x7F] "\U0010FFFF" [a-a])").empty());
 }
 
-TEST_CASE("what does not parse is named by its line") {
+TEST_CASE("syntax errors are reported with their line") {
     CHECK(
         refusal("root ::= a\na ::= \"x") ==
         "invalid grammar: the rule on line 2 does not parse: unexpected end of input"
@@ -100,18 +100,16 @@ TEST_CASE("what does not parse is named by its line") {
     CHECK(refusal("root ::= <think> \"a\"").find("no vocab") != std::string::npos);
 }
 
-TEST_CASE("left recursion is refused, hidden or not") {
+TEST_CASE("direct and hidden left recursion is refused") {
     CHECK(
         refusal("root ::= root \"a\" | \"b\"") ==
         "invalid grammar: left-recursive: rule \"root\" may begin with itself; write it as a repetition"
     );
     CHECK(refusal("root ::= a\na ::= b\nb ::= a | \"x\"").find("left-recursive") != std::string::npos);
-    CHECK(
-        too_ambiguous("root ::= a root \"x\" | \"y\"\na ::= b\nb ::= \"\"")
-    ); // which llama.cpp does not see
+    CHECK(too_ambiguous("root ::= a root \"x\" | \"y\"\na ::= b\nb ::= \"\"")); // not detected by llama.cpp
 }
 
-TEST_CASE("what is too large is refused before it is made") {
+TEST_CASE("oversized grammars are refused before they are expanded") {
     CHECK(
         refusal(R"(root ::= "a"{1,1000000})") ==
         "invalid grammar, line 1: a repetition of more than 2000 times"
@@ -164,7 +162,7 @@ TEST_CASE("ambiguous grammars are refused") {
     CHECK(too_ambiguous(choices));
 }
 
-TEST_CASE("whatever is taken, llama.cpp takes too") {
+TEST_CASE("llama.cpp accepts every grammar that the check accepts") {
     const std::vector<std::string> parts = {"root", "a", "b",  "::=",  "\"x\"", "\"\"", "[a-z]", "[^\\n]",
                                             "(",    ")", "|",  "*",    "+",     "?",    "{2}",   "{0,3}",
                                             "{1,}", ".", "\n", "#c\n", "<[3]>", "\\"};

@@ -1,4 +1,4 @@
-// A stream that gives up its place and comes back for it.
+// A stream that is parked and restored.
 #pragma once
 
 #include "module_under_test.hpp"
@@ -9,7 +9,7 @@
 
 namespace under_test {
 
-// A stream and what is kept of it while it is parked.
+// A stream and its saved KV cache while it is parked.
 struct Guest {
     std::unique_ptr<Stream> stream;
     std::string state;
@@ -20,7 +20,7 @@ struct Guest {
         REQUIRE_MESSAGE(stream->answer.status == SOTTO_OK, stream->answer.why);
         stream->park();
     }
-    // Says how many tokens are to be worked through again.
+    // Restores the stream. Returns the number of tokens to prefill again.
     std::uint32_t come_back() {
         std::uint32_t tokens = 0;
         REQUIRE_MESSAGE(stream->model.restore(state, tokens) == SOTTO_OK, stream->model.why);

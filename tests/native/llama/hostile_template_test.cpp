@@ -1,4 +1,4 @@
-// Chat templates that would end or stop the process: a model file brings its own, and is not trusted.
+// Chat templates that would crash or hang the process: they come from untrusted model files.
 #include "chat/chat.hpp"
 #include "chat/jinja/limits.hpp"
 #include "golden_vocabulary.hpp"
@@ -29,12 +29,12 @@ std::string nested(const std::string& open, int count, const std::string& middle
     return times(open, count) + middle + times(close, count);
 }
 
-// A model's chat template, on a vocabulary that has nothing to do with it.
+// A model's chat template, on an unrelated vocabulary.
 struct Model {
     Vocabulary vocabulary = Vocabulary::of_template(kPlain);
     sotto::llama::Constraints constraints{vocabulary.vocab()};
 
-    // What a conversation becomes, or why it is refused: "load: ..." if the model cannot be loaded with it.
+    // Returns the rendered conversation or the error; "load: ..." if the template is refused at load.
     std::string render(const std::string& source, const Json& body) const {
         std::unique_ptr<sotto::llama::Chat> chat;
         try {
@@ -69,27 +69,27 @@ std::string shown(const std::string& expression) {
 struct Case {
     std::string name;
     std::string source;
-    const char* reason; // found in the refusal
+    const char* reason; // part of the error
 };
 
 bool holds(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-// Far more than limits allow, and far less than what it would take without them.
+// Far above the limits, and far below the time without limits.
 constexpr auto kLong = std::chrono::seconds(60);
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kMuch = 3000; // MiB; it keeps what is freed, and pads what is not
+constexpr std::size_t kMuch = 3000; // MiB; the sanitizer keeps freed memory, and pads the rest
 #else
 constexpr std::size_t kMuch = 900; // MiB
 #endif
 
-// How much more memory of the process was resident at once since this was made than then, in MiB.
+// Peak growth of the process's resident memory since construction, in MiB.
 class MemoryPeak {
 public:
     MemoryPeak() {
-        std::ofstream("/proc/self/clear_refs") << 5; // sets the peak to what is resident now
+        std::ofstream("/proc/self/clear_refs") << 5; // resets the peak to the current resident memory
         before_ = peak();
     }
     std::size_t growth() const { return peak() - std::min(peak(), before_); }
@@ -107,7 +107,7 @@ private:
     std::size_t before_ = 0;
 };
 
-// What model.render() returns, within limits of time and memory.
+// Returns model.render(), and checks time and memory.
 std::string bounded(const Model& model, const std::string& source, const Json& body) {
     const auto begun = std::chrono::steady_clock::now();
     const MemoryPeak memory;
@@ -119,7 +119,7 @@ std::string bounded(const Model& model, const std::string& source, const Json& b
 
 } // namespace
 
-TEST_CASE("a template that never ends, or makes values without measure, is refused when it is loaded") {
+TEST_CASE("an endless template, or one that makes huge values, is refused at load") {
     const std::string set = "{% set ns = namespace(x=[], s='aaaaaaaaaaaaaaaa') %}";
     const Case cases[] = {
         {"an endless range", "{% for i in range(2000000000) %}{% endfor %}", "steps"},
@@ -214,13 +214,13 @@ TEST_CASE("a template that never ends, or makes values without measure, is refus
         CAPTURE(made.substr(0, 300));
         if (*one.reason != 0) {
             CHECK(made.starts_with("load: "));
-            const bool was_slow = holds(made, "s of CPU time"); // which a slow machine comes to first
+            const bool was_slow = holds(made, "s of CPU time"); // a slow machine reaches this limit first
             CHECK((was_slow || holds(made, one.reason)));
         }
     }
 }
 
-TEST_CASE("a template that would be parsed too deep is refused") {
+TEST_CASE("a template nested too deep to be parsed is refused") {
     const Case cases[] = {
         {"brackets", shown(nested("(", 50000, "1", ")")), "brackets"},
         {"lists", shown(nested("[", 50000, "1", "]")), "brackets"},
@@ -261,7 +261,7 @@ TEST_CASE("a template that would be parsed too deep is refused") {
     }
 }
 
-TEST_CASE("what ends the process in a template is its error") {
+TEST_CASE("a construct that would terminate the process fails the template") {
     const Case cases[] = {
         {"divisible by nothing", "{% if 5 is divisibleby(0) %}{% endif %}", "cannot divide"},
         {"the smallest number",
@@ -283,7 +283,7 @@ TEST_CASE("what ends the process in a template is its error") {
     }
 }
 
-TEST_CASE("what is deep or in itself, and never looked at, costs nothing") {
+TEST_CASE("deep or cyclic values that are never walked cost nothing") {
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ // rendering is limited to 5 s of CPU time
     const std::string deep = "{% for i in range(2000) %}";
 #else
@@ -312,7 +312,7 @@ TEST_CASE("what is deep or in itself, and never looked at, costs nothing") {
     }
 }
 
-TEST_CASE("a template that behaves badly on some messages only is refused when it meets them") {
+TEST_CASE("a template that exceeds limits on some messages only fails on these") {
     const auto source =
         "{% if messages[0].content == 'now' %}{% for a in range(9999) %}{% for b in range(9999) %}"
         "{% endfor %}{% endfor %}{% endif %}" +
@@ -342,7 +342,7 @@ TEST_CASE("limits grow with the conversation") {
     CHECK(model.render(listing, body) == expected + "assistant:");
 }
 
-TEST_CASE("loading a template can be cancelled, whatever it does") {
+TEST_CASE("a load can be cancelled while its template is tested") {
     const Model model;
     int polled = 0;
     const auto cancelled = [&] {
@@ -360,7 +360,7 @@ TEST_CASE("loading a template can be cancelled, whatever it does") {
     CHECK(polled == 4);
 }
 
-TEST_CASE("the renders of one request share its time") {
+TEST_CASE("all renderings of one request share its time limit") {
     const Model model;
     const sotto::llama::Chat chat(
         model.vocabulary.model(),
@@ -370,7 +370,7 @@ TEST_CASE("the renders of one request share its time") {
         "{% endfor %}{% endfor %}{% endif %}" +
             kPlain
     );
-    constexpr int kMany = 1000; // far more than fit into 5 s
+    constexpr int kMany = 1000; // far more than 5 s allow
     int polled = 0;
     const sotto::llama::RequestRenders renders([&] { ++polled; });
     const auto render_all = [&] {
@@ -384,7 +384,7 @@ TEST_CASE("the renders of one request share its time") {
     CHECK(polled > 0);
 }
 
-TEST_CASE("variables and arguments of a request are bounded before a template sees them") {
+TEST_CASE("variables and arguments of a request are limited before a template sees them") {
     const Model model;
     auto many = said("hi");
     for (int i = 0; i < 300; ++i) {

@@ -1,5 +1,5 @@
-// What the module asks malloc() for: nothing large that comes and goes. glibc takes what is large from the
-// system, but once such a piece is freed, it keeps pieces of that size, and twice as much, in every arena.
+// The module allocates no large temporary memory by malloc(). glibc maps large blocks, but once one was freed
+// it keeps blocks of that size, and twice as much, in every arena.
 #include "module_under_test.hpp"
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMB = std::size_t{1} << 20;
 
-std::atomic<std::size_t> largest{0}; // that malloc() or calloc() were asked for
+std::atomic<std::size_t> largest{0}; // largest block requested from malloc() or calloc()
 
 void note(std::size_t size) {
     auto before = largest.load();
@@ -29,7 +29,7 @@ std::size_t taken_from_malloc() {
     return info.uordblks + info.hblkhd;
 }
 
-// The process' memory that is in no file.
+// Anonymous memory of the process.
 std::size_t anonymous() {
     std::size_t size = 0;
     std::size_t resident = 0;
@@ -40,7 +40,7 @@ std::size_t anonymous() {
 
 } // namespace
 
-#pragma GCC visibility push(default) // so that the module finds them
+#pragma GCC visibility push(default) // exported, so that the module links to them
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
@@ -57,14 +57,15 @@ void* calloc(std::size_t count, std::size_t size) {
 }
 #pragma GCC visibility pop
 
-TEST_CASE("tables of graphs, of which a part is written to, do not come from malloc") {
+TEST_CASE("sparsely written tables of graphs are not allocated by malloc") {
     const auto before = taken_from_malloc();
     const Model model({.path = house()});
     REQUIRE_MESSAGE(model, model.why);
-    CHECK(taken_from_malloc() < before + 8 * kMB); // of 23 MB with them; the vocabulary is most of the rest
+    // 23 MB with the tables; the vocabulary is most of the rest
+    CHECK(taken_from_malloc() < before + 8 * kMB);
 }
 
-TEST_CASE("what a stream copies of another one does not go through memory of malloc") {
+TEST_CASE("copying the KV cache between streams allocates nothing by malloc") {
     Model model({.path = house(), .options = R"({"parallel": 2, "context": 2048})"});
     REQUIRE_MESSAGE(model, model.why);
     std::string words;
@@ -74,16 +75,16 @@ TEST_CASE("what a stream copies of another one does not go through memory of mal
     const auto body = chat(words, R"("temperature": 0, "ignore_eos": true)");
     Stream first(model, body);
     first.run(4);
-    REQUIRE(first.answer.prompt_tokens > 1000); // 3 KB each
+    REQUIRE(first.answer.prompt_tokens > 1000); // KV cache of 3 KB per token
     largest = 0;
     Stream second(model, body);
     CHECK(second.answer.cached_tokens > 1000);
     second.run(4);
     CHECK(largest.load() > 0);
-    CHECK(largest.load() < 2 * kMB); // the work of a step is over 1 MB
+    CHECK(largest.load() < 2 * kMB); // buffers of a step exceed 1 MB
 }
 
-TEST_CASE("R7: a long conversation takes no more memory the more often it is asked") {
+TEST_CASE("R7: repeating a long conversation does not increase memory") {
     Model model({.path = house(), .options = R"({"parallel": 1, "context": 512})"});
     REQUIRE_MESSAGE(model, model.why);
     std::string body = R"({"messages": [)";
@@ -100,6 +101,6 @@ TEST_CASE("R7: a long conversation takes no more memory the more often it is ask
     };
     ask(20);
     const auto before = anonymous();
-    ask(400); // 24 bytes a message each time would be 9.6 MB
+    ask(400); // a leak of 24 bytes per message would be 9.6 MB
     CHECK(anonymous() < before + 2 * kMB);
 }

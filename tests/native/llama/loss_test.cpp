@@ -1,4 +1,4 @@
-// A card that fails under a model: on the double of one, through the module.
+// GPU failures, on a module with a fake GPU.
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -13,11 +13,11 @@ namespace {
 
 constexpr const char* kIllegal = "an illegal memory access was encountered";
 
-// The card, which is well again when this goes.
+// Controls the fake GPU, and repairs it at the end of the scope.
 class Card {
 public:
     Card() {
-        entry(); // opens it
+        entry(); // opens the module
         void* module = dlopen(std::getenv("SOTTO_TEST_MODULE"), RTLD_NOW | RTLD_NOLOAD);
         REQUIRE(module != nullptr);
         steer_ = reinterpret_cast<decltype(&sotto_double_card)>(dlsym(module, "sotto_double_card"));
@@ -47,7 +47,9 @@ bool speaks(Model& model) {
 
 } // namespace
 
-TEST_CASE("a card that is lost between steps is told when its model gives up its places, and ends nothing") {
+TEST_CASE(
+    "a GPU lost between steps is detected when its model is resized, and does not terminate the process"
+) {
     const Card card;
     Model model(on("double0"));
     REQUIRE_MESSAGE(model, model.why);
@@ -57,14 +59,14 @@ TEST_CASE("a card that is lost between steps is told when its model gives up its
     CHECK(model.why.find("lost") != std::string::npos);
 }
 
-TEST_CASE("a model whose card is lost between steps is closed all the same") {
+TEST_CASE("a model whose GPU was lost between steps can be closed") {
     const Card card;
     const Model model(on("double0"));
     REQUIRE_MESSAGE(model, model.why);
     card.fail("synchronize", kIllegal, true);
 }
 
-TEST_CASE("what fails while a model is opened is told as what it is, though llama.cpp keeps it to itself") {
+TEST_CASE("a failure during a load is reported with its cause even if llama.cpp swallows it") {
     const Card card;
     const auto status_of = [&](const char* what, bool lost) {
         card.fail("init", what, lost);
@@ -79,14 +81,14 @@ TEST_CASE("what fails while a model is opened is told as what it is, though llam
     CHECK(status_of("invalid argument", false) == SOTTO_ERROR_INTERNAL);
 }
 
-TEST_CASE("a step that a card is lost in says so; one that fails otherwise loses nothing") {
+TEST_CASE("a step during which the GPU is lost reports that; other failures do not") {
     const Card card;
     Model model(on("double0"));
     REQUIRE_MESSAGE(model, model.why);
     {
         Stream stream(model, completion("hello"), SOTTO_OP_COMPLETION);
         card.fail("synchronize", "out of memory", false);
-        CHECK(stream.step() == SOTTO_OK); // the stream failed alone
+        CHECK(stream.step() == SOTTO_OK); // only the stream failed
         CHECK(stream.work.status == SOTTO_ERROR_INFERENCE);
         card.fail("", "", false);
     }
@@ -96,7 +98,7 @@ TEST_CASE("a step that a card is lost in says so; one that fails otherwise loses
     CHECK(stream.step() == SOTTO_ERROR_DEVICE);
 }
 
-TEST_CASE("a loss is that card's: neither a model on the processor nor the next card knows of it") {
+TEST_CASE("a loss affects neither models on the CPU nor the next GPU") {
     const Card card;
     Model here(on("cpu"));
     REQUIRE_MESSAGE(here, here.why);
@@ -110,7 +112,7 @@ TEST_CASE("a loss is that card's: neither a model on the processor nor the next 
     CHECK(here.resize(1) == SOTTO_OK);
     Stream one(here, completion("hello"), SOTTO_OP_COMPLETION);
     const Stream refused(here, "[]", SOTTO_OP_COMPLETION);
-    CHECK(refused.answer.status == SOTTO_ERROR_ARGUMENT); // its errors are its own
+    CHECK(refused.answer.status == SOTTO_ERROR_ARGUMENT); // request errors stay request errors
     card.fail("", "", false);
     Model next(on("double0"));
     REQUIRE_MESSAGE(next, next.why);

@@ -1,4 +1,4 @@
-// Tests the matrix kernels against sums in double precision: called as such, and by a graph of ggml's.
+// Tests the matrix kernels against sums in double precision: called directly, and by a ggml graph.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -33,7 +33,7 @@ struct Shape {
 
 enum class Fill { random, largest, smallest };
 
-// A product of quantised weights, and of activations that are quantised without loss.
+// A product of quantised weights and activations that quantise without loss.
 class Case {
 public:
     Case(const Shape& shape, Fill fill) : shape_(shape), fill_(fill) {
@@ -41,7 +41,7 @@ public:
         ggml_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
         context_.reset(ggml_init({.mem_size = 256U << 20, .mem_buffer = nullptr, .no_alloc = true}));
         weights_ = ggml_new_tensor_2d(context_.get(), shape.type, shape.depth, shape.columns);
-        const bool packed = ggml_cpu_has_avx2() != 0 && shape.type != GGML_TYPE_Q6_K; // as llama.cpp has them
+        const bool packed = ggml_cpu_has_avx2() != 0 && shape.type != GGML_TYPE_Q6_K; // as in llama.cpp
         const auto bytes = ggml_nbytes(weights_);
         buffer_.reset(
             ggml_backend_buft_alloc_buffer(packed ? repacked() : ggml_backend_cpu_buffer_type(), bytes)
@@ -57,7 +57,7 @@ public:
     const void* weights() const { return weights_->data; }
     const float* activations(std::int64_t row) const { return &activations_[count(row * shape_.depth)]; }
 
-    // What a graph makes of it.
+    // Returns the result of a ggml graph.
     std::vector<float> computed(int threads) const {
         const std::unique_ptr<ggml_context, Free> context(
             ggml_init({.mem_size = 64U << 20, .mem_buffer = nullptr, .no_alloc = false})
@@ -72,7 +72,7 @@ public:
         return {data, data + ggml_nelements(result)};
     }
 
-    // Largest error of the first `rows` rows, relative to the sum of absolute products.
+    // Maximum error in the first `rows` rows, relative to the sum of absolute products.
     double error(const std::vector<float>& found, std::int64_t rows) const {
         double most = 0;
         for (std::int64_t row = 0; row < rows; ++row) {
@@ -110,7 +110,8 @@ private:
         std::vector<std::uint8_t> plain(bytes);
         std::normal_distribution<float> normal;
         std::vector<float> values(count(shape_.depth * shape_.columns));
-        for (std::size_t i = 0; i < values.size(); ++i) { // the largest: of a block whose scale is positive
+        // the largest values of blocks with a positive scale
+        for (std::size_t i = 0; i < values.size(); ++i) {
             values[i] = fill_ == Fill::random    ? normal(chance_)
                         : fill_ == Fill::largest ? (i % 256 == 0 ? -8.0F : 7.0F)
                                                  : (i % 256 == 0 ? 7.0F : -8.0F);
@@ -121,7 +122,7 @@ private:
         return plain;
     }
 
-    // Whole numbers of which one in 32 is 127 or -127, times a power of two for each 256.
+    // Integers, of which one in 32 is 127 or -127, times a power of two for each 256.
     void fill_activations() {
         activations_.resize(count(shape_.depth * shape_.rows));
         std::uniform_int_distribution<int> number(-127, 127);
@@ -141,7 +142,7 @@ private:
     std::unique_ptr<ggml_context, Free> context_;
     std::unique_ptr<ggml_backend_buffer, Free> buffer_;
     ggml_tensor* weights_ = nullptr;
-    std::vector<float> values_;      // of weights
+    std::vector<float> values_;      // dequantised weights
     std::vector<float> activations_; // row by row
 };
 
@@ -163,7 +164,7 @@ void check_graph(const Shape& shape, Fill fill = Fill::random) {
 
 } // namespace
 
-TEST_CASE("a graph multiplies any number of rows, on any number of threads alike") {
+TEST_CASE("a graph multiplies any number of rows, with the same result on any number of threads") {
     for (const auto type : kTypes) {
         for (const std::int64_t rows : {1, 2, 3, 4, 5, 8, 15, 16, 17, 40, 67}) {
             check_graph({type, 512, 72, rows});
@@ -171,7 +172,7 @@ TEST_CASE("a graph multiplies any number of rows, on any number of threads alike
     }
 }
 
-TEST_CASE("a graph multiplies more than a tile is deep, and few columns") {
+TEST_CASE("a graph multiplies matrices deeper than a tile, and with few columns") {
     for (const auto type : kTypes) {
         for (const std::int64_t depth : {256, 2048, 2304, 4352}) {
             check_graph({type, depth, 8, 20});
@@ -191,7 +192,7 @@ TEST_CASE("the largest products do not overflow") {
 
 #if defined __x86_64__
 
-// On processors with AVX-512 a graph calls ggml's kernels for Q4_0 and Q4_K.
+// With AVX-512, a graph calls ggml's own kernels for Q4_0 and Q4_K.
 namespace {
 
 using Quantize = void(const float*, void*, std::int64_t);
@@ -230,7 +231,7 @@ void check_kernel(const Kernel& kernel, const Shape& shape, Fill fill) {
 
 } // namespace
 
-TEST_CASE("the kernels, without ggml") {
+TEST_CASE("the kernels match the reference without ggml") {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
         MESSAGE("this processor has no AVX2");
         return;

@@ -1,4 +1,4 @@
-// Small images and sounds, requests that hold them, and models that read them.
+// Small images and sounds, requests that contain them, and models that read them.
 #pragma once
 
 #include "module_under_test.hpp"
@@ -122,7 +122,7 @@ seeing(const char* model = "tiny.gguf", const char* eyes = "eyes.gguf", const st
     return {.path = tiny(model), .options = R"({"projector": ")" + projector(eyes) + "\"" + more + "}"};
 }
 
-// An image whose tokens are known by their rows and columns.
+// A model that positions an image's tokens by rows and columns.
 inline Source seeing_rows(const std::string& more = "") {
     auto source = seeing("", "eyes-rows.gguf", more);
     source.path = projector("tiny-rows.gguf");

@@ -1,4 +1,4 @@
-// Images, sounds and projectors that are refused, and what is said then.
+// Refused images, sounds and projectors, and their errors.
 #include "media_files.hpp"
 
 #include <cstring>
@@ -10,7 +10,7 @@
 
 using namespace under_test;
 
-TEST_CASE("images that are none are refused by their place") {
+TEST_CASE("invalid images are refused by their path") {
     Model model(seeing());
     const std::string place = "invalid messages[0].content[1].image_url.url";
     const auto told = [&](const std::string& url) {
@@ -41,14 +41,14 @@ TEST_CASE("images that are none are refused by their place") {
     CHECK(answer_to(model, shown(image(from_top))).size() > 0);
 }
 
-TEST_CASE("there may be so many images") {
+TEST_CASE("the number of images is limited") {
     Model model(seeing("tiny.gguf", "eyes.gguf", R"(, "context": 512)"));
     std::vector<std::string> parts(17, image(bmp(2, 2, 7)));
     const auto why = refusal(model, conversation({message(parts)}));
     CHECK(why == "invalid messages[0].content[16]: expected at most 16 images and sounds in a request");
 }
 
-TEST_CASE("models read what they can") {
+TEST_CASE("a model refuses kinds of media that it does not support") {
     Model model(seeing());
     CHECK(
         refusal(model, shown(sound(wav(16000, 440))), SOTTO_ERROR_UNSUPPORTED) ==
@@ -74,7 +74,7 @@ TEST_CASE("models read what they can") {
     );
 }
 
-TEST_CASE("projectors that are none, or not for this model, are refused, also where they are measured") {
+TEST_CASE("invalid projectors, and those of other models, are refused, also by a plan") {
     const test::Folder folder;
     const auto why_not = [](const std::string& path) {
         const Source source = {.options = R"({"projector": ")" + path + "\"}"};
@@ -117,7 +117,7 @@ TEST_CASE("projectors that are none, or not for this model, are refused, also wh
     );
 }
 
-TEST_CASE("a projector is not read through a host's files") {
+TEST_CASE("a projector is refused with a host's file functions") {
     struct Archive {
         std::string content = read_file(tiny());
     } archive;
@@ -142,7 +142,7 @@ TEST_CASE("a projector is not read through a host's files") {
     );
 }
 
-TEST_CASE("sounds that are none are refused by their place") {
+TEST_CASE("invalid sounds are refused by their path") {
     Model model(seeing("tiny.gguf", "ears.gguf"));
     const std::string place = "invalid messages[0].content[0].input_audio.data";
     CHECK(refusal(model, shown(sound(wav(0, 1)))).starts_with(place));

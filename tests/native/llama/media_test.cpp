@@ -1,4 +1,4 @@
-// Images and sounds: what they do to an answer, and how they are remembered.
+// Images and sounds: their effect on answers, and their caching.
 #include "media_files.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ using namespace under_test;
 
 namespace {
 
-// The first token's likelihood, as the module tells it.
+// Probabilities of the first token.
 std::string first_likelihoods(Model& model, const std::string& part) {
     Stream stream(model, shown(part, R"("temperature": 0, "logprobs": true, "top_logprobs": 5)"));
     REQUIRE_MESSAGE(stream.handle != nullptr, stream.answer.why);
@@ -24,14 +24,14 @@ std::string first_likelihoods(Model& model, const std::string& part) {
 
 } // namespace
 
-TEST_CASE("a model says what it reads") {
+TEST_CASE("a model lists its kinds of input") {
     CHECK(Model().description.find(R"("vision":false,"audio":false)") != std::string::npos);
     Model model(seeing());
     REQUIRE_MESSAGE(model, model.why);
     CHECK(model.description.find(R"("vision":true,"audio":false)") != std::string::npos);
 }
 
-TEST_CASE("what is shown makes a difference, and always the same") {
+TEST_CASE("an image changes the answer, reproducibly") {
     for (const auto& source : {seeing(), seeing("tiny-window.gguf", "eyes-window.gguf"), seeing_rows()}) {
         CAPTURE(source.options);
         Model model(source);
@@ -44,7 +44,7 @@ TEST_CASE("what is shown makes a difference, and always the same") {
     }
 }
 
-TEST_CASE("an image is worked through in pieces, and cancelled anywhere") {
+TEST_CASE("an image is prefilled in chunks, and can be cancelled at any point") {
     for (const auto& source :
          {seeing(),
           seeing("tiny-window.gguf", "eyes-window.gguf"),
@@ -80,7 +80,7 @@ TEST_CASE("an image is worked through in pieces, and cancelled anywhere") {
     }
 }
 
-TEST_CASE("a stream that was shown an image parks and comes back anywhere") {
+TEST_CASE("a stream with an image can be parked and restored at any point") {
     for (const auto& source :
          {seeing(),
           seeing("tiny-window.gguf", "eyes-window.gguf"),
@@ -98,7 +98,7 @@ TEST_CASE("a stream that was shown an image parks and comes back anywhere") {
                 REQUIRE(stream.step(7) == SOTTO_OK);
             }
             stream.park();
-            std::vector<std::unique_ptr<Stream>> others; // that take every place
+            std::vector<std::unique_ptr<Stream>> others; // streams that occupy all slots
             for (std::uint32_t i = 0; i < model.info.streams; ++i) {
                 others.push_back(std::make_unique<Stream>(model, shown(kGreen)));
                 others.back()->run(2);
@@ -111,7 +111,7 @@ TEST_CASE("a stream that was shown an image parks and comes back anywhere") {
     }
 }
 
-TEST_CASE("an image that another stream was shown is copied with all before it") {
+TEST_CASE("an image of another stream is shared together with the prefix before it") {
     for (const auto& source : {seeing(), seeing_rows()}) {
         CAPTURE(source.options);
         Model model(source);
@@ -130,7 +130,7 @@ TEST_CASE("an image that another stream was shown is copied with all before it")
     }
 }
 
-TEST_CASE("an image is encoded under the gate") {
+TEST_CASE("encoding an image checks the gate") {
     Model model(seeing());
     std::size_t asked_of_text = 0;
     std::size_t asked_of_image = 0;
@@ -138,7 +138,7 @@ TEST_CASE("an image is encoded under the gate") {
     while (stream.answer.tokens == 0) {
         std::size_t asked = 0;
         REQUIRE(stream.step(kImageTokens, [&] { return ++asked == 0; }) == SOTTO_OK);
-        if (stream.work.evaluated == kImageTokens) { // the encoder's layers, then the model's
+        if (stream.work.evaluated == kImageTokens) { // layers of the encoder, then of the model
             asked_of_image = std::max(asked_of_image, asked);
         } else if (stream.work.evaluated > 1) {
             asked_of_text = std::max(asked_of_text, asked);
@@ -148,7 +148,7 @@ TEST_CASE("an image is encoded under the gate") {
     CHECK(asked_of_image > asked_of_text + asked_of_text / 2);
 }
 
-TEST_CASE("an image that was shown before is remembered, another is not taken for it") {
+TEST_CASE("a cached image is reused, and another image is not mistaken for it") {
     for (const auto& source : {seeing(), seeing("tiny-window.gguf", "eyes-window.gguf"), seeing_rows()}) {
         CAPTURE(source.options);
         Model model(source);
@@ -173,7 +173,7 @@ TEST_CASE("an image that was shown before is remembered, another is not taken fo
     }
 }
 
-TEST_CASE("a conversation goes on after an image, and a second one") {
+TEST_CASE("a conversation continues after an image, and after a second one") {
     Model model(seeing());
     Stream first(model, shown(kRed));
     first.run(4);
@@ -191,7 +191,7 @@ TEST_CASE("a conversation goes on after an image, and a second one") {
     CHECK(next.run(kTokens).text == answer_to(fresh, body));
 }
 
-TEST_CASE("streams with images of their own go on together") {
+TEST_CASE("streams with their own images decode concurrently") {
     Model model(seeing());
     const std::vector<std::string> bodies = {
         shown(kRed), shown(kGreen), chat("who is the king"), shown(kRed)
@@ -215,7 +215,7 @@ TEST_CASE("streams with images of their own go on together") {
         }
         REQUIRE(step_together(going, 7) == SOTTO_OK);
     }
-    std::size_t same = 0; // rounding differs with the shape of a batch
+    std::size_t same = 0; // rounding depends on the batch's shape
     for (std::size_t i = 0; i < all.size(); ++i) {
         Model fresh(seeing());
         CHECK(all[i]->answer.tokens > 0);
@@ -224,7 +224,7 @@ TEST_CASE("streams with images of their own go on together") {
     CHECK(same >= 3);
 }
 
-TEST_CASE("turns with images are left out where there is no room for them") {
+TEST_CASE("turns with images are dropped if the context is full") {
     Model model(seeing("tiny.gguf", "eyes.gguf", R"(, "context": 128)"));
     std::vector<std::string> messages;
     for (int i = 0; i < 5; ++i) {
@@ -242,7 +242,7 @@ TEST_CASE("turns with images are left out where there is no room for them") {
     CHECK_MESSAGE(why.find("the model's context holds 128") != std::string::npos, why);
 }
 
-TEST_CASE("an answer goes on where its image is forgotten") {
+TEST_CASE("an answer continues after its image was dropped from the KV cache") {
     const std::string small = R"(, "context": 96)";
     for (const auto& source :
          {seeing("tiny.gguf", "eyes.gguf", small),
@@ -251,7 +251,7 @@ TEST_CASE("an answer goes on where its image is forgotten") {
           seeing_rows(small)}) {
         CAPTURE(source.path);
         Model model(source);
-        for (const int keep : {0, 6, 14, 30}) { // before, in and after the image
+        for (const int keep : {0, 6, 14, 30}) { // before, inside and after the image
             CAPTURE(keep);
             Stream stream(
                 model,
@@ -267,7 +267,7 @@ TEST_CASE("an answer goes on where its image is forgotten") {
     }
 }
 
-TEST_CASE("a template is shown with places for images, and one without says so") {
+TEST_CASE("a template receives placeholders for images, and one that ignores them is refused") {
     Model model(seeing());
     Stream rendered(model, shown(kRed), SOTTO_OP_APPLY_TEMPLATE);
     CHECK(rendered.answer.status == SOTTO_OK);
@@ -278,7 +278,7 @@ TEST_CASE("a template is shown with places for images, and one without says so")
     );
 }
 
-TEST_CASE("a projector counts in the model's memory, opened or measured") {
+TEST_CASE("a projector is included in the model's memory, opened or measured") {
     Model plain;
     Model model(seeing());
     CHECK(model.info.weights > plain.info.weights + 150'000);
@@ -291,7 +291,7 @@ TEST_CASE("a projector counts in the model's memory, opened or measured") {
     CHECK(info.compute == model.info.compute);
 }
 
-TEST_CASE("sounds are heard") {
+TEST_CASE("sounds are encoded") {
     Model model(seeing("tiny.gguf", "ears.gguf"));
     REQUIRE_MESSAGE(model, model.why);
     CHECK(model.description.find(R"("vision":false,"audio":true)") != std::string::npos);

@@ -1,4 +1,4 @@
-// What a model remembers between requests, on each kind of memory: reuse saves work and changes no answer.
+// The prefix cache on each type of KV cache: it saves prefill and changes no answer.
 #include "module_under_test.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ constexpr std::uint32_t kTokens = 20;
 
 struct Kind {
     std::string file;
-    bool can_be_cut; // else it is only gone on from
+    bool can_be_cut; // false: it can only be extended
 };
 const Kind kKinds[] = {
     {"tiny.gguf", true},
@@ -21,7 +21,7 @@ const Kind kKinds[] = {
     {"tiny-recurrent.gguf", false},
     {"tiny-hybrid.gguf", false},
 };
-// Of one sequence, so that it is the one chosen; of small batches, so that a prompt takes several.
+// One slot, so that it is the one chosen; small batches, so that a prompt needs several.
 const char* const kOne = R"({"parallel": 1, "batch": 32})";
 
 const char* const kTurns[] = {
@@ -31,7 +31,7 @@ const char* const kTurns[] = {
     "the queen and a sword"
 };
 
-// As JSON holds it. What is no plain text is left out: random weights spell anything.
+// JSON string without characters that need escapes: random weights generate any bytes.
 std::string quoted(const std::string& text) {
     std::string made = "\"";
     for (const char c : text) {
@@ -40,7 +40,7 @@ std::string quoted(const std::string& text) {
     return made + '"';
 }
 
-// A conversation as a request: what users said, and what was answered.
+// A conversation as a request body.
 struct Talk {
     std::string messages;
 
@@ -74,7 +74,7 @@ std::string words(std::size_t count, const std::string& last = "") {
     return text + last;
 }
 
-// Works through a prompt but for its last token, and leaves it at that.
+// Prefills a prompt except its last token, and closes the stream.
 std::uint32_t prepare(Model& model, const std::string& prompt) {
     Stream stream(model, completion(prompt), SOTTO_OP_COMPLETION);
     const auto most = stream.answer.prompt_tokens - 1;
@@ -86,7 +86,7 @@ std::uint32_t prepare(Model& model, const std::string& prompt) {
 
 } // namespace
 
-TEST_CASE("a conversation taken turn by turn answers as if it were asked at once") {
+TEST_CASE("a conversation sent turn by turn gets the answer of one sent at once") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.file);
         Model model({.path = tiny(kind.file.c_str()), .options = kOne});
@@ -105,7 +105,7 @@ TEST_CASE("a conversation taken turn by turn answers as if it were asked at once
     }
 }
 
-TEST_CASE("every kind goes on from where it is, without working through anything twice") {
+TEST_CASE("models of every kind continue from their cache without prefilling again") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.file);
         Model model({.path = tiny(kind.file.c_str()), .options = kOne});
@@ -117,19 +117,19 @@ TEST_CASE("every kind goes on from where it is, without working through anything
             CHECK(next.answer.cached_tokens == held);
             CHECK(next.run(kTokens, 32).text == ask_fresh(kind, body, SOTTO_OP_COMPLETION).text);
             next.close();
-            prepare(model, "who"); // so that the next round begins anew
+            prepare(model, "who"); // so that the next round starts with another prefix
         }
     }
 }
 
-TEST_CASE("a request that parts from what is remembered is answered as by a model that remembers nothing") {
+TEST_CASE("a request that diverges from the cached prefix is answered as without a cache") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.file);
         Model model({.path = tiny(kind.file.c_str()), .options = kOne});
         REQUIRE_MESSAGE(model, model.why);
         const auto all = ask(model, completion(words(60)), SOTTO_OP_COMPLETION).prompt_tokens;
         REQUIRE(all > 100);
-        for (const std::size_t common : {55, 50, 40}) { // of words; each time more of it is dropped
+        for (const std::size_t common : {55, 50, 40}) { // words of common prefix, fewer each time
             CAPTURE(common);
             const auto body = completion(words(common, "the moon is a song"));
             const auto answer = ask(model, body, SOTTO_OP_COMPLETION);
@@ -140,12 +140,12 @@ TEST_CASE("a request that parts from what is remembered is answered as by a mode
     }
 }
 
-TEST_CASE("a sliding window is cut far behind where it is") {
+TEST_CASE("a sliding-window cache is truncated far behind its current position") {
     const Kind kind = {"tiny-window.gguf", true};
     Model model({.path = tiny(kind.file.c_str()), .options = kOne});
     REQUIRE_MESSAGE(model, model.why);
     const auto all = ask(model, completion(words(220)), SOTTO_OP_COMPLETION).prompt_tokens;
-    REQUIRE(all > 400); // more than a window's memory of its own would have, 256
+    REQUIRE(all > 400); // more cells than a sliding-window cache has, 256
     for (const std::size_t common : {210, 90, 30}) {
         const auto body = completion(words(common, "the moon"));
         const auto answer = ask(model, body, SOTTO_OP_COMPLETION);
@@ -154,7 +154,7 @@ TEST_CASE("a sliding window is cut far behind where it is") {
     }
 }
 
-TEST_CASE("a step cancelled in the middle of a long talk changes no answer") {
+TEST_CASE("cancelling a step in a long conversation changes no answer") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.file);
         const auto body = completion(words(60));
@@ -174,18 +174,18 @@ TEST_CASE("a step cancelled in the middle of a long talk changes no answer") {
         CHECK(stops > 3);
         CHECK(stream.answer.text == undisturbed);
         stream.close();
-        CHECK(ask(model, body, SOTTO_OP_COMPLETION).text == undisturbed); // what it remembers is not torn
+        CHECK(ask(model, body, SOTTO_OP_COMPLETION).text == undisturbed); // the cache is consistent
     }
 }
 
-TEST_CASE("two streams on one model remember apart") {
+TEST_CASE("two streams of one model have separate caches") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.file);
         Model model({.path = tiny(kind.file.c_str()), .options = R"({"parallel": 2, "batch": 32})"});
         REQUIRE_MESSAGE(model, model.why);
         const auto one = completion(words(30));
         const auto other = completion("who was " + words(30));
-        for (int round = 0; round < 2; ++round) { // the second is of remembered prompts, where they can be
+        for (int round = 0; round < 2; ++round) { // the second round has cached prompts, if the model can
             Stream first(model, one, SOTTO_OP_COMPLETION);
             Stream second(model, other, SOTTO_OP_COMPLETION);
             for (int i = 0; i < 200 && (first.answer.tokens < 8 || second.answer.tokens < 8); ++i) {
@@ -201,10 +201,10 @@ TEST_CASE("two streams on one model remember apart") {
     }
 }
 
-TEST_CASE("whatever was remembered, cut and gone on from before, an answer is the one of a fresh model") {
+TEST_CASE("after any sequence of caching and truncation, the answer equals that of a new model") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.file);
-        const bool long_words = kind.file == "tiny-bytes.gguf"; // of which fewer fit
+        const bool long_words = kind.file == "tiny-bytes.gguf"; // fewer tokens of these fit
         std::mt19937 random(7);
         Model model({.path = tiny(kind.file.c_str()), .options = kOne});
         REQUIRE_MESSAGE(model, model.why);

@@ -1,4 +1,4 @@
-// The generated models themselves: each opens, says something, and is small.
+// The generated test models: each opens, answers, and is small.
 #include "module_under_test.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 
 using namespace under_test;
 
-TEST_CASE("every generated model opens and speaks, and none is large") {
+TEST_CASE("every generated model opens, answers and is small") {
     int models = 0;
     for (const auto& entry : std::filesystem::directory_iterator(tiny(""))) {
         CAPTURE(entry.path().string());
@@ -21,7 +21,7 @@ TEST_CASE("every generated model opens and speaks, and none is large") {
     CHECK(models == 9);
 }
 
-TEST_CASE("two models of one shape are two models") {
+TEST_CASE("two models of one shape have different answers") {
     Model one;
     Model twin({.path = tiny("tiny-twin.gguf")});
     REQUIRE_MESSAGE(twin, twin.why);

@@ -1,4 +1,4 @@
-// Drives the built llama module the way an engine does.
+// Drives the built llama module as an engine does.
 #include "module_under_test.hpp"
 #include "support/paths.hpp"
 
@@ -192,7 +192,7 @@ Ready prepare(const Model& model, const std::string& body, sotto_op op, const Ga
     );
     ready.why = ready.status < 0 ? text(reason) : "";
     ready.result = ready.status < 0 ? "" : text(info.result);
-    if (!ready.result.empty()) { // no stream is needed
+    if (!ready.result.empty()) { // the result is complete without a stream
         backend().prepared_close(backend().self, model.handle, std::exchange(ready.handle, nullptr));
     }
     return ready;

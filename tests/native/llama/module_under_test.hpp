@@ -1,4 +1,4 @@
-// Drives the built llama module the way an engine does: dlopen and sotto/module.h, nothing else.
+// Drives the built llama module as an engine does, by dlopen and sotto/module.h only.
 #pragma once
 
 #include <sotto/module.h>
@@ -16,16 +16,16 @@ inline std::string text(sotto_str view) {
     return {view.data, view.data == nullptr ? 0 : view.size};
 }
 
-// The one symbol of the module, opened once per process.
+// The module's exported function; opens the module once per process.
 sotto_module_v1_fn entry();
-// A backend of it, made once.
+// The module's backend, created once.
 const sotto_backend& backend();
-// Log lines up to warnings that came since this was last called.
+// Returns warnings and errors logged since the last call.
 std::vector<std::string> take_log();
 
 // The house model's file.
 std::string house();
-// A model file in the folder of generated ones.
+// Path of a generated model.
 std::string tiny(const char* name = "tiny.gguf");
 std::string read_file(const std::string& path);
 
@@ -40,13 +40,13 @@ struct Answer {
     std::uint32_t steps = 0;
 };
 
-// What is asked of an open.
+// Arguments of an open.
 struct Source {
     std::string path = tiny();
     std::string options;
     std::string device = "auto";
     const sotto_file_access* files = nullptr;
-    std::function<bool(float)> progress = {}; // true: give up
+    std::function<bool(float)> progress = {}; // returns true to cancel
     sotto_source_flags flags = 0;
     std::uint32_t streams = 0;
     std::uint32_t tokens = 0;
@@ -60,7 +60,7 @@ public:
     Model& operator=(const Model&) = delete;
 
     explicit operator bool() const { return handle != nullptr; }
-    // What came of it is in `why`, and in `info`.
+    // Sets `why` and `info`.
     sotto_status resize(std::uint32_t places);
     sotto_status restore(const std::string& state, std::uint32_t& tokens);
 
@@ -73,10 +73,10 @@ public:
 
 sotto_status measure(const Source& source, sotto_model_info& info, std::string& why);
 
-// Decides at each gate whether the step is to end.
+// Returns true at a gate to abort the step.
 using Gate = std::function<bool()>;
 
-// What became of a request that was prepared.
+// Result of preparing a request.
 struct Ready {
     void* handle = nullptr;
     std::string result;
@@ -101,15 +101,15 @@ public:
     Stream& operator=(const Stream&) = delete;
 
     void close();
-    // One step alone. What it came to is in `work` and `answer`.
+    // Executes one step. Sets `work` and `answer`.
     sotto_status step(std::uint32_t tokens = 512, const Gate& gate = {}, std::uint32_t threads = 1);
-    // Steps until the answer ends or has `most` tokens.
+    // Executes steps until the answer ends or has `most` tokens.
     Answer& run(std::uint32_t most, std::uint32_t tokens_per_step = 512);
     void take_over(); // adds `work` to `answer`
     void park();
-    // Tokens to be worked through again; what went wrong is in `answer`.
+    // Returns the number of tokens to prefill again; sets `answer` on failure.
     std::uint32_t unpark();
-    // Its state, and of how many tokens; what went wrong is in `answer`.
+    // Returns the saved state and its number of tokens; sets `answer` on failure.
     std::string save(std::uint32_t& tokens);
 
     Model& model;
@@ -119,11 +119,11 @@ public:
     Answer answer;
 };
 
-// One step for several streams of one model.
+// Executes one step for several streams of one model.
 sotto_status
 step_together(const std::vector<Stream*>& streams, std::uint32_t tokens, std::uint32_t threads = 1);
 
-// Bodies of requests.
+// Request bodies.
 std::string chat(const std::string& content, const std::string& more = R"("temperature": 0)");
 std::string completion(const std::string& prompt, const std::string& more = R"("temperature": 0)");
 

@@ -34,16 +34,16 @@ bool quiet() {
 
 } // namespace
 
-TEST_CASE("the backend says what it is") {
+TEST_CASE("the backend describes itself") {
     CHECK(text(backend().name) == "llama");
     CHECK(names(text(backend().description), {"\"version\"", "llama.cpp", "\"tier\"", "\"features\""}));
 }
 
-TEST_CASE("a model opens and says what it is and takes") {
+TEST_CASE("an opened model reports its properties and memory") {
     Model model;
     REQUIRE_MESSAGE(model, model.why);
     CHECK(model.info.streams == 4);
-    CHECK(model.info.context == 512); // what it was trained on
+    CHECK(model.info.context == 512); // its training context
     CHECK(model.info.step_tokens == 512);
     CHECK(
         model.info.capabilities ==
@@ -58,7 +58,7 @@ TEST_CASE("a model opens and says what it is and takes") {
     CHECK(quiet());
 }
 
-TEST_CASE("measuring finds what opening takes") {
+TEST_CASE("measuring reports the memory that opening takes") {
     for (const std::string options : {"", R"({"context": 256, "parallel": 2})", R"({"kv_type": "q8_0"})"}) {
         for (const std::string file :
              {"tiny.gguf", "tiny-q4.gguf", "tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
@@ -81,7 +81,7 @@ TEST_CASE("measuring finds what opening takes") {
     }
 }
 
-TEST_CASE("a wrong option is refused by name, value and what is allowed") {
+TEST_CASE("an invalid option is refused with its name, its value and the valid range") {
     CHECK(names(refusal(R"({"context": 8})"), {"options.context", "8", "16 to 512"}));
     CHECK(names(refusal(R"({"context": 513})"), {"options.context", "513", "512"}));
     CHECK(names(refusal(R"({"context": -1})"), {"options.context", "-1"}));
@@ -104,7 +104,7 @@ TEST_CASE("a wrong option is refused by name, value and what is allowed") {
     CHECK(names(refusal("{"), {"expected a JSON object"}));
 }
 
-TEST_CASE("each good option works") {
+TEST_CASE("each valid option works") {
     for (const std::string options :
          {"{}",
           R"({"context": 16})",
@@ -125,8 +125,8 @@ TEST_CASE("each good option works") {
     }
 }
 
-// What models do that keep states, which fit models that attend the same way.
-TEST_CASE("left to itself, a model whose heads are a multiple of eight attends with flash attention") {
+// Flash attention is a part of the format of saved states.
+TEST_CASE("by default, a model whose head size is a multiple of eight uses flash attention") {
     const Model left({.options = "{}"});
     const Model off({.options = R"({"flash_attention": "off"})"});
     const Model on({.options = R"({"flash_attention": "on"})"});
@@ -136,14 +136,14 @@ TEST_CASE("left to itself, a model whose heads are a multiple of eight attends w
     CHECK(left.info.compute < off.info.compute);
 }
 
-TEST_CASE("only the CPU is there") {
+TEST_CASE("the CPU module lists no devices") {
     CHECK(Model({.device = "cpu"}).status == SOTTO_OK);
     Model model({.device = "cuda:0"});
     CHECK(model.status == SOTTO_ERROR_UNSUPPORTED);
     CHECK(names(model.why, {"'cuda:0'"}));
 }
 
-TEST_CASE("an open tells how far it is, and can be given up anywhere") {
+TEST_CASE("opening reports progress, and can be cancelled at any point") {
     std::vector<float> told;
     Source source;
     source.progress = [&](float done) {
@@ -160,7 +160,7 @@ TEST_CASE("an open tells how far it is, and can be given up anywhere") {
         std::size_t calls = 0;
         source.progress = [&](float) { return calls++ >= stop; };
         Model model(source);
-        const bool asked = calls > stop; // a template that takes long calls more often
+        const bool asked = calls > stop; // a template that takes long polls more often
         CHECK(model.status == (asked ? SOTTO_ERROR_CANCELLED : SOTTO_OK));
         CHECK(calls <= stop + 2);
         given_up += asked ? 1 : 0;
@@ -169,13 +169,13 @@ TEST_CASE("an open tells how far it is, and can be given up anywhere") {
     CHECK(quiet());
 }
 
-TEST_CASE("an open can be given up in the middle of a chat template") {
+TEST_CASE("opening can be cancelled while the chat template is tested") {
     Source source;
-    // llama.cpp tries it many times, each of which takes most of the steps that it may.
+    // llama.cpp tests the template many times, and each rendering takes most of the step limit.
     source.options = R"({"chat_template": "{% set r = range(1000) %}{% for a in r %}{% for b in r[:100] %})"
                      R"({% endfor %}{% endfor %}"})";
     const auto begun = std::chrono::steady_clock::now();
-    std::size_t at_end = 0; // only the template is tried after the file is read
+    std::size_t at_end = 0; // after the file is read, only the template is tested
     source.progress = [&](float done) { return done == 1.0f && ++at_end > 20; };
     Model model(source);
     CHECK(model.status == SOTTO_ERROR_CANCELLED);
@@ -184,7 +184,7 @@ TEST_CASE("an open can be given up in the middle of a chat template") {
     CHECK(quiet());
 }
 
-TEST_CASE("an old caller's struct is refused, not overrun") {
+TEST_CASE("the struct of an old caller is refused without reading past its end") {
     auto small = SOTTO_INIT(sotto_backend);
     small.struct_size = 16;
     auto host = SOTTO_INIT(sotto_backend_host);
@@ -193,7 +193,7 @@ TEST_CASE("an old caller's struct is refused, not overrun") {
     CHECK(entry()(nullptr, nullptr, &why) == SOTTO_ERROR_ARGUMENT);
 }
 
-TEST_CASE("two models and two backends live side by side") {
+TEST_CASE("two models and two backends coexist") {
     auto host = SOTTO_INIT(sotto_backend_host);
     auto other = SOTTO_INIT(sotto_backend);
     sotto_str why = {nullptr, 0};

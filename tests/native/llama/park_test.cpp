@@ -1,4 +1,4 @@
-// Streams that give up their places and get them back, and streams that are answered alone.
+// Parking and restoring streams, and streams without prefix caching.
 #include "module_under_test.hpp"
 
 #include <algorithm>
@@ -32,11 +32,11 @@ std::string fresh(const std::string& file, const std::string& body) {
 
 } // namespace
 
-TEST_CASE("a stream that was parked answers as one that was not") {
+TEST_CASE("a parked and restored stream gives the same answer as one that was never parked") {
     for (const char* file : kFiles) {
         CAPTURE(file);
         const auto expected = fresh(file, chat(kQuestions[0]));
-        for (std::uint32_t steps = 0; steps < 14; steps += 3) { // some of the prompt, and some of the answer
+        for (std::uint32_t steps = 0; steps < 14; steps += 3) { // during prefill and during decode
             CAPTURE(steps);
             Model model({.path = tiny(file), .options = kOne});
             Stream stream(model, chat(kQuestions[0]));
@@ -47,7 +47,7 @@ TEST_CASE("a stream that was parked answers as one that was not") {
             Stream other(model, chat(kQuestions[1]));
             CHECK(other.run(kTokens, 32).text == fresh(file, chat(kQuestions[1])));
             stream.unpark();
-            CHECK(stream.answer.status == SOTTO_ERROR_STATE); // there is no place yet
+            CHECK(stream.answer.status == SOTTO_ERROR_STATE); // no slot is free
             CHECK(!stream.answer.why.empty());
             other.close();
             const auto remaining = stream.unpark();
@@ -65,7 +65,7 @@ TEST_CASE("a stream that was parked answers as one that was not") {
     }
 }
 
-TEST_CASE("a parked stream whose place nobody took goes on at once") {
+TEST_CASE("a parked stream whose slot is still free continues at once") {
     for (const char* file : kFiles) {
         for (const char* how : {R"("temperature": 0)", R"("temperature": 0, "cache_prompt": false)"}) {
             CAPTURE(file);
@@ -75,7 +75,7 @@ TEST_CASE("a parked stream whose place nobody took goes on at once") {
             stream.run(3);
             for (int i = 0; i < 3; ++i) {
                 stream.park();
-                stream.park(); // twice does no harm
+                stream.park(); // parking twice is harmless
                 CHECK(stream.unpark() == 0);
                 CHECK(stream.unpark() == 0);
                 REQUIRE(stream.step() == SOTTO_OK);
@@ -86,7 +86,7 @@ TEST_CASE("a parked stream whose place nobody took goes on at once") {
     }
 }
 
-TEST_CASE("many streams share few places") {
+TEST_CASE("many streams share few slots") {
     for (const char* file : kFiles) {
         CAPTURE(file);
         Model model({.path = tiny(file), .options = R"({"parallel": 2, "batch": 32})"});
@@ -112,21 +112,21 @@ TEST_CASE("many streams share few places") {
             const auto expected = fresh(file, chat(kQuestions[i]));
             const auto& told = streams[i]->answer.text;
             CHECK(told.substr(0, 2) == expected.substr(0, 2));
-            same += told == expected; // rounding differs where an answer is worked through again in one go
+            same += told == expected; // rounding differs if an answer is prefilled again in one batch
             if (i % 2 == 0) {
-                streams[i]->close(); // parked
+                streams[i]->close(); // closed while parked
             }
         }
         CHECK(same >= 5);
         streams.clear();
-        Stream last(model, chat(kQuestions[0])); // every place is free again
+        Stream last(model, chat(kQuestions[0])); // all slots are free again
         Stream another(model, chat(kQuestions[1]));
         CHECK(last.handle != nullptr);
         CHECK(another.handle != nullptr);
     }
 }
 
-TEST_CASE("a parked stream takes no step, alone or with others, and is not saved") {
+TEST_CASE("a parked stream can be neither stepped nor saved") {
     Model model;
     Stream parked(model, chat(kQuestions[0]));
     Stream other(model, chat(kQuestions[1]));
@@ -147,7 +147,7 @@ TEST_CASE("a parked stream takes no step, alone or with others, and is not saved
     CHECK(parked.run(kTokens).text == fresh("tiny.gguf", chat(kQuestions[0])));
 }
 
-TEST_CASE("chance goes on where it was when its stream comes back") {
+TEST_CASE("the random state of sampling survives parking") {
     const auto body = chat(kQuestions[0], R"("temperature": 1.2, "seed": 11)");
     Model model;
     const auto expected = Stream(model, body).run(kTokens).text;
@@ -160,7 +160,7 @@ TEST_CASE("chance goes on where it was when its stream comes back") {
     CHECK(stream.run(kTokens, 32).text == expected);
 }
 
-TEST_CASE("a stream answered alone uses nothing that is remembered") {
+TEST_CASE("with cache_prompt off, a stream uses no cached prefix") {
     for (const char* file : kFiles) {
         CAPTURE(file);
         const auto expected = fresh(file, chat(kQuestions[0]));

@@ -1,4 +1,4 @@
-// Requests are prepared on other threads, while the model steps; what they become is the same.
+// Requests prepared on other threads while the model steps give the same answers.
 #include "module_under_test.hpp"
 
 #include <atomic>
@@ -14,7 +14,7 @@ const char* const kSchema =
     R"("temperature": 0, "response_format": {"type": "json_schema", "json_schema": {"schema":
        {"type": "object", "properties": {"a": {"enum": ["king", "moon"]}}, "required": ["a"]}}})";
 
-// A conversation of so many turns, and a question.
+// A conversation of `turns` turns and a question.
 std::string conversation(std::size_t turns, const std::string& more = R"("temperature": 0)") {
     std::string body = R"({"messages": [{"role": "system", "content": "gold"}, )";
     for (std::size_t i = 0; i < turns; ++i) {
@@ -32,7 +32,7 @@ std::string answer(Model& model, const std::string& body, void* prepared = nullp
 
 } // namespace
 
-TEST_CASE("an answer to what was prepared is the same as without") {
+TEST_CASE("a prepared request gives the same answer as one that was not prepared") {
     Model model;
     for (const auto& body : {chat("who is the king"), chat("a moon", kSchema), conversation(3000)}) {
         const auto ready = prepare(model, body);
@@ -47,7 +47,7 @@ TEST_CASE("an answer to what was prepared is the same as without") {
     CHECK(wrong.why.find("invalid prompt[0] '70000'") != std::string::npos);
 }
 
-TEST_CASE("requests are prepared by several threads while the model steps") {
+TEST_CASE("several threads prepare requests while the model steps") {
     Model model;
     const auto expected = answer(model, conversation(40));
     std::atomic<bool> stops{false};
@@ -71,7 +71,7 @@ TEST_CASE("requests are prepared by several threads while the model steps") {
     }
 }
 
-TEST_CASE("preparing ends soon once it is cancelled") {
+TEST_CASE("a cancelled preparation ends soon") {
     Model model;
     std::string tokens = "1";
     for (int i = 0; i < 20'000; ++i) {
@@ -88,8 +88,8 @@ TEST_CASE("preparing ends soon once it is cancelled") {
     }
 }
 
-TEST_CASE("preparing ends soon once it is cancelled, also in the middle of a chat template") {
-    // Each render takes most of the steps that it may.
+TEST_CASE("a cancelled preparation ends soon, even inside a chat template") {
+    // Each rendering takes most of the step limit.
     const std::string slow = "{% set r = range(1000) %}{% for a in r %}{% for b in r[:100] %}{% endfor %}"
                              "{% endfor %}";
     const std::string source = "{% if messages[0].content == 'now' %}" + slow +
@@ -109,7 +109,7 @@ TEST_CASE("preparing ends soon once it is cancelled, also in the middle of a cha
     }
 }
 
-TEST_CASE("a chat that the model's template can't be read for is told what is wrong with the template") {
+TEST_CASE("a chat with a model whose template does not parse fails with the parser's reason") {
     const std::pair<const char*, const char*> templates[] = {
         {"{% for m in messages %}{{ m.content", "Expected }}"},
         {"{{ 1 // 0 }}", "Unexpected token: /"},
@@ -126,7 +126,7 @@ TEST_CASE("a chat that the model's template can't be read for is told what is wr
     }
 }
 
-TEST_CASE("a member that is named twice counts as it is named last, of few and of many") {
+TEST_CASE("the last of several members with one name wins, in small and large objects") {
     Model model;
     for (const int others : {3, 300}) {
         std::string more;

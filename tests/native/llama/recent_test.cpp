@@ -1,4 +1,4 @@
-// What is kept of what took long to make.
+// The LRU cache.
 #include "grammar/schema/constraints.hpp"
 #include "runtime/recent.hpp"
 
@@ -14,7 +14,7 @@ struct Text {
     std::size_t bytes() const { return text.size(); }
 };
 
-// Counts what is made.
+// Counts the created values.
 struct Maker {
     explicit Maker(std::size_t most) : recent(most) {}
 
@@ -54,14 +54,14 @@ std::string refusal(const Constraints& constraints, const Json& body) {
 
 } // namespace
 
-TEST_CASE("what was made is made once, while there is room for it") {
-    Maker maker(30); // three of nine bytes
+TEST_CASE("a value is created once while it fits") {
+    Maker maker(30); // room for three values of nine bytes
     CHECK(maker.get("a") == "aaaaaaaa");
     CHECK(maker.get("a") == "aaaaaaaa");
     CHECK(maker.made == 1);
     maker.get("b");
     maker.get("c");
-    maker.get("a"); // so that "b" is the one unused longest
+    maker.get("a"); // makes "b" the least recently used one
     CHECK(maker.made == 3);
     maker.get("d");
     maker.get("a");
@@ -71,7 +71,7 @@ TEST_CASE("what was made is made once, while there is room for it") {
     CHECK(maker.made == 5);
 }
 
-TEST_CASE("what is larger than all the room is made each time, and drives nothing out") {
+TEST_CASE("a value larger than the cache is created each time and evicts nothing") {
     Maker maker(30);
     maker.get("a");
     CHECK(maker.get("x", 30).size() == 30);
@@ -81,7 +81,7 @@ TEST_CASE("what is larger than all the room is made each time, and drives nothin
     CHECK(maker.made == 3);
 }
 
-TEST_CASE("what is in use outlives its place") {
+TEST_CASE("a value in use outlives its eviction") {
     Recent<Text> recent(9);
     const auto first = recent.get("a", [] { return Text{"first"}; });
     recent.get("b", [] { return Text{"another"}; });
@@ -89,13 +89,13 @@ TEST_CASE("what is in use outlives its place") {
     CHECK(recent.get("a", [] { return Text{"second"}; })->text == "second");
 }
 
-TEST_CASE("what could not be made is tried again") {
+TEST_CASE("a failed creation is retried") {
     Recent<Text> recent(9);
     CHECK_THROWS_AS(recent.get("a", []() -> Text { throw std::runtime_error("no"); }), std::runtime_error);
     CHECK(recent.get("a", [] { return Text{"yes"}; })->text == "yes");
 }
 
-TEST_CASE("a schema that comes again is not made into a grammar again, and others have their own") {
+TEST_CASE("a repeated schema is not converted again, and different schemas have different grammars") {
     const Constraints constraints(nullptr);
     const auto body = format_of(object_with("gold", 50));
     const auto first = constraints.answer_schema(body);
@@ -112,7 +112,7 @@ TEST_CASE("a schema that comes again is not made into a grammar again, and other
     CHECK(constraints.answer_schema(Json::object()) == nullptr);
 }
 
-TEST_CASE("the arguments of each tool have rules of their own, though their schema is the same") {
+TEST_CASE("tools with equal schemas have rules of their own") {
     const Constraints constraints(nullptr);
     const auto schema =
         Json::parse(R"({"type": "object", "properties": {"x": {"type": "number", "minimum": 1}}})");
@@ -125,7 +125,7 @@ TEST_CASE("the arguments of each tool have rules of their own, though their sche
     CHECK(first->schema != second->schema);
 }
 
-TEST_CASE("what is refused is refused each time, where it stands") {
+TEST_CASE("an invalid schema is refused each time, with its path") {
     const Constraints constraints(nullptr);
     const Json wrong = {{"type", "numbr"}};
     for (int i = 0; i < 2; ++i) {

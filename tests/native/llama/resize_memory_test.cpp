@@ -1,4 +1,4 @@
-// The memory of places that are given back, and had again. Not under a sanitizer, which keeps what is freed.
+// Memory of slots that are removed and added again. Not under a sanitizer, which keeps freed memory.
 #include "guest.hpp"
 
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace {
 const char* const kOptions = R"({"parallel": 16, "context": 2048})";
 const std::string kBody = chat("who is the king of the river", R"("temperature": 0, "ignore_eos": true)");
 
-// What the process takes, in bytes.
+// Memory of the process, in bytes.
 struct Taken {
     std::size_t addresses = 0;
     std::size_t resident = 0;
@@ -33,13 +33,13 @@ struct Taken {
 
 } // namespace
 
-TEST_CASE("what is given back is the system's") {
+TEST_CASE("memory freed by a resize returns to the system") {
     Model model({.path = house(), .options = kOptions});
     REQUIRE_MESSAGE(model, model.why);
     Guest guest{std::make_unique<Stream>(model, kBody), {}};
     guest.stream->run(4);
     guest.park();
-    const auto whole = model.info.kv; // all of which is written when it is made
+    const auto whole = model.info.kv; // fully written when it is created
     REQUIRE(whole > std::size_t{64} << 20);
     const auto before = Taken().own();
     REQUIRE(model.resize(0) == SOTTO_OK);
@@ -56,10 +56,10 @@ TEST_CASE("what is given back is the system's") {
         }
     }
     REQUIRE(model.resize(0) == SOTTO_OK);
-    CHECK(Taken().own() < first + (std::size_t{8} << 20)); // malloc keeps some of what is small
+    CHECK(Taken().own() < first + (std::size_t{8} << 20)); // malloc keeps some small blocks
 }
 
-TEST_CASE("where there is no memory for as many places, there are none, and later there are") {
+TEST_CASE("if memory for the slots is short the model has none, and gets them in a later resize") {
     Model plain({.path = house(), .options = kOptions});
     const auto expected = Stream(plain, kBody).run(20, 8).text;
     Model model({.path = house(), .options = kOptions});

@@ -1,4 +1,4 @@
-// Places that are given back and had again: streams go on as if nothing had been.
+// Slots that are removed and added again: streams continue with unchanged answers.
 #include "guest.hpp"
 
 #include <doctest/doctest.h>
@@ -41,7 +41,7 @@ std::string never_resized(const Kind& kind, const std::string& body, sotto_strea
 
 } // namespace
 
-TEST_CASE("a stream whose place was resized away goes on with the same tokens") {
+TEST_CASE("a stream whose slot was removed continues with the same tokens") {
     for (const auto& kind : kKinds) {
         for (const sotto_stream_flags flags : {0, int{SOTTO_STREAM_ALONE}}) {
             CAPTURE(kind.path);
@@ -54,7 +54,7 @@ TEST_CASE("a stream whose place was resized away goes on with the same tokens") 
             Guest guest{std::make_unique<Stream>(model, body, SOTTO_OP_CHAT, flags), {}};
             const auto prompt = guest.stream->answer.prompt_tokens;
             std::mt19937 random(5);
-            std::uint32_t done = 0; // of the prompt
+            std::uint32_t done = 0; // prompt tokens prefilled
             while (guest.stream->answer.tokens < kTokens) {
                 REQUIRE(guest.stream->step(8) == SOTTO_OK);
                 REQUIRE_MESSAGE(guest.stream->work.status == SOTTO_OK, guest.stream->answer.why);
@@ -64,7 +64,8 @@ TEST_CASE("a stream whose place was resized away goes on with the same tokens") 
                     REQUIRE_MESSAGE(model.resize(places) == SOTTO_OK, model.why);
                     CHECK(model.info.streams == places);
                 }
-                CHECK(guest.come_back() == (done < prompt ? prompt - done : 0)); // nothing was lost
+                // the complete KV cache was restored
+                CHECK(guest.come_back() == (done < prompt ? prompt - done : 0));
             }
             CHECK(done == prompt);
             CHECK(guest.stream->answer.text == expected);
@@ -72,7 +73,7 @@ TEST_CASE("a stream whose place was resized away goes on with the same tokens") 
     }
 }
 
-TEST_CASE("streams in turn on fewer places say what they said") {
+TEST_CASE("streams that take turns on fewer slots give the same answers") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.path);
         CAPTURE(kind.options);
@@ -104,14 +105,14 @@ TEST_CASE("streams in turn on fewer places say what they said") {
     }
 }
 
-TEST_CASE("without its state, a stream works through its tokens again") {
+TEST_CASE("without its saved state, a stream prefills its tokens again") {
     for (const char* file : {"tiny.gguf", "tiny-recurrent.gguf"}) {
         const Kind kind = {tiny(file), kFour};
         const auto body = chat(kQuestions[0], kGreedy);
         Model model({.path = kind.path, .options = kind.options});
         Stream stream(model, body);
         stream.run(5, 8);
-        const auto held = stream.answer.prompt_tokens + 4; // the last token was not worked through yet
+        const auto held = stream.answer.prompt_tokens + 4; // the last token is not in the cache yet
         stream.park();
         REQUIRE(model.resize(2) == SOTTO_OK);
         CHECK(stream.unpark() == held + 1);
@@ -119,7 +120,7 @@ TEST_CASE("without its state, a stream works through its tokens again") {
     }
 }
 
-TEST_CASE("a model without places refuses what needs one, and answers what needs none") {
+TEST_CASE("a model without slots refuses operations that need one, and answers others") {
     Model model({.options = kFour});
     Stream parked(model, chat(kQuestions[0], kGreedy));
     Stream closed(model, chat(kQuestions[1], kGreedy));
@@ -158,7 +159,7 @@ TEST_CASE("a model without places refuses what needs one, and answers what needs
     CHECK(parked.run(kTokens, 8).text == never_resized({tiny(), kFour}, chat(kQuestions[0], kGreedy)));
 }
 
-TEST_CASE("a resize is refused where a stream has a place, and beyond what there was") {
+TEST_CASE("a resize is refused while a slot is in use, and above the opened number") {
     Model model({.options = kFour});
     const auto before = model.info;
     Stream stream(model, chat(kQuestions[0], kGreedy));
@@ -171,7 +172,7 @@ TEST_CASE("a resize is refused where a stream has a place, and beyond what there
     CHECK(model.resize(5) == SOTTO_ERROR_ARGUMENT);
     CHECK_MESSAGE(model.why.find("number of slots '5'") != std::string::npos, model.why);
     CHECK(model.info.streams == 4);
-    CHECK(stream.unpark() == 0); // its place is as it was
+    CHECK(stream.unpark() == 0); // its slot is unchanged
     CHECK(stream.run(kTokens, 8).text == never_resized({tiny(), kFour}, chat(kQuestions[0], kGreedy)));
     auto small = SOTTO_INIT(sotto_model_info);
     small.struct_size = 16;
@@ -179,7 +180,7 @@ TEST_CASE("a resize is refused where a stream has a place, and beyond what there
     CHECK(backend().resize(backend().self, model.handle, 1, &small, &why) == SOTTO_ERROR_ARGUMENT);
 }
 
-TEST_CASE("what is told shrinks with the places, and is what an open with as many tells") {
+TEST_CASE("the reported memory shrinks with the slots, as if opened with that number") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.path);
         CAPTURE(kind.options);
@@ -201,7 +202,7 @@ TEST_CASE("what is told shrinks with the places, and is what an open with as man
     }
 }
 
-TEST_CASE("a draft model comes along") {
+TEST_CASE("a draft model is resized too") {
     const std::string options =
         R"({"parallel": 4, "context": 400, "draft": ")" + tiny() + R"(", "speculative": "lookup"})";
     const auto body = completion("the king", kGreedy);
@@ -223,7 +224,7 @@ TEST_CASE("a draft model comes along") {
     }
 }
 
-TEST_CASE("new contexts compute on the threads that they are told, and end when told to") {
+TEST_CASE("new contexts use the configured threads and can be aborted") {
     Model model({.options = kFour});
     const auto expected = never_resized({tiny(), kFour}, chat(kQuestions[0], kGreedy));
     for (const auto places : {4u, 2u, 1u}) {
@@ -239,7 +240,7 @@ TEST_CASE("new contexts compute on the threads that they are told, and end when 
     }
 }
 
-TEST_CASE("a state of nothing is not saved, and one that a place still holds takes no other") {
+TEST_CASE("an empty state is not saved, and an occupied slot accepts no other state") {
     const auto body = [](std::size_t i) {
         const std::string question = kQuestions[i];
         return completion(question + " " + question + " " + question, kGreedy);
@@ -250,10 +251,10 @@ TEST_CASE("a state of nothing is not saved, and one that a place still holds tak
     guest.stream->save(tokens);
     CHECK(guest.stream->answer.status == SOTTO_ERROR_STATE);
     CHECK(guest.stream->answer.why.find("yet") != std::string::npos);
-    REQUIRE(guest.stream->step(8) == SOTTO_OK); // in the midst of its prompt
+    REQUIRE(guest.stream->step(8) == SOTTO_OK); // during its prefill
     guest.park();
     const auto remaining = guest.stream->answer.prompt_tokens - 8;
-    for (std::size_t i = 1; i < 4; ++i) { // others fill the places that are free
+    for (std::size_t i = 1; i < 4; ++i) { // other streams occupy the free slots
         Stream(model, body(i), SOTTO_OP_COMPLETION).run(1);
     }
     CHECK(guest.come_back() == remaining);
@@ -263,13 +264,13 @@ TEST_CASE("a state of nothing is not saved, and one that a place still holds tak
     }
 }
 
-TEST_CASE("a state fits models of the same form, however many places they have") {
+TEST_CASE("a state fits models of the same format with any number of slots") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.path);
         CAPTURE(kind.options);
         const auto body = chat(kQuestions[0], kGreedy);
         Model from({.path = kind.path, .options = kind.options});
-        Stream taken(from, chat(kQuestions[1], kGreedy)); // so that it is not the first sequence
+        Stream taken(from, chat(kQuestions[1], kGreedy)); // so that it is not in the first slot
         Stream stream(from, body);
         stream.run(1, 8);
         std::uint32_t tokens = 0;
@@ -282,13 +283,14 @@ TEST_CASE("a state fits models of the same form, however many places they have")
         REQUIRE_MESSAGE(into.restore(state, restored) == SOTTO_OK, into.why);
         CHECK(restored == tokens);
         Stream again(into, body);
-        const bool plain = kind.path == tiny() || kind.path == house(); // it can be cut where a state ends
+        // its cache can be truncated where a state ends
+        const bool plain = kind.path == tiny() || kind.path == house();
         CHECK(again.answer.cached_tokens == (plain ? tokens - 1 : 0));
         CHECK(again.run(kTokens, 8).text == never_resized(kind, body));
     }
 }
 
-TEST_CASE("a state that is cut anywhere is refused") {
+TEST_CASE("a state truncated at any point is refused") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.path);
         Model model({.path = kind.path, .options = kind.options});
@@ -304,7 +306,7 @@ TEST_CASE("a state that is cut anywhere is refused") {
     }
 }
 
-TEST_CASE("a conversation of which something was forgotten comes back to its own stream alone") {
+TEST_CASE("a conversation with a gap in its cache is restored only into its own stream") {
     const auto body = completion(
         "the king of the river", R"("temperature": 0, "ignore_eos": true, "context_overflow": "shift")"
     );
@@ -314,7 +316,7 @@ TEST_CASE("a conversation of which something was forgotten comes back to its own
     const auto expected = undisturbed.run(120).text;
     Model model({.options = options});
     Guest guest{std::make_unique<Stream>(model, body, SOTTO_OP_COMPLETION), {}};
-    guest.stream->run(80); // by which it has lost the middle
+    guest.stream->run(80); // until its context was shifted
     guest.park();
     REQUIRE(model.resize(2) == SOTTO_OK);
     std::uint32_t tokens = 0;
@@ -325,5 +327,6 @@ TEST_CASE("a conversation of which something was forgotten comes back to its own
     other.close();
     CHECK(guest.come_back() == 0);
     const auto text = guest.stream->run(120).text;
-    CHECK(text.substr(0, 90) == expected.substr(0, 90)); // cells lie otherwise, so that rounding may differ
+    // cells are at other positions, so rounding may differ
+    CHECK(text.substr(0, 90) == expected.substr(0, 90));
 }

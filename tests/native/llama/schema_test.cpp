@@ -1,4 +1,4 @@
-// Schemas: what is refused and where, and which answers a schema's grammar takes.
+// JSON schemas: refused ones with their paths, and the answers that a schema's grammar accepts.
 #include "grammar/schema/schema.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::string grammar_of(const std::string& schema) {
     return held_schema(Json::parse(schema), kPath).grammar;
 }
 
-// The error's text behind the path of the schema: ".type 'x': expected ..." or ": REASON".
+// Returns the error after the schema's path: ".type 'x': expected ..." or ": REASON".
 std::string refusal(const std::string& schema, sotto_status status) {
     try {
         grammar_of(schema);
@@ -38,7 +38,7 @@ std::string wrong(const std::string& schema) {
     return refusal(schema, SOTTO_ERROR_ARGUMENT);
 }
 
-// Up to the way out.
+// Returns the error without its hint.
 std::string beyond(const std::string& schema) {
     const auto why = refusal(schema, SOTTO_ERROR_UNSUPPORTED);
     return why.substr(0, why.find(';'));
@@ -61,7 +61,7 @@ public:
         try {
             llama_grammar_accept_str(*grammar_, answer);
         } catch (const std::exception&) {
-            return false; // no way is left to read it
+            return false; // no parse is left
         }
         return std::any_of(stacks.begin(), stacks.end(), [](const auto& stack) { return stack.empty(); });
     }
@@ -89,7 +89,7 @@ void check(
 
 } // namespace
 
-TEST_CASE("what is malformed is named by its place") {
+TEST_CASE("malformed schemas are refused by path") {
     CHECK(wrong("3") == " '3': expected a schema: an object, true or false");
     CHECK(
         wrong(R"({"properties": {"age": {"type": "integer", "minimum": "x"}}})") ==
@@ -127,7 +127,7 @@ TEST_CASE("what is malformed is named by its place") {
     CHECK(closed.starts_with(".required[0] 'a': expected a name in \"properties\", or"));
 }
 
-TEST_CASE("what allows nothing is refused") {
+TEST_CASE("schemas that allow no value are refused") {
     CHECK(wrong("false") == ": no value matches this schema");
     CHECK(wrong(R"({"type": "string", "enum": [1, 2]})") == ": no value matches this schema");
     CHECK(wrong(R"({"allOf": [{"type": "string"}, {"type": "null"}]})") == ": no value matches this schema");
@@ -137,7 +137,7 @@ TEST_CASE("what allows nothing is refused") {
     );
 }
 
-TEST_CASE("references are followed, or named") {
+TEST_CASE("references are resolved, or refused by path") {
     CHECK(wrong(R"({"$ref": "#/$defs/a"})") == ".$ref '#/$defs/a': expected an existing path in this schema");
     CHECK(wrong(R"({"$ref": "#/x", "x": 3})") == ".$ref '#/x': expected the path of a schema");
     CHECK(
@@ -157,7 +157,7 @@ TEST_CASE("references are followed, or named") {
         {"{}", R"({"next":{"next":{}}})"},
         {R"({"next":1})"}
     );
-    // llama.cpp takes these two for one.
+    // llama.cpp gives both the same rule name.
     check(
         R"({"prefixItems": [{"$ref": "#/$defs/a.b"}, {"$ref": "#/$defs/a-b"}],
             "$defs": {"a.b": {"type": "null"}, "a-b": {"type": "boolean"}}})",
@@ -167,7 +167,7 @@ TEST_CASE("references are followed, or named") {
     check(R"({"$ref": "#/%24defs/a~1b~0", "$defs": {"a/b~": {"const": 1}}})", {"1"}, {"2"});
 }
 
-TEST_CASE("what no grammar can hold to is named, with a way out") {
+TEST_CASE("keywords that no grammar can enforce are refused with a way out") {
     CHECK(beyond(R"({"items": {"not": {}}})") == ".items.not: not supported");
     CHECK(beyond(R"({"if": {}, "then": {}})") == ".if: not supported");
     CHECK(beyond(R"({"patternProperties": {"a": {}}})") == ".patternProperties: not supported");
@@ -204,7 +204,7 @@ TEST_CASE("what no grammar can hold to is named, with a way out") {
     );
 }
 
-TEST_CASE("whole numbers keep their bounds") {
+TEST_CASE("bounds of integers are enforced") {
     check(R"({"type": "integer"})", {"0", "-7", "12"}, {"1.5", "01", "\"1\""});
     check(R"({"type": "integer", "minimum": 100})", {"100", "5000"}, {"10", "99", "-100", "0100"});
     check(R"({"type": "integer", "maximum": -5})", {"-5", "-44"}, {"-4", "-05", "5"});
@@ -214,7 +214,7 @@ TEST_CASE("whole numbers keep their bounds") {
     );
 }
 
-TEST_CASE("numbers keep their bounds") {
+TEST_CASE("bounds of numbers are enforced") {
     check(R"({"type": "number"})", {"-1.5e3", "0"}, {"1e999", "01", "."});
     check(R"({"type": "number", "minimum": 0, "maximum": 1})", {"0", "1", "0.25"}, {"1.5", "-0.1", "2"});
     check(
@@ -226,7 +226,7 @@ TEST_CASE("numbers keep their bounds") {
     check(R"({"type": "number", "maximum": -10.5})", {"-10.5", "-11"}, {"-10.4", "0", "1"});
 }
 
-TEST_CASE("a format is held to, also beside a length, or refused") {
+TEST_CASE("a format is enforced, also with a length, or refused") {
     check(R"({"type": "string", "format": "date", "maxLength": 40})", {R"("2024-02-28")"}, {R"("hello")"});
     check(
         R"({"type": "string", "format": "time", "maxLength": 9})",
@@ -241,7 +241,7 @@ TEST_CASE("a format is held to, also beside a length, or refused") {
     check(
         R"({"enum": ["2024-02-28", "hello", 3], "format": "date"})", {R"("2024-02-28")", "3"}, {R"("hello")"}
     );
-    check(R"({"type": "integer", "format": "int32"})", {"3"}, {R"("3")"}); // formats speak of strings
+    check(R"({"type": "integer", "format": "int32"})", {"3"}, {R"("3")"}); // formats apply to strings only
     const auto known = "expected \"date\", \"time\", \"date-time\" or \"uuid\"";
     for (const char* format : {"email", "uri", "hostname", "ipv4", "uuid1", "nosuch"}) {
         const auto text = std::string(R"({"maxLength": 40, "format": ")") + format + "\"}";
@@ -254,7 +254,7 @@ TEST_CASE("a format is held to, also beside a length, or refused") {
     refusal(R"({"type": "string", "format": "date", "maxLength": 8})", SOTTO_ERROR_ARGUMENT);
 }
 
-TEST_CASE("strings keep their length, format and pattern") {
+TEST_CASE("length, format and pattern of strings are enforced") {
     check(R"({"type": "string"})", {R"("aé\n\u00e9")"}, {"\"a", "\"\n\"", R"("\x")", R"("\ud800")"});
     check(
         R"({"type": "string", "minLength": 2, "maxLength": 3})",
@@ -279,7 +279,7 @@ TEST_CASE("strings keep their length, format and pattern") {
     );
 }
 
-TEST_CASE("objects have what they must and no more") {
+TEST_CASE("objects have their required members and no others") {
     check(
         R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]})",
         {R"({"a":1})", R"({"a":1,"b":[]})"},
@@ -300,7 +300,7 @@ TEST_CASE("objects have what they must and no more") {
         {R"({"a":1,"b":1})"},
         {"{}"}
     );
-    // A member's name that is that of one of llama.cpp's rules, to llama.cpp.
+    // A member whose rule name collides with one of llama.cpp's rules.
     check(
         R"({"type": "object", "properties": {"integral part": {"const": 1}, "n": {"type": "number"}},
             "required": ["integral part", "n"]})",
@@ -309,7 +309,7 @@ TEST_CASE("objects have what they must and no more") {
     );
 }
 
-TEST_CASE("schemas that are combined hold together") {
+TEST_CASE("combined schemas are enforced together") {
     check(
         R"({"allOf": [{"properties": {"a": {"type": "integer", "minimum": 3}}, "required": ["a"]},
                       {"properties": {"a": {"maximum": 5}, "b": {"type": "null"}}}]})",
@@ -340,7 +340,7 @@ TEST_CASE("schemas that are combined hold together") {
     );
 }
 
-TEST_CASE("lists keep their length and places") {
+TEST_CASE("length and item schemas of arrays are enforced") {
     check(
         R"({"type": "array", "items": {"type": "null"}, "minItems": 1, "maxItems": 2})",
         {"[null]", "[null, null]"},
@@ -355,7 +355,7 @@ TEST_CASE("lists keep their length and places") {
     check(R"({"type": "array", "items": false})", {"[]"}, {"[1]"});
 }
 
-TEST_CASE("a long list of values shares what they begin with") {
+TEST_CASE("a long enum shares common prefixes in the grammar") {
     Json values = Json::array();
     for (int i = 0; i < 1500; ++i) {
         values.push_back("word " + std::to_string(i));
@@ -367,7 +367,7 @@ TEST_CASE("a long list of values shares what they begin with") {
     CHECK(!answers.take("\"word \""));
 }
 
-TEST_CASE("huge schemas are refused, or made small, soon") {
+TEST_CASE("huge schemas are refused, or converted to a small grammar, quickly") {
     Json members = Json::object();
     for (int i = 0; i < 20; ++i) {
         members["text" + std::to_string(i)] = {{"type", "string"}, {"maxLength", 1'000'000}};
@@ -383,7 +383,7 @@ TEST_CASE("huge schemas are refused, or made small, soon") {
     );
 }
 
-TEST_CASE("arguments of a tool are an object whose members are seen") {
+TEST_CASE("tool arguments are an object whose members llama.cpp sees") {
     const auto held = held_schema(
         Json::parse(
             R"({"properties": {"a": {"type": "integer", "minimum": 5}}, "additionalProperties": true})"

@@ -1,4 +1,4 @@
-// Beginnings that streams have in common are worked through once, and no answer is another one for it.
+// Common prefixes of streams are prefilled once, and no answer changes by that.
 #include "module_under_test.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ const char* const kOwn[] = {
     "who is the queen", "what song is that", "a guard and a sword", "the moon in the night"
 };
 
-// A prompt of well over 64 tokens that all have, and a few of its own.
+// A prompt with a common prefix of well over 64 tokens, and a few tokens of its own.
 std::string prompt(std::size_t who, const std::string& more = R"("temperature": 0)") {
     return completion(lore(60) + kOwn[who % 4], more);
 }
@@ -47,7 +47,8 @@ std::string fresh(const Kind& kind, const std::string& body, std::uint32_t most 
     return stream.run(most).text;
 }
 
-// Steps all together until each has ended or said enough. Returns prompt tokens worked through.
+// Steps all streams together until each has ended or has `tokens` tokens. Returns the number of prefilled
+// tokens.
 std::uint32_t run_together(const std::vector<Stream*>& all, std::uint32_t tokens) {
     std::uint32_t evaluated = 0;
     for (int i = 0; i < 1000; ++i) {
@@ -72,7 +73,7 @@ std::uint32_t run_together(const std::vector<Stream*>& all, std::uint32_t tokens
 
 } // namespace
 
-TEST_CASE("a stream copies what one that speaks holds of its prompt") {
+TEST_CASE("a stream copies a shared prefix from one that is decoding") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.path);
         CAPTURE(kind.options);
@@ -90,12 +91,12 @@ TEST_CASE("a stream copies what one that speaks holds of its prompt") {
     }
 }
 
-TEST_CASE("who came before is remembered beside who shares a beginning with them") {
+TEST_CASE("an earlier stream keeps its cache beside a stream that shares its prefix") {
     Model model({.options = R"({"parallel": 4})"});
     for (std::size_t who = 0; who < 4; ++who) {
         Stream stream(model, prompt(who), SOTTO_OP_COMPLETION);
         CHECK((stream.answer.cached_tokens > 100) == (who > 0));
-        stream.run(60); // what taking its place over would lose
+        stream.run(60); // would be lost if its slot were taken
     }
     for (std::size_t who = 0; who < 4; ++who) {
         Stream again(model, prompt(who), SOTTO_OP_COMPLETION);
@@ -104,7 +105,7 @@ TEST_CASE("who came before is remembered beside who shares a beginning with them
     }
 }
 
-TEST_CASE("of streams that come together one works through the beginning, and the others wait") {
+TEST_CASE("of concurrent streams with one prefix, one prefills it and the others wait") {
     for (const auto& kind : kKinds) {
         CAPTURE(kind.path);
         CAPTURE(kind.options);
@@ -126,7 +127,7 @@ TEST_CASE("of streams that come together one works through the beginning, and th
     }
 }
 
-TEST_CASE("whoever was waited for may go, park, stand still or be cut off") {
+TEST_CASE("a stream that others wait for may end, park, stall or be cancelled") {
     enum Fate { Closed, Parked, NotStepped, GivenNothing, Cancelled };
     for (const auto fate : {Closed, Parked, NotStepped, GivenNothing, Cancelled}) {
         CAPTURE(static_cast<int>(fate));
@@ -165,7 +166,7 @@ TEST_CASE("whoever was waited for may go, park, stand still or be cut off") {
     }
 }
 
-TEST_CASE("what was heard before the middle was forgotten is not passed on") {
+TEST_CASE("a prefix with a gap from context shifting is not shared") {
     const Kind kind = {tiny(), R"({"parallel": 3, "context": 256})"};
     const auto shifting =
         prompt(0, R"("temperature": 0, "ignore_eos": true, "context_overflow": "shift", "n_keep": 40)");
@@ -183,7 +184,7 @@ TEST_CASE("what was heard before the middle was forgotten is not passed on") {
     }
 }
 
-TEST_CASE("a stream that shifts after it was copied from changes nobody's answer") {
+TEST_CASE("shifting a stream after it was copied from changes no answer") {
     const Kind kind = {tiny(), R"({"parallel": 3, "context": 256})"};
     const auto shifting =
         prompt(0, R"("temperature": 0, "ignore_eos": true, "context_overflow": "shift", "n_keep": 40)");
@@ -196,7 +197,7 @@ TEST_CASE("a stream that shifts after it was copied from changes nobody's answer
     CHECK(next.run(kTokens).text == fresh(kind, prompt(1)));
 }
 
-TEST_CASE("a memory that cannot be cut shares nothing, and nobody waits") {
+TEST_CASE("a cache that cannot be truncated shares nothing, and no stream waits") {
     for (const char* file : {"tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
         CAPTURE(file);
         const Kind kind = {tiny(file), R"({"parallel": 2})"};
@@ -210,7 +211,7 @@ TEST_CASE("a memory that cannot be cut shares nothing, and nobody waits") {
     }
 }
 
-TEST_CASE("a stream that is answered alone waits for nobody") {
+TEST_CASE("with cache_prompt off, a stream waits for no other") {
     Model model;
     Stream alone(model, prompt(0), SOTTO_OP_COMPLETION, SOTTO_STREAM_ALONE);
     Stream other(model, prompt(1), SOTTO_OP_COMPLETION);
@@ -225,7 +226,7 @@ TEST_CASE("a stream that is answered alone waits for nobody") {
     CHECK(other.answer.text == fresh(kTiny, prompt(1)));
 }
 
-TEST_CASE("streams come, go, wait and park in any order, and all are answered") {
+TEST_CASE("streams that open, close, wait and park in any order all get answers") {
     std::mt19937 random(5);
     std::vector<std::string> expected;
     for (std::size_t who = 0; who < 4; ++who) {
@@ -269,12 +270,12 @@ TEST_CASE("streams come, go, wait and park in any order, and all are answered") 
             } else if (random() % 16 == 0) {
                 parked.push_back(std::move(open[i]));
                 parked.back().second->park();
-            } else if (random() % 32 != 0) { // else it is cancelled
+            } else if (random() % 32 != 0) { // otherwise it is cancelled
                 ++i;
                 continue;
             }
             open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
         }
     }
-    CHECK(same >= 57); // rounding differs with the shape of a batch
+    CHECK(same >= 57); // rounding depends on the batch's shape
 }

@@ -1,4 +1,4 @@
-// Where models come from: files of all names, and a host's own archives.
+// Sources of models: files of all kinds of names, and a host's file functions.
 #include "module_under_test.hpp"
 
 #include <cstring>
@@ -14,11 +14,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A host whose archive is one file in memory.
+// A host whose file functions read one file in memory.
 struct Archive {
     std::string content;
     int open_files = 0;
-    std::uint64_t fails_from = UINT64_MAX; // reads that reach this byte fail
+    std::uint64_t fails_from = UINT64_MAX; // reads of this offset or beyond fail
 
     sotto_file_access access() {
         auto made = SOTTO_INIT(sotto_file_access);
@@ -60,7 +60,7 @@ std::string said(Model& model) {
 
 } // namespace
 
-TEST_CASE("what is no model is refused with a reason") {
+TEST_CASE("a file that is not a model is refused with a reason") {
     const Folder scratch;
     const auto& folder = scratch.path();
     std::ofstream(folder / "text") << "this is a text, and long enough to hold a header of a GGUF file";
@@ -80,7 +80,7 @@ TEST_CASE("what is no model is refused with a reason") {
     refused(std::string("a\0b", 3), SOTTO_ERROR_ARGUMENT, "NUL");
 }
 
-TEST_CASE("a file that is cut short anywhere is refused") {
+TEST_CASE("a file truncated at any point is refused") {
     const Folder scratch;
     const auto whole = read_file(tiny());
     const auto path = scratch.path() / "cut.gguf";
@@ -93,7 +93,7 @@ TEST_CASE("a file that is cut short anywhere is refused") {
     }
 }
 
-TEST_CASE("an architecture that there is not is refused by name") {
+TEST_CASE("an unknown architecture is refused by name") {
     const Folder scratch;
     auto content = read_file(tiny());
     for (auto at = content.find("llama"); at != std::string::npos; at = content.find("llama", at + 1)) {
@@ -107,7 +107,7 @@ TEST_CASE("an architecture that there is not is refused by name") {
     CHECK_MESSAGE(model.why.find("drama") != std::string::npos, model.why);
 }
 
-TEST_CASE("paths of all names open") {
+TEST_CASE("paths of all kinds open") {
     const Folder scratch;
     Model plain;
     const auto expected = said(plain);
@@ -121,7 +121,7 @@ TEST_CASE("paths of all names open") {
     }
 }
 
-TEST_CASE("a host's archive serves as well as a file") {
+TEST_CASE("a host's file functions work like files") {
     Archive archive{read_file(tiny())};
     const auto access = archive.access();
     Model plain;
@@ -129,7 +129,7 @@ TEST_CASE("a host's archive serves as well as a file") {
     for (const char* options : {"", R"({"mmap": true})"}) {
         Model model({.path = "pak:models/tiny", .options = options, .files = &access});
         CHECK(said(model) == expected);
-        CHECK(archive.open_files == 0); // all is read by then
+        CHECK(archive.open_files == 0); // the file is closed once it was read
         CHECK(model.info.kv == plain.info.kv);
     }
     auto measured = SOTTO_INIT(sotto_model_info);
@@ -138,7 +138,7 @@ TEST_CASE("a host's archive serves as well as a file") {
     CHECK(measured.kv == plain.info.kv);
 }
 
-TEST_CASE("a host that cannot read fails the open") {
+TEST_CASE("a read error of the host fails the load") {
     Archive archive{read_file(tiny())};
     const auto access = archive.access();
     for (const std::uint64_t from : {0u, 100u, 20'000u, 600'000u, 1'400'000u}) {

@@ -1,4 +1,4 @@
-// An engine as a game has one: the shared library, its llama module, and tiny models.
+// An engine as in a game: the shared library, its llama module, and tiny models.
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace test {
 
 struct Answer {
     sotto_status status = SOTTO_OK;
-    std::string text; // or why there is none
+    std::string text; // the answer, or the error
 };
 
 inline std::string text_of(sotto_str text) {
@@ -24,7 +24,7 @@ inline sotto_str str(std::string_view text) {
     return {text.data(), text.size()};
 }
 
-// How much of something a test does: as much as the environment says, or `otherwise`.
+// Returns the value of an environment variable, or `otherwise`.
 inline int setting(const char* variable, int otherwise) {
     const char* value = std::getenv(variable);
     return value != nullptr ? std::atoi(value) : otherwise;
@@ -35,7 +35,7 @@ public:
     struct Terms {
         sotto_mode mode = SOTTO_MODE_BALANCE;
         sotto_engine_flags flags = 0;
-        std::uint32_t threads = 2; // so that a pool has one of its own
+        std::uint32_t threads = 2; // so that a thread pool has a thread of its own
     };
 
     explicit Speaker(const Terms& terms) {
@@ -70,7 +70,7 @@ public:
         return status < 0 ? Answer{status, text_of(sotto_last_error())} : finish(request);
     }
 
-    // Begins to ask, the same of the same question always. 0: it was refused.
+    // Submits a request that depends on `question` only. 0: refused.
     sotto_request ask(const std::string& id, int question, int tokens = 8, std::string_view more = "") {
         auto desc = SOTTO_INIT(sotto_request_desc);
         desc.op = SOTTO_OP_CHAT;
@@ -84,7 +84,7 @@ public:
         return sotto_engine_submit(engine_, &desc, &request) < 0 ? 0 : request;
     }
 
-    // Waits for all that a request has to say; longer than a busy machine takes.
+    // Waits for the request's last event; the timeout allows for a busy machine.
     Answer finish(sotto_request request, int patience_ms = 300'000) {
         Answer answer;
         for (;;) {

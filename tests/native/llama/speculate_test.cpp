@@ -1,4 +1,4 @@
-// Guessed tokens: they save steps, and change nothing that is said.
+// Speculative decoding: it saves steps, and changes no answer.
 #include "module_under_test.hpp"
 #include "support/paths.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 const char* const kPlain = R"({"context": 400})";
 const char* const kGuessing = R"({"context": 400, "speculative": "lookup"})";
 
-// What comes back after a few words, and says itself again and again: there is much to guess.
+// A repetitive text, of which many tokens can be drafted.
 std::string song(int verses) {
     std::string text;
     for (int i = 0; i < verses; ++i) {
@@ -21,14 +21,14 @@ std::string song(int verses) {
 }
 
 struct Said {
-    std::vector<std::string> texts; // token by token
+    std::vector<std::string> texts; // text of each token
     std::vector<std::string> logprobs;
     sotto_finish finish = SOTTO_FINISH_NONE;
     sotto_status status = SOTTO_OK;
-    int instant = 0; // tokens that came without computing
+    int instant = 0; // tokens returned without computing
 };
 
-// Steps a stream, whose gates are asked only where it computes, but for one at the beginning.
+// Steps a stream. Apart from one at the start, gates are checked only where it computes.
 Said say(Stream& stream, std::uint32_t most) {
     Said said;
     REQUIRE_MESSAGE(stream.handle != nullptr, stream.answer.why);
@@ -53,12 +53,12 @@ Said say(const char* options, const std::string& body, std::uint32_t most, const
     return say(stream, most);
 }
 
-// The options of a model that another one guesses for.
+// Options of a model with a draft model.
 std::string drafted_by(const std::string& path, const std::string& more = "") {
     return R"({"context": 400, "draft": ")" + path + "\"" + more + "}";
 }
 
-// The same said. Returns how much of it was guessed.
+// Checks that the answers are the same. Returns the number of accepted draft tokens.
 int count_guessed(
     const std::string& body,
     std::uint32_t most,
@@ -75,13 +75,13 @@ int count_guessed(
     CHECK(guessed.status == plain.status);
     for (std::size_t i = 0; i < guessed.logprobs.size() && i < plain.logprobs.size(); ++i) {
         const auto token = [](const std::string& told) { return told.substr(0, told.find("logprob\"")); };
-        CHECK(token(guessed.logprobs[i]) == token(plain.logprobs[i])); // the numbers are rounded
+        CHECK(token(guessed.logprobs[i]) == token(plain.logprobs[i])); // the values are rounded
         CHECK(guessed.logprobs[i].empty() == plain.logprobs[i].empty());
     }
     return guessed.instant;
 }
 
-// The same said, and some of it guessed.
+// Checks that the answers are the same, and that some draft tokens were accepted.
 void check_same(
     const std::string& body,
     std::uint32_t most,
@@ -93,18 +93,18 @@ void check_same(
 
 } // namespace
 
-TEST_CASE("greedy answers are the same with guesses") {
+TEST_CASE("greedy answers are the same with speculative decoding") {
     check_same(completion(song(6), R"("temperature": 0, "ignore_eos": true)"), 150);
     check_same(completion("the king", R"("temperature": 0, "ignore_eos": true)"), 150);
     check_same(completion(song(3), R"("temperature": 0, "ignore_eos": true)"), 120, house());
 }
 
-TEST_CASE("another model guesses, and the answer is the same") {
+TEST_CASE("with a draft model, the answer is the same") {
     const auto all = R"("temperature": 0, "ignore_eos": true)";
     const auto looks_up = R"(, "speculative": "lookup")";
     for (const auto& options : {drafted_by(tiny()), drafted_by(tiny(), looks_up)}) {
         check_same(completion("the king", all), 120, tiny(), options);
-        check_same(completion(song(20), all), 1000, tiny(), options); // longer than it hears at once
+        check_same(completion(song(20), all), 1000, tiny(), options); // longer than one batch
         check_same(
             completion(song(6), std::string(all) + R"(, "context_overflow": "shift", "n_keep": 30)"),
             500,
@@ -115,7 +115,7 @@ TEST_CASE("another model guesses, and the answer is the same") {
     check_same(completion(song(3), all), 100, house(), drafted_by(house()));
 }
 
-TEST_CASE("a model that guesses badly changes nothing, and is seldom asked") {
+TEST_CASE("a bad draft model changes no answer, and is used rarely") {
     const auto body = completion(song(2), R"("temperature": 0, "ignore_eos": true)");
     const auto plain = say(kPlain, body, 200);
     const auto guessed = say(drafted_by(tiny("tiny-twin.gguf")).c_str(), body, 200);
@@ -123,7 +123,7 @@ TEST_CASE("a model that guesses badly changes nothing, and is seldom asked") {
     CHECK(guessed.instant < 100);
 }
 
-TEST_CASE("a gate ends a step while another model guesses, and streams may come and go") {
+TEST_CASE("the gate aborts a step during drafting, and streams may open and close") {
     const auto body = completion(song(6), R"("temperature": 0, "ignore_eos": true)");
     const auto plain = say(kPlain, body, 60);
     Model model({.options = drafted_by(tiny(), R"(, "parallel": 1)")});
@@ -148,13 +148,13 @@ TEST_CASE("a gate ends a step while another model guesses, and streams may come 
     CHECK_MESSAGE(log.empty(), log.front());
 }
 
-TEST_CASE("a model that cannot guess is refused by name, and what it takes is counted") {
+TEST_CASE("an unsuitable draft model is refused by name, and a suitable one is charged") {
     const auto refused = [](const std::string& path, const std::string& draft) {
         Model model({.path = path, .options = drafted_by(draft)});
         CHECK_MESSAGE(model.why.find("options.draft") != std::string::npos, model.why);
         return model.status;
     };
-    CHECK(refused(tiny(), tiny("tiny-bytes.gguf")) == SOTTO_ERROR_ARGUMENT); // other tokens
+    CHECK(refused(tiny(), tiny("tiny-bytes.gguf")) == SOTTO_ERROR_ARGUMENT); // another vocabulary
     CHECK(refused(tiny(), tiny("tiny-recurrent.gguf")) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(refused(tiny("tiny-recurrent.gguf"), tiny()) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(refused(tiny(), tiny("there-is-none.gguf")) == SOTTO_ERROR_NOT_FOUND);
@@ -170,12 +170,12 @@ TEST_CASE("a model that cannot guess is refused by name, and what it takes is co
     CHECK(measured.compute == drafted.info.compute);
 }
 
-TEST_CASE("log probabilities are told with each guessed token") {
+TEST_CASE("log probabilities are returned with each accepted draft token") {
     check_same(completion(song(6), R"("temperature": 0, "ignore_eos": true, "logprobs": 3)"), 100);
 }
 
-TEST_CASE("chance, penalties and grammars choose as without guesses") {
-    int guessed = 0; // by all seeds: what one draws depends on how the processor rounds
+TEST_CASE("sampling, penalties and grammars choose as without speculation") {
+    int guessed = 0; // summed over all seeds: what one seed draws depends on the CPU's rounding
     for (int seed = 1; seed <= 8; ++seed) {
         const auto drawn = R"("temperature": 0.1, "ignore_eos": true, "seed": )" + std::to_string(seed);
         guessed += count_guessed(completion(song(6), drawn), 100);
@@ -194,7 +194,7 @@ TEST_CASE("chance, penalties and grammars choose as without guesses") {
     );
 }
 
-TEST_CASE("guesses stop where the context ends, and what is shifted goes on") {
+TEST_CASE("drafting stops at the end of the context, and continues after a shift") {
     const auto all = R"("temperature": 0, "ignore_eos": true)";
     const auto plain = say(kPlain, completion(song(6), all), 1000);
     CHECK(plain.finish == SOTTO_FINISH_LENGTH);
@@ -202,7 +202,7 @@ TEST_CASE("guesses stop where the context ends, and what is shifted goes on") {
     check_same(completion(song(6), std::string(all) + R"(, "context_overflow": "shift", "n_keep": 30)"), 500);
 }
 
-TEST_CASE("a gate ends a step with guesses anywhere, and nothing is lost") {
+TEST_CASE("the gate aborts a step with draft tokens at any point, and nothing is lost") {
     const auto body = completion(song(6), R"("temperature": 0, "ignore_eos": true)");
     const auto plain = say(kPlain, body, 100);
     Model model({.options = kGuessing});
@@ -222,7 +222,7 @@ TEST_CASE("a gate ends a step with guesses anywhere, and nothing is lost") {
     CHECK(texts == plain.texts);
 }
 
-TEST_CASE("guesses that came true are told after a stream was parked, and are remembered when it ends") {
+TEST_CASE("accepted draft tokens are delivered after parking, and cached at the end") {
     const auto body = completion(song(6), R"("temperature": 0, "ignore_eos": true)");
     const auto plain = say(kPlain, body, 100);
     Model model({.options = R"({"context": 400, "parallel": 1, "speculative": "lookup"})"});
@@ -245,14 +245,14 @@ TEST_CASE("guesses that came true are told after a stream was parked, and are re
         }
     }
     CHECK(texts == plain.texts);
-    stream.run(120); // after it came back
+    stream.run(120); // after it was restored
     stream.close();
     Stream again(model, body, SOTTO_OP_COMPLETION);
     CHECK(again.answer.cached_tokens == again.answer.prompt_tokens - 1);
     CHECK(say(again, 100).texts == plain.texts);
 }
 
-TEST_CASE("streams that speak together, and those answered alone, are not guessed about") {
+TEST_CASE("concurrent streams, and those with cache_prompt off, do not speculate") {
     const auto body = completion(song(6), R"("temperature": 0, "ignore_eos": true)");
     const auto plain = say(kPlain, body, 60);
     Model model({.options = kGuessing});
@@ -273,7 +273,7 @@ TEST_CASE("streams that speak together, and those answered alone, are not guesse
     CHECK(said.texts == plain.texts);
 }
 
-TEST_CASE("guessing is refused where it cannot be, and named as it is") {
+TEST_CASE("speculation is refused where it is impossible, and reported as configured") {
     for (const char* file : {"tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
         Model model({.path = tiny(file), .options = kGuessing});
         CHECK(model.status == SOTTO_ERROR_UNSUPPORTED);
@@ -287,7 +287,7 @@ TEST_CASE("guessing is refused where it cannot be, and named as it is") {
     }
     Model narrow(
         {.options = R"({"parallel": 1, "batch": 1, "speculative": "lookup"})"}
-    ); // no room for guesses
+    ); // no room for draft tokens
     Stream stream(narrow, completion("the king"), SOTTO_OP_COMPLETION);
     CHECK(stream.run(20).tokens == 20);
 }

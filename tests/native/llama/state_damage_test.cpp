@@ -1,4 +1,4 @@
-// States whose bytes are whole and whose numbers are not.
+// States whose bytes are intact but whose numbers are NaN.
 #include "module_under_test.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ constexpr std::uint32_t kTokens = 12;
 const char* const kQuestion = "who is the king of the river and what is the song of the moon";
 const char* const kOne = R"({"parallel": 1, "batch": 32})";
 
-// The state of a stream that has worked through its prompt, with NaNs in the place of its last numbers.
+// Returns the state of a prefilled stream, with its last numbers replaced by NaNs.
 std::string without_numbers(const std::string& file) {
     Model model({.path = tiny(file.c_str()), .options = kOne});
     REQUIRE_MESSAGE(model, model.why);
@@ -32,14 +32,14 @@ std::string fresh(const std::string& file) {
 
 } // namespace
 
-TEST_CASE("a state that holds no numbers is forgotten, and its text worked through") {
+TEST_CASE("a restored state that contains NaN is dropped, and its text prefilled again") {
     for (const char* file : {"tiny.gguf", "tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
         CAPTURE(file);
         const auto state = without_numbers(file);
         Model model({.path = tiny(file), .options = kOne});
         std::uint32_t tokens = 0;
         REQUIRE_MESSAGE(model.restore(state, tokens) == SOTTO_OK, model.why);
-        for (int i = 0; i < 2; ++i) { // the second time, nothing of it is left
+        for (int i = 0; i < 2; ++i) { // the second time, it has been dropped
             Stream stream(model, chat(kQuestion));
             auto& answer = stream.run(kTokens);
             CHECK_MESSAGE(answer.status == SOTTO_OK, answer.why);
@@ -48,7 +48,7 @@ TEST_CASE("a state that holds no numbers is forgotten, and its text worked throu
     }
 }
 
-TEST_CASE("who comes after one that a damaged state was given to, and that left early, is answered") {
+TEST_CASE("a stream that follows one with a damaged state that ended early is answered") {
     const auto state = without_numbers("tiny.gguf");
     Model model({.path = tiny(), .options = kOne});
     std::uint32_t tokens = 0;

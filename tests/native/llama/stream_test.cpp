@@ -1,4 +1,4 @@
-// Streams: what they answer, and that how they are stepped makes no difference.
+// Streams: their answers, independent of how they are stepped.
 #include "module_under_test.hpp"
 
 #include <algorithm>
@@ -42,18 +42,18 @@ std::string words(std::size_t count) {
 
 } // namespace
 
-TEST_CASE("greedy answers are the same every time") {
+TEST_CASE("greedy answers are reproducible") {
     for (const char* file :
          {"tiny.gguf", "tiny-q4.gguf", "tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
         CAPTURE(file);
         const auto first = fresh_answer(file, chat(kQuestions[0]));
         CHECK(!first.empty());
         CHECK(fresh_answer(file, chat(kQuestions[0])) == first);
-        CHECK(fresh_answer(file, chat(kQuestions[0]), 3) == first); // in small pieces
+        CHECK(fresh_answer(file, chat(kQuestions[0]), 3) == first); // in small chunks
     }
 }
 
-TEST_CASE("a step does as many prompt tokens as it may, and tells") {
+TEST_CASE("a step prefills at most its limit of prompt tokens, and reports them") {
     Model model;
     Stream stream(model, chat(kQuestions[0]));
     const auto all = stream.answer.prompt_tokens;
@@ -69,12 +69,12 @@ TEST_CASE("a step does as many prompt tokens as it may, and tells") {
     CHECK(stream.work.remaining == 0);
     CHECK(stream.work.generated == 1);
     CHECK(stream.work.text.size > 0);
-    REQUIRE(stream.step(0) == SOTTO_OK); // of a finished prompt, ignored
+    REQUIRE(stream.step(0) == SOTTO_OK); // a limit of 0 is ignored once the prompt is finished
     CHECK(stream.work.evaluated == 0);
     CHECK(stream.work.generated == 1);
 }
 
-TEST_CASE("a remembered beginning saves work and changes nothing") {
+TEST_CASE("a cached prefix saves prefill and changes no answer") {
     for (const char* file : {"tiny.gguf", "tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
         CAPTURE(file);
         const auto cold = fresh_answer(file, chat(kQuestions[0]));
@@ -94,25 +94,25 @@ TEST_CASE("a remembered beginning saves work and changes nothing") {
     }
 }
 
-TEST_CASE("a conversation that goes on is remembered") {
+TEST_CASE("a continued conversation is served from the cache") {
     Model model;
     Stream first(model, completion(words(20)), SOTTO_OP_COMPLETION);
     first.run(8);
     const auto prompt = first.answer.prompt_tokens;
     first.close();
     Stream next(model, completion(words(28)), SOTTO_OP_COMPLETION);
-    CHECK(next.answer.cached_tokens >= prompt - 2); // where the old prompt ends, tokens may join
+    CHECK(next.answer.cached_tokens >= prompt - 2); // tokens may merge where the old prompt ends
     Model cold;
     CHECK(next.run(kTokens).text == answer(cold, completion(words(28)), SOTTO_OP_COMPLETION));
 }
 
-TEST_CASE("the sequence that remembers most is chosen, and the longest unused gives way") {
+TEST_CASE("the slot with the longest cached prefix is chosen, else the least recently used") {
     Model model({.options = R"({"parallel": 2})"});
     Stream(model, chat(kQuestions[0])).run(2);
     Stream(model, chat(kQuestions[1])).run(2);
     CHECK(Stream(model, chat(kQuestions[0])).answer.cached_tokens > 20);
     CHECK(Stream(model, chat(kQuestions[1])).answer.cached_tokens > 20);
-    Stream(model, completion("z"), SOTTO_OP_COMPLETION).run(1); // takes the place of question 0
+    Stream(model, completion("z"), SOTTO_OP_COMPLETION).run(1); // takes the slot of question 0
     CHECK(Stream(model, chat(kQuestions[1])).answer.cached_tokens > 20);
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("streams stepped together answer as alone") {
             streams.push_back(std::make_unique<Stream>(model, chat(question)));
             all.push_back(streams.back().get());
         }
-        for (int i = 0; i < 60; ++i) { // prompts of different lengths in pieces of 5, then answers
+        for (int i = 0; i < 60; ++i) { // prompts of different lengths in chunks of 5, then answers
             std::vector<Stream*> going;
             for (auto* stream : all) {
                 if (stream->answer.finish == SOTTO_FINISH_NONE && stream->answer.tokens < kTokens) {
@@ -139,7 +139,7 @@ TEST_CASE("streams stepped together answer as alone") {
             }
             REQUIRE(step_together(going, 5) == SOTTO_OK);
         }
-        // Rounding differs with the shape of a batch, so a few answers may take another turn.
+        // Rounding depends on the batch's shape, so a few answers may differ.
         std::size_t same = 0;
         for (std::size_t i = 0; i < all.size(); ++i) {
             const auto alone = fresh_answer(file, chat(kQuestions[i]));
@@ -150,7 +150,7 @@ TEST_CASE("streams stepped together answer as alone") {
     }
 }
 
-TEST_CASE("a step that is too large for the batch does what fits") {
+TEST_CASE("a step too large for the batch does the part that fits") {
     Model model({.options = R"({"batch": 16})"});
     Stream one(model, chat(kQuestions[0]));
     Stream two(model, chat(kQuestions[1]));
@@ -164,7 +164,7 @@ TEST_CASE("a step that is too large for the batch does what fits") {
     CHECK(second == answer(other, chat(kQuestions[1])));
 }
 
-TEST_CASE("a gate ends a step anywhere, and nothing is lost") {
+TEST_CASE("the gate aborts a step at any point, and nothing is lost") {
     take_log();
     for (const char* file : {"tiny.gguf", "tiny-window.gguf", "tiny-recurrent.gguf", "tiny-hybrid.gguf"}) {
         CAPTURE(file);
@@ -190,10 +190,10 @@ TEST_CASE("a gate ends a step anywhere, and nothing is lost") {
         CHECK(stream.answer.text == undisturbed);
     }
     const auto log = take_log();
-    CHECK_MESSAGE(log.empty(), log.front()); // a step that was broken off is no error
+    CHECK_MESSAGE(log.empty(), log.front()); // an aborted step is not logged as an error
 }
 
-TEST_CASE("a gate is asked often") {
+TEST_CASE("the gate is polled often") {
     Model model;
     Stream stream(model, chat(kQuestions[0]));
     int asked = 0;
@@ -201,7 +201,7 @@ TEST_CASE("a gate is asked often") {
     CHECK(asked > 20);
 }
 
-TEST_CASE("threads may change from step to step") {
+TEST_CASE("the number of threads may change between steps") {
     const auto one = fresh_answer("tiny.gguf", chat(kQuestions[0]));
     Model model;
     Stream stream(model, chat(kQuestions[0]));
@@ -211,9 +211,9 @@ TEST_CASE("threads may change from step to step") {
     CHECK(stream.answer.text == one);
 }
 
-TEST_CASE("the model's end ends the answer") {
+TEST_CASE("an end token of the model ends the answer") {
     Model model({.options = R"({"parallel": 1})"});
-    for (int seed = 0; seed < 60; ++seed) { // in 400 random tokens an end is likely
+    for (int seed = 0; seed < 60; ++seed) { // 400 random tokens are likely to include an end token
         Stream stream(
             model,
             chat(
@@ -225,7 +225,7 @@ TEST_CASE("the model's end ends the answer") {
         if (stream.answer.finish == SOTTO_FINISH_STOP) {
             CHECK(stream.work.generated == 0);
             CHECK(stream.work.text.size == 0);
-            REQUIRE(stream.step() == SOTTO_OK); // once more does no harm
+            REQUIRE(stream.step() == SOTTO_OK); // another step is harmless
             CHECK(stream.work.finish == SOTTO_FINISH_STOP);
             return;
         }
@@ -233,21 +233,21 @@ TEST_CASE("the model's end ends the answer") {
     FAIL("no answer ended");
 }
 
-TEST_CASE("a stream holds exactly its context") {
+TEST_CASE("a stream fills its context exactly") {
     Model model({.options = R"({"context": 64})"});
     for (int seed = 0; seed < 20; ++seed) {
         Stream stream(model, completion("the", R"("seed": )" + std::to_string(seed)), SOTTO_OP_COMPLETION);
         stream.run(1000);
         CHECK(stream.answer.status == SOTTO_OK);
         if (stream.answer.finish == SOTTO_FINISH_LENGTH) {
-            CHECK(stream.answer.prompt_tokens + stream.answer.tokens == 65); // the last one need not be held
+            CHECK(stream.answer.prompt_tokens + stream.answer.tokens == 65); // the last is not cached
             return;
         }
     }
     FAIL("every answer ended before");
 }
 
-TEST_CASE("a prompt that cannot fit is refused with both numbers") {
+TEST_CASE("a prompt that exceeds the context is refused with both numbers") {
     Model model({.options = R"({"context": 64})"});
     Stream stream(model, completion(words(60)), SOTTO_OP_COMPLETION);
     CHECK(stream.answer.status == SOTTO_ERROR_INFERENCE);
@@ -255,10 +255,10 @@ TEST_CASE("a prompt that cannot fit is refused with both numbers") {
     Stream huge(model, completion(std::string(1 << 20, 'z')), SOTTO_OP_COMPLETION);
     CHECK(huge.answer.status == SOTTO_ERROR_INFERENCE);
     CHECK(huge.answer.why.find("more than") != std::string::npos);
-    CHECK(Stream(model, completion(""), SOTTO_OP_COMPLETION).answer.prompt_tokens == 1); // the beginning
+    CHECK(Stream(model, completion(""), SOTTO_OP_COMPLETION).answer.prompt_tokens == 1); // the BOS token
 }
 
-TEST_CASE("a word without end does not end the process") {
+TEST_CASE("a word of extreme length does not crash the process") {
     Model model({.path = tiny("tiny-bytes.gguf")});
     REQUIRE_MESSAGE(model, model.why);
     for (const char* unit : {"a", " ", "1", ".", "\xC3\xA9", "\xE5\xA5\xBD"}) {
@@ -278,14 +278,14 @@ TEST_CASE("a word without end does not end the process") {
     );
 }
 
-TEST_CASE("more streams than there are is refused") {
+TEST_CASE("opening more streams than slots is refused") {
     Model model({.options = R"({"parallel": 1})"});
     Stream one(model, chat("a"));
     Stream two(model, chat("a"));
     CHECK(two.answer.status == SOTTO_ERROR_STATE);
 }
 
-TEST_CASE("a seed makes chance repeatable") {
+TEST_CASE("a seed makes sampling reproducible") {
     Model model;
     const auto body = chat(kQuestions[0], R"("temperature": 1.5, "top_p": 1, "seed": 42)");
     const auto other = chat(kQuestions[0], R"("temperature": 1.5, "top_p": 1, "seed": 43)");
@@ -296,8 +296,8 @@ TEST_CASE("a seed makes chance repeatable") {
     CHECK(answer(model, random) != answer(model, random));
 }
 
-// What is made of a form is kept for the next request.
-TEST_CASE("answers have the form that was asked for, whatever was asked before") {
+// Formats are cached between requests.
+TEST_CASE("answers have the requested format, whatever was requested before") {
     const std::string forms[] = {
         R"("json_schema": {"enum": ["gold", "iron", "wood"]})",
         R"("json_schema": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2})",
@@ -315,7 +315,7 @@ TEST_CASE("answers have the form that was asked for, whatever was asked before")
             Model fresh;
             alone.push_back(held(fresh, form, op));
         }
-        if (op == SOTTO_OP_COMPLETION) { // a chat template may put something around a value
+        if (op == SOTTO_OP_COMPLETION) { // a chat template may add text around a value
             CHECK((alone[0] == R"("gold")" || alone[0] == R"("iron")" || alone[0] == R"("wood")"));
             CHECK(alone[1].starts_with("["));
         }
@@ -328,25 +328,25 @@ TEST_CASE("answers have the form that was asked for, whatever was asked before")
     }
 }
 
-TEST_CASE("what people write is never a control token") {
+TEST_CASE("user text is never tokenized as special tokens") {
     Model model;
     const auto plain = Stream(model, chat("a")).answer.prompt_tokens;
     Stream injected(model, chat("a<|im_end|>"));
-    CHECK(injected.answer.prompt_tokens > plain + 5); // spelled out, where the token would be one
+    CHECK(injected.answer.prompt_tokens > plain + 5); // tokenized as text, instead of as one special token
     CHECK(injected.run(4).status == SOTTO_OK);
     Stream own(
         model, completion("a<|im_end|>"), SOTTO_OP_COMPLETION
-    ); // a raw prompt is its author's own template
+    ); // a raw prompt may contain special tokens
     CHECK(own.answer.prompt_tokens == 3);
 }
 
-TEST_CASE("the beginning is there once") {
+TEST_CASE("the BOS token is added once") {
     Model model;
     CHECK(Stream(model, completion("a"), SOTTO_OP_COMPLETION).answer.prompt_tokens == 2);
     CHECK(Stream(model, completion("<s>a"), SOTTO_OP_COMPLETION).answer.prompt_tokens == 2);
 }
 
-TEST_CASE("messages may be parts, and must be text") {
+TEST_CASE("message content may be an array of parts, which must be text") {
     Model model;
     const auto whole = Stream(model, chat("the king")).answer.prompt_tokens;
     Stream parts(
@@ -359,7 +359,7 @@ TEST_CASE("messages may be parts, and must be text") {
     CHECK(image.answer.why.find("image_url") != std::string::npos);
 }
 
-TEST_CASE("a model without a template completes text only") {
+TEST_CASE("a model without a chat template answers only text completions") {
     Model model({.path = tiny("tiny-text.gguf")});
     Stream talk(model, chat("a"));
     CHECK(talk.answer.status == SOTTO_ERROR_UNSUPPORTED);
@@ -367,7 +367,7 @@ TEST_CASE("a model without a template completes text only") {
     CHECK(!answer(model, completion("the king"), SOTTO_OP_COMPLETION).empty());
 }
 
-TEST_CASE("a request that is broken fails alone") {
+TEST_CASE("an invalid request does not affect others") {
     Model model;
     CHECK(Stream(model, "{").answer.status < 0);
     CHECK(Stream(model, "{}").answer.status < 0);
@@ -376,7 +376,7 @@ TEST_CASE("a request that is broken fails alone") {
     CHECK(!answer(model, chat(kQuestions[0])).empty());
 }
 
-TEST_CASE("the likeliest tokens are told in their order") {
+TEST_CASE("alternatives are returned in order of probability") {
     Model model;
     for (const std::size_t count : {0, 1, 5, 20}) {
         Stream stream(
@@ -395,6 +395,6 @@ TEST_CASE("the likeliest tokens are told in their order") {
         }
         REQUIRE(logprobs.size() == 1 + count);
         CHECK(std::is_sorted(logprobs.begin(), logprobs.end(), std::greater<>()));
-        CHECK((count == 0 || logprobs[0] == logprobs[1])); // the likeliest was chosen
+        CHECK((count == 0 || logprobs[0] == logprobs[1])); // greedy: the most likely token was chosen
     }
 }

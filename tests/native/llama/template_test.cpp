@@ -1,4 +1,4 @@
-// Every chat template in llama.cpp's tree: what it renders, and what is read out of its model's answers.
+// Every chat template in llama.cpp's tree: rendering, and parsing of its model's answers.
 #include "golden_answer.hpp"
 #include "golden_file.hpp"
 
@@ -14,7 +14,7 @@ using namespace golden;
 
 namespace {
 
-// What a conversation becomes, or why the template refuses it.
+// Returns the rendered conversation or the template's error.
 std::string rendered(const Template& model, Json body) {
     if (body.contains("with tools")) {
         body.erase("with tools");
@@ -54,10 +54,10 @@ Json read(const common_chat_params& how, const Json& exchange, const std::string
     });
 }
 
-// Answers that llama.cpp does not read as what was put in.
+// An answer that llama.cpp parses differently from the original message.
 struct Exception {
     const char* name;
-    const char* title; // empty: all
+    const char* title; // empty: all titles
     const char* reason;
 };
 
@@ -147,7 +147,7 @@ void add_answer(File& file, const Template& model, const std::string& title, con
     CHECK(pieces.dump() == wanted.dump());
 }
 
-// Templates that show no calls in history, or none that llama.cpp sees; tools are lost on their models.
+// Templates that render no calls in history, or none that llama.cpp detects; their models cannot use tools.
 const std::set<std::string> kShowNoCalls = {
     "GigaChat3-10B-A1.8B",
     "HuggingFaceTB-SmolLM3-3B",
@@ -160,14 +160,14 @@ const std::set<std::string> kShowNoCalls = {
     "microsoft-Phi-3.5-mini-instruct",
 };
 
-// Templates whose grammar does not take the template's own calls.
+// Templates whose grammar does not accept the template's own calls.
 const std::map<std::string, const char*> kOtherGrammar = {
     {"Mistral-Small-3.2-24B-Instruct-2506", kMark},
     {"upstage-Solar-Open-100B", kId},
     {"unsloth-Apriel-1.5", "the grammar has no room for the line break before a call"},
 };
 
-// Whether a grammar takes all of an answer, and lets it end there. Empty: yes.
+// Checks that a grammar accepts a whole answer and its end. Returns the error; empty: accepted.
 std::string refusal(const Template& model, const Generated& answer) {
     const auto& how = answer.prompt.how;
     const auto& tokenizer = model.vocabulary.tokenizer();
@@ -201,7 +201,7 @@ std::string refusal(const Template& model, const Generated& answer) {
 
 } // namespace
 
-TEST_CASE("every chat template renders, and its answers are read, as before") {
+TEST_CASE("rendering and parsing of every chat template match the recorded results") {
     for (const auto& path : template_files()) {
         CAPTURE(path.stem().string());
         const Template model(path);
@@ -214,7 +214,7 @@ TEST_CASE("every chat template renders, and its answers are read, as before") {
     }
 }
 
-TEST_CASE("where a call is required, the grammar takes what the template writes of one") {
+TEST_CASE("with tool_choice required, the grammar includes the part of a call that the template writes") {
     for (const auto& path : template_files()) {
         CAPTURE(path.stem().string());
         const Template model(path);
@@ -223,7 +223,7 @@ TEST_CASE("where a call is required, the grammar takes what the template writes 
             Generated answer;
             try {
                 answer = generated(model, exchanges().at(title), true);
-            } catch (const sotto::llama::Error&) { // the golden file has the reason
+            } catch (const sotto::llama::Error&) { // the golden file has the error
                 continue;
             }
             CAPTURE(answer.text);
@@ -239,13 +239,13 @@ TEST_CASE("where a call is required, the grammar takes what the template writes 
     }
 }
 
-// Templates that look for the marks of thoughts in former answers, which are control tokens.
+// Templates that search earlier answers for reasoning markers, which are special tokens.
 const std::map<std::string, std::set<std::string>> kLookForThoughts = {
     {"Cohere2MoE", {"<|START_THINKING|>", "<|END_THINKING|>"}},
     {"CohereForAI-c4ai-command-r7b-12-2024-tool_use", {"<|START_THINKING|>", "<|END_THINKING|>"}},
 };
 
-// All control tokens as they are spelled, but for those.
+// Returns the spellings of all special tokens except `but`.
 std::string spellings(const Template& model, const std::set<std::string>& but) {
     std::string all;
     for (const auto& spelling : model.vocabulary.controls()) {
@@ -254,8 +254,8 @@ std::string spellings(const Template& model, const std::set<std::string>& but) {
     return all;
 }
 
-// What a visitor writes must not become control tokens, whatever the template does with it.
-TEST_CASE("no template lets visitors write control tokens") {
+// User text must not become special tokens, whatever the template does with it.
+TEST_CASE("no template lets user text become special tokens") {
     for (const auto& path : template_files()) {
         CAPTURE(path.stem().string());
         const Template model(path);
@@ -284,7 +284,7 @@ TEST_CASE("no template lets visitors write control tokens") {
     }
 }
 
-TEST_CASE("of an answer that goes on, what the request began is not told again") {
+TEST_CASE("of a continued answer, the prefilled part is not returned") {
     const Json body = Json::parse(R"({"messages": [
         {"role": "user", "content": "Who goes there?"}, {"role": "assistant", "content": "It is"}
     ], "continue_final_message": true})");
@@ -294,7 +294,7 @@ TEST_CASE("of an answer that goes on, what the request began is not told again")
         const Template model(path);
         const auto prompt = model.chat.prompt(body);
         CHECK(text_of(prompt.parts, false).ends_with("It is"));
-        if (prompt.parser) { // else, what is generated is what is said
+        if (prompt.parser) { // otherwise the generated text is the content
             ++parsed;
             CHECK(told(*prompt.parser, " I, the king.", character).dump() == R"({"content":"I, the king."})");
         }

@@ -1,4 +1,4 @@
-// The threads that compute: of the right class, and gone when they are not needed.
+// Compute threads: their scheduling class and lifetime.
 #include "../support/no_threads.hpp"
 #include "module_under_test.hpp"
 
@@ -13,7 +13,7 @@ using namespace under_test;
 
 namespace {
 
-// This process's threads under a scheduling policy.
+// Number of this process's threads under a scheduling policy.
 int threads_under(int policy) {
     int count = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -22,7 +22,7 @@ int threads_under(int policy) {
     return count;
 }
 
-// Whether they come to be so many, now or soon: a thread that was joined is still listed for a moment.
+// Waits until the number of threads is `count`: a joined thread is still listed for a moment.
 bool come_to(int policy, int count) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (threads_under(policy) != count && std::chrono::steady_clock::now() < end) {
@@ -33,7 +33,7 @@ bool come_to(int policy, int count) {
 
 } // namespace
 
-TEST_CASE("helpers are of the class of the thread that computes, and go with the last model") {
+TEST_CASE("helper threads have the class of the compute thread, and end with the last model") {
     const auto before = threads_under(SCHED_OTHER);
     {
         Model first;
@@ -46,7 +46,7 @@ TEST_CASE("helpers are of the class of the thread that computes, and go with the
             one.thread_class = two.thread_class = SOTTO_THREAD_IDLE;
             CHECK(one.step(512, {}, 3) == SOTTO_OK);
             CHECK(threads_under(SCHED_IDLE) == 3);
-            CHECK(two.step(512, {}, 3) == SOTTO_OK); // shares them
+            CHECK(two.step(512, {}, 3) == SOTTO_OK); // shares the pool
             CHECK(threads_under(SCHED_IDLE) == 3);
         }).join();
         CHECK(come_to(SCHED_IDLE, 2));
@@ -59,7 +59,7 @@ TEST_CASE("helpers are of the class of the thread that computes, and go with the
     CHECK(come_to(SCHED_OTHER, before));
 }
 
-TEST_CASE("a step whose helpers cannot be started fails with the reason, and goes well when they can") {
+TEST_CASE("a step whose helper threads cannot be started fails with the reason, and a later one succeeds") {
     Model model;
     Stream stream(model, chat("who is the king"));
     const auto before = threads_under(SCHED_OTHER);

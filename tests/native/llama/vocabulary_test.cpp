@@ -1,4 +1,4 @@
-// Every vocabulary in llama.cpp's tree: texts to tokens, and back.
+// Every vocabulary in llama.cpp's tree: tokenizing and detokenizing texts.
 #include "golden_vocabulary.hpp"
 #include "support/paths.hpp"
 
@@ -34,7 +34,7 @@ std::vector<std::filesystem::path> vocabulary_files() {
     return files;
 }
 
-// The texts and tokens beside a vocabulary; none for some.
+// Returns the texts and tokens recorded next to a vocabulary; none for some.
 std::vector<Pair> pairs_of(const std::filesystem::path& gguf) {
     const std::string between = "\n__ggml_vocab_test__\n";
     auto texts = content_of(gguf.string() + ".inp");
@@ -112,7 +112,7 @@ void check_pairs(const Vocabulary& vocabulary, const std::vector<Pair>& pairs) {
     }
 }
 
-// Two vocabularies keep no texts, but their words: without case, accents and unknown letters, or blanks.
+// Two vocabularies normalise text: they drop case, accents, unknown letters or blanks.
 void check_normalised(const Vocabulary& vocabulary, const std::string& back) {
     const auto tokens = vocabulary.tokenizer().cut("Crème  BRÛLÉE, 雨\n!", false);
     CHECK(back_of(vocabulary.tokenizer(), tokens) == back);
@@ -147,7 +147,7 @@ void check_spelt(const Vocabulary& vocabulary) {
 
 } // namespace
 
-TEST_CASE("every vocabulary cuts texts as it should, and gives them back") {
+TEST_CASE("every vocabulary tokenizes and detokenizes as recorded") {
     std::size_t count = 0;
     for (const auto& path : vocabulary_files()) {
         const auto name = path.stem().string();
@@ -161,7 +161,7 @@ TEST_CASE("every vocabulary cuts texts as it should, and gives them back") {
             check_normalised(vocabulary, " creme brulee , !");
         } else if (name == "ggml-vocab-nomic-bert-moe") {
             check_normalised(vocabulary, " Crème BRÛLÉE, 雨 !");
-        } else { // those in the manner of SentencePiece put a blank before all
+        } else { // SentencePiece vocabularies prepend a blank
             check_back(vocabulary, llama_vocab_type(vocabulary.vocab()) == LLAMA_VOCAB_TYPE_SPM ? " " : "");
         }
     }

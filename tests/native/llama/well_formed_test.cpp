@@ -1,4 +1,4 @@
-// What may come next inside a character of UTF-8.
+// Valid continuation bytes in a UTF-8 character.
 #include "token/well_formed.hpp"
 
 #include <cmath>
@@ -7,11 +7,11 @@
 
 using namespace sotto::llama;
 
-TEST_CASE("a byte that no character has in this place is taken out, and no other") {
+TEST_CASE("exactly the bytes that are invalid at a position are masked") {
     const auto spell = [](std::int32_t token, std::string& bytes) {
         bytes.assign(token < 256 ? 1 : 0, static_cast<char>(token));
         if (token == 256) {
-            bytes = "\x85\xF0"; // the end of one character, and the beginning of another
+            bytes = "\x85\xF0"; // end of one character and start of another
         }
     };
     const InnerTokens tokens(258, spell);
