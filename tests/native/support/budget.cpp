@@ -104,12 +104,13 @@ Tight::~Tight() {
 void Tight::set(std::uint64_t megabytes) {
     account.set(game.engine(), megabytes * kMegabyte);
     CHECK(game.until([&] { return memory()["budget"] == megabytes * kMegabyte; }));
-    account.settled(); // whoever took something before that has told it
+    account.settled(); // all earlier changes of memory have been reported
 }
 
 void Tight::settle() {
     CHECK(game.until([&] { return memory()["over"] == 0; }));
-    game.finish(game.submit(R"({"session": "nobody"})", {}, SOTTO_OP_READ_SESSION)); // now models tell it too
+    // models report their memory now, too
+    game.finish(game.submit(R"({"session": "nobody"})", {}, SOTTO_OP_READ_SESSION));
 }
 
 Json Tight::memory() const {

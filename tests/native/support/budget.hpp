@@ -1,4 +1,4 @@
-// Models that take memory, and a host that minds what an engine takes of it.
+// Models with memory sizes, and a host that checks an engine's memory use against its budget.
 #pragma once
 
 #include <cstdint>
@@ -18,52 +18,53 @@ using sotto::Json;
 constexpr std::uint64_t kMegabyte = 1 << 20;
 constexpr const char* kGivesAll = R"(["places", "streams", "tokens", "kv"])";
 
-// What a scripted model takes, in MB.
+// Memory of a scripted model, in MB.
 struct Takes {
     std::uint64_t weights = 10;
-    std::uint64_t place = 10; // of each stream that has one, for all of its context
+    std::uint64_t place = 10; // for each stream with a slot, for its whole context
     std::uint64_t compute = 2;
     std::uint32_t streams = 4;
     std::uint32_t context = 4096;
-    std::string gives = "[]"; // what of that may be made smaller, a JSON array
-    std::string more = {};    // further fields of its script, each with a comma before it
+    std::string gives = "[]"; // properties that may be shrunk, a JSON array
+    std::string more = {};    // more fields of its script, each after a comma
 };
 std::string script(const Takes& takes);
-// A model with nothing to give up but itself.
+// A model that cannot be shrunk, only evicted.
 std::string rigid(std::uint64_t weights, const std::string& more = "");
 
-// Whether a refusal names what is needed, what there is, and a way out.
+// Returns true if an error states the needed memory, the free memory and a way out.
 bool says_why(const std::string& refusal);
 
-// Hears of each block that an engine takes or gives back. Outlives the engine.
+// Records each block that an engine reserves or releases. Must outlive the engine.
 class Account {
 public:
-    // Of an engine with a budget, whose memory this hears of.
+    // Description of an engine with a budget that reports its memory to this object.
     sotto_engine_desc desc(std::uint64_t budget);
 
-    // Gives the engine another budget. Any thread.
+    // Sets the engine's budget. Any thread.
     void set(sotto_engine* engine, std::uint64_t budget);
-    // The last budget is in force: from now on it counts, and none before it.
+    // The last budget is in force: from now on, blocks are checked against it only.
     void settled();
 
     std::int64_t taken() const;
-    // Blocks that did not fit when they were told.
+    // Number of blocks that exceeded the budget when they were reserved.
     std::size_t violations() const;
 
 private:
     static void SOTTO_CALL
     changed(void* self, sotto_memory_kind kind, sotto_str device, sotto_str model, std::int64_t bytes);
 
-    std::mutex setting_;       // held while the engine is given a budget
-    mutable std::mutex mutex_; // guards what follows
-    std::uint64_t budget_ = 0; // 0: none
-    std::uint64_t most_ = 0;   // the largest since they were settled
+    std::mutex setting_;       // held while a budget is being set
+    mutable std::mutex mutex_; // guards the members below
+    std::uint64_t budget_ = 0; // 0: no budget
+    std::uint64_t most_ = 0;   // the largest budget since settled()
     std::int64_t taken_ = 0;
     std::size_t violations_ = 0;
     sotto_memory_report report_{};
 };
 
-// An engine that is short of memory. Once it is gone, it never took more than it was given, nor kept any.
+// An engine with a budget. Its destructor checks that the budget was never exceeded and no memory stays
+// reserved.
 class Tight {
 public:
     struct Parking {
@@ -81,13 +82,13 @@ public:
 
     // Changes the budget.
     void set(std::uint64_t megabytes);
-    // Waits until what it has fits its budget.
+    // Waits until the memory in use fits the budget.
     void settle();
 
     Json memory() const;
-    // What it says of a model.
+    // The report of a model.
     Json model(std::string_view id) const;
-    // How many bytes it has, in MB.
+    // Memory in use, in MB.
     double used() const { return memory()["used"].get<double>() / kMegabyte; }
     sotto_stats stats() const;
 };

@@ -1,4 +1,4 @@
-// A machine whose cores other threads keep busy.
+// Keeps the machine's cores busy.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace test {
 
-// Two threads a core that never wait, while this object exists.
+// Two spinning threads per core during this object's lifetime.
 class BusyCores {
 public:
     BusyCores() {
@@ -35,7 +35,7 @@ private:
     std::vector<std::thread> threads_;
 };
 
-// Whether this process may put threads of the idle class back into the normal one.
+// Returns true if this process may move idle-class threads back to the normal class.
 inline bool may_leave_idle_class() {
     bool may = false;
     std::thread([&may] {

@@ -1,4 +1,4 @@
-// Doubles of a card's drivers: the CUDA driver's, which is loaded, and a Vulkan device, which is made here.
+// Fake GPU drivers: a CUDA driver, loaded as a library, and a Vulkan device, created here.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,7 @@
 
 namespace test {
 
-// The double of the CUDA driver: see tests/gpu/double. Once it is loaded, it is also what opening the
-// system's driver by its name finds.
+// The fake CUDA driver: see tests/gpu/double. Once loaded, opening the system's driver by name finds it too.
 class CudaDouble {
 public:
     explicit CudaDouble(const char* path = paths::kCudaDouble)
@@ -41,7 +40,7 @@ public:
         return call<void*(int, int)>("sotto_double_context")(card, cig);
     }
     void gone(void* context) const { call<void(void*)>("sotto_double_context_gone")(context); }
-    // A driver's function.
+    // Returns a function of the driver.
     template <typename Function>
     Function* call(const char* name) const {
         auto* found = reinterpret_cast<Function*>(dlsym(library_, name));
@@ -49,7 +48,7 @@ public:
         return found;
     }
 
-    // That nothing of ours is left, and nothing was done that may not be.
+    // Checks that nothing was leaked or misused.
     void check_clean(long depth = 0) const {
         CHECK(get("contexts") == 0);
         CHECK(get("streams") == 0);
@@ -61,24 +60,24 @@ private:
     void* const library_;
 };
 
-// The LUID of the double's card.
+// LUID of a fake GPU.
 constexpr std::uint64_t luid(unsigned card) {
     return 0x100000000ULL + 0xd0 + card;
 }
 
-// A double of a Vulkan instance with one device that draws, on a card of the CUDA double's.
+// A fake Vulkan instance with one graphics device, on a GPU of the fake CUDA driver.
 class VulkanDouble {
 public:
     VulkanDouble() { it() = {}; }
 
     struct State {
         int card = 1;
-        bool extension = true; // whether the device has it
-        bool enabled = true;   // whether the host asked for it
-        bool old = false;      // an instance of Vulkan 1.0
+        bool extension = true; // the device supports the extension
+        bool enabled = true;   // the host has enabled it
+        bool old = false;      // instance of Vulkan 1.0
         std::uint32_t data_size = 100;
         sotto::gpu::vk::Result create = 0;
-        int queues = 0; // external ones, at present
+        int queues = 0; // current number of external queues
         int made = 0;
         int misuses = 0;
         void* preferred = nullptr;
@@ -181,7 +180,7 @@ private:
                 if (state.create != kSuccess) {
                     return state.create;
                 }
-                if (state.queues == 1 || info->type != kExternalQueueInfo) { // one was reserved
+                if (state.queues == 1 || info->type != kExternalQueueInfo) { // one queue was reserved
                     ++state.misuses;
                     return -3;
                 }

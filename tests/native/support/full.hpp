@@ -1,11 +1,11 @@
-// How much a test tries.
+// How exhaustive the tests are.
 #pragma once
 
 #include <cstdlib>
 
 namespace test {
 
-// Whether it tries all there is: `tests/check.py --full` says so.
+// Returns true with `tests/check.py --full`.
 inline bool is_full() {
     const char* full = std::getenv("SOTTO_FULL");
     return full != nullptr && *full == '1';

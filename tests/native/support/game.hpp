@@ -1,4 +1,4 @@
-// A small game: an engine with the scripted backend, what it is asked, and what it has told.
+// A small game: an engine with the scripted backend, its requests and their events.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_st
 
 namespace test {
 
-// How long a test waits for what must come. Only ever spent by a test that fails.
+// Timeout in ms for expected events. Used up only by failing tests.
 constexpr int kPatience = 20'000;
 
-// An event, its text its own.
+// A copy of an event that owns its text.
 struct Told {
     sotto_event_kind kind = 0;
     sotto_request request = 0;
@@ -51,20 +51,20 @@ inline std::string text_of(sotto_str text) {
 }
 std::string last_error();
 
-// The TEXT events put together.
+// Concatenated text of the TEXT events.
 std::string said(const History& history);
 std::size_t count(const History& history, sotto_event_kind kind);
-// The last event, which must be DONE.
+// The last event, which must be REQUEST_DONE.
 const Told& done(const History& history);
 
 // `text` as a JSON string.
 std::string quoted(std::string_view text);
-// The body of a chat with one message; `more` holds further fields, each with a comma before it.
+// Body of a chat with one message; `more`: further fields, each after a comma.
 std::string chat(std::string_view model, std::string_view text, std::string_view more = "");
 
 sotto_backend scripted();
 
-// Every default but one: models run like any other thread, so that a busy machine does not hold up a test.
+// Defaults, except that models run in the normal thread class, so that a busy machine does not delay tests.
 sotto_engine_desc plain_desc();
 
 struct Ask {
@@ -92,30 +92,30 @@ public:
 
     // The name of its backend.
     sotto_str backend() const { return str(backend_); }
-    // Begins to load a scripted model.
+    // Submits the load of a scripted model.
     sotto_request load(std::string_view id, std::string_view script, sotto_request_flags flags = 0);
-    // Loads one and waits for it.
+    // Loads a model and waits for it.
     void have(std::string_view id, std::string_view script = "{}");
     sotto_request unload(std::string_view id);
     sotto_request ask(std::string_view model, std::string_view text, const Ask& how = {});
     sotto_request submit(std::string_view body, const Ask& how = {}, sotto_op op = SOTTO_OP_CHAT);
     void cancel(sotto_request request) { sotto_engine_cancel(engine_, request); }
 
-    // Takes all events that are there. How many?
+    // Takes all available events. Returns their number.
     std::size_t drain();
-    // Drains until `holds`; false if it never did.
+    // Takes events until `holds` returns true. Returns false on timeout.
     bool until(const std::function<bool()>& holds);
-    // Drains until the request is done, and hands out its history; fails the test if it never is.
+    // Takes events until the request has ended, and returns its history. Fails the test on timeout.
     const History& finish(sotto_request request);
-    // Drains until `kind` was told `times` times; fails the test if it never is.
+    // Takes events until `times` of that kind have arrived. Fails the test on timeout.
     void until_told(sotto_request request, sotto_event_kind kind, std::size_t times = 1);
     const History& of(sotto_request request) { return told_[request]; }
-    // Every event, in the order they came.
+    // All events, in order of arrival.
     const History& all() const noexcept { return all_; }
 
-    // The next event of a private request; what the call returned goes to `status`.
+    // Waits for the next event of a private request; `status` gets the call's result.
     Told wait_event(sotto_request request, int timeout_ms, sotto_status& status);
-    // Everything that a private request has to tell.
+    // All remaining events of a private request.
     History finish_private(sotto_request request);
 
 private:

@@ -1,4 +1,4 @@
-// A card as a host hands it over, and as an engine shows it.
+// A GPU as a host passes it, and as an engine reports it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ namespace test {
 
 using sotto::Json;
 
-// A renderer, as a host hands it over: on Direct3D 12, or on the double of a Vulkan device.
+// A renderer as a host passes it: on Direct3D 12, or on the fake Vulkan device.
 struct Handed {
     explicit Handed(bool on_vulkan = false) {
         d3d12.device = VulkanDouble::handle(41);
@@ -29,14 +29,14 @@ struct Handed {
     sotto_gpu_desc gpu = SOTTO_INIT(sotto_gpu_desc);
 };
 
-// What an engine tells of its card, or of something else.
+// Returns a member of an engine's description, by default its GPU.
 inline Json shown(const Game& game, const char* what = "gpu") {
     sotto_str json{};
     REQUIRE(sotto_engine_describe(game.engine(), &json) == SOTTO_OK);
     return Json::parse(text_of(json))[what];
 }
 
-// Hands a card to an engine, which takes it. Returns the rung.
+// Attaches a GPU, which must succeed. Returns the rung.
 inline sotto_gpu_sharing attach(const Game& game, const Handed& handed) {
     sotto_gpu_sharing rung = -1;
     const auto status = sotto_engine_attach_gpu(game.engine(), &handed.gpu, &rung);

@@ -24,7 +24,7 @@ T sized() {
     return made;
 }
 
-// What the system calls the calling thread.
+// System name of the calling thread.
 std::string name_of_thread() {
 #ifdef _WIN32
     PWSTR name = nullptr;

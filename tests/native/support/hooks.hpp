@@ -1,4 +1,4 @@
-// A host that lends an engine every hook there is, and remembers what each was called with.
+// A host that sets all hooks and records their calls.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,21 @@ public:
     struct Zones {
         int open = 0;
         int ended = 0;
-        bool unbalanced = false; // one ended that had not begun
+        bool unbalanced = false; // a zone ended that had not begun
     };
 
-    // A description that lends all of them. This object must outlive the engine.
+    // Description of an engine with all hooks. This object must outlive the engine.
     sotto_engine_desc desc();
 
-    // The archive that the file hook reads.
+    // Files that the file hooks serve.
     std::map<std::string, std::string> files;
 
     std::vector<Line> lines() const;
-    // By kind, device and model: what is taken now.
+    // Memory in use by kind, device and model.
     std::map<std::string, std::int64_t> memory() const;
     std::size_t memory_calls() const;
     std::vector<std::string> threads() const;
-    // As the system knows them.
+    // Names that the system reports.
     std::vector<std::string> system_names() const;
     std::map<std::thread::id, Zones> zones() const;
     std::vector<std::string> zone_names() const;
@@ -59,7 +59,7 @@ private:
     read(void* self, void* file, std::uint64_t offset, void* buffer, std::uint64_t bytes);
     static void SOTTO_CALL close(void* self, void* file);
 
-    mutable std::mutex mutex_; // guards what follows
+    mutable std::mutex mutex_; // guards the members below
     std::vector<Line> lines_;
     std::map<std::string, std::int64_t> memory_;
     std::size_t memory_calls_ = 0;

@@ -1,5 +1,5 @@
 // Runs the tests of an executable. With SOTTO_TEST_BESIDE in the environment, another engine of the process
-// speaks all the while, which changes no text.
+// decodes meanwhile, which must not change any answer.
 #include <cstdlib>
 #include <memory>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-// An engine that speaks without an end.
+// An engine with an endless answer.
 class Beside {
 public:
     Beside() {

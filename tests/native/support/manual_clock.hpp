@@ -1,4 +1,4 @@
-// A clock that a test holds in its hands: time stands still until advance() is called.
+// A manual clock: time stands still until advance() is called.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ public:
         sleeper_ = nullptr;
     }
 
-    // Moves time on, and wakes whoever waits.
+    // Advances the time and wakes the waiting thread.
     void advance(std::int64_t nanoseconds) {
         const std::lock_guard lock(mutex_);
         now_ += nanoseconds;
@@ -47,7 +47,7 @@ public:
         }
     }
 
-    // Whether the engine, having seen the last advance, soon sleeps until exactly `deadline`.
+    // Returns true if the engine, after the last advance, soon waits until exactly `deadline`.
     bool sleeps_until(std::int64_t deadline) {
         std::unique_lock lock(mutex_);
         return slept_.wait_for(lock, std::chrono::seconds(20), [&] {
@@ -55,8 +55,8 @@ public:
         });
     }
 
-    // Whether the engine soon has nothing to do before its next moment. While a job is under way, that is
-    // the report that it has not returned, which does not count.
+    // Returns true if the engine soon has no work before a later time. The timer that reports a job that does
+    // not return is ignored.
     bool rests() {
         advance(0);
         std::unique_lock lock(mutex_);
@@ -67,11 +67,12 @@ public:
 
 private:
     std::atomic<std::int64_t> now_;
-    std::mutex mutex_; // guards what follows, and keeps the sleeper's signal alive while it is told
+    // guards the members below, and keeps the waiting thread's signal alive while it is notified
+    std::mutex mutex_;
     std::condition_variable slept_;
     sotto::Signal* sleeper_ = nullptr;
     std::int64_t deadline_ = 0;
-    bool fresh_ = false; // whether it fell asleep since the last advance
+    bool fresh_ = false; // the thread has begun to wait since the last advance
 };
 
 } // namespace test

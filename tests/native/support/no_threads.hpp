@@ -1,5 +1,5 @@
-// A system that starts no more threads when a test says so. Replaces pthread_create() for the whole program,
-// so one file of it includes this.
+// Makes thread creation fail. Replaces pthread_create() for the whole program, so only one file of it may
+// include this.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace test {
 
 inline std::atomic<bool> g_no_threads{false};
 
-// While it lives, no thread can be started.
+// No thread can be started during its lifetime.
 class NoThreads {
 public:
     NoThreads() { g_no_threads = true; }

@@ -1,4 +1,4 @@
-// A backend on a card, as far as an engine can see.
+// A backend that pretends to use a GPU.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@ namespace test {
 
 inline constexpr const char* kEndless = R"({"tokens": ["a"], "loop": true, "prompt_tokens": 1})";
 
-// A backend that computes with CUDA, as far as an engine can see, and looks whether it could.
+// A backend that reports to use CUDA, and checks that a context is current.
 class OnCard {
 public:
-    // `on_vulkan`: with Vulkan instead, as far as an engine can see.
+    // `on_vulkan`: reports Vulkan instead.
     explicit OnCard(const CudaDouble& cuda, bool on_vulkan = false) : cuda_(cuda) {
         backend.tap = [this](Point, const sotto_step*) {
             const bool current = cuda_.get("depth") == 1;
@@ -27,14 +27,14 @@ public:
 
     TappedBackend backend;
     sotto_backend table;
-    std::atomic<int> inside{0};  // calls with a context current
-    std::atomic<int> outside{0}; // and without
+    std::atomic<int> inside{0};  // calls with a current context
+    std::atomic<int> outside{0}; // calls without one
 
 private:
     const CudaDouble& cuda_;
 };
 
-// An engine with such a backend, and a renderer that may be handed to it.
+// An engine with such a backend, and a renderer to attach.
 struct Stage {
     explicit Stage(bool on_vulkan = false) : card(cuda, on_vulkan), game(card.table), handed(on_vulkan) {}
 
@@ -44,7 +44,7 @@ struct Stage {
     Handed handed;
 };
 
-// What a model is doing.
+// State of a model.
 inline std::string state_of(const Game& game, std::size_t index = 0) {
     sotto_str json{};
     REQUIRE(sotto_engine_memory(game.engine(), &json) == SOTTO_OK);

@@ -1,4 +1,4 @@
-// Where states are parked, with little room, and what it has to say.
+// A small store of parked KV caches, and its warnings.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kSize = 100;
 
-// A state that tells its number.
+// A KV cache whose bytes begin with its number.
 inline std::string state(int number, std::size_t size = kSize) {
     std::string bytes = std::to_string(number) + " ";
     bytes.resize(size, static_cast<char>(number));
     return bytes;
 }
 
-// Bytes that cannot be packed.
+// Random bytes, which cannot be compressed.
 inline std::string noise(unsigned seed, std::size_t size) {
     std::mt19937 random(seed);
     std::string bytes(size, '\0');
@@ -43,7 +43,7 @@ inline std::string noise(unsigned seed, std::size_t size) {
     return bytes;
 }
 
-// A parking place with room for so many states of kSize bytes in memory, and what it warned of.
+// A store with memory for `states` KV caches of kSize bytes, and its warnings.
 struct Place {
     explicit Place(std::size_t states, fs::path files = {}) : Place(states * kSize, std::move(files), 0) {}
     Place(std::uint64_t most, fs::path files, std::uint64_t ceiling) : hooks(hearing()) {
@@ -76,7 +76,7 @@ struct Place {
         }
         return std::string(parking->read(*fetch)->view());
     }
-    // Of the scratch file, which has no name, only so many bytes are left. Nothing: says how many there are.
+    // Truncates the unnamed spill file to `size` bytes. Without `size`: returns its length.
     std::uint64_t cut_file(std::optional<std::uint64_t> size = {}) const {
         std::uint64_t bytes = 0;
         for (const auto& file : scratch_files(folder.path())) {

@@ -1,4 +1,4 @@
-// A request that is being answered, without an engine around it.
+// A running request without an engine.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace test {
 
 inline std::atomic<float> g_everybodys_tps{0};
 
-// Its slot is the table's, which must outlive it.
+// Its slot belongs to the table, which must outlive it.
 inline std::shared_ptr<sotto::Reply>
 reply_in(sotto::RequestTable& table, sotto::Asked asked, std::int64_t now, sotto::Prompted prompted = {}) {
     sotto::Slot& slot = *table.add(std::move(asked), now);

@@ -1,4 +1,4 @@
-// The scripted backend, whose restored states are counted.
+// The scripted backend with a count of restored states.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace test {
 
 inline std::atomic<int> g_restored{0};
 
-// Counts what is restored.
+// A backend that counts restored states.
 inline sotto_backend restoring() {
     auto table = scripted();
     table.state_restore =

@@ -1,4 +1,4 @@
-// The scheduler, and as much of an engine around it as it sees.
+// The scheduler, with a minimal engine around it.
 #pragma once
 
 #include "core/schedule/scheduler.hpp"
@@ -23,7 +23,7 @@ using Stream = sotto::ScheduledStream;
 constexpr std::int64_t kNow = 1'000'000'000;
 constexpr sotto::Limits kLimits = {.time = 100 * kMillisecond};
 
-// What a model is like.
+// Properties of a model.
 struct Traits {
     std::uint32_t streams = 4;
     std::uint32_t step_tokens = 0;
@@ -31,16 +31,16 @@ struct Traits {
     bool parks = false;
 };
 
-// How a stream is wanted.
+// Properties of a stream.
 struct Wish {
     float tps = 0;
     sotto_priority priority = SOTTO_PRIORITY_NORMAL;
     std::int64_t deadline = 0;
     bool pinned = false;
-    std::uint64_t group = 0; // of adapters
+    std::uint64_t group = 0; // group of adapters
 };
 
-// The scheduler, and as much of an engine around it as it sees.
+// The scheduler, with a minimal engine around it.
 class World {
 public:
     explicit World(sotto::Recorder* recorder = nullptr) : scheduler(recorder) {}
@@ -71,7 +71,7 @@ public:
         return made;
     }
 
-    // A stream that has been let in, and has worked through its prompt.
+    // A stream that is admitted and prefilled.
     Stream& speaker(ScheduledModel& model, const Wish& wish = {}) {
         auto& made = stream(model, 1, wish);
         ++model.open_streams;
@@ -81,7 +81,7 @@ public:
         return made;
     }
 
-    // So many of an answer's tokens were made, and told to the host.
+    // Marks `made` tokens of an answer as generated, and `told` as delivered.
     void make_and_tell(Stream& stream, std::uint32_t made, std::uint32_t told, std::int64_t now) {
         stream.told = made;
         const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& one) {
@@ -94,7 +94,7 @@ public:
         stream.look();
     }
 
-    // Steps take a millisecond for each token, whatever else.
+    // Teaches the cost model that a step takes a millisecond per token.
     static void know(ScheduledModel& model) {
         model.costs.prepare(1);
         for (std::uint32_t tokens = 1; tokens <= 256; tokens *= 2) {
@@ -108,7 +108,7 @@ public:
         }
     }
 
-    // Does what a slice says, as the engine would.
+    // Executes the next slice as the engine would.
     Slice turn(std::int64_t now = kNow, const sotto::Limits& limits = kLimits) {
         scheduler.look();
         auto slice = scheduler.next(now, limits);

@@ -1,4 +1,4 @@
-// A session of a small game's engine, as a host uses it.
+// A session in a small game's engine.
 #pragma once
 
 #include <string>
@@ -16,21 +16,21 @@ namespace test {
 
 using sotto::Json;
 
-// The body of a request about a session.
+// Body of a session request.
 inline std::string about(std::string_view session, std::string_view more = "") {
     return R"({"session": )" + test::quoted(session) + std::string(more) + "}";
 }
 
-// How a request about sessions ended.
+// Executes a session request and returns its last event.
 inline Told asked(Game& game, sotto_op op, std::string_view body) {
     const auto history = game.finish(game.submit(body, {}, op)); // a copy
-    CHECK(history.size() == 1);                                  // it is told its end, and nothing else
+    CHECK(history.size() == 1);                                  // it has no other event
     return done(history);
 }
 
 using Lines = std::vector<std::string>;
 
-// The messages that the model got last, as "role: content".
+// The messages that the model received last, as "role: content".
 inline Lines given(const TappedBackend& backend) {
     Lines all;
     const auto body = Json::parse(backend.bodies().back());
@@ -42,20 +42,20 @@ inline Lines given(const TappedBackend& backend) {
 
 class Session {
 public:
-    // `more`: further fields, each with a comma before it.
+    // `more`: further fields, each after a comma.
     Session(Game& game, std::string_view id, std::string_view more = "") : game_(game), id_(id) {
         const auto told = asked(game, SOTTO_OP_OPEN_SESSION, about(id, more));
         REQUIRE_MESSAGE(told.status == SOTTO_OK, told.error);
     }
 
-    // Begins a turn.
+    // Starts a turn.
     sotto_request say(std::string_view text, std::string_view more = "", const Ask& how = {}) {
         return game_.submit(
             chat("npc", text, std::string(R"(, "session": )") + test::quoted(id_) + std::string(more)), how
         );
     }
 
-    // What comes of one.
+    // Executes a turn and returns the answer's text.
     std::string turn(std::string_view text, std::string_view more = "") {
         const auto history = game_.finish(say(text, more));
         CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error);

@@ -1,4 +1,4 @@
-// Memory that runs out when a test says so. For one file of a program: it replaces operator new.
+// Makes allocations fail. For one file of a program, because it replaces operator new.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace test {
 
 constexpr long kNever = -1'000'000;
 
-inline std::atomic<long> g_left{kNever}; // allocations until some fail; kNever: none does
-inline std::atomic<long> g_run{1};       // how many fail then, one after the other
+inline std::atomic<long> g_left{kNever}; // allocations until some fail; kNever: none fails
+inline std::atomic<long> g_run{1};       // number of consecutive failures
 inline thread_local bool t_exempt = false;
 
-// How far the next point is that a test lets memory run out at, for `run` allocations. Sanitizers take ten
-// times as long for each.
+// Distance between tested points of failure, for `run` failures. Sanitizers take ten times as long for each
+// point.
 inline long stride(long run) {
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
     constexpr long kSome = 41;
@@ -31,7 +31,7 @@ inline long stride(long run) {
     return is_full() ? 1 : std::max(kSome, run - 1);
 }
 
-// What the test itself allocates always succeeds.
+// Allocations of the test itself always succeed.
 class Exempt {
 public:
     Exempt() { t_exempt = true; }
@@ -61,7 +61,7 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     return test::allocate(size);
 }
 
-// Not inlined, so that no compiler sees free() beside new.
+// Not inlined, so that no compiler warns of free() for memory from new.
 [[gnu::noinline]] void operator delete(void* pointer) noexcept {
     std::free(pointer);
 }
@@ -72,7 +72,7 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 
 namespace test {
 
-// One of a test's calls, whose allocations may fail.
+// Makes a call whose allocations may fail.
 template <typename Call>
 sotto_status call(Call&& body) {
     t_exempt = false;
@@ -81,7 +81,7 @@ sotto_status call(Call&& body) {
     return status;
 }
 
-// The next event of a private request.
+// Next event of a private request.
 inline sotto_event next(sotto_engine* engine, sotto_request request) {
     auto event = SOTTO_INIT(sotto_event);
     const auto status =
@@ -90,7 +90,7 @@ inline sotto_event next(sotto_engine* engine, sotto_request request) {
     return event;
 }
 
-// How a private request ends, or what the call that would have submitted it returned.
+// Status of a private request, or of the call that failed to submit it.
 inline sotto_status
 outcome(sotto_engine* engine, sotto_status submitted, sotto_request request, std::string& text) {
     if (submitted < 0) {
@@ -126,12 +126,12 @@ inline sotto_status unload(sotto_engine* engine, const char* id) {
     return outcome(engine, submitted, request, nothing);
 }
 
-// Whether a status may come of memory that ran out.
+// Returns true if lack of memory may lead to this status.
 inline bool allowed(sotto_status status) {
     return status == SOTTO_OK || status == SOTTO_ERROR_MEMORY;
 }
 
-// Whether nothing is left of what an engine took.
+// Checks that an engine has released all memory.
 class Balance {
 public:
     Balance() {

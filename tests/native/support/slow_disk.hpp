@@ -1,5 +1,4 @@
-// A disk that does not answer for a while: what the library calls in place of the C library's functions. For
-// one file of a test's own.
+// A disk that hangs: replaces functions of the C library. For one file of a test.
 #pragma once
 
 #include <atomic>
@@ -17,23 +16,23 @@ namespace test {
 
 class SlowDisk {
 public:
-    // From now on nothing that is written to a file, read by offset or synced comes to an end.
+    // From now on, writes, reads by offset and syncs block.
     void hang() noexcept { hangs_ = true; }
     void recover() noexcept {
         hangs_ = false;
         signal_.notify();
     }
-    // Calls that have begun and do not end.
+    // Number of blocked calls.
     int waiting() const noexcept { return waiting_.load(); }
 
-    // From now on no file can be given a name, as where there is no /proc.
+    // From now on, unnamed files cannot be named, as without /proc.
     void refuse_links(bool refuses) noexcept { refuses_links_ = refuses; }
     bool refuses_links() const noexcept { return refuses_links_; }
 
-    // Calls of fsync(), of files and of folders.
+    // Number of fsync() calls, of files and of folders.
     int file_syncs() const noexcept { return file_syncs_; }
     int folder_syncs() const noexcept { return folder_syncs_; }
-    // How many files had been synced when a file was given its name last.
+    // Number of files that had been synced when a file was last named.
     int syncs_before_name() const noexcept { return syncs_before_name_; }
     void synced(bool folder) noexcept { ++(folder ? folder_syncs_ : file_syncs_); }
     void named() noexcept { syncs_before_name_ = file_syncs_.load(); }
@@ -90,7 +89,7 @@ int sotto_test_linkat(int from, const char* file, int to, const char* path, int 
 
 ssize_t sotto_test_write(int file, const void* bytes, std::size_t count) {
     struct stat is{};
-    if (fstat(file, &is) == 0 && S_ISREG(is.st_mode) && file > STDERR_FILENO) { // the test itself may go on
+    if (fstat(file, &is) == 0 && S_ISREG(is.st_mode) && file > STDERR_FILENO) { // not the test's own output
         test::g_disk.pass();
     }
     return syscall(SYS_write, file, bytes, count);

@@ -1,4 +1,4 @@
-// The scripted backend, and a test that may look at, hold up and change each call to it.
+// The scripted backend with hooks: a test can observe, delay and change each call.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace test {
 
-// Something that a thread must pass, and a test may shut.
+// A gate that threads pass and a test can close.
 class Gate {
 public:
     void shut() {
@@ -27,7 +27,7 @@ public:
         changed_.notify_all();
     }
 
-    // Waits while it is shut; not for ever, so that a test that fails also ends.
+    // Waits while the gate is closed, with a timeout so that a failing test ends.
     void pass() {
         std::unique_lock lock(mutex_);
         ++reached_;
@@ -37,13 +37,13 @@ public:
         --inside_;
     }
 
-    // Whether somebody stands before it, now or soon.
+    // Returns true if a thread waits at the gate, now or soon.
     bool holds() {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [&] { return inside_ > 0; });
     }
 
-    // Whether it was reached `times` times, now or soon.
+    // Returns true if the gate was reached `times` times, now or soon.
     bool reached(int times = 1) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [&] {
@@ -52,14 +52,14 @@ public:
     }
 
 private:
-    std::mutex mutex_; // guards what follows
+    std::mutex mutex_; // guards the members below
     std::condition_variable changed_;
     bool shut_ = false;
     int reached_ = 0;
     int inside_ = 0;
 };
 
-// Where a call to the backend is.
+// A call of the backend.
 enum class Point : std::uint8_t {
     load,
     measure,
@@ -76,26 +76,26 @@ enum class Point : std::uint8_t {
 
 class TappedBackend {
 public:
-    // What a step was asked to do.
+    // Arguments of a step.
     struct Step {
-        std::vector<std::uint32_t> tokens; // of each share
+        std::vector<std::uint32_t> tokens; // of each item
         std::uint32_t threads;
         sotto_thread_class thread_class;
     };
 
-    // How each stream was opened.
+    // Flags of each opened stream.
     std::vector<sotto_stream_flags> opened() const {
         const std::lock_guard lock(mutex_);
         return opened_;
     }
 
-    // Where each model was to be.
+    // Device of each opened model.
     std::vector<std::string> devices() const {
         const std::lock_guard lock(mutex_);
         return devices_;
     }
 
-    // What each stream was opened with.
+    // Body of each opened stream.
     std::vector<std::string> bodies() const {
         const std::lock_guard lock(mutex_);
         return bodies_;
@@ -105,7 +105,7 @@ public:
     TappedBackend(const TappedBackend&) = delete;
     TappedBackend& operator=(const TappedBackend&) = delete;
 
-    // Called at every point, on the thread that is there. To be set before there is an engine.
+    // Called at every point, on the calling thread. Set it before an engine exists.
     std::function<void(Point, const sotto_step*)> tap = [](Point, const sotto_step*) {};
 
     sotto_backend table() {
@@ -226,7 +226,7 @@ private:
     }
 
     const sotto_backend inner_;
-    mutable std::mutex mutex_; // guards what follows
+    mutable std::mutex mutex_; // guards the members below
     int counts_[11] = {};
     std::vector<Step> steps_;
     std::vector<sotto_stream_flags> opened_;
@@ -234,8 +234,7 @@ private:
     std::vector<std::string> devices_;
 };
 
-// A backend that stands still in a step of as many streams as a test says, so that they are all at it
-// meanwhile.
+// A backend that blocks in a step of a given number of streams, so that all of them are decoding meanwhile.
 class Paused {
 public:
     Paused() {
@@ -251,7 +250,7 @@ public:
         };
     }
 
-    // The next step of so many streams is to stand still; one that does goes on. 0: none is.
+    // Blocks the next step with `streams` streams and releases a blocked one. 0: blocks none.
     void pause_at(std::uint32_t streams) {
         const std::lock_guard lock(mutex_);
         streams_ = streams;
@@ -260,7 +259,7 @@ public:
     }
     void go_on() { pause_at(0); }
 
-    // Whether one stands still, now or soon.
+    // Returns true if a step is blocked, now or soon.
     bool holds() {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [&] { return stands_; });
@@ -269,13 +268,13 @@ public:
     TappedBackend backend;
 
 private:
-    std::mutex mutex_; // guards what follows
+    std::mutex mutex_; // guards the members below
     std::condition_variable changed_;
     std::uint32_t streams_ = 0;
     bool stands_ = false;
 };
 
-// A backend that stands still at a point while the gate is shut.
+// A backend that blocks at a point while its gate is closed.
 struct Held {
     explicit Held(Point at = Point::step) {
         backend.tap = [this, at](Point point, const sotto_step*) {
