@@ -1,4 +1,4 @@
-// Feeds bytes to our check of LoRA adapters: it refuses with a reason, or what it takes ggml can read.
+// Fuzzes the check of LoRA adapters: it refuses with a reason, or ggml can read what it accepts.
 #include "file/adapter_check.hpp"
 #include "gguf_bytes.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 using sotto::fuzz::Bytes;
 using sotto::llama::AdapterCheck;
 
-// The shapes of a small model; those of the corpus's adapters fit.
+// The tensor shapes of a small model, which the corpus's adapters fit.
 const sotto::llama::AdapterBase& base() {
     static const sotto::llama::AdapterBase model{
         "llama",
@@ -24,10 +24,10 @@ bool takes(Bytes bytes, AdapterCheck what) {
     try {
         const auto facts = check_adapter(bytes, base(), what);
         if (facts.weights == 0 || facts.widest == 0) {
-            std::abort(); // it has a pair, and the pair has numbers
+            std::abort(); // an accepted adapter has at least one pair with numbers
         }
         return true;
-    } catch (const sotto::llama::Error& error) { // nothing else may be thrown
+    } catch (const sotto::llama::Error& error) { // only this type may be thrown
         if (*error.what() == '\0') {
             std::abort(); // a refusal has a reason
         }
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bool header = takes({data, size, size}, AdapterCheck::Header);
     if (takes({data, size, size}, AdapterCheck::All)) {
         if (!header) {
-            std::abort(); // the whole check is the stricter one
+            std::abort(); // the full check is stricter
         }
         sotto::fuzz::show(data, size);
     }

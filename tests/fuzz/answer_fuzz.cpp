@@ -1,8 +1,8 @@
-// Feeds tokens to an answer, some through a reader that makes anything of them: what is told piece by piece
-// is what is told at the end, and the same text however the tokens cut it.
+// Fuzzes answers, some through a reader that returns arbitrary deltas: the accumulated deltas equal the final
+// answer, and the text does not depend on how the tokens split it.
 //
-// The first byte says how it is asked for, the second how the tokens are cut; the rest is lines of stop
-// sequences up to an empty one, and then the text. A reader's deltas are lines too: JSON, or what is no JSON.
+// The first byte selects the request's options, the second the split; then come lines of stop sequences up to
+// an empty line, and the text. A reader's deltas are lines too, as JSON or malformed.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -35,7 +35,7 @@ std::string_view next_line(std::string_view& rest) {
 struct Asked {
     sotto::Prompted prompted;
     bool read = false;
-    bool full = false; // the stream ends for want of room
+    bool full = false; // the stream ends for lack of space
     std::size_t piece = 1;
     std::string_view text;
 };
@@ -51,7 +51,7 @@ Asked asked_of(std::string_view input) {
     asked.piece = 1 + static_cast<unsigned char>(input[1]) % 16U;
     input.remove_prefix(2);
     for (auto line = next_line(input); !line.empty(); line = next_line(input)) {
-        if (sotto::is_utf8(line) && asked.prompted.stops.size() < 16) { // as JSON is
+        if (sotto::is_utf8(line) && asked.prompted.stops.size() < 16) { // JSON is UTF-8
             asked.prompted.stops.emplace_back(line);
         }
     }
@@ -59,7 +59,7 @@ Asked asked_of(std::string_view input) {
     return asked;
 }
 
-// A backend's: each new line of the text is an array of deltas.
+// A backend's reader: each new line of the text is an array of deltas.
 class LineReader : public sotto::AnswerReader {
 public:
     std::string read(std::string_view text, bool last) override {
@@ -82,7 +82,7 @@ private:
     std::size_t read_ = 0;
 };
 
-// What the pieces make together.
+// Accumulates deltas.
 struct Fold {
     std::string text;
     std::string reasoning;
@@ -111,7 +111,7 @@ bool same(const sotto::Call& one, const sotto::Call& other) {
     return one.id == other.id && one.name == other.name && one.arguments == other.arguments;
 }
 
-// All that the answer says at its end was told before, calls that are whole once and as they are.
+// Checks that the final answer equals the accumulated deltas, and that completed calls did not change.
 void check(const sotto::Answer& answer, const Fold& fold) {
     const auto& said = answer.said();
     require(fold.text == said.text && fold.reasoning == said.reasoning && fold.logprobs == said.logprobs);
@@ -163,7 +163,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (asked.prompted.max_tokens == UINT32_MAX) {
             require(text == answered(asked, asked.text.size() + 1));
         }
-    } catch (const sotto::Json::exception&) { // what a backend said is no array of deltas: that answer fails
+    } catch (const sotto::Json::exception&) { // malformed deltas of a backend fail the answer
         require(asked.read);
     }
     return 0;

@@ -1,4 +1,4 @@
-// Bytes of a GGUF file that fuzzers read in place of a file.
+// A GGUF file in memory, for fuzzers.
 #pragma once
 
 #include "file/source.hpp"
@@ -21,7 +21,7 @@ public:
 
     void read(std::uint64_t offset, void* out, std::size_t count) override {
         if (offset > size_ || count > size_ - offset) {
-            std::abort(); // it was to look before it reads
+            std::abort(); // the check must not read past the end
         }
         std::memset(out, 0, count);
         if (offset < held_) {
@@ -36,7 +36,7 @@ private:
     std::size_t held_;
 };
 
-// What our check takes, ggml must neither refuse nor abort over.
+// ggml must neither refuse nor abort on what the check accepts.
 inline void show(const std::uint8_t* data, std::size_t size) {
     ggml_context* tensors = nullptr;
     gguf_context* file = gguf_init_from_buffer(data, size, {.no_alloc = true, .ctx = &tensors});

@@ -1,7 +1,7 @@
-// Feeds bytes to our check of GGUF files: it refuses with a reason, or what it takes ggml can read.
+// Fuzzes the check of GGUF files: it refuses with a reason, or ggml can read what it accepts.
 //
-// Each input is read as it is, and as the beginning of a longer file of zeros, so that a header alone can be
-// taken.
+// Each input is used as it is, and as the start of a longer file of zeros, so that a header alone can be
+// accepted.
 #include "file/gguf_check.hpp"
 #include "gguf_bytes.hpp"
 
@@ -17,7 +17,7 @@ bool takes(Bytes bytes, GgufKind kind) {
     try {
         sotto::llama::check_gguf(bytes, kind);
         return true;
-    } catch (const sotto::llama::Error& error) { // nothing else may be thrown
+    } catch (const sotto::llama::Error& error) { // only this type may be thrown
         if (*error.what() == '\0') {
             std::abort(); // a refusal has a reason
         }

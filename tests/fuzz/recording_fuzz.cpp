@@ -1,6 +1,6 @@
-// Feeds bytes to the replay of recordings: it takes the decisions again, or refuses with a reason.
+// Fuzzes the replay of recordings: it replays the decisions, or refuses with a reason.
 //
-// Each input is replayed as it is; and with some of its numbers changed to such as no engine would write.
+// Each input is replayed as it is, and with some numbers changed to values that no engine would write.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -34,7 +34,7 @@ void replay(std::string_view recording) {
         if (report["same"] > report["decisions"]) {
             std::abort();
         }
-    } catch (const sotto::Error& error) { // nothing else may be thrown
+    } catch (const sotto::Error& error) { // only this type may be thrown
         const std::string_view why = error.what();
         if (why.empty() || !sotto::is_utf8(why)) {
             std::abort();
@@ -73,7 +73,7 @@ Json odd_number(std::mt19937_64& random) {
     return all[random() % std::size(all)];
 }
 
-// Changes some of the fields of some of the lines.
+// Changes some fields of some lines.
 std::string changed(std::string_view recording, std::mt19937_64& random) {
     std::string all;
     for (std::size_t at = 0; at < recording.size();) {

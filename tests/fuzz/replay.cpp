@@ -1,6 +1,6 @@
-// A fuzzer's main for any compiler: replays the files and folders it is given, and, after --mutate <n>, each
-// of them n times with some bytes changed. The same each time. After --seconds <n>, changed ones in turn for
-// so long instead; for ten minutes where SOTTO_FULL is 1.
+// A main() for fuzzers without libFuzzer: replays the given files and folders and, with --mutate <n>, each of
+// them n times with some bytes changed, reproducibly. With --seconds <n>, replays changed ones in turn for
+// that long; for ten minutes if SOTTO_FULL is 1.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -42,7 +42,7 @@ void mutate(Bytes& bytes, std::mt19937_64& random) {
         case 2:
             *place = byte;
             break;
-        default: // some of it again
+        default: // repeats a part
             const Bytes part(place, place + static_cast<std::ptrdiff_t>(random() % (bytes.size() - at + 1)));
             bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), part.begin(), part.end());
             break;

@@ -1,5 +1,4 @@
-// Feeds bytes to the reader of requests, as each operation there is, which must take or refuse them, with a
-// reason that can be shown.
+// Fuzzes the request parser with each operation: it accepts, or refuses with a printable reason.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -63,7 +62,7 @@ void read(sotto_op op, std::string_view body) {
         } else {
             check(op, sotto::read_request(op, body));
         }
-    } catch (const sotto::Error& error) { // nothing else may be thrown
+    } catch (const sotto::Error& error) { // only this type may be thrown
         const std::string_view why = error.what();
         require(error.status() == SOTTO_ERROR_ARGUMENT || error.status() == SOTTO_ERROR_UNSUPPORTED);
         require(!why.empty() && why.size() < 1000);

@@ -1,7 +1,7 @@
-// Feeds bytes to the reader of states: what it takes is to the byte what would have been written.
+// Fuzzes the reader of states: writing an accepted state again gives the same bytes.
 //
-// Each input is read as it is; as it is but for a true checksum, so that more than the checksum is tried;
-// and as a payload, whose blob is read back, cut, and refused with any one of its bytes changed.
+// Each input is used as it is; with a corrected checksum, so that more than the checksum is tested; and as a
+// payload, whose blob is read back, truncated, and refused with any byte changed.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -25,13 +25,13 @@ void require(bool holds) {
     }
 }
 
-// Whether it was taken.
+// Returns true if the blob was accepted.
 bool read(std::string_view blob) {
     try {
         const auto payload = sotto::state_payload(blob, kFingerprint);
         require(sotto::state_blob(kFingerprint, payload) == blob);
         return true;
-    } catch (const sotto::Error& error) { // nothing else may be thrown
+    } catch (const sotto::Error& error) { // only this type may be thrown
         const std::string_view why = error.what();
         require(error.status() == SOTTO_ERROR_MODEL);
         require(!why.empty() && why.size() < 1000);
@@ -51,7 +51,7 @@ std::string with_true_checksum(std::string blob) {
     return blob;
 }
 
-// The first bytes of the input choose what is changed, and how.
+// Damages a valid blob; the first bytes of the input select how.
 void harm(std::string_view input) {
     auto blob = sotto::state_blob(kFingerprint, input);
     require(read(blob));

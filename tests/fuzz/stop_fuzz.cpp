@@ -1,6 +1,6 @@
-// Feeds text and stop sequences to the matcher: what is shown is the same for every split, and holds none.
+// Fuzzes the stop matcher: its output is the same for every split, and contains no stop sequence.
 //
-// The input is sequences, each up to a newline, then an empty line, then the text.
+// The input consists of sequences, each up to a newline, then an empty line, then the text.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

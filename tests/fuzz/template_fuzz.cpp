@@ -1,6 +1,6 @@
-// Feeds bytes to the chat templates of models: each is rendered, or refused with a reason, soon.
+// Fuzzes chat templates: each is rendered, or refused with a reason, within a time limit.
 //
-// Each input is a template as it is; and the choices by which one is made of what templates have.
+// Each input is used as a template, and as choices from which a template is generated.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr auto kLong = std::chrono::seconds(120); // under a sanitizer, on a busy machine; else 5 s
+constexpr auto kLong = std::chrono::seconds(120); // under a sanitizer, on a busy machine; otherwise 5 s
 
 constexpr const char* kPieces[] = {
     "{% for m in messages %}",
@@ -101,7 +101,7 @@ void render(const std::string& source) {
     ]})");
     const auto begun = std::chrono::steady_clock::now();
     try {
-        const sotto::llama::RenderLimits limits({}); // of all of it, as where a model is loaded
+        const sotto::llama::RenderLimits limits({}); // for everything, as during a load
         const sotto::llama::Chat chat(vocabulary().model(), vocabulary().tokenizer(), constraints, source);
         chat.prompt(body);
     } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-// Feeds bytes to the UTF-8 stream in pieces: whatever comes out is UTF-8, and the same for every split.
+// Fuzzes the UTF-8 stream: its output is UTF-8, and the same for every split.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const std::string_view bytes(
         reinterpret_cast<const char*>(data) + 1, size - 1
-    ); // the first says how they are cut
+    ); // the first byte selects the split
     const auto whole = read(bytes, bytes.size() + 1);
     const bool same = whole == read(bytes, 1) && whole == read(bytes, 1 + data[0] % 7);
     if (!same || !sotto::is_utf8(whole) || sotto::is_utf8(bytes) != (whole == bytes)) {

@@ -7,7 +7,7 @@
 namespace sim {
 namespace {
 
-constexpr double kLookMs = 1000.0 / 60; // at least so often
+constexpr double kLookMs = 1000.0 / 60; // ms; minimum polling interval of the control thread
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Simulation {
@@ -39,8 +39,8 @@ private:
     bool plays(std::size_t core) const { return jobs_[core] > 0; }
     bool computes() const { return policy_ != nullptr && resting_until_ <= now_; }
 
-    // Cores on which threads of models run: those that the game leaves, the fastest first, and none whose
-    // sibling is busy while there are others.
+    // Cores available to models: those that the game leaves, the fastest first; cores with a busy sibling
+    // only if there are no others.
     std::vector<std::size_t> models_cores() const {
         std::vector<std::size_t> free;
         for (std::size_t i = 0; computes() && i < machine_.cores_at(now_); ++i) {
@@ -88,7 +88,7 @@ private:
         step_rate_ = rate(speeds);
     }
 
-    // Part of the step that is done in a millisecond.
+    // Fraction of the step that is done per millisecond.
     double rate(const std::vector<double>& speeds) const {
         if (speeds.empty()) {
             return 0;
@@ -103,7 +103,7 @@ private:
         const auto threads = static_cast<double>(threads_);
         const auto cores = static_cast<double>(speeds.size());
         const auto parallel = prompt_ ? all : std::min(all, model.memory);
-        const auto apart = least * (cores < threads ? cores : threads); // as fast as the slowest of them
+        const auto apart = least * (cores < threads ? cores : threads); // limited by the slowest core
         auto took = work_ms_ * (model.together / parallel + (1 - model.together) / std::min(apart, parallel));
         if (threads_ > 1) {
             took += model.barriers * model.barrier_us * std::log2(2 * threads) / 1000;
@@ -166,7 +166,7 @@ private:
         const auto longer = std::max(0.3, 1 + game.varies * normal(chance_));
         const auto more = game.jobs * std::max(0.2, 1 + game.jobs_vary * normal(chance_));
         const auto jobs = std::clamp<std::size_t>(std::llround(more), 1, cores);
-        std::vector<std::size_t> order; // the fastest first, one of two siblings last
+        std::vector<std::size_t> order; // the fastest first, the second of two siblings last
         for (std::size_t i = 0; i < cores; ++i) {
             order.push_back(i);
         }
@@ -225,7 +225,7 @@ private:
     Policy* policy_;
     std::mt19937 chance_;
     double now_ = 0;
-    std::vector<double> jobs_; // work left of the game's, by core
+    std::vector<double> jobs_; // remaining work of the game, per core
     std::vector<double> game_speeds_;
     bool in_frame_ = false;
     double frame_began_ = 0;
@@ -234,7 +234,7 @@ private:
     std::uint32_t threads_ = 1;
     bool prompt_ = false;
     double work_ms_ = 1;
-    double left_ = 1; // part of the step
+    double left_ = 1; // remaining fraction of the step
     double step_rate_ = 0;
     double step_began_ = 0;
     double resting_until_ = 0;
@@ -250,7 +250,7 @@ std::vector<Core> plain(std::size_t fast, std::size_t slow = 0) {
     return cores;
 }
 
-// Two hardware threads of each of the fast ones.
+// Cores with hardware threads: two on each fast core.
 std::vector<Core> with_smt(std::size_t fast, std::size_t slow = 0) {
     std::vector<Core> cores;
     for (std::size_t i = 0; i < 2 * fast; ++i) {

@@ -1,4 +1,4 @@
-// The scheduler's choice of threads and duty cycle, on machines that there are not here.
+// The scheduler's choice of thread count and duty cycle on simulated machines.
 #include "machine.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace {
 
 constexpr double kNs = 1e6;
-constexpr double kKept = 0.5; // points of missed frames over the game alone
+constexpr double kKept = 0.5; // percentage points of missed frames above those of the game alone
 constexpr double kForMs = 40'000;
 constexpr double kFromMs = 10'000;
 
@@ -33,14 +33,14 @@ private:
     std::uint32_t threads_;
 };
 
-// What the control thread does, with the classes that it does it with.
+// The policy of the control thread, built from its classes.
 class Sotto : public sim::Policy {
 public:
     explicit Sotto(const sim::Machine& machine) : machine_(machine), cores_{.busy = machine.game.jobs} {}
 
     Choice next(double now_ms) override {
-        constexpr double kFrame = 4;    // ms until it looks whether frames are over
-        constexpr double kStale = 1000; // ms without a frame, as core/schedule/frame.hpp has it
+        constexpr double kFrame = 4;    // ms between polls for the end of a frame
+        constexpr double kStale = 1000; // ms without a frame, as in core/schedule/frame.hpp
         cores_.usable = static_cast<std::uint32_t>(machine_.cores_at(now_ms));
         const bool told = now_ms - last_frame_ms_ < kStale;
         const auto max = told ? duty_.threads(cores_) : cores_.max();
@@ -69,7 +69,7 @@ public:
     void frame(double begin_ms, double end_ms, bool missed) override {
         const auto period = machine_.game_at(end_ms).period_ms;
         const sotto::Frame frame = {ns(begin_ms), ns(end_ms), ns(period) - ns(0), missed};
-        duty_.frame(frame, activity_.during(frame, since_), {0.75, true, cores_}); // as `balance` has it
+        duty_.frame(frame, activity_.during(frame, since_), {0.75, true, cores_}); // as in mode `balance`
         last_frame_ms_ = end_ms;
     }
 
@@ -84,10 +84,11 @@ private:
     sotto::DutyController duty_;
     sotto::Activity activity_;
     std::int64_t took_ = 0;
-    std::int64_t since_ = 0; // the step under way
+    std::int64_t since_ = 0; // start of the running step
 };
 
-// The most that a fixed number of threads does without more missed frames than those, and that number.
+// Returns the highest throughput of a fixed thread count with at most that many missed frames, and the thread
+// count.
 std::pair<double, std::uint32_t> best_fixed(const sim::Machine& machine, double missed_pct, unsigned seed) {
     std::pair<double, std::uint32_t> best{0, 0};
     for (std::uint32_t threads = 1; threads <= machine.cores.size(); ++threads) {
@@ -102,7 +103,9 @@ std::pair<double, std::uint32_t> best_fixed(const sim::Machine& machine, double 
 
 } // namespace
 
-TEST_CASE("on eight machines the choice is within 5 % of the best fixed one, and frames are kept") {
+TEST_CASE(
+    "on eight simulated machines the chosen thread count is within 5 % of the best, with frames on time"
+) {
     for (const auto& machine : sim::machines()) {
         for (unsigned seed = 1; seed <= (test::is_full() ? 5U : 2U); ++seed) {
             CAPTURE(machine.name);
@@ -130,7 +133,7 @@ TEST_CASE("on eight machines the choice is within 5 % of the best fixed one, and
     }
 }
 
-TEST_CASE("2 s after a disturbance throughput is 85 % of the usual, and frames are kept meanwhile") {
+TEST_CASE("2 s after a disturbance throughput is 85 % of normal, with frames on time meanwhile") {
     constexpr double kFrom = 20'000;
     constexpr double kUntil = 32'000;
     constexpr double kAgain = kUntil + 2000;
@@ -170,7 +173,7 @@ TEST_CASE("2 s after a disturbance throughput is 85 % of the usual, and frames a
                 meanwhile.missed_pct,
                 alone.missed_pct
             );
-            CHECK(found.steps_per_s >= 0.85 * usual.steps_per_s); // trials of threads among them
+            CHECK(found.steps_per_s >= 0.85 * usual.steps_per_s); // including trials of thread counts
             CHECK((alone.missed_pct > 50 || meanwhile.missed_pct <= alone.missed_pct + 1));
         }
     }
