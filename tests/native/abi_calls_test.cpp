@@ -1,4 +1,4 @@
-// Whatever a caller hands over, a call answers with a status and a reason, and harms nothing.
+// Invalid arguments of every kind: each call returns a status and a reason, and does no harm.
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -16,7 +16,7 @@ using namespace test;
 
 namespace {
 
-// A call must fail with `status` and `why`.
+// Checks that a call failed with `status` and the reason `why`.
 void check_fails(sotto_status got, sotto_status status, const std::string& why) {
     CHECK(got == status);
     CHECK(last_error() == why);
@@ -51,7 +51,7 @@ constexpr float kBadNumbers[] = {
     -std::numeric_limits<float>::infinity(),
 };
 
-// A struct on the heap, to the byte, that says it has another size.
+// A heap copy of a struct with another struct_size, exactly that long, so that a sanitizer sees overruns.
 template <typename T>
 std::unique_ptr<T> sized(const T& from, std::uint32_t size) {
     auto made = std::make_unique<T>(from);
@@ -61,7 +61,7 @@ std::unique_ptr<T> sized(const T& from, std::uint32_t size) {
 
 } // namespace
 
-TEST_CASE("a pointer that is needed and NULL is named") {
+TEST_CASE("a missing pointer is refused by its parameter's name") {
     Game game;
     auto* engine = game.engine();
     const auto desc = question("{}");
@@ -89,7 +89,7 @@ TEST_CASE("a pointer that is needed and NULL is named") {
     CHECK(sotto_engine_frame_end(engine, nullptr) == SOTTO_OK);
 }
 
-TEST_CASE("a size that no struct has is refused, however large it is") {
+TEST_CASE("an impossible struct_size is refused, however large it is") {
     Game game;
     auto* engine = game.engine();
     for (const std::uint32_t size : {0U, 1U, 3U, 4097U, 1U << 20, UINT32_MAX}) {
@@ -124,7 +124,7 @@ TEST_CASE("a size that no struct has is refused, however large it is") {
     }
 }
 
-TEST_CASE("bytes of a struct to come must be zero") {
+TEST_CASE("bytes beyond the known struct must be zero") {
     alignas(sotto_frame_begin_desc) unsigned char bytes[4096] = {};
     auto* frame = reinterpret_cast<sotto_frame_begin_desc*>(bytes);
     frame->struct_size = sizeof bytes;
@@ -139,7 +139,7 @@ TEST_CASE("bytes of a struct to come must be zero") {
     );
 }
 
-TEST_CASE("what is reserved must be zero") {
+TEST_CASE("reserved fields must be zero") {
     Game game;
     auto end = SOTTO_INIT(sotto_frame_end_desc);
     end.reserved = 1;
@@ -157,7 +157,7 @@ TEST_CASE("what is reserved must be zero") {
     );
 }
 
-TEST_CASE("numbers that are none are refused, and change nothing") {
+TEST_CASE("NaN and infinity are refused and change nothing") {
     Game game;
     auto* engine = game.engine();
     CHECK(sotto_engine_set_target_tps(engine, 12) == SOTTO_OK);
@@ -201,7 +201,7 @@ TEST_CASE("numbers that are none are refused, and change nothing") {
     CHECK(sotto::Json::parse(text_of(json))["target_tps"] == 12);
 }
 
-TEST_CASE("values that are none of their kind are refused") {
+TEST_CASE("unknown enum values are refused") {
     Game game;
     auto* engine = game.engine();
     sotto_engine* made = nullptr;
@@ -245,7 +245,7 @@ TEST_CASE("values that are none of their kind are refused") {
     );
 }
 
-TEST_CASE("text that is none is refused by name") {
+TEST_CASE("ill-formed UTF-8 is refused by its parameter's name") {
     Game game;
     auto* engine = game.engine();
     sotto_request request = 0;
@@ -291,7 +291,7 @@ TEST_CASE("text that is none is refused by name") {
     );
 }
 
-TEST_CASE("a body that is none fails in its event, in one line of UTF-8") {
+TEST_CASE("a malformed body fails in its event, with one line of UTF-8") {
     Game game;
     for (const std::string& body : {std::string(), kNotUtf8, kHoldsNul, std::string(1 << 20, '[')}) {
         const auto& last = done(game.finish(game.submit(body)));
@@ -308,7 +308,7 @@ TEST_CASE("a body that is none fails in its event, in one line of UTF-8") {
     CHECK(done(game.finish(request)).error == "missing messages: expected an array of messages");
 }
 
-TEST_CASE("a hook without its functions is refused by name") {
+TEST_CASE("a hook without its functions is refused by its parameter's name") {
     HostHooks host;
     const auto refused = [&](auto member, auto clear, const char* name) {
         auto desc = host.desc();
@@ -329,7 +329,7 @@ TEST_CASE("a hook without its functions is refused by name") {
     refused(&sotto_engine_desc::profiler, [](auto& h) { h.zone_end = nullptr; }, "desc->profiler->zone_end");
 }
 
-TEST_CASE("each thread has its own last error, and success leaves it alone") {
+TEST_CASE("each thread has its own last error, which successful calls leave unchanged") {
     CHECK(sotto_log_set_level(99) == SOTTO_ERROR_ARGUMENT);
     const auto mine = last_error();
     CHECK(mine == "invalid level '99': expected a level from SOTTO_LOG_DEFAULT to SOTTO_LOG_TRACE");
@@ -343,7 +343,7 @@ TEST_CASE("each thread has its own last error, and success leaves it alone") {
     CHECK(text_of(sotto_version()) == SOTTO_VERSION);
 }
 
-TEST_CASE("an engine describes itself, and the text stays until the thread's next call for some") {
+TEST_CASE("the description of an engine stays valid until the thread's next such call") {
     auto desc = plain_desc();
     desc.vram_budget = 123;
     desc.target_tps = 7;
@@ -366,7 +366,7 @@ TEST_CASE("an engine describes itself, and the text stays until the thread's nex
     CHECK(all["cpu"]["cores"] >= 1);
 }
 
-TEST_CASE("a length that no text has is an argument error that names the parameter") {
+TEST_CASE("an impossible text length is refused by its parameter's name") {
     Game game;
     const char text[] = "{}";
     for (const std::size_t size :

@@ -1,4 +1,4 @@
-// Calls from many threads at once.
+// Concurrent calls from several threads.
 #include <atomic>
 #include <cstdint>
 #include <set>
@@ -12,7 +12,7 @@
 
 using namespace test;
 
-TEST_CASE("frames may be told from any threads at once") {
+TEST_CASE("frames can be reported from several threads concurrently") {
     Game game;
     std::vector<std::thread> threads;
     constexpr int kThreads = 4;
@@ -35,7 +35,7 @@ TEST_CASE("frames may be told from any threads at once") {
     CHECK(frames["ended"] == kThreads * kFrames);
 }
 
-TEST_CASE("threads that take events at once each get some, and nobody gets one twice") {
+TEST_CASE("threads that take events concurrently each get some, and no event is delivered twice") {
     constexpr std::size_t kRequests = 3000;
     Game game;
     std::atomic<std::size_t> taken{0};
@@ -55,7 +55,7 @@ TEST_CASE("threads that take events at once each get some, and nobody gets one t
         });
     }
     for (std::size_t i = 0; i < kRequests; ++i) {
-        game.submit("{}", {.user = i}); // ends at once, with one event
+        game.submit("{}", {.user = i}); // an invalid body ends at once, with one event
     }
     for (auto& thread : threads) {
         thread.join();

@@ -1,5 +1,5 @@
-// Memory runs out at every point of keeping a budget: whoever asked is told, nothing is left, the engine goes
-// on.
+// Fails each allocation in turn while a budget is enforced: requests end, nothing stays charged, the engine
+// continues.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -14,7 +14,7 @@ using namespace test;
 
 namespace {
 
-// Comes smaller than it is asked for, and has places to give up; one that has nothing to give but itself.
+// One model that can be loaded smaller and give up slots; another that can only be evicted.
 const char* const kGiving =
     R"({"weights": 10, "kv_per_place": 10, "compute": 2, "streams": 4, "parkable": true,
     "gives": ["places", "kv", "streams"], "fingerprint": "{\"model\": \"the one of this test\"}",
@@ -26,7 +26,7 @@ constexpr std::size_t kStreams = 4;
 
 std::atomic<int> g_parked{0};
 
-// Counts who is parked.
+// Counts parked streams.
 sotto_backend parking() {
     auto table = scripted();
     table.stream_park = [](void* self, void* model, void* stream) {
@@ -50,11 +50,11 @@ void set_budget(sotto_engine* engine, std::uint64_t bytes) {
     CHECK(call([&] { return sotto_engine_set_vram_budget(engine, bytes); }) == SOTTO_OK);
 }
 
-// Of a private request.
+// The answer to a private request.
 struct Answer {
     explicit Answer(sotto_engine* engine) : submitted(submit(engine, "npc", request)) {}
 
-    // Until the first word, or its end.
+    // Waits for the first text, or for the end.
     void begin(sotto_engine* engine) {
         while (submitted >= 0 && text.empty() && !over) {
             hear(next(engine, request));
@@ -80,13 +80,13 @@ struct Answer {
 };
 
 struct Outcome {
-    sotto_status loaded = SOTTO_OK; // or why not
-    std::vector<sotto_status> all;  // of what came then
-    std::vector<std::string> texts; // of those that were answered
+    sotto_status loaded = SOTTO_OK; // status of the load
+    std::vector<sotto_status> all;  // statuses of the requests after it
+    std::vector<std::string> texts; // texts of the answered requests
 };
 
-// A model comes smaller than it is asked for, another one needs its places. Four speak, and memory gets
-// short, so that some are parked; who sleeps then needs all of it.
+// A model is loaded smaller than requested while another needs its slots. Four streams decode until the
+// budget drops and some are parked; then an evicted model needs all the memory.
 Outcome live_tightly(sotto_engine* engine) {
     Outcome came;
     set_budget(engine, 40);
@@ -119,7 +119,7 @@ Outcome live_tightly(sotto_engine* engine) {
     return came;
 }
 
-// False once there are not as many allocations.
+// Returns false once there are fewer allocations than `fails`.
 bool live_tightly_with(long fails) {
     CAPTURE(fails);
     const Folder folder;
@@ -145,9 +145,9 @@ bool live_tightly_with(long fails) {
     for (const auto& text : hit.texts) {
         CHECK(text == kAlphabet);
     }
-    unload(engine, "npc"); // where there was no memory to unload it
+    unload(engine, "npc"); // the failed allocation may have been in unload
     unload(engine, "rigid");
-    const auto after = live_tightly(engine); // the engine goes on
+    const auto after = live_tightly(engine); // checks that the engine continues
     CHECK(after.loaded == SOTTO_OK);
     for (const auto status : after.all) {
         CHECK(status == SOTTO_OK);
@@ -161,7 +161,9 @@ bool live_tightly_with(long fails) {
 
 } // namespace
 
-TEST_CASE("wherever memory runs out while a budget is kept, requests end, and nothing is left") {
+TEST_CASE(
+    "wherever an allocation fails while a budget is enforced, requests end and no memory stays charged"
+) {
     const Exempt exempt;
     for (const long run : {1, 6}) {
         g_run = run;

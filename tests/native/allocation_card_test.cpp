@@ -1,5 +1,5 @@
-// Memory runs out at every point, or nearly, of sharing a card: an engine has the card or has it not, and
-// goes on.
+// Fails (nearly) each allocation in turn while a GPU is shared: it is attached or not, and the engine
+// continues.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -23,7 +23,8 @@ sotto_status ask(sotto_engine* engine) {
     return outcome(engine, submitted, request, text);
 }
 
-// The whole life of a shared card while allocation `fails` fails. False once there are not as many.
+// Attaches, uses and detaches a GPU while allocation `fails` fails. Returns false once there are fewer
+// allocations.
 bool share_with(const CudaDouble& cuda, const sotto_gpu_desc& gpu, long fails) {
     CAPTURE(fails);
     Balance balance;
@@ -50,7 +51,7 @@ bool share_with(const CudaDouble& cuda, const sotto_gpu_desc& gpu, long fails) {
     CHECK((attached == SOTTO_OK) == (rung != SOTTO_GPU_SHARING_NONE));
     CHECK(detached == (attached == SOTTO_OK ? SOTTO_OK : SOTTO_ERROR_STATE));
     CHECK(allowed(asked));
-    cuda.check_clean(); // the queue may go
+    cuda.check_clean(); // the queue may be destroyed
     CHECK(ask(engine) == SOTTO_OK);
     CHECK(attach(rung) == SOTTO_OK);
     CHECK(rung == SOTTO_GPU_SHARING_CIG);
@@ -65,7 +66,7 @@ bool share_with(const CudaDouble& cuda, const sotto_gpu_desc& gpu, long fails) {
 
 } // namespace
 
-TEST_CASE("wherever memory runs out, a card is shared or is not, and is given back whole") {
+TEST_CASE("wherever an allocation fails, a GPU is either attached or not, and detaches completely") {
     const Exempt exempt;
     const CudaDouble cuda;
     auto d3d12 = SOTTO_INIT(sotto_gpu_d3d12);

@@ -1,4 +1,4 @@
-// Memory runs out at every point, or nearly, once each: whoever asked is told, and the engine goes on.
+// Fails (nearly) each allocation in turn: each request ends, and the engine continues.
 #include <filesystem>
 #include <string>
 
@@ -15,7 +15,7 @@ using namespace test;
 
 namespace {
 
-// Thinks, speaks and calls a tool.
+// An answer with reasoning, content and a tool call.
 const char* const kScript = R"({"weights": 5, "tokens": ["one", "two", "three"], "logprobs": true,
     "stops": ["<the end of an answer>"], "fingerprint": "{\"model\": \"the one of this test\"}", "deltas": [
     [{"reasoning_content": "a long thought that needs memory"}],
@@ -23,7 +23,8 @@ const char* const kScript = R"({"weights": 5, "tokens": ["one", "two", "three"],
     [{"tool_calls": [{"index": 0, "id": "the first call of all", "function": {"name": "a_long_name_of_a_tool",
         "arguments": "{\"argument\": \"a long one\"}"}}]}]]})";
 
-const std::string kSaid = "a long sentence that needs memorya long sentence that needs memory"; // twice
+// the message occurs twice
+const std::string kSaid = "a long sentence that needs memorya long sentence that needs memory";
 
 const std::string& state_path() {
     static const auto path =
@@ -56,11 +57,12 @@ sotto_status say(sotto_engine* engine, sotto_str session, sotto_request_flags fl
     return outcome(engine, submitted, request, nothing);
 }
 
-// Turns in a session of its own.
+// Two turns in a session.
 sotto_status talk(sotto_engine* engine, sotto_request_flags flags) {
     const auto mara = R"(, "session": "the session of this test")";
     std::string nothing;
-    ask(engine, nothing, SOTTO_OP_CLOSE_SESSION, mara, flags); // where there was no memory to close it
+    // the failed allocation may have been in close
+    ask(engine, nothing, SOTTO_OP_CLOSE_SESSION, mara, flags);
     const auto opened = ask(engine, nothing, SOTTO_OP_OPEN_SESSION, mara, flags);
     const auto id = str("the session of this test");
     sotto_request changing = 0;
@@ -81,13 +83,13 @@ sotto_status talk(sotto_engine* engine, sotto_request_flags flags) {
     return told;
 }
 
-// Everything that can be asked of a model, in turn. How the asking for an answer ended.
+// Executes all operations of a model in turn. Returns the status of the answer.
 sotto_status ask_all(sotto_engine* engine, std::string& text, sotto_request_flags flags) {
     const auto file = R"(, "path": )" + test::quoted(state_path());
     std::string nothing;
     const auto saved = ask(engine, nothing, SOTTO_OP_SAVE_STATE, file, flags);
     const auto restored = ask(engine, nothing, SOTTO_OP_RESTORE_STATE, file, flags);
-    for (const auto status : {saved, restored}) { // files have reasons of their own
+    for (const auto status : {saved, restored}) { // file operations may fail with other statuses
         CHECK(status != SOTTO_ERROR_INTERNAL);
         CHECK(status != SOTTO_ERROR_ARGUMENT);
     }
@@ -95,7 +97,7 @@ sotto_status ask_all(sotto_engine* engine, std::string& text, sotto_request_flag
     return ask(engine, text, SOTTO_OP_CHAT, R"(, "stop": ["zzz"], "n": 2, "logprobs": true)", flags);
 }
 
-// Does everything once while allocation `fails` fails. False once there are not as many.
+// Executes everything once while allocation `fails` fails. Returns false once there are fewer allocations.
 bool live_with(long fails, sotto_request_flags flags) {
     CAPTURE(fails);
     Balance balance;
@@ -120,7 +122,7 @@ bool live_with(long fails, sotto_request_flags flags) {
         CHECK((allowed(asked) || loaded < 0));
         CHECK((allowed(left) || loaded < 0));
         CHECK((asked < 0 || text == kSaid));
-        if (added == SOTTO_OK) { // and the engine goes on
+        if (added == SOTTO_OK) { // checks that the engine continues
             text.clear();
             CHECK(load(engine, "npc", kScript) == SOTTO_OK);
             CHECK(ask_all(engine, text, flags) == SOTTO_OK);
@@ -140,7 +142,7 @@ bool live_with(long fails, sotto_request_flags flags) {
 
 } // namespace
 
-TEST_CASE("wherever memory runs out, each request is told its end, and the engine goes on") {
+TEST_CASE("wherever an allocation fails, each request gets its last event and the engine continues") {
     const Exempt exempt;
     for (const long run : {1, 2, 5, 30}) {
         g_run = run;
@@ -154,7 +156,7 @@ TEST_CASE("wherever memory runs out, each request is told its end, and the engin
     std::filesystem::remove(state_path());
 }
 
-TEST_CASE("wherever memory runs out, a session remembers the whole of a turn or nothing of it") {
+TEST_CASE("wherever an allocation fails, a session stores a whole turn or none of it") {
     const Exempt exempt;
     const auto about = [](const char* more) {
         return std::string(R"({"session": "the session of this test", "model": "npc")") + more + "}";
@@ -186,7 +188,7 @@ TEST_CASE("wherever memory runs out, a session remembers the whole of a turn or 
         const auto after = sessions.answer(SOTTO_OP_READ_SESSION, about(""));
         CHECK((after == before) == !remembered);
         CHECK((after.find(said.text) != std::string::npos) == remembered);
-        sotto::PageString body(about(message)); // and it is free
+        sotto::PageString body(about(message)); // the session is free again
         auto prompted = sotto::read_request(SOTTO_OP_CHAT, body);
         CHECK_NOTHROW(sessions.begin(SOTTO_OP_CHAT, 2, prompted, body));
     }
@@ -194,7 +196,7 @@ TEST_CASE("wherever memory runs out, a session remembers the whole of a turn or 
     CHECK(fails > 10);
 }
 
-TEST_CASE("wherever memory runs out, a system message is changed or as it was") {
+TEST_CASE("wherever an allocation fails, a system message is either changed or unchanged") {
     const Exempt exempt;
     const auto about = [](const char* more) { return std::string(R"({"session": "mara")") + more + "}"; };
     const auto change = about(R"(, "system": "a system message that is too long to be kept in place")");

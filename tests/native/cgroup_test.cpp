@@ -1,4 +1,4 @@
-// Limits of control groups, in trees that are made up.
+// Control group limits, in temporary directory trees.
 #include "platform/cgroup.hpp"
 
 #include <filesystem>
@@ -58,7 +58,7 @@ TEST_CASE("without control groups there is no limit") {
     CHECK_FALSE(cgroup_cores(tree.root()));
 }
 
-TEST_CASE("version 2: the limits of the group count, page cache is available") {
+TEST_CASE("version 2: the group's limits apply, and page cache counts as available") {
     Tree tree;
     mount_v2(tree, "/game");
     tree.put("/sys/fs/cgroup/game/memory.max", std::to_string(512 * kMega));
@@ -73,7 +73,7 @@ TEST_CASE("version 2: the limits of the group count, page cache is available") {
     CHECK(cgroup_cores(tree.root()) == doctest::Approx(1.5));
 }
 
-TEST_CASE("the lowest limit of the ancestors counts, each with what it has left") {
+TEST_CASE("the lowest limit of all ancestors applies, each less its own usage") {
     Tree tree;
     mount_v2(tree, "/a/b/c");
     tree.put("/sys/fs/cgroup/a/memory.max", std::to_string(256 * kMega));
@@ -92,7 +92,7 @@ TEST_CASE("the lowest limit of the ancestors counts, each with what it has left"
     CHECK(cgroup_cores(tree.root()) == doctest::Approx(2));
 }
 
-TEST_CASE("version 1: limits and quotas are seen") {
+TEST_CASE("version 1: limits and quotas apply") {
     Tree tree;
     mount_v1(tree, "/docker/42");
     tree.put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
@@ -111,9 +111,9 @@ TEST_CASE("version 1: limits and quotas are seen") {
     CHECK(cgroup_cores(tree.root()) == doctest::Approx(0.5));
 }
 
-TEST_CASE("a container that sees its own group at the mount point") {
+TEST_CASE("a container that sees its own group at the mount point finds its limits") {
     Tree tree;
-    mount_v1(tree, "/docker/42", "/docker/42"); // without a namespace of its own
+    mount_v1(tree, "/docker/42", "/docker/42"); // without a cgroup namespace
     tree.put("/sys/fs/cgroup/memory/memory.limit_in_bytes", std::to_string(64 * kMega));
     CHECK(cgroup_memory(tree.root()).limit == 64 * kMega);
     mount_v2(tree, "/../outside", "/..");
@@ -123,7 +123,7 @@ TEST_CASE("a container that sees its own group at the mount point") {
     CHECK(cgroup_memory(tree.root()).limit == 32 * kMega);
 }
 
-TEST_CASE("both versions at once, and blanks in the mount point") {
+TEST_CASE("hybrid hierarchies and blanks in the mount point are read") {
     Tree tree;
     tree.put("/proc/self/cgroup", "3:memory:/game\n0::/game");
     tree.put(
@@ -137,7 +137,7 @@ TEST_CASE("both versions at once, and blanks in the mount point") {
     CHECK(cgroup_cores(tree.root()) == doctest::Approx(3));
 }
 
-TEST_CASE("the cores that models may use are those of the quota") {
+TEST_CASE("usable cores are limited by the CPU quota") {
     Tree tree;
     mount_v2(tree, "/game");
     const auto without = usable_cores_under(tree.root());
@@ -150,7 +150,7 @@ TEST_CASE("the cores that models may use are those of the quota") {
     CHECK(usable_cores() == usable_cores_under({}));
 }
 
-TEST_CASE("the memory that models may use is what the group leaves") {
+TEST_CASE("available memory is limited by the group") {
     Tree tree;
     tree.put("/proc/meminfo", "MemFree: 1 kB\nMemTotal: 4194304 kB\nMemAvailable: 2097152 kB");
     const auto machine = system_memory_under(tree.root());
@@ -168,7 +168,7 @@ TEST_CASE("the memory that models may use is what the group leaves") {
     CHECK(system_memory()->total == system_memory_under({})->total);
 }
 
-TEST_CASE("what makes no sense is no limit") {
+TEST_CASE("implausible limits are ignored") {
     Tree tree;
     mount_v2(tree, "/game");
     tree.put("/sys/fs/cgroup/game/memory.max", "much");

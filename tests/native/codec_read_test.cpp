@@ -1,4 +1,4 @@
-// What a request may say, and what it is told when it says something else.
+// Parsing of requests, and the errors for invalid ones.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +28,7 @@ Refusal read(std::string_view body, sotto_op op = SOTTO_OP_CHAT) {
     }
 }
 
-// A body that is good but for what `more` says.
+// A body that is valid except possibly for `more`.
 std::string chat(const std::string& more) {
     return R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], )" + more + "}";
 }
@@ -66,7 +66,7 @@ void check_all(const std::vector<Bad>& all) {
 
 } // namespace
 
-TEST_CASE("a body that is no JSON object says so") {
+TEST_CASE("a body that is not a JSON object is refused with that reason") {
     check_all({
         {"[]", "invalid request '[]': expected a JSON object"},
         {"[1]", "invalid request '[...]': expected a JSON object"},
@@ -82,7 +82,7 @@ TEST_CASE("a body that is no JSON object says so") {
     }
 }
 
-TEST_CASE("what is wrong with the JSON is told in one short line of UTF-8") {
+TEST_CASE("a JSON syntax error is reported in one short line of UTF-8") {
     const std::string long_text(100'000, 'x');
     const std::vector<std::string> bodies = {
         "{\"model\": \"\xFF\"}",
@@ -100,14 +100,14 @@ TEST_CASE("what is wrong with the JSON is told in one short line of UTF-8") {
     }
 }
 
-TEST_CASE("a number that no double holds is the request's fault") {
+TEST_CASE("a number too large for a double is an argument error") {
     const auto refusal = read(chat(R"("temperature": 1e999)"));
     CHECK(refusal.status == SOTTO_ERROR_ARGUMENT);
     CHECK(refusal.why.rfind("invalid request: expected JSON; number overflow", 0) == 0);
     CHECK(one_line(refusal) == "");
 }
 
-TEST_CASE("JSON of any depth is read without a deep stack") {
+TEST_CASE("deeply nested JSON does not overflow the stack") {
     for (const std::string field :
          {"stop", "messages", "response_format", "tools", "logit_bias", "seed", "model"}) {
         const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
@@ -121,7 +121,7 @@ TEST_CASE("JSON of any depth is read without a deep stack") {
     }
 }
 
-TEST_CASE("each field that is missing or bad is named, with its value and what it must be") {
+TEST_CASE("each missing or invalid field is named, with its value and the expected range") {
     const char* content = "a string or an array of parts";
     const char* role = "system, developer, user, assistant or tool";
     check_all({
@@ -179,7 +179,7 @@ TEST_CASE("each field that is missing or bad is named, with its value and what i
     });
 }
 
-TEST_CASE("each number has its range, and a bad one is told it") {
+TEST_CASE("each number has a range, which its error states") {
     check_all({
         {chat(R"("temperature": -0.5)"), "invalid temperature '-0.5': expected a number from 0 to 100"},
         {chat(R"("temperature": "warm")"), "invalid temperature 'warm': expected a number from 0 to 100"},
@@ -212,7 +212,7 @@ TEST_CASE("each number has its range, and a bad one is told it") {
     });
 }
 
-TEST_CASE("wishes for sampling are held to their ranges") {
+TEST_CASE("sampling fields are limited to their ranges") {
     check_all({
         {chat(R"("typical_p": 2)"), "invalid typical_p '2': expected a number from 0 to 1"},
         {chat(R"("repeat_penalty": 0)"), "invalid repeat_penalty '0': expected a number from 0.01 to 10"},
@@ -225,7 +225,7 @@ TEST_CASE("wishes for sampling are held to their ranges") {
          "[token, number] pairs"},
         {chat(R"("logit_bias": {"5": 101})"),
          "invalid logit_bias[\"5\"] '101': expected a number from -100 to 100, or false"},
-        {chat(R"("logit_bias": {"a\nb": "c"})"), // any text, on one line
+        {chat(R"("logit_bias": {"a\nb": "c"})"), // the key can be any text; errors print it on one line
          "invalid logit_bias[a\\nb] 'c': expected a number from -100 to 100, or false"},
         {chat(R"("logit_bias": [[5]])"),
          "invalid logit_bias[0] '[...]': expected [token, number from -100 to 100]"},
@@ -243,7 +243,7 @@ TEST_CASE("wishes for sampling are held to their ranges") {
     });
 }
 
-TEST_CASE("what says the form of an answer is read by its path") {
+TEST_CASE("fields that constrain the answer's format are validated by path") {
     check_all({
         {chat(R"("response_format": "json")"), "invalid response_format 'json': expected a JSON object"},
         {chat(R"("response_format": {})"),
@@ -260,7 +260,7 @@ TEST_CASE("what says the form of an answer is read by its path") {
     });
 }
 
-TEST_CASE("tools and their calls are read by their paths") {
+TEST_CASE("tools and tool calls are validated by path") {
     const char* name = "1 to 64 letters, digits, \"_\" or \"-\"";
     const auto tool = [](const std::string& function) {
         return chat(R"("tools": [{"type": "function", "function": )" + function + "}]");
@@ -291,7 +291,7 @@ TEST_CASE("tools and their calls are read by their paths") {
     });
 }
 
-TEST_CASE("a gap, and operations that compute nothing, say what they lack") {
+TEST_CASE("infill and operations without steps name their missing fields") {
     check_all({
         {R"({"model": "m"})",
          "missing input_prefix: expected a string",
@@ -313,7 +313,7 @@ TEST_CASE("a gap, and operations that compute nothing, say what they lack") {
     });
 }
 
-TEST_CASE("what asks for nothing special is taken") {
+TEST_CASE("minimal requests are accepted") {
     for (const char* more :
          {R"("n": 1)",
           R"("response_format": {"type": "text"})",
@@ -339,7 +339,7 @@ TEST_CASE("what asks for nothing special is taken") {
     }
 }
 
-TEST_CASE("a request says all that the engine must know") {
+TEST_CASE("a parsed request contains all fields that the engine needs") {
     const auto asked = sotto::read_request(
         SOTTO_OP_CHAT,
         chat(R"("stop": ["a", "b"], "max_tokens": 7, "stream_options": {"include_usage": true})")
@@ -359,7 +359,7 @@ TEST_CASE("a request says all that the engine must know") {
     CHECK(both.max_tokens == 9);
 }
 
-TEST_CASE("every role and kind of content that OpenAI has for text is taken") {
+TEST_CASE("every role and content type of OpenAI for text is accepted") {
     for (const char* role : {"system", "developer", "user", "assistant", "tool"}) {
         CHECK(read(message("{\"role\": \"" + std::string(role) + "\", \"content\": \"hi\"}")).why == "");
     }

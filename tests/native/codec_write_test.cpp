@@ -1,4 +1,4 @@
-// The answer in the OpenAI schema: chunks, the response, and what they count.
+// Answers in the OpenAI schema: chunks, responses and their counts.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ Counts counts() {
     };
 }
 
-// What every object begins with.
+// Checks the members that start every object.
 void check_head(const Json& whole, const char* id, const char* object) {
     CHECK(whole["id"] == id);
     CHECK(whole["object"] == object);
@@ -75,7 +75,7 @@ TEST_CASE("a chat's first chunk names the role, and later ones do not") {
     CHECK_FALSE(second.contains("usage"));
 }
 
-TEST_CASE("a chat's last chunk says why, and how long it took") {
+TEST_CASE("a chat's last chunk has the finish reason and the timings") {
     auto chat = writer(SOTTO_OP_CHAT);
     chat.chunk(0, text("Hello"), {});
     const auto last = Json::parse(chat.last_chunk(0, SOTTO_FINISH_STOP, {}, counts()));
@@ -85,13 +85,13 @@ TEST_CASE("a chat's last chunk says why, and how long it took") {
     CHECK(last["timings"] == kTimings);
 }
 
-TEST_CASE("an answer without a word still names its role once") {
+TEST_CASE("an empty answer still has one chunk with the role") {
     const auto last = Json::parse(writer(SOTTO_OP_CHAT).last_chunk(0, SOTTO_FINISH_LENGTH, {}, counts()));
     CHECK(last["choices"][0]["delta"] == Json{{"role", "assistant"}});
     CHECK(last["choices"][0]["finish_reason"] == "length");
 }
 
-TEST_CASE("a text completion's chunks hold text, no delta") {
+TEST_CASE("a text completion's chunks contain text instead of a delta") {
     auto completion = writer(SOTTO_OP_COMPLETION);
     const auto chunk = Json::parse(completion.chunk(0, text("Once"), {}));
     check_head(chunk, "cmpl-65537", "text_completion");
@@ -101,14 +101,14 @@ TEST_CASE("a text completion's chunks hold text, no delta") {
     CHECK(last["choices"] == Json::array({{{"index", 0}, {"text", ""}, {"finish_reason", "length"}}}));
 }
 
-TEST_CASE("the usage chunk has no choices") {
+TEST_CASE("the usage chunk has an empty list of choices") {
     const auto chunk = Json::parse(writer(SOTTO_OP_CHAT).usage_chunk(counts()));
     check_head(chunk, "chatcmpl-65537", "chat.completion.chunk");
     CHECK(chunk["choices"] == Json::array());
     CHECK(chunk["usage"] == kUsage);
 }
 
-TEST_CASE("a whole response is what OpenAI's is") {
+TEST_CASE("a complete response follows OpenAI's schema") {
     const auto chat =
         Json::parse(writer(SOTTO_OP_CHAT).response({said("Hello", SOTTO_FINISH_STOP)}, counts()));
     check_head(chat, "chatcmpl-65537", "chat.completion");
@@ -122,7 +122,7 @@ TEST_CASE("a whole response is what OpenAI's is") {
     CHECK(text["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", "length"}}}));
 }
 
-TEST_CASE("any text comes through, and people find fields where they expect them") {
+TEST_CASE("any text round-trips, and fields keep their order") {
     auto chat = writer(SOTTO_OP_CHAT);
     const std::string odd = "\"quoted\"\n\\ \t\x01 \xF0\x9F\x98\x80";
     CHECK(Json::parse(chat.chunk(0, text(odd), {}))["choices"][0]["delta"]["content"] == odd);
@@ -132,7 +132,7 @@ TEST_CASE("any text comes through, and people find fields where they expect them
     );
 }
 
-TEST_CASE("several answers are told apart, and each names its role") {
+TEST_CASE("several choices are distinguished by index, and each has its role") {
     auto chat = writer(SOTTO_OP_CHAT);
     for (const std::uint32_t index : {1u, 0u}) {
         const auto chunk = Json::parse(chat.chunk(index, text("a"), {}));
@@ -147,7 +147,7 @@ TEST_CASE("several answers are told apart, and each names its role") {
     CHECK(whole["choices"][1]["finish_reason"] == "length");
 }
 
-TEST_CASE("thoughts and tool calls have fields of their own") {
+TEST_CASE("reasoning and tool calls have fields of their own") {
     auto chat = writer(SOTTO_OP_CHAT);
     const auto thought = Json::parse(
         chat.chunk(0, {.kind = sotto::Delta::Kind::reasoning, .text = "hm", .id = "", .name = ""}, {})
@@ -175,7 +175,7 @@ TEST_CASE("thoughts and tool calls have fields of their own") {
     CHECK(message["tool_calls"][0]["function"] == Json{{"name", "give"}, {"arguments", "{}"}});
 }
 
-TEST_CASE("log probabilities have the form that each schema gives them") {
+TEST_CASE("log probabilities follow the chat and the completions schema") {
     const std::string token =
         R"({"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": [{"token": "b", "logprob": -1.0}]})";
     auto chat = writer(SOTTO_OP_CHAT);

@@ -1,4 +1,4 @@
-// The thread that runs models, and how one job follows another on it.
+// The compute thread, and the order of jobs on it.
 #include "core/control/compute.hpp"
 
 #include <memory>
@@ -23,7 +23,7 @@ std::int32_t SOTTO_CALL go_on(void* /*context*/, float /*progress*/) {
     return 0;
 }
 
-// A compute thread, one model, and one stream of it that has been let in.
+// A compute thread, one model, and one admitted stream.
 class World {
 public:
     explicit World(
@@ -75,7 +75,7 @@ public:
         }
     }
 
-    // A step, and another that is to follow it. Returns whether it did.
+    // Runs a step with a follow-up step. Returns true if the follow-up ran.
     bool follows(const std::unique_ptr<Job>& first, const std::unique_ptr<Job>& next) {
         compute.follow_with(*next);
         compute.start(*first);
@@ -98,7 +98,8 @@ private:
     std::unique_ptr<Stream> stream_;
 
 public:
-    Compute compute{hooks_, sotto::system_clock(), frames_, parking_, ledger_, finished_}; // ends first
+    // last member: its thread ends first
+    Compute compute{hooks_, sotto::system_clock(), frames_, parking_, ledger_, finished_};
 };
 
 std::string text(const Job& job) {
@@ -111,7 +112,7 @@ std::string text(const Job& job) {
 
 } // namespace
 
-TEST_CASE("a step that leaves more to say is followed by the next, without anybody's help") {
+TEST_CASE("a decode step is followed by the next one without the control thread") {
     World world(R"({"tokens": ["a", "b", "c"], "prompt_tokens": 1})");
     const auto prompt = world.step();
     const auto second = world.step();
@@ -122,7 +123,7 @@ TEST_CASE("a step that leaves more to say is followed by the next, without anybo
     CHECK_FALSE(world.compute.hold_back(*second));
 }
 
-TEST_CASE("nothing follows the end of an answer") {
+TEST_CASE("no step follows the end of an answer") {
     World world(R"({"tokens": ["a", "b", "c"], "prompt_tokens": 1})", 1);
     const auto last = world.step();
     const auto next = world.step();
@@ -132,7 +133,7 @@ TEST_CASE("nothing follows the end of an answer") {
     CHECK_FALSE(next->done.load());
 }
 
-TEST_CASE("nothing follows a piece of a prompt, nor a job that is to end") {
+TEST_CASE("no step follows a part of a prefill, or a job that was asked to stop") {
     World world(R"({"tokens": ["a", "b"], "prompt_tokens": 20})");
     const auto next = world.step();
     const auto part = world.step();
@@ -146,7 +147,7 @@ TEST_CASE("nothing follows a piece of a prompt, nor a job that is to end") {
     CHECK(world.compute.hold_back(*next));
 }
 
-TEST_CASE("nothing follows a failure, of a share or of the whole step") {
+TEST_CASE("no step follows a failed item or a failed step") {
     for (const auto* how : {"fail_at", "fail_step"}) {
         World world(R"({"tokens": ["a", "b"], "prompt_tokens": 1, ")" + std::string(how) + R"(": 0})");
         const auto failed = world.step();
@@ -157,7 +158,7 @@ TEST_CASE("nothing follows a failure, of a share or of the whole step") {
     }
 }
 
-TEST_CASE("a job that is held back does not begin") {
+TEST_CASE("a job that is held back does not start") {
     test::Held held;
     World world(R"({"tokens": ["a", "b", "c"], "prompt_tokens": 1})", 100, held.backend.table());
     held.gate.shut();

@@ -1,4 +1,4 @@
-// What a step will take, as learned from others.
+// Prediction of step times from measured ones.
 #include "core/schedule/cost_model.hpp"
 
 #include <cmath>
@@ -27,21 +27,21 @@ StepLoad answers(std::uint32_t count, std::uint32_t held) {
     return load;
 }
 
-// What a step of some machine takes.
+// True step time of a simulated machine.
 double truth(const StepLoad& load) {
     return (3 + 0.8 * load.tokens() + 0.001 * load.reach) * kMillisecond;
 }
 
 } // namespace
 
-TEST_CASE("nothing is predicted before anything was measured") {
+TEST_CASE("no prediction is made before the first measurement") {
     CostModel model;
     CHECK(model.predict(2, prompt(32)) == 0);
     CHECK(model.prompt_tokens(2, {}, 0, 1'000'000'000, 512) == 16);
     CHECK(model.prompt_tokens(2, {}, 0, 1, 4) == 4);
 }
 
-TEST_CASE("steps of other sizes and other contexts are predicted within a tenth") {
+TEST_CASE("steps of other sizes and context lengths are predicted within a tenth") {
     std::mt19937 random(5);
     CostModel model;
     model.prepare(2);
@@ -57,7 +57,7 @@ TEST_CASE("steps of other sizes and other contexts are predicted within a tenth"
     }
 }
 
-TEST_CASE("single steps that took much longer, because something came between, are not believed") {
+TEST_CASE("outliers are ignored") {
     CostModel model;
     model.prepare(1);
     for (int i = 0; i < 40; ++i) {
@@ -70,7 +70,7 @@ TEST_CASE("single steps that took much longer, because something came between, a
     );
 }
 
-TEST_CASE("a machine that becomes slower is believed") {
+TEST_CASE("a machine that becomes slower for good is learned") {
     CostModel model;
     model.prepare(1);
     for (int i = 0; i < 140; ++i) {
@@ -83,7 +83,7 @@ TEST_CASE("a machine that becomes slower is believed") {
     );
 }
 
-TEST_CASE("what fits a limit is what takes no longer, with a margin") {
+TEST_CASE("the largest step within the limit leaves a margin") {
     CostModel model;
     model.prepare(1);
     for (std::uint32_t tokens = 16; tokens <= 256; tokens += 16) {
@@ -93,13 +93,13 @@ TEST_CASE("what fits a limit is what takes no longer, with a margin") {
     const auto tokens = model.prompt_tokens(1, {}, 0, limit, 512);
     CHECK(truth(prompt(tokens)) < static_cast<double>(limit));
     CHECK(truth(prompt(tokens)) > 0.7 * static_cast<double>(limit));
-    CHECK(model.prompt_tokens(1, {}, 3000, limit, 512) < tokens); // each looks back on more
+    CHECK(model.prompt_tokens(1, {}, 3000, limit, 512) < tokens); // each token attends to more
     CHECK(model.prompt_tokens(1, answers(4, 0), 0, limit, 512) < tokens);
     CHECK(model.prompt_tokens(1, {}, 0, limit, 20) == 20);
-    CHECK(model.prompt_tokens(1, {}, 0, 1, 512) == CostModel::kFew); // it must get on
+    CHECK(model.prompt_tokens(1, {}, 0, 1, 512) == CostModel::kFew); // a minimum ensures progress
 }
 
-TEST_CASE("what is left goes into one step where that fits the limit without the margin") {
+TEST_CASE("the rest of a prompt goes into one step if that fits the limit without the margin") {
     CostModel model;
     model.prepare(1);
     for (std::uint32_t tokens = 16; tokens <= 256; tokens += 16) {
@@ -111,7 +111,7 @@ TEST_CASE("what is left goes into one step where that fits the limit without the
     CHECK(model.prompt_tokens(1, {}, 0, static_cast<std::int64_t>(0.98 * took), left) < 0.85 * left);
 }
 
-TEST_CASE("steps all alike say little of longer ones, which are tried little by little") {
+TEST_CASE("from uniform steps, the predicted size grows only gradually") {
     CostModel model;
     model.prepare(1);
     for (int i = 0; i < 48; ++i) {
@@ -120,7 +120,7 @@ TEST_CASE("steps all alike say little of longer ones, which are tried little by 
     CHECK(model.prompt_tokens(1, {}, 0, 1'000'000'000, 512) == 32);
 }
 
-TEST_CASE("what is not known of so many threads is taken from others") {
+TEST_CASE("unknown thread counts are predicted from known ones") {
     CostModel model;
     model.prepare(1);
     model.prepare(2);
@@ -134,7 +134,7 @@ TEST_CASE("what is not known of so many threads is taken from others") {
     CHECK(model.predict(2, prompt(16)) < model.predict(1, prompt(16)));
 }
 
-TEST_CASE("no measurement, however odd, makes a prediction that is none") {
+TEST_CASE("no measurement, however odd, leads to a prediction that is not finite") {
     CostModel model;
     model.prepare(1);
     for (const auto ns : {std::int64_t{0}, std::int64_t{-5}, std::int64_t{1}, INT64_MAX}) {

@@ -1,5 +1,4 @@
-// The double of the CUDA driver itself: it sees what no caller may do, else what is tested on it proves
-// little.
+// Tests of the fake CUDA driver: it must detect misuse, or the tests that use it prove little.
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -34,7 +33,7 @@ struct Calls {
 
 } // namespace
 
-TEST_CASE("the double sees each misuse") {
+TEST_CASE("the fake driver detects each misuse") {
     const CudaDouble cuda;
     const Calls calls{cuda};
     REQUIRE(cuda.call<int(unsigned)>("cuInit")(0) == 0);
@@ -62,7 +61,7 @@ TEST_CASE("the double sees each misuse") {
     cuda.set("reset", 1);
 }
 
-TEST_CASE("a call fails when it is told to, once") {
+TEST_CASE("a call of the fake driver fails once when configured to") {
     const CudaDouble cuda;
     const auto init = cuda.call<int(unsigned)>("cuInit");
     cuda.fail("cuInit", 2, 999);
@@ -74,7 +73,7 @@ TEST_CASE("a call fails when it is told to, once") {
 }
 
 TEST_CASE(
-    "a context that is left behind ends the process with a word" *
+    "a leaked context terminates the process with a message" *
     doctest::skip(std::getenv("SOTTO_TEST_LEAVE") == nullptr)
 ) {
     const CudaDouble cuda;

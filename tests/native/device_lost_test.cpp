@@ -1,4 +1,4 @@
-// Which errors say that a graphics card was lost, and to whom.
+// Errors that mean a lost GPU, and the models that they affect.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -12,7 +12,7 @@ using namespace sotto::llama;
 
 namespace {
 
-// As Vulkan's C++ binding has one.
+// An error category like that of Vulkan's C++ binding.
 class Category : public std::error_category {
 public:
     explicit Category(const char* name) : name_(name) {}
@@ -25,7 +25,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a lost device is told from other errors, and what comes after it is a part of it") {
+TEST_CASE("a lost device is distinguished from other errors, and later errors are attributed to it") {
     const Category vulkan("vk::Result");
     const Category other("other");
     const std::runtime_error plain("a plain one");
@@ -34,7 +34,7 @@ TEST_CASE("a lost device is told from other errors, and what comes after it is a
     CHECK_FALSE(loss.told_by(std::system_error(-4, other)));
     CHECK_FALSE(loss.told_by(std::system_error(-2, vulkan))); // VK_ERROR_OUT_OF_DEVICE_MEMORY
     CHECK_FALSE(loss.told_by(std::string_view("unable to allocate Vulkan0 buffer")));
-    CHECK_FALSE(loss.asked()); // nobody can be
+    CHECK_FALSE(loss.asked()); // there is no driver to ask
     CHECK_FALSE(loss.keeps_contexts());
     CHECK(loss.told_by(std::system_error(-4, vulkan)));
     CHECK(loss.seen());
@@ -45,7 +45,7 @@ TEST_CASE("a lost device is told from other errors, and what comes after it is a
     CHECK(logged.seen());
 }
 
-TEST_CASE("a model on the processor loses nothing, nor does the next card's know of the last one's") {
+TEST_CASE("a model on the CPU is never lost, and a new GPU does not inherit the loss of the last one") {
     const Category vulkan("vk::Result");
     const auto first = std::make_shared<Fate>();
     const Loss lost(first);
@@ -61,7 +61,7 @@ TEST_CASE("a model on the processor loses nothing, nor does the next card's know
     CHECK_FALSE(processor.keeps_contexts());
 }
 
-TEST_CASE("a driver that is asked says whether it was a loss; of others contexts may stay") {
+TEST_CASE("a driver that can be queried decides about a loss, and whether contexts may be freed") {
     const auto fate = std::make_shared<Fate>();
     fate->ask = []() noexcept { return false; };
     fate->keeps = []() noexcept { return true; };
@@ -74,7 +74,7 @@ TEST_CASE("a driver that is asked says whether it was a loss; of others contexts
     CHECK(loss.seen());
 }
 
-TEST_CASE("CUDA's want of memory, in the words that it has for it") {
+TEST_CASE("out-of-memory errors of CUDA are recognised by their texts") {
     CHECK(wants_memory("CUDA error: out of memory"));
     CHECK(wants_memory("CUDA error: the resource allocation failed"));
     CHECK(wants_memory("CUDA error: the library was not initialized"));

@@ -1,4 +1,4 @@
-// How models get out of the way of frames that are missed because of them.
+// Reducing the duty cycle of models if they cause missed frames.
 #include "core/schedule/duty_controller.hpp"
 
 #include <functional>
@@ -19,17 +19,17 @@ constexpr std::int64_t kPeriod = 16'666'667;
 constexpr DutyController::Terms kInTheWay = {0.05, false, {.usable = 1}};
 constexpr DutyController::Terms kYielding = {0.5, true, {.usable = 1}};
 
-// A game beside models that have work all the time.
+// A simulated game beside models that always have work.
 class Game {
 public:
     struct Seen {
-        double missed = 0; // of all frames
-        double duty = 0;   // on average, with rests
+        double missed = 0; // fraction of all frames
+        double duty = 0;   // mean, including pauses
     };
 
     explicit Game(const DutyController::Terms& terms, unsigned seed = 7) : terms_(terms), random_(seed) {}
 
-    // Plays so many frames, each missed as likely as `odds` says for the duty cycle of models meanwhile.
+    // Simulates frames; `odds` gives the probability of a missed frame for the current duty cycle.
     Seen play(int frames, const std::function<double(double)>& odds) {
         Seen seen;
         for (int i = 0; i < frames; ++i) {
@@ -58,12 +58,12 @@ double always(double odds, double /*duty*/) {
 
 } // namespace
 
-TEST_CASE("a game that misses nothing leaves models all of their time") {
+TEST_CASE("a game that misses no frames leaves models all their time") {
     Game game(kYielding);
     CHECK(game.play(1000, [](double) { return 0.0; }).duty == doctest::Approx(1));
 }
 
-TEST_CASE("a single late frame costs nothing") {
+TEST_CASE("a single late frame does not cut the duty cycle") {
     Game game(kYielding);
     CHECK(
         game.play(1000, [i = 0](double) mutable { return i++ % 200 == 0 ? 1.0 : 0.0; }).duty ==
@@ -71,7 +71,7 @@ TEST_CASE("a single late frame costs nothing") {
     );
 }
 
-TEST_CASE("models in the way take less within a second, until the frames are kept") {
+TEST_CASE("models that cause missed frames are cut within a second, until frames are on time") {
     Game game(kInTheWay);
     const auto odds = [](double duty) { return duty > 0.5 ? 0.5 : 0.0; };
     game.play(120, odds);
@@ -81,7 +81,7 @@ TEST_CASE("models in the way take less within a second, until the frames are kep
     CHECK(seen.duty > 0.3);
 }
 
-TEST_CASE("models that yield take less where they are at fault all the same, and no less than their least") {
+TEST_CASE("models that yield are cut too if they are the cause, down to the minimum") {
     Game game(kYielding);
     const auto odds = [](double duty) { return duty > 0.8 ? 0.3 : 0.0; };
     CHECK(game.play(5'000, odds).missed < 0.05);
@@ -91,7 +91,7 @@ TEST_CASE("models that yield take less where they are at fault all the same, and
     CHECK(worse.duty.duty() < 0.8);
 }
 
-TEST_CASE("threads are cut before time, and come back when they do no more harm") {
+TEST_CASE("threads are cut before time, and return once they do no harm") {
     constexpr sotto::Cores kCores = {.usable = 8, .busy = 4};
     Game game({0.5, true, kCores});
     CHECK(game.duty.threads(kCores) == 8);
@@ -104,7 +104,7 @@ TEST_CASE("threads are cut before time, and come back when they do no more harm"
     CHECK(game.duty.threads(kCores) == 8);
 }
 
-TEST_CASE("what the game misses by itself costs models one part in twenty of their time, whatever it is") {
+TEST_CASE("missed frames that the game causes cost models at most a twentieth of their time") {
     for (const double own : {0.02, 0.05, 0.2, 0.6, 1.0}) {
         for (unsigned seed = 1; seed < 6; ++seed) {
             CAPTURE(own);
@@ -115,12 +115,12 @@ TEST_CASE("what the game misses by itself costs models one part in twenty of the
     }
 }
 
-TEST_CASE("models that are at fault with their least are not kept from running for experiments") {
+TEST_CASE("models that cause missed frames at the minimum are not stopped for experiments") {
     Game game({1, true, {.usable = 1}});
     CHECK(game.play(6'000, [](double duty) { return duty > 0 ? 0.5 : 0.0; }).duty > 0.97);
 }
 
-TEST_CASE("models are never silenced altogether, and get all back within four seconds") {
+TEST_CASE("models are never stopped completely, and have all their time back within four seconds") {
     Game game(kInTheWay);
     game.play(600, [](double duty) { return duty > 0 ? 1.0 : 0.0; });
     CHECK(game.duty.duty() > 0);
@@ -129,7 +129,7 @@ TEST_CASE("models are never silenced altogether, and get all back within four se
     CHECK(game.duty.duty() == 1);
 }
 
-TEST_CASE("an experiment ends where models have no work, or a step does not end") {
+TEST_CASE("an experiment ends if models have no work or a step does not return") {
     DutyController duty;
     for (int i = 0; i < 2'000; ++i) {
         duty.frame({i * kPeriod, i * kPeriod + 1, kPeriod, true}, Beside::both, kYielding);
@@ -143,7 +143,7 @@ TEST_CASE("an experiment ends where models have no work, or a step does not end"
     CHECK(rested < 200);
 }
 
-TEST_CASE("what models did during a frame is known from their jobs") {
+TEST_CASE("the compute time of models in a frame is derived from their jobs") {
     Activity activity;
     activity.ran(100, 200);
     activity.ran(205, 300);

@@ -1,4 +1,4 @@
-// LoRA adapters: who uses which, and what becomes of them.
+// LoRA adapters: which requests use them, and when they are freed.
 #include <limits>
 #include <string>
 #include <vector>
@@ -64,7 +64,7 @@ std::uint64_t adapter_bytes(Game& game) {
 
 } // namespace
 
-TEST_CASE("the default adapter applies to all requests, others to those that name them") {
+TEST_CASE("the default adapter applies to all requests, other adapters to requests that name them") {
     Game game;
     game.have("npc", kScript);
     CHECK(answer(game) == "ab");
@@ -83,7 +83,7 @@ TEST_CASE("the default adapter applies to all requests, others to those that nam
     );
 }
 
-TEST_CASE("scale 0 is as without the adapter, and a scale holds for later requests") {
+TEST_CASE("scale 0 equals no adapter, and a changed scale applies to later requests") {
     Game game;
     game.have("npc", kScript);
     CHECK(loads(game, "house") == SOTTO_OK);
@@ -95,14 +95,15 @@ TEST_CASE("scale 0 is as without the adapter, and a scale holds for later reques
     CHECK(scales(game, 1, "nobody") == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("an adapter that is unloaded or replaced while an answer uses it is freed after that answer") {
+TEST_CASE("an adapter that is unloaded or replaced during an answer is freed after that answer") {
     Game game;
     game.have("npc", kSlow);
     CHECK(loads(game, "house") == SOTTO_OK);
     const auto running = game.ask("npc", "hi");
     game.until_told(running, SOTTO_EVENT_TEXT);
     CHECK(unloads(game) == SOTTO_OK);
-    CHECK(game.of(running).back().kind != SOTTO_EVENT_REQUEST_DONE); // unloading did not wait for it
+    // the unload did not wait for the answer
+    CHECK(game.of(running).back().kind != SOTTO_EVENT_REQUEST_DONE);
     CHECK(adapter_bytes(game) == 1000);
     CHECK(answer(game) == "abcdef");
     CHECK(said(game.finish(running)) == "<house*1>abcdef");
@@ -118,8 +119,8 @@ TEST_CASE("an adapter that is unloaded or replaced while an answer uses it is fr
     CHECK(game.until([&] { return adapter_bytes(game) == 1000; }));
 }
 
-TEST_CASE("streams of different sets are answered at once, and never in one step") {
-    Game game; // the script fails a step that has both
+TEST_CASE("streams with different adapters are answered concurrently, but never in one step") {
+    Game game; // the script fails a step with both adapters
     game.have("npc", R"({"adapters": true, "tokens": ["a"], "loop": true, "token_ms": 1, "streams": 8})");
     CHECK(loads(game, "x", "x") == SOTTO_OK);
     CHECK(loads(game, "y", "y") == SOTTO_OK);
@@ -140,7 +141,7 @@ TEST_CASE("streams of different sets are answered at once, and never in one step
     }
 }
 
-TEST_CASE("a failed load leaves the model and its adapters as they were") {
+TEST_CASE("a failed load leaves the model and its adapters unchanged") {
     Game game;
     game.have("npc", kScript);
     CHECK(loads(game, "house") == SOTTO_OK);
@@ -191,7 +192,7 @@ TEST_CASE("arguments out of range are refused at once") {
     }
 }
 
-TEST_CASE("the field lora names each adapter once, with a scale in its range") {
+TEST_CASE("the field lora accepts each adapter once, with a scale in its range") {
     Game game;
     game.have("npc", kScript);
     const auto refused = [&](const char* lora) {
@@ -213,7 +214,7 @@ TEST_CASE("the field lora names each adapter once, with a scale in its range") {
     );
 }
 
-TEST_CASE("an adapter counts in the budget, and one that does not fit is refused") {
+TEST_CASE("an adapter is charged to the budget, and one that does not fit is refused") {
     auto desc = plain_desc();
     desc.vram_budget = 5000;
     Game game(desc);
@@ -227,25 +228,25 @@ TEST_CASE("an adapter counts in the budget, and one that does not fit is refused
     CHECK(loads(game, "two", "two") == SOTTO_OK);
 }
 
-TEST_CASE("the adapters of a model that was evicted come back with it") {
+TEST_CASE("the adapters of an evicted model are loaded again with it") {
     auto desc = plain_desc();
     desc.vram_budget = 6000;
     Game game(desc);
     game.have("npc", R"({"adapters": true, "tokens": ["a"], "weights": 3000, "adapter_bytes": 1000})");
     CHECK(loads(game, "house") == SOTTO_OK);
-    game.have("other", R"({"tokens": ["b"], "weights": 3000})"); // there is no room for both
+    game.have("other", R"({"tokens": ["b"], "weights": 3000})"); // both models do not fit
     CHECK(adapter_bytes(game) == 0);
-    CHECK(scales(game, 2) == SOTTO_OK); // does not wake it
+    CHECK(scales(game, 2) == SOTTO_OK); // changing adapters does not load the evicted model
     CHECK(adapter_bytes(game) == 0);
     CHECK(answer(game) == "<house*2>a");
     CHECK(adapter_bytes(game) == 1000);
     game.finish(game.unload("npc"));
     CHECK(adapter_bytes(game) == 0);
-    game.have("npc", kScript); // another one by that name
+    game.have("npc", kScript); // another model with that id
     CHECK(answer(game) == "ab");
 }
 
-TEST_CASE("changes take effect in the order in which they were asked for, and can be cancelled") {
+TEST_CASE("adapter changes take effect in submission order, and can be cancelled") {
     Game game;
     game.have("npc", R"({"adapters": true, "tokens": ["a"], "adapter_ms": 50})");
     sotto_request scaled = 0;
@@ -267,7 +268,7 @@ TEST_CASE("changes take effect in the order in which they were asked for, and ca
     CHECK(game.until([&] { return adapter_bytes(game) == 0; }));
 }
 
-TEST_CASE("a session has adapters of its own, which a fork copies and a turn may replace") {
+TEST_CASE("a session has its own adapters, which a fork copies and a turn may replace") {
     Game game;
     game.have("npc", kScript);
     CHECK(loads(game, "house") == SOTTO_OK);
@@ -295,7 +296,7 @@ TEST_CASE("a session has adapters of its own, which a fork copies and a turn may
     CHECK(turn("plain") == "<house*1>ab");
 }
 
-TEST_CASE("destroying an engine ends loads and answers that use adapters") {
+TEST_CASE("destroying an engine ends adapter loads and answers that use adapters") {
     Game game;
     game.have("npc", R"({"adapters": true, "tokens": ["a"], "loop": true, "token_ms": 5, "adapter_ms": 30})");
     CHECK(loads(game, "house") == SOTTO_OK);

@@ -1,4 +1,4 @@
-// What a request is told, from its first event to its last.
+// Events of a request, from the first to the last.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -35,12 +35,12 @@ const Told& finish_of(const History& history) {
     return history.front();
 }
 
-// A script without tokens says the last message back, word by word.
+// A script without tokens repeats the last message word by word.
 const char* const kEcho = "{}";
 
 } // namespace
 
-TEST_CASE("an answer is accepted, spoken, finished and done, in that order") {
+TEST_CASE("events arrive in order: accepted, text, choice done, request done") {
     Game game;
     game.have("npc", kEcho);
     const auto request = game.ask("npc", "one two three", {.user = 42});
@@ -62,7 +62,7 @@ TEST_CASE("an answer is accepted, spoken, finished and done, in that order") {
     }));
 }
 
-TEST_CASE("the last event holds the whole response, and its counts are true") {
+TEST_CASE("the last event contains the complete response with correct counts") {
     Game game;
     game.have("npc", R"({"tokens": ["Hel", "lo"], "prompt_tokens": 10, "cached_tokens": 4})");
     const auto response = Json::parse(done(game.finish(game.ask("npc", "hi"))).json);
@@ -77,7 +77,7 @@ TEST_CASE("the last event holds the whole response, and its counts are true") {
     CHECK(response["timings"]["first_token_ms"] >= response["timings"]["prompt_ms"]);
 }
 
-TEST_CASE("a prompt that the model remembers whole needs no work") {
+TEST_CASE("a fully cached prompt needs no prefill") {
     Game game;
     game.have("npc", R"({"tokens": ["a"], "prompt_tokens": 10, "cached_tokens": 12})");
     const auto response = Json::parse(done(game.finish(game.ask("npc", "hi"))).json);
@@ -85,7 +85,7 @@ TEST_CASE("a prompt that the model remembers whole needs no work") {
     CHECK(response["choices"][0]["message"]["content"] == "a");
 }
 
-TEST_CASE("a text completion answers its prompt") {
+TEST_CASE("a text completion continues its prompt") {
     Game game;
     game.have("npc", kEcho);
     const auto request =
@@ -95,7 +95,7 @@ TEST_CASE("a text completion answers its prompt") {
     CHECK(Json::parse(done(history).json)["choices"][0]["text"] == "once upon a time");
 }
 
-TEST_CASE("chunks come with the events when they are asked for, and make up the answer") {
+TEST_CASE("chunks accompany the events if requested, and add up to the answer") {
     Game game;
     game.have("npc", kEcho);
     const auto request = game.ask(
@@ -126,7 +126,7 @@ TEST_CASE("chunks come with the events when they are asked for, and make up the 
     CHECK(count(game.finish(plain), SOTTO_EVENT_USAGE) == 0);
 }
 
-TEST_CASE("characters are told whole, however the tokens cut them") {
+TEST_CASE("characters are delivered whole, however tokens split them") {
     Game game;
     game.have("npc", R"({"hex": ["e2", "82ac", "61f0", "9f", "98", "80", "c3"]})");
     const auto& history = game.finish(game.ask("npc", "hi"));
@@ -143,7 +143,7 @@ TEST_CASE("characters are told whole, however the tokens cut them") {
     CHECK(Json::parse(done(history).json)["choices"][0]["message"]["content"] == said(history));
 }
 
-TEST_CASE("a stop sequence ends the answer, and no part of it is ever told") {
+TEST_CASE("a stop sequence ends the answer and is never delivered, not even in part") {
     Game game;
     game.have("npc", R"({"tokens": ["Hello", " E", "N", "D", " and more"]})");
     const auto& stopped = game.finish(game.ask("npc", "hi", {.more = R"(, "stop": ["END", "never"])"}));
@@ -153,10 +153,11 @@ TEST_CASE("a stop sequence ends the answer, and no part of it is ever told") {
     const auto& whole = game.finish(game.ask("npc", "hi", {.more = R"(, "stop": "ENDING")"}));
     CHECK(said(whole) == "Hello END and more");
     const auto& held = game.finish(game.ask("npc", "hi", {.more = R"(, "stop": " and more!")"}));
-    CHECK(said(held) == "Hello END and more"); // what was held back is text after all
+    // text held back as a possible stop sequence is delivered in the end
+    CHECK(said(held) == "Hello END and more");
 }
 
-TEST_CASE("an answer is no longer than it may be") {
+TEST_CASE("an answer is limited to max_tokens") {
     Game game;
     game.have("npc", R"({"tokens": ["a", "b", "c"], "loop": true})");
     const auto& history = game.finish(game.ask("npc", "hi", {.more = R"(, "max_tokens": 5)"}));
@@ -164,7 +165,7 @@ TEST_CASE("an answer is no longer than it may be") {
     CHECK(finish_of(history).finish == SOTTO_FINISH_LENGTH);
     CHECK(Json::parse(done(history).json)["usage"]["completion_tokens"] == 5);
     const auto& cut = game.finish(game.ask("npc", "hi", {.more = R"(, "max_tokens": 2, "stop": "bc")"}));
-    CHECK(said(cut) == "ab"); // held back, then told
+    CHECK(said(cut) == "ab"); // held back, then delivered
     CHECK(finish_of(cut).finish == SOTTO_FINISH_LENGTH);
     game.have("full", R"({"tokens": ["a"], "finish": "length"})");
     CHECK(finish_of(game.finish(game.ask("full", "hi"))).finish == SOTTO_FINISH_LENGTH);
@@ -177,7 +178,7 @@ TEST_CASE("an answer is no longer than it may be") {
     CHECK(done(mute).tokens == 0);
 }
 
-TEST_CASE("a bad request ends with the reason, and is never accepted") {
+TEST_CASE("an invalid request ends with the reason and is never accepted") {
     Game game;
     game.have("npc", kEcho);
     const auto& bad = game.finish(game.submit("{\"model\": \"npc\"}"));
@@ -193,7 +194,7 @@ TEST_CASE("a bad request ends with the reason, and is never accepted") {
     );
 }
 
-TEST_CASE("a stream that cannot be opened fails alone") {
+TEST_CASE("a stream that cannot be opened fails without affecting others") {
     Game game;
     game.have("npc", kEcho);
     game.have("shy", R"({"fail_open": "not now"})");
@@ -203,10 +204,10 @@ TEST_CASE("a stream that cannot be opened fails alone") {
     CHECK(done(failed).status == SOTTO_ERROR_INFERENCE);
     CHECK(done(failed).error == "not now");
     CHECK(said(game.finish(good)) == "still here");
-    CHECK(done(game.finish(game.ask("shy", "again"))).error == "not now"); // and gives its place back
+    CHECK(done(game.finish(game.ask("shy", "again"))).error == "not now"); // and frees its slot
 }
 
-TEST_CASE("a step that fails as a whole fails every stream in it") {
+TEST_CASE("a failed step fails every stream in it") {
     Held held;
     Game game(held.backend.table());
     game.have("npc", R"({"tokens": ["a", "b", "c", "d"], "fail_step": 2})");
@@ -224,7 +225,7 @@ TEST_CASE("a step that fails as a whole fails every stream in it") {
     CHECK(held.backend.count(Point::open) == 2);
 }
 
-TEST_CASE("a stream that fails in a step leaves the others in it alone") {
+TEST_CASE("a stream that fails in a step does not affect the other streams of that step") {
     Held held;
     held.backend.tap = [stand = held.backend.tap](Point point, const sotto_step* step) {
         stand(point, step);
@@ -250,7 +251,7 @@ TEST_CASE("a stream that fails in a step leaves the others in it alone") {
     CHECK(done(frail).error == "the script fails at token 2");
 }
 
-TEST_CASE("streams that speak together share one step, unless the model cannot") {
+TEST_CASE("streams that decode concurrently share a step unless the model cannot batch") {
     for (const bool together : {true, false}) {
         Held held;
         Game game(held.backend.table());
@@ -273,7 +274,7 @@ TEST_CASE("streams that speak together share one step, unless the model cannot")
     }
 }
 
-TEST_CASE("whoever asked first is answered first") {
+TEST_CASE("requests of equal priority are answered in submission order") {
     Game game;
     game.have("npc", R"({"streams": 1})");
     std::vector<sotto_request> asked;
@@ -290,7 +291,7 @@ TEST_CASE("whoever asked first is answered first") {
     CHECK(ended == asked);
 }
 
-TEST_CASE("a long prompt is cut into slices, smaller where models do not come first") {
+TEST_CASE("a long prompt is prefilled in slices, smaller ones unless compute has priority") {
     for (const auto& [mode, most] :
          {std::pair(SOTTO_MODE_PRIORITIZE_GRAPHICS, 640U), std::pair(SOTTO_MODE_PRIORITIZE_COMPUTE, 3000U)}) {
         TappedBackend backend;
@@ -304,7 +305,8 @@ TEST_CASE("a long prompt is cut into slices, smaller where models do not come fi
         for (const auto& step : backend.steps()) {
             REQUIRE(step.tokens.size() == 1);
             CHECK(step.tokens[0] <= most);
-            const bool idle = step.thread_class == SOTTO_THREAD_IDLE; // where the machine lets it run
+            // if the machine runs idle-class threads
+            const bool idle = step.thread_class == SOTTO_THREAD_IDLE;
             CHECK_FALSE((idle && mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
             total += step.tokens[0];
             largest = std::max(largest, step.tokens[0]);

@@ -1,4 +1,4 @@
-// What becomes of models, and of those who speak, while memory gets short and is there again.
+// Models and running answers while the budget drops and rises.
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -19,9 +19,9 @@ namespace {
 const std::string kSpeech = "a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z. ";
 
 const std::string kParks =
-    R"(, "parkable": true, "fingerprint": "{\"model\": \"it\"}")"; // so it may give up places
+    R"(, "parkable": true, "fingerprint": "{\"model\": \"it\"}")"; // so that it can give up slots
 
-// Says kSpeech, slowly, and can be parked meanwhile.
+// A model that generates kSpeech slowly and can be parked meanwhile.
 Takes speaker(const std::string& more = "") {
     std::string tokens;
     for (std::size_t i = 0; i < kSpeech.size(); i += 3) {
@@ -41,12 +41,12 @@ std::vector<sotto_request> ask_many(Tight& tight, int count) {
     return all;
 }
 
-// An engine that is short of memory, and can stand still while so many speak.
+// An engine with a budget whose backend can pause once a number of streams decode.
 struct PausedTight : Paused, Tight {
     explicit PausedTight(std::uint64_t megabytes) : Tight(megabytes, backend.table()) {}
 };
 
-// Asks as many, and stands still once so many of them speak.
+// Submits `count` requests and pauses once `speaking` streams decode.
 std::vector<sotto_request> ask_until(PausedTight& tight, int count, std::uint32_t speaking) {
     tight.pause_at(speaking);
     auto all = ask_many(tight, count);
@@ -62,7 +62,7 @@ void all_speak(Tight& tight, const std::vector<sotto_request>& all) {
 
 } // namespace
 
-TEST_CASE("models that are idle give up their places, then their weights, and come back when asked") {
+TEST_CASE("idle models release their slots, then their weights, and are loaded again on request") {
     Tight tight(60);
     tight.game.have("old", script({.gives = R"(["places"])", .more = kParks}));
     tight.game.have("new", script({.streams = 3}));
@@ -70,12 +70,12 @@ TEST_CASE("models that are idle give up their places, then their weights, and co
     CHECK(tight.model("old")["weights"] == 10 * kMegabyte);
     CHECK(tight.model("old")["state"] == "ready");
     CHECK(said(tight.game.finish(tight.game.ask("old", "I am back"))) == "I am back");
-    CHECK(tight.model("new")["state"] == "evicted"); // it has no places to give
+    CHECK(tight.model("new")["state"] == "evicted"); // it has no slots to give up
     CHECK(said(tight.game.finish(tight.game.ask("new", "I am too"))) == "I am too");
     CHECK(tight.used() <= 60);
 }
 
-TEST_CASE("a model that sleeps takes nothing, is listed as asleep, and answers as before") {
+TEST_CASE("an evicted model uses no memory, is listed as evicted, and answers as before") {
     Tight tight(60);
     tight.game.have("npc", script({}));
     Session mara(tight.game, "mara");
@@ -93,11 +93,11 @@ TEST_CASE("a model that sleeps takes nothing, is listed as asleep, and answers a
     CHECK(mara.turn("two") == "two");
     CHECK(mara.lines().size() == 4);
     CHECK(tight.model("npc")["state"] == "ready");
-    CHECK(tight.model("npc")["kv"] == 40 * kMegabyte); // in the shape that it had
+    CHECK(tight.model("npc")["kv"] == 40 * kMegabyte); // with its original settings
     CHECK(tight.model("new")["state"] == "evicted");
 }
 
-TEST_CASE("a budget that is set while a model is opened holds for it, and fails nobody") {
+TEST_CASE("a budget set while a model is being opened applies to it and fails no request") {
     Tight tight(45);
     tight.game.have("old", rigid(40, R"(, "load_ms": 200)"));
     tight.game.have("new", rigid(40));
@@ -105,14 +105,14 @@ TEST_CASE("a budget that is set while a model is opened holds for it, and fails 
     tight.set(0);
     const auto asked = tight.game.ask("old", "I am back");
     REQUIRE(tight.game.until([&] { return tight.model("old")["state"] == "loading"; }));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // so that it is opened without a budget
+    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // so that opening starts without a budget
     tight.set(45);
     CHECK(said(tight.game.finish(asked)) == "I am back");
     CHECK(tight.model("new")["state"] == "evicted");
     CHECK(tight.used() <= 45);
 }
 
-TEST_CASE("of several that are idle, the one unused longest gives way") {
+TEST_CASE("of several idle models, the least recently used one is evicted") {
     Tight tight(60);
     for (const char* id : {"a", "b", "c"}) {
         tight.game.have(id, rigid(20));
@@ -128,7 +128,7 @@ TEST_CASE("of several that are idle, the one unused longest gives way") {
     CHECK(tight.model("a")["state"] == "evicted");
 }
 
-TEST_CASE("a model that is busy is never put to sleep") {
+TEST_CASE("a busy model is never evicted") {
     Tight tight(60);
     tight.game.have("npc", rigid(40, R"(, "tokens": ["a"], "loop": true, "token_ms": 1)"));
     const auto busy = tight.game.ask("npc", "hi");
@@ -142,11 +142,11 @@ TEST_CASE("a model that is busy is never put to sleep") {
     tight.game.until_told(busy, SOTTO_EVENT_TEXT, spoken + 5);
     CHECK(tight.model("npc")["state"] == "ready");
     tight.game.cancel(busy);
-    tight.settle(); // it gives way once it is idle
+    tight.settle(); // it can be evicted once it is idle
     CHECK(tight.model("npc")["state"] == "evicted");
 }
 
-TEST_CASE("lowered under live streams, all of them say the same, some of them later") {
+TEST_CASE("a budget lowered during decoding changes no answer, but delays some") {
     for (const std::uint64_t budget : {32, 22, 41}) {
         CAPTURE(budget);
         PausedTight tight(52);
@@ -168,7 +168,7 @@ TEST_CASE("lowered under live streams, all of them say the same, some of them la
     }
 }
 
-TEST_CASE("lowered below the least, they go on one by one, and then nothing is left of the model") {
+TEST_CASE("a budget below the minimum is answered stream by stream, then the model is evicted") {
     for (const std::uint64_t budget : {11, 1}) {
         CAPTURE(budget);
         PausedTight tight(52);
@@ -191,7 +191,7 @@ TEST_CASE("lowered below the least, they go on one by one, and then nothing is l
     }
 }
 
-TEST_CASE("raised again, places come back to those who wait for them") {
+TEST_CASE("a raised budget gives slots back to waiting streams") {
     PausedTight tight(52);
     tight.game.have("npc", script(speaker()));
     const auto all = ask_until(tight, 4, 4);
@@ -205,7 +205,7 @@ TEST_CASE("raised again, places come back to those who wait for them") {
     all_speak(tight, all);
 }
 
-TEST_CASE("a model that began with fewer places has the others once there is room") {
+TEST_CASE("a model loaded with fewer slots grows once there is room") {
     PausedTight tight(32);
     auto takes = speaker();
     takes.gives = R"(["places", "streams"])";
@@ -218,7 +218,7 @@ TEST_CASE("a model that began with fewer places has the others once there is roo
     all_speak(tight, all);
 }
 
-TEST_CASE("a model that sleeps wakes with as many places as there is room for, and gets the others back") {
+TEST_CASE("an evicted model is reloaded with the slots that fit, and grows later") {
     PausedTight tight(52);
     tight.game.have("npc", script(speaker()));
     tight.game.have("other", rigid(52));
@@ -232,7 +232,7 @@ TEST_CASE("a model that sleeps wakes with as many places as there is room for, a
     all_speak(tight, all);
 }
 
-TEST_CASE("where places cannot be had again, whoever had one hears why, and the next one is answered") {
+TEST_CASE("if slots cannot be restored, their streams fail with the reason, and the next request succeeds") {
     PausedTight tight(52);
     tight.game.have("npc", script(speaker(R"(, "fail_resize": "not today", "fail_resize_at": 0)")));
     const auto all = ask_until(tight, 4, 4);
@@ -250,7 +250,7 @@ TEST_CASE("where places cannot be had again, whoever had one hears why, and the 
     CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == kSpeech);
 }
 
-TEST_CASE("where places are never to be had again, requests end, and so does the model") {
+TEST_CASE("if slots can never be restored, requests fail and the model is unloaded") {
     PausedTight tight(52);
     tight.game.have("npc", script(speaker(R"(, "fail_resize": "never again")")));
     tight.game.have("other", rigid(0));
@@ -267,7 +267,7 @@ TEST_CASE("where places are never to be had again, requests end, and so does the
     CHECK(tight.used() == 0);
 }
 
-TEST_CASE("a model that sleeps can be unloaded, and loaded, like any other") {
+TEST_CASE("an evicted model can be unloaded and loaded like any other") {
     Tight tight(60);
     tight.game.have("npc", rigid(40));
     tight.game.have("new", rigid(40));
@@ -282,7 +282,7 @@ TEST_CASE("a model that sleeps can be unloaded, and loaded, like any other") {
     CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == "hi");
 }
 
-TEST_CASE("an engine goes while models sleep, and while some are woken") {
+TEST_CASE("an engine is destroyed while models are evicted and reloaded") {
     for (const bool wakes : {false, true}) {
         Tight tight(60);
         tight.game.have("npc", rigid(40, R"(, "load_ms": 20)"));
@@ -293,7 +293,7 @@ TEST_CASE("an engine goes while models sleep, and while some are woken") {
     }
 }
 
-TEST_CASE("a budget that is changed all the time, from four threads, harms nobody") {
+TEST_CASE("changing the budget continuously from four threads breaks nothing") {
     Tight tight(52);
     tight.game.have("npc", script(speaker()));
     tight.game.have("other", rigid(7));

@@ -1,5 +1,5 @@
-// Random workloads under a budget that is changed all the time: nothing is ever taken that does not fit, each
-// request ends, those that had begun end well, and nothing is left.
+// Random workloads under a changing budget: the budget is never exceeded, each request ends, running answers
+// succeed, and no memory stays charged.
 #include <chrono>
 #include <iterator>
 #include <map>
@@ -58,7 +58,7 @@ std::string model(std::mt19937& random) {
     );
 }
 
-// One run: what was asked, and what may come of it.
+// One run: its requests, and their permitted outcomes.
 class Run {
 public:
     explicit Run(unsigned seed)
@@ -83,7 +83,7 @@ public:
         case 6:
         case 7:
             tight_.set(budget());
-            return look(); // so that it is the same between two looks
+            return look(); // in one place, so that budget and usage are compared consistently
         case 8:
         case 9:
             return load(any_model());
@@ -97,8 +97,7 @@ public:
         }
     }
 
-    // Whatever was begun comes to its end, as soon as there is room for it. Returns how many had been
-    // answered.
+    // Lets all requests end by removing the budget. Returns the number of answered ones.
     int settle() {
         tight_.set(0);
         look();
@@ -122,12 +121,12 @@ public:
         look();
         const auto told = tight_.memory();
         CHECK(told["parked"] == Json{{"count", 0}, {"memory", 0}, {"disk", 0}});
-        for (const char* id : kModels) { // and everybody answers
+        for (const char* id : kModels) { // checks that all models answer
             tight_.game.have(id, scripts_[id]);
             CHECK(said(tight_.game.finish(tight_.game.ask(id, "hi"))) == all_tokens());
         }
         MESSAGE(asked_.size(), " asked, ", begun_, " of them began");
-        CHECK(begun_ > 0); // it was no run of refusals
+        CHECK(begun_ > 0); // at least some answers have started
         return begun_;
     }
 
@@ -135,7 +134,7 @@ private:
     struct Wish {
         std::string model;
         bool cancelled = false;
-        std::size_t unloads = 0; // of its model, before it was asked for
+        std::size_t unloads = 0; // unloads of its model before the request
     };
 
     std::string any_model() { return kModels[random_() % 3]; }
@@ -147,7 +146,7 @@ private:
         case 1:
             return 1;
         case 2:
-            return 1 << 24; // more than any machine has
+            return 1 << 24; // MB, more than any machine has
         default:
             return 20 + random_() % 100;
         }
@@ -179,7 +178,7 @@ private:
         unloads_.push_back(tight_.game.unload(id));
     }
 
-    // What is in use grows within the budget alone, and is the sum of what is told of it.
+    // Checks that memory in use is within the budget and equals the sum of the reported parts.
     void look() {
         const auto told = tight_.memory();
         const std::uint64_t budget = told["budget"];
@@ -204,7 +203,7 @@ private:
         case SOTTO_ERROR_CANCELLED:
             CHECK_MESSAGE((wish.cancelled || unloaded), last.error);
             break;
-        case SOTTO_ERROR_NOT_FOUND: // it was never loaded, or not any more
+        case SOTTO_ERROR_NOT_FOUND: // never loaded, or unloaded
             CHECK(text.empty());
             break;
         case SOTTO_ERROR_BUDGET:
@@ -223,7 +222,7 @@ private:
 
     std::mt19937 random_;
     const Folder folder_;
-    std::map<std::string, std::string> scripts_; // by model
+    std::map<std::string, std::string> scripts_; // keyed by model
     std::map<std::string, std::size_t> unloaded_;
     std::map<sotto_request, Wish> asked_;
     std::vector<sotto_request> loads_, unloads_;
@@ -234,7 +233,7 @@ private:
 
 } // namespace
 
-TEST_CASE("no budget is ever passed, whatever is asked of an engine, and nobody who spoke is cut off") {
+TEST_CASE("random requests never exceed the budget, and no running answer is cut off") {
     int begun = 0;
     for (unsigned seed = 1; seed <= 10; ++seed) {
         CAPTURE(seed);

@@ -1,4 +1,4 @@
-// How models are fitted into a budget, and what is told of it.
+// Fitting models into a budget, and the memory report.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@ using namespace test;
 
 namespace {
 
-// What a model came to be that was loaded within so many MB.
+// Properties of a model loaded within a budget.
 struct Came {
     sotto_status status = SOTTO_OK;
     std::string why;
@@ -77,14 +77,14 @@ std::vector<std::string> names(const Json& plan) {
 
 } // namespace
 
-TEST_CASE("what fits is loaded as asked, to the byte") {
+TEST_CASE("a model that fits is loaded as requested, to the byte") {
     const auto came = load_within(52, {.gives = kGivesAll});
     CHECK(came.streams == 4);
     CHECK(came.context == 4096);
     CHECK(came.kv == 40 * kMegabyte);
 }
 
-TEST_CASE("what does not is made smaller, step by step, and no further than it must be") {
+TEST_CASE("a model that does not fit is shrunk rung by rung, no further than needed") {
     struct Step {
         std::uint64_t budget;
         std::uint32_t streams;
@@ -92,9 +92,9 @@ TEST_CASE("what does not is made smaller, step by step, and no further than it m
         std::uint64_t kv; // in MB
     };
     const std::vector<Step> steps = {
-        {51, 4, 4096, 20}, // what streams remember, in fewer bits
+        {51, 4, 4096, 20}, // KV cache with fewer bits
         {32, 4, 4096, 20},
-        {31, 3, 4096, 15}, // fewer of them
+        {31, 3, 4096, 15}, // fewer streams
         {22, 2, 4096, 10},
         {17, 1, 4096, 5},
     };
@@ -114,13 +114,13 @@ TEST_CASE("what does not is made smaller, step by step, and no further than it m
     CHECK(refused(12, {.gives = kGivesAll}).find("npc needs 52 MB") == 0);
 }
 
-TEST_CASE("what options name is kept, and refused rather than made smaller") {
+TEST_CASE("options that are set are never changed: the load fails instead") {
     const auto why = refused(51, {.gives = "[]"});
     CHECK(why.find("npc needs 52 MB") == 0);
     CHECK(why.find("budget of 51 MB") != std::string::npos);
     const auto few = load_within(31, {.gives = R"(["streams"])"});
     CHECK_MESSAGE(few.status == SOTTO_OK, few.why);
-    CHECK(few.streams == 1); // at full size: the kv type is named
+    CHECK(few.streams == 1); // at full size: the KV type is set
     CHECK(few.kv == 10 * kMegabyte);
     refused(21, {.gives = R"(["streams"])"});
     const auto small = load_within(33, {.gives = R"(["kv"])"});
@@ -130,7 +130,7 @@ TEST_CASE("what options name is kept, and refused rather than made smaller") {
     refused(31, {.gives = R"(["kv"])"});
 }
 
-TEST_CASE("streams are no shorter than is of use") {
+TEST_CASE("streams are not shortened below a useful length") {
     const Takes takes{.streams = 1, .gives = R"(["tokens"])", .more = R"(, "min_stream_tokens": 2048)"};
     const auto shorter = load_within(18, takes); // 6 MB of 10
     CHECK_MESSAGE(shorter.status == SOTTO_OK, shorter.why);
@@ -139,7 +139,7 @@ TEST_CASE("streams are no shorter than is of use") {
     refused(16, takes);
 }
 
-TEST_CASE("a budget of nothing, of 1 MB and of more than there is") {
+TEST_CASE("budgets of zero, of 1 MB and larger than the machine are handled") {
     CHECK(load_within(1 << 24, {.gives = kGivesAll}).kv == 40 * kMegabyte); // 16 TB
     refused(1, {.gives = kGivesAll});
     Tight none(0);
@@ -148,7 +148,7 @@ TEST_CASE("a budget of nothing, of 1 MB and of more than there is") {
     CHECK(none.memory()["over"] == 0);
 }
 
-TEST_CASE("a model that is refused leaves what there was as it was") {
+TEST_CASE("a refused model leaves the loaded models unchanged") {
     Tight tight(60);
     tight.game.have("first", script({}));
     const auto before = tight.memory()["used"];
@@ -156,11 +156,11 @@ TEST_CASE("a model that is refused leaves what there was as it was") {
     CHECK(refused.status == SOTTO_ERROR_BUDGET);
     CHECK_MESSAGE(says_why(refused.error), refused.error);
     CHECK(tight.memory()["used"] == before);
-    CHECK(tight.model("first")["state"] == "ready"); // nobody was put to sleep for nothing
+    CHECK(tight.model("first")["state"] == "ready"); // no model was evicted in vain
     CHECK(tight.model("vast").empty());
 }
 
-TEST_CASE("who has what is told, and adds up") {
+TEST_CASE("the memory report lists all owners and adds up") {
     Tight tight(200);
     tight.game.have("first", script({.weights = 10, .place = 3, .compute = 2}));
     tight.game.have("second", script({.weights = 7, .place = 1, .compute = 1, .streams = 2}));
@@ -204,7 +204,7 @@ TEST_CASE("who has what is told, and adds up") {
     CHECK(tight.memory()["peak"] == told["peak"]);
 }
 
-TEST_CASE("memory is asked of an engine, or refused") {
+TEST_CASE("a memory report needs an engine and an out-parameter") {
     sotto_str json = str("what was there");
     CHECK(sotto_engine_memory(nullptr, &json) == SOTTO_ERROR_ARGUMENT);
     CHECK(json.size == 0);
@@ -213,7 +213,7 @@ TEST_CASE("memory is asked of an engine, or refused") {
     CHECK(sotto_engine_memory(game.engine(), &json) == SOTTO_OK);
 }
 
-TEST_CASE("a plan tells what would fit, and loads nothing") {
+TEST_CASE("a plan reports what would fit, and loads nothing") {
     TappedBackend backend;
     Tight tight(100, backend.table());
     const auto options = script({.gives = kGivesAll});
@@ -251,7 +251,7 @@ TEST_CASE("a plan tells what would fit, and loads nothing") {
     CHECK(tight.memory()["models"].empty());
 }
 
-TEST_CASE("a plan is kept: what it says fits is what is loaded") {
+TEST_CASE("a load follows its plan") {
     for (const std::uint64_t budget : {52, 40, 31, 22, 17, 15}) {
         CAPTURE(budget);
         Tight tight(budget);
@@ -266,7 +266,7 @@ TEST_CASE("a plan is kept: what it says fits is what is loaded") {
     }
 }
 
-TEST_CASE("a plan counts models that are idle, and says so") {
+TEST_CASE("a plan counts and reports models that could be evicted") {
     Tight tight(60);
     tight.game.have("other", script({}));
     const auto plan = planned(tight.game, script({.gives = "[]"}));
@@ -274,17 +274,17 @@ TEST_CASE("a plan counts models that are idle, and says so") {
     CHECK(plan["free"] == 8 * kMegabyte);
     CHECK(plan["fits"] == true);
     CHECK(plan["rung"] == "unload idle");
-    CHECK(tight.model("other")["state"] == "ready"); // it is only a plan
+    CHECK(tight.model("other")["state"] == "ready"); // a plan evicts nothing
 }
 
-TEST_CASE("without a budget there is no limit to a plan") {
+TEST_CASE("without a budget a plan is not limited") {
     Game game;
     const auto plan = planned(game, script({.weights = 1 << 20}));
     CHECK(plan["fits"] == true);
     CHECK(plan["free"].is_null());
 }
 
-TEST_CASE("a plan of what is no model says why, and one that nobody wants any more ends") {
+TEST_CASE("a plan for an invalid model fails with the reason, and a plan can be cancelled") {
     Held held(Point::measure);
     Tight tight(100, held.backend.table());
     CHECK(done(tight.game.finish(plan(tight.game, "", 0, "no/such/file"))).status == SOTTO_ERROR_NOT_FOUND);
@@ -297,13 +297,13 @@ TEST_CASE("a plan of what is no model says why, and one that nobody wants any mo
     tight.game.cancel(request);
     held.gate.open();
     CHECK(done(tight.game.finish(request)).status == SOTTO_ERROR_CANCELLED);
-    CHECK(planned(tight.game, script({}))["fits"] == true); // and the engine goes on
+    CHECK(planned(tight.game, script({}))["fits"] == true); // checks that the engine continues
     sotto_request nothing = 1;
     CHECK(sotto_engine_plan_model(tight.game.engine(), nullptr, 0, &nothing) == SOTTO_ERROR_ARGUMENT);
     CHECK(nothing == 0);
 }
 
-TEST_CASE("what a request says of the budget is checked, by name") {
+TEST_CASE("budget fields of a request are validated by name") {
     Game game;
     game.have("npc");
     const std::vector<std::pair<std::string, std::string>> all = {

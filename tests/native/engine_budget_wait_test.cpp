@@ -1,4 +1,4 @@
-// Who asks while there is no room: waits, is told so, takes less, or goes.
+// Requests submitted while there is no room: they wait, fail, accept less, or are cancelled.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -8,7 +8,7 @@
 
 using namespace test;
 
-TEST_CASE("who finds no room waits for others to be done, or is told at once, as asked") {
+TEST_CASE("on_budget decides if a request waits for room or fails at once") {
     Tight tight(60);
     tight.game.have("npc", rigid(40));
     tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
@@ -28,7 +28,7 @@ TEST_CASE("who finds no room waits for others to be done, or is told at once, as
     CHECK(said(tight.game.finish(waits_too)) == "me too");
 }
 
-TEST_CASE("who asks while nobody knows yet whether there is room is told as soon as there is none") {
+TEST_CASE("a request with on_budget=fail fails as soon as it is known that there is no room") {
     Held measuring(Point::measure);
     Tight tight(60, measuring.backend.table());
     tight.game.have("npc", rigid(40));
@@ -40,7 +40,7 @@ TEST_CASE("who asks while nobody knows yet whether there is room is told as soon
     REQUIRE(measuring.gate.holds());
     const auto lowered = tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
     REQUIRE(tight.game.until([&] { return tight.stats().waiting == 2; }));
-    tight.set(30); // under the one who speaks
+    tight.set(30); // while one stream decodes
     CHECK(done(tight.game.finish(lowered)).status == SOTTO_ERROR_BUDGET);
     tight.set(60);
     const auto fails = tight.game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
@@ -54,7 +54,7 @@ TEST_CASE("who asks while nobody knows yet whether there is room is told as soon
     CHECK(said(tight.game.finish(waits)) == "at last");
 }
 
-TEST_CASE("nobody waits for what could never be") {
+TEST_CASE("a request that can never fit does not wait") {
     Tight tight(60);
     tight.game.have("npc", rigid(40));
     tight.set(30);
@@ -69,7 +69,7 @@ TEST_CASE("nobody waits for what could never be") {
     CHECK(said(tight.game.finish(tight.game.ask("npc", "hi"))) == "hi");
 }
 
-TEST_CASE("a model comes back smaller only for who says that it may") {
+TEST_CASE("a model is reloaded smaller only for requests with on_budget=shrink") {
     Tight tight(60);
     tight.game.have("npc", script({.gives = R"(["kv"])"}));
     tight.set(35);
@@ -83,7 +83,7 @@ TEST_CASE("a model comes back smaller only for who says that it may") {
     CHECK(said(tight.game.finish(tight.game.ask("npc", "it is there now"))) == "it is there now");
 }
 
-TEST_CASE("who waits for room can be cancelled") {
+TEST_CASE("a request that waits for room can be cancelled") {
     Tight tight(60);
     tight.game.have("npc", rigid(40));
     tight.game.have("busy", rigid(40, R"(, "tokens": ["a"], "loop": true)"));
@@ -93,10 +93,10 @@ TEST_CASE("who waits for room can be cancelled") {
     CHECK(count(tight.game.of(waits), SOTTO_EVENT_REQUEST_DONE) == 0);
     tight.game.cancel(waits);
     CHECK(done(tight.game.finish(waits)).status == SOTTO_ERROR_CANCELLED);
-    tight.game.ask("npc", "hi"); // the engine goes, with one of them waiting
+    tight.game.ask("npc", "hi"); // the engine is destroyed while a request waits
 }
 
-TEST_CASE("who asks while an idle model gives up its places has one again once there is room") {
+TEST_CASE("a request that arrives while an idle model is shrunk gets a slot once there is room") {
     static Gate resizing;
     auto table = scripted();
     table.resize = [](void* self, void* model, std::uint32_t places, sotto_model_info* info, sotto_str* why) {
@@ -111,7 +111,7 @@ TEST_CASE("who asks while an idle model gives up its places has one again once t
     REQUIRE(resizing.holds());
     tight.set(52);
     const auto request = tight.game.ask("npc", "hi");
-    tight.settle(); // it was heard
+    tight.settle(); // wait until the submission was processed
     resizing.open();
     CHECK(said(tight.game.finish(request)) == "hi");
 }

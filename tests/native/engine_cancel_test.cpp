@@ -1,4 +1,4 @@
-// A request can be cancelled wherever it is, and its last event comes at once.
+// A request can be cancelled in every phase, and its last event arrives at once.
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -15,7 +15,7 @@ using namespace test;
 
 namespace {
 
-// A backend that stands still at a point, and may go on with a step until that is called off.
+// A backend that blocks at a point, and can delay a step until it is aborted.
 struct Cancelled : Held {
     explicit Cancelled(Point at) : Held(at) {
         backend.tap = [this, stand = backend.tap](Point point, const sotto_step* step) {
@@ -29,7 +29,7 @@ struct Cancelled : Held {
         };
     }
 
-    // Cancels; the last event must come although the backend stands still.
+    // Cancels; the last event must arrive although the backend blocks.
     void cancel_now(Game& game, sotto_request request) {
         CHECK(sotto_engine_cancel(game.engine(), request) == SOTTO_OK);
         const auto& last = done(game.finish(request));
@@ -45,7 +45,7 @@ const char* const kEndless = R"({"tokens": ["a"], "loop": true})";
 
 } // namespace
 
-TEST_CASE("a request that waits for room is cancelled, and never reaches the model") {
+TEST_CASE("a request that waits for a slot is cancelled and never reaches the model") {
     Cancelled held(Point::step);
     Game game(held.backend.table());
     game.have("npc", R"({"streams": 1})");
@@ -60,7 +60,7 @@ TEST_CASE("a request that waits for room is cancelled, and never reaches the mod
     CHECK(held.backend.count(Point::open) == 1);
 }
 
-TEST_CASE("a request is cancelled while its stream is opened, and the stream is closed") {
+TEST_CASE("a request cancelled while its stream is being opened has its stream closed") {
     Cancelled held(Point::open);
     Game game(held.backend.table());
     game.have("npc");
@@ -76,9 +76,9 @@ TEST_CASE("a request is cancelled while its stream is opened, and the stream is 
     CHECK(held.backend.count(Point::unload) == 1);
 }
 
-TEST_CASE("a step under way is told to end when nobody wants it any more") {
+TEST_CASE("a running step is aborted when all of its streams are cancelled") {
     for (const char* script :
-         {kEndless, R"({"tokens": ["a"], "prompt_tokens": 100000})"}) { // speaking, prompting
+         {kEndless, R"({"tokens": ["a"], "prompt_tokens": 100000})"}) { // decoding, prefilling
         Cancelled held(Point::step);
         Game game(held.backend.table());
         game.have("npc", script);
@@ -98,15 +98,15 @@ TEST_CASE("a step under way is told to end when nobody wants it any more") {
         REQUIRE(game.until([&] { return held.backend.count(Point::close) == 1; }));
         held.wait_for_abort = false;
         game.drain();
-        CHECK(game.of(request).back().kind == SOTTO_EVENT_REQUEST_DONE); // nothing comes after it
+        CHECK(game.of(request).back().kind == SOTTO_EVENT_REQUEST_DONE); // no event follows it
     }
 }
 
-TEST_CASE("a step goes on for as long as one stream in it is wanted") {
+TEST_CASE("a running step continues while one of its streams is not cancelled") {
     Cancelled held(Point::step);
     auto desc = plain_desc();
     auto one = SOTTO_INIT(sotto_threads);
-    one.compute_threads = 1; // or it would be tried on fewer
+    one.compute_threads = 1; // otherwise it would be repeated on fewer threads
     desc.threads = &one;
     Game game(desc, held.backend.table());
     game.have("npc", kEndless);
@@ -117,7 +117,7 @@ TEST_CASE("a step goes on for as long as one stream in it is wanted") {
     game.until_told(second, SOTTO_EVENT_ACCEPTED);
     held.gate.open();
     game.until_told(second, SOTTO_EVENT_TEXT, 3);
-    held.wait_for_abort = true; // from the next step on, each waits until it is aborted
+    held.wait_for_abort = true; // from the next step on, each step waits until it is aborted
     REQUIRE(held.gate.reached(static_cast<int>(held.backend.steps().size())));
     held.cancel_now(game, second);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -127,7 +127,7 @@ TEST_CASE("a step goes on for as long as one stream in it is wanted") {
     CHECK(held.aborted <= 1);
 }
 
-TEST_CASE("a step that stands still on many threads is taken again on fewer, and nothing is lost") {
+TEST_CASE("a step that stalls on many threads is aborted and repeated on fewer without loss") {
     if (sotto::usable_cores() < 2) {
         return;
     }
@@ -143,11 +143,11 @@ TEST_CASE("a step that stands still on many threads is taken again on fewer, and
     game.have("npc", R"({"tokens": ["a", "b", "c"], "loop": true, "token_ms": 1})");
     const auto request = game.ask("npc", "hi", {.more = R"(, "max_tokens": 30)"});
     CHECK(said(game.finish(request)) == "abcabcabcabcabcabcabcabcabcabc");
-    CHECK(many >= 5); // a busy machine may have one thread tried before
+    CHECK(many >= 5); // on a busy machine one thread may be tried earlier
     CHECK(backend.steps().back().threads == 1);
 }
 
-TEST_CASE("loading is cancelled at once, and the model does not come") {
+TEST_CASE("a load is cancelled at once, and the model is not listed") {
     Cancelled held(Point::load);
     Game game(held.backend.table());
     held.gate.shut();
@@ -160,7 +160,7 @@ TEST_CASE("loading is cancelled at once, and the model does not come") {
     CHECK(held.backend.count(Point::unload) == 0);
 }
 
-TEST_CASE("loading that was cancelled too late for the backend leaves no model behind") {
+TEST_CASE("a load cancelled after the backend has opened the model leaves no model behind") {
     Gate loaded;
     TappedBackend backend;
     backend.tap = [&](Point point, const sotto_step*) {
@@ -189,7 +189,7 @@ TEST_CASE("loading that was cancelled too late for the backend leaves no model b
     CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("who still wants a model gets it when another cancels") {
+TEST_CASE("a second request for a model gets it when the first one is cancelled") {
     Cancelled held(Point::load);
     Game game(held.backend.table());
     held.gate.shut();
@@ -203,7 +203,7 @@ TEST_CASE("who still wants a model gets it when another cancels") {
     CHECK(held.backend.count(Point::load) == 1);
 }
 
-TEST_CASE("a model whose loading was cancelled can be loaded again at once, also from elsewhere") {
+TEST_CASE("a model whose load was cancelled can be loaded again at once, also from another path") {
     for (const char* script : {"{}", R"({"tokens": ["another"]})"}) {
         Cancelled held(Point::load);
         Game game(held.backend.table());
@@ -219,7 +219,7 @@ TEST_CASE("a model whose loading was cancelled can be loaded again at once, also
     }
 }
 
-TEST_CASE("an unload cannot be cancelled, and says so by succeeding") {
+TEST_CASE("an unload cannot be cancelled: it succeeds") {
     Cancelled held(Point::unload);
     Game game(held.backend.table());
     game.have("npc");
@@ -231,7 +231,7 @@ TEST_CASE("an unload cannot be cancelled, and says so by succeeding") {
     CHECK(done(game.finish(leaving)).status == SOTTO_OK);
 }
 
-TEST_CASE("a request that is over, or never was, has nothing to cancel") {
+TEST_CASE("cancelling a finished or unknown request does nothing") {
     Game game;
     game.have("npc");
     const auto request = game.ask("npc", "hi");
@@ -241,7 +241,7 @@ TEST_CASE("a request that is over, or never was, has nothing to cancel") {
     }
 }
 
-TEST_CASE("whoever cancels many times is told once") {
+TEST_CASE("a request cancelled several times gets one last event") {
     Cancelled held(Point::step);
     Game game(held.backend.table());
     game.have("npc", kEndless);
@@ -257,7 +257,7 @@ TEST_CASE("whoever cancels many times is told once") {
     CHECK(count(game.of(request), SOTTO_EVENT_REQUEST_DONE) == 1);
 }
 
-TEST_CASE("a request cancelled in the call after it was submitted is told so, wherever it had got to") {
+TEST_CASE("a request cancelled right after its submission ends as cancelled in every phase") {
     Game game;
     game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 2})");
     std::vector<sotto_request> all;
@@ -272,7 +272,7 @@ TEST_CASE("a request cancelled in the call after it was submitted is told so, wh
     }
 }
 
-TEST_CASE("a request that is cancelled says how many tokens it came to, of all its answers") {
+TEST_CASE("a cancelled request reports the generated tokens of all its choices") {
     Game game;
     game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 1})");
     for (const auto* more : {"", R"(, "n": 3)"}) {

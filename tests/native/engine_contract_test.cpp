@@ -1,5 +1,5 @@
-// Backends of hosts that break their contract: they fail their own requests with a text that names them, and
-// nothing spins, wedges or overflows.
+// Backends that break their contract: their own requests fail with an error that names them, and nothing
+// spins, blocks or overflows.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -17,7 +17,7 @@ using namespace test;
 
 namespace {
 
-// A backend of one word, each of whose functions may do something else.
+// A backend that answers one word, whose functions tests can replace.
 struct Odd {
     std::function<void(sotto_model_info&)> opens;
     std::function<void(sotto_model_info&)> measures;
@@ -27,7 +27,7 @@ struct Odd {
     std::function<void*()> streams_apart; // the handle of the next stream
     std::atomic<int> stepped{0};
     std::atomic<int> open{0};
-    std::atomic<int> streams{0}; // open
+    std::atomic<int> streams{0}; // number of open streams
 
     sotto_backend table() {
         auto table = SOTTO_INIT(sotto_backend);
@@ -97,7 +97,7 @@ Told load(Game& game) {
     return done(game.finish(game.load("npc", "{}")));
 }
 
-// How a chat with two answers' worth of tokens ends.
+// Returns the last event of a chat with max_tokens 2.
 Told ask(Game& game) {
     return done(game.finish(game.ask("npc", "hi", {.more = R"(, "max_tokens": 2)"})));
 }
@@ -118,7 +118,7 @@ TEST_CASE("a backend that keeps its contract answers") {
     CHECK(ask(game).status == SOTTO_OK);
 }
 
-TEST_CASE("a prompt that is longer than the model's context fails, and its stream is closed") {
+TEST_CASE("a prompt longer than the model's context fails, and its stream is closed") {
     Odd odd;
     std::uint32_t tokens = 4;
     odd.opens = [](auto& info) { info.context = 4; };
@@ -138,7 +138,7 @@ TEST_CASE("a prompt that is longer than the model's context fails, and its strea
     CHECK(game.until([&] { return odd.streams == 0; }));
 }
 
-TEST_CASE("figures that no machine has are refused, and the model is closed") {
+TEST_CASE("implausible sizes are refused, and the model is closed") {
     const auto refused = [](const std::function<void(sotto_model_info&)>& opens, const char* what) {
         Odd odd;
         odd.opens = opens;
@@ -156,7 +156,7 @@ TEST_CASE("figures that no machine has are refused, and the model is closed") {
     refused([](auto& info) { info.host = kMost64; }, "sotto_model_info.host");
 }
 
-TEST_CASE("a number of streams that is only measured does not wedge the engine") {
+TEST_CASE("an implausible measured number of streams does not block the engine") {
     Odd odd;
     odd.measures = [](auto& info) {
         info.streams = UINT32_MAX;
@@ -169,7 +169,7 @@ TEST_CASE("a number of streams that is only measured does not wedge the engine")
     check_names_it(load(game), "invalid sotto_model_info.streams '4294967295'");
 }
 
-TEST_CASE("sums of what models report never pass the budget by overflow") {
+TEST_CASE("sums of reported sizes never pass the budget by overflow") {
     Odd odd;
     odd.opens = [](auto& info) { info.weights = std::uint64_t{1} << 62; };
     Game game(odd.table());
@@ -182,7 +182,7 @@ TEST_CASE("sums of what models report never pass the budget by overflow") {
     CHECK(odd.open == 1);
 }
 
-TEST_CASE("a step that is given up unasked fails its requests") {
+TEST_CASE("a step that is aborted without a request fails its streams") {
     Odd odd;
     odd.steps = [](const sotto_step&, sotto_str&) { return sotto_status{SOTTO_ERROR_CANCELLED}; };
     Game game(odd.table());
@@ -193,7 +193,7 @@ TEST_CASE("a step that is given up unasked fails its requests") {
     CHECK(odd.stepped == 1);
 }
 
-TEST_CASE("steps that do nothing fail their requests, after few enough") {
+TEST_CASE("steps without progress fail their requests after a limited number") {
     const auto stands = [](const std::function<void(sotto_step_item&)>& does) {
         Odd odd;
         odd.steps = [&](const sotto_step& step, sotto_str&) {
@@ -209,13 +209,13 @@ TEST_CASE("steps that do nothing fail their requests, after few enough") {
         check_names_it(told, "did nothing");
         CHECK(odd.stepped <= 1000);
         odd.steps = nullptr;
-        CHECK(ask(game).status == SOTTO_OK); // the next request finds it mended
+        CHECK(ask(game).status == SOTTO_OK); // the next request succeeds
     };
     stands([](sotto_step_item&) {});
     stands([](sotto_step_item& work) { work.remaining = 5; });
 }
 
-TEST_CASE("steps that evaluate for ever, and never more of a prompt, fail their request") {
+TEST_CASE("steps that count evaluations but never finish a prompt fail their request") {
     Odd odd;
     std::uint32_t remaining = 4;
     const auto stuck = [&](const std::function<void(sotto_step_item&)>& does) {
@@ -233,10 +233,11 @@ TEST_CASE("steps that evaluate for ever, and never more of a prompt, fail their 
         CHECK(ask(game).status == SOTTO_OK);
     };
     stuck([](sotto_step_item&) {});
-    stuck([&](sotto_step_item& work) { work.remaining = remaining = 9 - remaining; }); // to and fro
+    // the remaining count goes up and down
+    stuck([&](sotto_step_item& work) { work.remaining = remaining = 9 - remaining; });
 }
 
-TEST_CASE("a stream that stands still fails beside one that goes on") {
+TEST_CASE("a stream without progress fails while others continue") {
     Odd odd;
     void* moves = nullptr; // the stream opened first
     int streams[2] = {};
@@ -265,7 +266,7 @@ TEST_CASE("a stream that stands still fails beside one that goes on") {
     CHECK(done(game.finish(first)).status == SOTTO_ERROR_CANCELLED);
 }
 
-TEST_CASE("a share that reports more than was asked fails its request") {
+TEST_CASE("an item that reports more tokens than requested fails its request") {
     const auto refused = [](const std::function<void(sotto_step_item&)>& does, const char* what) {
         Odd odd;
         odd.steps = [&](const sotto_step& step, sotto_str&) {
@@ -292,7 +293,7 @@ TEST_CASE("a share that reports more than was asked fails its request") {
     );
 }
 
-TEST_CASE("a status that nobody knows is no status of ours") {
+TEST_CASE("an unknown status is not passed to the host") {
     Odd odd;
     odd.steps = [](const sotto_step&, sotto_str&) { return sotto_status{-777}; };
     Game game(odd.table());
@@ -300,7 +301,7 @@ TEST_CASE("a status that nobody knows is no status of ours") {
     check_names_it(ask(game), "invalid status of step '-777'");
 }
 
-TEST_CASE("texts of a backend reach the host as UTF-8") {
+TEST_CASE("texts of a backend reach the host as valid UTF-8") {
     static constexpr char kBad[] = "half \xf0\x9f and \xff";
     Odd odd;
     odd.refuses = [](sotto_str& why) {

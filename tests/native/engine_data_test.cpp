@@ -1,4 +1,4 @@
-// Operations whose answer is data: made in steps by a backend that says which operations it does.
+// Data operations: executed in steps by a backend that lists its operations.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -19,9 +19,10 @@ using namespace test;
 
 namespace {
 
-constexpr std::uint32_t kUnits = 5; // that each stream works through
+constexpr std::uint32_t kUnits = 5; // units of work of each stream
 
-// Embeds and transcribes: a unit a step; each gives a word and a number; the last of them, the response.
+// A backend for embeddings and transcription: each step does one unit and returns a word and a number; the
+// last one returns the response.
 struct Listener {
     std::function<void(sotto_step_item&, std::uint32_t left)> changes = [](auto&, auto) {};
     sotto_operations operations = SOTTO_OPERATION_TRANSCRIBE | SOTTO_OPERATION_EMBED;
@@ -101,7 +102,7 @@ Told transcribe(Game& game, std::string_view body = kSound, const Ask& how = {})
 
 } // namespace
 
-TEST_CASE("an operation with data tells text and data as they are made, and the backend's response") {
+TEST_CASE("a data operation delivers text and data as they are made, and the backend's response") {
     Listener listener;
     Game game(listener.table());
     REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
@@ -128,7 +129,7 @@ TEST_CASE("an operation with data tells text and data as they are made, and the 
     CHECK(game.until([&] { return listener.open == 0; }));
 }
 
-TEST_CASE("a model answers the operations that its backend names, and refuses others by name") {
+TEST_CASE("a model answers only operations that its backend lists") {
     Listener listener;
     Game game(listener.table());
     REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
@@ -146,7 +147,7 @@ TEST_CASE("a model answers the operations that its backend names, and refuses ot
     CHECK(listener.steps == static_cast<int>(kUnits));
 }
 
-TEST_CASE("a model whose backend names no operations does all but those with data") {
+TEST_CASE("a model whose backend lists no operations answers all except data operations") {
     Game game;
     game.have("npc");
     CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_OK);
@@ -156,7 +157,7 @@ TEST_CASE("a model whose backend names no operations does all but those with dat
     CHECK(told.error.find("(chat, completion, infill, tokenize, ") != std::string::npos);
 }
 
-TEST_CASE("bodies of operations with data are checked by field") {
+TEST_CASE("bodies of data operations are validated by field") {
     Listener listener;
     Game game(listener.table());
     REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
@@ -206,7 +207,7 @@ TEST_CASE("bodies of operations with data are checked by field") {
     CHECK(listener.steps == 0);
 }
 
-TEST_CASE("a response or a description that is no JSON object fails the request and names the backend") {
+TEST_CASE("a response or description that is not a JSON object fails the request and names the backend") {
     const auto refused = [](auto changes, const char* what) {
         Listener listener;
         listener.changes = changes;
@@ -226,7 +227,7 @@ TEST_CASE("a response or a description that is no JSON object fails the request 
     refused([](auto& work, auto) { work.result = {}; }, "sotto_step_item.result");
 }
 
-TEST_CASE("what an operation with data gives is not paced") {
+TEST_CASE("output of a data operation is not paced") {
     Listener listener;
     Game game(listener.table());
     REQUIRE(done(game.finish(game.load("ears", "{}"))).status == SOTTO_OK);
@@ -237,7 +238,7 @@ TEST_CASE("what an operation with data gives is not paced") {
     ); // five words at that pace: ten seconds
 }
 
-TEST_CASE("the units of an operation with data are not limited by the context, which is in tokens") {
+TEST_CASE("units of a data operation are not limited by the context, which counts tokens") {
     Listener listener;
     listener.context = kUnits - 1;
     Game game(listener.table());
@@ -245,14 +246,14 @@ TEST_CASE("the units of an operation with data are not limited by the context, w
     CHECK(transcribe(game).status == SOTTO_OK);
 }
 
-TEST_CASE("decisions about operations with data come out the same when a recording is replayed") {
+TEST_CASE("a recording with data operations replays without differences") {
     const auto name =
         "sotto_data_test_" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
     const auto file = std::filesystem::temp_directory_path() / name;
     const auto path = file.string();
     Listener listener;
     listener.changes = [](auto& work, auto left) {
-        work.generated = left % 2; // some steps give data alone
+        work.generated = left % 2; // some steps return only data
         work.text = left % 2 != 0 ? work.text : sotto_str{};
     };
     auto desc = plain_desc();
@@ -287,11 +288,11 @@ TEST_CASE("decisions about operations with data come out the same when a recordi
     std::filesystem::remove(file);
 }
 
-TEST_CASE("steps that give data alone bring a stream further") {
+TEST_CASE("steps that return only data count as progress") {
     Listener listener;
     std::atomic<int> parts{0};
     listener.changes = [&](auto& work, auto left) {
-        if (left == 0 && ++parts < 300) { // it says that one unit is left, again and again
+        if (left == 0 && ++parts < 300) { // reports one remaining unit 300 times
             static_cast<Listener::Stream*>(work.stream)->left = 1;
             work.evaluated = 0;
             work.remaining = 1;
@@ -305,7 +306,7 @@ TEST_CASE("steps that give data alone bring a stream further") {
     CHECK(parts == 300);
 }
 
-TEST_CASE("data that a chat's step leaves is not delivered") {
+TEST_CASE("data returned by a chat's step is not delivered") {
     Listener listener;
     listener.operations = SOTTO_OPERATION_CHAT;
     Game game(listener.table());
@@ -316,7 +317,7 @@ TEST_CASE("data that a chat's step leaves is not delivered") {
     CHECK(done(history).json.find("chat.completion") != std::string::npos);
 }
 
-TEST_CASE("an operation with data is cancelled between steps, and leaves nothing open") {
+TEST_CASE("a data operation is cancelled between steps and leaves nothing open") {
     Listener listener;
     std::atomic<Game*> host{nullptr};
     std::atomic<sotto_request> running{0};

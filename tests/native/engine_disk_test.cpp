@@ -1,4 +1,4 @@
-// A disk that does not answer: nobody falls silent, and the engine ends.
+// A disk that hangs: other streams continue, and the engine can be destroyed.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -23,11 +23,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kState = 1000; // bytes that a model remembers of each
+constexpr std::size_t kState = 1000; // bytes of each KV cache
 const std::string kFits = R"({"model":"a1"})";
 const std::string kScript = R"({"tokens": ["a"], "prompt_tokens": 3, "fingerprint": "{\"model\":\"a1\"}"})";
 
-// The disk hangs, and answers again at the end, whatever the test came to.
+// Makes the disk hang, until the end of the scope however the test ends.
 struct Hanging {
     Hanging() { g_disk.hang(); }
     ~Hanging() { g_disk.recover(); }
@@ -60,15 +60,17 @@ void check_files(sotto_op op) {
     const auto first = game.submit(stateful(path), {}, op);
     const auto second = game.submit(stateful(path), {}, op);
     REQUIRE(disk_waits());
-    CHECK(folder.files().size() == 1); // what is being written has no name that a killed process would leave
-    CHECK(said(game.finish(game.ask("npc", "hi"))) == "a"); // others speak
+    // the file being written has no name that a killed process would leave
+    CHECK(folder.files().size() == 1);
+    CHECK(said(game.finish(game.ask("npc", "hi"))) == "a"); // another stream decodes
     game.cancel(second);
     CHECK(done(game.finish(second)).status == SOTTO_ERROR_CANCELLED);
-    CHECK(seconds_to_end(game) < 5); // half a second is what it waits; for ever is what it did
+    // the engine waits half a second; without that limit it would wait forever
+    CHECK(seconds_to_end(game) < 5);
     CHECK(game.of(first).back().kind == SOTTO_EVENT_ACCEPTED);
 }
 
-// The lines of the log that say that a recording stops.
+// Returns the number of log lines that report the end of a recording.
 std::size_t stops(const HostHooks& host) {
     const auto lines = host.lines();
     return static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [](const auto& line) {
@@ -77,7 +79,7 @@ std::size_t stops(const HostHooks& host) {
     }));
 }
 
-// Characters and one place, all of whose states are in the file.
+// Several sessions on one slot, with all of their KV caches spilled to a file.
 class Characters {
 public:
     explicit Characters(const Folder& folder) : tight(0, restoring(), {folder.text(), 1}) {
@@ -96,15 +98,15 @@ public:
 
 } // namespace
 
-TEST_CASE("while a disk hangs that a state is saved to, others speak, and the engine ends") {
+TEST_CASE("while the disk hangs during a save, other streams decode and the engine can be destroyed") {
     check_files(SOTTO_OP_SAVE_STATE);
 }
 
-TEST_CASE("while a disk hangs that a state is restored from, others speak, and the engine ends") {
+TEST_CASE("while the disk hangs during a restore, other streams decode and the engine can be destroyed") {
     check_files(SOTTO_OP_RESTORE_STATE);
 }
 
-TEST_CASE("two that save to the same path at the same time both leave a whole state") {
+TEST_CASE("two concurrent saves to one path both leave a complete state") {
     const Folder folder;
     const auto path = (folder.path() / "a.state").string();
     Game game;
@@ -120,13 +122,13 @@ TEST_CASE("two that save to the same path at the same time both leave a whole st
     CHECK(fs::file_size(path) == sotto::state_blob(kFits, "remembered").size());
 }
 
-TEST_CASE("a state, and the name of its file, are on the disk before its request is done") {
+TEST_CASE("a state and its directory entry are on the disk before the request ends") {
     const Folder folder;
     const auto path = (folder.path() / "a.state").string();
     Game game;
     game.have("npc", kScript);
-    SUBCASE("where a file can be named when it is whole") {}
-    SUBCASE("where it has a name from the start") {
+    SUBCASE("the file system can name a complete file") {}
+    SUBCASE("the file is visible under its name from the start") {
         g_disk.refuse_links(true);
     }
     const auto files = g_disk.file_syncs();
@@ -135,14 +137,15 @@ TEST_CASE("a state, and the name of its file, are on the disk before its request
     CHECK(g_disk.file_syncs() > files);
     CHECK(g_disk.folder_syncs() == folders + 1);
     if (!g_disk.refuses_links()) {
-        CHECK(g_disk.syncs_before_name() > files); // else a power cut leaves a name without the bytes
+        // otherwise a power failure could leave the name without the bytes
+        CHECK(g_disk.syncs_before_name() > files);
     }
     g_disk.refuse_links(false);
     CHECK(fs::file_size(path) == sotto::state_blob(kFits, "remembered").size());
     CHECK(folder.files().size() == 1);
 }
 
-TEST_CASE("a character whose parked state the disk does not give back begins again from its text") {
+TEST_CASE("a stream whose spilled KV cache cannot be read prefills its text again") {
     const Folder folder;
     Characters characters(folder);
     auto& game = characters.tight.game;
@@ -164,7 +167,7 @@ TEST_CASE("a character whose parked state the disk does not give back begins aga
     }
 }
 
-TEST_CASE("a character whose state the disk does not take is forgotten, and the engine ends") {
+TEST_CASE("a stream whose KV cache cannot be written is dropped from the cache, and the engine ends") {
     const Folder folder;
     Characters characters(folder);
     auto& game = characters.tight.game;
@@ -178,7 +181,7 @@ TEST_CASE("a character whose state the disk does not take is forgotten, and the 
     CHECK(seconds_to_end(game) < 5);
 }
 
-TEST_CASE("while a disk hangs that a recording is written to, characters speak, and the engine ends") {
+TEST_CASE("while the disk hangs during a recording, streams decode and the engine can be destroyed") {
     const Folder folder;
     const auto path = (folder.path() / "a.jsonl").string();
     HostHooks host;
@@ -192,10 +195,10 @@ TEST_CASE("while a disk hangs that a recording is written to, characters speak, 
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
     REQUIRE(disk_waits());
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
-    SUBCASE("which ends with the engine") {
+    SUBCASE("the disk hangs until the engine is destroyed") {
         CHECK(stops(host) == 0);
     }
-    SUBCASE("which stops once too much waits for the disk") {
+    SUBCASE("the recording stops when its queue is full") {
         const std::string long_text(1 << 20, 'x');
         for (int i = 0; i < 12; ++i) {
             CHECK(said(game.finish(game.ask("npc", long_text))) == "a");
@@ -206,7 +209,7 @@ TEST_CASE("while a disk hangs that a recording is written to, characters speak, 
     CHECK(stops(host) == 1);
 }
 
-TEST_CASE("a recording is whole once its engine is destroyed, also where the disk was late meanwhile") {
+TEST_CASE("a recording is complete once its engine is destroyed, even if the disk was slow") {
     const Folder folder;
     const auto path = (folder.path() / "a.jsonl").string();
     auto desc = plain_desc();

@@ -1,4 +1,4 @@
-// Destroying an engine waits for no thread that a busy machine keeps from running.
+// Destroying an engine does not wait for threads that get no CPU time.
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -21,24 +21,24 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr int kStepMs = 4000; // asks no gate: as a step whose thread gets no core
+constexpr int kStepMs = 4000; // checks no gate, like a step whose thread gets no core
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr double kSoonMs = 2000;
 #else
-constexpr double kSoonMs = 500; // about 100 ms is what the header says; some more for a busy machine
+constexpr double kSoonMs = 500; // the header promises about 100 ms; more on a busy machine
 #endif
 
 double milliseconds_since(steady_clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(steady_clock::now() - begin).count();
 }
 
-constexpr int kZones = 5; // begun and ended: loading, opening; and a step that has begun
+constexpr int kZones = 5; // begin and end of load and open, and begin of a step
 
 struct Heard {
     std::atomic<int> zones{0};
 };
 
-// An engine with the scripted module, whose model was asked.
+// An engine with the scripted module and a running request.
 sotto_engine* speaking(const sotto_engine_desc& desc, const std::string& options) {
     sotto_engine* engine = nullptr;
     REQUIRE(sotto_engine_create(&desc, &engine) == SOTTO_OK);
@@ -63,7 +63,7 @@ sotto_engine* speaking(const sotto_engine_desc& desc, const std::string& options
     return engine;
 }
 
-// One whose model stands still in a step.
+// An engine whose model is stuck in a step.
 sotto_engine* standing_still(Heard& heard, sotto_mode mode) {
     auto profiler = SOTTO_INIT(sotto_profiler);
     profiler.self = &heard;
@@ -76,7 +76,7 @@ sotto_engine* standing_still(Heard& heard, sotto_mode mode) {
     const auto options =
         R"({"tokens": ["a"], "loop": true, "gates": false, "token_ms": )" + std::to_string(kStepMs) + "}";
     auto* engine = speaking(desc, options);
-    while (heard.zones.load() < kZones) { // it was opened, and steps
+    while (heard.zones.load() < kZones) { // wait until it is in its step
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return engine;
@@ -92,10 +92,10 @@ std::ptrdiff_t threads() {
 
 } // namespace
 
-TEST_CASE("an engine whose step stands still on a thread of the idle class is destroyed at once") {
+TEST_CASE("an engine whose step stalls on an idle-class thread is destroyed at once") {
     Heard heard;
 #ifdef __linux__
-    std::thread([] {}).join(); // with the first thread a sanitizer starts one of its own
+    std::thread([] {}).join(); // a sanitizer starts a thread of its own with the first thread
     const auto before = threads();
 #endif
     auto* engine = standing_still(heard, SOTTO_MODE_BALANCE);
@@ -113,11 +113,11 @@ TEST_CASE("an engine whose step stands still on a thread of the idle class is de
     while (threads() > before && milliseconds_since(begin) < kPatience) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    CHECK(threads() <= before); // what was left behind ended by itself
+    CHECK(threads() <= before); // the abandoned thread has ended by itself
 #endif
 }
 
-TEST_CASE("an engine that loads a model is destroyed at once") {
+TEST_CASE("an engine that is loading a model is destroyed at once") {
     auto desc = plain_desc();
     desc.mode = SOTTO_MODE_BALANCE;
     desc.module_dir = str(test::paths::kScriptedFolder);
@@ -126,11 +126,12 @@ TEST_CASE("an engine that loads a model is destroyed at once") {
     auto model = SOTTO_INIT(sotto_model_desc);
     model.id = model.path = str("npc");
     model.backend = str("scripted");
-    const auto options = R"({"load_ms": )" + std::to_string(kStepMs * 10) + "}"; // reports ten times
+    // reports progress ten times
+    const auto options = R"({"load_ms": )" + std::to_string(kStepMs * 10) + "}";
     model.options = str(options);
     sotto_request request = 0;
     REQUIRE_MESSAGE(sotto_engine_load_model(engine, &model, &request) == SOTTO_OK, last_error());
-    std::this_thread::sleep_for(std::chrono::milliseconds(300)); // until the backend loads
+    std::this_thread::sleep_for(std::chrono::milliseconds(300)); // until the backend is loading
     const auto begin = steady_clock::now();
     sotto_engine_destroy(engine);
     const auto took = milliseconds_since(begin);
@@ -138,7 +139,7 @@ TEST_CASE("an engine that loads a model is destroyed at once") {
     CHECK(took < kSoonMs);
 }
 
-TEST_CASE("an engine that speaks is destroyed at once while other threads take every core") {
+TEST_CASE("a decoding engine is destroyed at once while other threads use every core") {
     std::vector<double> took;
     for (int i = 0; i < 5; ++i) {
         auto desc = plain_desc();
@@ -155,7 +156,7 @@ TEST_CASE("an engine that speaks is destroyed at once while other threads take e
     CHECK(median(took) < kSoonMs);
 }
 
-TEST_CASE("engines come and go beside one that was left behind, and the process may end meanwhile") {
+TEST_CASE("engines are created and destroyed beside an abandoned one, and the process can exit meanwhile") {
     Heard heard;
     sotto_engine_destroy(standing_still(heard, SOTTO_MODE_BALANCE));
     Heard other;

@@ -1,4 +1,4 @@
-// Answers in more than one part: thoughts, tool calls, several answers, log probabilities.
+// Answers with several parts: reasoning, tool calls, several choices, log probabilities.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ using sotto::Json;
 
 namespace {
 
-// Thinks, speaks, and calls two tools, the second without arguments.
+// An answer with reasoning, content and two tool calls, the second without arguments.
 const char* const kCalls = R"({"tokens": ["1", "2", "3", "4", "5"], "deltas": [
     [{"reasoning_content": "cold, "}, {"reasoning_content": "perhaps"}],
     [{"content": "Let me "}],
@@ -38,7 +38,7 @@ Json response_of(const History& history) {
     return Json::parse(done(history).json);
 }
 
-// Every event of a kind, as JSON.
+// Returns all events of a kind, as JSON.
 std::vector<Json> told(const History& history, sotto_event_kind kind) {
     std::vector<Json> all;
     for (const auto& event : history) {
@@ -49,7 +49,7 @@ std::vector<Json> told(const History& history, sotto_event_kind kind) {
     return all;
 }
 
-// Adds what a chunk tells of one answer to what earlier ones told.
+// Adds a chunk's delta of one choice to earlier ones.
 void fold_choice(Json& choice, const Json& more) {
     if (choice.is_null()) {
         choice = {{"message", Json::object()}};
@@ -82,7 +82,7 @@ void fold_choice(Json& choice, const Json& more) {
     choice["finish_reason"] = more["finish_reason"];
 }
 
-// The choices that the chunks make together, as a response has them.
+// Returns the choices that the chunks add up to, as in a response.
 Json fold(const History& history) {
     Json choices = Json::array();
     for (const auto& event : history) {
@@ -102,7 +102,7 @@ Json fold(const History& history) {
     return choices;
 }
 
-// Asked both ways, the parts make the whole. Returns the whole's choices.
+// Requests an answer with and without chunks, and checks that both agree. Returns the choices.
 Json both_ways(Game& game, const char* model, std::string_view more = "") {
     const auto whole = response_of(game.finish(game.ask(model, "hi", {.more = more})))["choices"];
     const auto parts =
@@ -127,7 +127,7 @@ using Texts = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("thoughts and tool calls have events of their own, a call once it is whole") {
+TEST_CASE("reasoning and tool calls have events of their own; a call is delivered when complete") {
     Game game;
     game.have("npc", kCalls);
     const auto& history = game.finish(game.ask("npc", "hi"));
@@ -163,7 +163,7 @@ TEST_CASE("thoughts and tool calls have events of their own, a call once it is w
     CHECK(choice["message"]["tool_calls"][0] == look);
 }
 
-TEST_CASE("in chunks a call comes piece by piece, and its first names it") {
+TEST_CASE("chunks deliver a call piece by piece, and its first chunk names it") {
     Game game;
     game.have("npc", kCalls);
     const auto& history = game.finish(game.ask("npc", "hi", {.flags = SOTTO_REQUEST_CHUNKS}));
@@ -177,11 +177,11 @@ TEST_CASE("in chunks a call comes piece by piece, and its first names it") {
     CHECK(part(0) == first);
     CHECK(part(1) == second);
     CHECK(part(3)["index"] == 1);
-    CHECK(part(4)["function"]["arguments"] == "{}"); // of a tool that takes none
+    CHECK(part(4)["function"]["arguments"] == "{}"); // of a tool without parameters
     both_ways(game, "npc");
 }
 
-TEST_CASE("a call whose arguments broke off is none") {
+TEST_CASE("a call with incomplete arguments is dropped") {
     Game game;
     game.have("cut", R"({"tokens": ["1", "2", "3"], "deltas": [
         [{"content": "so"}],
@@ -197,7 +197,7 @@ TEST_CASE("a call whose arguments broke off is none") {
     CHECK(stopped["finish_reason"] == "stop");
 }
 
-TEST_CASE("a call that broke off takes nothing from the one after it") {
+TEST_CASE("a dropped call does not affect the next one") {
     Game game;
     game.have("npc", R"({"tokens": ["1", "2", "3"], "deltas": [
         [{"tool_calls": [{"index": 0, "id": "c0", "function": {"name": "look", "arguments": "{\"at\":"}}]}],
@@ -212,7 +212,7 @@ TEST_CASE("a call that broke off takes nothing from the one after it") {
     CHECK(calls(chunks[0]["message"]) == Texts{R"(look {"at":)", R"(wait {"for": 3})"});
 }
 
-TEST_CASE("a backend whose deltas are no such thing fails the request, and the engine goes on") {
+TEST_CASE("malformed deltas of a backend fail the request, and the engine continues") {
     Game game;
     for (const char* deltas :
          {R"([[{"tool_calls": [{"index": "x"}]}], []])", R"([[{"tool_calls": [3]}], []])"}) {
@@ -224,16 +224,16 @@ TEST_CASE("a backend whose deltas are no such thing fails the request, and the e
     CHECK(said(game.finish(game.ask("npc", "still here"))) == "still here");
 }
 
-TEST_CASE("a model's own stops end its answers, beside those asked for") {
+TEST_CASE("a model's own stop sequences end its answers, in addition to the request's") {
     Game game;
     game.have("npc", R"({"tokens": ["Hi", " <", "end", ">", "!"], "stops": ["<end>"]})");
     CHECK(both_ways(game, "npc")[0]["message"]["content"] == "Hi ");
     CHECK(both_ways(game, "npc", R"(, "stop": ["i"])")[0]["message"]["content"] == "H");
 }
 
-TEST_CASE("several answers are told apart, and end once, together") {
+TEST_CASE("several choices are distinguished, and the request ends once") {
     Game game;
-    game.have("npc", R"({"streams": 2})"); // fewer than are asked for
+    game.have("npc", R"({"streams": 2})"); // fewer than requested
     const auto choices = both_ways(game, "npc", R"(, "n": 3)");
     REQUIRE(choices.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -250,12 +250,12 @@ TEST_CASE("several answers are told apart, and end once, together") {
     }
     CHECK(of_last == "one two");
     CHECK(response_of(history)["usage"]["completion_tokens"] == 6);
-    CHECK(response_of(history)["usage"]["prompt_tokens"] == 2); // which is the same for all
+    CHECK(response_of(history)["usage"]["prompt_tokens"] == 2); // counted once for all choices
     game.have("calls", kCalls);
     CHECK(both_ways(game, "calls", R"(, "n": 2)")[1]["message"]["tool_calls"].size() == 2);
 }
 
-TEST_CASE("several answers that are cancelled end once, and give back their streams") {
+TEST_CASE("a cancelled request with several choices ends once and closes all its streams") {
     Held held;
     Game game(held.backend.table());
     game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 2})");
@@ -274,7 +274,7 @@ TEST_CASE("several answers that are cancelled end once, and give back their stre
     CHECK(held.backend.count(Point::open) == held.backend.count(Point::close));
 }
 
-TEST_CASE("one answer that fails fails them all, once") {
+TEST_CASE("a failed choice fails the whole request, once") {
     Game game;
     game.have("npc", R"({"tokens": ["a", "b", "c"], "fail_at": 2})");
     const auto& history = game.finish(game.ask("npc", "hi", {.more = R"(, "n": 3)"}));
@@ -284,7 +284,7 @@ TEST_CASE("one answer that fails fails them all, once") {
     CHECK(said(game.finish(game.ask("fine", "hi"))) == "hi");
 }
 
-TEST_CASE("log probabilities are told with the text, and not of tokens that a stop sequence took away") {
+TEST_CASE("log probabilities accompany the text, without tokens that a stop sequence removed") {
     Game game;
     game.have("npc", R"({"tokens": ["Hello", " E", "N", "D", " more"], "logprobs": true})");
     const auto tokens = [](const Json& choice) {
@@ -298,7 +298,7 @@ TEST_CASE("log probabilities are told with the text, and not of tokens that a st
     CHECK(tokens(whole[0]) == Texts{"Hello", " E", "N", "D", " more"});
     const auto stopped = both_ways(game, "npc", R"(, "logprobs": true, "stop": "END")");
     CHECK(stopped[0]["message"]["content"] == "Hello ");
-    CHECK(tokens(stopped[0]) == Texts{"Hello", " E"}); // of which a part is told
+    CHECK(tokens(stopped[0]) == Texts{"Hello", " E"}); // only a part of it is delivered
     const auto all = both_ways(game, "npc", R"(, "logprobs": true, "stop": " END")");
     CHECK(tokens(all[0]) == Texts{"Hello"});
     CHECK_FALSE(both_ways(game, "npc")[0].contains("logprobs"));
@@ -307,7 +307,7 @@ TEST_CASE("log probabilities are told with the text, and not of tokens that a st
     CHECK(done(refused).status == SOTTO_ERROR_UNSUPPORTED);
 }
 
-TEST_CASE("a form is asked only of a backend that holds to one") {
+TEST_CASE("structured output is refused by a backend that does not support it") {
     Game game;
     game.have("npc");
     const char* form = R"(, "response_format": {"type": "json_object"})";
@@ -322,7 +322,7 @@ TEST_CASE("a form is asked only of a backend that holds to one") {
     CHECK(said(game.finish(game.ask("formal", "hi", {.more = form}))) == "hi");
 }
 
-TEST_CASE("what takes no step is answered while every stream is taken") {
+TEST_CASE("an operation without steps is answered while all slots are in use") {
     Game game;
     game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 1, "token_ms": 1})");
     const auto busy = game.ask("npc", "hi");

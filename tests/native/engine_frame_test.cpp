@@ -1,4 +1,4 @@
-// An engine and the game's frames: gates, share, and everything that a host may report wrong.
+// An engine beside a game's frames: gates, duty cycle, and invalid frame reports.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,7 +19,7 @@ using namespace test;
 namespace {
 
 constexpr std::uint64_t kPeriod = 16'666'667;
-constexpr std::uint64_t kMostGated = 60'000'000; // of a step
+constexpr std::uint64_t kMostGated = 60'000'000; // ns of a step at closed gates
 
 sotto_engine_desc in_mode(sotto_mode mode, sotto_engine_flags flags = 0) {
     auto desc = plain_desc();
@@ -42,7 +42,7 @@ void begin_frame(sotto_engine* engine, std::uint32_t cores = 64, std::uint64_t p
     CHECK(sotto_engine_frame_begin(engine, &frame) == SOTTO_OK);
 }
 
-// The game works on frame after frame, and is done with none, until it is so.
+// Begins frames without ending them until `holds` returns true.
 bool works_until(Game& game, const std::function<bool()>& holds) {
     return game.until([&] {
         begin_frame(game.engine());
@@ -50,7 +50,7 @@ bool works_until(Game& game, const std::function<bool()>& holds) {
     });
 }
 
-// Reports a frame. It has so long a period that it is never late, however busy the machine is.
+// Reports a frame with so long a period that it is never late, however busy the machine is.
 void report(const Game& game, float busy_ms) {
     begin_frame(game.engine(), 1, 700'000'000);
     auto frame = SOTTO_INIT(sotto_frame_end_desc);
@@ -58,8 +58,7 @@ void report(const Game& game, float busy_ms) {
     CHECK(sotto_engine_frame_end(game.engine(), &frame) == SOTTO_OK);
 }
 
-// Plays frames that are missed where models computed meanwhile, and kept where they rested, until models have
-// been given less of the time.
+// Reports frames as missed if models computed meanwhile, and as on time if not, until the duty cycle drops.
 bool cut_share(Game& game, const TappedBackend& backend, float below = 0.8F) {
     constexpr std::chrono::milliseconds kWork(3);
     constexpr std::uint64_t kShort = 1'000'000;
@@ -88,7 +87,7 @@ std::vector<sotto_slice> trace_of(sotto_engine* engine) {
 
 } // namespace
 
-TEST_CASE("a gated step waits while the game works, goes on when it is done, and says so in the trace") {
+TEST_CASE("a step waits at a closed gate while the game works, and the trace records it") {
     TappedBackend backend;
     Game game(in_mode(SOTTO_MODE_BALANCE, SOTTO_ENGINE_GATES), backend.table());
     game.have("npc", R"({"tokens": ["a", "b", "c"], "token_ms": 2})");
@@ -101,7 +100,7 @@ TEST_CASE("a gated step waits while the game works, goes on when it is done, and
     CHECK(sotto_engine_frame_end(game.engine(), nullptr) == SOTTO_OK);
     CHECK(said(game.finish(request)) == "abc");
     REQUIRE(game.until([&] { return stats_of(game).gated_ns > 0; }));
-    // It may have gone on if this thread got no core until the step had waited for as long as it may.
+    // The step may have continued if this thread got no core before the step had waited for its maximum.
     CHECK((waited || stats_of(game).gated_ns > kMostGated));
     bool gate = false;
     bool frame = false;
@@ -114,7 +113,7 @@ TEST_CASE("a gated step waits while the game works, goes on when it is done, and
     CHECK(frame);
 }
 
-TEST_CASE("where the models come first, or the game leaves cores free, no gate is shut") {
+TEST_CASE("with compute priority, or with free cores, the gate stays open") {
     for (const auto mode : {SOTTO_MODE_PRIORITIZE_COMPUTE, SOTTO_MODE_PRIORITIZE_GRAPHICS}) {
         auto desc = in_mode(mode, SOTTO_ENGINE_GATES);
         sotto_threads one = SOTTO_INIT(sotto_threads);
@@ -130,14 +129,14 @@ TEST_CASE("where the models come first, or the game leaves cores free, no gate i
     }
 }
 
-TEST_CASE("a game that never says that its frame is done does not stop speech for ever") {
+TEST_CASE("a game that never ends its frame does not stop decoding") {
     Game game(in_mode(SOTTO_MODE_BALANCE, SOTTO_ENGINE_GATES));
     game.have("npc", R"({"tokens": ["a", "b", "c"], "token_ms": 2})");
     begin_frame(game.engine());
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "abc");
 }
 
-TEST_CASE("a cancel opens the gate for the one who waits at it") {
+TEST_CASE("cancelling opens the gate for a waiting step") {
     TappedBackend backend;
     Game game(in_mode(SOTTO_MODE_BALANCE, SOTTO_ENGINE_GATES), backend.table());
     game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 5})");
@@ -146,12 +145,12 @@ TEST_CASE("a cancel opens the gate for the one who waits at it") {
     REQUIRE(works_until(game, [&] { return backend.count(Point::step) > 0; }));
     game.cancel(request);
     CHECK(done(game.finish(request)).status == SOTTO_ERROR_CANCELLED);
-    CHECK(works_until(game, [&] { // the step is over too
+    CHECK(works_until(game, [&] { // the step has ended too
         return backend.count(Point::stepped) == backend.count(Point::step);
     }));
 }
 
-TEST_CASE("frames that are missed beside models take share from them, and kept ones give it back") {
+TEST_CASE("missed frames cut the duty cycle, and frames on time restore it") {
     TappedBackend backend;
     Game game(in_mode(SOTTO_MODE_BALANCE), backend.table());
     game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 1})");
@@ -170,18 +169,20 @@ TEST_CASE("frames that are missed beside models take share from them, and kept o
     CHECK(stats.frame_p50_ms == doctest::Approx(8).epsilon(0.01));
 }
 
-TEST_CASE("steps that cannot be aborted keep a smaller share of the time than steps that yield") {
+TEST_CASE("steps that cannot be aborted get a smaller duty cycle than steps that yield") {
     TappedBackend backend;
     Game game(in_mode(SOTTO_MODE_BALANCE), backend.table());
     game.have("npc", R"({"tokens": ["a"], "loop": true, "token_ms": 1, "abortable": false})");
     const auto request = game.ask("npc", "hi");
     game.until_told(request, SOTTO_EVENT_TEXT);
-    CHECK(cut_share(game, backend, 0.7F)); // in this mode, models whose threads yield keep 0.75
+    // in this mode, models whose threads yield keep a duty cycle of 0.75
+    CHECK(cut_share(game, backend, 0.7F));
 }
 
-TEST_CASE("prompts are worked through also where models have little of the time, and nobody speaks") {
+TEST_CASE("prompts are prefilled even at a low duty cycle with no stream decoding") {
     auto desc = in_mode(SOTTO_MODE_BALANCE);
-    desc.trace_capacity = 0; // whoever keeps one looks for frames now and then, and goes on by chance
+    // with a trace, the control thread wakes for frames and could continue by chance
+    desc.trace_capacity = 0;
     TappedBackend backend;
     Game game(desc, backend.table());
     game.have(
@@ -189,7 +190,7 @@ TEST_CASE("prompts are worked through also where models have little of the time,
     );
     const auto request = game.ask("npc", "hi");
     game.until_told(request, SOTTO_EVENT_ACCEPTED);
-    REQUIRE(cut_share(game, backend)); // it rests from here on
+    REQUIRE(cut_share(game, backend)); // paused from here on
     CHECK(game.until([&] {
         report(game, 8);
         return count(game.of(request), SOTTO_EVENT_REQUEST_DONE) == 1;
@@ -197,7 +198,7 @@ TEST_CASE("prompts are worked through also where models have little of the time,
     CHECK(said(game.of(request)) == "a");
 }
 
-TEST_CASE("whatever a host reports of frames, speech goes on") {
+TEST_CASE("decoding continues whatever frames a host reports") {
     Game game(in_mode(SOTTO_MODE_PRIORITIZE_GRAPHICS));
     game.have("npc", R"({"tokens": ["a"], "loop": true})");
     const auto request = game.ask("npc", "hi");

@@ -1,4 +1,4 @@
-// A card that goes, because its host takes it back or its device is lost: no character goes with it.
+// A GPU that is detached, or whose device is lost: no session is lost with it.
 #include <string>
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 using namespace test;
 
-TEST_CASE("a card that is lost takes no character with it") {
+TEST_CASE("a lost GPU ends no session") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
@@ -17,10 +17,10 @@ TEST_CASE("a card that is lost takes no character with it") {
     Session mara(game, "mara");
     CHECK(mara.turn("first") == "first");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
-    cuda.check_clean(); // the queue may go
+    cuda.check_clean(); // the queue may be destroyed
     CHECK(shown(game).is_null());
     CHECK(state_of(game) == "evicted");
-    CHECK(mara.turn("second") == "second"); // on the processor
+    CHECK(mara.turn("second") == "second"); // on the CPU
     CHECK(card.backend.devices() == std::vector<std::string>{"cuda", "cpu"});
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // a new queue
     CHECK(game.until([&] { return state_of(game) == "evicted"; }));
@@ -31,10 +31,10 @@ TEST_CASE("a card that is lost takes no character with it") {
     cuda.check_clean();
 }
 
-TEST_CASE("answers under way on the card end, and are asked for again; those elsewhere go on") {
+TEST_CASE("running answers on a lost GPU fail and can be requested again; others continue") {
     const CudaDouble cuda;
     OnCard card(cuda);
-    Game game; // whose scripted backend is on the processor
+    Game game; // a scripted backend on the CPU
     REQUIRE(sotto_engine_add_backend(game.engine(), &card.table) == SOTTO_OK);
     const Handed handed;
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
@@ -57,14 +57,14 @@ TEST_CASE("answers under way on the card end, and are asked for again; those els
     CHECK(end.error == "the device was detached: submit the request again");
     game.until_told(here, SOTTO_EVENT_TEXT, count(game.of(here), SOTTO_EVENT_TEXT) + 3);
     game.cancel(here);
-    const auto again = game.ask("there", "hi"); // wakes it
+    const auto again = game.ask("there", "hi"); // loads it again
     game.until_told(again, SOTTO_EVENT_TEXT);
     CHECK(card.backend.devices().back() == "cpu");
     game.cancel(again);
     game.finish(again);
 }
 
-TEST_CASE("a device that is lost in the middle of an answer ends that, and no more") {
+TEST_CASE("a device lost during an answer fails only that answer") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
@@ -77,28 +77,27 @@ TEST_CASE("a device that is lost in the middle of an answer ends that, and no mo
     cuda.set("lost", 1);
     const auto end = done(game.finish(asked));
     CHECK(end.status == SOTTO_ERROR_INFERENCE);
-    CHECK(end.error.find(": CUDA_ERROR_LAUNCH_FAILED") != end.error.npos); // of whichever call came next
+    // reported by whichever call came next
+    CHECK(end.error.find(": CUDA_ERROR_LAUNCH_FAILED") != end.error.npos);
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
-    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CPU); // it is gone
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CPU); // the device is lost
     CHECK(shown(game)["not_taken"][0]["reason"] == "cuInit: CUDA_ERROR_LAUNCH_FAILED");
     CHECK(mara.turn("second") == "second");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     cuda.set("lost", 0);
     cuda.check_clean();
-    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // it is back
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // the device works again
     CHECK(mara.turn("third") == "third");
 }
 
-TEST_CASE(
-    "a queue that is destroyed before its engine is detached costs answers, with the reason, and no character"
-) {
+TEST_CASE("destroying a queue before detaching it fails running answers with the reason, and no session") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
     game.have("npc", R"({"prompt_tokens": 1})");
     Session mara(game, "mara");
     CHECK(mara.turn("first") == "first");
-    constexpr int kCalls = 100; // more than follow
+    constexpr int kCalls = 100; // upper bound of the number of calls
     for (int i = 1; i <= kCalls; ++i) {
         cuda.fail("cuCtxPushCurrent_v2", i, 709); // CUDA_ERROR_CONTEXT_IS_DESTROYED
     }
@@ -115,7 +114,7 @@ TEST_CASE(
     CHECK(mara.lines().size() == 4);
 }
 
-TEST_CASE("a device that is lost on any rung costs an answer, and models go on on the processor") {
+TEST_CASE("a device lost on any rung fails an answer, and models continue on the CPU") {
     const VulkanDouble doubled;
     for (const bool vulkan : {false, true}) {
         Stage stage(vulkan);
@@ -139,7 +138,7 @@ TEST_CASE("a device that is lost on any rung costs an answer, and models go on o
         const auto why = shown(game)["not_taken"].back();
         CHECK(why["rung"] == (vulkan ? "vulkan" : "cig"));
         CHECK(why["reason"] == "it was lost: the script loses the device");
-        CHECK(mara.turn("second") == "second"); // on the processor
+        CHECK(mara.turn("second") == "second"); // on the CPU
         CHECK(card.backend.devices().back() == "cpu");
         CHECK(mara.lines().size() == 4);
         const auto again = game.ask("lost", "hi");
@@ -152,7 +151,7 @@ TEST_CASE("a device that is lost on any rung costs an answer, and models go on o
     }
 }
 
-TEST_CASE("a device that is lost while a model is loaded on it is no reason to be without one") {
+TEST_CASE("if the device is lost during a load, the model is loaded on the CPU") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
@@ -162,11 +161,11 @@ TEST_CASE("a device that is lost while a model is loaded on it is no reason to b
     CHECK(shown(game, "device_lost") == "the script loses the device");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     cuda.check_clean();
-    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // another one, for all we know
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // counts as another GPU
     CHECK(shown(game, "device_lost").is_null());
 }
 
-TEST_CASE("models on a Vulkan device of their own leave it with the card, and come with it") {
+TEST_CASE("models on their own Vulkan device leave and return with the GPU") {
     const VulkanDouble doubled;
     Stage stage(true);
     auto& [cuda, card, game, handed] = stage;
@@ -178,7 +177,7 @@ TEST_CASE("models on a Vulkan device of their own leave it with the card, and co
     CHECK(mara.turn("second") == "second");
     CHECK(card.backend.devices().back() == "vulkan:10111213-1415-1617-1819-1a1b1c1d1e1f");
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
-    CHECK(state_of(game) == "evicted"); // nothing of it is on the card any more
+    CHECK(state_of(game) == "evicted"); // no longer on the GPU
     CHECK(mara.turn("third") == "third");
     CHECK(card.backend.devices().back() == "cpu");
     CHECK(mara.lines().size() == 6);

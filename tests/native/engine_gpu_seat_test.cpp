@@ -1,4 +1,4 @@
-// Where models are opened while a card is shared: on it, beside it, and how often.
+// Placement of models while a GPU is attached: on the GPU or the CPU, and how often they move.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -24,7 +24,7 @@ constexpr double kSoonMs = 500;
 using Devices = std::vector<std::string>;
 
 constexpr const char* kRefuses = R"({"prompt_tokens": 1, "refuses": "cuda"})";
-constexpr const char* kThere = "vulkan:10111213-1415-1617-1819-1a1b1c1d1e1f"; // the double's card
+constexpr const char* kThere = "vulkan:10111213-1415-1617-1819-1a1b1c1d1e1f"; // GPU of the fake driver
 
 void have(Game& game, const char* id, const char* backend, const char* script = R"({"prompt_tokens": 1})") {
     auto desc = SOTTO_INIT(sotto_model_desc);
@@ -37,7 +37,7 @@ void have(Game& game, const char* id, const char* backend, const char* script = 
     REQUIRE_MESSAGE(end.status == SOTTO_OK, end.text);
 }
 
-// A backend of the host's for no kind of device, beside that of a stage.
+// A host's CPU backend beside one whose calls can be blocked.
 struct Plain {
     explicit Plain(const Game& game, Point at = Point::load) : held(at), table(held.backend.table()) {
         table.name = str("plain");
@@ -56,7 +56,7 @@ std::string answer(Game& game, const char* model) {
 
 } // namespace
 
-TEST_CASE("a model that its backend can't open on the card is opened beside it, and stays there") {
+TEST_CASE("a model that its backend cannot open on the GPU is opened on the CPU and stays there") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     game.have("npc", kRefuses);
@@ -64,7 +64,7 @@ TEST_CASE("a model that its backend can't open on the card is opened beside it, 
     CHECK(game.until([&] { return state_of(game) == "evicted"; }));
     CHECK(answer(game, "npc") == "hi");
     CHECK(card.backend.devices() == Devices{"cpu", "cuda", "cpu"});
-    CHECK(shown(game)["rung"] == "cig"); // others may well be there
+    CHECK(shown(game)["rung"] == "cig"); // other models may still use it
     CHECK(shown(game)["refused"] == Json({{"npc", "the script is not for cuda"}}));
     game.have("other", R"({"prompt_tokens": 1})");
     for (int i = 0; i < 3; ++i) {
@@ -74,7 +74,7 @@ TEST_CASE("a model that its backend can't open on the card is opened beside it, 
     CHECK(card.backend.devices() == Devices{"cpu", "cuda", "cpu", "cuda"});
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
     CHECK(answer(game, "npc") == "hi");
-    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // another, for all we know
+    CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG); // counts as another GPU
     CHECK(shown(game)["refused"].empty());
     CHECK(game.until([&] { return state_of(game) == "evicted"; }));
     CHECK(answer(game, "npc") == "hi");
@@ -83,7 +83,7 @@ TEST_CASE("a model that its backend can't open on the card is opened beside it, 
     cuda.check_clean();
 }
 
-TEST_CASE("what is wrong with a model itself is told as ever, and blames no card") {
+TEST_CASE("an invalid model is reported as such, without blaming the GPU") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
@@ -93,7 +93,7 @@ TEST_CASE("what is wrong with a model itself is told as ever, and blames no card
     CHECK(shown(game)["refused"].empty());
 }
 
-TEST_CASE("a backend that can't be on the card is told of the engine's own device") {
+TEST_CASE("a backend that does not support the GPU gets the engine's own device") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     const Plain plain(game);
@@ -104,11 +104,11 @@ TEST_CASE("a backend that can't be on the card is told of the engine's own devic
     CHECK(shown(game)["refused"].empty());
 }
 
-TEST_CASE("models that can't be on the card are never moved to and fro, whoever speaks") {
+TEST_CASE("models that cannot use the GPU are never moved by attach or detach") {
     const VulkanDouble doubled;
     const CudaDouble cuda;
     OnCard card(cuda, true);
-    TappedBackend first; // which is for no kind of device, and comes before all others
+    TappedBackend first; // a CPU backend, listed before all others
     Game game(first.table());
     REQUIRE(sotto_engine_add_backend(game.engine(), &card.table) == SOTTO_OK);
     const Handed handed(true);
@@ -123,11 +123,11 @@ TEST_CASE("models that can't be on the card are never moved to and fro, whoever 
     game.cancel(speaking);
     game.finish(speaking);
     game.until_told(game.ask("speaks", "hi"), SOTTO_EVENT_TEXT);
-    CHECK(first.devices() == Devices{"cpu", "cpu"}); // where they were
+    CHECK(first.devices() == Devices{"cpu", "cpu"}); // unchanged
     CHECK(card.backend.devices().empty());
 }
 
-TEST_CASE("a model of a backend that was asked for by name comes and goes with the card as others do") {
+TEST_CASE("a model of a backend requested by name moves with the GPU like others") {
     const VulkanDouble doubled;
     Stage stage(true);
     auto& [cuda, card, game, handed] = stage;
@@ -145,7 +145,7 @@ TEST_CASE("a model of a backend that was asked for by name comes and goes with t
     CHECK(card.backend.devices().size() == 5);
 }
 
-TEST_CASE("who detaches waits for nothing that is elsewhere") {
+TEST_CASE("detaching does not wait for models on other devices") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     Plain plain(game);
@@ -159,7 +159,7 @@ TEST_CASE("who detaches waits for nothing that is elsewhere") {
     sotto_request loading = 0;
     REQUIRE(sotto_engine_load_model(game.engine(), &desc, &loading) == SOTTO_OK);
     REQUIRE(plain.held.gate.holds());
-    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); // the load stands still
+    CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); // the load is blocked
     cuda.check_clean();
     CHECK(count(game.of(loading), SOTTO_EVENT_REQUEST_DONE) == 0);
     plain.held.gate.open();
@@ -167,7 +167,7 @@ TEST_CASE("who detaches waits for nothing that is elsewhere") {
     CHECK(answer(game, "npc") == "hi");
 }
 
-TEST_CASE("who detaches from a card waits for a step on it, while other threads take every core") {
+TEST_CASE("detaching waits for a running step on the GPU while other threads use every core") {
     std::vector<double> took;
     for (int i = 0; i < 5; ++i) {
         const CudaDouble cuda;
@@ -191,12 +191,12 @@ TEST_CASE("who detaches from a card waits for a step on it, while other threads 
         CHECK(done(game.finish(speaking)).status == SOTTO_ERROR_CANCELLED);
         cuda.check_clean();
     }
-    if (may_leave_idle_class()) { // else the step waits for a core: see sotto_engine_detach_gpu()
+    if (may_leave_idle_class()) { // otherwise the step waits for a core: see sotto_engine_detach_gpu()
         CHECK(median(took) < kSoonMs);
     }
 }
 
-TEST_CASE("a device that is lost is not held against another that came meanwhile") {
+TEST_CASE("a lost device does not count against a device attached later") {
     const CudaDouble cuda;
     OnCard card(cuda);
     Held own(Point::load); // for devices, and on the engine's own
@@ -226,7 +226,7 @@ TEST_CASE("a device that is lost is not held against another that came meanwhile
     CHECK(card.backend.devices() == Devices{"cuda"});
 }
 
-TEST_CASE("a device that is lost while a state is saved or restored is seen with that") {
+TEST_CASE("a device lost during save or restore is detected there") {
     for (const char* where : {"lose_save", "lose_restore"}) {
         CAPTURE(where);
         Stage stage;
@@ -240,7 +240,7 @@ TEST_CASE("a device that is lost while a state is saved or restored is seen with
         Session mara(game, "mara");
         Session otto(game, "otto");
         CHECK(mara.turn("first") == "first");
-        game.finish(otto.say("second")); // which needs the place
+        game.finish(otto.say("second")); // which needs the slot
         game.finish(mara.say("third"));
         CHECK(game.until([&] { return shown(game, "device_lost") == "the script loses the device"; }));
         CHECK(mara.turn("fourth") == "fourth");
@@ -251,7 +251,7 @@ TEST_CASE("a device that is lost while a state is saved or restored is seen with
     }
 }
 
-TEST_CASE("a request that will not wait is let in while its model moves, as that takes no more room") {
+TEST_CASE("on_budget=fail requests are accepted while their model moves, which needs no more memory") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     Gate leaving;
@@ -267,14 +267,14 @@ TEST_CASE("a request that will not wait is let in while its model moves, as that
     std::thread detaches([&] { CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK); });
     REQUIRE(leaving.holds());
     const auto asked = game.ask("npc", "hi", {.more = R"(, "on_budget": "fail")"});
-    game.finish(game.submit(about("nobody"), {}, SOTTO_OP_READ_SESSION)); // which was looked at after it
+    game.finish(game.submit(about("nobody"), {}, SOTTO_OP_READ_SESSION)); // processed after the detach
     CHECK(count(game.of(asked), SOTTO_EVENT_REQUEST_DONE) == 0);
     leaving.open();
     detaches.join();
     CHECK(said(game.finish(asked)) == "hi");
 }
 
-TEST_CASE("an engine that is destroyed while somebody detaches gives up what is being loaded there") {
+TEST_CASE("destroying an engine during a detach aborts loads on that device") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);

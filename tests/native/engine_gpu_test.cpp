@@ -1,4 +1,4 @@
-// An engine that shares a card, on doubles of its drivers: what models live in, and what is left of it.
+// An engine with an attached GPU, on fake drivers: contexts, threads and leaks.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -19,7 +19,7 @@ std::size_t bytes_of_heap() {
 
 } // namespace
 
-TEST_CASE("models of a CUDA backend live in the context, on every thread that touches them") {
+TEST_CASE("a CUDA backend's models use the attached context on every thread") {
     const CudaDouble cuda;
     OnCard card(cuda);
     {
@@ -42,13 +42,13 @@ TEST_CASE("models of a CUDA backend live in the context, on every thread that to
         game.finish(game.unload("npc"));
         CHECK(card.inside.load() > 4);
         CHECK(card.outside.load() == 0);
-        game.have("npc"); // and is there when the engine goes
+        game.have("npc"); // and is still loaded when the engine is destroyed
     }
     CHECK(card.outside.load() == 0);
     cuda.check_clean();
 }
 
-TEST_CASE("a backend that does not compute with CUDA is left alone, and no context made for nobody") {
+TEST_CASE("no CUDA context is created for a backend without CUDA") {
     const CudaDouble cuda;
     Game game; // on the scripted backend
     const Handed handed;
@@ -68,7 +68,7 @@ TEST_CASE("a backend that does not compute with CUDA is left alone, and no conte
     CHECK(sotto_engine_detach_gpu(game.engine()) == SOTTO_ERROR_STATE);
 }
 
-TEST_CASE("a model that speaks when a card comes goes there once it is done") {
+TEST_CASE("a busy model moves to a newly attached GPU after its answer") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     game.have("npc", kEndless);
@@ -86,7 +86,7 @@ TEST_CASE("a model that speaks when a card comes goes there once it is done") {
     game.cancel(again);
 }
 
-TEST_CASE("a driver that fails while a model runs fails that answer, and leaves no context current") {
+TEST_CASE("a driver failure during a step fails that answer, and leaves no context current") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     CHECK(attach(game, handed) == SOTTO_GPU_SHARING_CIG);
@@ -95,23 +95,22 @@ TEST_CASE("a driver that fails while a model runs fails that answer, and leaves 
         CAPTURE(call);
         cuda.fail(call, 2);
         const auto end = done(game.finish(game.ask("npc", "hi")));
-        const bool harmless = std::string(call) == "cuCtxPopCurrent_v2"; // it is taken off otherwise
+        // the context is then removed in another way
+        const bool harmless = std::string(call) == "cuCtxPopCurrent_v2";
         CHECK((end.status == SOTTO_OK || !harmless));
         CHECK((end.status == SOTTO_OK || end.error.find("CUDA_ERROR_UNKNOWN") != std::string::npos));
         CHECK(said(game.finish(game.ask("npc", "hi"))) == "abc");
     }
-    CHECK(card.outside.load() <= 2); // streams are closed all the same
+    CHECK(card.outside.load() <= 2); // streams are closed nevertheless
     game.end();
     cuda.check_clean();
 }
 
-TEST_CASE(
-    "a call that fails, each once in each place of an engine's life, is told in words and leaves nothing"
-) {
+TEST_CASE("each driver call that fails, at each point of an engine's life, is reported and leaks nothing") {
     const CudaDouble cuda;
     const Handed handed;
     int places = 0;
-    int failures = 0; // that somebody was told of
+    int failures = 0; // failures that were reported
     for (bool failed = true; failed; ++places) {
         CAPTURE(places);
         cuda.set("reset", 1);
@@ -139,13 +138,13 @@ TEST_CASE(
     CHECK(failures > 3);
 }
 
-TEST_CASE("cards come and go two hundred times, and nothing grows") {
+TEST_CASE("two hundred attach and detach cycles leak nothing") {
     Stage stage;
     auto& [cuda, card, game, handed] = stage;
     game.have("npc", R"({"prompt_tokens": 1})");
     std::size_t bytes = 0;
     for (int i = 0; i < 200; ++i) {
-        bytes = i == 20 ? bytes_of_heap() : bytes; // by then all has been made that is made once
+        bytes = i == 20 ? bytes_of_heap() : bytes; // one-time allocations are done by then
         sotto_gpu_sharing rung = 0;
         REQUIRE(sotto_engine_attach_gpu(game.engine(), &handed.gpu, &rung) == SOTTO_OK);
         CHECK(rung == SOTTO_GPU_SHARING_CIG);
@@ -156,12 +155,12 @@ TEST_CASE("cards come and go two hundred times, and nothing grows") {
         REQUIRE(sotto_engine_detach_gpu(game.engine()) == SOTTO_OK);
         CHECK(cuda.get("contexts") == 0);
     }
-    CHECK(bytes_of_heap() < bytes + 64 * 1024); // what was told of the answers is a part of that
-    CHECK(card.outside.load() > 0);             // it was on the processor first
+    CHECK(bytes_of_heap() < bytes + 64 * 1024); // tolerance: includes kept events
+    CHECK(card.outside.load() > 0);             // it was on the CPU first
     cuda.check_clean();
 }
 
-TEST_CASE("two engines on one queue share its context; it goes with the last of them") {
+TEST_CASE("two engines on one queue share its context until the last one is destroyed") {
     const CudaDouble cuda;
     OnCard first(cuda);
     OnCard second(cuda);
@@ -183,7 +182,7 @@ TEST_CASE("two engines on one queue share its context; it goes with the last of 
     cuda.check_clean();
 }
 
-TEST_CASE("one of many threads attaches, and an engine may end meanwhile") {
+TEST_CASE("threads attach and detach concurrently, and the engine may be destroyed meanwhile") {
     const CudaDouble cuda;
     OnCard card(cuda);
     const Handed handed;
@@ -201,14 +200,14 @@ TEST_CASE("one of many threads attaches, and an engine may end meanwhile") {
                                                    : sotto_engine_attach_gpu(engine, &handed.gpu, nullptr);
                     attached += i % 3 != 2 && status == SOTTO_OK;
                     if (status == SOTTO_ERROR_ARGUMENT) {
-                        return; // it is gone
+                        return; // the engine was destroyed
                     }
                     odd += status < 0 && status != SOTTO_ERROR_STATE;
                 }
             });
         }
         auto asked = game.ask("npc", "hi");
-        while (attached.load() < 3) { // it speaks meanwhile, and is asked again when it is broken off
+        while (attached.load() < 3) { // requests an answer again whenever an attach or detach ends it
             game.drain();
             if (const auto& told = game.of(asked);
                 !told.empty() && told.back().kind == SOTTO_EVENT_REQUEST_DONE) {

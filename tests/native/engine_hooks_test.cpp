@@ -1,4 +1,4 @@
-// What a host lends is used, with the right arguments, and given back.
+// Hooks of the host are called with the right arguments, in pairs where they belong together.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -37,7 +37,7 @@ sotto_request load_file(Game& game, const char* id, const char* path) {
 
 } // namespace
 
-TEST_CASE("the account of memory names model, device and kind, and comes back to nothing") {
+TEST_CASE("memory callbacks name model, device and kind, and sum up to zero") {
     HostHooks host;
     Game game(host.desc());
     game.have("first", R"({"weights": 100, "kv": 20, "compute": 3})");
@@ -48,7 +48,7 @@ TEST_CASE("the account of memory names model, device and kind, and comes back to
             {"1 cpu first", 100}, {"2 cpu first", 20}, {"3 cpu first", 3}, {"1 cpu second", 7}
         }
     );
-    CHECK(host.memory_calls() == 4); // nothing is told of kinds that take nothing
+    CHECK(host.memory_calls() == 4); // kinds without memory are not reported
     game.finish(game.unload("first"));
     CHECK(host.memory()["1 cpu first"] == 0);
     CHECK(host.memory()["1 cpu second"] == 7);
@@ -62,7 +62,7 @@ TEST_CASE("the account of memory names model, device and kind, and comes back to
     }
 }
 
-TEST_CASE("a model that is refused or fails leaves nothing on the account") {
+TEST_CASE("a model that is refused or fails leaves no memory reported") {
     HostHooks host;
     auto desc = host.desc();
     desc.vram_budget = 100;
@@ -70,13 +70,13 @@ TEST_CASE("a model that is refused or fails leaves nothing on the account") {
     game.finish(game.load("large", R"({"weights": 1000})"));
     game.finish(game.load("broken", R"({"weights": 10, "fail_load": "it is"})"));
     game.end();
-    CHECK(host.memory_calls() == 2); // of the broken one, set aside before and given back after
+    CHECK(host.memory_calls() == 2); // reserved before the failed load and released afterwards
     for (const auto& [what, bytes] : host.memory()) {
         CHECK_MESSAGE(bytes == 0, what);
     }
 }
 
-TEST_CASE("bytes in use are what the models take together") {
+TEST_CASE("bytes in use are the sum over all models") {
     Game game;
     const auto in_use = [&] {
         sotto_str json{};
@@ -91,7 +91,7 @@ TEST_CASE("bytes in use are what the models take together") {
     CHECK(in_use() == 7);
 }
 
-TEST_CASE("each thread is announced by its name, which is the system's name for it too") {
+TEST_CASE("each thread is announced with its name, which is also its system name") {
     HostHooks host;
     Game game(host.desc());
     game.have("npc");
@@ -102,7 +102,8 @@ TEST_CASE("each thread is announced by its name, which is the system's name for 
         const auto names = host.threads();
         return std::find(names.begin(), names.end(), "npc-idle") != names.end();
     };
-    while (!has_idle() && std::chrono::steady_clock::now() < deadline) { // a busy machine may not run it yet
+    // on a busy machine the thread may not have run yet
+    while (!has_idle() && std::chrono::steady_clock::now() < deadline) {
         game.finish(game.ask("npc", "hi"));
     }
     game.end();
@@ -111,7 +112,7 @@ TEST_CASE("each thread is announced by its name, which is the system's name for 
     CHECK(sorted(host.system_names()) == names);
 }
 
-TEST_CASE("a long name is cut by the system, not by the host") {
+TEST_CASE("a long thread name is truncated for the system only") {
     HostHooks host;
     auto desc = host.desc();
     auto threads = *desc.threads;
@@ -123,13 +124,13 @@ TEST_CASE("a long name is cut by the system, not by the host") {
         sorted(host.threads()) == Names{"a very long name indeed-control", "a very long name indeed-loader"}
     );
 #ifdef _WIN32
-    CHECK(sorted(host.system_names()) == sorted(host.threads())); // which takes them whole
+    CHECK(sorted(host.system_names()) == sorted(host.threads())); // the hook gets complete names
 #else
     CHECK(sorted(host.system_names()) == Names{"a very long nam", "a very long nam"});
 #endif
 }
 
-TEST_CASE("zones begin and end in pairs on each thread, also when work fails or is cancelled") {
+TEST_CASE("profiler zones begin and end in pairs on each thread, also after failure or cancellation") {
     HostHooks host;
     Game game(host.desc());
     game.have("npc", R"({"tokens": ["a"], "loop": true})");
@@ -143,7 +144,7 @@ TEST_CASE("zones begin and end in pairs on each thread, also when work fails or 
     game.cancel(request);
     game.finish(request);
     game.end();
-    CHECK_FALSE(host.zones().empty()); // a thread that has ended may lend the next its id
+    CHECK_FALSE(host.zones().empty()); // a new thread may reuse the id of one that has ended
     for (const auto& [thread, zones] : host.zones()) {
         CHECK(zones.open == 0);
         CHECK_FALSE(zones.unbalanced);
@@ -156,7 +157,7 @@ TEST_CASE("zones begin and end in pairs on each thread, also when work fails or 
     );
 }
 
-TEST_CASE("files are read from the host's own archive") {
+TEST_CASE("files are read through the host's file functions") {
     HostHooks host;
     host.files["pak/npc.json"] = R"({"tokens": ["from", " the", " archive"]})";
     Game game(host.desc());
@@ -169,7 +170,7 @@ TEST_CASE("files are read from the host's own archive") {
     CHECK(host.files_closed() == 1);
 }
 
-TEST_CASE("a model without a path is the file that its id names") {
+TEST_CASE("a model without a path is the file named by its id") {
     HostHooks host;
     host.files["pak/npc.json"] = R"({"tokens": ["here"]})";
     Game game(host.desc());
@@ -182,11 +183,11 @@ TEST_CASE("a model without a path is the file that its id names") {
     CHECK(said(game.finish(game.ask("pak/npc.json", "hi"))) == "here");
 }
 
-TEST_CASE("log lines go to the host, at the level it wants") {
+TEST_CASE("log lines reach the host at the level that it sets") {
     HostHooks host;
     auto desc = host.desc();
     auto threads = *desc.threads;
-    const std::uint64_t nowhere[] = {0, 0, 0, 1ULL << 63}; // core 255, which is not there
+    const std::uint64_t nowhere[] = {0, 0, 0, 1ULL << 63}; // core 255, which does not exist
     threads.affinity = nowhere;
     threads.affinity_words = 4;
     desc.threads = &threads;
@@ -200,7 +201,7 @@ TEST_CASE("log lines go to the host, at the level it wants") {
     CHECK(lines[0].text == "threads->affinity names no core that this process may use; it is ignored");
 }
 
-TEST_CASE("models compute on no more threads than the host allows") {
+TEST_CASE("models compute on at most the threads that the host allows") {
     HostHooks host;
     auto desc = host.desc();
     auto threads = *desc.threads;
@@ -215,7 +216,7 @@ TEST_CASE("models compute on no more threads than the host allows") {
     }
 }
 
-TEST_CASE("models that yield begin on all cores, however many the game keeps busy") {
+TEST_CASE("models that yield start on all cores, however many the game uses") {
     const auto cores = sotto::usable_cores();
     for (const auto busy : {cores > 1 ? cores - 1 : 1, 1000U}) {
         TappedBackend backend;

@@ -1,4 +1,4 @@
-// Engines end at any moment, under any call, and harm nothing.
+// Engines can be destroyed at any time, during any call.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -33,7 +33,7 @@ sotto_request_desc question(std::string_view body, sotto_request_flags flags) {
     return desc;
 }
 
-// Every call that takes an engine, each in a way that succeeds while there is one.
+// Every call that takes an engine, with arguments for which it succeeds.
 std::vector<std::function<sotto_status(sotto_engine*)>> every_call() {
     static const std::string body = chat("npc", "hi");
     static const std::string script = "{\"tokens\": [\"x\"]}";
@@ -70,18 +70,18 @@ std::vector<std::function<sotto_status(sotto_engine*)>> every_call() {
             sotto_str json{};
             return sotto_engine_describe(e, &json);
         },
-        [](sotto_engine* e) { // with no backend that computes with CUDA, nothing is asked of a driver
+        [](sotto_engine* e) { // without a CUDA backend, no driver is called
             auto d3d12 = SOTTO_INIT(sotto_gpu_d3d12);
             d3d12.device = d3d12.queue = &d3d12;
             d3d12.luid = 1;
             auto gpu = SOTTO_INIT(sotto_gpu_desc);
             gpu.d3d12 = &d3d12;
             const auto status = sotto_engine_attach_gpu(e, &gpu, nullptr);
-            return status == SOTTO_ERROR_STATE ? SOTTO_OK : status; // another thread was first
+            return status == SOTTO_ERROR_STATE ? SOTTO_OK : status; // another thread has attached
         },
         [](sotto_engine* e) {
             const auto status = sotto_engine_detach_gpu(e);
-            return status == SOTTO_ERROR_STATE ? SOTTO_OK : status; // none is shared
+            return status == SOTTO_ERROR_STATE ? SOTTO_OK : status; // none is attached
         },
         [](sotto_engine* e) {
             auto desc = SOTTO_INIT(sotto_session_desc);
@@ -113,7 +113,7 @@ std::vector<std::function<sotto_status(sotto_engine*)>> every_call() {
 
 } // namespace
 
-TEST_CASE("an engine can end while threads are inside every call, and fails them politely") {
+TEST_CASE("an engine can be destroyed during every call, and those calls fail cleanly") {
     const auto calls = every_call();
     for (int round = 0; round < 5; ++round) {
         Game game;
@@ -149,7 +149,7 @@ TEST_CASE("an engine can end while threads are inside every call, and fails them
     }
 }
 
-TEST_CASE("every call refuses an engine that is gone") {
+TEST_CASE("every call refuses a destroyed engine") {
     auto* engine = create();
     sotto_engine_destroy(engine);
     sotto_engine_destroy(engine);
@@ -167,7 +167,7 @@ TEST_CASE("every call refuses an engine that is gone") {
     sotto_engine_destroy(nullptr);
 }
 
-TEST_CASE("64 engines live side by side, and the 65th is refused") {
+TEST_CASE("64 engines can exist concurrently, and the 65th is refused") {
     std::vector<sotto_engine*> all;
     for (int i = 0; i < 64; ++i) {
         all.push_back(create());
@@ -184,7 +184,7 @@ TEST_CASE("64 engines live side by side, and the 65th is refused") {
     }
 }
 
-TEST_CASE("an engine ends whatever it is doing") {
+TEST_CASE("an engine can be destroyed during any activity") {
     for (const Point at : {Point::load, Point::open, Point::step, Point::unload}) {
         CAPTURE(static_cast<int>(at));
         Held held(at);
@@ -214,7 +214,7 @@ TEST_CASE("an engine ends whatever it is doing") {
     }
 }
 
-TEST_CASE("engines that come and go do not meet") {
+TEST_CASE("engines that are created and destroyed concurrently do not interfere") {
     std::vector<std::thread> threads;
     std::atomic<int> wrong{0};
     for (int i = 0; i < 4; ++i) {
@@ -244,7 +244,7 @@ TEST_CASE("a request of one engine is unknown to another") {
     CHECK(sotto_engine_cancel(first.engine(), request) == SOTTO_OK);
 }
 
-TEST_CASE("as many requests as can be are live, and one more is refused") {
+TEST_CASE("the maximum number of requests can be live, and one more is refused") {
     Held held;
     Game game(held.backend.table());
     game.have("npc");
@@ -265,7 +265,7 @@ TEST_CASE("as many requests as can be are live, and one more is refused") {
     CHECK(sotto_engine_discard_request(game.engine(), all[7]) == SOTTO_OK);
     sotto_request request = 0;
     const auto submitted = [&] { return sotto_engine_submit(game.engine(), &desc, &request) == SOTTO_OK; };
-    // All those before it are looked at first, which takes a while under a sanitizer.
+    // All earlier requests are processed first, which takes a while under a sanitizer.
     REQUIRE((game.until(submitted) || game.until(submitted) || game.until(submitted)));
     held.gate.open();
 }

@@ -1,4 +1,4 @@
-// Models come and go while others speak.
+// Loading and unloading models while others are in use.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ sotto_request load_from(Game& game, const char* id, const char* path, const char
 
 } // namespace
 
-TEST_CASE("loading is accepted, tells how far it got, and ends well") {
+TEST_CASE("a load is accepted, reports progress and succeeds") {
     Game game;
     const auto& history = game.finish(game.load("npc", R"({"load_ms": 20})"));
     CHECK(history.front().kind == SOTTO_EVENT_ACCEPTED);
@@ -52,7 +52,7 @@ TEST_CASE("loading is accepted, tells how far it got, and ends well") {
     CHECK(done(history).status == SOTTO_OK);
 }
 
-TEST_CASE("a model that is loaded already is there at once") {
+TEST_CASE("loading a loaded model succeeds at once") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc");
@@ -62,7 +62,7 @@ TEST_CASE("a model that is loaded already is there at once") {
     CHECK(backend.count(Point::load) == 1);
 }
 
-TEST_CASE("many who load one model at once share one loading") {
+TEST_CASE("concurrent requests to load one model share one load") {
     Held held(Point::load);
     Game game(held.backend.table());
     held.gate.shut();
@@ -78,7 +78,7 @@ TEST_CASE("many who load one model at once share one loading") {
     CHECK(held.backend.count(Point::load) == 1);
 }
 
-TEST_CASE("an id names one model at a time") {
+TEST_CASE("an id refers to one model at a time") {
     Game game;
     game.have("npc", "{}");
     const auto& other = game.finish(game.load("npc", kEndless));
@@ -93,7 +93,7 @@ TEST_CASE("an id names one model at a time") {
     game.have("npc", kEndless);
 }
 
-TEST_CASE("a model is asked for only once it is there") {
+TEST_CASE("a request needs a loaded model") {
     Held held(Point::load);
     Game game(held.backend.table());
     held.gate.shut();
@@ -108,7 +108,7 @@ TEST_CASE("a model is asked for only once it is there") {
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "hi");
 }
 
-TEST_CASE("characters go on speaking while another model loads") {
+TEST_CASE("streams continue to decode while another model loads") {
     Held held(Point::load);
     Game game(held.backend.table());
     game.have("npc", "{}");
@@ -121,7 +121,7 @@ TEST_CASE("characters go on speaking while another model loads") {
     CHECK(done(game.finish(loading)).status == SOTTO_OK);
 }
 
-TEST_CASE("what cannot be loaded says why") {
+TEST_CASE("a model that cannot be loaded fails with the reason") {
     Game game;
     CHECK(
         done(game.finish(game.load("npc", R"({"fail_load": "it is cursed"})"))).error ==
@@ -140,10 +140,10 @@ TEST_CASE("what cannot be loaded says why") {
     sotto_request request = 0;
     REQUIRE(sotto_engine_load_model(game.engine(), &desc, &request) == SOTTO_OK);
     CHECK(done(game.finish(request)).status == SOTTO_ERROR_UNSUPPORTED);
-    game.have("npc"); // and none of that is in the way
+    game.have("npc"); // earlier failures do not matter
 }
 
-TEST_CASE("an added backend opens the models that name it, and no others") {
+TEST_CASE("a host's backend opens only models that name it") {
     TappedBackend backend;
     auto table = backend.table();
     table.name = str("mine");
@@ -158,7 +158,7 @@ TEST_CASE("an added backend opens the models that name it, and no others") {
     };
     auto setup = plain_desc();
     {
-        Game game(setup, table); // no module is beside the test
+        Game game(setup, table); // no module is next to the test
         const auto told = load(game, "");
         CHECK(told.status == SOTTO_ERROR_UNSUPPORTED);
         const std::string what = "the added backend 'mine' opens models that name it";
@@ -174,7 +174,7 @@ TEST_CASE("an added backend opens the models that name it, and no others") {
     CHECK(backend.count(Point::load) == 1);
 }
 
-TEST_CASE("an unload ends what runs on the model, then gives the memory back") {
+TEST_CASE("an unload ends running requests of the model, then frees its memory") {
     Held held(Point::step);
     Game game(held.backend.table());
     game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 2})");
@@ -193,14 +193,14 @@ TEST_CASE("an unload ends what runs on the model, then gives the memory back") {
     }
     CHECK(done(game.finish(game.ask("npc", "hi"))).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(models(game) == "[]");
-    CHECK(count(game.of(leaving), SOTTO_EVENT_REQUEST_DONE) == 0); // a step is under way
+    CHECK(count(game.of(leaving), SOTTO_EVENT_REQUEST_DONE) == 0); // during a step
     held.gate.open();
     CHECK(done(game.finish(leaving)).status == SOTTO_OK);
     CHECK(held.backend.count(Point::unload) == 1);
     CHECK(held.backend.count(Point::open) == held.backend.count(Point::close));
 }
 
-TEST_CASE("a model can be loaded again while the old one is still leaving") {
+TEST_CASE("a model can be loaded again while the previous one is still being freed") {
     Held held(Point::unload);
     Game game(held.backend.table());
     game.have("npc", "{}");
@@ -214,7 +214,7 @@ TEST_CASE("a model can be loaded again while the old one is still leaving") {
     CHECK(done(game.finish(again)).status == SOTTO_OK);
 }
 
-TEST_CASE("an unload while the model loads ends the loading") {
+TEST_CASE("an unload during a load ends the load") {
     Held held(Point::load);
     Game game(held.backend.table());
     held.gate.shut();
@@ -228,7 +228,7 @@ TEST_CASE("an unload while the model loads ends the loading") {
     CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("what is not there cannot be unloaded") {
+TEST_CASE("unloading an unknown model fails") {
     Game game;
     const auto& history = game.finish(game.unload("npc"));
     CHECK(done(history).status == SOTTO_ERROR_NOT_FOUND);
@@ -240,7 +240,7 @@ TEST_CASE("what is not there cannot be unloaded") {
     CHECK(done(game.finish(second)).status == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("the list shows each model that answers, with what it takes") {
+TEST_CASE("the list of models shows each usable model with its memory") {
     Game game;
     CHECK(models(game) == "[]");
     game.have("sotto/npc", R"({"weights": 100, "kv": 20, "compute": 3, "context": 4096, "streams": 7})");
@@ -260,7 +260,7 @@ TEST_CASE("the list shows each model that answers, with what it takes") {
     CHECK(Json::parse(models(game)).size() == 1);
 }
 
-TEST_CASE("what goes over the budget is refused before it is loaded, with the numbers") {
+TEST_CASE("a model over the budget is refused before loading, with the numbers") {
     constexpr std::uint64_t kMegabyte = 1 << 20;
     TappedBackend backend;
     auto desc = plain_desc();
@@ -281,12 +281,12 @@ TEST_CASE("what goes over the budget is refused before it is loaded, with the nu
         "idle. Raise vram_budget to 101 MB, unload a model, or ask for less in options"
     );
     CHECK(backend.count(Point::load) == 2);
-    CHECK(backend.count(Point::unload) == 0); // nobody gave way in vain
+    CHECK(backend.count(Point::unload) == 0); // no model was evicted in vain
     CHECK(sotto_engine_set_vram_budget(game.engine(), 0) == SOTTO_OK);
     game.have("huge", script(1'000'000, 0, 0));
 }
 
-TEST_CASE("a backend that cannot measure is held to the budget all the same") {
+TEST_CASE("a model that its backend cannot measure is checked against the budget after loading") {
     TappedBackend backend;
     auto desc = plain_desc();
     desc.vram_budget = 1 << 20;
@@ -300,7 +300,7 @@ TEST_CASE("a backend that cannot measure is held to the budget all the same") {
     game.have("npc", R"({"weights": 1048576})");
 }
 
-TEST_CASE("bytes beyond counting are over any budget") {
+TEST_CASE("sizes that overflow exceed any budget") {
     auto desc = plain_desc();
     desc.vram_budget = UINT64_MAX;
     Game game(desc);

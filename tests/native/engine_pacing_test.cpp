@@ -1,4 +1,4 @@
-// Speech comes at the pace that was asked for, exactly, on a clock that the test holds.
+// Paced delivery of tokens, on a clock that the test advances.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -20,10 +20,10 @@ constexpr const char* kEndless = R"({"tokens": ["a"], "loop": true})";
 
 std::size_t spoken(Game& game, sotto_request request) {
     game.drain();
-    return said(game.of(request)).size(); // a letter a token
+    return said(game.of(request)).size(); // one letter per token
 }
 
-// Whether so much is spoken, now or soon, while the clock stands still; and no more.
+// Returns true if, without advancing the clock, exactly `tokens` tokens are delivered, now or soon.
 bool comes_to(Game& game, sotto_request request, std::size_t tokens) {
     return game.until([&] { return spoken(game, request) >= tokens; }) && spoken(game, request) == tokens;
 }
@@ -32,7 +32,7 @@ std::int64_t due(int token, double tps) {
     return kStart + static_cast<std::int64_t>(token * 1e9 / tps);
 }
 
-// Waits until the engine has made something beforehand, so that it is there when it is due.
+// Waits until the engine has generated tokens ahead of time.
 void let_work(const Game& game) {
     sotto_stats stats = SOTTO_INIT(sotto_stats);
     std::uint64_t before = UINT64_MAX;
@@ -46,7 +46,7 @@ void let_work(const Game& game) {
 
 } // namespace
 
-TEST_CASE("each token is told at its moment, and not a nanosecond before") {
+TEST_CASE("each token is delivered exactly when it is due") {
     for (const float tps : {10.0F, 3.0F, 29.97F}) {
         ManualClock clock(kStart);
         Game game(clock);
@@ -64,7 +64,7 @@ TEST_CASE("each token is told at its moment, and not a nanosecond before") {
     }
 }
 
-TEST_CASE("speech that nobody takes goes on by its schedule, and gives its place to the next") {
+TEST_CASE("an answer that the host does not take keeps its schedule, and its slot is freed at the end") {
     ManualClock clock(kStart);
     Game game(clock);
     game.have("npc", R"({"tokens": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], "streams": 1})");
@@ -76,7 +76,7 @@ TEST_CASE("speech that nobody takes goes on by its schedule, and gives its place
     CHECK(said(game.of(silent)).empty());
 }
 
-TEST_CASE("only a few tokens are made beforehand") {
+TEST_CASE("only a few tokens are generated ahead of the pace") {
     ManualClock clock(kStart);
     Game game(clock);
     game.have("npc", kEndless);
@@ -86,8 +86,8 @@ TEST_CASE("only a few tokens are made beforehand") {
     sotto_stats stats = SOTTO_INIT(sotto_stats);
     sotto_engine_stats(game.engine(), &stats);
     CHECK(stats.completion_tokens >= 2);
-    CHECK(stats.completion_tokens <= 4); // the one that was told, and a quarter of a second
-    clock.advance(10 * kSecond);         // whether the host takes it or not
+    CHECK(stats.completion_tokens <= 4); // the delivered token, and a quarter of a second ahead
+    clock.advance(10 * kSecond);         // whether the host takes them or not
     REQUIRE(clock.rests());
     sotto_engine_stats(game.engine(), &stats);
     CHECK(stats.completion_tokens >= 121);
@@ -95,7 +95,7 @@ TEST_CASE("only a few tokens are made beforehand") {
     CHECK(stats.decoding == 1);
 }
 
-TEST_CASE("a new pace holds for speech under way, without a burst and without a pause") {
+TEST_CASE("a new pace applies to a running answer without a burst or a pause") {
     ManualClock clock(kStart);
     Game game(clock, 1);
     game.have("npc", kEndless);
@@ -110,7 +110,7 @@ TEST_CASE("a new pace holds for speech under way, without a burst and without a 
     REQUIRE(comes_to(game, request, 2));
     let_work(game);
     clock.advance(kSecond / 20);
-    sotto_engine_set_target_tps(game.engine(), 100); // its moment is past: one token, no more
+    sotto_engine_set_target_tps(game.engine(), 100); // one token is overdue, not more
     REQUIRE(comes_to(game, request, 3));
     sotto_engine_set_target_tps(game.engine(), 0.5F);
     let_work(game);
@@ -119,7 +119,7 @@ TEST_CASE("a new pace holds for speech under way, without a burst and without a 
     CHECK(spoken(game, request) == 3);
 }
 
-TEST_CASE("without a pace speech comes as fast as it goes, and a pace can be taken away") {
+TEST_CASE("without a pace tokens are delivered as generated, and a pace can be removed") {
     ManualClock clock(kStart);
     Game game(clock);
     game.have("npc", R"({"tokens": ["a", "b", "c", "d", "e"]})");
@@ -131,7 +131,7 @@ TEST_CASE("without a pace speech comes as fast as it goes, and a pace can be tak
     CHECK(said(game.finish(request)) == "abcde");
 }
 
-TEST_CASE("a request's own pace is not the engine's to change, but its own") {
+TEST_CASE("a request's own pace overrides the engine's") {
     ManualClock clock(kStart);
     Game game(clock, 100);
     game.have("npc", kEndless);
@@ -150,7 +150,7 @@ TEST_CASE("a request's own pace is not the engine's to change, but its own") {
     CHECK(sotto_engine_set_request_tps(nullptr, request, 1) == SOTTO_ERROR_ARGUMENT);
 }
 
-TEST_CASE("each stream keeps to its own schedule") {
+TEST_CASE("each stream has its own schedule") {
     ManualClock clock(kStart);
     Game game(clock);
     game.have("npc", kEndless);
@@ -170,7 +170,7 @@ TEST_CASE("each stream keeps to its own schedule") {
     }
 }
 
-TEST_CASE("a token that is taken late does not move the schedule") {
+TEST_CASE("a token taken late does not shift the schedule") {
     ManualClock clock(kStart);
     Game game(clock);
     game.have("npc", kEndless);
@@ -186,7 +186,7 @@ TEST_CASE("a token that is taken late does not move the schedule") {
     REQUIRE(comes_to(game, request, 11));
 }
 
-TEST_CASE("a pace of next to nothing is not a pace of everything") {
+TEST_CASE("a tiny pace is not treated as no pace") {
     ManualClock clock(kStart);
     Game game(clock);
     game.have("npc", R"({"tokens": ["a", "b"]})");
@@ -197,7 +197,7 @@ TEST_CASE("a pace of next to nothing is not a pace of everything") {
     CHECK(spoken(game, request) == 1);
 }
 
-TEST_CASE("whoever waits for a paced request is woken when its next token is due") {
+TEST_CASE("a thread waiting for a paced request wakes when its next token is due") {
     Game game;
     game.have("npc", R"({"tokens": ["a", "b", "c"]})");
     const auto request = game.ask("npc", "hi", {.tps = 20, .flags = SOTTO_REQUEST_PRIVATE});
@@ -209,7 +209,7 @@ TEST_CASE("whoever waits for a paced request is woken when its next token is due
     CHECK(took < std::chrono::milliseconds(1000));
 }
 
-TEST_CASE("whoever waits for the queue is woken when something is due") {
+TEST_CASE("a thread waiting for the queue wakes when an event is due") {
     Game game;
     game.have("npc", R"({"tokens": ["a", "b"]})");
     const auto request = game.ask("npc", "hi", {.tps = 10});

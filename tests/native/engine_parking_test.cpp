@@ -1,4 +1,4 @@
-// What is kept of those who gave up their places: in memory, in files, and where neither is to be had.
+// Parked KV caches: in memory, in spill files, and with neither available.
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -19,14 +19,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kState = 1000; // bytes that a model remembers of each
+constexpr std::size_t kState = 1000; // bytes of each KV cache
 constexpr std::uint64_t kRoom = 1 << 20;
 
 using Harm = std::function<void(const fs::path&)>;
 
-// Writes over a part of each state in the file.
+// Overwrites a part of each KV cache in the file.
 void write_over(const fs::path& file, const std::string& bytes) {
-    constexpr std::uintmax_t kEach = 4096; // that states begin at
+    constexpr std::uintmax_t kEach = 4096; // alignment of KV caches in the file
     const auto size = fs::file_size(file);
     std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);
     for (std::uintmax_t at = kState / 2; at < size; at += kEach) {
@@ -35,7 +35,7 @@ void write_over(const fs::path& file, const std::string& bytes) {
     }
 }
 
-// What may become of a file.
+// Ways to damage a spill file.
 const std::vector<Harm>& harms() {
     static const std::vector<Harm> all = {
         [](const fs::path& file) { fs::resize_file(file, 0); },
@@ -51,7 +51,7 @@ std::string keeps_state(const std::string& more = "") {
            std::string(kState, 's') + "\"" + more;
 }
 
-// Three characters and one place: whose turn it is not is kept.
+// Three sessions on one slot: those not answering are parked.
 class Characters {
 public:
     Characters(const Folder& folder, std::uint64_t memory) : tight(0, restoring(), {folder.text(), memory}) {
@@ -61,7 +61,7 @@ public:
         }
     }
 
-    // Each says what it is told. Returns of how many of them the model was reminded.
+    // Each session answers once. Returns the number of restored KV caches.
     int talk(const std::string& word) {
         const int before = g_restored;
         for (auto& one : all) {
@@ -69,7 +69,7 @@ public:
         }
         return g_restored - before;
     }
-    // What is parked, once that are so many.
+    // Waits until `count` KV caches are parked, and returns the report.
     Json parked(std::size_t count) {
         CHECK(tight.game.until([&] { return tight.memory()["parked"]["count"] == count; }));
         return tight.memory()["parked"];
@@ -79,7 +79,7 @@ public:
     std::vector<Session> all;
 };
 
-// A backend that also stands still where somebody is to go on in another place.
+// A backend that also blocks when a stream is unparked.
 struct PausedUnparking : Paused {
     PausedUnparking() {
         backend.tap = [this, stand = backend.tap](Point point, const sotto_step* step) {
@@ -93,7 +93,7 @@ struct PausedUnparking : Paused {
     Gate unparking;
 };
 
-// Four who speak in four places, of which three are taken away.
+// Four streams decode in four slots, of which three are then removed.
 class Crowd {
 public:
     explicit Crowd(const Folder& folder) : tight(52, paused_.backend.table(), {folder.text(), kRoom}) {
@@ -112,13 +112,13 @@ public:
         tight.set(22);
         paused_.unparking.shut();
         paused_.go_on();
-        REQUIRE(paused_.unparking.holds()); // all of them are parked, and nobody has gone on yet
+        REQUIRE(paused_.unparking.holds()); // all are parked, and none was restored yet
     }
     ~Crowd() { paused_.unparking.open(); }
     Crowd(const Crowd&) = delete;
     Crowd& operator=(const Crowd&) = delete;
 
-    // Lets them all come to their end, and say all that they had to say.
+    // Lets all streams finish, and checks their complete answers.
     void go_on() {
         paused_.unparking.open();
         for (const auto request : all_) {
@@ -140,22 +140,22 @@ public:
 
 } // namespace
 
-TEST_CASE("what is parked is kept in memory, and the model is reminded of it") {
+TEST_CASE("a parked KV cache is kept in memory and restored into the model") {
     const Folder folder;
     Characters characters(folder, kRoom);
     CHECK(characters.talk("one") == 0);
     const auto parked = characters.parked(3);
-    CHECK(parked["memory"] >= kState); // what is the same in all of them is kept once
+    CHECK(parked["memory"] >= kState); // their common prefix is stored once
     CHECK(parked["disk"] == 0);
     CHECK(characters.tight.memory()["uses"]["spilled_kv"]["used"] == parked["memory"]);
     CHECK(characters.tight.model("npc")["spilled_kv"] == parked["memory"]);
     CHECK(characters.tight.stats().bytes_parked == parked["memory"]);
     CHECK(folder.files().empty());
-    CHECK(characters.talk("two") >= 2); // of one it may still know
+    CHECK(characters.talk("two") >= 2); // one KV cache may still be in the slot
     CHECK(characters.all[0].lines().size() == 4);
 }
 
-TEST_CASE("what memory has no room for is kept in files, which are gone in the end") {
+TEST_CASE("KV caches that exceed kv_spill_memory are spilled to files, which are removed at the end") {
     const Folder folder;
     {
         Characters characters(folder, kState / 2);
@@ -164,24 +164,24 @@ TEST_CASE("what memory has no room for is kept in files, which are gone in the e
         CHECK(parked["memory"] <= kState / 2);
         CHECK(parked["disk"] >= kState);
         CHECK(!scratch_files(folder.path()).empty());
-        CHECK(folder.files().empty()); // who is killed leaves nothing
+        CHECK(folder.files().empty()); // a killed process would leave no file
         CHECK(characters.talk("two") >= 2);
     }
     CHECK(folder.files().empty());
 }
 
-TEST_CASE("where more memory is taken than is left, what is parked is packed, and nobody waits for it") {
+TEST_CASE("over the watermark, parked KV caches are compressed in the background") {
     const Folder folder;
     Characters characters(folder, 4 * kState);
     for (const char* word : {"one", "two", "three"}) {
         CHECK(characters.talk(word) >= (word == std::string("one") ? 0 : 2));
         const auto& tight = characters.tight;
         CHECK(characters.tight.game.until([&] { return tight.memory()["parked"]["memory"] < 2 * kState; }));
-        CHECK(characters.parked(3)["disk"] < 2 * kState); // one, where packing was slower than talking
+        CHECK(characters.parked(3)["disk"] < 2 * kState); // one, if compression was slower than the turns
     }
 }
 
-TEST_CASE("what a model of another form remembered is tried once, and then forgotten") {
+TEST_CASE("a KV cache of another model's format is tried once and then dropped") {
     const Folder folder;
     Characters characters(folder, kRoom);
     characters.talk("one");
@@ -189,13 +189,13 @@ TEST_CASE("what a model of another form remembered is tried once, and then forgo
     auto& game = characters.tight.game;
     CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_OK);
     const std::string other = R"(, "parkable": true, "fingerprint": "{\"model\": \"other\"}")";
-    game.have("npc", script({.streams = 4, .more = other})); // all have room, and are not parked again
+    game.have("npc", script({.streams = 4, .more = other})); // all have slots, and are not parked again
     CHECK(characters.talk("two") == 0);
     characters.parked(0);
     CHECK(characters.all[0].lines() == Lines{"user: one", "assistant: one", "user: two", "assistant: two"});
 }
 
-TEST_CASE("a character who is forgotten is kept no longer") {
+TEST_CASE("the KV cache of a closed session is dropped") {
     const Folder folder;
     Characters characters(folder, kRoom);
     characters.talk("one");
@@ -206,7 +206,7 @@ TEST_CASE("a character who is forgotten is kept no longer") {
     CHECK(characters.talk("two") >= 1);
 }
 
-TEST_CASE("a character whose file is gone, cut or changed begins again from its text") {
+TEST_CASE("a session whose spill file is missing, truncated or changed prefills its text again") {
     for (const auto& harm : harms()) {
         const Folder folder;
         Characters characters(folder, 1);
@@ -224,7 +224,7 @@ TEST_CASE("a character whose file is gone, cut or changed begins again from its 
     }
 }
 
-TEST_CASE("where no file can be written either, characters begin again from their text") {
+TEST_CASE("without a writable folder, sessions prefill their text again") {
     const Folder folder;
     Characters characters(folder, 1);
     fs::remove(folder.path());
@@ -233,7 +233,7 @@ TEST_CASE("where no file can be written either, characters begin again from thei
     characters.parked(0);
 }
 
-TEST_CASE("a folder that is none is refused by its name") {
+TEST_CASE("an invalid spill folder is refused by its parameter's name") {
     const Folder folder;
     const auto file = (folder.path() / "a file").string();
     std::ofstream(file) << "no folder";
@@ -250,19 +250,19 @@ TEST_CASE("a folder that is none is refused by its name") {
     }
 }
 
-TEST_CASE("where the budget is short, what is parked takes none of it") {
+TEST_CASE("parked KV caches use no memory that the budget lacks") {
     const Folder folder;
     Crowd crowd(folder);
     const auto parked = crowd.tight.memory()["parked"];
     CHECK(parked["count"] == 4);
     CHECK(parked["memory"] == 0);
     CHECK(parked["disk"] >= 4 * kState);
-    CHECK(scratch_files(folder.path()).size() == 1); // one descriptor, however many are parked
+    CHECK(scratch_files(folder.path()).size() == 1); // one file descriptor for all KV caches
     CHECK(crowd.tight.memory()["over"] == 0);
     crowd.go_on();
 }
 
-TEST_CASE("a speaker whose file is gone, cut or changed goes on from its text") {
+TEST_CASE("a preempted stream whose spill file is missing, truncated or changed prefills its text again") {
     for (const auto& harm : harms()) {
         const Folder folder;
         Crowd crowd(folder);
@@ -273,7 +273,7 @@ TEST_CASE("a speaker whose file is gone, cut or changed goes on from its text") 
     }
 }
 
-TEST_CASE("an engine that goes while some are parked leaves no file") {
+TEST_CASE("destroying an engine removes all spill files") {
     const Folder folder;
     {
         const Crowd crowd(folder);
@@ -283,7 +283,7 @@ TEST_CASE("an engine that goes while some are parked leaves no file") {
     CHECK(scratch_files(folder.path()).empty());
 }
 
-TEST_CASE("who is cancelled while it is parked leaves nothing behind") {
+TEST_CASE("cancelling a parked stream leaves nothing behind") {
     const Folder folder;
     Tight tight(52, scripted(), {folder.text(), kRoom});
     tight.game.have(

@@ -1,4 +1,4 @@
-// Sessions that are pinned: they keep their places between their turns, as far as a model has some left.
+// Pinned sessions keep their slots between turns, as far as the model has slots.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -21,7 +21,7 @@ const std::string kParks =
     R"(, "parkable": true, "prompt_tokens": 5, "token_ms": 1, "fingerprint": "{\"model\": \"npc\"}")";
 constexpr std::uint64_t kRoom = 1 << 20;
 
-// Words that take their time.
+// Text of a number of words, generated slowly.
 std::string speech(int words) {
     std::string text = "0";
     for (int i = 1; i < words; ++i) {
@@ -30,14 +30,14 @@ std::string speech(int words) {
     return text;
 }
 
-// A model, and some who talk to it without an end.
+// A model with several endless answers.
 struct Inn {
     explicit Inn(std::uint32_t streams, std::uint64_t megabytes = 0, const std::string& more = kParks)
         : tight(megabytes, restoring(), {folder.text(), kRoom}) {
         tight.game.have("npc", script({.streams = streams, .gives = R"(["places"])", .more = more}));
     }
 
-    // So many speak without an end, and have places.
+    // Starts `count` endless answers, which all get slots.
     void crowd(int count) {
         for (int i = 0; i < count; ++i) {
             gossips.push_back(tight.game.ask("npc", speech(20'000)));
@@ -46,7 +46,7 @@ struct Inn {
             tight.game.until_told(one, SOTTO_EVENT_TEXT);
         }
     }
-    // They stop.
+    // Cancels the endless answers.
     void hush() {
         for (const auto one : gossips) {
             tight.game.cancel(one);
@@ -54,7 +54,7 @@ struct Inn {
         }
         gossips.clear();
     }
-    // Whether somebody who comes now finds no place.
+    // Returns true if a new request gets no slot.
     bool is_full() {
         const auto late = tight.game.ask("npc", "me too");
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -80,7 +80,7 @@ struct Inn {
 
 } // namespace
 
-TEST_CASE("who is pinned keeps its place, and nothing of it is parked") {
+TEST_CASE("a pinned session keeps its slot and is not parked") {
     Inn inn(2);
     Session mara(inn.tight.game, "mara", kPinned);
     Session tobin(inn.tight.game, "tobin");
@@ -91,12 +91,13 @@ TEST_CASE("who is pinned keeps its place, and nothing of it is parked") {
             CHECK(one->turn(word) == word);
         }
         CHECK(inn.tight.game.until([&] { return inn.tight.memory()["parked"]["count"] == 2; }));
-        CHECK(g_restored - before == (word == std::string("one") ? 0 : 2)); // hers is where it was
+        // the pinned session's KV cache is still in its slot
+        CHECK(g_restored - before == (word == std::string("one") ? 0 : 2));
     }
     CHECK(mara.lines().size() == 6);
 }
 
-TEST_CASE("who is pinned is answered at once, where others have to wait") {
+TEST_CASE("a pinned session is answered at once while others wait") {
     Inn inn(2);
     Session mara(inn.tight.game, "mara", kPinned);
     CHECK(mara.turn("one") == "one");
@@ -110,7 +111,7 @@ TEST_CASE("who is pinned is answered at once, where others have to wait") {
     CHECK(inn.has_room());
 }
 
-TEST_CASE("who is pinned first when it has spoken, or while it speaks, keeps its place from then on") {
+TEST_CASE("a session pinned during or after its first answer keeps its slot from then on") {
     Inn inn(2);
     Session mara(inn.tight.game, "mara");
     Session tobin(inn.tight.game, "tobin");
@@ -129,7 +130,7 @@ TEST_CASE("who is pinned first when it has spoken, or while it speaks, keeps its
     CHECK(tobin.turn("four") == "four");
 }
 
-TEST_CASE("who is pinned no longer, or closed, leaves its place to others") {
+TEST_CASE("an unpinned or closed session frees its slot") {
     for (const bool closes : {false, true}) {
         Inn inn(2);
         Session mara(inn.tight.game, "mara", kPinned);
@@ -151,7 +152,7 @@ TEST_CASE("who is pinned no longer, or closed, leaves its place to others") {
     }
 }
 
-TEST_CASE("a turn that is cancelled leaves the place to its session") {
+TEST_CASE("a cancelled turn leaves the slot to its session") {
     Inn inn(2);
     Session mara(inn.tight.game, "mara", kPinned);
     for (int i = 0; i < 3; ++i) {
@@ -163,12 +164,12 @@ TEST_CASE("a turn that is cancelled leaves the place to its session") {
     inn.crowd(1);
     CHECK(mara.turn("one") == "one");
     const auto waits = mara.say(speech(20'000));
-    inn.tight.game.cancel(waits); // before it began, or not
+    inn.tight.game.cancel(waits); // before or after it has started
     CHECK(done(inn.tight.game.finish(waits)).status == SOTTO_ERROR_CANCELLED);
     CHECK(mara.turn("two") == "two");
 }
 
-TEST_CASE("one place of a model is for those who are not pinned") {
+TEST_CASE("at least one slot of a model stays unpinned") {
     Inn inn(3);
     const std::string npc = R"(, "model": "npc")";
     Session mara(inn.tight.game, "mara", npc + kPinned);
@@ -184,23 +185,23 @@ TEST_CASE("one place of a model is for those who are not pinned") {
     CHECK(opened.status == SOTTO_ERROR_BUDGET);
     CHECK(opened.error == "session 'late'" + why);
     CHECK(asked(inn.tight.game, SOTTO_OP_READ_SESSION, about("late")).status == SOTTO_ERROR_NOT_FOUND);
-    CHECK(inn.change("mara", true).status == SOTTO_OK); // it is already
+    CHECK(inn.change("mara", true).status == SOTTO_OK); // it is pinned already
     CHECK(inn.change("tobin", false).status == SOTTO_OK);
     CHECK(inn.change("oswin", true).status == SOTTO_OK);
     CHECK(oswin.read()["pinned"] == true);
     CHECK(!tobin.read().contains("pinned"));
 }
 
-TEST_CASE("where more are pinned than could be known, the first to speak keep their places") {
+TEST_CASE("if more sessions are pinned than there are slots, the first to be answered keep theirs") {
     Inn inn(3);
     std::vector<Session> all;
     for (const char* id : {"a", "b", "c"}) {
-        all.emplace_back(inn.tight.game, id, kPinned); // no model is named yet
+        all.emplace_back(inn.tight.game, id, kPinned); // no model is known yet
     }
     for (auto& one : all) {
         CHECK(one.turn("one") == "one");
     }
-    inn.crowd(1); // there is one place for it
+    inn.crowd(1); // one slot is left for it
     CHECK(all[0].turn("two") == "two");
     CHECK(all[1].turn("two") == "two");
     const auto waits = all[2].say("two");
@@ -210,7 +211,7 @@ TEST_CASE("where more are pinned than could be known, the first to speak keep th
     CHECK(said(inn.tight.game.finish(waits)) == "two");
 }
 
-TEST_CASE("nobody is kept a place for by a model that cannot park") {
+TEST_CASE("a model that cannot park keeps no slots for pinned sessions") {
     Inn inn(2, 0, R"(, "prompt_tokens": 5, "token_ms": 1)");
     Session mara(inn.tight.game, "mara", kPinned);
     CHECK(mara.turn("one") == "one");
@@ -219,7 +220,7 @@ TEST_CASE("nobody is kept a place for by a model that cannot park") {
     CHECK(mara.turn("two") == "two");
 }
 
-TEST_CASE("who talks to another model gives up the place in the first") {
+TEST_CASE("a pinned session that uses another model frees its slot in the first one") {
     Inn inn(2);
     inn.tight.game.have("other", script({.streams = 2, .more = kParks}));
     Session mara(inn.tight.game, "mara", kPinned);
@@ -231,7 +232,7 @@ TEST_CASE("who talks to another model gives up the place in the first") {
     CHECK(mara.turn("three") == "three");
 }
 
-TEST_CASE("a model is unloaded, and an engine goes, while places are kept in it") {
+TEST_CASE("models are unloaded and engines destroyed while slots are pinned") {
     for (const bool unloads : {true, false}) {
         Inn inn(3);
         Session mara(inn.tight.game, "mara", kPinned);
@@ -245,7 +246,7 @@ TEST_CASE("a model is unloaded, and an engine goes, while places are kept in it"
     }
 }
 
-TEST_CASE("lowered, places of those who speak are given up before that of who is pinned") {
+TEST_CASE("when the budget drops, slots of decoding streams are freed before a pinned one") {
     Inn inn(4, 52);
     Session mara(inn.tight.game, "mara", kPinned);
     CHECK(mara.turn("one") == "one");
@@ -271,7 +272,7 @@ TEST_CASE("lowered, places of those who speak are given up before that of who is
     CHECK(mara.lines().size() == 10);
 }
 
-TEST_CASE("models give way that nobody is pinned in, then places that nobody needs, then all") {
+TEST_CASE("order of eviction: models without pins, then unused slots, then all") {
     Inn inn(4, 104);
     inn.tight.game.have("other", script({.gives = R"(["places"])", .more = kParks}));
     Session mara(inn.tight.game, "mara", kPinned);
@@ -302,7 +303,7 @@ TEST_CASE("models give way that nobody is pinned in, then places that nobody nee
     CHECK(restored() == 1);
 }
 
-TEST_CASE("a model that has no places to give goes to sleep though a place is kept in it, if it must") {
+TEST_CASE("a model that cannot resize is evicted even with a pinned slot, if necessary") {
     Inn inn(2, 32, kParks);
     inn.tight.game.have("stiff", script({.weights = 0, .place = 0, .compute = 0, .more = kParks}));
     Session mara(inn.tight.game, "mara", kPinned);
@@ -317,7 +318,7 @@ TEST_CASE("a model that has no places to give goes to sleep though a place is ke
     CHECK(mara.lines().size() == 4);
 }
 
-TEST_CASE("what is asked of pinning is checked, by name") {
+TEST_CASE("fields of pinning are validated by name") {
     Game game;
     Session mara(game, "mara");
     const auto change = [&](std::string_view more) {

@@ -1,4 +1,4 @@
-// Requests are read and prepared beside the steps of others: a slow or large one delays nobody else.
+// Parsing and preparing requests in parallel to steps: a slow or large request delays no other.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -17,7 +17,7 @@ using namespace test;
 namespace {
 
 const char* const kPrepared = R"({"prepare_ms": 0})";
-const char* const kSlow = R"({"prepare_ms": 60000})"; // for as long as nobody cancels it
+const char* const kSlow = R"({"prepare_ms": 60000})"; // until it is cancelled
 const char* const kEndless = R"({"tokens": ["a"], "loop": true, "prepare_ms": 0})";
 
 std::int64_t ms_since(std::chrono::steady_clock::time_point begin) {
@@ -25,7 +25,7 @@ std::int64_t ms_since(std::chrono::steady_clock::time_point begin) {
         .count();
 }
 
-// A chat of more bytes than are read on the control thread, in which `text` is said last.
+// A chat larger than the control thread parses itself; `text` is its last message.
 std::string large_chat(std::string_view text, std::string_view more = "", std::size_t messages = 5000) {
     std::string body = R"({"model": "npc", "messages": [)";
     for (std::size_t i = 0; i < messages; ++i) {
@@ -41,7 +41,7 @@ std::string in_session(std::string_view id, std::string_view text) {
 
 } // namespace
 
-TEST_CASE("a stream speaks on while another request is prepared") {
+TEST_CASE("a stream continues to decode while another request is prepared") {
     Held held(Point::prepare);
     Game game(held.backend.table());
     game.have("npc", kEndless);
@@ -57,7 +57,7 @@ TEST_CASE("a stream speaks on while another request is prepared") {
     game.until_told(slow, SOTTO_EVENT_TEXT, 3);
 }
 
-TEST_CASE("a request is answered from what was prepared, which is freed once") {
+TEST_CASE("a prepared request is answered from its prepared state, which is freed once") {
     TappedBackend backend;
     {
         Game game(backend.table());
@@ -65,13 +65,13 @@ TEST_CASE("a request is answered from what was prepared, which is freed once") {
         CHECK(said(game.finish(game.ask("npc", "one two three"))) == "one two three");
         const auto twice = game.ask("npc", "again", {.more = R"(, "n": 3)"});
         game.finish(twice);
-        CHECK(backend.count(Point::prepare) == 1); // several answers begin together, so none of theirs
+        CHECK(backend.count(Point::prepare) == 1); // requests with several choices are not prepared
         CHECK(backend.count(Point::open) == 4);
     }
-    CHECK(backend.count(Point::prepared_close) == 0); // stream_open took each of them
+    CHECK(backend.count(Point::prepared_close) == 0); // stream_open took ownership of each
 }
 
-TEST_CASE("an operation that needs no step is answered by what prepares it") {
+TEST_CASE("an operation without steps is answered by its preparation") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc", kPrepared);
@@ -80,7 +80,7 @@ TEST_CASE("an operation that needs no step is answered by what prepares it") {
     CHECK(backend.count(Point::open) == 0);
 }
 
-TEST_CASE("a request that cannot be prepared fails alone") {
+TEST_CASE("a request whose preparation fails does not affect others") {
     Game game;
     game.have("npc", R"({"prepare_ms": 0, "fail_prepare": "no such words"})");
     const auto& last = done(game.finish(game.ask("npc", "hi")));
@@ -89,7 +89,7 @@ TEST_CASE("a request that cannot be prepared fails alone") {
     CHECK(sotto_engine_cancel(game.engine(), last.request) == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("a request is cancelled at once while it is prepared, and so is its preparing") {
+TEST_CASE("a request is cancelled at once during its preparation, which is cancelled too") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc", kSlow);
@@ -97,12 +97,12 @@ TEST_CASE("a request is cancelled at once while it is prepared, and so is its pr
     REQUIRE(game.until([&] { return backend.count(Point::prepare) == 1; }));
     game.cancel(request);
     CHECK(done(game.finish(request)).status == SOTTO_ERROR_CANCELLED);
-    CHECK(said(game.finish(game.unload("npc"))).empty()); // which waits for nobody
+    CHECK(said(game.finish(game.unload("npc"))).empty()); // which does not wait
     CHECK(backend.count(Point::open) == 0);
     CHECK(backend.count(Point::unload) == 1);
 }
 
-TEST_CASE("a model is unloaded, and an engine destroyed, while requests are prepared") {
+TEST_CASE("models are unloaded and engines destroyed while requests are prepared") {
     const auto begin = std::chrono::steady_clock::now();
     for (const bool unloads : {true, false}) {
         TappedBackend backend;
@@ -126,7 +126,7 @@ TEST_CASE("a model is unloaded, and an engine destroyed, while requests are prep
     CHECK(ms_since(begin) < kPatience);
 }
 
-TEST_CASE("no more is prepared ahead than there are places, and what is cancelled then is freed") {
+TEST_CASE("requests are prepared ahead only for free slots, and are freed when cancelled") {
     Held held(Point::step);
     Game game(held.backend.table());
     game.have("npc", R"({"prepare_ms": 0, "streams": 3})");
@@ -141,7 +141,7 @@ TEST_CASE("no more is prepared ahead than there are places, and what is cancelle
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     CHECK(
         held.backend.count(Point::prepare) <= 7
-    ); // 3 have places, and 3 more are ready, and one came between
+    ); // 3 have slots, 3 more are prepared, and one was in between
     for (const auto request : requests) {
         game.cancel(request);
         game.finish(request);
@@ -153,7 +153,7 @@ TEST_CASE("no more is prepared ahead than there are places, and what is cancelle
     CHECK(opened == held.backend.count(Point::prepare));
 }
 
-TEST_CASE("who matters more is prepared first, also behind many that are prepared") {
+TEST_CASE("a request of higher priority is prepared first, even behind many others") {
     Held held(Point::step);
     Game game(held.backend.table());
     game.have("npc", R"({"prepare_ms": 0, "streams": 1, "parkable": true})");
@@ -170,7 +170,7 @@ TEST_CASE("who matters more is prepared first, also behind many that are prepare
     for (const auto other : others) {
         CHECK(said(game.finish(other)) == "one two");
     }
-    const auto ended = [&](sotto_request request) { // its place among all events
+    const auto ended = [&](sotto_request request) { // its position among all events
         const auto& all = game.all();
         return std::find_if(
                    all.begin(),
@@ -184,7 +184,7 @@ TEST_CASE("who matters more is prepared first, also behind many that are prepare
     CHECK(ended(urgent) < ended(others.back()));
 }
 
-TEST_CASE("a large request is read on another thread, and told what is wrong with it") {
+TEST_CASE("a large request is parsed on another thread, which reports its errors") {
     Game game;
     game.have("npc");
     CHECK(said(game.finish(game.submit(large_chat("one two")))) == "one two");
@@ -194,10 +194,10 @@ TEST_CASE("a large request is read on another thread, and told what is wrong wit
     const auto gone = game.submit(large_chat("hi"));
     game.cancel(gone);
     CHECK(done(game.finish(gone)).status == SOTTO_ERROR_CANCELLED);
-    game.submit(large_chat("hi")); // the engine ends meanwhile
+    game.submit(large_chat("hi")); // the engine is destroyed meanwhile
 }
 
-TEST_CASE("what a session is asked keeps its order, however large it is") {
+TEST_CASE("requests of a session keep their order, however large they are") {
     Game game;
     game.have("npc");
     std::string open = R"({"session": "a", "model": "npc", "messages": [)";
@@ -207,7 +207,8 @@ TEST_CASE("what a session is asked keeps its order, however large it is") {
     open += R"({"role": "user", "content": "word"}]})";
     const auto opened = game.submit(open, {}, SOTTO_OP_OPEN_SESSION);
     const auto asked = game.submit(in_session("a", "one two"));
-    const auto other = game.submit(in_session("b", "three")); // which nobody opened: it does not wait
+    // a session that does not exist: the request does not wait
+    const auto other = game.submit(in_session("b", "three"));
     const auto closed = game.submit(R"({"session": "a"})", {}, SOTTO_OP_CLOSE_SESSION);
     CHECK(done(game.finish(other)).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(done(game.finish(opened)).status == SOTTO_OK);
@@ -215,7 +216,7 @@ TEST_CASE("what a session is asked keeps its order, however large it is") {
     CHECK(done(game.finish(closed)).status == SOTTO_OK);
 }
 
-TEST_CASE("the sessions that a body may name are found by its bytes") {
+TEST_CASE("session names are found in a body by scanning its bytes") {
     const auto ids = [](std::string_view body) { return sotto::names_in(body).ids; };
     using Ids = std::vector<std::string>;
     CHECK(ids(R"({"session": "a", "messages": []})") == Ids{"a"});
@@ -228,7 +229,7 @@ TEST_CASE("the sessions that a body may name are found by its bytes") {
     CHECK(sotto::names_in(R"({"session": "a\"b"})").all);
 }
 
-TEST_CASE("preparing does not change who is served, or what is recorded of it") {
+TEST_CASE("preparation affects neither scheduling nor recordings") {
     Game game;
     game.have("npc", R"({"prepare_ms": 1, "streams": 2})");
     std::vector<sotto_request> requests;

@@ -1,4 +1,4 @@
-// A private request's events are taken from the request itself, by whoever would rather wait.
+// Private requests, whose events a thread waits for and takes from the request itself.
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 constexpr Ask kPrivate = {.flags = SOTTO_REQUEST_PRIVATE};
 const char* const kEndless = R"({"tokens": ["a"], "loop": true})";
 
-// Takes the ACCEPTED event, after which nothing is told while the model stands still.
+// Takes the ACCEPTED event; no event follows while the model blocks.
 void accept(Game& game, sotto_request request) {
     sotto_status status = SOTTO_OK;
     const auto told = game.wait_event(request, kPatience, status);
@@ -31,7 +31,7 @@ double milliseconds_since(steady_clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(steady_clock::now() - begin).count();
 }
 
-// A thread that waits for an event, and what the call returned.
+// A thread that waits for an event, and the result of its call.
 class Waiter {
 public:
     Waiter(Game& game, sotto_request request)
@@ -44,7 +44,7 @@ public:
         while (!began) {
             std::this_thread::yield();
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(10)); // so that it most likely waits
+        std::this_thread::sleep_for(std::chrono::milliseconds(10)); // so that it is most likely waiting
     }
     ~Waiter() { join(); }
     Waiter(const Waiter&) = delete;
@@ -66,7 +66,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a private request tells everything to whoever waits for it, and nothing to the queue") {
+TEST_CASE("all events of a private request go to the thread that waits for it, none to the queue") {
     Game game;
     game.have("npc");
     const auto taken = game.all().size();
@@ -79,7 +79,7 @@ TEST_CASE("a private request tells everything to whoever waits for it, and nothi
     CHECK(game.all().size() == taken);
 }
 
-TEST_CASE("once its last event is taken a private request is over") {
+TEST_CASE("a private request ends once its last event is taken") {
     Game game;
     game.have("npc");
     const auto request = game.ask("npc", "hi", kPrivate);
@@ -99,7 +99,7 @@ TEST_CASE("once its last event is taken a private request is over") {
     }
 }
 
-TEST_CASE("a wait ends when its time is up, and loses nothing") {
+TEST_CASE("a wait ends at its timeout and loses no event") {
     Held held;
     Game game(held.backend.table());
     game.have("npc");
@@ -117,7 +117,7 @@ TEST_CASE("a wait ends when its time is up, and loses nothing") {
     CHECK(said(game.finish_private(request)) == "hi");
 }
 
-TEST_CASE("a wait without an end ends with the event") {
+TEST_CASE("a wait without a timeout ends with an event") {
     Held held;
     Game game(held.backend.table());
     game.have("npc");
@@ -134,7 +134,7 @@ TEST_CASE("a wait without an end ends with the event") {
     opener.join();
 }
 
-TEST_CASE("one thread at a time waits for a request") {
+TEST_CASE("only one thread at a time can wait for a request") {
     Held held;
     Game game(held.backend.table());
     game.have("npc");
@@ -156,7 +156,7 @@ TEST_CASE("one thread at a time waits for a request") {
     CHECK(waiter.status == SOTTO_OK);
 }
 
-TEST_CASE("a drop wakes whoever waits, and the request is over for good") {
+TEST_CASE("dropping a request wakes its waiting thread, and the request is gone") {
     Held held;
     Game game(held.backend.table());
     game.have("npc", kEndless);
@@ -175,7 +175,7 @@ TEST_CASE("a drop wakes whoever waits, and the request is over for good") {
     CHECK(game.until([&] { return held.backend.count(Point::close) == 1; })); // its work has ended too
 }
 
-TEST_CASE("a request that is over but not yet taken can be dropped") {
+TEST_CASE("a finished request whose last event was not taken can be dropped") {
     Game game;
     game.have("npc");
     const auto request = game.ask("npc", "hi", kPrivate);
@@ -187,7 +187,7 @@ TEST_CASE("a request that is over but not yet taken can be dropped") {
     CHECK(status == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("a cancelled private request tells its last event to whoever waits") {
+TEST_CASE("a cancelled private request delivers its last event to the waiting thread") {
     Held held;
     Game game(held.backend.table());
     game.have("npc", kEndless);
@@ -203,7 +203,7 @@ TEST_CASE("a cancelled private request tells its last event to whoever waits") {
     held.gate.open();
 }
 
-TEST_CASE("the end of the engine wakes whoever waits for a request, and for the queue") {
+TEST_CASE("destroying the engine wakes threads that wait for a request or for the queue") {
     Held held;
     Game game(held.backend.table());
     game.have("npc", kEndless);
@@ -223,7 +223,7 @@ TEST_CASE("the end of the engine wakes whoever waits for a request, and for the 
     ender.join();
 }
 
-TEST_CASE("what is not private is not waited for, nor dropped") {
+TEST_CASE("a request that is not private can be neither waited for nor dropped") {
     Held held;
     Game game(held.backend.table());
     game.have("npc");
@@ -241,7 +241,7 @@ TEST_CASE("what is not private is not waited for, nor dropped") {
     CHECK(said(game.finish(request)) == "hi");
 }
 
-TEST_CASE("models can be loaded and unloaded in private") {
+TEST_CASE("models can be loaded and unloaded by private requests") {
     Game game;
     const auto history = game.finish_private(game.load("npc", R"({"load_ms": 5})", SOTTO_REQUEST_PRIVATE));
     CHECK(done(history).status == SOTTO_OK);
@@ -255,7 +255,7 @@ TEST_CASE("models can be loaded and unloaded in private") {
     CHECK(game.all().empty());
 }
 
-TEST_CASE("an event stays with the thread that took it, whatever becomes of the engine") {
+TEST_CASE("an event stays valid on the thread that took it, even after the engine is destroyed") {
     auto event = SOTTO_INIT(sotto_event);
     {
         Game game;
@@ -268,7 +268,7 @@ TEST_CASE("an event stays with the thread that took it, whatever becomes of the 
     CHECK(text_of(event.json).find("\"content\":\"hi\"") != std::string::npos);
 }
 
-TEST_CASE("a wait for the queue sees an event, or runs out of time") {
+TEST_CASE("a wait for the queue ends with an event or at its timeout") {
     Game game;
     CHECK(sotto_engine_wait_for_events(game.engine(), 0) == SOTTO_EMPTY);
     const auto begin = steady_clock::now();
@@ -276,7 +276,7 @@ TEST_CASE("a wait for the queue sees an event, or runs out of time") {
     CHECK(milliseconds_since(begin) >= 20);
     const auto request = game.ask("nobody", "hi");
     CHECK(sotto_engine_wait_for_events(game.engine(), kPatience) == SOTTO_OK);
-    CHECK(sotto_engine_wait_for_events(game.engine(), 0) == SOTTO_OK); // it was not taken yet
+    CHECK(sotto_engine_wait_for_events(game.engine(), 0) == SOTTO_OK); // the event was not taken yet
     game.finish(request);
     CHECK(sotto_engine_wait_for_events(game.engine(), 0) == SOTTO_EMPTY);
 }

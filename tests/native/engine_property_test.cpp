@@ -1,5 +1,5 @@
-// Random workloads: whatever is asked, cancelled, retuned and reported, each request is told everything that
-// it is to be told, once and in order, the engine goes on, and what it decided follows from what it was told.
+// Random workloads of requests, cancellations and settings: each request gets all events once and in order,
+// the engine continues, and its decisions can be replayed.
 #include <filesystem>
 #include <map>
 #include <random>
@@ -40,7 +40,7 @@ std::string script(std::mt19937& random) {
            R"(, "adapters": true, "adapters_said": false})";
 }
 
-// One run: what was asked, and what may still come of it.
+// One run: its requests, and their permitted outcomes.
 class Run {
 public:
     explicit Run(unsigned seed) : random_(seed), game_(desc(recording_)) {
@@ -80,7 +80,7 @@ public:
         }
     }
 
-    // Whether all that was decided follows from what was told.
+    // Replays the recording and checks that all decisions are the same.
     void replay() {
         game_.end();
         sotto_str json{};
@@ -189,12 +189,12 @@ private:
     Game game_;
     std::vector<sotto_request> asked_;
     std::map<sotto_request, bool> cancelled_;
-    std::size_t counted_ = 0; // events
+    std::size_t counted_ = 0; // number of events
 };
 
 } // namespace
 
-TEST_CASE("no event is lost, doubled or out of order, whatever is asked of an engine") {
+TEST_CASE("random requests lose, duplicate or reorder no event") {
     for (unsigned seed = 1; seed <= 12; ++seed) {
         CAPTURE(seed);
         Run run(seed);

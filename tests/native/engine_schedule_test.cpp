@@ -1,4 +1,4 @@
-// Who is served first, and how an engine keeps answers apart.
+// Order of requests, and preemption.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -32,7 +32,7 @@ std::vector<std::string> order_of_ends(const Game& game) {
 
 } // namespace
 
-TEST_CASE("whom the player speaks with gets the next slice, and a place if need be") {
+TEST_CASE("a request of the highest priority gets the next slice, and preempts if no slot is free") {
     Paused paused;
     const auto& backend = paused.backend;
     Game game(paused.backend.table());
@@ -47,16 +47,17 @@ TEST_CASE("whom the player speaks with gets the next slice, and a place if need 
     game.until_told(player, SOTTO_EVENT_ACCEPTED);
     paused.go_on();
     CHECK(said(game.finish(player)) == "abcdefghijklmnop");
-    CHECK(backend.bodies().at(2).find("it is me") != std::string::npos); // next after who had a place
+    // next after the one that had a slot
+    CHECK(backend.bodies().at(2).find("it is me") != std::string::npos);
     for (const auto request : crowd) {
-        CHECK(said(game.finish(request)) == "abcdefghijklmnop"); // also the one that gave up its place
+        CHECK(said(game.finish(request)) == "abcdefghijklmnop"); // of the preempted request too
     }
     CHECK(backend.count(Point::park) == 1);
     CHECK(backend.count(Point::unpark) == 1);
     CHECK(backend.count(Point::open) == 7);
 }
 
-TEST_CASE("of those that wait, what matters more and is due earlier goes first") {
+TEST_CASE("waiting requests are ordered by priority, then deadline") {
     Held held;
     Game game(held.backend.table());
     game.have("npc", R"({"tokens": ["a"], "streams": 1})");
@@ -66,7 +67,7 @@ TEST_CASE("of those that wait, what matters more and is due earlier goes first")
     sotto_request last = game.ask("npc", "hi", {.user = 5, .priority = SOTTO_PRIORITY_BACKGROUND});
     game.ask("npc", "hi", {.user = 4});
     game.ask("npc", "hi", {.user = 3, .deadline_ns = UINT64_MAX / 4});
-    game.ask("npc", "hi", {.user = 2, .deadline_ns = 1}); // long past: nothing is more urgent
+    game.ask("npc", "hi", {.user = 2, .deadline_ns = 1}); // long past: the most urgent
     game.until_told(
         game.ask("npc", "hi", {.user = 1, .priority = SOTTO_PRIORITY_FOREGROUND}), SOTTO_EVENT_ACCEPTED
     );
@@ -75,7 +76,7 @@ TEST_CASE("of those that wait, what matters more and is due earlier goes first")
     CHECK(order_of_ends(game) == std::vector<std::string>{"1", "2", "3", "4", "5"});
 }
 
-TEST_CASE("who gave up its place can be cancelled, unloaded, and fail to come back") {
+TEST_CASE("a preempted stream can be cancelled, unloaded, and fail to be restored") {
     for (const std::string how : {"cancel", "unload", "fail", "end"}) {
         Held held;
         Game game(held.backend.table());
@@ -94,7 +95,7 @@ TEST_CASE("who gave up its place can be cancelled, unloaded, and fail to come ba
             return stats.parked == 1;
         }));
         if (how == "end") {
-            continue; // the engine goes, with one of them parked
+            continue; // the engine is destroyed with a stream parked
         }
         if (how == "unload") {
             CHECK(done(game.finish(game.unload("npc"))).status == SOTTO_OK);
@@ -106,14 +107,14 @@ TEST_CASE("who gave up its place can be cancelled, unloaded, and fail to come ba
         const auto& last = done(game.finish(first));
         CHECK(last.status == (how == "cancel" ? SOTTO_ERROR_CANCELLED : SOTTO_ERROR_INFERENCE));
         CHECK((how == "fail") == (last.error == "it is gone"));
-        if (how == "fail") { // the model has all its places again
+        if (how == "fail") { // the model has all its slots again
             const auto next = game.ask("npc", "hi");
             game.until_told(next, SOTTO_EVENT_TEXT);
         }
     }
 }
 
-TEST_CASE("a priority that is none is refused, as is a deadline that is no time") {
+TEST_CASE("an invalid priority or deadline is refused") {
     Game game;
     game.have("npc");
     auto desc = SOTTO_INIT(sotto_request_desc);
@@ -140,7 +141,7 @@ TEST_CASE("a priority that is none is refused, as is a deadline that is no time"
     );
 }
 
-TEST_CASE("more requests than may be live are refused until some are over") {
+TEST_CASE("requests beyond the maximum are refused until some have ended") {
     auto desc = plain_desc();
     desc.max_requests = 3;
     Game game(desc);
@@ -161,7 +162,7 @@ TEST_CASE("more requests than may be live are refused until some are over") {
     CHECK(game.until([&] { return sotto_engine_submit(game.engine(), &wish, &request) == SOTTO_OK; }));
 }
 
-TEST_CASE("engines with flags or numbers that are none are refused") {
+TEST_CASE("engines with invalid flags or numbers are refused") {
     sotto_engine* engine = nullptr;
     auto desc = plain_desc();
     desc.flags = 4;
@@ -174,7 +175,7 @@ TEST_CASE("engines with flags or numbers that are none are refused") {
     CHECK(engine == nullptr);
 }
 
-TEST_CASE("a model whose steps take long has no more of the time than another") {
+TEST_CASE("a model with long steps gets no more compute time than others") {
     Game game;
     game.have("slow", R"({"tokens": ["a"], "loop": true, "token_ms": 200})");
     game.have("fast", R"({"tokens": ["a"], "loop": true, "token_ms": 1})");
@@ -183,10 +184,10 @@ TEST_CASE("a model whose steps take long has no more of the time than another") 
     game.until_told(slow, SOTTO_EVENT_TEXT, 4);
     CHECK(
         said(game.of(fast)).size() > 2 * said(game.of(slow)).size()
-    ); // two hundred times, but for what sleeping adds
+    ); // two hundred times, less the overhead of sleeping
 }
 
-TEST_CASE("a first step that stands still on several threads is taken again on fewer") {
+TEST_CASE("a first step that stalls on several threads is repeated on fewer") {
     TappedBackend backend;
     std::atomic<int> given_up{0};
     backend.tap = [&](Point point, const sotto_step* step) {
@@ -209,7 +210,7 @@ TEST_CASE("a first step that stands still on several threads is taken again on f
     CHECK(given_up.load() == (sotto::usable_cores() > 1 ? 1 : 0));
 }
 
-TEST_CASE("a deterministic engine computes each answer by itself, in pieces that are always the same") {
+TEST_CASE("a deterministic engine computes each answer alone, with fixed prefill chunks") {
     for (const int crowd : {0, 5}) {
         TappedBackend backend;
         auto desc = plain_desc();
@@ -234,9 +235,9 @@ TEST_CASE("a deterministic engine computes each answer by itself, in pieces that
     }
 }
 
-TEST_CASE("a background request is answered beside characters of the foreground that never stop asking") {
+TEST_CASE("a background request progresses beside foreground requests that never pause") {
     constexpr int kAsking = 6;
-    constexpr std::size_t kMaxAnswers = 300; // of the foreground meanwhile; ten seconds of them are 1,000
+    constexpr std::size_t kMaxAnswers = 300; // foreground answers meanwhile; ten seconds allow 1,000
     Held held;
     Game game(held.backend.table());
     game.have(
@@ -267,11 +268,12 @@ TEST_CASE("a background request is answered beside characters of the foreground 
     MESSAGE("answered after ", answers, " answers of the foreground");
 }
 
-TEST_CASE("steps that cannot be aborted run in the normal class") {
+TEST_CASE("steps that cannot be aborted run in the normal thread class") {
     for (const bool abortable : {true, false}) {
         TappedBackend backend;
         auto desc = plain_desc();
-        desc.mode = SOTTO_MODE_BALANCE; // steps that can be aborted run in the idle class, if it gets a core
+        // steps that can be aborted run in the idle class, if that gets CPU time
+        desc.mode = SOTTO_MODE_BALANCE;
         Game game(desc, backend.table());
         game.have(
             "npc", abortable ? R"({"tokens": ["a", "b"]})" : R"({"tokens": ["a", "b"], "abortable": false})"

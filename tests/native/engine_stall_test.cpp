@@ -1,5 +1,4 @@
-// Calls of a backend that do not return are reported in the log, with the backend, the function and the
-// model.
+// Backend calls that do not return are logged with the backend, the function and the model.
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -20,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kStart = kSecond;
 
-// An engine whose time stands still and whose warnings are kept, with a backend whose calls can be held up.
+// An engine with a manual clock and recorded warnings, whose backend's calls can be blocked.
 struct Stalled {
     explicit Stalled(Point at) : held(at), game(options(), held.backend.table()) {}
 
@@ -46,8 +45,7 @@ struct Stalled {
         return lines;
     }
 
-    // Moves time on to a moment that the engine waits for. Returns the last warning then, once there is a new
-    // one.
+    // Advances the clock to a time that the engine waits for. Returns the next warning.
     std::string warns_at(std::int64_t moment) {
         CHECK(clock.sleeps_until(moment));
         const auto before = warnings().size();
@@ -67,7 +65,7 @@ struct Stalled {
 
 } // namespace
 
-TEST_CASE("a step that does not return is reported every 10 seconds, and its answer goes on after it") {
+TEST_CASE("a step that does not return is logged every 10 seconds, and its answer continues afterwards") {
     Stalled stalled(Point::step);
     auto& held = stalled.held;
     auto& game = stalled.game;
@@ -85,7 +83,7 @@ TEST_CASE("a step that does not return is reported every 10 seconds, and its ans
     CHECK(stalled.warnings().size() == 2);
 }
 
-TEST_CASE("an engine that waits for a backend while it is destroyed reports it every 2 seconds") {
+TEST_CASE("an engine that waits for a backend during its destruction logs it every 2 seconds") {
     const std::vector<std::pair<Point, std::string>> calls = {
         {Point::step, "step()"}, {Point::open, "stream_open()"}, {Point::load, "open() or close()"}
     };

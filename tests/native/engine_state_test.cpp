@@ -1,4 +1,4 @@
-// What a model remembers, saved to a file and restored from one.
+// KV caches saved to files and restored from them.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -26,7 +26,7 @@ const std::string kFits = R"({"model":"a1","kv_type":"f16"})";
 const std::string kScript =
     R"({"tokens": ["a"], "prompt_tokens": 3, "fingerprint": "{\"model\":\"a1\",\"kv_type\":\"f16\"}"})";
 
-// A folder of a test's own.
+// A temporary folder.
 class Folder {
 public:
     Folder()
@@ -75,7 +75,7 @@ const History& restore(Game& game, const std::string& path, const char* model = 
     return game.finish(game.submit(body, {}, SOTTO_OP_RESTORE_STATE));
 }
 
-// How restoring `bytes` from a file fails.
+// Restores `bytes` from a file and returns the error.
 std::string refusal(Game& game, const Folder& folder, std::string_view bytes) {
     const auto path = folder.file("refused.state");
     write(path, bytes);
@@ -87,20 +87,20 @@ std::string refusal(Game& game, const Folder& folder, std::string_view bytes) {
 
 } // namespace
 
-TEST_CASE("a state is saved without an answer, and restored") {
+TEST_CASE("a state is saved without generating an answer, and restored") {
     const Folder folder;
     Game game;
     game.have("npc", kScript);
     const auto path = folder.file("m\xC3\xA4ra.state");
     const auto& saved = save(game, path);
     CHECK(done(saved).status == SOTTO_OK);
-    CHECK(saved.size() == 2); // accepted and done
+    CHECK(saved.size() == 2); // ACCEPTED and DONE
     CHECK(saved.front().kind == SOTTO_EVENT_ACCEPTED);
     const auto blob = read(path);
     CHECK(blob == sotto::state_blob(kFits, "remembered"));
     const Json told = {{"path", path}, {"tokens", 3}, {"bytes", blob.size()}};
     CHECK(Json::parse(done(saved).json) == told);
-    CHECK(folder.files() == 1); // nothing partial beside it
+    CHECK(folder.files() == 1); // no partial file beside it
 
     const auto& restored = restore(game, path);
     CHECK(done(restored).status == SOTTO_OK);
@@ -108,7 +108,7 @@ TEST_CASE("a state is saved without an answer, and restored") {
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
 }
 
-TEST_CASE("a text completion's prompt is saved too") {
+TEST_CASE("the state of a text completion's prompt can be saved") {
     const Folder folder;
     Game game;
     game.have("npc", kScript);
@@ -118,7 +118,7 @@ TEST_CASE("a text completion's prompt is saved too") {
     CHECK(read(path) == sotto::state_blob(kFits, "remembered"));
 }
 
-TEST_CASE("a model without a fingerprint neither saves nor restores") {
+TEST_CASE("a model without a fingerprint can neither save nor restore") {
     const Folder folder;
     Game game;
     game.have("npc");
@@ -133,7 +133,7 @@ TEST_CASE("a model without a fingerprint neither saves nor restores") {
     CHECK(folder.files() == 0);
 }
 
-TEST_CASE("a file that is not there is no state") {
+TEST_CASE("restoring from a missing file fails") {
     const Folder folder;
     Game game;
     game.have("npc", kScript);
@@ -153,7 +153,7 @@ TEST_CASE("a file that is not there is no state") {
     }
 }
 
-TEST_CASE("a state that cannot be written is an error, and what was there stays") {
+TEST_CASE("a state that cannot be written fails and leaves the existing file unchanged") {
     const Folder folder;
     Game game;
     game.have("npc", kScript);
@@ -171,7 +171,7 @@ TEST_CASE("a state that cannot be written is an error, and what was there stays"
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
 }
 
-TEST_CASE("a state is saved over another, whole") {
+TEST_CASE("saving replaces an existing state atomically") {
     const Folder folder;
     Game game;
     game.have("npc", kScript);
@@ -182,8 +182,8 @@ TEST_CASE("a state is saved over another, whole") {
     CHECK(folder.files() == 1);
 }
 
-#ifndef _WIN32 // whose files have other permissions, and no FIFOs
-TEST_CASE("a state is private, and takes the place of nothing but a regular file") {
+#ifndef _WIN32 // Windows has other permissions, and no FIFOs
+TEST_CASE("a state file is readable by its user only, and replaces only a regular file") {
     const Folder folder;
     Game game;
     game.have("npc", kScript);
@@ -200,7 +200,7 @@ TEST_CASE("a state is private, and takes the place of nothing but a regular file
         CHECK(done(save(game, strange)).status == SOTTO_ERROR_ARGUMENT);
     }
     for (const auto& strange : {fifo, std::string("/dev/zero"), path + '\0' + "more"}) {
-        CHECK(done(restore(game, strange)).status == SOTTO_ERROR_ARGUMENT); // it would read for ever
+        CHECK(done(restore(game, strange)).status == SOTTO_ERROR_ARGUMENT); // reading it would block forever
     }
     CHECK(fs::is_symlink(link));
     CHECK(fs::is_fifo(fifo));
@@ -209,7 +209,7 @@ TEST_CASE("a state is private, and takes the place of nothing but a regular file
 }
 #endif
 
-TEST_CASE("what is no state, or a damaged or a foreign one, is refused, and the model goes on") {
+TEST_CASE("a malformed, damaged or foreign state is refused, and the model continues") {
     const Folder folder;
     Game game;
     game.have("npc", kScript);
@@ -233,7 +233,7 @@ TEST_CASE("what is no state, or a damaged or a foreign one, is refused, and the 
         refusal(game, folder, changed) == "the state is damaged: its checksum does not match; save it again"
     );
     auto huge = blob;
-    huge[20] = 1; // 4 GiB more
+    huge[20] = 1; // claims 4 GiB more
     CHECK(
         refusal(game, folder, huge) == "the state has " + std::to_string(blob.size() + (1ULL << 32)) +
                                            " bytes: expected at most 4294967296 for this model"
@@ -248,19 +248,19 @@ TEST_CASE("what is no state, or a damaged or a foreign one, is refused, and the 
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "a");
 }
 
-TEST_CASE("how large a state may be follows from the model's memory") {
+TEST_CASE("the maximum size of a state follows from the model's memory") {
     const Folder folder;
     Game game;
     game.have("npc", R"({"kv": 1000, "fingerprint": "{}"})");
     auto blob = sotto::state_blob("{}", "remembered");
-    blob[19] = 5; // 80 MiB more
+    blob[19] = 5; // claims 80 MiB more
     CHECK(
         refusal(game, folder, blob) == "the state has " + std::to_string(blob.size() + 80 * 1024 * 1024) +
                                            " bytes: expected at most 67109864 for this model"
     );
 }
 
-TEST_CASE("a host that lends its files is asked for states") {
+TEST_CASE("states are read through the host's file functions if it has set them") {
     HostHooks host;
     host.files["saves/mara"] = sotto::state_blob(kFits, "remembered");
     host.files["saves/cut"] = host.files["saves/mara"].substr(0, 50);
@@ -278,7 +278,7 @@ TEST_CASE("a host that lends its files is asked for states") {
     CHECK(host.files_closed() == 2);
 }
 
-TEST_CASE("saving is cancelled like any other work") {
+TEST_CASE("saving can be cancelled") {
     const Folder folder;
     Held held;
     Game game(held.backend.table());

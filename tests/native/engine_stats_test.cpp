@@ -1,4 +1,4 @@
-// The figures of an engine add up.
+// Consistency of an engine's statistics.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -20,7 +20,7 @@ sotto_stats stats_of(const Game& game) {
 
 } // namespace
 
-TEST_CASE("an engine that did nothing has figures of nothing") {
+TEST_CASE("a new engine reports zeros") {
     Game game;
     const auto stats = stats_of(game);
     CHECK(stats.live == 0);
@@ -30,7 +30,7 @@ TEST_CASE("an engine that did nothing has figures of nothing") {
     CHECK(stats.struct_size == sizeof(sotto_stats));
 }
 
-TEST_CASE("tokens, prompts and requests are counted, by how they ended") {
+TEST_CASE("tokens and requests are counted, by status") {
     Game game;
     game.have(
         "npc", R"({"tokens": ["a", "b", "c"], "prompt_tokens": 20, "cached_tokens": 5, "weights": 1000})"
@@ -50,7 +50,7 @@ TEST_CASE("tokens, prompts and requests are counted, by how they ended") {
         stats = stats_of(game);
         return stats.failed == 1;
     }));
-    CHECK(stats.finished == 4 + 3); // and the models that were loaded
+    CHECK(stats.finished == 4 + 3); // including the loads
     CHECK(stats.cancelled == 1);
     CHECK(stats.cached_prompt_tokens == 20);
     CHECK(stats.prompt_tokens >= 60);
@@ -63,7 +63,7 @@ TEST_CASE("tokens, prompts and requests are counted, by how they ended") {
     CHECK(stats.ttft_mean_ms > 0);
 }
 
-TEST_CASE("who waits, and how long, is told") {
+TEST_CASE("the number of waiting requests and their waiting time are reported") {
     Game game;
     game.have("npc", R"({"tokens": ["a"], "loop": true, "streams": 2})");
     for (int i = 0; i < 5; ++i) {
@@ -79,7 +79,7 @@ TEST_CASE("who waits, and how long, is told") {
     CHECK(stats.share == 1);
 }
 
-TEST_CASE("whoever asks at any time gets figures that belong together") {
+TEST_CASE("statistics read at any time are consistent") {
     Game game;
     game.have("npc", R"({"tokens": ["a", "b"]})");
     std::atomic<bool> over{false};
@@ -88,9 +88,7 @@ TEST_CASE("whoever asks at any time gets figures that belong together") {
         while (!over.load()) {
             const auto stats = stats_of(game);
             CHECK(stats.completion_tokens >= before);
-            CHECK(
-                stats.completion_tokens + 2 >= 2 * stats.finished
-            ); // the model that was loaded said nothing
+            CHECK(stats.completion_tokens + 2 >= 2 * stats.finished); // loading a model generates no tokens
             before = stats.completion_tokens;
         }
     });
@@ -101,7 +99,7 @@ TEST_CASE("whoever asks at any time gets figures that belong together") {
     reader.join();
 }
 
-TEST_CASE("figures are refused to nobody but those who say no size") {
+TEST_CASE("statistics are refused only without a valid struct_size") {
     Game game;
     sotto_stats stats{};
     CHECK(sotto_engine_stats(game.engine(), &stats) == SOTTO_ERROR_ARGUMENT);

@@ -1,5 +1,5 @@
-// Engines of one process speak at the same time, on a backend each or on one that a host gave to all of them,
-// and each says what one alone says. SOTTO_TEST_ENGINES and SOTTO_TEST_CHATS say how many.
+// Engines of one process that work concurrently, each on its own backend or all on one of the host, give the
+// answers of a single engine. SOTTO_TEST_ENGINES and SOTTO_TEST_CHATS set their numbers.
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -30,7 +30,8 @@ std::string asked_of(int model, int chat) {
     return "visitor " + std::to_string(chat) + " speaks to number " + std::to_string(model);
 }
 
-// What differs from what was asked, which the script says back word by word; all models speak at once.
+// Returns the number of wrong answers. The script repeats each message word by word; all models answer
+// concurrently.
 int differences(Game& game, int chats) {
     int differ = 0;
     for (int model = 0; model < kModels; ++model) {
@@ -49,7 +50,7 @@ int differences(Game& game, int chats) {
     return differ;
 }
 
-// Each on a thread of its own.
+// Runs each game on a thread of its own.
 std::vector<int> speak_together(const std::vector<std::unique_ptr<Game>>& games) {
     const int chats = setting("SOTTO_TEST_CHATS", 20);
     std::vector<int> differ(games.size());
@@ -69,7 +70,7 @@ std::size_t engines() {
 
 } // namespace
 
-TEST_CASE("engines that were given one host's backend say what each was asked to") {
+TEST_CASE("engines that share a host's backend each produce their own answers") {
     const auto backend = scripted();
     std::vector<std::unique_ptr<Game>> games;
     for (std::size_t i = 0; i < engines(); ++i) {
@@ -78,7 +79,7 @@ TEST_CASE("engines that were given one host's backend say what each was asked to
     CHECK(speak_together(games) == std::vector<int>(games.size(), 0));
 }
 
-TEST_CASE("request ids of engines are never the same, and no engine knows another's") {
+TEST_CASE("request ids are unique across engines, and unknown to other engines") {
     Game first;
     Game second;
     first.have("npc", R"({"tokens": ["a"], "loop": true})");

@@ -18,7 +18,8 @@ namespace {
 std::unique_ptr<Event> event_of(std::uint64_t number) {
     auto event = std::make_unique<Event>();
     event->user = number;
-    event->text = "the text of event " + std::to_string(number); // too long to be kept in place
+    // too long for the small-string optimisation
+    event->text = "the text of event " + std::to_string(number);
     return event;
 }
 
@@ -35,7 +36,7 @@ bool is_empty(EventQueue& queue) {
 
 } // namespace
 
-TEST_CASE("events come in the order in which they happened") {
+TEST_CASE("events are delivered in FIFO order") {
     EventQueue queue;
     CHECK(take(queue) == nullptr);
     CHECK(is_empty(queue));
@@ -52,7 +53,7 @@ TEST_CASE("events come in the order in which they happened") {
     CHECK(take(queue) == nullptr);
 }
 
-TEST_CASE("an event stays until the next is asked for, whatever is freed meanwhile") {
+TEST_CASE("an event stays valid until the next one is taken, whatever is freed meanwhile") {
     EventQueue queue;
     queue.push(event_of(1));
     queue.push(event_of(2));
@@ -64,10 +65,10 @@ TEST_CASE("an event stays until the next is asked for, whatever is freed meanwhi
     CHECK(second->text == "the text of event 2");
     CHECK(take(queue) == nullptr);
     queue.recycle();
-    CHECK(second->user == 2); // nothing came after it
+    CHECK(second->user == 2); // no event follows
 }
 
-TEST_CASE("a push wakes whoever waits for events") {
+TEST_CASE("a push wakes threads that wait for events") {
     EventQueue queue;
     std::thread waiter([&] {
         for (;;) {
@@ -82,7 +83,7 @@ TEST_CASE("a push wakes whoever waits for events") {
     waiter.join();
 }
 
-TEST_CASE("what nobody took is freed with the queue") { // the leak checker is the judge
+TEST_CASE("events that were not taken are freed with the queue") { // checked by the leak checker
     EventQueue queue;
     for (std::uint64_t i = 0; i < 10; ++i) {
         queue.push(event_of(i));
@@ -91,7 +92,7 @@ TEST_CASE("what nobody took is freed with the queue") { // the leak checker is t
     take(queue);
 }
 
-TEST_CASE("threads that take at once harm nothing, and each event is taken once") {
+TEST_CASE("concurrent takers are safe, and each event is taken once") {
     constexpr std::uint64_t kEvents = 20'000;
     constexpr int kThreads = 3;
     EventQueue queue;

@@ -1,4 +1,4 @@
-// A game that ends without ending its engine: nothing crashes, whatever the engine is doing.
+// A game that exits without destroying its engine: nothing crashes, whatever the engine is doing.
 #include <cstdio>
 
 #include <sotto/sotto.h>
@@ -49,5 +49,5 @@ int main() {
             return failed("wait");
         }
     }
-    return 0; // while it speaks
+    return 0; // while it decodes
 }

@@ -1,4 +1,4 @@
-// What lower priorities get while higher ones keep the models busy.
+// The share of lower priorities while higher ones keep the models busy.
 #include <algorithm>
 #include <map>
 
@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::uint32_t kAnswer = 40; // tokens
 constexpr std::int64_t kStep = 5 * kMillisecond;
-constexpr double kPromised = 0.05; // of the tokens: see include/sotto/request.h
+constexpr double kPromised = 0.05; // fraction of the tokens: see include/sotto/request.h
 
-// Characters of some priorities who ask again as soon as they are answered.
+// Streams of several priorities, each replaced by a new one as soon as it ends.
 class Crowd {
 public:
     explicit Crowd(ScheduledModel& model, World& world) : model_(model), world_(world) {}
@@ -25,7 +25,7 @@ public:
         }
     }
 
-    // Takes so many slices, one every few milliseconds.
+    // Executes `slices` slices, one every few milliseconds.
     void run(int slices) {
         for (int i = 0; i < slices; ++i) {
             now_ += kStep;
@@ -139,7 +139,7 @@ TEST_CASE("a lower priority gets its share beside another model whose streams ha
     CHECK(player.generated >= 2000 * 0.8);
 }
 
-TEST_CASE("a prompt of a priority that is owed leaves most of a step to the prompts of higher ones") {
+TEST_CASE("the prefill of a lower priority below its share leaves most of a step to higher priorities") {
     World world;
     auto& model = world.model({.streams = 4});
     World::know(model);
@@ -157,9 +157,7 @@ TEST_CASE("a prompt of a priority that is owed leaves most of a step to the prom
     CHECK(theirs[1] >= 2 * theirs[0]);
 }
 
-TEST_CASE(
-    "where higher priorities hold all they need and use little, a lower one is served within ten seconds"
-) {
+TEST_CASE("if higher priorities hold all slots but use little, a lower one is served within ten seconds") {
     World world;
     auto& model = world.model({.streams = 4, .batches = false});
     world.speaker(model, {.priority = SOTTO_PRIORITY_FOREGROUND});
@@ -186,7 +184,7 @@ TEST_CASE("within a priority, a stream that was not served for ten seconds prece
     CHECK(who(world.turn(kNow + 11 * kSecond)) == Who{&patient});
 }
 
-TEST_CASE("a priority that has had its share gives its slot to a higher one") {
+TEST_CASE("a priority that has used up its share yields its slot to a higher one") {
     World world;
     auto& model = world.model({.streams = 1, .parks = true});
     auto& gossip = world.speaker(model, {.priority = SOTTO_PRIORITY_BACKGROUND});

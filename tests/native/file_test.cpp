@@ -1,4 +1,4 @@
-// Files that we write and read: private, whole or not at all, and never anything but regular files.
+// Reading and writing files: private, atomic, and regular files only.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -42,7 +42,7 @@ void replace(const fs::path& path, std::string_view bytes) {
     replace_file({"path", path.string()}, bytes);
 }
 
-// Why a call refuses; empty: it does not.
+// Returns the error of a call; empty: it succeeded.
 template <typename Call>
 std::string refusal(sotto_status status, const Call& call) {
     try {
@@ -54,7 +54,7 @@ std::string refusal(sotto_status status, const Call& call) {
     }
 }
 
-// What a path can be beside a regular file, made in a folder.
+// Paths to everything but regular files, created in a folder.
 std::vector<fs::path> strange_paths(const Folder& folder) {
     std::ofstream(folder.path() / "victim") << "precious";
     fs::create_symlink(folder.path() / "victim", folder.path() / "link");
@@ -70,7 +70,7 @@ std::vector<fs::path> strange_paths(const Folder& folder) {
     };
 }
 
-// Files may have so many bytes, as on a disk that is full.
+// Limits the size of files, to simulate a full disk.
 class FullDisk {
 public:
     explicit FullDisk(rlim_t bytes) {
@@ -92,7 +92,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a file is replaced as a whole, is private, and no other file stays") {
+TEST_CASE("a file is replaced atomically, is private, and no temporary file remains") {
     const Folder folder;
     const auto path = folder.path() / "a.state";
     replace(path, "first");
@@ -104,7 +104,7 @@ TEST_CASE("a file is replaced as a whole, is private, and no other file stays") 
     CHECK(folder.files().size() == 1);
 }
 
-TEST_CASE("nothing but a regular file is ever replaced") {
+TEST_CASE("only a regular file is ever replaced") {
     const Folder folder;
     for (const auto& path : strange_paths(folder)) {
         const auto before = mode_of(path);
@@ -117,7 +117,7 @@ TEST_CASE("nothing but a regular file is ever replaced") {
     CHECK(folder.files().size() == 5);
 }
 
-TEST_CASE("a NUL in a path is refused, and does not cut it") {
+TEST_CASE("a path with a NUL is refused, not truncated") {
     const Folder folder;
     const auto path = (folder.path() / "a").string() + '\0' + "b";
     const auto why = refusal(SOTTO_ERROR_ARGUMENT, [&] { replace_file({"path", path}, "new"); });
@@ -128,7 +128,7 @@ TEST_CASE("a NUL in a path is refused, and does not cut it") {
     CHECK(folder.files().size() == 0);
 }
 
-TEST_CASE("what cannot be written to its end leaves what was there, and nothing else") {
+TEST_CASE("a failed write leaves the existing file unchanged and no temporary file") {
     const Folder folder;
     const auto path = folder.path() / "a.state";
     replace(path, "first");
@@ -143,7 +143,7 @@ TEST_CASE("what cannot be written to its end leaves what was there, and nothing 
     CHECK(nowhere.find("use a folder that exists") != std::string::npos);
 }
 
-TEST_CASE("writers of the same path do not spoil one another") {
+TEST_CASE("concurrent writers of one path do not corrupt each other's file") {
     const Folder folder;
     const auto path = folder.path() / "a.state";
     std::vector<std::thread> writers;
@@ -162,7 +162,7 @@ TEST_CASE("writers of the same path do not spoil one another") {
     CHECK(folder.files().size() == 1);
 }
 
-TEST_CASE("a file to append to is private and its own") {
+TEST_CASE("a file for appending is private and new") {
     const Folder folder;
     const auto path = folder.path() / "run.jsonl";
     {
@@ -187,7 +187,7 @@ TEST_CASE("a file to append to is private and its own") {
     CHECK(content(folder.path() / "victim") == "precious");
 }
 
-TEST_CASE("a scratch file has no name, and its holes give the disk back") {
+TEST_CASE("a scratch file has no name, and punching holes frees disk space") {
     const Folder folder;
     std::error_code failed;
     auto file = scratch_file(folder.path(), failed);
@@ -206,7 +206,7 @@ TEST_CASE("a scratch file has no name, and its holes give the disk back") {
     CHECK(back == bytes);
     CHECK(
         file.read(bytes.size() + 1, back.data(), back.size()) == std::errc::io_error
-    ); // its end comes first
+    ); // the file is shorter
     file.discard(0, bytes.size());
     ::fstat(static_cast<int>(file.handle()), &is);
     CHECK(is.st_blocks * 512 <= static_cast<blkcnt_t>(bytes.size() + 65'536));
@@ -216,12 +216,11 @@ TEST_CASE("a scratch file has no name, and its holes give the disk back") {
     CHECK(failed == std::errc::no_such_file_or_directory);
 }
 
-TEST_CASE("what is no regular file is refused before it is opened") {
+TEST_CASE("anything but a regular file is refused before it is opened") {
     const Folder folder;
-    for (const auto& path :
-         strange_paths(folder)) { // a FIFO that nobody writes to would hold open() for ever
+    for (const auto& path : strange_paths(folder)) { // open() of a FIFO without a writer would block forever
         if (path.filename() == "link") {
-            CHECK(open_file({"path", path.string()}).size() == 8); // of its target
+            CHECK(open_file({"path", path.string()}).size() == 8); // size of its target
         } else if (path.filename() == "broken link") {
             CHECK_FALSE(refusal(SOTTO_ERROR_NOT_FOUND, [&] { open_file({"path", path.string()}); }).empty());
         } else {

@@ -1,4 +1,4 @@
-// How a model is made to fit.
+// Shrinking a model until it fits.
 #include "core/model/fit.hpp"
 
 #include <string>
@@ -20,7 +20,7 @@ constexpr std::uint64_t kMegabyte = 1 << 20;
 constexpr sotto_model_shrinkable kAll =
     SOTTO_SHRINKABLE_STREAMS | SOTTO_SHRINKABLE_TOKENS | SOTTO_SHRINKABLE_KV;
 
-// 100 MB of weights, 10 to compute in, and 4 streams of 2,048 tokens, 16 MB each.
+// A model of 100 MB of weights, 10 MB of compute buffers, and 4 streams of 2,048 tokens, 16 MB each.
 struct FourStreams {
     sotto_model_shrinkable gives = kAll;
 
@@ -52,13 +52,13 @@ std::string rungs(const Fit& fit) {
 
 } // namespace
 
-TEST_CASE("what fits as asked is left as it is") {
+TEST_CASE("a model that fits is not changed") {
     const auto fit = fitted(174);
     CHECK(fit.fits);
     CHECK(rungs(fit) == "as asked");
 }
 
-TEST_CASE("rungs are taken in order, each no further than it must be") {
+TEST_CASE("rungs are taken in order, each no further than needed") {
     const auto small = fitted(173);
     CHECK(small.fits);
     CHECK(rungs(small) == "as asked, small kv");
@@ -70,16 +70,16 @@ TEST_CASE("rungs are taken in order, each no further than it must be") {
     CHECK(one.fits);
     CHECK(one.last().info.streams == 1);
     CHECK(one.last().info.context == 2048);
-    const auto shorter = fitted(115); // 8 MB are too many, 5 would do
+    const auto shorter = fitted(115); // removing a stream frees 8 MB too many, shortening frees 5
     CHECK(shorter.fits);
     CHECK(rungs(shorter) == "as asked, small kv, fewer streams, shorter streams");
     CHECK(shorter.last().info.context == 1280);
     CHECK(shorter.last().info.kv == 5 * kMegabyte);
 }
 
-TEST_CASE("on a device, layers go back to the processor before streams go") {
+TEST_CASE("on a GPU, layers are moved to the CPU before the number of streams is reduced") {
     const auto measure = [](sotto_model_shrinkable gives) {
-        return [gives](const Shape& shape) { // 10 layers that take 10 MB each, and 1 MB of each stream
+        return [gives](const Shape& shape) { // 10 layers of 10 MB each, plus 1 MB for each stream
             ModelInfo info;
             info.layers = shape.layers != 0 ? std::min(shape.layers, 10u) : 10;
             info.streams = shape.streams != 0 ? std::min(shape.streams, 4u) : 4;
@@ -112,7 +112,7 @@ TEST_CASE("on a device, layers go back to the processor before streams go") {
     CHECK(sotto::fit({}, Smaller::streams, 103 * kMegabyte, measure(kBoth)).last().info.layers == 7);
 }
 
-TEST_CASE("what options name stays") {
+TEST_CASE("options that are set are not changed") {
     CHECK(rungs(fitted(115, 0)) == "as asked");
     const auto streams = fitted(130, SOTTO_SHRINKABLE_STREAMS);
     CHECK(rungs(streams) == "as asked, fewer streams");
@@ -121,14 +121,14 @@ TEST_CASE("what options name stays") {
     CHECK_FALSE(fitted(115, SOTTO_SHRINKABLE_KV).fits);
 }
 
-TEST_CASE("a model whose states are kept has fewer streams at most") {
+TEST_CASE("a model that keeps saved states is shrunk only to fewer streams") {
     const auto fit = fitted(126, kAll, Smaller::streams);
     CHECK(fit.fits);
     CHECK(rungs(fit) == "as asked, fewer streams");
     CHECK_FALSE(fitted(125, kAll, Smaller::streams).fits);
 }
 
-TEST_CASE("a model that names its streams begins with all, and wakes with fewer that it gets back") {
+TEST_CASE("a model with a set number of streams starts with all, and reloads with fewer that grow back") {
     constexpr sotto_model_shrinkable named = SOTTO_SHRINKABLE_PLACES;
     CHECK(rungs(fitted(130, named)) == "as asked");
     const auto woken = fitted(130, named, Smaller::streams);
@@ -136,7 +136,7 @@ TEST_CASE("a model that names its streams begins with all, and wakes with fewer 
     CHECK(rungs(woken) == "as asked, fewer streams");
 }
 
-TEST_CASE("a refusal names what is needed, what there is, and what would help") {
+TEST_CASE("a refusal states the needed bytes, the free bytes and a way out") {
     const auto fit = fitted(50);
     CHECK_FALSE(fit.fits);
     CHECK(
@@ -149,7 +149,7 @@ TEST_CASE("a refusal names what is needed, what there is, and what would help") 
     );
 }
 
-TEST_CASE("a plan tells every rung, and that idle models may make room") {
+TEST_CASE("a plan lists every rung, and models that could be evicted") {
     const auto json = [](const Fit& fit, std::uint64_t used, std::uint64_t idle) {
         return sotto::Json::parse(
             sotto::plan_json("mara", fit, 150 * kMegabyte, used * kMegabyte, idle * kMegabyte)
@@ -169,7 +169,7 @@ TEST_CASE("a plan tells every rung, and that idle models may make room") {
     CHECK(refused["reason"].get<std::string>().starts_with("mara needs 174 MB"));
 }
 
-TEST_CASE("what cannot be counted fits nowhere") {
+TEST_CASE("sizes that overflow never fit") {
     const auto measure = [](const Shape&) {
         ModelInfo info;
         info.weights = UINT64_MAX;

@@ -1,4 +1,4 @@
-// What a game says about its frames, and what it may say wrong.
+// Frame reports of a game, including invalid ones.
 #include "core/schedule/frame.hpp"
 
 #include <atomic>
@@ -27,7 +27,7 @@ std::vector<Frame> read(Frames::Reader& reader, const Frames& frames) {
 
 } // namespace
 
-TEST_CASE("a frame is what lies between a begin and an end") {
+TEST_CASE("a frame is the time between a begin and an end") {
     Frames frames;
     Frames::Reader reader;
     frames.begin(kSecond, 1, kPeriod);
@@ -44,7 +44,7 @@ TEST_CASE("a frame is what lies between a begin and an end") {
     CHECK(read(reader, frames).empty());
 }
 
-TEST_CASE("a frame is missed if its work takes longer than its period, or if it comes a period late") {
+TEST_CASE("a frame is missed if its work exceeds its period, or if it starts a period late") {
     Frames frames;
     Frames::Reader reader;
     const auto frame = [&](std::int64_t begin, std::int64_t work) {
@@ -54,14 +54,14 @@ TEST_CASE("a frame is missed if its work takes longer than its period, or if it 
     };
     CHECK_FALSE(frame(0, 8));
     CHECK(frame(16, 17));
-    CHECK_FALSE(frame(48, 8)); // it comes late for the one before
-    CHECK(frame(80, 8));       // and this one for no reason that is known
+    CHECK_FALSE(frame(48, 8)); // late because of the previous frame
+    CHECK(frame(80, 8));       // late without a known cause
     CHECK_FALSE(frame(96, 8));
-    CHECK_FALSE(frame(5000, 8)); // after a pause it begins anew
+    CHECK_FALSE(frame(5000, 8)); // after a pause, the schedule restarts
     CHECK(frames.report().missed == 2);
 }
 
-TEST_CASE("begins alone say how far apart they are, ends alone what they say") {
+TEST_CASE("begins alone give the distance of frames, ends alone the reported work") {
     Frames frames;
     Frames::Reader reader;
     for (int i = 0; i < 3; ++i) {
@@ -84,7 +84,7 @@ TEST_CASE("begins alone say how far apart they are, ends alone what they say") {
     CHECK(ends.report().ended == 2);
 }
 
-TEST_CASE("calls doubled, out of order, with a clock that goes back or with no period are harmless") {
+TEST_CASE("duplicate, reordered, backdated and period-less calls are harmless") {
     Frames frames;
     Frames::Reader reader;
     frames.end(kSecond, 0, 0);
@@ -104,17 +104,17 @@ TEST_CASE("calls doubled, out of order, with a clock that goes back or with no p
     }
 }
 
-TEST_CASE("a frame without an end does not shut the gate for ever") {
+TEST_CASE("a frame without an end does not keep the gate closed forever") {
     Frames frames;
     frames.begin(kSecond, 1, kPeriod);
     CHECK(frames.in_work(kSecond + 100 * kMillisecond));
-    CHECK(frames.in_work(kSecond - 1000)); // by whoever read the clock just before
+    CHECK(frames.in_work(kSecond - 1000)); // as seen by a thread that read the clock just before
     CHECK_FALSE(frames.in_work(3 * kSecond));
     CHECK(frames.busy_cores(kSecond) == 1);
     CHECK_FALSE(frames.are_told(3 * kSecond));
 }
 
-TEST_CASE("periods of next to nothing, and of ten seconds, are periods") {
+TEST_CASE("tiny periods and periods of ten seconds are accepted") {
     Frames frames;
     Frames::Reader reader;
     frames.begin(kSecond, 1, 100'000); // 10,000 Hz
@@ -125,7 +125,7 @@ TEST_CASE("periods of next to nothing, and of ten seconds, are periods") {
     CHECK_FALSE(read(reader, frames).back().missed);
 }
 
-TEST_CASE("a reader that comes too late misses the oldest, and never reads what is half written") {
+TEST_CASE("a slow reader misses the oldest frames and never reads a partial one") {
     Frames frames;
     std::atomic<bool> over{false};
     std::vector<std::thread> games;
@@ -151,9 +151,9 @@ TEST_CASE("a reader that comes too late misses the oldest, and never reads what 
     }
 }
 
-TEST_CASE("a reader that keeps up misses none, also of those that are written as it looks") {
+TEST_CASE("a reader that keeps up misses no frame, even while frames are written") {
     constexpr std::size_t kAll = 20'000;
-    constexpr std::size_t kAhead = 64; // less than are kept
+    constexpr std::size_t kAhead = 64; // fewer than are stored
     Frames frames;
     std::atomic<std::size_t> seen{0};
     std::thread game([&] {
@@ -177,6 +177,6 @@ TEST_CASE("a reader that keeps up misses none, also of those that are written as
         }
     }
     CHECK(seen.load() == kAll);
-    seen = kAll; // the game ends, whatever was missed
+    seen = kAll; // the writer is done, whatever was missed
     game.join();
 }

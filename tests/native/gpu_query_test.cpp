@@ -1,4 +1,4 @@
-// What a host may ask of cards without one of its models there, and what it may not hand over.
+// Queries about GPUs without a model, and refused renderers.
 #include <functional>
 #include <string>
 
@@ -11,7 +11,7 @@
 
 using namespace test;
 
-TEST_CASE("a card may be handed over when an engine is made, or that refused") {
+TEST_CASE("a GPU passed at creation is attached, or the creation is refused") {
     const CudaDouble cuda;
     Handed handed;
     auto desc = plain_desc();
@@ -36,7 +36,7 @@ TEST_CASE("a card may be handed over when an engine is made, or that refused") {
     tell_rung("none", last_error());
 }
 
-TEST_CASE("what is not one whole renderer is refused in words") {
+TEST_CASE("anything but exactly one complete renderer is refused with the reason") {
     const CudaDouble cuda;
     const VulkanDouble doubled;
     const Game game;
@@ -85,7 +85,7 @@ TEST_CASE("what is not one whole renderer is refused in words") {
     cuda.check_clean();
 }
 
-TEST_CASE("cards are described before there is an engine, with what they can't and why") {
+TEST_CASE("GPUs can be listed before an engine exists, with their abilities and reasons") {
     const CudaDouble cuda;
     auto info = SOTTO_INIT(sotto_gpu_info);
     REQUIRE(sotto_gpu_query(0, &info) == SOTTO_OK);
@@ -114,10 +114,10 @@ TEST_CASE("cards are described before there is an engine, with what they can't a
     CHECK(test::last_error() == "cuInit: CUDA_ERROR_UNKNOWN");
 }
 
-TEST_CASE("a renderer on Vulkan is told what to make its device with") {
+TEST_CASE("a Vulkan renderer learns which extensions its device needs") {
     const VulkanDouble doubled;
     auto vulkan = VulkanDouble::renderer();
-    vulkan.device = vulkan.queue = nullptr; // there is none yet
+    vulkan.device = vulkan.queue = nullptr; // not created yet
     auto needs = SOTTO_INIT(sotto_gpu_vulkan_needs);
     REQUIRE(sotto_gpu_query_vulkan(&vulkan, &needs) == SOTTO_OK);
     REQUIRE(needs.extension_count == 1);

@@ -1,5 +1,4 @@
-// The ladder of GPU sharing on a double of the CUDA driver: each rung, each call that may fail, each odd
-// caller.
+// The sharing ladder on a fake CUDA driver: each rung, each failing call, each invalid renderer.
 #include "gpu/sharing.hpp"
 
 #include <functional>
@@ -43,7 +42,7 @@ Terms terms(const char* driver = paths::kCudaDouble) {
     return {driver, "", "no backend here computes with Vulkan"};
 }
 
-// What became of it, as "cuda; cig: why".
+// Formats the result, as "cuda; cig: reason".
 std::string told(const Sharing& sharing) {
     std::string why;
     for (const auto& one : sharing.not_taken()) {
@@ -74,7 +73,7 @@ bool has(const std::string& text, const std::string& part) {
 
 } // namespace
 
-TEST_CASE("a renderer's queue gives a CiG context on its own card") {
+TEST_CASE("a renderer's queue yields a CiG context on its GPU") {
     const CudaDouble cuda;
     const VulkanDouble vulkan;
     for (const auto& renderer : {on_d3d12(), on_vulkan()}) {
@@ -84,7 +83,7 @@ TEST_CASE("a renderer's queue gives a CiG context on its own card") {
         CHECK(sharing.context()->is_cig());
         CHECK(sharing.context()->shared_memory() == 49152);
         CHECK(sharing.context()->priority() == 0);
-        CHECK(sharing.adapter()->name == "Double 1"); // never merely the first
+        CHECK(sharing.adapter()->name == "Double 1"); // not simply the first GPU
         CHECK(sharing.adapter()->uuid == "10111213-1415-1617-1819-1a1b1c1d1e1f");
         CHECK(sharing.driver() == "13.0");
         CHECK(cuda.get("cig") == 1);
@@ -97,7 +96,7 @@ TEST_CASE("a renderer's queue gives a CiG context on its own card") {
     cuda.check_clean();
 }
 
-TEST_CASE("where CiG can't be had, a context of low priority is, with the reason") {
+TEST_CASE("without CiG, a low-priority context is used, with the reason") {
     const CudaDouble cuda;
     const VulkanDouble vulkan;
     auto& state = VulkanDouble::it();
@@ -140,7 +139,7 @@ TEST_CASE("where CiG can't be had, a context of low priority is, with the reason
     CHECK(state.misuses == 0);
 }
 
-TEST_CASE("where CUDA can't be had either, models stay on the processor") {
+TEST_CASE("without CUDA, models stay on the CPU") {
     const CudaDouble cuda;
     const VulkanDouble vulkan;
     const auto stays = [&](const std::string& text, const std::string& why) {
@@ -160,7 +159,7 @@ TEST_CASE("where CUDA can't be had either, models stay on the processor") {
     cuda.set("cards", 0);
     stays(taken(on_d3d12()), "no CUDA device has the LUID 0x1000000d1; the driver reports no device");
     cuda.set("reset", 1);
-    VulkanDouble::it().card = 3; // of another maker
+    VulkanDouble::it().card = 3; // a GPU of another vendor
     stays(
         taken(on_vulkan()),
         "no CUDA device has the UUID 30313233-3435-3637-3839-3a3b3c3d3e3f; the driver reports "
@@ -179,17 +178,17 @@ TEST_CASE("where CUDA can't be had either, models stay on the processor") {
     auto unused = terms();
     unused.no_cuda = "no backend here computes with CUDA";
     stays(taken(on_d3d12(), unused), "no backend here computes with CUDA");
-    CHECK(cuda.get("calls") == 0); // nobody asks a driver for what nobody would use
+    CHECK(cuda.get("calls") == 0); // the driver is not called if no backend uses it
 }
 
-TEST_CASE("a driver from before CiG gives a context of low priority") {
+TEST_CASE("a driver without CiG support yields a low-priority context") {
     const CudaDouble old(paths::kCudaOld);
     const auto text = taken(on_d3d12(), terms(paths::kCudaOld));
     CHECK_MESSAGE(text.find("cuda; cig: the driver speaks CUDA 13.0 and has no cuCtxCreate_v4") == 0, text);
     old.check_clean();
 }
 
-TEST_CASE("a context of the host's is used as it is, and stays") {
+TEST_CASE("a host's context is used as it is and is not destroyed") {
     const CudaDouble cuda;
     void* plain = cuda.context(1, false);
     void* cig = cuda.context(1, true);
@@ -213,15 +212,15 @@ TEST_CASE("a context of the host's is used as it is, and stays") {
     cuda.check_clean();
 }
 
-TEST_CASE("a host's context is followed to its card, whatever computes there") {
+TEST_CASE("a host's context determines the GPU, whatever is current") {
     const CudaDouble cuda;
-    cuda.set("luids", 0); // as on Linux
+    cuda.set("luids", 0); // no LUIDs, as on Linux
     const Terms on = {paths::kCudaDouble, "no backend here computes with CUDA", ""};
     void* context = cuda.context(1, false);
     {
         const Sharing sharing(on_cuda(context), on);
         CHECK(has(told(sharing), "vulkan; cig: no backend here"));
-        CHECK(sharing.uuid() == "10111213-1415-1617-1819-1a1b1c1d1e1f"); // card 1's, and not the first's
+        CHECK(sharing.uuid() == "10111213-1415-1617-1819-1a1b1c1d1e1f"); // GPU 1's, not the first one's
         CHECK(sharing.context() == nullptr);
     }
     cuda.gone(context);
@@ -231,8 +230,7 @@ TEST_CASE("a host's context is followed to its card, whatever computes there") {
     cuda.check_clean();
 }
 
-// Lets one call after the other fail, once each, while a card is shared and given back. What was taken, by
-// rung.
+// Fails each driver call once while a GPU is shared and released. Returns how often each rung was taken.
 std::vector<int>
 taken_while_failing(const CudaDouble& cuda, const Renderer& renderer, bool grants, long depth) {
     std::vector<int> rungs(5);
@@ -271,14 +269,14 @@ taken_while_failing(const CudaDouble& cuda, const Renderer& renderer, bool grant
     return rungs;
 }
 
-TEST_CASE("a call that fails, each once in each place, costs a rung at most and leaves nothing") {
+TEST_CASE("each failing call, at each point, costs at most a rung and leaks nothing") {
     const CudaDouble cuda;
     const VulkanDouble vulkan;
     auto* hosts = static_cast<cuda::Context>(cuda.context(1, false));
     const auto push = cuda.call<int(cuda::Context)>("cuCtxPushCurrent_v2");
     const auto pop = cuda.call<int(cuda::Context*)>("cuCtxPopCurrent_v2");
     const auto now = cuda.call<int(cuda::Context*)>("cuCtxGetCurrent");
-    for (const long depth : {0, 1}) { // whether the calling thread has a context already
+    for (const long depth : {0, 1}) { // with and without a current context on the calling thread
         REQUIRE((depth == 0 || push(hosts) == 0));
         for (const auto& renderer : {on_d3d12(), on_vulkan()}) {
             const auto granted = taken_while_failing(cuda, renderer, true, depth);
@@ -299,7 +297,7 @@ TEST_CASE("a call that fails, each once in each place, costs a rung at most and 
     CHECK(VulkanDouble::it().misuses == 0);
 }
 
-TEST_CASE("two hundred contexts come and go, and nothing grows") {
+TEST_CASE("two hundred contexts are created and destroyed without a leak") {
     const CudaDouble cuda;
     const VulkanDouble vulkan;
     for (int i = 0; i < 200; ++i) {
@@ -315,8 +313,8 @@ TEST_CASE("two hundred contexts come and go, and nothing grows") {
     CHECK(VulkanDouble::it().queues == 0);
 }
 
-TEST_CASE("who shares a queue shares its context, from any thread, and the last one ends it") {
-    const CudaDouble cuda; // one CiG context for each queue, and no more
+TEST_CASE("engines on one queue share a context, from any thread, until the last one ends") {
+    const CudaDouble cuda; // at most one CiG context for each queue
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; ++i) {
         threads.emplace_back([] {
@@ -338,7 +336,7 @@ TEST_CASE("who shares a queue shares its context, from any thread, and the last 
     CHECK(cuda.get("contexts") == 2);
 }
 
-TEST_CASE("handles that don't belong together are refused in words") {
+TEST_CASE("handles that do not belong together are refused with the reason") {
     const CudaDouble cuda;
     const VulkanDouble vulkan;
     const auto odd = [&](const std::function<void(sotto_gpu_vulkan&)>& change, const std::string& why) {
@@ -357,7 +355,7 @@ TEST_CASE("handles that don't belong together are refused in words") {
     odd([](auto& r) { r.queue = r.device; },
         "invalid vulkan->queue: expected queue 0 of family 0 of vulkan->device");
     odd([](auto& r) { r.queue = nullptr; }, "missing vulkan->queue: expected a handle, not NULL");
-    auto lost = VulkanDouble::renderer(); // a getter that finds nothing for this instance
+    auto lost = VulkanDouble::renderer(); // a getter that finds no function for this instance
     lost.instance = lost.device;
     const auto text = taken({lost});
     CHECK_MESSAGE(has(text, "the Vulkan instance has no vkEnumeratePhysicalDevices"), text);

@@ -1,4 +1,4 @@
-// Names of engines.
+// Engine handles.
 #include "api/handle.hpp"
 
 #include <atomic>
@@ -41,7 +41,7 @@ sotto_engine* forged(std::uintptr_t bits) {
 
 } // namespace
 
-TEST_CASE("a name works until its engine is closed, and never again") {
+TEST_CASE("a handle works until its engine is closed, and never again") {
     sotto_engine* first = open();
     CHECK(names_one(first));
     close_handle(first);
@@ -56,7 +56,7 @@ TEST_CASE("a name works until its engine is closed, and never again") {
     close_handle(second);
 }
 
-TEST_CASE("bits that are no name are harmless") {
+TEST_CASE("random bits used as a handle are harmless") {
     sotto_engine* real = open();
     const auto bits = reinterpret_cast<std::uintptr_t>(real);
     std::mt19937_64 random(1);
@@ -78,7 +78,7 @@ TEST_CASE("bits that are no name are harmless") {
     close_handle(real);
 }
 
-TEST_CASE("64 engines can live, and one that ends makes room for one") {
+TEST_CASE("64 engines can exist, and destroying one makes room for another") {
     std::vector<sotto_engine*> all;
     std::set<sotto_engine*> names;
     for (int i = 0; i < 64; ++i) {
@@ -97,7 +97,7 @@ TEST_CASE("64 engines can live, and one that ends makes room for one") {
     }
 }
 
-TEST_CASE("closing waits for the calls under way") {
+TEST_CASE("closing waits for running calls") {
     sotto_engine* handle = open();
     std::atomic<bool> closed{false};
     std::thread closer;
@@ -109,13 +109,13 @@ TEST_CASE("closing waits for the calls under way") {
         });
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         CHECK_FALSE(closed.load());
-        CHECK(pinned->list_models() == "[]"); // still there
+        CHECK(pinned->list_models() == "[]"); // still alive
     }
     closer.join();
     CHECK(closed.load());
 }
 
-TEST_CASE("threads that use and close one engine at once harm nothing") {
+TEST_CASE("threads that concurrently use and close one engine are safe") {
     for (int round = 0; round < 50; ++round) {
         sotto_engine* handle = open();
         std::atomic<int> used{0};

@@ -1,4 +1,4 @@
-// sotto.hpp, as a program that links the library uses it.
+// sotto.hpp in a program that links the library.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -16,11 +16,11 @@ sotto::Engine engine() {
     desc.mode = SOTTO_MODE_PRIORITIZE_COMPUTE;
     desc.module_dir = sotto::str(test::paths::kScriptedFolder);
     sotto::Engine made(desc);
-    made.wait(made.load_model("npc", "{}", SOTTO_REQUEST_PRIVATE)); // says the last message back
+    made.wait(made.load_model("npc", "{}", SOTTO_REQUEST_PRIVATE)); // repeats the last message
     return made;
 }
 
-// The answer's text, from a frame loop.
+// Returns the answer's text, received in a frame loop.
 std::string heard(sotto::Engine& engine, sotto_request request) {
     std::string text;
     for (bool done = false; !done;) {
@@ -35,7 +35,7 @@ std::string heard(sotto::Engine& engine, sotto_request request) {
 
 } // namespace
 
-TEST_CASE("a character speaks in a frame loop, and its sheet changes") {
+TEST_CASE("a character answers in a frame loop while its character sheet changes") {
     auto npcs = engine();
     sotto::Session mara(npcs, "mara", {"npc", "be kind"});
     const auto turn = sotto::Turn().max_tokens(2).field("temperature", "0.5").user(3);
@@ -53,7 +53,7 @@ TEST_CASE("a character speaks in a frame loop, and its sheet changes") {
     CHECK(json.find("four") == std::string::npos);
 }
 
-TEST_CASE("handles are moved, close themselves, and outlive each other in any order") {
+TEST_CASE("handles are movable, close themselves, and may be destroyed in any order") {
     static_assert(
         !std::is_copy_constructible_v<sotto::Engine> && std::is_move_constructible_v<sotto::Engine>
     );
@@ -73,10 +73,10 @@ TEST_CASE("handles are moved, close themselves, and outlive each other in any or
     {
         const auto gone = std::move(npcs);
     }
-    CHECK_THROWS_AS(again.say("hi"), sotto::Error); // its engine is gone, and nothing is harmed
+    CHECK_THROWS_AS(again.say("hi"), sotto::Error); // its engine was destroyed
 }
 
-TEST_CASE("a session that can't be opened is not there, and leaves that of the same id alone") {
+TEST_CASE("a session that cannot be opened does not affect an existing one with the same id") {
     auto npcs = engine();
     sotto::Session mara(npcs, "mara", {"npc"});
     heard(npcs, mara.say("one"));
@@ -87,12 +87,12 @@ TEST_CASE("a session that can't be opened is not there, and leaves that of the s
     CHECK(saved == R"([{"role":"user","content":"one"},{"role":"assistant","content":"one"}])");
     CHECK(mara.fork("first", 1).messages() == R"([{"role":"user","content":"one"}])");
     mara.close();
-    mara = sotto::Session(npcs, "mara", {"npc", "be kind", saved}); // a game is loaded
+    mara = sotto::Session(npcs, "mara", {"npc", "be kind", saved}); // a saved game is loaded
     CHECK(heard(npcs, mara.say("two")) == "two");
     CHECK(mara.messages().find("be kind") != std::string::npos);
 }
 
-TEST_CASE("errors are thrown, with the library's message and status") {
+TEST_CASE("errors are thrown with the library's message and status") {
     auto npcs = engine();
     try {
         npcs.wait(
@@ -110,7 +110,7 @@ TEST_CASE("errors are thrown, with the library's message and status") {
     CHECK(npcs.events().begin() == npcs.events().end());
 }
 
-TEST_CASE("text goes into JSON, and a field comes out of it") {
+TEST_CASE("text is encoded as JSON, and a field is decoded from it") {
     CHECK(sotto::quote("a \"b\"") == R"("a \"b\"")");
     bool complete = true;
     CHECK(sotto::field(R"({"say": "Stay aw)", "say", &complete) == "Stay aw");

@@ -1,4 +1,4 @@
-// When threads of the idle class are believed to run.
+// Decides whether threads of the idle class get CPU time.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ constexpr std::int64_t kNow = 100 * kSecond;
 
 } // namespace
 
-TEST_CASE("the idle class is used once a probe ran, and for as long as steps go through") {
+TEST_CASE("the idle class is used after a successful probe, as long as steps progress") {
     IdleClass idle;
     CHECK(idle.wants_probe(kNow));
     CHECK(idle.ask(kNow) == Verdict::wait);
@@ -42,7 +42,7 @@ TEST_CASE("the idle class is used once a probe ran, and for as long as steps go 
     CHECK(idle.ask(now + 2 * kSecond) == Verdict::wait);
 }
 
-TEST_CASE("where a probe does not run in time nobody waits for it, until some in a row have run") {
+TEST_CASE("a late probe blocks nobody, and the class is avoided until several probes in a row succeed") {
     IdleClass idle;
     auto now = kNow;
     int needed = 0;
@@ -72,7 +72,7 @@ TEST_CASE("where a probe does not run in time nobody waits for it, until some in
     }
 }
 
-TEST_CASE("a probe that runs late does not count for those in a row") {
+TEST_CASE("a late probe resets the count of successful ones") {
     IdleClass idle;
     idle.stood_still(kNow);
     auto now = kNow;
@@ -97,7 +97,7 @@ TEST_CASE("a probe that never ends keeps the class avoided") {
     }
 }
 
-TEST_CASE("where one core does not run it the class is used, but not by threads that wait for each other") {
+TEST_CASE("if one core does not run the class, it is used except by threads that wait for each other") {
     IdleClass idle;
     idle.probe_began(kNow);
     idle.probe_is(true, false, kNow + 10 * kMillisecond);
@@ -105,7 +105,7 @@ TEST_CASE("where one core does not run it the class is used, but not by threads 
     idle.probe_is(true, false, kNow + kSecond);
     CHECK(idle.ask(kNow + kSecond) == Verdict::use);
     CHECK_FALSE(idle.runs_everywhere());
-    CHECK(idle.ask(kNow + 10 * kSecond) == Verdict::use); // the probe is still on that core
+    CHECK(idle.ask(kNow + 10 * kSecond) == Verdict::use); // the probe is still waiting on that core
     idle.probe_is(true, true, kNow + 10 * kSecond);
     CHECK(idle.wants_probe(kNow + 10 * kSecond));
     idle.probe_began(kNow + 10 * kSecond);
@@ -113,7 +113,7 @@ TEST_CASE("where one core does not run it the class is used, but not by threads 
     CHECK(idle.runs_everywhere());
 }
 
-TEST_CASE("after a step that stood still the class is not even tried for a second") {
+TEST_CASE("after a stalled step the class is not probed for a second") {
     IdleClass idle;
     idle.probe_began(kNow);
     idle.probe_is(true, true, kNow);
@@ -123,7 +123,7 @@ TEST_CASE("after a step that stood still the class is not even tried for a secon
     CHECK(idle.wants_probe(kNow + 2 * kSecond));
 }
 
-TEST_CASE("models are loaded while other threads take every core") {
+TEST_CASE("models are loaded while other threads use every core") {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     constexpr double kSoonMs = 4000;
 #else

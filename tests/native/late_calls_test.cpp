@@ -1,8 +1,7 @@
-// Calls that come late in the life of a thread or of the process: from destructors of static and thread_local
-// objects, from atexit handlers, and from destructors of thread-specific data. What calls lend is valid
-// there.
+// Calls late in the life of a thread or of the process: from destructors of static and thread_local objects,
+// from atexit handlers, and from destructors of thread-specific data. Memory lent by calls is valid there.
 //
-// The first argument names the case. Prints "late calls work" when the last of them has succeeded.
+// The first argument selects the case. Prints "late calls work" when its last call has succeeded.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -84,7 +83,7 @@ sotto_status answer(sotto_engine* engine) {
     return finish(engine, request);
 }
 
-// Everything that a call lends to its thread, more than once.
+// Makes all calls that lend memory to their thread, more than once.
 void use_what_is_lent(sotto_engine* engine) {
     for (int i = 0; i < 3; ++i) {
         sotto_str json{};
@@ -101,7 +100,7 @@ void use_what_is_lent(sotto_engine* engine) {
     }
 }
 
-std::function<void()> last; // what the latest call of a case does
+std::function<void()> last; // the call that the case makes last
 
 void call_last() {
     if (last) {
@@ -121,7 +120,7 @@ struct AtExit {
 };
 AtExit at_exit;
 
-// Destroyed with its thread, after what the library itself keeps for the thread.
+// Destroyed at thread exit, after the library's own thread-local data.
 struct AtThreadExit {
     ~AtThreadExit() {
         if (call) {
@@ -140,7 +139,7 @@ sotto_engine* warm_engine() {
     return engine;
 }
 
-// A game that holds its engine in a static object, as most do.
+// The most common case: a game that holds its engine in a static object.
 int from_static_destructor() {
     sotto_engine* engine = warm_engine();
     at_exit.runs = true;
@@ -157,7 +156,7 @@ int from_static_destructor() {
     return 0;
 }
 
-// The handler is registered before the library has a thread, so that it runs after all else.
+// Registers the handler before the library has a thread, so that it runs last.
 int from_atexit(bool warm) {
     std::atexit(call_last);
     if (warm) {
@@ -191,11 +190,11 @@ int from_thread_local_destructor() {
     return 0;
 }
 
-// Thread-specific data, in every round in which the system destroys it.
+// Thread-specific data, in every round of its destruction.
 sotto_engine* key_engine = nullptr;
 pthread_key_t key;
 std::atomic<int> key_calls{0};
-#ifdef __SANITIZE_THREAD__ // which lets go of a thread in the last round, before us
+#ifdef __SANITIZE_THREAD__ // TSan releases a thread in the last round, before this
 constexpr int kKeyRounds = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
 #else
 constexpr int kKeyRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
@@ -223,7 +222,7 @@ int from_key_destructor() {
     return 0;
 }
 
-// What is lent to threads goes with them: LeakSanitizer looks too.
+// Lent memory is freed with its thread; LeakSanitizer checks too.
 int short_threads() {
     sotto_engine* engine = warm_engine();
     const auto run = [&](int count) {
@@ -231,12 +230,12 @@ int short_threads() {
             std::thread([&] { use_what_is_lent(engine); }).join();
         }
     };
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) // under which a thread takes milliseconds
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) // where a thread takes milliseconds
     constexpr int kThreads = 1'000;
 #else
     constexpr int kThreads = 10'000;
 #endif
-    constexpr std::size_t kMost = kThreads * 100; // bytes; what is lent to a thread has 3,000
+    constexpr std::size_t kMost = kThreads * 100; // bytes; each thread's lent memory has 3,000
     run(100);
     const auto before = mallinfo2().uordblks;
     run(kThreads);

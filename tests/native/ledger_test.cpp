@@ -1,4 +1,4 @@
-// The ceiling on a device's memory.
+// The accounts and the ceiling of a device's memory.
 #include "core/memory/ledger.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::uint64_t kv_of(const Ledger& ledger, const char* whose) {
 
 } // namespace
 
-TEST_CASE("what is taken counts, for whom and for what, until it is given back") {
+TEST_CASE("a claim is counted by owner and use until it is released") {
     Ledger ledger;
     {
         const auto weights = ledger.take(Use::weights, "mara", 100);
@@ -56,7 +56,7 @@ TEST_CASE("what is taken counts, for whom and for what, until it is given back")
     CHECK(ledger.peak(Use::kv) == 23);
 }
 
-TEST_CASE("a claim that is moved is given back once") {
+TEST_CASE("a moved claim is released once") {
     Ledger ledger;
     auto first = ledger.take(Use::kv, "mara", 100);
     auto second = ledger.take(Use::kv, "tobin", 20);
@@ -70,7 +70,7 @@ TEST_CASE("a claim that is moved is given back once") {
     CHECK(ledger.used() == 100);
 }
 
-TEST_CASE("nothing goes over the ceiling, and what does not fit changes nothing") {
+TEST_CASE("a claim over the ceiling is refused and changes nothing") {
     Ledger ledger;
     ledger.set_ceiling(100 * kMegabyte);
     auto most = ledger.take(Use::weights, "mara", 90 * kMegabyte);
@@ -91,7 +91,7 @@ TEST_CASE("nothing goes over the ceiling, and what does not fit changes nothing"
     CHECK(ledger.free() == 0);
 }
 
-TEST_CASE("a ceiling that is lowered takes nothing away, and lets nothing in") {
+TEST_CASE("a lowered ceiling releases nothing and admits nothing") {
     Ledger ledger;
     auto all = ledger.take(Use::weights, "mara", 100);
     CHECK(ledger.over() == 0);
@@ -106,7 +106,7 @@ TEST_CASE("a ceiling that is lowered takes nothing away, and lets nothing in") {
     CHECK(ledger.free() == UINT64_MAX);
 }
 
-TEST_CASE("whoever listens hears each change in its order, what was corrected too") {
+TEST_CASE("a listener receives each change in order, including corrections") {
     std::vector<std::pair<std::string, std::int64_t>> heard;
     Ledger ledger([&](Use use, const std::string& whose, std::int64_t bytes) {
         heard.emplace_back(whose + " " + sotto::name_of(use), bytes);
@@ -128,8 +128,8 @@ TEST_CASE("whoever listens hears each change in its order, what was corrected to
     CHECK(heard == expected);
 }
 
-TEST_CASE("two parts are corrected in one change, and what becomes less is told first") {
-    std::vector<std::uint64_t> seen; // taken, after each change that was told
+TEST_CASE("two claims are corrected in one change, and the listener gets the decrease first") {
+    std::vector<std::uint64_t> seen; // bytes in use after each reported change
     std::uint64_t taken = 0;
     Ledger ledger([&](Use, const std::string&, std::int64_t bytes) {
         taken += static_cast<std::uint64_t>(bytes);
@@ -147,8 +147,8 @@ TEST_CASE("two parts are corrected in one change, and what becomes less is told 
     CHECK(compute.bytes() == 120);
 }
 
-TEST_CASE("threads that take and give back at once never take too much together") {
-    std::int64_t sum = 0; // the ledger tells one change at a time
+TEST_CASE("threads that claim and release concurrently never exceed the ceiling") {
+    std::int64_t sum = 0; // not atomic: the ledger reports one change at a time
     std::int64_t most = 0;
     {
         Ledger ledger([&](Use, const std::string&, std::int64_t bytes) {

@@ -1,4 +1,4 @@
-// What is logged, and where it goes. ctest runs this several times, each with another environment.
+// Log levels and sinks. ctest runs this several times with different environments.
 #include "base/log.hpp"
 
 #include <cstdio>
@@ -29,7 +29,7 @@ sotto_log_sink sink_to(Lines& lines) {
     return sink;
 }
 
-// What `work` writes to stderr.
+// Returns what `work` writes to stderr.
 template <typename Work>
 std::string stderr_of(Work&& work) {
     std::FILE* file = std::tmpfile();
@@ -49,7 +49,7 @@ std::string stderr_of(Work&& work) {
 
 } // namespace
 
-TEST_CASE("the environment says what is logged at start") {
+TEST_CASE("the environment sets the initial log level") {
     const char* wanted = std::getenv("SOTTO_TEST_LEVEL");
     const auto level = wanted != nullptr ? static_cast<sotto_log_level>(std::atoi(wanted)) : SOTTO_LOG_WARN;
     CHECK(sotto::log_level() == level);
@@ -59,7 +59,7 @@ TEST_CASE("the environment says what is logged at start") {
     CHECK(sotto::log_level() == level);
 }
 
-TEST_CASE("a line goes to the sink when its level is wanted") {
+TEST_CASE("a line reaches the sink if its level is enabled") {
     Lines lines;
     const Log log(sink_to(lines));
     for (sotto_log_level wanted = SOTTO_LOG_ERROR; wanted <= SOTTO_LOG_TRACE; ++wanted) {
@@ -74,7 +74,7 @@ TEST_CASE("a line goes to the sink when its level is wanted") {
     sotto::set_log_level(SOTTO_LOG_DEFAULT);
 }
 
-TEST_CASE("each short name is its level") {
+TEST_CASE("each short name is parsed as its level") {
     sotto::set_log_level(SOTTO_LOG_TRACE);
     Lines lines;
     const Log log(sink_to(lines));
@@ -99,7 +99,7 @@ TEST_CASE("without a sink lines go to stderr") {
     sotto::set_log_level(SOTTO_LOG_DEFAULT);
 }
 
-TEST_CASE("a level that is none harms nothing") { // a backend may say anything
+TEST_CASE("an invalid level is harmless") { // a backend may pass any value
     sotto::set_log_level(SOTTO_LOG_WARN);
     const auto text = stderr_of([] {
         Log().write(-1, "below");
@@ -112,7 +112,7 @@ TEST_CASE("a level that is none harms nothing") { // a backend may say anything
     sotto::set_log_level(SOTTO_LOG_DEFAULT);
 }
 
-TEST_CASE("what a line quotes does not steer a terminal") {
+TEST_CASE("control characters in a message do not reach the terminal") {
     sotto::set_log_level(SOTTO_LOG_WARN);
     const auto text = stderr_of([] {
         Log().warn(

@@ -1,4 +1,4 @@
-// What a decision and a step cost does not grow with the requests that wait.
+// The cost of a decision and of a step does not grow with the number of waiting requests.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -20,13 +20,13 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFew = 10;
 constexpr int kMany = 20'000;
 constexpr double kRatio = 3;
-constexpr int kAttempts = 5; // a machine may be busy for a moment
+constexpr int kAttempts = 5; // the machine may be busy for a moment
 
 double nanoseconds_since(Clock::time_point begin) {
     return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
 }
 
-// What the cheapest of some rounds of decisions took, with so many streams waiting.
+// Minimum time of several rounds of decisions with `waiting` streams waiting.
 double cost_of_decisions(int waiting) {
     World world;
     auto& model = world.model({.streams = 4, .parks = true});
@@ -52,7 +52,7 @@ double cost_of_decisions(int waiting) {
     return cheapest;
 }
 
-// What a token of a character who speaks takes, in the best of some stretches.
+// Minimum time per token of a decoding stream, over several stretches.
 double cost_of_tokens(int waiting) {
     constexpr std::uint32_t kTokens = 2000;
     Game game;
@@ -95,10 +95,10 @@ bool is_flat(double (*cost)(int)) {
 
 } // namespace
 
-TEST_CASE("a decision takes as long with 20,000 streams waiting as with ten") {
+TEST_CASE("a scheduling decision takes as long with 20,000 waiting streams as with ten") {
     CHECK(is_flat(cost_of_decisions));
 }
 
-TEST_CASE("a character speaks as fast with 20,000 requests waiting as with ten") {
+TEST_CASE("decoding is as fast with 20,000 waiting requests as with ten") {
     CHECK(is_flat(cost_of_tokens));
 }

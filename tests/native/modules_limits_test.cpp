@@ -1,4 +1,4 @@
-// Modules where the process has run out of something for a moment.
+// Modules in a process that is temporarily out of a resource.
 #include "module/modules.hpp"
 
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 
 const fs::path kOddModules = test::paths::kOddModules;
 
-// No file descriptor is left while it lives.
+// Uses up all file descriptors during its lifetime.
 class NoFiles {
 public:
     NoFiles() {
@@ -56,7 +56,7 @@ sotto_status status_of(sotto::Modules& modules, std::string& why) {
     }
 }
 
-// UBSan opens a file to look at an object of a type that it has not met: it is to meet them all before.
+// UBSan opens a file when it meets a new type: makes it meet all types before.
 void look_for_modules_in_vain(const fs::path& folder) {
     const auto broken = folder / "broken";
     fs::create_directory(broken);
@@ -71,7 +71,7 @@ void look_for_modules_in_vain(const fs::path& folder) {
 
 } // namespace
 
-TEST_CASE("too many open files keep a module from the load at hand, and from none that follows") {
+TEST_CASE("running out of file descriptors fails one load, and a later one succeeds") {
     const auto folder =
         fs::temp_directory_path() / ("sotto_modules_limits_test_" + std::to_string(std::random_device{}()));
     fs::create_directory(folder);
@@ -95,14 +95,14 @@ TEST_CASE("too many open files keep a module from the load at hand, and from non
     fs::remove_all(folder);
 }
 
-TEST_CASE("a module that could not be opened, in a folder that was read, is tried again") {
+TEST_CASE("a module that could not be opened is tried again if its folder could be read") {
     const auto folder =
         fs::temp_directory_path() / ("sotto_modules_limits_test_" + std::to_string(std::random_device{}()));
     fs::create_directory(folder);
     std::string why;
     const sotto::Log log;
     sotto::Modules modules(folder, log);
-    fs::create_directory(folder / "sotto_counts.so"); // which no library can be
+    fs::create_directory(folder / "sotto_counts.so"); // a folder, which cannot be loaded
     CHECK(status_of(modules, why) == SOTTO_ERROR_UNSUPPORTED);
     CHECK(why.find("sotto_counts.so was passed over: ") != std::string::npos);
     fs::remove(folder / "sotto_counts.so");
@@ -111,7 +111,7 @@ TEST_CASE("a module that could not be opened, in a folder that was read, is trie
     fs::remove_all(folder);
 }
 
-TEST_CASE("a relative folder of modules is that of the folder that was current when the engine was made") {
+TEST_CASE("a relative module folder is resolved when the engine is created") {
     const auto root =
         fs::temp_directory_path() / ("sotto_modules_limits_test_" + std::to_string(std::random_device{}()));
     fs::create_directories(root / "game" / "modules");

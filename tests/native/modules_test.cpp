@@ -1,4 +1,4 @@
-// Which backends an engine finds, which it prefers, and why it passes over the others.
+// The backends that an engine finds, their order, and why modules are passed over.
 #include "module/modules.hpp"
 
 #include <algorithm>
@@ -49,15 +49,15 @@ struct Sink {
     }
 };
 
-// A folder of modules, gone with the test.
+// A temporary folder of modules.
 class Folder {
 public:
-    Folder() { // what Windows left of an earlier run may have its process number
+    Folder() { // on Windows, an earlier process with this id may have left files
         path_ = fs::temp_directory_path() / ("sotto_modules_test_" + std::to_string(std::random_device{}()));
         fs::create_directory(path_);
     }
     ~Folder() {
-        std::error_code ignored; // Windows keeps the files of libraries that are open
+        std::error_code ignored; // Windows cannot delete loaded libraries
         fs::remove_all(path_, ignored);
     }
     Folder(const Folder&) = delete;
@@ -75,7 +75,7 @@ private:
 
 struct Found {
     std::vector<std::string> names;
-    std::vector<std::string> passed_over; // FILE: WHY
+    std::vector<std::string> passed_over; // "FILE: REASON"
 };
 
 Found look(Modules& modules) {
@@ -117,8 +117,7 @@ const bool kHasTiers = sotto::x86_64_level() > 0;
 } // namespace
 
 TEST_CASE(
-    "of one backend's modules the best that this processor can run is used, and no other opened" *
-    doctest::skip(!kHasTiers)
+    "of a backend's modules, only the best tier that this CPU supports is opened" * doctest::skip(!kHasTiers)
 ) {
     sotto::set_log_level(SOTTO_LOG_INFO);
     Folder folder;
@@ -141,7 +140,7 @@ TEST_CASE(
     sotto::set_log_level(SOTTO_LOG_DEFAULT);
 }
 
-TEST_CASE("a module for a better processor is passed over, and the next best is used") {
+TEST_CASE("a module for a better CPU is passed over for the next best") {
     Folder folder;
     folder.copy(kScripted, "sotto_scripted-x86-64-v9" SUFFIX);
     folder.copy(kScripted, kHasTiers ? "sotto_scripted-x86-64-v1" SUFFIX : "sotto_scripted" SUFFIX);
@@ -154,7 +153,7 @@ TEST_CASE("a module for a better processor is passed over, and the next best is 
     CHECK(found.passed_over == std::vector{"sotto_scripted-x86-64-v9" SUFFIX ": this processor is " + is});
 }
 
-TEST_CASE("what cannot be used is passed over with its reason, and an error names it") {
+TEST_CASE("unusable modules are passed over with a reason, which errors report") {
     Folder folder;
     folder.copy(odd("refuses"), "sotto_refuses" SUFFIX);
     folder.copy(odd("silent"), "sotto_silent" SUFFIX);
@@ -185,12 +184,13 @@ TEST_CASE("what cannot be used is passed over with its reason, and an error name
     CHECK(refusal_of(modules, "").find("no backend was found in ") == 0);
 }
 
-TEST_CASE("a module for devices is opened where one of their kind is meant, and for nobody else") {
+TEST_CASE("a module for a device kind is opened only if that kind is requested") {
     Folder folder;
     folder.copy(kScripted, "sotto_scripted" SUFFIX);
     folder.copy(odd("refuses"), "sotto_refuses_vulkan-native" SUFFIX);
     sotto::set_log_level(SOTTO_LOG_INFO);
-    const auto on_heap = std::make_unique<Sink>(); // TSan takes locks of the stack for others that lay there
+    // on the heap: TSan confuses locks at the same stack address
+    const auto on_heap = std::make_unique<Sink>();
     auto& sink = *on_heap;
     const auto log = sink.log();
     Modules modules(folder.path(), log);
@@ -212,7 +212,7 @@ TEST_CASE("a module for devices is opened where one of their kind is meant, and 
     CHECK(look(modules).passed_over.size() == 1);
 }
 
-TEST_CASE("an empty folder, and one that is not there, hold no backend") {
+TEST_CASE("an empty or missing folder contains no backend") {
     Sink sink;
     const auto log = sink.log();
     Folder folder;
@@ -234,7 +234,7 @@ TEST_CASE("a module's file name may begin with lib, as Android requires") {
     CHECK(sink.lines.empty());
 }
 
-TEST_CASE("plugins of game engines beside the library are not opened as modules") {
+TEST_CASE("plugins of game engines next to the library are not opened as modules") {
     Sink sink;
     const auto log = sink.log();
     Folder folder;
@@ -245,7 +245,7 @@ TEST_CASE("plugins of game engines beside the library are not opened as modules"
     CHECK(look(modules).passed_over.empty());
 }
 
-TEST_CASE("the host's backend is found by its name alone, before a module's, and a name is taken once") {
+TEST_CASE("a host's backend is found by name before a module's, and a name can be used once") {
     Folder folder;
     folder.copy(kScripted, "sotto_scripted" SUFFIX);
     Sink sink;
@@ -269,10 +269,11 @@ TEST_CASE("the host's backend is found by its name alone, before a module's, and
     CHECK_THROWS_WITH_AS(modules.add(lame), "missing backend->step: expected a function", sotto::Error);
 }
 
-TEST_CASE("each engine has a backend of its own out of a module, and threads may look at once") {
+TEST_CASE("each engine has its own backend object of a module, and lookups are thread-safe") {
     Folder folder;
     folder.copy(odd("counts"), "sotto_counts" SUFFIX);
-    const auto on_heap = std::make_unique<Sink>(); // TSan takes locks of the stack for others that lay there
+    // on the heap: TSan confuses locks at the same stack address
+    const auto on_heap = std::make_unique<Sink>();
     auto& sink = *on_heap;
     const auto log = sink.log();
     Modules first(folder.path(), log);
@@ -292,7 +293,7 @@ TEST_CASE("each engine has a backend of its own out of a module, and threads may
     CHECK(sink.lines == std::vector<std::string>{"1 live", "2 live"});
 }
 
-TEST_CASE("what a module made for an engine is released with it, and its lines go to that engine's log") {
+TEST_CASE("an engine's backend object is released with the engine, and its log lines go to that engine") {
     Folder folder;
     folder.copy(odd("counts"), "sotto_counts" SUFFIX);
     for (int i = 0; i < 500; ++i) {
@@ -311,7 +312,7 @@ TEST_CASE("what a module made for an engine is released with it, and its lines g
     }
 }
 
-TEST_CASE("a host's backend is released once by each engine that it was given to") {
+TEST_CASE("a host's backend is released once by each engine that uses it") {
     Sink sink;
     const auto log = sink.log();
     Folder folder;
@@ -324,13 +325,13 @@ TEST_CASE("a host's backend is released once by each engine that it was given to
         Modules second(folder.path(), log);
         first.add(mine);
         second.add(mine);
-        CHECK_THROWS_AS(second.add(mine), sotto::Error); // the name is taken: it stays the host's
+        CHECK_THROWS_AS(second.add(mine), sotto::Error); // the name is taken by the host's first backend
         CHECK(released == 0);
     }
     CHECK(released == 2);
 }
 
-TEST_CASE("a module that failed for want of memory is tried again, and one that refuses is not") {
+TEST_CASE("a module that failed for lack of memory is tried again, one that refuses is not") {
     Folder folder;
     folder.copy(odd("full"), "sotto_counts" SUFFIX);
     folder.copy(odd("refuses"), "sotto_refuses" SUFFIX);

@@ -1,4 +1,4 @@
-// The queue that any thread may push to.
+// The multi-producer queue.
 #include "base/mpsc_queue.hpp"
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct Item : sotto::MpscNode {
 
 } // namespace
 
-TEST_CASE("what was pushed first is popped first") {
+TEST_CASE("items are popped in FIFO order") {
     sotto::MpscQueue<Item> queue;
     std::vector<Item> items(5);
     CHECK(queue.pop() == nullptr);
@@ -30,7 +30,7 @@ TEST_CASE("what was pushed first is popped first") {
     CHECK(queue.pop() == nullptr);
 }
 
-TEST_CASE("an item may be pushed again once it was popped") {
+TEST_CASE("an item may be pushed again after it was popped") {
     sotto::MpscQueue<Item> queue;
     Item first;
     Item second;
@@ -45,7 +45,7 @@ TEST_CASE("an item may be pushed again once it was popped") {
     }
 }
 
-TEST_CASE("a queue is empty once all that was pushed is popped") {
+TEST_CASE("a queue is empty once all items were popped") {
     sotto::MpscQueue<Item> queue;
     Item item;
     CHECK(queue.empty());
@@ -56,7 +56,7 @@ TEST_CASE("a queue is empty once all that was pushed is popped") {
     CHECK(queue.empty());
 }
 
-TEST_CASE("many threads lose nothing, double nothing, and each keeps its order") {
+TEST_CASE("concurrent producers lose and duplicate nothing, and each keeps its order") {
     constexpr int kThreads = 4;
     constexpr int kEach = 20'000;
     sotto::MpscQueue<Item> queue;

@@ -1,4 +1,4 @@
-// Where no thread can be started: calls and requests end with a reason, and go well when one can be again.
+// Failure to start threads: calls and requests fail with a reason, and succeed once threads can be started.
 #include <atomic>
 #include <string>
 
@@ -42,7 +42,7 @@ sotto_status asked(Game& game, std::string& why) {
 
 } // namespace
 
-TEST_CASE("an engine that gets no thread is not created, and says why") {
+TEST_CASE("an engine whose threads cannot be started is not created, with the reason") {
     sotto_engine* engine = nullptr;
     {
         const NoThreads none;
@@ -54,7 +54,7 @@ TEST_CASE("an engine that gets no thread is not created, and says why") {
     sotto_engine_destroy(engine);
 }
 
-TEST_CASE("requests end where there is no thread to compute on, and go well when there is one") {
+TEST_CASE("requests fail while no compute thread can be started, and succeed later") {
     Lines lines;
     auto desc = plain_desc();
     desc.log = &lines.sink;
@@ -74,14 +74,12 @@ TEST_CASE("requests end where there is no thread to compute on, and go well when
     CHECK(asked(game, why) == SOTTO_OK);
 }
 
-TEST_CASE("requests are read and prepared by those who wait for them where there is no thread for that") {
+TEST_CASE("without prepare threads, the control thread parses and the compute thread prepares requests") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("plain");
     game.have("npc", R"({"prepare_ms": 0})");
-    REQUIRE(
-        done(game.finish(game.ask("plain", "one"))).status == SOTTO_OK
-    ); // there is a thread to compute on
+    REQUIRE(done(game.finish(game.ask("plain", "one"))).status == SOTTO_OK); // the compute thread was started
     std::string large = "one";
     for (int i = 0; i < 20'000; ++i) {
         large += " word";
@@ -103,7 +101,7 @@ TEST_CASE("requests are read and prepared by those who wait for them where there
     CHECK(backend.count(Point::prepare) == 2);
 }
 
-TEST_CASE("a model loads where its thread cannot be started") {
+TEST_CASE("a model loads without a loader thread") {
     Game game;
     {
         const NoThreads none;
@@ -113,14 +111,14 @@ TEST_CASE("a model loads where its thread cannot be started") {
     CHECK(asked(game, why) == SOTTO_OK);
 }
 
-TEST_CASE("states are saved and restored once there is a thread for files, and refused before") {
+TEST_CASE("states are refused without a file thread, and saved and restored once there is one") {
     const Folder folder;
     const auto path = (folder.path() / "npc.state").string();
     const auto body = chat("npc", "one", R"(, "path": )" + test::quoted(path));
     Game game;
     game.have("npc", R"({"fingerprint": "{}"})");
     std::string why;
-    REQUIRE(asked(game, why) == SOTTO_OK); // there is a thread to compute on
+    REQUIRE(asked(game, why) == SOTTO_OK); // the compute thread was started
     const auto refused = [&](sotto_op op) {
         const NoThreads none;
         const auto& told = done(game.finish(game.submit(body, {}, op)));
@@ -135,7 +133,9 @@ TEST_CASE("states are saved and restored once there is a thread for files, and r
     CHECK(done(game.finish(game.submit(body, {}, SOTTO_OP_RESTORE_STATE))).status == SOTTO_OK);
 }
 
-TEST_CASE("a mode whose threads cannot be started ends requests, and the one before still works") {
+TEST_CASE(
+    "a compute mode whose threads cannot be started fails requests, and the previous mode still works"
+) {
     Game game;
     game.have("npc");
     std::string why;

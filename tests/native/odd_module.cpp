@@ -1,4 +1,4 @@
-// Modules that are not to be used, each for a reason of its own; which one, the build says.
+// Unusable modules; the build selects the reason by a macro.
 #include <string_view>
 
 #include <sotto/module.h>
@@ -30,7 +30,7 @@ extern "C" SOTTO_EXPORT
     return SOTTO_OK;
 }
 #elif defined(SOTTO_ODD_COUNTS) || defined(SOTTO_ODD_FULL)
-// Says how many of its backends live, each of an engine's own; or has no memory when it is entered first.
+// Counts the live backends, one per engine; or reports no memory at the first entry.
 #  include <atomic>
 #  include <string>
 

@@ -1,4 +1,4 @@
-// When tokens may be told.
+// Due times of tokens.
 #include "core/request/pacer.hpp"
 
 #include <atomic>
@@ -18,7 +18,7 @@ constexpr std::int64_t kYear = 365 * 86'400 * kSecond;
 constexpr std::int64_t kStart = 7 * kSecond;
 constexpr std::int64_t kUsual = 20 * kMillisecond;
 
-// A pacer, whose tokens are all made long before they are due.
+// A pacer whose tokens are all generated long before they are due.
 struct Speech {
     explicit Speech(float tps) : own(tps) {}
 
@@ -31,7 +31,7 @@ struct Speech {
     std::uint32_t told = 0;
 };
 
-// When each of the next tokens is told by somebody who looks every `step`.
+// Times at which a host that polls every `step` gets the next tokens.
 std::vector<std::int64_t> told_at(Speech& speech, std::int64_t& now, std::int64_t until, std::int64_t step) {
     std::vector<std::int64_t> moments;
     for (; now < until; now += step) {
@@ -45,7 +45,7 @@ std::vector<std::int64_t> told_at(Speech& speech, std::int64_t& now, std::int64_
 
 } // namespace
 
-TEST_CASE("the first token is due at once, and the schedule begins with it") {
+TEST_CASE("the first token is due at once and starts the schedule") {
     Speech speech(10);
     CHECK(speech.due() < kStart);
     speech.tell(kStart + 3 * kSecond);
@@ -54,7 +54,7 @@ TEST_CASE("the first token is due at once, and the schedule begins with it") {
     CHECK(speech.pacer.next() == speech.due());
 }
 
-TEST_CASE("token n is due n / rate seconds later, and rounding never adds up") {
+TEST_CASE("token n is due n / rate seconds later, without accumulated rounding") {
     for (const float tps : {0.1F, 1.0F, 3.0F, 7.0F, 16.0F, 29.97F, 1000.0F}) {
         Speech speech(tps);
         speech.tell(kStart);
@@ -66,7 +66,7 @@ TEST_CASE("token n is due n / rate seconds later, and rounding never adds up") {
     }
 }
 
-TEST_CASE("a token that is taken late does not move those after it") {
+TEST_CASE("a token taken late does not delay later ones") {
     Speech speech(10);
     speech.tell(kStart);
     for (int n = 1; n <= 50; ++n) {
@@ -75,7 +75,7 @@ TEST_CASE("a token that is taken late does not move those after it") {
     }
 }
 
-TEST_CASE("who takes none for a while gets what was missed at twice the rate, until it has caught up") {
+TEST_CASE("after a pause of the host, the backlog is due at twice the rate until it is caught up") {
     Speech speech(10);
     auto now = kStart;
     told_at(speech, now, kStart + kSecond, kMillisecond);
@@ -89,7 +89,7 @@ TEST_CASE("who takes none for a while gets what was missed at twice the rate, un
     CHECK(speech.told == 35);
 }
 
-TEST_CASE("a host that looks rarely gets every token that is due, at every look") {
+TEST_CASE("a host that polls rarely gets every due token at each poll") {
     for (const float tps : {25.0F, 60.0F, 144.0F}) {
         Speech speech(tps);
         auto now = kStart;
@@ -98,10 +98,10 @@ TEST_CASE("a host that looks rarely gets every token that is due, at every look"
     }
 }
 
-TEST_CASE("a token that was made more than a period late moves the schedule") {
+TEST_CASE("a token generated more than a period late shifts the schedule") {
     Speech speech(10);
     speech.tell(kStart);
-    const auto slow = kStart + 150 * kMillisecond; // within a period of being due
+    const auto slow = kStart + 150 * kMillisecond; // less than a period late
     CHECK(speech.due(slow) == kStart + 100 * kMillisecond);
     speech.tell(slow, slow);
     const auto slower = kStart + 5 * kSecond;
@@ -110,7 +110,7 @@ TEST_CASE("a token that was made more than a period late moves the schedule") {
     CHECK(speech.due() == slower + 100 * kMillisecond);
 }
 
-TEST_CASE("a new rate counts from the last token, without a burst") {
+TEST_CASE("a new rate applies from the last token on, without a burst") {
     Speech speech(1);
     speech.tell(kStart);
     speech.own = 10;
@@ -120,11 +120,11 @@ TEST_CASE("a new rate counts from the last token, without a burst") {
     CHECK(speech.due() == kStart + 600 * kMillisecond);
     speech.own = 100;
     CHECK(speech.due() == kStart + 110 * kMillisecond);
-    speech.tell(kStart + 500 * kMillisecond); // it came long before
+    speech.tell(kStart + 500 * kMillisecond); // generated long before
     CHECK(speech.due() == kStart + 510 * kMillisecond);
 }
 
-TEST_CASE("an answer without a rate of its own has everybody's") {
+TEST_CASE("an answer without its own rate uses the engine's") {
     Speech speech(0);
     speech.everybodys = 10;
     speech.tell(kStart);
@@ -135,7 +135,7 @@ TEST_CASE("an answer without a rate of its own has everybody's") {
     CHECK(speech.due() == kStart + 200 * kMillisecond);
 }
 
-TEST_CASE("without a rate every token is due, and a rate that comes begins with the next") {
+TEST_CASE("without a rate every token is due, and a new rate starts with the next token") {
     Speech speech(0);
     for (int i = 0; i < 5; ++i) {
         CHECK(speech.due() < kStart);
@@ -148,14 +148,14 @@ TEST_CASE("without a rate every token is due, and a rate that comes begins with 
     CHECK(speech.due() < kStart);
 }
 
-TEST_CASE("tokens that were told together count as many") {
+TEST_CASE("tokens delivered together count separately") {
     Speech speech(10);
     speech.tell(kStart);
     CHECK(speech.pacer.due(4, kStart) == kStart + 300 * kMillisecond);
-    CHECK(speech.pacer.due(1, kStart) <= kStart); // the end of an answer is no token
+    CHECK(speech.pacer.due(1, kStart) <= kStart); // the end of an answer is not a token
 }
 
-TEST_CASE("a pace slower than a token in a lifetime is slow, not fast") {
+TEST_CASE("a pace slower than a token per lifetime is slow, not fast") {
     for (const float tps : {1e-9F, 1e-10F, 1e-20F, 1.4e-45F}) {
         Speech speech(tps);
         speech.tell(kStart);
@@ -166,7 +166,7 @@ TEST_CASE("a pace slower than a token in a lifetime is slow, not fast") {
     }
 }
 
-TEST_CASE("the fastest pace there is overflows nothing") {
+TEST_CASE("the highest pace does not overflow") {
     Speech speech(3.4e38F);
     for (int i = 0; i < 1000; ++i) {
         REQUIRE(speech.due() <= kStart + 1);

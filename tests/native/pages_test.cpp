@@ -1,4 +1,4 @@
-// Large memory: it is the system's again once it is freed, whether it is a buffer's or from operator new.
+// Large memory returns to the system when it is freed, in buffers and from operator new.
 #include "platform/pages.hpp"
 
 #include <array>
@@ -25,7 +25,7 @@ std::uintptr_t place_in_page(const void* memory) {
     return reinterpret_cast<std::uintptr_t>(memory) % kPage;
 }
 
-// Whether the page of `memory` is the process' own.
+// Returns true if the page of `memory` is mapped.
 bool is_mapped(const void* memory) {
     const auto* page = static_cast<const char*>(memory) - place_in_page(memory);
     return msync(const_cast<char*>(page), kPage, MS_ASYNC) == 0 || errno != ENOMEM;
@@ -33,7 +33,7 @@ bool is_mapped(const void* memory) {
 
 } // namespace
 
-TEST_CASE("R7: a large buffer is the system's again once it is freed") {
+TEST_CASE("R7: a freed large buffer returns to the system") {
     const void* memory = nullptr;
     {
         const PageBuffer bytes(std::string(kLarge, 'x'));
@@ -49,7 +49,7 @@ TEST_CASE("R7: a large buffer is the system's again once it is freed") {
     CHECK_FALSE(is_mapped(memory));
 }
 
-TEST_CASE("a buffer keeps what is in it from the first byte to many") {
+TEST_CASE("a buffer keeps its contents while it grows from one byte to many") {
     PageBuffer bytes;
     std::string expected;
     while (expected.size() < kLarge) {
@@ -62,7 +62,7 @@ TEST_CASE("a buffer keeps what is in it from the first byte to many") {
     CHECK(bytes.view() == expected);
 }
 
-TEST_CASE("a buffer larger than all memory is refused") {
+TEST_CASE("a buffer larger than the address space is refused") {
     CHECK_THROWS_AS(PageBuffer(SIZE_MAX), std::bad_alloc);
     CHECK_THROWS_AS(PageBuffer(SIZE_MAX / 4), std::bad_alloc);
     CHECK_THROWS_AS(sotto::PageAllocator<std::uint64_t>().allocate(SIZE_MAX / 4), std::bad_alloc);
@@ -70,7 +70,7 @@ TEST_CASE("a buffer larger than all memory is refused") {
 
 #ifdef SOTTO_OWN_NEW
 
-TEST_CASE("R7: large memory from operator new is the system's again once it is deleted") {
+TEST_CASE("R7: large memory from operator new returns to the system when deleted") {
     const void* memory = nullptr;
     {
         const std::vector<std::uint64_t> numbers(kLarge, 7);
@@ -81,7 +81,7 @@ TEST_CASE("R7: large memory from operator new is the system's again once it is d
     CHECK_FALSE(is_mapped(memory));
 }
 
-TEST_CASE("memory from operator new that begins a page is freed as what it is, wherever it is from") {
+TEST_CASE("page-aligned memory from operator new is freed correctly, wherever it came from") {
     std::vector<std::unique_ptr<char[]>> taken;
     std::size_t begins = 0;
     for (std::size_t i = 0; i < 100'000; ++i) {
@@ -91,10 +91,10 @@ TEST_CASE("memory from operator new that begins a page is freed as what it is, w
             taken[i / 2].reset();
         }
     }
-    CHECK(begins > 100); // of malloc's
+    CHECK(begins > 100); // blocks of malloc that begin a page
 }
 
-TEST_CASE("large pieces from operator new may be as many as memory has room for") {
+TEST_CASE("the number of large blocks from operator new is limited only by memory") {
     constexpr std::size_t kSize = 64 * 1024;
     std::vector<char*> taken;
     for (std::size_t i = 0; i < 10'000; ++i) {
@@ -111,7 +111,7 @@ TEST_CASE("large pieces from operator new may be as many as memory has room for"
     ::operator delete(nullptr);
 }
 
-TEST_CASE("threads that take and give back large memory, also each other's, keep out of each other's way") {
+TEST_CASE("threads that allocate and free large blocks, also each other's, do not interfere") {
     constexpr std::size_t kThreads = 4;
     std::array<std::atomic<std::uint64_t*>, 64> shared{};
     std::atomic<int> wrong{0};
@@ -138,7 +138,9 @@ TEST_CASE("threads that take and give back large memory, also each other's, keep
     CHECK(wrong.load() == 0);
 }
 
-TEST_CASE("operator new refuses what is larger than all memory, and gives distinct places for nothing") {
+TEST_CASE(
+    "operator new refuses sizes beyond the address space, and returns distinct pointers for size zero"
+) {
     CHECK_THROWS_AS(static_cast<void>(::operator new(SIZE_MAX)), std::bad_alloc);
     CHECK_THROWS_AS(static_cast<void>(::operator new(SIZE_MAX / 4)), std::bad_alloc);
     CHECK(::operator new(SIZE_MAX / 4, std::nothrow) == nullptr);

@@ -1,4 +1,4 @@
-// What models remember of those who have no place: in memory, in files, or forgotten.
+// Parked KV caches: in memory, spilled, or dropped.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -14,7 +14,7 @@
 using namespace test;
 using sotto::Use;
 
-TEST_CASE("what is parked comes back as it was, any number of times, until it is let go of") {
+TEST_CASE("a parked KV cache is returned unchanged, any number of times, until it is released") {
     Place place(3);
     auto mara = place.put(1);
     auto tobin = place.put(2);
@@ -33,7 +33,7 @@ TEST_CASE("what is parked comes back as it was, any number of times, until it is
     CHECK(place.folder.files().empty());
 }
 
-TEST_CASE("where memory is full, the oldest go to files, each byte of them") {
+TEST_CASE("if memory is full, the oldest KV caches are spilled to files completely") {
     Place place(2);
     std::vector<Parking::Kept> all;
     for (int i = 1; i <= 5; ++i) {
@@ -53,11 +53,11 @@ TEST_CASE("where memory is full, the oldest go to files, each byte of them") {
     CHECK(place.parking->figures().count == 0);
     CHECK(place.parking->figures().disk == 0);
     place.parking.reset();
-    CHECK(place.cut_file() == 0); // the file goes with the parking place
+    CHECK(place.cut_file() == 0); // the file is removed with the store
     CHECK(place.ledger.used() == 0);
 }
 
-TEST_CASE("who is pinned is the last to leave memory, whatever comes, for as long as it is") {
+TEST_CASE("a pinned KV cache is the last to leave memory") {
     Place place(2);
     const auto mara = place.put(1);
     mara->pin(true);
@@ -74,12 +74,12 @@ TEST_CASE("who is pinned is the last to leave memory, whatever comes, for as lon
     CHECK(place.failure(mara) == "the spilled KV cache is no longer available"); // it was the oldest
     CHECK(place.read(last) == state(6));
     last->pin(true);
-    place.parking->spill(); // nothing else will do
+    place.parking->spill(); // spills pinned ones too
     CHECK(place.parking->figures().memory == 0);
     CHECK(place.read(last) == state(6));
 }
 
-TEST_CASE("what is larger than all of the memory goes to a file at once, and moves nobody") {
+TEST_CASE("a KV cache larger than the whole memory limit goes to a file at once and evicts nothing") {
     Place place(2);
     const auto small = place.put(1);
     const auto large = place.put(2, 10 * kSize);
@@ -88,7 +88,7 @@ TEST_CASE("what is larger than all of the memory goes to a file at once, and mov
     CHECK(place.read(large) == state(2, 10 * kSize));
 }
 
-TEST_CASE("what is parked in memory keeps to the budget, and gives way to what is newer") {
+TEST_CASE("parked KV caches respect the budget, and older ones are evicted for newer ones") {
     Place place(1'000'000, {}, 2 * kSize);
     std::vector<Parking::Kept> all;
     for (int i = 1; i <= 4; ++i) {
@@ -97,14 +97,14 @@ TEST_CASE("what is parked in memory keeps to the budget, and gives way to what i
     }
     CHECK(place.parking->figures().memory == 2 * kSize);
     CHECK(place.parking->figures().disk == 2 * kSize);
-    place.ledger.set_ceiling(1); // all of it is taken by others, or more
+    place.ledger.set_ceiling(1); // others use up the whole budget
     const auto last = place.put(5);
     REQUIRE(last != nullptr);
     CHECK(place.read(last) == state(5));
     CHECK(place.read(all[3]) == state(4));
 }
 
-TEST_CASE("a file that is gone or cut short is an error, not what others said") {
+TEST_CASE("a missing or truncated spill file is an error and never returns another stream's KV cache") {
     Place place(0);
     const auto whole = place.put(2);
     const auto gone = place.put(1);
@@ -114,7 +114,7 @@ TEST_CASE("a file that is gone or cut short is an error, not what others said") 
     CHECK(place.read(whole) == state(2));
 }
 
-TEST_CASE("where no file can be written, what memory has no room for is forgotten, and that is said once") {
+TEST_CASE("if no file can be written, KV caches that exceed memory are dropped, with one log line") {
     const Folder elsewhere;
     Place place(1, elsewhere.path() / "there is no such folder");
     const auto first = place.put(1);
@@ -124,15 +124,15 @@ TEST_CASE("where no file can be written, what memory has no room for is forgotte
     CHECK(place.put(3, 2 * kSize) == nullptr);
     REQUIRE(place.warnings.size() == 1);
     CHECK(place.warnings[0].find("kv_spill_dir") != std::string::npos);
-    CHECK(place.read(first) == state(1)); // nobody made room for what could not be kept
-    const auto second = place.put(4);     // what is newer goes before
+    CHECK(place.read(first) == state(1)); // nothing was evicted for a KV cache that could not be kept
+    const auto second = place.put(4);     // newer ones replace it
     CHECK(place.read(second) == state(4));
     CHECK(place.failure(first) == "the spilled KV cache is no longer available");
     CHECK(place.parking->figures().count == 1);
     CHECK(place.ledger.used() == kSize);
 }
 
-TEST_CASE("two engines park in one folder and never meet") {
+TEST_CASE("two engines can share a spill folder") {
     const Folder folder;
     Place one(0, folder.path());
     Place other(0, folder.path());
@@ -146,7 +146,7 @@ TEST_CASE("two engines park in one folder and never meet") {
     CHECK(one.read(ones) == state(1));
 }
 
-TEST_CASE("states are let go of on one thread while others are parked on another") {
+TEST_CASE("KV caches are released on one thread while others are parked on another") {
     Place place(2);
     std::vector<Parking::Kept> all;
     std::thread elsewhere;
@@ -169,7 +169,7 @@ TEST_CASE("states are let go of on one thread while others are parked on another
     CHECK(place.ledger.used() == 0);
 }
 
-TEST_CASE("where the system has no folder for files, none is written, and that is said once") {
+TEST_CASE("without a temporary folder no file is written, with one log line") {
     const auto here = fs::current_path();
     const auto before = std::distance(fs::directory_iterator(here), fs::directory_iterator());
     const char* set = std::getenv("TMPDIR");
@@ -189,12 +189,12 @@ TEST_CASE("where the system has no folder for files, none is written, and that i
     CHECK(std::distance(fs::directory_iterator(here), fs::directory_iterator()) == before);
 }
 
-TEST_CASE("on a disk that is full nothing is kept by halves, and what memory holds stays") {
+TEST_CASE("on a full disk no partial file is kept, and KV caches in memory stay") {
     rlimit before{};
     getrlimit(RLIMIT_FSIZE, &before);
     const auto old = std::signal(SIGXFSZ, SIG_IGN);
     const rlimit full{50'000, before.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &full); // what is longer cannot be written, as on a disk that has no more room
+    setrlimit(RLIMIT_FSIZE, &full); // longer files cannot be written, as on a full disk
     {
         Place place(2);
         CHECK(place.put(1, 100'000) == nullptr);

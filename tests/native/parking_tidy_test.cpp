@@ -1,4 +1,4 @@
-// What is done aside with what is parked: packed, moved to files, removed.
+// Background work on parked KV caches: compression, spilling, removal.
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -14,7 +14,7 @@
 using namespace test;
 using sotto::Use;
 
-TEST_CASE("of states that begin alike one is kept whole, and of others what is different") {
+TEST_CASE("of KV caches with a common prefix one is stored whole, of others only the difference") {
     constexpr std::size_t kLarge = 400'000;
     Place place(100 * kLarge / kSize);
     std::uint32_t chance = 1;
@@ -33,18 +33,18 @@ TEST_CASE("of states that begin alike one is kept whole, and of others what is d
         whole.push_back(std::to_string(number) + shared + noise(kLarge / 100));
         kept.push_back(place.park(whole.back(), 1));
     }
-    CHECK(place.parking->figures().memory > 5 * kLarge); // for now
-    CHECK(!place.parking->is_untidy());                  // there is room
+    CHECK(place.parking->figures().memory > 5 * kLarge); // not compressed yet
+    CHECK(!place.parking->is_untidy());                  // below the watermark
     place.parking->pack();
     CHECK(place.ledger.used(Use::spilled_kv) == place.parking->figures().memory);
     const auto figures = place.parking->figures();
     CHECK(figures.count == 5);
     CHECK(figures.memory > kLarge);
     CHECK(figures.memory < kLarge / 10 * 11);
-    const auto other = place.park(whole.front(), 1, "ogre"); // another model's is none of its own
+    const auto other = place.park(whole.front(), 1, "ogre"); // another model's is not combined with them
     place.parking->pack();
     CHECK(place.parking->figures().memory > 2 * kLarge);
-    kept.front().reset(); // the others need it still, but nobody comes back to it
+    kept.front().reset(); // others depend on it, but no stream owns it any more
     CHECK(place.parking->figures().count == 5);
     for (std::size_t i = 1; i < kept.size(); ++i) {
         CHECK(place.read(kept[i]) == whole[i]);
@@ -57,7 +57,7 @@ TEST_CASE("of states that begin alike one is kept whole, and of others what is d
     CHECK(place.parking->figures().count == 1);
 }
 
-TEST_CASE("what states have in common is kept once, for as long as one of them needs it") {
+TEST_CASE("a shared prefix is stored once, as long as one KV cache needs it") {
     Place place(std::uint64_t{1} << 20, {}, 0);
     const auto common = noise(1, 20'000);
     const auto mara = common + noise(2, 1000);
@@ -69,7 +69,7 @@ TEST_CASE("what states have in common is kept once, for as long as one of them n
     CHECK(place.ledger.used() == place.parking->figures().memory);
     CHECK(place.read(first) == mara);
     CHECK(place.read(second) == tobin);
-    const auto other = place.park(mara, 0, "another model"); // nothing of it fits that one
+    const auto other = place.park(mara, 0, "another model"); // shares nothing with that one
     const auto apart = place.park(mara);
     place.parking->pack();
     CHECK(place.parking->figures().memory > 3 * mara.size());
@@ -85,19 +85,19 @@ TEST_CASE("what states have in common is kept once, for as long as one of them n
     CHECK(place.parking->figures().count == 2);
 }
 
-TEST_CASE("where what states have in common is gone, so are they") {
+TEST_CASE("if a shared prefix is lost, so are the KV caches that depend on it") {
     Place place(std::uint64_t{1} << 20, {}, 0);
     const auto common = noise(1, 20'000);
     const auto first = place.park(common + noise(2, 100), 0);
     const auto second = place.park(common + noise(3, 100), 0);
     place.parking->pack();
     place.parking->spill();
-    place.cut_file(4096); // the whole one is larger
+    place.cut_file(4096); // the base is larger than that
     CHECK(place.failure(first) == "the spilled KV cache is no longer available");
     CHECK(place.failure(second) == "the spilled KV cache is no longer available");
 }
 
-TEST_CASE("what takes its time is done when more is taken than is left, and leaves room for what comes") {
+TEST_CASE("compression starts above the watermark and frees room for new KV caches") {
     constexpr std::size_t kLarge = 20'000;
     Place place(10 * kLarge, {}, 0);
     const auto common = noise(1, kLarge);
@@ -114,12 +114,12 @@ TEST_CASE("what takes its time is done when more is taken than is left, and leav
     put(common.substr(0, kLarge - 100) + noise(20, 100));
     CHECK(place.parking->is_untidy());
     CHECK(place.parking->figures().memory == 6 * kLarge);
-    place.parking->tidy(); // packed, they take little
+    place.parking->tidy(); // compressed, they are small
     CHECK(!place.parking->is_untidy());
     CHECK(place.parking->figures().memory < 2 * kLarge);
     CHECK(place.parking->figures().disk == 0);
     for (unsigned i = 0; i < 6; ++i) {
-        put(noise(30 + i, kLarge)); // of these nothing can be packed
+        put(noise(30 + i, kLarge)); // random bytes cannot be compressed
     }
     CHECK(place.parking->is_untidy());
     place.parking->tidy();
@@ -131,7 +131,7 @@ TEST_CASE("what takes its time is done when more is taken than is left, and leav
         CHECK(place.read(all[i]) == states[i]);
     }
     all.clear();
-    CHECK(place.parking->is_untidy()); // there is room in the file that was theirs
+    CHECK(place.parking->is_untidy()); // the file has free space for them
     place.parking->tidy();
     for (int i = 0; i < 1000 && place.cut_file() > 0; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -141,7 +141,7 @@ TEST_CASE("what takes its time is done when more is taken than is left, and leav
     CHECK(place.ledger.used() == 0);
 }
 
-TEST_CASE("tidying up moves nothing that is pinned, and forgets nothing where no file can be written") {
+TEST_CASE("compression moves no pinned KV cache, and drops nothing if no file can be written") {
     const Folder elsewhere;
     for (const bool pinned : {true, false}) {
         Place place(4 * kSize, pinned ? fs::path() : elsewhere.path() / "there is no such folder", 0);
@@ -152,14 +152,14 @@ TEST_CASE("tidying up moves nothing that is pinned, and forgets nothing where no
         }
         place.parking->tidy();
         CHECK(place.parking->figures().memory == 4 * kSize);
-        CHECK(!place.parking->is_untidy()); // there is no more to be done
+        CHECK(!place.parking->is_untidy()); // no work is left
         for (int i = 1; i <= 4; ++i) {
             CHECK(place.read(all[static_cast<std::size_t>(i - 1)]) == state(i));
         }
     }
 }
 
-TEST_CASE("so much is moved to files as there is need of, and no more") {
+TEST_CASE("only as much as needed is spilled to files") {
     Place place(10);
     std::vector<Parking::Kept> all;
     for (int i = 1; i <= 5; ++i) {
@@ -173,7 +173,7 @@ TEST_CASE("so much is moved to files as there is need of, and no more") {
     CHECK(place.parking->figures().memory == 0);
 }
 
-TEST_CASE("states are packed, moved and let go of on one thread while others come and go on another") {
+TEST_CASE("KV caches are compressed, spilled and released on one thread while others change on another") {
     constexpr std::size_t kLarge = 10'000;
     Place place(20 * kLarge, {}, 0);
     const auto common = noise(1, kLarge);

@@ -1,5 +1,5 @@
-// A library that was opened by a relative path looks for modules beside itself, wherever the process went
-// since.
+// A library loaded by a relative path finds modules in its own folder after the working directory has
+// changed.
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -25,7 +25,7 @@ int failed(const std::string& what) {
     return 1;
 }
 
-// What the engine's description says of its modules.
+// Returns the modules in the engine's description.
 std::string described(void* library) {
     sotto_engine* engine = nullptr;
     if (symbol<decltype(sotto_engine_create)>(library, "sotto_engine_create")(nullptr, &engine) < 0) {

@@ -1,4 +1,4 @@
-// Which events are handed out, and when.
+// Order and time of event delivery.
 #include "core/request/release.hpp"
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSecond = 1000 * kMillisecond;
 
-// Requests that tell things, and a host that takes them.
+// Requests that produce events, and a host that takes them.
 class World {
 public:
     explicit World(float tps) : everybodys_(tps) {}
@@ -27,7 +27,7 @@ public:
         }
     }
 
-    // A new request; its last event takes it along.
+    // Creates a request, which its last event owns.
     Lanes& request(std::uint32_t answers = 1, float own = 0) {
         auto done = std::make_unique<Event>();
         done->kind = SOTTO_EVENT_REQUEST_DONE;
@@ -59,7 +59,7 @@ public:
         }
     }
 
-    // What is due, in its order.
+    // Takes all due events, in order.
     std::string take() {
         std::string all;
         while (Event* event = release.next(now)) {
@@ -76,12 +76,12 @@ private:
 
 public:
     std::int64_t now = kSecond;
-    Release release; // ends first
+    Release release; // destroyed first
 };
 
 } // namespace
 
-TEST_CASE("without a pace everything is due at once, in the order in which it came") {
+TEST_CASE("without a pace all events are due at once, in FIFO order") {
     World world(0);
     auto& first = world.request();
     auto& second = world.request();
@@ -95,7 +95,7 @@ TEST_CASE("without a pace everything is due at once, in the order in which it ca
     CHECK(world.release.is_idle());
 }
 
-TEST_CASE("what is paced waits for its moment, and says when that is") {
+TEST_CASE("a paced event waits until it is due, and reports that time") {
     World world(10);
     auto& lanes = world.request();
     world.say(lanes, "a", 1);
@@ -113,7 +113,7 @@ TEST_CASE("what is paced waits for its moment, and says when that is") {
     CHECK(world.release.wake() == INT64_MAX);
 }
 
-TEST_CASE("each answer has its own pace, and nobody waits behind another") {
+TEST_CASE("each answer has its own pace, and answers do not block each other") {
     World world(10);
     auto& slow = world.request(1, 1);
     auto& fast = world.request();
@@ -122,7 +122,7 @@ TEST_CASE("each answer has its own pace, and nobody waits behind another") {
     world.say(fast, "f", 1);
     world.say(fast, "F", 2);
     world.end(fast);
-    CHECK(world.take().size() == 4); // one of each
+    CHECK(world.take().size() == 4); // one of each answer
     world.now += 100 * kMillisecond;
     CHECK(world.take() == "F done ");
     world.end(slow);
@@ -130,7 +130,7 @@ TEST_CASE("each answer has its own pace, and nobody waits behind another") {
     CHECK(world.take() == "S done ");
 }
 
-TEST_CASE("a request's last event comes after all of its answers") {
+TEST_CASE("a request's last event follows all events of its answers") {
     World world(10);
     auto& lanes = world.request(2);
     world.say(lanes, "a", 1, 0);
@@ -143,7 +143,7 @@ TEST_CASE("a request's last event comes after all of its answers") {
     CHECK(world.take() == "A done ");
 }
 
-TEST_CASE("who is cancelled says no more; who fails has said all before it is told") {
+TEST_CASE("a cancelled request drops its remaining text; a failed one delivers it before its last event") {
     World world(10);
     auto& cancelled = world.request();
     auto& failed = world.request();
@@ -159,7 +159,7 @@ TEST_CASE("who is cancelled says no more; who fails has said all before it is to
     CHECK(world.release.is_idle());
 }
 
-TEST_CASE("after a pause of the host's, what was missed comes at twice the pace at most") {
+TEST_CASE("after a pause of the host, the backlog comes at twice the pace at most") {
     World world(10);
     auto& lanes = world.request();
     for (std::uint32_t n = 1; n <= 30; ++n) {
@@ -167,7 +167,7 @@ TEST_CASE("after a pause of the host's, what was missed comes at twice the pace 
     }
     std::size_t told = 0;
     const auto look = [&] { return world.take().size() / 2; };
-    for (int frame = 0; frame < 60; ++frame) { // a second at 60 frames a second
+    for (int frame = 0; frame < 60; ++frame) { // one second at 60 frames per second
         told += look();
         world.now += kSecond / 60;
     }
@@ -180,13 +180,13 @@ TEST_CASE("after a pause of the host's, what was missed comes at twice the pace 
     }
     std::size_t after = 0;
     for (const auto count : tenths) {
-        CHECK(count <= 3); // twice the pace, and the one that was due when it came back
+        CHECK(count <= 3); // twice the pace, plus the one that was due at its return
         after += count;
     }
-    CHECK(after == 13); // it has caught up
+    CHECK(after == 13); // the backlog is delivered
 }
 
-TEST_CASE("a new pace is seen within a millisecond") {
+TEST_CASE("a new pace applies within a millisecond") {
     World world(1);
     auto& lanes = world.request(1, 1);
     world.say(lanes, "a", 1);
@@ -199,7 +199,7 @@ TEST_CASE("a new pace is seen within a millisecond") {
     CHECK(world.take() == "done ");
 }
 
-TEST_CASE("what nobody took is freed") { // the leak checker is the judge
+TEST_CASE("events that were not taken are freed") { // checked by the leak checker
     World world(1);
     auto& lanes = world.request(2);
     world.say(lanes, "a", 1);

@@ -1,4 +1,4 @@
-// Recordings of what engines decided, and taking those decisions again.
+// Recordings of engines' decisions, and their replay.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -26,7 +26,7 @@ namespace {
 
 using Lines = std::vector<Json>;
 
-// A file of this test's, gone with it.
+// A temporary file.
 class File {
 public:
     File()
@@ -91,7 +91,7 @@ void miss_a_frame(const Game& game) {
     sotto_engine_frame_end(game.engine(), nullptr);
 }
 
-// Some talk beside a game that misses frames: enough of them before the first answer that models get less.
+// Records chats beside a game that misses frames before the first answer, so that the duty cycle is cut.
 void talk(const File& file) {
     const auto path = file.path();
     Held held(Point::open);
@@ -127,7 +127,7 @@ std::size_t count(const Lines& lines, const char* is) {
 
 } // namespace
 
-TEST_CASE("a recording holds what was asked for, what was reported, and what was decided") {
+TEST_CASE("a recording contains submissions, reports and decisions") {
     const File file;
     talk(file);
     const auto lines = file.lines();
@@ -149,7 +149,7 @@ TEST_CASE("a recording holds what was asked for, what was reported, and what was
     CHECK(Json::parse(asked[0])["messages"][0]["content"] == "Good evening, innkeeper.");
 }
 
-TEST_CASE("decisions that are taken again come out the same") {
+TEST_CASE("replayed decisions are the same") {
     const File file;
     talk(file);
     const auto report = replayed(file);
@@ -164,20 +164,20 @@ TEST_CASE("decisions that are taken again come out the same") {
     CHECK(report["version"] == SOTTO_VERSION);
 }
 
-TEST_CASE("what would be decided otherwise is found, and named by its line") {
+TEST_CASE("a decision that would differ is reported with its line") {
     const File file;
     talk(file);
     const auto whole = file.lines();
-    SUBCASE("who goes first") {
+    SUBCASE("which stream goes first") {
         auto lines = whole;
         for (auto& line : lines) {
-            if (line["is"] == "stream") { // all that was asked for is as urgent
+            if (line["is"] == "stream") { // all streams get the same priority
                 line["priority"] = 0;
             }
         }
         file.write(lines);
     }
-    SUBCASE("how much of prompts goes into a step") {
+    SUBCASE("prompt tokens of a step") {
         auto lines = whole;
         for (auto& line : lines) {
             if (line["is"] == "step") {
@@ -186,7 +186,7 @@ TEST_CASE("what would be decided otherwise is found, and named by its line") {
         }
         file.write(lines);
     }
-    SUBCASE("how much of the time models have") {
+    SUBCASE("duty cycle of models") {
         auto lines = whole;
         for (auto& line : lines) {
             if (line["is"] == "frame") {
@@ -195,7 +195,7 @@ TEST_CASE("what would be decided otherwise is found, and named by its line") {
         }
         file.write(lines);
     }
-    SUBCASE("a decision that nothing led to") {
+    SUBCASE("a decision without its cause") {
         auto lines = whole;
         for (auto& line : lines) {
             if (line["is"] == "next" && line["slice"]["does"] == "step") {
@@ -215,7 +215,7 @@ TEST_CASE("what would be decided otherwise is found, and named by its line") {
     CHECK(whole[line - 1].contains(first["what"].get<std::string>()));
 }
 
-TEST_CASE("what is no recording is refused by its line") {
+TEST_CASE("an invalid recording is refused by its line") {
     const File file;
     const std::string engine = R"({"is": "engine", "version": "0.1.0"})";
     const std::string model =
@@ -236,7 +236,7 @@ TEST_CASE("what is no recording is refused by its line") {
         refused(file).find("invalid line 2.model '1': expected a model of an earlier line") !=
         std::string::npos
     );
-    file.write(line(engine) + line(stream.substr(0, 40)) + line(model)); // not at the end
+    file.write(line(engine) + line(stream.substr(0, 40)) + line(model)); // not the last line
     CHECK(refused(file).find("invalid line 2: expected JSON; ") != std::string::npos);
     file.write(line(engine) + line(model) + line(R"({"is": "gone", "stream": 4})"));
     CHECK(refused(file).find("invalid line 3.stream '4'") != std::string::npos);
@@ -252,7 +252,7 @@ TEST_CASE("what is no recording is refused by its line") {
     CHECK(replayed(file)["decisions"] == 0);
 }
 
-TEST_CASE("a recording whose last line is cut is replayed up to its last whole line") {
+TEST_CASE("a recording with a truncated last line is replayed up to its last complete line") {
     const File file;
     talk(file);
     std::ifstream written(file.path(), std::ios::binary);
@@ -269,11 +269,11 @@ TEST_CASE("a recording whose last line is cut is replayed up to its last whole l
         CHECK(report["decisions"].get<int>() >= decisions - 1);
         CHECK(report["same"] == report["decisions"]);
     }
-    file.write(whole.substr(0, whole.size() - 1)); // of which the end alone is missing
+    file.write(whole.substr(0, whole.size() - 1)); // only the line end is missing
     CHECK(replayed(file)["decisions"] == decisions);
 }
 
-TEST_CASE("numbers of a recording that no engine would write are refused by name") {
+TEST_CASE("numbers that no engine writes are refused by name") {
     const File file;
     const std::string before =
         R"({"is": "engine", "version": "0.1.0"})"
@@ -314,7 +314,7 @@ TEST_CASE("numbers of a recording that no engine would write are refused by name
     CHECK(replayed(file)["decisions"] == 1);
 }
 
-TEST_CASE("what is no regular file is refused as a recording before it is opened") {
+TEST_CASE("anything but a regular file is refused as a recording before it is opened") {
     const File file;
     REQUIRE(mkfifo(file.path().c_str(), 0600) == 0);
     CHECK(refused(file).find("a regular file, but it is a FIFO") != std::string::npos);
@@ -323,7 +323,7 @@ TEST_CASE("what is no regular file is refused as a recording before it is opened
     CHECK(sotto_replay(str("/tmp"), &json) == SOTTO_ERROR_ARGUMENT);
 }
 
-TEST_CASE("a recording never takes the place of anything, and is readable by its user alone") {
+TEST_CASE("a recording never replaces a file, and is readable by its user only") {
     const File file;
     const auto refused = [&] {
         const auto path = file.path();
@@ -343,7 +343,7 @@ TEST_CASE("a recording never takes the place of anything, and is readable by its
         CHECK(refused().find("expected a path without a file; use another path") != std::string::npos);
         CHECK(file.lines() == before);
     }
-    SUBCASE("one that another engine is writing") {
+    SUBCASE("a recording that another engine is writing") {
         const auto path = file.path();
         Game game(recorded(path));
         refused();
@@ -355,13 +355,13 @@ TEST_CASE("a recording never takes the place of anything, and is readable by its
         refused();
         CHECK(std::filesystem::file_size(file.path()) == 10);
     }
-    SUBCASE("a link to nothing") {
+    SUBCASE("a broken link") {
         std::filesystem::create_symlink("/there/is/none", file.path());
         refused();
     }
 }
 
-TEST_CASE("a recording that is not there is not found; NULL is refused") {
+TEST_CASE("a missing recording is not found; NULL is refused") {
     sotto_str json{};
     CHECK(sotto_replay(str("/there/is/none"), &json) == SOTTO_ERROR_NOT_FOUND);
     CHECK(last_error().find("/there/is/none") != std::string::npos);
@@ -369,7 +369,7 @@ TEST_CASE("a recording that is not there is not found; NULL is refused") {
     CHECK(sotto_replay({}, &json) == SOTTO_ERROR_ARGUMENT);
 }
 
-TEST_CASE("an engine whose recording cannot be written is not made") {
+TEST_CASE("an engine whose recording cannot be created is not created") {
     const auto desc = recorded("/there/is/none");
     sotto_engine* engine = nullptr;
     CHECK(sotto_engine_create(&desc, &engine) == SOTTO_ERROR_ARGUMENT);
@@ -380,7 +380,7 @@ TEST_CASE("an engine whose recording cannot be written is not made") {
     );
 }
 
-TEST_CASE("a recording that finds no more room ends, and the engine goes on") {
+TEST_CASE("a recording stops on a full disk, and the engine continues") {
     struct rlimit before{};
     REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
     const auto old = std::signal(SIGXFSZ, SIG_IGN);

@@ -1,4 +1,4 @@
-// Names of requests, and what becomes of them.
+// Request ids and the life of requests.
 #include "core/request/request_table.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ sotto_request name_of(const Slot* slot) {
 
 } // namespace
 
-TEST_CASE("a request is found by its name for as long as it lives") {
+TEST_CASE("a request is found by its id while it is live") {
     RequestTable table;
     Slot* slot = table.add(asked(7), 1);
     const auto name = name_of(slot);
@@ -42,14 +42,14 @@ TEST_CASE("a request is found by its name for as long as it lives") {
     Slot* found = table.acquire(name);
     REQUIRE(found == slot);
     CHECK(found->asked.user == 7);
-    table.release(*slot); // it is over, but a call is under way
+    table.release(*slot); // it has ended, but a call still uses it
     CHECK(table.acquire(name) == slot);
     table.release(*slot);
     table.release(*slot);
     CHECK(table.acquire(name) == nullptr);
 }
 
-TEST_CASE("names that never were are harmless") {
+TEST_CASE("unknown ids are harmless") {
     RequestTable table;
     const auto name = name_of(table.add(asked(1), 1));
     for (const sotto_request wrong :
@@ -58,10 +58,10 @@ TEST_CASE("names that never were are harmless") {
     }
     RequestTable other;
     name_of(other.add(asked(1), 1));
-    CHECK(other.acquire(name) == nullptr); // its place is taken there, by another
+    CHECK(other.acquire(name) == nullptr); // another request has that slot there
 }
 
-TEST_CASE("a stale name never finds the request that took its place") {
+TEST_CASE("a stale id never finds the request that reuses its slot") {
     RequestTable table;
     std::set<sotto_request> names;
     for (int round = 0; round < 1000; ++round) {
@@ -76,7 +76,7 @@ TEST_CASE("a stale name never finds the request that took its place") {
     }
 }
 
-TEST_CASE("a private request lives until its host has let it go as well") {
+TEST_CASE("a private request lives until its host has released it too") {
     RequestTable table;
     Slot* slot = table.add(asked(1, SOTTO_REQUEST_PRIVATE), 1);
     const auto name = name_of(slot);
@@ -84,11 +84,11 @@ TEST_CASE("a private request lives until its host has let it go as well") {
     table.release(*slot);
     CHECK(table.acquire(name) == slot);
     table.release(*slot);
-    table.release(*slot); // frees the event, says the leak checker
+    table.release(*slot); // frees the event, checked by the leak checker
     CHECK(table.acquire(name) == nullptr);
 }
 
-TEST_CASE("a place that is used again begins anew") {
+TEST_CASE("a reused slot is reset") {
     RequestTable table;
     Slot* slot = table.add(asked(1, SOTTO_REQUEST_PRIVATE), 1);
     slot->cancelled = slot->cancel_noted = slot->over = slot->dropped = true;
@@ -131,7 +131,7 @@ TEST_CASE("65,536 requests can be live, and one that ends makes room for one") {
     CHECK(table.add(asked(0), 1) == nullptr);
 }
 
-TEST_CASE("whoever waits for a request's events is woken when the engine ends") {
+TEST_CASE("threads that wait for a request's events wake when the engine ends") {
     RequestTable table;
     Slot* slot = table.add(asked(1, SOTTO_REQUEST_PRIVATE), 1);
     const auto seen = slot->arrived.value();
@@ -141,11 +141,11 @@ TEST_CASE("whoever waits for a request's events is woken when the engine ends") 
     CHECK(slot->arrived.value() != seen);
 }
 
-TEST_CASE("threads that add, find and release at once never share a place") {
+TEST_CASE("threads that concurrently add, find and release never share a slot") {
     constexpr int kThreads = 4;
     constexpr int kRounds = 20'000;
     RequestTable table;
-    std::array<std::atomic<sotto_request>, 64> known{}; // names that any thread may look up, live or stale
+    std::array<std::atomic<sotto_request>, 64> known{}; // ids that any thread may look up, live or stale
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int me = 0; me < kThreads; ++me) {

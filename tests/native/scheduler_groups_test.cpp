@@ -1,4 +1,4 @@
-// Streams with different adapters: never in one step, and in turn.
+// Streams with different adapters take turns and never share a step.
 #include <cstdint>
 #include <map>
 #include <set>
@@ -22,7 +22,7 @@ std::set<std::uint64_t> groups_of(const Slice& slice) {
     return groups;
 }
 
-// Compute time that each group had, and how often the group changed.
+// Compute time of each group, and the number of changes between groups.
 struct Spent {
     std::map<std::uint64_t, std::int64_t> of;
     int changes = 0;
@@ -47,7 +47,7 @@ Spent spend(World& world, std::int64_t until) {
 
 } // namespace
 
-TEST_CASE("a step has the streams of one group, and all of them that speak") {
+TEST_CASE("a step contains streams of one group, and all of those that decode") {
     World world;
     auto& model = world.model({.streams = 8});
     World::know(model);
@@ -61,7 +61,7 @@ TEST_CASE("a step has the streams of one group, and all of them that speak") {
     CHECK(seen == std::set<Who>{{&plain}, {&pirate, &other_pirate}});
 }
 
-TEST_CASE("groups have the same compute time, however many streams they have") {
+TEST_CASE("groups get the same compute time, however many streams they have") {
     World world;
     auto& model = world.model({.streams = 8});
     World::know(model);
@@ -75,17 +75,17 @@ TEST_CASE("groups have the same compute time, however many streams they have") {
         CHECK(spent.of[group] > 1900 * kMillisecond);
         CHECK(spent.of[group] < 2100 * kMillisecond);
     }
-    CHECK(spent.changes <= 6000 / 50 + 2); // not with each step: each change costs the backend time
+    CHECK(spent.changes <= 6000 / 50 + 2); // not every step: each change costs the backend time
     CHECK(spent.changes >= 6000 / 200);    // but often
 }
 
-TEST_CASE("a group that had no slot for long does not keep others from theirs") {
+TEST_CASE("a group that had no slot for long does not lock others out") {
     World world;
     auto& model = world.model({.streams = 8});
     World::know(model);
     world.speaker(model);
     auto& late = world.stream(model, 1, {.group = kPirate});
-    late.unprepared = true; // it waits, and is in the scheduler
+    late.unprepared = true; // it waits, and is known to the scheduler
     world.scheduler.changed(late);
     spend(world, 5 * kSecond);
     ++model.open_streams;
@@ -97,7 +97,7 @@ TEST_CASE("a group that had no slot for long does not keep others from theirs") 
     CHECK(spent.of[kPirate] > 350 * kMillisecond);
 }
 
-TEST_CASE("of two groups, who matters more goes first, and paced speech is not late for the other's sake") {
+TEST_CASE("between groups, priority decides, and paced streams of one are not late because of the other") {
     World world;
     auto& model = world.model({.streams = 8});
     World::know(model);
@@ -109,7 +109,7 @@ TEST_CASE("of two groups, who matters more goes first, and paced speech is not l
     World other;
     auto& paced_model = other.model({.streams = 8});
     World::know(paced_model);
-    other.speaker(paced_model); // as fast as it goes
+    other.speaker(paced_model); // without a pace
     auto& paced = other.speaker(paced_model, {.tps = 10, .group = kPirate});
     std::int64_t worst = 0;
     for (std::int64_t now = kNow; now < kNow + 5 * kSecond;) {
@@ -123,7 +123,7 @@ TEST_CASE("of two groups, who matters more goes first, and paced speech is not l
     CHECK(worst <= 60 * kMillisecond);
 }
 
-TEST_CASE("prompts of a group share its steps alone") {
+TEST_CASE("prompts of a group are prefilled only in its own steps") {
     World world;
     auto& model = world.model({.streams = 8});
     World::know(model);

@@ -1,4 +1,4 @@
-// What goes into a step, and when it is due.
+// Contents of a step, and the time when it is due.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 using namespace test;
 
-TEST_CASE("a step takes as many prompt tokens as fit its limit, and those who speak come with it") {
+TEST_CASE("a step takes the prompt tokens that fit its limit in addition to all decoding streams") {
     World world;
     auto& model = world.model();
     World::know(model);
@@ -17,13 +17,13 @@ TEST_CASE("a step takes as many prompt tokens as fit its limit, and those who sp
     world.make_and_tell(speaker, 2, 1, kNow);
     CHECK(world.turn().kind == Slice::Kind::open);
     auto slice = world.turn();
-    CHECK(who(slice) == Who{&speaker, &prompt}); // it has but one token to tell
+    CHECK(who(slice) == Who{&speaker, &prompt}); // only one token is left to deliver
     CHECK(slice.predicted <= kLimits.time);
     CHECK(slice.shares[1].tokens >= 60); // of the 80 that a margin of a fifth leaves
     CHECK(slice.shares[1].tokens <= 80);
 }
 
-TEST_CASE("before anything is known steps are small, and they grow as they are measured") {
+TEST_CASE("steps start small and grow as measurements arrive") {
     World world;
     auto& model = world.model();
     world.stream(model, 4000);
@@ -40,7 +40,7 @@ TEST_CASE("before anything is known steps are small, and they grow as they are m
     CHECK(before > 500);
 }
 
-TEST_CASE("draft tokens count as decoded, and a step that decodes nothing teaches nothing") {
+TEST_CASE("draft tokens count as decoded, and a step without decoding is not used for learning") {
     ScheduledModel model;
     model.costs.prepare(1);
     const auto took = [](std::uint32_t tokens) { return (8 + 2 * tokens) * kMillisecond; };
@@ -50,7 +50,7 @@ TEST_CASE("draft tokens count as decoded, and a step that decodes nothing teache
         return load;
     };
     for (int i = 0; i < 20; ++i) {
-        for (const auto tokens : {1u, 8u}) { // seven of eight tokens are verified by the step before
+        for (const auto tokens : {1u, 8u}) { // seven of eight tokens are draft tokens
             model.learn({.threads = 1, .load = load(tokens), .took = took(tokens), .ended = kNow});
         }
         for (int free = 0; free < 7; ++free) {
@@ -61,11 +61,11 @@ TEST_CASE("draft tokens count as decoded, and a step that decodes nothing teache
     CHECK(model.costs.predict(1, load(8)) == doctest::Approx(took(8)).epsilon(0.1));
 }
 
-TEST_CASE("no prompt stops the speech of those who have nothing left to tell") {
+TEST_CASE("prefill never stalls streams whose output buffer is empty") {
     World other;
     auto& paced = other.model();
     World::know(paced);
-    auto& dry = other.speaker(paced, {.tps = 20}); // 50 ms a token
+    auto& dry = other.speaker(paced, {.tps = 20}); // 50 ms per token
     other.stream(paced, 4000);
     CHECK(other.turn().kind == Slice::Kind::open);
     other.make_and_tell(dry, 1, 1, kNow);
@@ -74,7 +74,7 @@ TEST_CASE("no prompt stops the speech of those who have nothing left to tell") {
     CHECK(other.turn().limit > 60 * kMillisecond);
 }
 
-TEST_CASE("no step is given more prompt tokens than the model is worth") {
+TEST_CASE("a step has at most the model's maximum of prompt tokens") {
     World world;
     auto& small = world.model({.step_tokens = 10});
     world.stream(small, 100);
@@ -95,7 +95,7 @@ TEST_CASE("no step is given more prompt tokens than the model is worth") {
     CHECK(seen);
 }
 
-TEST_CASE("a paced answer is worked on a few tokens ahead, and not further") {
+TEST_CASE("a paced answer is generated only a few tokens ahead") {
     World world;
     auto& model = world.model();
     auto& slow = world.speaker(model, {.tps = 12}); // three tokens are a quarter of a second
@@ -103,7 +103,7 @@ TEST_CASE("a paced answer is worked on a few tokens ahead, and not further") {
     while (world.turn().kind == Slice::Kind::step) {
         REQUIRE(++steps < 10);
     }
-    CHECK(slow.generated == 3); // the first is due at once; of the others half are enough
+    CHECK(slow.generated == 3); // the first token is due at once; half of the others suffice
     CHECK(slow.may_speak(kNow));
     world.make_and_tell(slow, 4, 0, kNow);
     CHECK_FALSE(slow.may_speak(kNow));
@@ -111,7 +111,7 @@ TEST_CASE("a paced answer is worked on a few tokens ahead, and not further") {
     CHECK(who(world.turn()) == Who{&slow});
 }
 
-TEST_CASE("paced answers are worked on together, so that a step is full") {
+TEST_CASE("paced answers are decoded together in full steps") {
     World world;
     auto& model = world.model();
     auto& dry = world.speaker(model, {.tps = 12});
@@ -123,7 +123,7 @@ TEST_CASE("paced answers are worked on together, so that a step is full") {
     CHECK(who(world.turn()) == Who{&dry, &ahead});
 }
 
-TEST_CASE("who is not due is left out, and the earliest of them wakes the engine") {
+TEST_CASE("a stream that is not due is skipped, and the earliest due time wakes the engine") {
     World world;
     auto& model = world.model();
     auto& slow = world.speaker(model, {.tps = 2});
@@ -135,7 +135,7 @@ TEST_CASE("who is not due is left out, and the earliest of them wakes the engine
     CHECK(who(world.turn(kNow + 2 * kSecond / 10)) == Who{&fast}); // whether the host takes it or not
 }
 
-TEST_CASE("a long prompt does not silence those who speak on a model that cannot batch") {
+TEST_CASE("a long prompt does not stall decoding on a model that cannot batch") {
     World world;
     auto& model = world.model({.batches = false});
     auto& speaker = world.speaker(model);
@@ -152,7 +152,7 @@ TEST_CASE("a long prompt does not silence those who speak on a model that cannot
     CHECK(prompted == 10);
 }
 
-TEST_CASE("each for itself: one stream a step, its prompt in pieces that are always the same") {
+TEST_CASE("deterministic: one stream per step, with fixed prefill chunks") {
     World world;
     auto& model = world.model({.streams = 4});
     World::know(model);
@@ -171,7 +171,7 @@ TEST_CASE("each for itself: one stream a step, its prompt in pieces that are alw
     CHECK(pieces == Tokens{64, 64, 22});
 }
 
-TEST_CASE("a step goes on by itself where its streams have no pace and nobody else is due") {
+TEST_CASE("a step repeats itself if its streams have no pace and no other stream is due") {
     World world;
     auto& model = world.model({.streams = 2});
     auto& first = world.speaker(model);
@@ -184,13 +184,13 @@ TEST_CASE("a step goes on by itself where its streams have no pace and nobody el
     world.make_and_tell(second, 3, 3, kNow);
     CHECK_FALSE(world.scheduler.goes_on(kNow));
     world.make_and_tell(second, 5, 3, kNow);
-    world.stream(model, 10); // there is no room for it
+    world.stream(model, 10); // no slot is free for it
     CHECK(world.scheduler.goes_on(kNow));
     world.end(second);
-    CHECK_FALSE(world.scheduler.goes_on(kNow)); // now there is
+    CHECK_FALSE(world.scheduler.goes_on(kNow)); // now a slot is free
 }
 
-TEST_CASE("a step does not go on by itself into a pace, or a prompt, or past the end") {
+TEST_CASE("a step does not repeat itself into a pace, a prompt or the end of an answer") {
     World world;
     auto& model = world.model();
     auto& paced = world.speaker(model, {.tps = 5});
@@ -198,7 +198,7 @@ TEST_CASE("a step does not go on by itself into a pace, or a prompt, or past the
     CHECK_FALSE(world.scheduler.goes_on(kNow));
     world.end(paced);
     auto& reading = world.stream(model, 100);
-    world.turn(); // let in
+    world.turn(); // admitted
     reading.busy = true;
     CHECK_FALSE(world.scheduler.goes_on(kNow));
     reading.stepped(0, true, kNow);

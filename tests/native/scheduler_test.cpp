@@ -1,4 +1,4 @@
-// Who is served next.
+// Order of streams.
 #include <algorithm>
 #include <vector>
 
@@ -8,13 +8,13 @@
 
 using namespace test;
 
-TEST_CASE("with nothing to do, nothing is done, and nothing will be due") {
+TEST_CASE("without work nothing is scheduled and no wake time is set") {
     World world;
     CHECK(world.turn().kind == Slice::Kind::none);
     CHECK(world.scheduler.wake(kNow) == sotto::kNever);
 }
 
-TEST_CASE("whoever came first is let in first, but not two in a row while others have work") {
+TEST_CASE("streams are admitted in order of arrival, but never two in a row while others have work") {
     World world;
     auto& model = world.model({.streams = 2});
     auto& first = world.stream(model, 10);
@@ -34,18 +34,18 @@ TEST_CASE("whoever came first is let in first, but not two in a row while others
     CHECK(who(slice) == Who{&third});
 }
 
-TEST_CASE("a full model lets nobody in, and stands still when nobody in it has work") {
+TEST_CASE("a full model admits no stream, and idles if no admitted stream has work") {
     World world;
     auto& model = world.model({.streams = 1});
     auto& speaker = world.speaker(model, {.tps = 1});
-    world.make_and_tell(speaker, 2, 1, kNow); // one token is made beforehand, as many as there shall be
+    world.make_and_tell(speaker, 2, 1, kNow); // one token ahead, the maximum
     world.make_and_tell(speaker, 3, 1, kNow);
     world.stream(model, 10);
     CHECK(world.turn().kind == Slice::Kind::none);
     CHECK(world.scheduler.wake(kNow) == kNow + kSecond);
 }
 
-TEST_CASE("what matters more goes first; of that what is due earlier; of that what has least left") {
+TEST_CASE("order: priority, then deadline, then shortest remaining prefill") {
     World world;
     auto& model = world.model({.streams = 8});
     World::know(model);
@@ -55,7 +55,7 @@ TEST_CASE("what matters more goes first; of that what is due earlier; of that wh
     auto& plain = world.stream(model, 15);
     auto& shorter = world.stream(model, 12);
     auto& player = world.stream(model, 40, {.priority = SOTTO_PRIORITY_FOREGROUND});
-    for (Stream* stream : {&late, &early, &idle, &plain, &shorter, &player}) { // all are let in
+    for (Stream* stream : {&late, &early, &idle, &plain, &shorter, &player}) { // all are admitted
         ++model.open_streams;
         stream->opened(stream == &idle ? 5U : stream == &plain ? 15U : stream == &shorter ? 12U : 40U, 0);
         world.scheduler.changed(*stream);
@@ -86,7 +86,7 @@ TEST_CASE("streams of a model that cannot batch take turns") {
     CHECK(turns == Who{&first, &second, &third, &first, &second, &third});
 }
 
-TEST_CASE("models take turns by the time that they had, however many streams each has") {
+TEST_CASE("models take turns by compute time, however many streams each has") {
     World world;
     auto& crowded = world.model({.streams = 8});
     auto& lonely = world.model();
@@ -100,11 +100,11 @@ TEST_CASE("models take turns by the time that they had, however many streams eac
     for (int i = 0; i < 90; ++i) {
         ++turns[&world.turn().model() == &lonely ? 1 : 0];
     }
-    CHECK(turns[1] >= 6 * turns[0]); // a step of the crowd takes eight times as long
+    CHECK(turns[1] >= 6 * turns[0]); // a step of the full model takes eight times as long
     CHECK(turns[1] <= 9 * turns[0]);
 }
 
-TEST_CASE("a model that did nothing for long is not owed that time") {
+TEST_CASE("an idle model accumulates no compute time") {
     World world;
     auto& busy = world.model();
     auto& fresh = world.model();
@@ -121,7 +121,7 @@ TEST_CASE("a model that did nothing for long is not owed that time") {
     CHECK(turns <= 11);
 }
 
-TEST_CASE("who matters more takes the place of who matters less, who gets it back afterwards") {
+TEST_CASE("a stream of lower priority is preempted when no slot is free, and resumes later") {
     World world;
     auto& model = world.model({.streams = 2, .parks = true});
     auto& gossip = world.speaker(model, {.priority = SOTTO_PRIORITY_BACKGROUND});
@@ -133,7 +133,7 @@ TEST_CASE("who matters more takes the place of who matters less, who gets it bac
     CHECK(who(slice) == Who{&player});
     CHECK(slice.parks == &gossip);
     auto& second = world.stream(model, 10, {.priority = SOTTO_PRIORITY_FOREGROUND});
-    CHECK(world.turn().kind == Slice::Kind::step); // not two enter in a row
+    CHECK(world.turn().kind == Slice::Kind::step); // never two admissions in a row
     slice = world.turn();
     CHECK(who(slice) == Who{&second});
     CHECK(slice.parks == &plain);
@@ -144,7 +144,7 @@ TEST_CASE("who matters more takes the place of who matters less, who gets it bac
     CHECK(who(slice) == Who{&plain});
 }
 
-TEST_CASE("nobody takes the place of who is pinned, who comes back before others that matter as much") {
+TEST_CASE("a pinned stream is never preempted, and resumes before others of its priority") {
     World world;
     auto& model = world.model({.streams = 2, .parks = true});
     auto& pinned = world.speaker(model, {.priority = SOTTO_PRIORITY_BACKGROUND, .pinned = true});
@@ -161,18 +161,18 @@ TEST_CASE("nobody takes the place of who is pinned, who comes back before others
     auto& few = other.model({.streams = 1, .parks = true});
     auto& first = other.stream(few, 10);
     auto& second = other.stream(few, 10, {.pinned = true});
-    first.state = second.state = Stream::State::parked; // as when places were given up
+    first.state = second.state = Stream::State::parked; // as after preemption
     other.scheduler.changed(first);
     other.scheduler.changed(second);
     CHECK(who(other.turn()) == Who{&second});
     CHECK(pinned.state == Stream::State::speaking);
 }
 
-TEST_CASE("who waits for a place that is kept for it enters at once, and nobody parks for it") {
+TEST_CASE("a stream whose slot is pinned is admitted at once, and no stream is parked for it") {
     World world;
     auto& model = world.model({.streams = 2, .parks = true});
     world.speaker(model, {.priority = SOTTO_PRIORITY_BACKGROUND});
-    ++model.open_streams; // the other one is kept
+    ++model.open_streams; // the other slot is pinned
     auto& waits = world.stream(model, 10);
     CHECK(world.turn().parks != nullptr);
     world.end(waits);
@@ -189,7 +189,7 @@ TEST_CASE("who waits for a place that is kept for it enters at once, and nobody 
     CHECK(slice.parks == nullptr);
 }
 
-TEST_CASE("nobody takes the place of those that matter as much, or where the model cannot park") {
+TEST_CASE("a stream of equal priority is not preempted, nor one of a model that cannot park") {
     World world;
     auto& model = world.model({.streams = 1, .parks = true});
     auto& first = world.speaker(model);
@@ -202,7 +202,7 @@ TEST_CASE("nobody takes the place of those that matter as much, or where the mod
     CHECK(who(other.turn()) == Who{&speaker});
 }
 
-TEST_CASE("a stream that was removed is never chosen again") {
+TEST_CASE("a removed stream is never scheduled again") {
     World world;
     auto& model = world.model();
     auto& first = world.speaker(model);

@@ -27,7 +27,7 @@ measure(const Script& script, const sotto_adapter_source& source, sotto_adapter_
     return SOTTO_OK;
 }
 
-// What a stream says of its adapters.
+// Describes a stream's adapters.
 inline std::string told(const sotto_stream_desc& desc) {
     std::ostringstream all;
     for (std::uint32_t i = 0; i < desc.count; ++i) {
@@ -57,7 +57,7 @@ inline sotto_status SOTTO_CALL open_adapter(
 
 inline void SOTTO_CALL close_adapter(void*, void*, void* adapter) {
     auto* owned = static_cast<Adapter*>(adapter);
-    owned->path = "freed"; // seen by those who use it all the same
+    owned->path = "freed"; // makes use after free visible
     delete owned;
 }
 

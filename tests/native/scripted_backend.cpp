@@ -112,7 +112,7 @@ std::size_t placed(const Model& model) {
     }));
 }
 
-// Whether there is a place for one more stream.
+// Fails if no slot is free for one more stream.
 sotto_status check_place(const Model& model, sotto_str* why) {
     return placed(model) < model.shape.places
                ? SOTTO_OK
@@ -192,7 +192,7 @@ sotto_status SOTTO_CALL open_stream(
     return SOTTO_OK;
 }
 
-// What the script has for when `said` tokens are said; the last of it at the end.
+// Returns the script's deltas for token number `said`; the remaining ones at the end.
 sotto_status SOTTO_CALL parse_stream(
     void*, void* handle, void* stream_handle, sotto_str, std::int32_t last, sotto_str* deltas, sotto_str*
 ) {
@@ -356,7 +356,7 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
 
 } // namespace
 
-// The one way in when linked into a test; modules come through sotto_module_v1.
+// Entry point when linked into a test; modules are entered through sotto_module_v1.
 extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
 sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->name = {kKind.name.data(), kKind.name.size()};

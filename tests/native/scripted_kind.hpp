@@ -1,4 +1,4 @@
-// What the modules of the scripted backend differ in.
+// Differences between the modules of the scripted backend.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace scripted {
 struct Kind {
     std::string_view name;
     std::string_view description; // JSON
-    std::uint32_t uses = 0;       // as far as an engine can see
+    std::uint32_t uses = 0;       // hardware that it reports to use
 };
 
 extern const Kind kKind;

@@ -16,11 +16,11 @@ struct Stream {
     std::size_t said = 0;
     std::size_t read = 0; // of the script's deltas
     bool parked = false;
-    std::string adapters; // as it says them; empty: none
-    bool lost = false;    // its place was resized away while it was parked
+    std::string adapters; // names and scales, as text; empty: none
+    bool lost = false;    // its slot was removed while it was parked
     std::string logprobs;
     std::string deltas;
-    bool has_data = false; // it answers an operation with data
+    bool has_data = false; // it executes a data operation
     std::string data;
     std::string data_info;
     std::string result;
@@ -31,10 +31,10 @@ struct Model {
     Script script;
     Shape shape;
     std::vector<Stream*> streams;
-    std::uint32_t most = 0;    // places
-    std::uint32_t resizes = 0; // that asked for some
-    bool restored = false;     // a state, which the next stream that is unparked finds
-    bool on_device = false;    // which may be lost
+    std::uint32_t most = 0;    // maximum number of slots
+    std::uint32_t resizes = 0; // resizes that added slots
+    bool restored = false;     // a state was restored, for the next unparked stream
+    bool on_device = false;    // on a device that can be lost
     std::string description = R"({"architecture": "scripted"})";
     std::string stops;
     std::string result;
@@ -42,7 +42,7 @@ struct Model {
     std::string why;
 };
 
-// Gives the next part of the script's data, with the next token; after the last part, the response.
+// Returns the next part of the script's data with the next token; after the last part, the response.
 inline void give_data(const Script& script, Stream& stream, sotto_step_item& work) {
     const auto parts = script.values.value("data", json::array());
     if (stream.said >= parts.size()) {
@@ -62,7 +62,7 @@ inline void give_data(const Script& script, Stream& stream, sotto_step_item& wor
     work.data_info = {stream.data_info.data(), stream.data_info.size()};
 }
 
-// Whether the script says that the device is lost there.
+// Returns true if the script loses the device at `where`.
 inline bool loses(const Model& model, const char* where) {
     return model.on_device && model.script.flag(where, false);
 }

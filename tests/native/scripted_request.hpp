@@ -1,4 +1,4 @@
-// What a scripted model makes of a request before its stream is opened: see scripted_backend.cpp.
+// Preparation of requests by a scripted model: see scripted_backend.cpp.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@
 namespace scripted {
 
 struct Request {
-    std::string said;     // the text of its last message
-    std::string response; // the whole one, where no stream is needed
+    std::string said;     // text of its last message
+    std::string response; // the complete response, if no stream is needed
 };
 
-// The tokens of a text are its words' lengths.
+// A scripted model's tokens of a text are the lengths of its words.
 inline sotto_status read_request(const sotto_stream_desc& desc, Request& request, sotto_str* why) {
     const auto body = json::parse(std::string_view(desc.body.data, desc.body.size));
     if (desc.op == SOTTO_OP_CHAT || desc.op == SOTTO_OP_COMPLETION || desc.op == SOTTO_OP_SAVE_STATE) {
@@ -36,7 +36,7 @@ inline sotto_status read_request(const sotto_stream_desc& desc, Request& request
     return SOTTO_OK;
 }
 
-// Takes as long as the script says, unless it is cancelled.
+// Takes as long as the script states, unless it is cancelled.
 inline sotto_status prepare(
     const Script& script,
     const sotto_stream_desc& desc,

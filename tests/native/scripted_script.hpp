@@ -1,4 +1,4 @@
-// What the script of a scripted model says: see scripted_backend.cpp.
+// The script of a scripted model: see scripted_backend.cpp.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct Script {
     bool has(const char* key) const { return values.contains(key); }
 };
 
-// The whole file at `path`, by way of the host's files if it lends any.
+// Reads the file at `path`, through the host's file functions if it has set them.
 inline sotto_status read_file(const sotto_model_source& source, std::string& text, sotto_str* why) {
     const std::string path(source.path.data, source.path.size);
     if (source.files == nullptr) {
@@ -74,7 +74,7 @@ inline sotto_status read_script(const sotto_model_source& source, Script& script
     return script.values.is_object() ? SOTTO_OK : fail(SOTTO_ERROR_MODEL, path + " is no script", why);
 }
 
-// What a model is made of: what the script says, less what the source wants saved.
+// Size of a model: the script's, less what the source shrinks.
 struct Shape {
     std::uint32_t places = 0;
     std::uint32_t context = 0;
@@ -108,7 +108,7 @@ inline std::uint64_t kv_of(const Script& script, const Shape& shape) {
     return shape.small_kv ? kv / 2 : kv;
 }
 
-// What it takes, which changes with its places.
+// Reports the memory, which depends on the number of slots.
 inline void tell_memory(const Script& script, const Shape& shape, sotto_model_info* info) {
     info->streams = shape.places;
     info->weights = script.values.value("weights", std::uint64_t{0});
@@ -151,7 +151,7 @@ inline void describe(const Script& script, const Shape& shape, sotto_model_info*
     tell_memory(script, shape, info);
 }
 
-// Sleeps, asking the gate every millisecond if the script may be aborted. False: told to end.
+// Sleeps, polling the gate every millisecond if the script supports aborting. Returns false if aborted.
 inline bool pause(const Script& script, double ms, const sotto_step* step) {
     using namespace std::chrono;
     const auto end = steady_clock::now() + duration_cast<nanoseconds>(duration<double, std::milli>(ms));
@@ -165,7 +165,7 @@ inline bool pause(const Script& script, double ms, const sotto_step* step) {
     return true;
 }
 
-// Performs additions that the compiler cannot remove, to take processor time.
+// Uses CPU time: performs additions that the compiler cannot remove.
 inline void compute(std::uint32_t additions) {
     volatile std::uint32_t sum = 0;
     for (std::uint32_t i = 0; i < additions; ++i) {

@@ -52,7 +52,7 @@ const std::string kOdd = "a \"b\"\\\t\x01 \xC3\xA9 \xF0\x9F\x8F\xB0";
 
 } // namespace
 
-TEST_CASE("a session is opened, spoken to, read and closed without any JSON") {
+TEST_CASE("a session is opened, spoken to, read and closed without JSON") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc");
@@ -61,7 +61,7 @@ TEST_CASE("a session is opened, spoken to, read and closed without any JSON") {
     const auto opening = open(game, desc);
     auto said_first = line("mara", kOdd);
     said_first.user = 9;
-    const auto first = say(game, said_first); // at once
+    const auto first = say(game, said_first); // refused at once
     CHECK(done(game.finish(opening)).user == 7);
     CHECK(game.of(opening).size() == 1);
     CHECK(done(game.finish(first)).user == 9);
@@ -74,7 +74,7 @@ TEST_CASE("a session is opened, spoken to, read and closed without any JSON") {
     CHECK(done(game.finish(request)).status == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("a request id that nobody wants is not reported, and its event comes all the same") {
+TEST_CASE("without an out-parameter for the request id, the event still arrives") {
     Game game;
     const auto desc = session("mara");
     REQUIRE(sotto_engine_open_session(game.engine(), &desc, nullptr) == SOTTO_OK);
@@ -84,7 +84,7 @@ TEST_CASE("a request id that nobody wants is not reported, and its event comes a
     CHECK(game.all()[1].status == SOTTO_OK);
 }
 
-TEST_CASE("a save game is what was read") {
+TEST_CASE("a session can be restored from what was read") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc");
@@ -98,7 +98,7 @@ TEST_CASE("a save game is what was read") {
     CHECK(given(backend) == Lines{"system: be kind", "user: one", "assistant: one", "user: two"});
 }
 
-TEST_CASE("a fork starts as a copy, with fewer messages or another system message if asked for") {
+TEST_CASE("a fork starts as a copy, optionally with fewer messages or another system message") {
     Game game;
     game.have("npc");
     open(game, session("mara", "be kind"));
@@ -124,7 +124,7 @@ TEST_CASE("a fork starts as a copy, with fewer messages or another system messag
     CHECK(done(game.finish(open(game, fork))).status == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("the system message changes while the session lives") {
+TEST_CASE("the system message can be changed during the life of a session") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc");
@@ -139,7 +139,7 @@ TEST_CASE("the system message changes while the session lives") {
         REQUIRE_MESSAGE(last.status == SOTTO_OK, last.error);
         return Json::parse(last.json)["messages"].get<int>();
     };
-    CHECK(set("the gate is shut") == 3); // it had none
+    CHECK(set("the gate is shut") == 3); // it had no system message before
     CHECK(set("the gate is open") == 3);
     game.finish(say(game, line("mara", "two")));
     CHECK(given(backend) == Lines{"system: the gate is open", "user: one", "assistant: one", "user: two"});
@@ -150,7 +150,7 @@ TEST_CASE("the system message changes while the session lives") {
     CHECK(messages(game, "mara").size() == 6);
 }
 
-TEST_CASE("a system message that changes during an answer leaves the answer's turn whole") {
+TEST_CASE("changing the system message during an answer leaves that turn intact") {
     Game game;
     game.have("npc", R"({"tokens": ["a", "b", "c"], "token_ms": 20})");
     open(game, session("mara", "be kind"));
@@ -175,11 +175,11 @@ TEST_CASE("a developer message is a system message") {
     desc.system = str("be gruff");
     open(game, desc);
     const auto found = messages(game, "mara");
-    REQUIRE(found.size() == 3); // `system` comes before the messages of the host
+    REQUIRE(found.size() == 3); // `system` precedes the host's messages
     CHECK(found[0]["content"] == "be gruff");
 }
 
-TEST_CASE("fields of a turn reach the request, and ours come before those of the host") {
+TEST_CASE("fields of a turn reach the request; the library's own come before the host's") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc");
@@ -195,7 +195,7 @@ TEST_CASE("fields of a turn reach the request, and ours come before those of the
     CHECK(messages(game, "mara").size() == 3);
 }
 
-TEST_CASE("what is wrong is refused at once where it can be, else by the last event") {
+TEST_CASE("errors are returned at once where possible, otherwise by the last event") {
     Game game;
     game.have("npc");
     sotto_request request = 5;
@@ -263,7 +263,7 @@ TEST_CASE("sessions are pinned and listed") {
     CHECK(listed[1]["pinned"] == true);
 }
 
-TEST_CASE("text is quoted as JSON, in the caller's memory") {
+TEST_CASE("text is quoted as JSON in the caller's memory") {
     for (const std::string& text : {std::string(), kOdd, std::string("\0 nul", 5), std::string(1000, '"')}) {
         std::string buffer(6 * text.size() + 3, 'x');
         std::size_t size = 0;
@@ -282,7 +282,7 @@ TEST_CASE("text is quoted as JSON, in the caller's memory") {
     CHECK(sotto_json_quote(str("\xFF"), buffer, sizeof buffer, nullptr) == SOTTO_ERROR_ARGUMENT);
 }
 
-TEST_CASE("a field of an answer grows with the answer, whatever the answer is cut at") {
+TEST_CASE("a JSON field can be read from an answer truncated at any point") {
     const std::string text = "Stay \"a\\while\", \xC3\xA9\xE5\xA4\x9C\xF0\x9F\x8F\xB0\n!";
     const Json whole = {{"first", {{"say", "not this"}, {"list", {"say", 1}}}}, {"say", text}, {"z", "}"}};
     for (const bool ascii : {false, true}) {
@@ -308,7 +308,7 @@ TEST_CASE("a field of an answer grows with the answer, whatever the answer is cu
     }
 }
 
-TEST_CASE("a field that is not there, or no text, is empty") {
+TEST_CASE("a field that is absent or not text is empty") {
     sotto_str other{};
     std::int32_t all = 0;
     const auto* whole = R"({"say": [{"a": "b"}, 3], "n": 3.5})";

@@ -1,4 +1,4 @@
-// Sessions as such: opened, forked, read, closed, and how many there may be.
+// Sessions: opening, forking, reading, closing, and their maximum number.
 #include <string>
 #include <vector>
 
@@ -35,7 +35,7 @@ void check_all(Game& game, const std::vector<Refused>& all) {
 
 } // namespace
 
-TEST_CASE("a session is opened, read and closed without any model") {
+TEST_CASE("a session is opened, read and closed without a model") {
     Game game;
     const auto told = asked(game, SOTTO_OP_OPEN_SESSION, about("mara", R"(, "model": "npc")" + kSheet));
     CHECK(told.status == SOTTO_OK);
@@ -50,7 +50,7 @@ TEST_CASE("a session is opened, read and closed without any model") {
     CHECK(asked(game, SOTTO_OP_READ_SESSION, about("mara")).status == SOTTO_ERROR_NOT_FOUND);
 }
 
-TEST_CASE("all sessions are listed by their ids, with how much each holds") {
+TEST_CASE("all sessions are listed by id, with their sizes") {
     Game game;
     CHECK(
         Json::parse(asked(game, SOTTO_OP_READ_SESSION, "{}").json) ==
@@ -63,7 +63,7 @@ TEST_CASE("all sessions are listed by their ids, with how much each holds") {
                                    {"object": "session", "session": "b", "messages": 1}]})"));
 }
 
-TEST_CASE("what was read opens a session that is the same") {
+TEST_CASE("a session opened from what was read is identical") {
     Game game;
     Session first(game, "first", R"(, "model": "npc", "messages": [
         {"role": "user", "content": [{"type": "text", "text": "was gibt es?"}], "name": "Ilse"},
@@ -78,7 +78,7 @@ TEST_CASE("what was read opens a session that is the same") {
     CHECK(read["messages"].size() == 3);
 }
 
-TEST_CASE("a fork begins as a copy, or as the beginning of one, and goes its own way") {
+TEST_CASE("a fork starts as a copy of all or the first messages, and is independent") {
     Game game;
     game.have("npc");
     Session inn(game, "inn", R"(, "model": "npc")" + kSheet);
@@ -102,13 +102,13 @@ TEST_CASE("a fork begins as a copy, or as the beginning of one, and goes its own
     CHECK(more.lines() == with({"user: who is there?"}));
     CHECK(fork.read()["model"] == "npc");
     CHECK(more.read()["model"] == "other");
-    inn.close(); // what forks share with it stays
+    inn.close(); // messages shared with forks remain
     CHECK(fork.lines() == with({"user: two", "assistant: two"}));
     Session none(game, "none", R"(, "from": "fork", "keep": 0)");
     CHECK(none.lines().empty());
 }
 
-TEST_CASE("what makes no sense is refused by its path, and changes nothing") {
+TEST_CASE("invalid session requests are refused by path and change nothing") {
     Game game;
     Session mara(game, "mara");
     const auto argument = SOTTO_ERROR_ARGUMENT;
@@ -185,7 +185,7 @@ TEST_CASE("what makes no sense is refused by its path, and changes nothing") {
     CHECK(Json::parse(asked(game, SOTTO_OP_READ_SESSION, "{}").json)["data"].size() == 3);
 }
 
-TEST_CASE("no more sessions are open at once than may be") {
+TEST_CASE("the number of open sessions is limited") {
     sotto::Sessions sessions(3);
     const auto open = [&](int number) {
         return sessions.answer(SOTTO_OP_OPEN_SESSION, about(std::to_string(number)));
@@ -206,7 +206,7 @@ TEST_CASE("no more sessions are open at once than may be") {
     CHECK(Json::parse(sessions.answer(SOTTO_OP_READ_SESSION, "{}"))["data"].size() == 3);
 }
 
-TEST_CASE("an engine takes as many sessions as its header says, and refuses one more") {
+TEST_CASE("an engine opens the number of sessions that its header states, and refuses one more") {
     constexpr int kMost = 65536;
     Game game;
     sotto_request last = 0;
@@ -214,7 +214,7 @@ TEST_CASE("an engine takes as many sessions as its header says, and refuses one 
         last = game.submit(about(std::to_string(i)), {}, SOTTO_OP_OPEN_SESSION);
         REQUIRE(last != 0);
         if (i % 1000 == 0) {
-            game.finish(last); // so that no more are live than may be
+            game.finish(last); // bounds the number of live requests
         }
     }
     CHECK(done(game.finish(last)).status == SOTTO_OK);
@@ -226,7 +226,7 @@ TEST_CASE("an engine takes as many sessions as its header says, and refuses one 
     CHECK(asked(game, SOTTO_OP_OPEN_SESSION, about("one more")).status == SOTTO_OK);
 }
 
-TEST_CASE("ten thousand sessions that nobody closes cost little, and end with the engine") {
+TEST_CASE("ten thousand open sessions cost little, and are freed with the engine") {
     constexpr int kMany = 10'000;
     Game game;
     game.have("npc");
@@ -244,10 +244,10 @@ TEST_CASE("ten thousand sessions that nobody closes cost little, and end with th
     CHECK(game.until([&] { return count(game.all(), SOTTO_EVENT_REQUEST_DONE) == kMany + 2; }));
     const auto body = chat("npc", "still here", R"(, "session": "npc 9999")");
     CHECK(said(game.finish(game.submit(body))) == "still here");
-    game.end(); // none was closed; what they held is freed, as the leak checker sees
+    game.end(); // none was closed; the leak checker sees that their memory is freed
 }
 
-TEST_CASE("a thousand forks of a long talk hold its messages once") {
+TEST_CASE("a thousand forks of a long conversation store its messages once") {
     Game game;
     std::string messages = R"(, "messages": [{"role": "user", "content": "begin"})";
     const std::string long_text(1000, 'x');

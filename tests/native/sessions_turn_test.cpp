@@ -1,4 +1,4 @@
-// What a session remembers of its turns, and what it does not.
+// The parts of a turn that a session stores.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ const std::string kModel = R"(, "model": "npc")";
 
 } // namespace
 
-TEST_CASE("a request says what is new, and the model is given all of it") {
+TEST_CASE("a request contains only new messages, and the model receives all") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc");
@@ -29,7 +29,7 @@ TEST_CASE("a request says what is new, and the model is given all of it") {
     CHECK(mara.read()["model"] == "npc"); // taken from the first request
 }
 
-TEST_CASE("what else a request says reaches the model as it was, in its order") {
+TEST_CASE("other fields of a request reach the model unchanged, in order") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc", R"({"constrainable": true})");
@@ -46,7 +46,7 @@ TEST_CASE("what else a request says reaches the model as it was, in its order") 
     );
 }
 
-TEST_CASE("a turn is remembered before the host hears the last of it") {
+TEST_CASE("a turn is stored before the host receives the last event") {
     Game game;
     game.have("npc");
     Session mara(game, "mara");
@@ -57,14 +57,15 @@ TEST_CASE("a turn is remembered before the host hears the last of it") {
         const auto request =
             mara.say(text, "", {.flags = is_private ? SOTTO_REQUEST_PRIVATE : SOTTO_REQUEST_CHUNKS});
         const auto history = is_private ? game.finish_private(request) : game.finish(request);
-        CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error); // never BUSY
+        // not BUSY: the session is free again
+        CHECK_MESSAGE(done(history).status == SOTTO_OK, done(history).error);
         expected.push_back("user: " + text);
         expected.push_back("assistant: " + text);
     }
     CHECK(mara.lines() == expected);
 }
 
-TEST_CASE("a session's model answers where the request names none") {
+TEST_CASE("a session's model answers if the request names none") {
     Game game;
     game.have("npc");
     game.have("other", R"({"tokens": ["from another"]})");
@@ -75,18 +76,18 @@ TEST_CASE("a session's model answers where the request names none") {
         );
     };
     CHECK(said(ask("")) == "a");
-    CHECK(said(ask(R"(, "model": "other")")) == "from another"); // for this turn
+    CHECK(said(ask(R"(, "model": "other")")) == "from another"); // for this turn only
     CHECK(said(ask("")) == "a");
     game.finish(game.unload("npc"));
     const auto lost = done(ask(""));
     CHECK(lost.status == SOTTO_ERROR_NOT_FOUND);
     CHECK(lost.error == "model 'npc' is not loaded: load it first with sotto_engine_load_model()");
     game.have("npc");
-    CHECK(said(ask("")) == "a"); // it outlives its model
+    CHECK(said(ask("")) == "a"); // the session outlives its model
     CHECK(mara.lines().size() == 8);
 }
 
-TEST_CASE("a request without messages is answered to what the session has") {
+TEST_CASE("a request without messages answers the session's messages") {
     Game game;
     game.have("npc");
     Session mara(game, "mara", kModel + R"(, "messages": [{"role": "user", "content": "well then"}])");
@@ -95,7 +96,7 @@ TEST_CASE("a request without messages is answered to what the session has") {
     CHECK(mara.lines() == Lines{"user: well then", "assistant: well then", "assistant: well then"});
 }
 
-TEST_CASE("thoughts are not remembered, calls are") {
+TEST_CASE("reasoning is not stored, tool calls are") {
     Game game;
     game.have("npc", R"({"tokens": ["a", "b"], "deltas": [
         [{"reasoning_content": "hm"}], [{"content": "Here."}],
@@ -111,7 +112,7 @@ TEST_CASE("thoughts are not remembered, calls are") {
     CHECK_FALSE(last.contains("reasoning_content"));
 }
 
-TEST_CASE("an answer that is cut by its length is remembered, and goes on where it was") {
+TEST_CASE("an answer cut by max_tokens is stored, and can be continued") {
     TappedBackend backend;
     Game game(backend.table());
     game.have("npc", R"({"tokens": ["once", " upon", " a"], "loop": true})");
@@ -130,7 +131,7 @@ TEST_CASE("an answer that is cut by its length is remembered, and goes on where 
     );
 }
 
-TEST_CASE("what was not answered to its end leaves the session as it was, and free") {
+TEST_CASE("an answer that fails or is cancelled leaves the session unchanged and free") {
     Held held;
     Game game(held.backend.table());
     game.have("npc");
@@ -142,7 +143,7 @@ TEST_CASE("what was not answered to its end leaves the session as it was, and fr
     const auto cut = mara.say("one two three");
     REQUIRE(held.gate.holds());
     game.cancel(cut);
-    const auto& cancelled = game.finish(cut); // the step is still under way
+    const auto& cancelled = game.finish(cut); // the step still runs
     CHECK(done(cancelled).status == SOTTO_ERROR_CANCELLED);
     const auto next = mara.say("four");
     held.gate.open();
@@ -166,7 +167,7 @@ TEST_CASE("what was not answered to its end leaves the session as it was, and fr
     CHECK(fork.lines().size() == 3);
 }
 
-TEST_CASE("a session answers one chat at a time, and says whose end to wait for") {
+TEST_CASE("a session answers one chat at a time, and names the request to wait for") {
     Held held;
     Game game(held.backend.table());
     game.have("npc");
@@ -182,7 +183,7 @@ TEST_CASE("a session answers one chat at a time, and says whose end to wait for"
         done(refused).error == "session 'mara' already answers request '" + std::to_string(first) +
                                    "': wait for its SOTTO_EVENT_REQUEST_DONE, or fork the session"
     );
-    Session fork(game, "fork", R"(, "from": "mara")"); // of what is settled
+    Session fork(game, "fork", R"(, "from": "mara")"); // a fork of the stored turns
     CHECK(fork.lines().empty());
     const auto beside = other.say("three");
     const auto forked = fork.say("four");
@@ -195,7 +196,7 @@ TEST_CASE("a session answers one chat at a time, and says whose end to wait for"
     CHECK(mara.turn("five") == "five");
 }
 
-TEST_CASE("a session that is closed while it answers is gone, and the answer goes on") {
+TEST_CASE("a session closed during an answer is gone, and the answer continues") {
     Held held;
     Game game(held.backend.table());
     game.have("npc");
@@ -204,7 +205,7 @@ TEST_CASE("a session that is closed while it answers is gone, and the answer goe
     const auto request = mara.say("one two");
     REQUIRE(held.gate.holds());
     mara.close();
-    Session again(game, "mara", kModel); // another of that name
+    Session again(game, "mara", kModel); // another session with that name
     const auto next = again.say("three");
     held.gate.open();
     CHECK(said(game.finish(request)) == "one two");
@@ -225,19 +226,19 @@ TEST_CASE("an engine is destroyed while its sessions answer") {
     game.end();
 }
 
-TEST_CASE("to save a session's state adds nothing to it") {
+TEST_CASE("saving a session's state adds no message") {
     Game game;
     game.have("npc", R"({"fingerprint": "{\"model\": \"a\"}"})");
     Session mara(game, "mara", kModel + R"(, "messages": [{"role": "system", "content": "be kind"}])");
     const auto nowhere = about("mara", R"(, "path": "/nowhere/at all")");
     CHECK(
         done(game.finish(game.submit(nowhere, {}, SOTTO_OP_SAVE_STATE))).status < 0
-    ); // once it was worked through
+    ); // once the request was processed
     CHECK(mara.lines() == Lines{"system: be kind"});
     CHECK(mara.turn("one") == "one");
 }
 
-TEST_CASE("what makes no sense in a session is refused by its path") {
+TEST_CASE("invalid fields in a session are refused by path") {
     Game game;
     game.have("npc");
     Session empty(game, "empty");
@@ -288,5 +289,5 @@ TEST_CASE("what makes no sense in a session is refused by its path") {
         "invalid session 'mara': expected no session outside of chats; remove the field"
     );
     CHECK(mara.lines() == Lines{"user: hi"});
-    CHECK(said(game.finish(game.submit(about("mara")))) == "hi"); // and is free
+    CHECK(said(game.finish(game.submit(about("mara")))) == "hi"); // and the session is free
 }

@@ -1,4 +1,4 @@
-// Waking and waiting.
+// Notifying and waiting.
 #include "platform/signal.hpp"
 
 #include <atomic>
@@ -25,15 +25,15 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 
 } // namespace
 
-TEST_CASE("a notify between the look and the wait is not lost") {
+TEST_CASE("a notify between value() and wait() is not lost") {
     sotto::Signal signal;
     const auto seen = signal.value();
     signal.notify();
-    signal.wait(seen, -1); // returns, or the test never ends
+    signal.wait(seen, -1); // must return, otherwise the test never ends
     CHECK(signal.value() != seen);
 }
 
-TEST_CASE("a wait ends when its time is up, not before") {
+TEST_CASE("a wait ends at its timeout, not before") {
     sotto::Signal signal;
     const auto took = milliseconds_of([&] {
         auto& clock = sotto::system_clock();
@@ -45,7 +45,7 @@ TEST_CASE("a wait ends when its time is up, not before") {
     CHECK(milliseconds_of([&] { signal.wait(signal.value(), 0); }) < 1000);
 }
 
-TEST_CASE("a deadline that has passed is not waited for") {
+TEST_CASE("a deadline in the past is not waited for") {
     sotto::Signal signal;
     auto& clock = sotto::system_clock();
     clock.wait(signal, signal.value(), INT64_MIN);
@@ -53,7 +53,7 @@ TEST_CASE("a deadline that has passed is not waited for") {
     clock.wait(signal, signal.value(), clock.now());
 }
 
-TEST_CASE("one notify wakes all who wait") {
+TEST_CASE("one notify wakes all waiting threads") {
     constexpr int kThreads = 8;
     sotto::Signal signal;
     std::atomic<bool> go{false};
@@ -81,7 +81,7 @@ TEST_CASE("one notify wakes all who wait") {
     }
 }
 
-TEST_CASE("two threads that take turns never miss one") {
+TEST_CASE("two threads that take turns never miss a notify") {
     constexpr int kTurns = 20'000;
     sotto::Signal signals[2];
     std::atomic<int> turn{0};

@@ -1,5 +1,5 @@
-// Thousands of requests from many threads that cancel, drop and unload as they like; each is told the truth.
-// SOTTO_SOAK is how many requests; without it, 10,000.
+// Thousands of requests from several threads that cancel, discard and unload at random; each gets correct
+// events. SOTTO_SOAK sets the number of requests; default 10,000.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -32,19 +32,19 @@ std::size_t requests_wanted() {
     return wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 10'000;
 }
 
-// One request: what it must be told, and what it was told.
+// One request: its expected and its actual events.
 struct Plan {
-    std::string wanted; // the answer, when nothing comes between
-    bool guest = false; // of a model that comes and goes
+    std::string wanted; // the answer, if nothing interferes
+    bool guest = false; // for the model that is loaded and unloaded
     bool is_private = false;
     std::atomic<bool> cancelled{false};
     std::atomic<bool> over{false};
 
-    // Of the thread that hears its events:
+    // Owned by the thread that takes its events:
     bool accepted = false;
     bool done = false;
     std::string text;
-    std::string wrong; // the first thing that was
+    std::string wrong; // the first error
 
     void hear(const sotto_event& event) {
         complain(done, "an event came after DONE");
@@ -113,7 +113,7 @@ public:
         game_.end();
     }
 
-    // What was wrong with whom; empty if nothing was.
+    // Returns the first error and its request; empty: no error.
     std::string verdict() const {
         for (std::size_t i = 0; i < count_; ++i) {
             const auto& plan = plans_[i];
@@ -128,7 +128,7 @@ public:
     }
 
 private:
-    // Fills a plan and writes the body that goes with it.
+    // Fills a plan with random values and returns the matching body.
     static std::string invent(Random& random, Plan& plan) {
         static const char* const kModels[] = {"npc", "npc", "solo", "guest"};
         const std::string model = kModels[random() % 4];
@@ -167,7 +167,7 @@ private:
             (plan.is_private ? SOTTO_REQUEST_PRIVATE : 0) | (one_in(random, 2) ? SOTTO_REQUEST_CHUNKS : 0);
         desc.target_tps = one_in(random, 8) ? 5000.0F : 0.0F;
         const bool cancels = one_in(random, 4);
-        plan.cancelled = cancels && !plan.is_private; // before anybody hears of it
+        plan.cancelled = cancels && !plan.is_private; // before its events can arrive
         sotto_request request = 0;
         if (sotto_engine_submit(game_.engine(), &desc, &request) != SOTTO_OK) {
             plan.wrong = last_error();
@@ -187,11 +187,11 @@ private:
         meddle(random, request);
     }
 
-    // Takes the events of a private request, or some of them.
+    // Takes all or some events of a private request.
     void listen(Random& random, sotto_request request, Plan& plan) {
         const bool drops = one_in(random, 4);
         const bool cancels = one_in(random, 4);
-        auto patience = random() % 6; // events to hear first
+        auto patience = random() % 6; // events to take before discarding
         auto event = SOTTO_INIT(sotto_event);
         while (!plan.done) {
             if (patience-- == 0 && (drops || cancels)) {
@@ -210,7 +210,7 @@ private:
         }
     }
 
-    // What else a game may do at any time.
+    // Random other calls of a game.
     void meddle(Random& random, sotto_request request) {
         auto* engine = game_.engine();
         known_[random() % kThreads] = request;
@@ -219,7 +219,8 @@ private:
         case 0:
             sotto_engine_set_mode(engine, SOTTO_MODE_PRIORITIZE_GRAPHICS);
             std::this_thread::yield();
-            sotto_engine_set_mode(engine, SOTTO_MODE_PRIORITIZE_COMPUTE); // or a busy machine takes for ever
+            // with other modes, a busy machine could take forever
+            sotto_engine_set_mode(engine, SOTTO_MODE_PRIORITIZE_COMPUTE);
             break;
         case 1:
             sotto_engine_set_target_tps(engine, one_in(random, 2) ? 0.0F : 20'000.0F);
@@ -231,7 +232,8 @@ private:
             sotto_engine_describe(engine, &json);
             break;
         case 4:
-            sotto_engine_discard_request(engine, known_[random() % kThreads].load()); // not private, or over
+            // fails if the request is not private or has ended
+            sotto_engine_discard_request(engine, known_[random() % kThreads].load());
             break;
         default:
             sotto_engine_frame_begin(engine, nullptr);
@@ -252,7 +254,7 @@ private:
         }
     }
 
-    // Loads and unloads the guest, in private, sometimes changing its mind.
+    // Loads and unloads a model by private requests, and cancels some of them.
     void come_and_go() {
         Random random(kThreads);
         while (!asked_all_.load()) {
@@ -278,14 +280,14 @@ private:
     Game game_;
     std::unique_ptr<Plan[]> plans_;
     const std::size_t count_;
-    std::atomic<std::size_t> under_way_{0}; // requests whose events go to the queue
+    std::atomic<std::size_t> under_way_{0}; // live requests whose events go to the queue
     std::atomic<bool> asked_all_{false};
     std::atomic<sotto_request> known_[kThreads]{};
 };
 
 } // namespace
 
-TEST_CASE("whatever many threads do at once, each request is told the truth, in order, and to its end") {
+TEST_CASE("with many concurrent threads, each request gets correct events, in order, to its end") {
     Soak soak(requests_wanted());
     soak.run();
     CHECK(soak.verdict() == "");

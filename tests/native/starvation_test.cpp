@@ -1,4 +1,4 @@
-// A model that stands still inside a step holds up nobody: the game's calls, cancelling and waiting go on.
+// A model that is stuck in a step delays no API call, no cancellation and no wait.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -32,22 +32,24 @@ constexpr double kSlower = 1;
 #endif
 constexpr double kUsualMs = 1 * kSlower;  // for 999 calls of 1,000
 constexpr double kWorstMs = 20 * kSlower; // for every call
-constexpr double kAsksMs = 10 * kSlower;  // where the call asks the operating system, whose files may be slow
+// for calls that query the operating system, whose files may be slow
+constexpr double kAsksMs = 10 * kSlower;
 constexpr double kToldMs = 100 * kSlower;
-constexpr int kAttempts = 5; // a machine may be busy for a moment; an engine that waits waits every time
+// the machine may be busy for a moment; an engine that blocks would do so every time
+constexpr int kAttempts = 5;
 
 double milliseconds_since(steady_clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(steady_clock::now() - begin).count();
 }
 
-// How often the system took the core away from this thread.
+// Number of involuntary context switches of this thread.
 long preemptions() {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
     return usage.ru_nivcsw;
 }
 
-// What calls of one kind took; those that were preempted say nothing about the engine.
+// Durations of one kind of call, without those during which the thread was preempted.
 class Times {
 public:
     template <typename Call>
@@ -71,7 +73,7 @@ private:
     std::vector<double> all_;
 };
 
-// Whether `holds` at one of some attempts.
+// Returns true if `holds` returns true in one of several attempts.
 bool soon(const std::function<bool()>& holds) {
     for (int i = 0; i < kAttempts; ++i) {
         if (holds()) {
@@ -81,7 +83,7 @@ bool soon(const std::function<bool()>& holds) {
     return false;
 }
 
-// An engine whose compute thread is stuck in a step that asks no gate.
+// An engine whose compute thread is stuck in a step that checks no gate.
 struct Stuck : Held {
     Stuck() {
         game = std::make_unique<Game>(backend.table());
@@ -98,7 +100,7 @@ struct Stuck : Held {
 
 } // namespace
 
-TEST_CASE("no call of a game waits for a model that stands still") {
+TEST_CASE("no API call waits for a stalled model") {
     Stuck stuck;
     Game& game = *stuck.game;
     auto* engine = game.engine();
@@ -159,7 +161,7 @@ TEST_CASE("no call of a game waits for a model that stands still") {
     CHECK(fast);
 }
 
-TEST_CASE("who is cancelled in the queue is told at once") {
+TEST_CASE("cancelling a queued request delivers its last event at once") {
     Stuck stuck;
     Game& game = *stuck.game;
     const bool fast = soon([&] {
@@ -178,7 +180,7 @@ TEST_CASE("who is cancelled in the queue is told at once") {
     CHECK(fast);
 }
 
-TEST_CASE("who speaks in the step that stands still is told at once too") {
+TEST_CASE("cancelling a stream of a stalled step delivers its last event at once") {
     Stuck stuck;
     const auto begin = steady_clock::now();
     stuck.game->cancel(stuck.speaker);
@@ -186,7 +188,7 @@ TEST_CASE("who speaks in the step that stands still is told at once too") {
     MESSAGE("told within ", milliseconds_since(begin), " ms");
 }
 
-TEST_CASE("requests are read, refused and models loaded while a model stands still") {
+TEST_CASE("requests are parsed and refused, and models loaded, during a stalled step") {
     Stuck stuck;
     Game& game = *stuck.game;
     CHECK(done(game.finish(game.submit("{}"))).status == SOTTO_ERROR_ARGUMENT);
@@ -196,7 +198,7 @@ TEST_CASE("requests are read, refused and models loaded while a model stands sti
     game.until_told(game.ask("npc", "hi"), SOTTO_EVENT_ACCEPTED);
 }
 
-TEST_CASE("whoever waits for a private request is woken on time") {
+TEST_CASE("threads that wait for a private request wake on time") {
     Stuck stuck;
     const auto request = stuck.game->ask("npc", "hi", {.flags = SOTTO_REQUEST_PRIVATE});
     sotto_status status = SOTTO_OK;
@@ -209,8 +211,8 @@ TEST_CASE("whoever waits for a private request is woken on time") {
     CHECK(stuck.game->wait_event(request, kPatience, status).status == SOTTO_ERROR_CANCELLED);
 }
 
-TEST_CASE("a game that takes every core still has its calls answered") {
-    // Models run in the idle class here, so spinning threads leave the compute thread nothing.
+TEST_CASE("API calls return while the game uses every core") {
+    // In this mode models run in the idle class, so spinning threads leave no CPU time to the compute thread.
     auto desc = plain_desc();
     desc.mode = SOTTO_MODE_BALANCE;
     Game game(desc);

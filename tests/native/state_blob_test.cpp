@@ -1,4 +1,4 @@
-// States outside the model: what is written is read, and nothing else is.
+// Serialised states: written ones are read back, and all others are refused.
 #include <cstdint>
 #include <string>
 
@@ -16,7 +16,7 @@ namespace {
 const std::string kFits = R"({"model":"a1","kv_type":"f16","adapters":[]})";
 const std::string kRemembered = "what is remembered\0, with a NUL in it";
 
-// Why a blob is refused; empty: it is not.
+// Returns the error for a blob; empty: it is accepted.
 std::string refusal(std::string_view blob, std::string_view wanted = kFits) {
     try {
         state_payload(blob, wanted);
@@ -32,7 +32,7 @@ std::string begins_with(std::string header) {
     return header;
 }
 
-// A number as the form has it.
+// A number in the format's byte order.
 template <typename T>
 std::string bytes_of(T value) {
     std::string bytes;
@@ -44,7 +44,7 @@ std::string bytes_of(T value) {
 
 } // namespace
 
-TEST_CASE("what is written is read") {
+TEST_CASE("a written state is read back") {
     for (const auto& payload : {std::string(), kRemembered, std::string(100'000, 'x')}) {
         const auto blob = state_blob(kFits, payload);
         CHECK(blob.size() == sotto::kStateHeader + kFits.size() + payload.size());
@@ -54,7 +54,7 @@ TEST_CASE("what is written is read") {
     CHECK(state_payload(state_blob("", "x"), "") == "x");
 }
 
-TEST_CASE("the form is what it was in the first release") {
+TEST_CASE("the format equals that of the first release") {
     const auto blob = state_blob("{}", "remembered");
     const std::string begins("SOTTO\0ST", 8);
     CHECK(blob.substr(0, 24) == begins + bytes_of(1u) + bytes_of(2u) + bytes_of(std::uint64_t{10}));
@@ -62,7 +62,7 @@ TEST_CASE("the form is what it was in the first release") {
     CHECK(blob.substr(32) == "{}remembered");
 }
 
-TEST_CASE("a state that is cut anywhere is refused") {
+TEST_CASE("a state truncated at any point is refused") {
     const auto blob = state_blob(kFits, kRemembered);
     for (std::size_t size = 0; size < blob.size(); ++size) {
         CAPTURE(size);
@@ -79,7 +79,7 @@ TEST_CASE("a state that is cut anywhere is refused") {
     CHECK_FALSE(refusal(blob + "x").empty());
 }
 
-TEST_CASE("a state of which any bit was changed is refused") {
+TEST_CASE("a state with any bit changed is refused") {
     const auto blob = state_blob(kFits, kRemembered);
     for (std::size_t at = 0; at < blob.size(); ++at) {
         for (int bit = 0; bit < 8; ++bit) {
@@ -101,7 +101,7 @@ TEST_CASE("a state of a later version is refused by its version") {
     CHECK(refusal(blob) == "the state has version '2': expected version 1; save it again");
 }
 
-TEST_CASE("a state of something else is refused, and what differs is named") {
+TEST_CASE("a state of another model is refused, and the difference is named") {
     const auto of = [](const char* fingerprint) { return refusal(state_blob(fingerprint, kRemembered)); };
     CHECK(
         of(R"({"model":"a1","kv_type":"q8_0","adapters":[]})") ==
@@ -121,7 +121,7 @@ TEST_CASE("a state of something else is refused, and what differs is named") {
     }
 }
 
-TEST_CASE("what a foreign state says of itself is told in short") {
+TEST_CASE("the description of a foreign state is shortened in errors") {
     const std::string deep = std::string(30'000, '[') + std::string(30'000, ']');
     const auto nested = R"({"adapters":[],"kv_type":"f16","model":)" + deep + "}";
     CHECK(refusal(state_blob(nested, "")) == "the state has model '[...]': expected 'a1'; save it again");
@@ -131,7 +131,7 @@ TEST_CASE("what a foreign state says of itself is told in short") {
     CHECK(why.find('\n') == std::string::npos);
 }
 
-TEST_CASE("a state that says that it is huge is refused before anything is made of it") {
+TEST_CASE("a state that claims to be huge is refused before anything is allocated") {
     const std::string begins = std::string("SOTTO\0ST", 8) + bytes_of(1u);
     const auto says = [&](std::uint32_t fingerprint, std::uint64_t payload) {
         return begins_with(begins + bytes_of(fingerprint) + bytes_of(payload));
@@ -147,8 +147,6 @@ TEST_CASE("a state that says that it is huge is refused before anything is made 
         CHECK_THROWS_AS(state_size(says(fingerprint, payload)), sotto::Error);
     }
     constexpr auto kMost = UINT64_MAX / 2;
-    CHECK(
-        state_size(says(10, kMost)) == sotto::kStateHeader + 10 + kMost
-    ); // whoever reads it has a limit of theirs
+    CHECK(state_size(says(10, kMost)) == sotto::kStateHeader + 10 + kMost); // readers set their own limit
     CHECK(refusal(says(10, kMost)).starts_with("the state is truncated: it has 32 of its "));
 }

@@ -1,4 +1,4 @@
-// Stop sequences in text that arrives in pieces.
+// Stop sequences in streamed text.
 #include "text/stop_matcher.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Heard {
     bool stopped = false;
 };
 
-// The rule: the sequence that is whole first ends the text; of two that end together, the longer.
+// Reference: the stop sequence that completes first ends the text; of two that end together, the longer one.
 Heard search(const std::string& text, const std::vector<std::string>& stops) {
     for (std::size_t end = 1; end <= text.size(); ++end) {
         std::size_t longest = 0;
@@ -42,7 +42,7 @@ std::string random_text(std::mt19937_64& random, std::size_t most) {
 
 } // namespace
 
-TEST_CASE("a stop sequence that spans tokens is never shown") {
+TEST_CASE("a stop sequence across several tokens is never output") {
     sotto::StopMatcher matcher({"\nUser:"});
     std::string out;
     CHECK_FALSE(matcher.feed("Hello.", out));
@@ -57,7 +57,7 @@ TEST_CASE("a stop sequence that spans tokens is never shown") {
     CHECK(out == "Hello.");
 }
 
-TEST_CASE("what only looked like a stop sequence is shown once that is known") {
+TEST_CASE("text that only resembled a stop sequence is output once that is known") {
     sotto::StopMatcher matcher({"STOP"});
     std::string out;
     CHECK_FALSE(matcher.feed("a ST", out));
@@ -79,7 +79,7 @@ TEST_CASE("without stop sequences nothing is held back") {
     CHECK(out == "abc");
 }
 
-TEST_CASE("the sequence that is whole first ends the text, however it is split") {
+TEST_CASE("the stop sequence that completes first ends the text, however it is split") {
     for (const std::vector<std::string>& pieces :
          std::vector<std::vector<std::string>>{{"abcd"}, {"a", "b", "c", "d"}, {"abc", "d"}, {"ab", "cd"}}) {
         sotto::StopMatcher matcher({"abcd", "bc"});
@@ -93,7 +93,7 @@ TEST_CASE("the sequence that is whole first ends the text, however it is split")
     }
 }
 
-TEST_CASE("pieces of any size give what a search through the whole gives") {
+TEST_CASE("pieces of any size give the result of searching the whole text") {
     std::mt19937_64 random(1);
     for (int round = 0; round < 50'000; ++round) {
         std::vector<std::string> stops;
@@ -117,7 +117,7 @@ TEST_CASE("pieces of any size give what a search through the whole gives") {
     }
 }
 
-TEST_CASE("no more is held back than may become a stop sequence") {
+TEST_CASE("no more text is held back than may become a stop sequence") {
     std::mt19937_64 random(2);
     for (int round = 0; round < 5'000; ++round) {
         const std::string stop = random_text(random, 6) + "c";

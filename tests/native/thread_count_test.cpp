@@ -1,4 +1,4 @@
-// How the number of threads is found.
+// The search for the best thread count.
 #include "core/schedule/thread_count.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSecond = 1000 * kMillisecond;
 
-// Takes steps for so many seconds, each of which takes what `cost` says for its threads. Returns how much of
-// the time was spent on each number.
+// Simulates steps for `seconds`, each of the duration that `cost_ms` returns for its thread count. Returns
+// the time fraction of each count.
 std::map<std::uint32_t, double> run(
     ThreadCount& count, std::int64_t& now, double seconds, const std::function<double(std::uint32_t)>& cost_ms
 ) {
@@ -34,7 +34,7 @@ std::map<std::uint32_t, double> run(
 
 } // namespace
 
-TEST_CASE("all threads are used to begin with, and kept where they are faster") {
+TEST_CASE("all threads are used at first, and kept if they are faster") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);
@@ -43,7 +43,7 @@ TEST_CASE("all threads are used to begin with, and kept where they are faster") 
     CHECK(count.settled() == 2);
 }
 
-TEST_CASE("one thread is kept where two are no faster, and little time is spent on trying") {
+TEST_CASE("one thread is kept if two are not faster, with few trials") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);
@@ -53,19 +53,20 @@ TEST_CASE("one thread is kept where two are no faster, and little time is spent 
     CHECK(spent.at(2) < 0.05);
 }
 
-TEST_CASE("where the machine changes its mind, so does the engine") {
+TEST_CASE("the choice follows changes of the machine") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);
     run(count, now, 5, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 2);
-    run(count, now, 40, [](auto threads) { return threads == 2 ? 100.0 : 10.0; }); // others took a core
+    // as if others used a core
+    run(count, now, 40, [](auto threads) { return threads == 2 ? 100.0 : 10.0; });
     CHECK(count.settled() == 1);
     run(count, now, 60, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 2);
 }
 
-TEST_CASE("of four the best is found, step by step") {
+TEST_CASE("of up to four threads the best count is found step by step") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(4, now);
@@ -73,7 +74,7 @@ TEST_CASE("of four the best is found, step by step") {
     CHECK(count.settled() == 3);
 }
 
-TEST_CASE("a hopeless trial is given up at once") {
+TEST_CASE("a hopeless trial is aborted at once") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);
@@ -85,10 +86,10 @@ TEST_CASE("a hopeless trial is given up at once") {
         count.stepped(threads, threads == 1 ? 500 * kMillisecond : 10 * kMillisecond, 10 * kMillisecond, now);
     }
     CHECK(tried > 0);
-    CHECK(tried <= 3 * 3); // the first step of a trial does not count, the second says little
+    CHECK(tried <= 3 * 3); // the first step of a trial is ignored, the second is weak evidence
 }
 
-TEST_CASE("where questions are rare, one in twenty-five waits for a trial, however long the pauses are") {
+TEST_CASE("if steps are rare, one in twenty-five waits for a trial, however long the pauses are") {
     for (const auto slower : {1.1, 1.4}) {
         ThreadCount count;
         std::int64_t now = kSecond;
@@ -114,7 +115,7 @@ TEST_CASE("a single long step shows that a trial is hopeless") {
     std::int64_t now = kSecond;
     count.set_max(2, now);
     int tried = 0;
-    for (int i = 0; i < 30; ++i) { // one trial's time
+    for (int i = 0; i < 30; ++i) { // the duration of one trial
         const auto threads = count.now();
         tried += threads == 1 ? 1 : 0;
         const auto took = (threads == 1 ? 210 : 150) * kMillisecond;
@@ -124,7 +125,7 @@ TEST_CASE("a single long step shows that a trial is hopeless") {
     CHECK(tried == 1);
 }
 
-TEST_CASE("a step that was given up is taken on fewer threads, and seldom tried again") {
+TEST_CASE("an aborted step is repeated on fewer threads, and its count is rarely tried again") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);
@@ -143,7 +144,7 @@ TEST_CASE("a step that was given up is taken on fewer threads, and seldom tried 
     CHECK(given_up <= 40);
 }
 
-TEST_CASE("a step that is given up between two windows of a trial counts against its own number") {
+TEST_CASE("a step aborted between two windows of a trial counts against its own thread count") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);
@@ -161,7 +162,7 @@ TEST_CASE("a step that is given up between two windows of a trial counts against
     CHECK(count.settled() == 1);
 }
 
-TEST_CASE("what was given up is back within two seconds, however often that was") {
+TEST_CASE("an abandoned count is back within two seconds, however often it was abandoned") {
     ThreadCount count;
     std::int64_t now = 1000 * kSecond;
     count.set_max(2, now);
@@ -178,16 +179,16 @@ TEST_CASE("what was given up is back within two seconds, however often that was"
     CHECK(count.settled() == 2);
 }
 
-TEST_CASE("where steps scatter widely, one part in fifty is lost on average, and one in ten at most") {
+TEST_CASE("with widely scattered step times, 2 % is lost on average, and 10 % at most") {
     constexpr unsigned kSeeds = 40;
-    for (const double gain : {0.7, 0.97, 1.0, 1.1, 1.4}) { // of one thread over two
+    for (const double gain : {0.7, 0.97, 1.0, 1.1, 1.4}) { // speed of one thread relative to two
         double sum = 0;
         for (unsigned seed = 1; seed <= kSeeds; ++seed) {
             ThreadCount count;
             std::mt19937 random(seed);
             std::int64_t now = kSecond;
             count.set_max(2, now);
-            const auto cost = [&](std::uint32_t threads) { // every fifth step is held up
+            const auto cost = [&](std::uint32_t threads) { // every fifth step is delayed
                 const auto usual = threads == 1 ? 10.0 / gain : 10.0;
                 return random() % 5 == 0 ? 2 * usual
                                          : usual * (0.9 + static_cast<double>(random() % 200) / 1000);
@@ -207,13 +208,13 @@ TEST_CASE("where steps scatter widely, one part in fifty is lost on average, and
     }
 }
 
-TEST_CASE("where steps suddenly take longer, another number is tried at once") {
+TEST_CASE("if steps suddenly take longer, another count is tried at once") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);
     run(count, now, 100, [](auto threads) { return threads == 2 ? 6.0 : 10.0; }); // trials are rare by now
     const auto before = [](auto threads) { return threads == 2 ? 6.0 : 10.0; };
-    for (const auto end = now + 2 * kSecond; now < end;) { // the prediction is still that of before
+    for (const auto end = now + 2 * kSecond; now < end;) { // predictions are still the old ones
         const auto threads = count.now();
         const auto took = static_cast<std::int64_t>((threads == 2 ? 25.0 : 10.0) * kMillisecond);
         now += took;
@@ -222,7 +223,7 @@ TEST_CASE("where steps suddenly take longer, another number is tried at once") {
     CHECK(count.settled() == 1);
 }
 
-TEST_CASE("a single slow window brings no trial forward") {
+TEST_CASE("a single slow window triggers no early trial") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);
@@ -231,14 +232,14 @@ TEST_CASE("a single slow window brings no trial forward") {
     for (int i = 0; i < 4; ++i) {
         run(count, now, 2, usual);
         REQUIRE(count.now() == 2);
-        now += 300 * kMillisecond; // a window of one step, and of one more
+        now += 300 * kMillisecond; // one window of one step, and one more step
         count.stepped(2, 300 * kMillisecond, 100 * kMillisecond, now);
         const auto spent = run(count, now, 1, usual);
         CHECK(!spent.contains(1));
     }
 }
 
-TEST_CASE("a new range begins anew, the same one does not") {
+TEST_CASE("a new range of counts restarts the search, the same range does not") {
     ThreadCount count;
     std::int64_t now = kSecond;
     count.set_max(2, now);

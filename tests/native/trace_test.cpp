@@ -1,4 +1,4 @@
-// What was computed is told slice by slice, in order, once.
+// The trace lists every slice once, in order.
 #include "core/telemetry/trace.hpp"
 
 #include <cstring>
@@ -38,7 +38,7 @@ sotto_engine_desc traced(std::uint32_t slices) {
     return desc;
 }
 
-// Everything that an engine kept, read in pieces of `capacity`.
+// Reads the whole trace of an engine, `capacity` slices at a time.
 Slices read(sotto_engine* engine, std::uint32_t capacity) {
     Slices all;
     for (;;) {
@@ -55,7 +55,7 @@ Slices read(sotto_engine* engine, std::uint32_t capacity) {
 
 } // namespace
 
-TEST_CASE("slices come out in order, and what found no room is counted") {
+TEST_CASE("slices are read in order, and dropped ones are counted") {
     sotto::Trace trace(3);
     CHECK(take(trace).empty());
     for (std::uint32_t i = 1; i <= 5; ++i) {
@@ -74,7 +74,7 @@ TEST_CASE("slices come out in order, and what found no room is counted") {
     CHECK(slices[1].lost == 2);
 }
 
-TEST_CASE("whoever reads while slices come loses none, and has none twice") {
+TEST_CASE("a reader during writing loses and duplicates no slice") {
     constexpr std::uint32_t kSlices = 20'000;
     sotto::Trace trace(64);
     std::thread writer([&] {
@@ -83,7 +83,7 @@ TEST_CASE("whoever reads while slices come loses none, and has none twice") {
         }
         while (!take(trace).empty()) { // a second reader
         }
-        trace.add(slice_of(kSlices)); // tells the rest of what was lost
+        trace.add(slice_of(kSlices)); // also reports the remaining lost slices
     });
     std::uint64_t seen = 0;
     std::uint32_t last = 0;
@@ -98,7 +98,7 @@ TEST_CASE("whoever reads while slices come loses none, and has none twice") {
     CHECK(seen > 0);
 }
 
-TEST_CASE("an answer is an opening, its prompt, and a step for each further token") {
+TEST_CASE("an answer is traced as opening, prefill, and a step for each further token") {
     Game game(traced(100));
     game.have("npc", R"({"prompt_tokens": 5, "tokens": ["a", "b", "c"]})");
     game.finish(game.ask("npc", "hello"));
@@ -128,7 +128,7 @@ TEST_CASE("an answer is an opening, its prompt, and a step for each further toke
     CHECK(generated == 3);
 }
 
-TEST_CASE("a caller built with a shorter slice has what it knows of") {
+TEST_CASE("a caller compiled with a shorter slice gets the fields that it knows") {
     Game game(traced(100));
     game.have("npc");
     game.finish(game.ask("npc", "hello"));
@@ -147,7 +147,7 @@ TEST_CASE("a caller built with a shorter slice has what it knows of") {
     CHECK(bytes[sizeof bytes - 1] == 0xEE);
 }
 
-TEST_CASE("a trace that is not kept, and one too long, are refused; an empty hand is filled with nothing") {
+TEST_CASE("a disabled trace and an oversized one are refused; an empty buffer stays empty") {
     Game plain;
     sotto_slice slice{};
     slice.struct_size = sizeof slice;

@@ -1,4 +1,4 @@
-// Bytes in any pieces, whole characters out.
+// UTF-8 decoding of bytes in arbitrary pieces.
 #include "text/utf8_stream.hpp"
 #include "json/utf8_cut.hpp"
 
@@ -51,12 +51,12 @@ std::string encode(std::uint32_t point) {
     };
 }
 
-// The standard's rule by brute force: every code point is known, and every beginning of one.
+// Reference implementation by brute force: knows all code points and all their prefixes.
 class Reference {
 public:
     Reference() {
         for (std::uint32_t point = 0; point <= 0x10FFFF; ++point) {
-            const bool last_byte_only = point % 64 != 0; // the others' beginnings are known
+            const bool last_byte_only = point % 64 != 0; // the prefixes of the others are known already
             if ((point < 0xD800 || point > 0xDFFF) && !last_byte_only) {
                 const auto bytes = encode(point);
                 for (std::size_t length = 1; length < bytes.size(); ++length) {
@@ -97,7 +97,7 @@ private:
     }
 
     std::size_t longest_beginning(std::string_view bytes) const {
-        std::size_t length = 1; // a byte that begins nothing is replaced alone
+        std::size_t length = 1; // a byte that starts no character is replaced alone
         while (length < 3 && length < bytes.size() &&
                beginnings_.count(std::string(bytes.substr(0, length + 1)))) {
             ++length;
@@ -113,7 +113,7 @@ const Reference& reference() {
     return made;
 }
 
-// Bytes that are hard to read: characters, cut characters, and bytes from the borders of the tables.
+// Random difficult input: characters, truncated characters, and bytes at the boundaries of the tables.
 std::string hard_bytes(std::mt19937_64& random) {
     static const std::vector<std::string> kPieces = {
         "a",
@@ -151,7 +151,7 @@ std::string hard_bytes(std::mt19937_64& random) {
 
 } // namespace
 
-TEST_CASE("the whole of Unicode comes through as it is, byte by byte") {
+TEST_CASE("all of Unicode passes unchanged, byte by byte") {
     sotto::Utf8Stream stream;
     int wrong = 0;
     for (std::uint32_t point = 0; point <= 0x10FFFF; ++point) {
@@ -170,8 +170,8 @@ TEST_CASE("the whole of Unicode comes through as it is, byte by byte") {
 }
 
 TEST_CASE(
-    "one mark replaces each maximal ill-formed part"
-) { // the examples are Unicode's, tables 3-8 to 3-11
+    "one U+FFFD replaces each maximal ill-formed subpart"
+) { // examples of the Unicode standard, tables 3-8 to 3-11
     CHECK(
         whole(
             "\xC0\xAF\xE0\x80\xBF\xF0\x81\x82"
@@ -202,7 +202,7 @@ TEST_CASE(
     CHECK(whole("").empty());
 }
 
-TEST_CASE("an end in the middle of a character is ill-formed, and a new beginning is not") {
+TEST_CASE("an incomplete character at the end is ill-formed, and the next text starts anew") {
     sotto::Utf8Stream stream;
     std::string out;
     stream.feed("\xE2\x82", out);
@@ -215,7 +215,7 @@ TEST_CASE("an end in the middle of a character is ill-formed, and a new beginnin
     CHECK(out == kMark + "ok");
 }
 
-TEST_CASE("any split of any bytes reads like the whole") {
+TEST_CASE("any split of any bytes gives the same result as the whole") {
     std::mt19937_64 random(1);
     for (int round = 0; round < 20'000; ++round) {
         const auto bytes = hard_bytes(random);
@@ -233,7 +233,7 @@ TEST_CASE("any split of any bytes reads like the whole") {
     }
 }
 
-TEST_CASE("what is replaced is what the standard says") {
+TEST_CASE("replacement follows the examples of the standard") {
     std::mt19937_64 random(2);
     for (int round = 0; round < 20'000; ++round) {
         const auto bytes = hard_bytes(random);
@@ -241,7 +241,7 @@ TEST_CASE("what is replaced is what the standard says") {
     }
 }
 
-TEST_CASE("text that is too long is cut between characters") {
+TEST_CASE("text is truncated between characters") {
     const std::string text = "a\u00E9\u20AC\U0001F600"; // 1, 2, 3 and 4 bytes
     const std::size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
     for (std::size_t most = 0; most < std::size(ends); ++most) {

@@ -1,4 +1,4 @@
-// What is told of the memory of graphics cards, on a double of NVIDIA's library, and where there is none.
+// Reports of GPU memory, on a fake NVML and without one.
 #include "gpu/video_memory.hpp"
 
 #include <string>
@@ -13,7 +13,7 @@
 
 using sotto::gpu::VideoMemoryProbe;
 
-TEST_CASE("cards are told as the driver has them, without those that are lost") {
+TEST_CASE("GPUs are listed as the driver reports them, without lost ones") {
     const VideoMemoryProbe probe(test::paths::kNvmlDouble);
     CHECK(probe.why().empty());
     for (int look = 0; look < 2; ++look) {
@@ -26,19 +26,19 @@ TEST_CASE("cards are told as the driver has them, without those that are lost") 
     }
 }
 
-TEST_CASE("without the library there are none, and why is told") {
+TEST_CASE("without the library no GPU is listed, with the reason") {
     const VideoMemoryProbe probe("there-is-no-such-library.so");
     CHECK(probe.look().empty());
     CHECK_MESSAGE(probe.why().find("there-is-no-such-library.so") != std::string::npos, probe.why());
 }
 
-TEST_CASE("a library that is half there counts as none") {
+TEST_CASE("an incomplete library counts as missing") {
     const VideoMemoryProbe probe(test::paths::kNvmlHalf);
     CHECK(probe.look().empty());
     CHECK_MESSAGE(probe.why().find("has no nvmlDeviceGetMemoryInfo") != std::string::npos, probe.why());
 }
 
-TEST_CASE("an engine tells of the cards of this machine, none where no driver is") {
+TEST_CASE("an engine lists the GPUs of this machine, none without a driver") {
     const test::Game game;
     sotto_str told{};
     REQUIRE(sotto_engine_memory(game.engine(), &told) == SOTTO_OK);
