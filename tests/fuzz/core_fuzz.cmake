@@ -7,8 +7,8 @@
 
 set(SOTTO_TIMED_FUZZ recording state template) # they read what strangers make, for 20 seconds each
 
-# sotto_fuzz(<name> <source of the library>...) is <name>_fuzz.cpp, its corpus in corpus/<name>. clang compiles the
-# sources once more, for libFuzzer.
+# sotto_fuzz(<name> <source of the library>...) builds <name>_fuzz.cpp with the corpus in corpus/<name>. With
+# clang, compiles the sources again for libFuzzer.
 function(sotto_fuzz name)
   set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
   set(target ${name}_fuzz)

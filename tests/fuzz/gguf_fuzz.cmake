@@ -1,4 +1,5 @@
-# The fuzzers of our checks of GGUF files: include() it after core_fuzz.cmake, where the llama module is built.
+# The fuzzers of the checks of GGUF files: include() it after core_fuzz.cmake, where the llama module is
+# built.
 
 set(
   gguf_sources

@@ -1,5 +1,5 @@
-# Paths of this build that tests use. They are compiled in one file, not given to each test with -D: a test's objects
-# are then the same in each checkout, where ccache finds them.
+# Paths of this build for tests. Compiled in one file instead of passed with -D, so that ccache can share the
+# tests' objects between checkouts.
 set(paths_source ${CMAKE_CURRENT_BINARY_DIR}/paths.cpp)
 add_library(sotto_test_paths STATIC ${paths_source})
 target_include_directories(sotto_test_paths PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})

@@ -1,4 +1,4 @@
-# Whether tests are compiled together: see CMakeLists.txt.
+# Compiles tests together: see CMakeLists.txt.
 set(SOTTO_TESTS_TOGETHER OFF)
 if(SOTTO_UNITY AND NOT CMAKE_CROSSCOMPILING)
     set(SOTTO_TESTS_TOGETHER ON)

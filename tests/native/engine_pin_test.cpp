@@ -251,16 +251,16 @@ TEST_CASE("when the budget drops, slots of decoding streams are freed before a p
     Session mara(inn.tight.game, "mara", kPinned);
     CHECK(mara.turn("one") == "one");
     inn.crowd(3);
-    inn.tight.set(32); // two places: hers, and one for three
+    inn.tight.set(32); // two slots: the pinned one, and one for three others
     inn.tight.settle();
     CHECK(inn.tight.model("npc")["streams"] == 2);
     CHECK(inn.tight.game.until([&] { return inn.tight.stats().parked == 2; }));
     const int before = g_restored;
-    CHECK(mara.turn("two") == "two"); // nobody is done yet
-    CHECK(g_restored > before);       // she is as she was
+    CHECK(mara.turn("two") == "two"); // no other answer has ended yet
+    CHECK(g_restored > before);       // the pinned session was parked and restored
     CHECK(mara.turn("three") == "three");
     CHECK(inn.tight.stats().parked == 2);
-    inn.tight.set(22); // one place: nothing else will do
+    inn.tight.set(22); // one slot: even the pinned one is freed
     inn.tight.settle();
     const auto waits = mara.say("four");
     CHECK(inn.is_full());
@@ -290,11 +290,11 @@ TEST_CASE("order of eviction: models without pins, then unused slots, then all")
     CHECK(restored() == 0);
     inn.tight.set(32);
     inn.tight.settle();
-    CHECK(inn.tight.model("npc")["streams"] == 2); // hers, and one
+    CHECK(inn.tight.model("npc")["streams"] == 2); // the pinned slot and one more
     CHECK(inn.tight.model("other")["state"] == "evicted");
     CHECK(restored() == 1);
     inn.crowd(1);
-    CHECK(restored() == 0); // at once
+    CHECK(restored() == 0); // without parking
     inn.hush();
     inn.tight.set(11);
     inn.tight.settle();

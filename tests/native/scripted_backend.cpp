@@ -1,39 +1,38 @@
 // A backend that answers from a script: the test double of models, through the public interface.
 //
 // The script is the model's options, a JSON object; without options, the JSON file at its path:
-//   tokens         array of strings; absent: the words of the request's last text, said back
-//   hex            array of hexadecimal bytes, instead of tokens that are no whole characters
-//   loop           true: begin again after the last token
-//   finish         "stop" (default) or "length": how the tokens end
-//   response       an object: the model performs chats and the operations with data, whose response it is;
-//   data           array of hexadecimal bytes: their data, a part a step, beside the tokens
-//   prompt_tokens  absent: the words of the request's last text, at least 1
+//   tokens         array of strings; default: the words of the request's last message, repeated
+//   hex            array of hexadecimal bytes, instead of tokens that are not complete characters
+//   loop           true: start again after the last token
+//   finish         "stop" (default) or "length": finish reason
+//   response       an object: the model supports chats and the data operations, whose response it is;
+//   data           array of hexadecimal bytes: their data, one part per step, in addition to the tokens
+//   prompt_tokens  default: the number of words of the request's last message, at least 1
 //   cached_tokens, streams (4), context (0), step_tokens (0), weights, kv, compute
-//   kv_per_place, kv_per_token   instead of kv: bytes of each place, and of each token that a place holds
-//   gives          array of "places", "streams", "tokens", "kv": what may be made smaller, as the source has
-//                  it; kv is halved then. min_stream_tokens (0): tokens that streams hold at least
-//   batchable, abortable   true by default; constrainable, logprobs   false
+//   kv_per_place, kv_per_token   instead of kv: bytes per slot, and per token of a slot
+//   gives          array of "places", "streams", "tokens", "kv": what can be shrunk, as the source requests;
+//                  kv is then halved. min_stream_tokens (0): minimum tokens of a stream
+//   batchable, abortable   default true; constrainable, logprobs   default false
 //   gates          false: no step calls its gate, as if its thread got no core
-//   parkable       true: streams give up their places; unpark_tokens (0) are to be worked through again, and
-//                  lost_tokens (0) more where places were resized and no state was restored since
-//   deltas         array of arrays: what reading the text adds once that many tokens are said; the last
-//                  of them is for the end
-//   fingerprint    what saved states fit; the state is the script's "state", "remembered" by default
-//   stops          array of texts that end an answer of the model
-//   load_ms, open_ms, token_ms, prompt_token_ms    delays; real time
-//   load_additions (0)     additions that loading performs, to take processor time
-//   block_at, block_ms     the step that yields token block_at takes block_ms more
-//   prepare_ms     requests are prepared on other threads, which takes that long; real time
-//   fail_prepare   the reason to fail with there
-//   fail_load, fail_open, fail_unpark, fail_resize   the reason to fail with; fail_at, fail_step: the token
-//                  to fail at, the stream alone or the step whole. A resize that fails leaves no places;
-//                  fail_resize_at: only that one does of those that ask for some, from 0
-//   refuses        a device, and those of its kind, that the model can't be opened on
+//   parkable       true: streams can be parked; unpark_tokens (0) must be prefilled again, plus
+//                  lost_tokens (0) if slots were resized and no state was restored since
+//   deltas         array of arrays: deltas for each token; the last array is for the end
+//   fingerprint    identifies compatible states; the state is the script's "state", default "remembered"
+//   stops          array of stop sequences of the model
+//   load_ms, open_ms, token_ms, prompt_token_ms    delays in real time
+//   load_additions (0)     additions during a load, to use CPU time
+//   block_at, block_ms     the step that generates token block_at takes block_ms longer
+//   prepare_ms     requests are prepared on other threads, which takes that long in real time
+//   fail_prepare   reason of a failing preparation
+//   fail_load, fail_open, fail_unpark, fail_resize   reason of a failure; fail_at, fail_step: token at which
+//                  the stream, or the whole step, fails. A failed resize leaves no slots; fail_resize_at:
+//                  only that resize fails, counting from 0 those that request slots
+//   refuses        a device, and those of its kind, on which the model cannot be opened
 //   adapters       true: models have adapters of adapter_bytes (1000); loading one takes adapter_ms. A path
-//                  with "bad" in it can't be loaded. A stream says its adapters before anything else, as
+//                  that contains "bad" cannot be loaded. A stream's first text names its adapters, as
 //                  "<path*scale>", unless adapters_said is false. A step with different sets fails
-//   lose_at        the token to lose a device at that is no processor; lose_load, lose_save, lose_restore:
-//                  true, when it is opened, a state saved or restored
+//   lose_at        token at which a device other than the CPU is lost; lose_load, lose_save, lose_restore:
+//                  true: lost when the model is opened, or a state saved or restored
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
