@@ -91,16 +91,16 @@ const RequestField* known(std::string_view name) {
 std::string nearest(const Json& body, std::string_view name) {
     constexpr std::size_t kShort = 5; // letters: two edits turn such a short name into another word
     std::string found;
-    std::size_t least = 2;
+    std::size_t min = 2;
     for (const auto* field : field::kAll) {
         const std::string_view known = field->name;
         const std::size_t max = known.size() <= kShort ? 1 : 2;
         const auto edits = distance(name, known, max);
-        if (edits > std::min(max, least) || body.contains(known)) {
+        if (edits > std::min(max, min) || body.contains(known)) {
             continue;
         }
-        if (edits < least) {
-            least = edits;
+        if (edits < min) {
+            min = edits;
             found.clear();
         }
         found += (found.empty() ? "\"" : " or \"") + std::string(known) + "\"";

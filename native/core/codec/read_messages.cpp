@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant", "tool"};
 constexpr const char* kRolesInWords = "system, developer, user, assistant or tool";
 constexpr const char* kContent = "a string or an array of parts";
-constexpr std::size_t kMostArguments = 4096;
+constexpr std::size_t kMaxArguments = 4096;
 constexpr std::size_t kLongestName = 64;
 
 const Json& require_string(const Fields& object, const char* key) {
@@ -84,14 +84,14 @@ void check_arguments(const Fields& function, const Json& arguments) {
     const auto look = [&](int depth, Json::parse_event_t event, const Json&) {
         fields += event == Json::parse_event_t::key ? 1 : 0;
         shallow = shallow && depth <= kDeepest;
-        return shallow && fields <= kMostArguments;
+        return shallow && fields <= kMaxArguments;
     };
     const auto read = Json::parse(arguments.get_ref<const std::string&>(), look, false);
-    if (fields > kMostArguments || !shallow) {
+    if (fields > kMaxArguments || !shallow) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "invalid " + function.path("arguments") + " '" + excerpt(arguments) + "': expected at most " +
-                std::to_string(kMostArguments) + " fields, nested at most " + std::to_string(kDeepest) +
+                std::to_string(kMaxArguments) + " fields, nested at most " + std::to_string(kDeepest) +
                 " levels deep; shorten the arguments"
         );
     }

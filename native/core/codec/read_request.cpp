@@ -105,15 +105,15 @@ bool read_include_usage(const Fields& body) {
 bool read_logprobs(const Fields& body, bool chat) {
     const bool native = body.integer(field::n_probs).value_or(0) > 0;
     if (!chat) {
-        const Json* told = body.find(field::logprobs);
-        const bool off = told != nullptr && *told == false;
+        const Json* value = body.find(field::logprobs);
+        const bool off = value != nullptr && *value == false;
         return native || (!off && body.integer(field::logprobs).has_value());
     }
-    const bool told = body.boolean(field::logprobs).value_or(false);
-    if (const Json* top = body.find(field::top_logprobs); top != nullptr && !told) {
+    const bool value = body.boolean(field::logprobs).value_or(false);
+    if (const Json* top = body.find(field::top_logprobs); top != nullptr && !value) {
         body.refuse(field::top_logprobs, *top, "no value without logprobs; set logprobs to true");
     }
-    return told || native;
+    return value || native;
 }
 
 std::string read_echo(const Fields& body) {
@@ -131,11 +131,11 @@ std::string read_echo(const Fields& body) {
 }
 
 OnBudget read_on_budget(const Fields& body) {
-    const auto* told = body.choice(field::on_budget);
-    if (told == nullptr || *told == "wait") {
+    const auto* value = body.choice(field::on_budget);
+    if (value == nullptr || *value == "wait") {
         return OnBudget::wait;
     }
-    return *told == "fail" ? OnBudget::fail : OnBudget::shrink;
+    return *value == "fail" ? OnBudget::fail : OnBudget::shrink;
 }
 
 std::string read_path(const Fields& body) {
@@ -143,29 +143,29 @@ std::string read_path(const Fields& body) {
     return *body.text(field::path);
 }
 
-void read_completion(sotto_op op, const Fields& body, Prompted& asked) {
+void read_completion(sotto_op op, const Fields& body, Prompted& requested) {
     const bool chat = op == SOTTO_OP_CHAT;
-    const bool in_session = !asked.session.id.empty();
+    const bool in_session = !requested.session.id.empty();
     if (chat) {
         check_messages(body, in_session);
         check_tools(body);
         check_template_kwargs(body);
     } else if (op == SOTTO_OP_COMPLETION) {
         check_prompt(body);
-        asked.echo = read_echo(body);
+        requested.echo = read_echo(body);
     } else {
         check_infill(body);
     }
     check_sampling(body);
-    asked.form = check_form(body);
-    asked.answers = static_cast<std::uint32_t>(body.integer(field::n).value_or(1));
-    if (in_session && asked.answers > 1) {
+    requested.form = check_form(body);
+    requested.answers = static_cast<std::uint32_t>(body.integer(field::n).value_or(1));
+    if (in_session && requested.answers > 1) {
         body.refuse(field::n, *body.find(field::n), "1 in a session; fork the session for other answers");
     }
-    asked.max_tokens = read_max_tokens(body);
-    asked.stops = read_stops(body);
-    asked.logprobs = read_logprobs(body, chat);
-    asked.include_usage = read_include_usage(body);
+    requested.max_tokens = read_max_tokens(body);
+    requested.stops = read_stops(body);
+    requested.logprobs = read_logprobs(body, chat);
+    requested.include_usage = read_include_usage(body);
 }
 
 // Checks `input`: one string, or an array of strings.
@@ -198,8 +198,8 @@ void check_sound(const Fields& body) {
     const Fields parts(*sound, field::input_audio.name);
     require_text(parts, "data", true);
     require_text(parts, "format", true);
-    constexpr double kMostHertz = 768'000;
-    parts.integer("sample_rate", 1, kMostHertz);
+    constexpr double kMaxHertz = 768'000;
+    parts.integer("sample_rate", 1, kMaxHertz);
 }
 
 void check_granularities(const Fields& body) {
@@ -253,10 +253,10 @@ AdaptersAsked read_adapters(const Fields& body) {
         return std::nullopt;
     }
     if (!list->is_array() || list->size() > kLora.items) {
-        const auto most = std::to_string(kLora.items);
-        body.refuse(kLora, *list, "an array of at most " + most + " objects with \"name\" and \"scale\"");
+        const auto max = std::to_string(kLora.items);
+        body.refuse(kLora, *list, "an array of at most " + max + " objects with \"name\" and \"scale\"");
     }
-    std::vector<AdapterAsked> asked;
+    std::vector<AdapterAsked> requested;
     for (std::size_t i = 0; i < list->size(); ++i) {
         const auto one = object_at(*list, i, kLora.name);
         const Json& name = one.require("name", "the name of a loaded adapter");
@@ -265,15 +265,15 @@ AdaptersAsked read_adapters(const Fields& body) {
         if (!fits) {
             one.refuse("name", name, "a string of 1 to " + std::to_string(kLora.max_bytes) + " bytes");
         }
-        for (const auto& other : asked) {
+        for (const auto& other : requested) {
             if (other.name == name.get_ref<const std::string&>()) {
                 one.refuse("name", name, "each adapter once");
             }
         }
         const auto scale = one.number("scale", -kMost, kMost);
-        asked.push_back({name.get<std::string>(), scale});
+        requested.push_back({name.get<std::string>(), scale});
     }
-    return asked;
+    return requested;
 }
 
 bool is_at_once(sotto_op op) noexcept {
@@ -296,19 +296,19 @@ bool has_data(sotto_op op) noexcept {
 Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
     const Json object = parse_object(text, "request", cancelled);
     const Fields body(object, "");
-    Prompted asked;
-    asked.unknown = check_names(op, object);
+    Prompted requested;
+    requested.unknown = check_names(op, object);
     check_values(op, body);
     if (may_be_in_session(op)) {
-        asked.session = read_in_session(body, text, cancelled);
+        requested.session = read_in_session(body, text, cancelled);
     } else if (const Json* session = body.find(field::session); session != nullptr && is_completion(op)) {
         body.refuse(field::session, *session, "no session outside of chats; remove the field");
     }
-    const bool in_session = !asked.session.id.empty();
-    asked.model = read_model(body, !in_session);
-    asked.on_budget = read_on_budget(body);
+    const bool in_session = !requested.session.id.empty();
+    requested.model = read_model(body, !in_session);
+    requested.on_budget = read_on_budget(body);
     if (is_completion(op) || op == SOTTO_OP_SAVE_STATE) {
-        asked.adapters = read_adapters(body);
+        requested.adapters = read_adapters(body);
     }
     switch (op) {
     case SOTTO_OP_TOKENIZE:
@@ -324,8 +324,8 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
         check_form(body);
         break;
     case SOTTO_OP_SAVE_STATE:
-        asked.path = read_path(body);
-        asked.max_tokens = 1; // the step that prefills the last prompt token generates one token
+        requested.path = read_path(body);
+        requested.max_tokens = 1; // the step that prefills the last prompt token generates one token
         if (in_session || body.find(field::messages) != nullptr) {
             check_messages(body, in_session);
             check_tools(body);
@@ -338,7 +338,7 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
         read_logprobs(body, body.find(field::prompt) == nullptr);
         break;
     case SOTTO_OP_RESTORE_STATE:
-        asked.path = read_path(body);
+        requested.path = read_path(body);
         break;
     case SOTTO_OP_EMBED:
     case SOTTO_OP_TRANSCRIBE:
@@ -346,9 +346,9 @@ Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool
         check_data(op, body);
         break;
     default:
-        read_completion(op, body, asked);
+        read_completion(op, body, requested);
     }
-    return asked;
+    return requested;
 }
 
 } // namespace sotto

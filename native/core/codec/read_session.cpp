@@ -60,34 +60,34 @@ SessionAsked read_session_request(sotto_op op, std::string_view text, const std:
     const Fields body(object, "");
     check_names(op, object);
     check_values(op, body);
-    SessionAsked asked;
+    SessionAsked requested;
     if (op != SOTTO_OP_READ_SESSION) {
         body.require(field::session, "the id of a session");
     }
-    asked.id = read_id(body, field::session);
+    requested.id = read_id(body, field::session);
     if (op == SOTTO_OP_OPEN_SESSION || op == SOTTO_OP_CHANGE_SESSION) {
-        asked.pinned = body.boolean(field::pinned);
-        asked.system = read_system(body);
-        asked.adapters = read_adapters(body);
+        requested.pinned = body.boolean(field::pinned);
+        requested.system = read_system(body);
+        requested.adapters = read_adapters(body);
     }
-    if (op == SOTTO_OP_CHANGE_SESSION && !asked.pinned && !asked.system && !asked.adapters) {
+    if (op == SOTTO_OP_CHANGE_SESSION && !requested.pinned && !requested.system && !requested.adapters) {
         body.require(field::pinned, "true or false, unless system or lora is set");
     }
     if (op != SOTTO_OP_OPEN_SESSION) {
-        return asked;
+        return requested;
     }
-    asked.model = read_model(body, false);
-    asked.from = read_id(body, field::from);
+    requested.model = read_model(body, false);
+    requested.from = read_id(body, field::from);
     const auto keep = body.integer(field::keep);
-    if (keep && asked.from.empty()) {
+    if (keep && requested.from.empty()) {
         body.refuse(
             field::keep, *body.find(field::keep), "no value without from; set from to the session to copy"
         );
     }
-    asked.keep = keep ? static_cast<std::size_t>(*keep) : SIZE_MAX;
+    requested.keep = keep ? static_cast<std::size_t>(*keep) : SIZE_MAX;
     check_message_list(body, true);
-    asked.messages = messages_of(parse_ordered(text, cancelled));
-    return asked;
+    requested.messages = messages_of(parse_ordered(text, cancelled));
+    return requested;
 }
 
 bool is_system(std::string_view message) {

@@ -36,7 +36,7 @@ Ordered usage(const Counts& counts) {
 }
 
 Ordered timings(const Counts& counts) {
-    Ordered told = {
+    Ordered json = {
         {"cache_n", counts.cached},
         {"prompt_n", counts.prompt - counts.cached},
         {"prompt_ms", rounded(counts.prompt_ms)},
@@ -45,9 +45,9 @@ Ordered timings(const Counts& counts) {
         {"first_token_ms", rounded(counts.first_token_ms)},
     };
     if (counts.dropped > 0) {
-        told["dropped_messages"] = counts.dropped;
+        json["dropped_messages"] = counts.dropped;
     }
-    return told;
+    return json;
 }
 
 Ordered head(const std::string& id, const char* object, std::int64_t created, const std::string& model) {
@@ -102,22 +102,22 @@ std::string token_text(const Ordered& token) {
 
 // Completions schema of log probabilities: one list for each property.
 Ordered text_logprobs(const std::vector<std::string>& entries) {
-    Ordered told = {
+    Ordered json = {
         {"tokens", Ordered::array()}, {"token_logprobs", Ordered::array()}, {"top_logprobs", Ordered::array()}
     };
     for (const auto& entry : entries) {
         const auto token = parse_ordered(entry);
-        told["tokens"].push_back(token_text(token));
-        told["token_logprobs"].push_back(token.value("logprob", 0.0));
+        json["tokens"].push_back(token_text(token));
+        json["token_logprobs"].push_back(token.value("logprob", 0.0));
         auto likeliest = Ordered::object();
         for (const auto& other : token.value("top_logprobs", Ordered::array())) {
             likeliest.emplace(
                 token_text(other), other.value("logprob", 0.0)
             ); // of two alternatives with the same text, the more likely one
         }
-        told["top_logprobs"].push_back(std::move(likeliest));
+        json["top_logprobs"].push_back(std::move(likeliest));
     }
-    return told;
+    return json;
 }
 
 Ordered message_of(const Said& said) {
@@ -163,22 +163,22 @@ std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::ve
     Ordered choice = {{"index", index}};
     auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
     if (is_chat()) {
-        Ordered told = Ordered::object();
+        Ordered json = Ordered::object();
         if (first(index)) {
-            told["role"] = "assistant";
+            json["role"] = "assistant";
         }
         switch (delta.kind) {
         case Delta::Kind::text:
-            told["content"] = delta.text;
+            json["content"] = delta.text;
             break;
         case Delta::Kind::reasoning:
-            told["reasoning_content"] = delta.text;
+            json["reasoning_content"] = delta.text;
             break;
         case Delta::Kind::call:
-            told["tool_calls"] = call_delta(delta);
+            json["tool_calls"] = call_delta(delta);
             break;
         }
-        choice["delta"] = std::move(told);
+        choice["delta"] = std::move(json);
     } else {
         choice["text"] = delta.text;
     }

@@ -78,15 +78,15 @@ void Ledger::Claim::release() noexcept {
 }
 
 std::uint64_t Ledger::free() const noexcept {
-    const auto most = ceiling();
+    const auto max = ceiling();
     const auto taken = used();
-    return most == 0 ? UINT64_MAX : most - std::min(most, taken);
+    return max == 0 ? UINT64_MAX : max - std::min(max, taken);
 }
 
 std::uint64_t Ledger::over() const noexcept {
-    const auto most = ceiling();
+    const auto max = ceiling();
     const auto taken = used();
-    return most == 0 || taken <= most ? 0 : taken - most;
+    return max == 0 || taken <= max ? 0 : taken - max;
 }
 
 // Refuses values whose sum would overflow, with and without a ceiling: backends may report anything.

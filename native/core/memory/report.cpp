@@ -82,8 +82,8 @@ Ordered adapters_json() {
 std::string plan_json(
     const std::string& id, const Fit& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
 ) {
-    const auto& asked = fit.rungs.front().info;
-    const auto tokens = static_cast<std::uint64_t>(asked.streams) * asked.context;
+    const auto& requested = fit.rungs.front().info;
+    const auto tokens = static_cast<std::uint64_t>(requested.streams) * requested.context;
     const auto free = budget - std::min(budget, used);
     auto rungs = Ordered::array();
     for (const auto& rung : fit.rungs) {
@@ -102,7 +102,7 @@ std::string plan_json(
             {"budget", budget == 0 ? Ordered(nullptr) : Ordered(budget)},
             {"used", used},
             {"free", budget == 0 ? Ordered(nullptr) : Ordered(free)},
-            {"kv_per_token", tokens == 0 ? 0 : asked.kv / tokens},
+            {"kv_per_token", tokens == 0 ? 0 : requested.kv / tokens},
             {"rung", fits ? rungs.back()["rung"] : Ordered(nullptr)},
             {"rungs", std::move(rungs)},
             {"fits", fits},

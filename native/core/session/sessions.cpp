@@ -90,22 +90,22 @@ void set_system(std::vector<Message>& messages, const std::string& text) {
 }
 
 void check_can_begin(const Session& session, const Prompted& prompted) {
-    const auto& asked = prompted.session;
-    const auto name = named(asked.id);
+    const auto& requested = prompted.session;
+    const auto name = named(requested.id);
     if (prompted.model.empty() && session.talk.model.empty()) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "missing model: expected the id of a loaded model, because " + name + " has no model"
         );
     }
-    if (asked.messages.empty() && session.talk.messages.empty()) {
+    if (requested.messages.empty() && session.talk.messages.empty()) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "missing messages: expected at least one message, because " + name + " has no messages"
         );
     }
-    const auto& last = asked.messages.empty() ? *session.talk.messages.back() : asked.messages.back();
-    if (asked.continues && !can_be_continued(last)) {
+    const auto& last = requested.messages.empty() ? *session.talk.messages.back() : requested.messages.back();
+    if (requested.continues && !can_be_continued(last)) {
         throw invalid_argument(
             "continue_final_message",
             "true",
@@ -117,9 +117,9 @@ void check_can_begin(const Session& session, const Prompted& prompted) {
 
 } // namespace
 
-Turn::Turn(std::shared_ptr<Session> session, sotto_request request, std::string model, InSession asked)
-    : session_(std::move(session)), model_(std::move(model)), continues_(asked.continues) {
-    add(asked_, std::move(asked.messages));
+Turn::Turn(std::shared_ptr<Session> session, sotto_request request, std::string model, InSession requested)
+    : session_(std::move(session)), model_(std::move(model)), continues_(requested.continues) {
+    add(asked_, std::move(requested.messages));
     session_->answers = request; // no exceptions from here on
 }
 
@@ -176,24 +176,24 @@ void Turn::forget() noexcept {
     session_.reset();
 }
 
-std::string Sessions::answer(sotto_op op, const SessionAsked& asked) {
+std::string Sessions::answer(sotto_op op, const SessionAsked& requested) {
     if (op == SOTTO_OP_OPEN_SESSION) {
-        return open(asked);
+        return open(requested);
     }
     if (op == SOTTO_OP_CLOSE_SESSION) {
-        close(asked.id);
+        close(requested.id);
         return {};
     }
     if (op == SOTTO_OP_CHANGE_SESSION) {
-        return change(asked);
+        return change(requested);
     }
-    return asked.id.empty() ? list() : read(asked.id);
+    return requested.id.empty() ? list() : read(requested.id);
 }
 
-std::string Sessions::open(const SessionAsked& asked) {
-    if (open_.contains(asked.id)) {
+std::string Sessions::open(const SessionAsked& requested) {
+    if (open_.contains(requested.id)) {
         throw Error(
-            SOTTO_ERROR_STATE, named(asked.id) + " is already open: close it first, or choose another id"
+            SOTTO_ERROR_STATE, named(requested.id) + " is already open: close it first, or choose another id"
         );
     }
     if (open_.size() >= most_) {
@@ -203,29 +203,29 @@ std::string Sessions::open(const SessionAsked& asked) {
     }
     const auto session = std::make_shared<Session>();
     auto& talk = session->talk;
-    if (!asked.from.empty()) {
-        const auto& from = find(asked.from)->talk;
-        const auto kept = static_cast<std::ptrdiff_t>(std::min(asked.keep, from.messages.size()));
+    if (!requested.from.empty()) {
+        const auto& from = find(requested.from)->talk;
+        const auto kept = static_cast<std::ptrdiff_t>(std::min(requested.keep, from.messages.size()));
         talk.model = from.model;
         talk.adapters = from.adapters;
         talk.messages.assign(from.messages.begin(), from.messages.begin() + kept);
     }
-    if (!asked.model.empty()) {
-        talk.model = asked.model;
+    if (!requested.model.empty()) {
+        talk.model = requested.model;
     }
-    if (asked.adapters) {
-        talk.adapters = asked.adapters;
+    if (requested.adapters) {
+        talk.adapters = requested.adapters;
     }
-    if (asked.pinned.value_or(false)) {
-        check_can_pin(asked.id, talk.model);
+    if (requested.pinned.value_or(false)) {
+        check_can_pin(requested.id, talk.model);
         session->pinned = true;
     }
-    if (asked.system) {
-        set_system(talk.messages, *asked.system);
+    if (requested.system) {
+        set_system(talk.messages, *requested.system);
     }
-    add(talk.messages, asked.messages);
-    auto response = told_in_short(asked.id, talk, session->pinned);
-    open_.emplace(asked.id, session);
+    add(talk.messages, requested.messages);
+    auto response = told_in_short(requested.id, talk, session->pinned);
+    open_.emplace(requested.id, session);
     return response;
 }
 
@@ -235,20 +235,20 @@ void Sessions::close(const std::string& id) {
     open_.erase(id);
 }
 
-std::string Sessions::change(const SessionAsked& asked) {
-    auto& session = *find(asked.id);
-    const bool pinned = asked.pinned.value_or(session.pinned);
+std::string Sessions::change(const SessionAsked& requested) {
+    auto& session = *find(requested.id);
+    const bool pinned = requested.pinned.value_or(session.pinned);
     if (pinned && !session.pinned) {
-        check_can_pin(asked.id, session.talk.model);
+        check_can_pin(requested.id, session.talk.model);
     }
     auto changed = session.talk;
-    if (asked.system) {
-        set_system(changed.messages, *asked.system);
+    if (requested.system) {
+        set_system(changed.messages, *requested.system);
     }
-    if (asked.adapters) {
-        changed.adapters = asked.adapters;
+    if (requested.adapters) {
+        changed.adapters = requested.adapters;
     }
-    auto response = told_in_short(asked.id, changed, pinned);
+    auto response = told_in_short(requested.id, changed, pinned);
     session.talk = std::move(changed); // no exceptions from here on
     session.pinned = pinned;
     if (session.kept != nullptr) {
@@ -302,16 +302,16 @@ const std::string& Sessions::model_of(const Prompted& prompted) const noexcept {
 }
 
 Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, PageString& body) {
-    auto& asked = prompted.session;
-    if (asked.id.empty()) {
+    auto& requested = prompted.session;
+    if (requested.id.empty()) {
         return {};
     }
-    const auto& session = find(asked.id);
+    const auto& session = find(requested.id);
     const bool chat = op == SOTTO_OP_CHAT;
     if (chat && session->answers != 0) {
         throw Error(
             SOTTO_ERROR_BUSY,
-            named(asked.id) + " already answers request '" + std::to_string(session->answers) +
+            named(requested.id) + " already answers request '" + std::to_string(session->answers) +
                 "': wait for its SOTTO_EVENT_REQUEST_DONE, or fork the session"
         );
     }
@@ -329,14 +329,14 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, Pag
     for (const auto& message : session->talk.messages) {
         append(whole, message, count++);
     }
-    for (const auto& message : asked.messages) {
+    for (const auto& message : requested.messages) {
         whole += count++ == 0 ? "" : ",";
         whole += message;
     }
-    whole += asked.rest == "{}" ? "]" : "],";
-    whole.append(asked.rest, 1); // skips the opening brace
+    whole += requested.rest == "{}" ? "]" : "],";
+    whole.append(requested.rest, 1); // skips the opening brace
     body = std::move(whole);
-    return chat ? Turn(session, request, prompted.model, std::move(asked)) : Turn();
+    return chat ? Turn(session, request, prompted.model, std::move(requested)) : Turn();
 }
 
 } // namespace sotto

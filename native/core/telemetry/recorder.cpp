@@ -90,13 +90,13 @@ void Recorder::write_out() {
 template <typename Body>
 void Recorder::write(const Body& body) noexcept {
     if (is_on()) {
-        attempt(body, [&](sotto_status, const char* why) {
+        attempt(body, [&](sotto_status, const char* reason) {
             is_on_ = false;
             writer_.stop();
             lines_ = {};
             std::array<char, 512> line{}; // no allocation: memory may be short
             std::snprintf(
-                line.data(), line.size(), "the recording of what the engine decides stops: %s", why
+                line.data(), line.size(), "the recording of what the engine decides stops: %s", reason
             );
             log_.error(line.data());
         });

@@ -15,12 +15,13 @@
 namespace sotto {
 namespace {
 
-constexpr std::uint32_t kMostThreads = 4096;
-constexpr std::uint32_t kMostTokens = UINT32_MAX / 4;
+constexpr std::uint32_t kMaxThreads = 4096;
+constexpr std::uint32_t kMaxTokens = UINT32_MAX / 4;
 // ns, 36 years: sums and differences do not overflow
-constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
-constexpr std::size_t kMostStreams = 65'536; // maximum of live streams, as in an engine
-constexpr std::size_t kMostModels = 4'096;
+constexpr std::int64_t kMaxTime = std::int64_t{1} << 60;
+constexpr std::size_t kMaxStreams = 65'536; // maximum of live streams, as in an engine
+constexpr std::size_t kMaxModels = 4'096;
+constexpr std::size_t kLongestLine = 256 << 20;
 
 // Typed access to the fields of a line. All fields are required.
 class Line {
@@ -33,16 +34,16 @@ public:
         fields_.require(key, "a whole number");
         return *fields_.integer(key, least, most);
     }
-    std::uint32_t count(const char* key, std::uint32_t most = kMostTokens) const {
+    std::uint32_t count(const char* key, std::uint32_t most = kMaxTokens) const {
         return static_cast<std::uint32_t>(number(key, 0, most));
     }
-    std::int64_t time(const char* key) const { return number(key, -kMostTime, kMostTime); }
-    // Reads a time that may be the "never" value, which is before all others.
+    std::int64_t time(const char* key) const { return number(key, -kMaxTime, kMaxTime); }
+    // Reads a time that may also be "never happened", which is earlier than all other times.
     std::int64_t time_or_never(const char* key) const {
-        constexpr auto kMost = 4 * kMostTime - 1;
+        constexpr auto kMax = 4 * kMaxTime - 1;
         fields_.require(key, "a whole number");
         const auto value = number(key);
-        return value == INT64_MIN ? value : number(key, -kMost, kMost);
+        return value == INT64_MIN ? value : number(key, -kMax, kMax);
     }
     std::uint64_t name(const char* key) const { return static_cast<std::uint64_t>(number(key, 0)); }
     double real(const char* key, double least, double most) const {
@@ -147,8 +148,8 @@ private:
     void model(const Line& line) {
         const auto number = line.name("model");
         auto& made = models_[number]; // an existing model gets new properties
-        if (models_.size() > kMostModels) {
-            line.refuse("model", "one of at most " + std::to_string(kMostModels) + " models");
+        if (models_.size() > kMaxModels) {
+            line.refuse("model", "one of at most " + std::to_string(kMaxModels) + " models");
         }
         made = made != nullptr ? std::move(made) : std::make_unique<ScheduledModel>();
         made->number = number;
@@ -178,8 +179,8 @@ private:
         if (!fresh) {
             line.refuse("stream", "an unused number");
         }
-        if (streams_.size() > kMostStreams) {
-            line.refuse("stream", "one of at most " + std::to_string(kMostStreams) + " live streams");
+        if (streams_.size() > kMaxStreams) {
+            line.refuse("stream", "one of at most " + std::to_string(kMaxStreams) + " live streams");
         }
         scheduler_.add(*place->second);
         ++streams_told_;
@@ -194,7 +195,7 @@ private:
         if (line.find("model") != nullptr) {
             auto& model = model_of(line);
             model.open_streams = line.count("open_streams");
-            model.served_ns = line.number("served_ns", 0, kMostTime);
+            model.served_ns = line.number("served_ns", 0, kMaxTime);
             return;
         }
         auto& stream = stream_of(line);
@@ -229,7 +230,7 @@ private:
 
     void step(const Line& line) {
         ScheduledModel::Step step;
-        step.threads = line.count("threads", kMostThreads);
+        step.threads = line.count("threads", kMaxThreads);
         step.load = {line.count("prompt"), line.count("answers"), line.real("reach", 0, 1e18)};
         step.took = line.time("took");
         step.ended = line.time("ended");
@@ -245,8 +246,8 @@ private:
         const auto min = line.real("least", 0, 1);
         frame.end = line.time("end");
         const auto beside = static_cast<Beside>(line.number("beside", 0, static_cast<int>(Beside::rested)));
-        const auto max = line.count("cores", kMostThreads);
-        const auto free = line.count("free", kMostThreads);
+        const auto max = line.count("cores", kMaxThreads);
+        const auto free = line.count("free", kMaxThreads);
         const Cores cores = {.usable = max, .busy = max - std::min(free, max)};
         duty_.frame(frame, beside, {min, line.truth("yields"), cores});
         ++frames_;
@@ -256,8 +257,8 @@ private:
 
     void threads(const Line& line) {
         auto& count = model_of(line).thread_count;
-        count.set_max(line.count("most", kMostThreads), line.time("at"));
-        comparison_.compare("threads", line.count("threads", kMostThreads), count.now());
+        count.set_max(line.count("most", kMaxThreads), line.time("at"));
+        compare("threads", line.count("threads", kMaxThreads), count.now());
     }
 
     void rest(const Line& line) {
