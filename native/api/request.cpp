@@ -55,7 +55,7 @@ sotto_status found(bool live, sotto_request request) noexcept {
 
 // Writes an event into the caller's struct.
 void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) noexcept {
-    const sotto_event reported{
+    const sotto_event result{
         .struct_size = sizeof(sotto_event),
         .kind = happened.kind,
         .request = happened.request,
@@ -71,7 +71,7 @@ void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) no
         .error = str(happened.error),
         .data = str(happened.data),
     };
-    write(event, reported, room);
+    write(event, result, room);
 }
 
 } // namespace

@@ -45,17 +45,17 @@ sotto_engine_open_session(sotto_engine* engine, const sotto_session_desc* desc, 
     return guarded([&] {
         clear(request);
         const Pin pinned(engine);
-        const auto reported = read(desc, "desc");
+        const auto given = read(desc, "desc");
         sotto::SessionOpening opening;
-        opening.id = required(reported.id, "desc->id");
-        opening.model = utf8(reported.model, "desc->model");
-        opening.system = checked_size(utf8(reported.system, "desc->system"), "desc->system");
-        opening.messages = checked_size(view(reported.messages, "desc->messages"), "desc->messages");
-        opening.from = utf8(reported.from, "desc->from");
-        opening.keep = reported.keep;
-        opening.pinned = reported.pinned != 0;
-        auto requested = about(SOTTO_OP_OPEN_SESSION, open_session_body(opening), reported.flags, request);
-        requested.user = reported.user;
+        opening.id = required(given.id, "desc->id");
+        opening.model = utf8(given.model, "desc->model");
+        opening.system = checked_size(utf8(given.system, "desc->system"), "desc->system");
+        opening.messages = checked_size(view(given.messages, "desc->messages"), "desc->messages");
+        opening.from = utf8(given.from, "desc->from");
+        opening.keep = given.keep;
+        opening.pinned = given.pinned != 0;
+        auto requested = about(SOTTO_OP_OPEN_SESSION, open_session_body(opening), given.flags, request);
+        requested.user = given.user;
         return submit(pinned, std::move(requested), request);
     });
 }
@@ -109,20 +109,20 @@ sotto_status sotto_engine_say(sotto_engine* engine, const sotto_say_desc* desc, 
     return guarded([&] {
         deref(request, "request") = 0;
         const Pin pinned(engine);
-        const auto reported = read(desc, "desc");
+        const auto given = read(desc, "desc");
         sotto::SessionTurn turn;
-        turn.session = required(reported.session, "desc->session");
-        turn.text = checked_size(utf8(reported.text, "desc->text"), "desc->text");
-        turn.fields = checked_size(view(reported.fields, "desc->fields"), "desc->fields");
-        turn.max_tokens = reported.max_tokens;
+        turn.session = required(given.session, "desc->session");
+        turn.text = checked_size(utf8(given.text, "desc->text"), "desc->text");
+        turn.fields = checked_size(view(given.fields, "desc->fields"), "desc->fields");
+        turn.max_tokens = given.max_tokens;
         Asked requested;
         requested.op = SOTTO_OP_CHAT;
         requested.body = checked_size(say_body(turn), "desc");
-        requested.user = reported.user;
-        requested.flags = checked_request_flags(reported.flags, kRequestFlags, "desc->flags");
-        requested.target_tps = checked_tps(reported.target_tps, "desc->target_tps");
-        requested.priority = checked_priority(reported.priority);
-        requested.deadline_ns = checked_deadline(reported.deadline_ns);
+        requested.user = given.user;
+        requested.flags = checked_request_flags(given.flags, kRequestFlags, "desc->flags");
+        requested.target_tps = checked_tps(given.target_tps, "desc->target_tps");
+        requested.priority = checked_priority(given.priority);
+        requested.deadline_ns = checked_deadline(given.deadline_ns);
         return submit(pinned, std::move(requested), request);
     });
 }

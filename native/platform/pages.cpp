@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMinMapped = 16 * 1024; // smaller blocks would waste most of a page and a mapping
 constexpr std::size_t kPage = 4096;
 
-// Precedes the bytes in memory.
+// Header in front of each block that pages_allocate() returns.
 struct alignas(std::max_align_t) Header {
     std::size_t size = 0;   // size of the bytes
     std::size_t mapped = 0; // size of the mapping, including the header; 0: from malloc()

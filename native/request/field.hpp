@@ -8,7 +8,7 @@ namespace sotto {
 
 enum class FieldType { Number, Integer, Boolean, Text, Choice, Other };
 
-// Converts to the field's name, so that a misspelled field name fails to compile.
+// One field of request bodies. Converts to its name, so that a misspelled field name fails to compile.
 struct RequestField {
     const char* name;
     FieldType type;
