@@ -44,29 +44,30 @@ std::string AnswerParser::fresh_id() {
     return id;
 }
 
-// Appends the deltas of a difference. A tool's name may still grow until its arguments begin.
-void AnswerParser::add(Json& reported, const common_chat_msg& message, const common_chat_msg_diff& diff) {
+// Appends what has changed from the previous parse, as deltas. Holds back a tool's name until its arguments
+// begin, because it may still grow.
+void AnswerParser::add(Json& json, const common_chat_msg& message, const common_chat_msg_diff& diff) {
     if (!diff.reasoning_content_delta.empty()) {
-        reported.push_back({{"reasoning_content", diff.reasoning_content_delta}});
+        json.push_back({{"reasoning_content", diff.reasoning_content_delta}});
     }
     if (!diff.content_delta.empty()) {
-        reported.push_back({{"content", diff.content_delta}});
+        json.push_back({{"content", diff.content_delta}});
     }
     const auto index = diff.tool_call_index;
     if (index == std::string::npos || diff.tool_call_delta.arguments.empty()) {
         return;
     }
-    name_calls(reported, message, index);
+    name_calls(json, message, index);
     const bool fresh = index == named_;
     named_ += fresh;
     const auto* whole = fresh ? &message.tool_calls[index] : nullptr;
-    reported.push_back(call_delta(index, whole, diff.tool_call_delta.arguments));
+    json.push_back(call_delta(index, whole, diff.tool_call_delta.arguments));
 }
 
 // Appends the names of calls before `end` that were not named yet; they have no arguments.
-void AnswerParser::name_calls(Json& reported, const common_chat_msg& message, std::size_t end) {
+void AnswerParser::name_calls(Json& json, const common_chat_msg& message, std::size_t end) {
     for (; named_ < end; ++named_) {
-        reported.push_back(call_delta(named_, &message.tool_calls[named_], ""));
+        json.push_back(call_delta(named_, &message.tool_calls[named_], ""));
     }
 }
 
@@ -77,13 +78,13 @@ bool AnswerParser::may_be(const std::string& text) const {
 }
 
 // Appends the deltas of `text`. Returns false if it does not parse. `begun`: more text may follow.
-bool AnswerParser::read(Json& reported, const std::string& text, bool begun) {
+bool AnswerParser::read(Json& json, const std::string& text, bool begun) {
     try {
         auto message = common_chat_parse(text, begun, how_);
         if (!message.empty()) {
             message.set_tool_call_ids(ids_, [this] { return fresh_id(); });
             for (const auto& diff : common_chat_msg_diff::compute_diffs(told_, message)) {
-                add(reported, message, diff);
+                add(json, message, diff);
             }
             told_ = std::move(message);
         }
@@ -95,20 +96,20 @@ bool AnswerParser::read(Json& reported, const std::string& text, bool begun) {
 }
 
 std::string AnswerParser::deltas(std::string_view text, bool last) {
-    auto reported = Json::array();
+    auto json = Json::array();
     const std::string whole(text);
-    if (!read(reported, whole, !last) && last) { // some formats allow no whitespace after a call
-        const bool formed = read(reported, whole.substr(0, whole.find_last_not_of(" \n") + 1), false);
-        const bool begun = !formed && read(reported, whole, true) && may_be(whole);
-        if (reported.empty() && !spoke_ && !formed && !begun) { // raw text is better than no answer
-            reported.push_back({{"content", whole}});
+    if (!read(json, whole, !last) && last) { // some formats allow no whitespace after a call
+        const bool formed = read(json, whole.substr(0, whole.find_last_not_of(" \n") + 1), false);
+        const bool begun = !formed && read(json, whole, true) && may_be(whole);
+        if (json.empty() && !spoke_ && !formed && !begun) { // raw text is better than no answer
+            json.push_back({{"content", whole}});
         }
     }
     if (last) {
-        name_calls(reported, told_, told_.tool_calls.size());
+        name_calls(json, told_, told_.tool_calls.size());
     }
-    spoke_ = spoke_ || !reported.empty();
-    return text_of(reported);
+    spoke_ = spoke_ || !json.empty();
+    return text_of(json);
 }
 
 } // namespace sotto::llama

@@ -213,13 +213,13 @@ std::size_t Chat::overhead() const {
 }
 
 Json Chat::capabilities() const {
-    auto reported = Json::object();
-    reported["tools"] = can_.contains("supports_tools") && can_.at("supports_tools");
-    reported["parallel_tool_calls"] =
+    auto json = Json::object();
+    json["tools"] = can_.contains("supports_tools") && can_.at("supports_tools");
+    json["parallel_tool_calls"] =
         can_.contains("supports_parallel_tool_calls") && can_.at("supports_parallel_tool_calls");
-    reported["system_role"] = can_.contains("supports_system_role") && can_.at("supports_system_role");
-    reported["reasoning"] = thinks_;
-    return reported;
+    json["system_role"] = can_.contains("supports_system_role") && can_.at("supports_system_role");
+    json["reasoning"] = thinks_;
+    return json;
 }
 
 // Returns the tools that "tool_choice" allows, each with a schema that constrains its arguments.

@@ -24,15 +24,15 @@ Overflow overflow_of(const Json& body, Overflow otherwise) {
 
 // Returns the number of alternatives per token for log probabilities, as in sampler.hpp.
 int likeliest_of(const Json& body) {
-    const auto* reported = find(body, field::logprobs);
+    const auto* value = find(body, field::logprobs);
     if (const auto native = value_or(body, field::n_probs, 0); native > 0) {
         return native;
     }
-    if (reported == nullptr || *reported == false) {
+    if (value == nullptr || *value == false) {
         return -1;
     }
-    if (reported->is_number()) { // in a text completion
-        return reported->get<int>();
+    if (value->is_number()) { // in a text completion
+        return value->get<int>();
     }
     return value_or(body, field::top_logprobs, 0);
 }
@@ -93,14 +93,14 @@ const Chat& Preparer::chat() const {
 }
 
 Json Preparer::capabilities() const {
-    auto reported = chat_ ? chat_->capabilities() : Json::object();
+    auto json = chat_ ? chat_->capabilities() : Json::object();
     const auto* vocab = tokenizer_.vocab();
-    reported["chat"] = chat_ != nullptr;
-    reported["vision"] = projector_ != nullptr && projector_->sees();
-    reported["audio"] = projector_ != nullptr && projector_->hears();
-    reported["infill"] =
+    json["chat"] = chat_ != nullptr;
+    json["vision"] = projector_ != nullptr && projector_->sees();
+    json["audio"] = projector_ != nullptr && projector_->hears();
+    json["infill"] =
         llama_vocab_fim_pre(vocab) != LLAMA_TOKEN_NULL && llama_vocab_fim_suf(vocab) != LLAMA_TOKEN_NULL;
-    return reported;
+    return json;
 }
 
 // Extracts images and sounds from the messages, if the model has a projector.

@@ -13,7 +13,8 @@ namespace sotto::llama {
 // State shared by all models that are lost together.
 struct Fate {
     std::atomic<bool> lost{false};
-    bool (*ask)() noexcept = nullptr; // asks the driver whether the GPU is lost; null: only errors tell
+    // asks the driver whether the GPU is lost; null: losses are detected by errors only
+    bool (*ask)() noexcept = nullptr;
     // returns true if no context on a lost GPU may be freed; null: contexts may be freed
     bool (*keeps)() noexcept = nullptr;
 };
@@ -29,7 +30,7 @@ public:
     bool keeps_contexts() const noexcept {
         return seen() || (on_card() && fate_->keeps != nullptr && fate_->keeps());
     }
-    // Asks the driver, after a failure.
+    // Asks the driver whether the GPU is lost. Call it after something has failed.
     bool asked() const noexcept { return note(on_card() && fate_->ask != nullptr && fate_->ask()); }
 
     // Returns true if `error` is a lost-device error of Vulkan's C++ binding, or the loss was detected

@@ -46,7 +46,7 @@ std::string hex(std::uint64_t value) {
 } // namespace
 
 std::string fingerprint(Source& file, const Options& options) {
-    const Json reported = {
+    const Json json = {
         {"model", hex(hash_of(file))},
         {"library", std::string("llama.cpp ") + llama_version() + ", of " SOTTO_LLAMA_ORIGIN},
         {"kv_type", options.kv_type == Options::KvType::Q8_0 ? "q8_0" : "f16"},
@@ -54,7 +54,7 @@ std::string fingerprint(Source& file, const Options& options) {
         {"adapters", Json::array()},
         {"form", 2}, // version of the state's format
     };
-    return text_of(reported);
+    return text_of(json);
 }
 
 } // namespace sotto::llama

@@ -216,7 +216,7 @@ extern "C" void* sotto_map_file(void* at, size_t bytes, int protection, int flag
 }
 
 extern "C" int sotto_unmap_file(void* address, size_t bytes) {
-    // before the address range can be reused by another mapping
+    // remove it first: once unmapped, the address range may be reused by another mapping
     sotto::llama::MappedRanges::remove(address, bytes);
     return munmap(address, bytes);
 }

@@ -139,7 +139,7 @@ constexpr std::string_view kWithPositions[] = {
     "muse-glimmer", "paddleocr",   "phi4",         "qwen3vl_merger", "resampler",   "step3vl",
 };
 constexpr std::string_view kOfWhisper[] = {
-    // kinds for audio; all have layers like Whisper's
+    // from here on, kinds of audio projectors; all have layers like Whisper's
     "glma",
     "meralion",
     "musicflamingo",

@@ -1,15 +1,14 @@
-/* Read before ggml-cpu.c. */
+/* Included before ggml-cpu.c. */
 #pragma once
 
-/* Threads of a graph wait for each other in loops of ggml_thread_cpu_relax(): each turn of such a loop calls
- * barrier_wait.cpp. The definition of that function, which has "(void)" where calls have "()", gets another
- * name. */
+/* Threads of a graph wait for each other in loops of ggml_thread_cpu_relax(): redirects each iteration to
+ * barrier_wait.cpp. The function's definition, which has "(void)" where calls have "()", is renamed. */
 void sotto_barrier_turn(void);
 
 #define ggml_thread_cpu_relax(...) SOTTO_RELAX_##__VA_ARGS__(__VA_ARGS__)
 #define SOTTO_RELAX_() sotto_barrier_turn()
 
-/* Where a thread cannot be started, ggml asserts that it could: thread_start.cpp throws instead. */
+/* ggml asserts that threads can be started: thread_start.cpp throws instead. */
 #if !defined(_WIN32)
 #  include <pthread.h>
 int sotto_create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* data);

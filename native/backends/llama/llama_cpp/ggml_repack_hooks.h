@@ -1,4 +1,4 @@
-/* Read before repack.cpp, which calls these kernels: see matmul/matmul.hpp. */
+/* Included before repack.cpp, which calls these kernels: see matmul/matmul.hpp. */
 #pragma once
 
 #if defined SOTTO_HAS_AVX2_REPACK

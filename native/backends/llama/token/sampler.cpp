@@ -180,12 +180,12 @@ void Sampler::tell(const float* logits, llama_token chosen) {
     std::ranges::partial_sort_copy(std::views::iota(0, count), likeliest, [&](auto a, auto b) {
         return logits[a] > logits[b];
     });
-    auto reported = entry(chosen);
-    reported["top_logprobs"] = Json::array();
+    auto json = entry(chosen);
+    json["top_logprobs"] = Json::array();
     for (const auto token : likeliest) {
-        reported["top_logprobs"].push_back(entry(token));
+        json["top_logprobs"].push_back(entry(token));
     }
-    told_ = text_of(reported);
+    told_ = text_of(json);
 }
 
 } // namespace sotto::llama

@@ -104,7 +104,7 @@ struct Stored : Seen {
     void see(RenderLimits& limits, const value& result) const override { limits.keep(result); }
 };
 
-// A value that is hashed as a key.
+// A value that becomes a key of an object, and is hashed for that.
 struct Key : Seen {
     using Seen::Seen;
     void see(RenderLimits& limits, const value& result) const override {

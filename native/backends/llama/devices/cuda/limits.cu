@@ -1,8 +1,8 @@
-// What is known only where kernels are compiled.
+// Values that are known only where kernels are compiled.
 //
-// ggml asks once how much memory a kernel's block may have, of the card. In a renderer's scheduling context
-// it is less, and ggml then chooses other kernels. Linked by --wrap, for all of ggml's files but its main
-// one.
+// ggml queries once, for the GPU, how much shared memory a thread block may have. In a renderer's scheduling
+// context (CiG) it is less, and ggml then chooses other kernels. Linked by --wrap, for all of ggml's files
+// but its main one.
 #include "devices/cuda/runtime.hpp"
 
 #include <algorithm>

@@ -10,7 +10,7 @@ constexpr const char* kDate = "[1-9][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]
                               "(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))";
 constexpr const char* kUuid = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
-// One spelling of a format's values.
+// One way to write a value of a string format, as a pattern.
 struct Spelling {
     std::uint64_t length;
     std::string pattern;

@@ -70,7 +70,7 @@ public:
     // Empty: the schema allows nothing.
     std::vector<Schema> alternatives(const Schema& schema, const std::string& path);
 
-    // Returns the alternatives that are objects, with references resolved.
+    // Like alternatives(), but returns only those that are objects, with references resolved.
     std::vector<Schema> objects(const Schema& schema, const std::string& path);
 
 private:

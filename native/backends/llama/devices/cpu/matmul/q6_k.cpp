@@ -80,7 +80,7 @@ struct Tile {
 
     const block_q8_K& at(int row, int superblock) const { return activations[row * apart + superblock]; }
 
-    // Writes to[row * to_apart].
+    // Multiplies the rows by a column of weights. Writes the result of each row to to[row * to_apart].
     void multiply(const block_q6_K* column, float* to, std::int64_t to_apart) const {
         __m256 sums[kTileRows];
         std::fill_n(sums, rows, _mm256_setzero_ps());
