@@ -32,7 +32,7 @@ namespace sotto {
 //
 // Control thread only, except is_on(). Never waits for the disk: if a line cannot be written, or the disk is
 // too slow, logs that once and stops recording.
-class Recorder {
+class Recorder final : public SchedulerObserver {
 public:
     explicit Recorder(const Hooks& hooks) : log_(hooks.log), writer_(hooks) {}
     // Waits until everything is in the file, for at most about a second; logs a failure.

@@ -21,7 +21,6 @@ constexpr std::uint32_t kMaxTokens = UINT32_MAX / 4;
 constexpr std::int64_t kMaxTime = std::int64_t{1} << 60;
 constexpr std::size_t kMaxStreams = 65'536; // maximum of live streams, as in an engine
 constexpr std::size_t kMaxModels = 4'096;
-constexpr std::size_t kLongestLine = 256 << 20;
 
 // Typed access to the fields of a line. All fields are required.
 class Line {
@@ -258,7 +257,7 @@ private:
     void threads(const Line& line) {
         auto& count = model_of(line).thread_count;
         count.set_max(line.count("most", kMaxThreads), line.time("at"));
-        compare("threads", line.count("threads", kMaxThreads), count.now());
+        comparison_.compare("threads", line.count("threads", kMaxThreads), count.now());
     }
 
     void rest(const Line& line) {

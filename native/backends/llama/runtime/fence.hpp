@@ -24,13 +24,6 @@ public:
     Error(sotto_status status, const std::string& message) : sotto::Error(status, one_line(message)) {}
 };
 
-// Text of every error about an argument: "invalid NAME 'VALUE': expected EXPECTED". Duplicates
-// base/error.hpp, which modules do not include.
-inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
-    std::string text("invalid ");
-    text.append(name).append(" '").append(value).append("': expected ").append(expected);
-    return text;
-}
 inline Error invalid_argument(std::string_view name, std::string_view value, std::string_view expected) {
     return Error(SOTTO_ERROR_ARGUMENT, invalid(name, value, expected));
 }

@@ -168,8 +168,8 @@ void check_json(RenderLimits& limits, const value& self, const Args& args) {
     limits.text(extent.bytes + product(extent.values, 8 + separators + spaces));
 }
 
-// llama.cpp treats all values but texts and numbers as equal, which violates std::sort's requirements.
-// breaks std::sort.
+// llama.cpp compares only texts and numbers and treats all other values as equal, which is no strict weak
+// ordering and breaks std::sort.
 void check_sort(RenderLimits& limits, const value& self, const value& attribute, bool by_value) {
     if (!self) {
         return;
