@@ -102,9 +102,13 @@ public:
     Compute compute{hooks_, sotto::system_clock(), frames_, parking_, ledger_, finished_};
 };
 
+const sotto::StepJob& step_of(const Job& job) {
+    return std::get<sotto::StepJob>(job.what);
+}
+
 std::string text(const Job& job) {
     std::string all;
-    for (const auto& delta : std::get<sotto::StepJob>(job.what).heard.front().deltas) {
+    for (const auto& delta : step_of(job).heard.front().deltas) {
         all += delta.text;
     }
     return all;
@@ -128,7 +132,7 @@ TEST_CASE("no step follows the end of an answer") {
     const auto last = world.step();
     const auto next = world.step();
     CHECK_FALSE(world.follows(last, next));
-    CHECK(last->heard.front().last);
+    CHECK(step_of(*last).heard.front().last);
     CHECK(world.compute.hold_back(*next));
     CHECK_FALSE(next->done.load());
 }
@@ -139,7 +143,7 @@ TEST_CASE("no step follows a part of a prefill, or a job that was asked to stop"
     const auto part = world.step();
     CHECK_FALSE(world.follows(part, next));
     CHECK(world.compute.hold_back(*next));
-    CHECK(part->work.front().remaining == 12);
+    CHECK(step_of(*part).work.front().remaining == 12);
 
     const auto unwanted = world.step();
     unwanted->abort = true;
@@ -154,7 +158,7 @@ TEST_CASE("no step follows a failed item or a failed step") {
         const auto next = world.step();
         CHECK_FALSE(world.follows(failed, next));
         CHECK(world.compute.hold_back(*next));
-        CHECK((failed->failure || failed->failures.front()));
+        CHECK((failed->failure || step_of(*failed).failures.front()));
     }
 }
 
