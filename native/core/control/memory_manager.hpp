@@ -12,7 +12,7 @@
 #include "core/control/thread_class_policy.hpp"
 #include "core/memory/ledger.hpp"
 #include "core/state/parking.hpp"
-#include "core/state/tidier.hpp"
+#include "core/state/spill_worker.hpp"
 
 namespace sotto {
 
@@ -55,7 +55,7 @@ private:
     bool is_settling() const noexcept;
 
     const Parts parts_;
-    Tidier spiller_;
+    SpillWorker spiller_;
 };
 
 } // namespace sotto

@@ -1,4 +1,4 @@
-#include "core/state/tidier.hpp"
+#include "core/state/spill_worker.hpp"
 
 #include "base/attempt.hpp"
 #include "base/error.hpp"
@@ -6,14 +6,14 @@
 
 namespace sotto {
 
-Tidier::~Tidier() {
+SpillWorker::~SpillWorker() {
     parking_.stop_tidying();
     if (thread_.joinable()) {
         thread_.join();
     }
 }
 
-void Tidier::begin(ThreadClass thread_class, std::uint64_t room) {
+void SpillWorker::begin(ThreadClass thread_class, std::uint64_t room) {
     if (thread_.joinable()) {
         thread_.join(); // it is done
     }
@@ -30,7 +30,7 @@ void Tidier::begin(ThreadClass thread_class, std::uint64_t room) {
     }
 }
 
-void Tidier::work(ThreadClass thread_class, std::uint64_t room) noexcept {
+void SpillWorker::work(ThreadClass thread_class, std::uint64_t room) noexcept {
     attempt(
         [&] { hooks_.thread_started("tidy"); }, [](sotto_status, const char*) {}
     ); // it goes without a name

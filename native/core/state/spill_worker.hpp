@@ -13,13 +13,13 @@
 namespace sotto {
 
 // The control thread's alone.
-class Tidier {
+class SpillWorker {
 public:
     // `told` is told when it is done.
-    Tidier(const Hooks& hooks, Parking& parking, Signal& told)
+    SpillWorker(const Hooks& hooks, Parking& parking, Signal& told)
         : hooks_(hooks), parking_(parking), told_(told) {}
     // Waits for what it is at: one state is packed, or written, at most.
-    ~Tidier();
+    ~SpillWorker();
 
     bool is_busy() const noexcept { return busy_.load(std::memory_order_acquire); }
     bool makes_room() const noexcept { return makes_room_.load(std::memory_order_acquire); }
