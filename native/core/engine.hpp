@@ -15,7 +15,7 @@
 #include "core/request/host_requests.hpp"
 #include "core/schedule/frame.hpp"
 #include "core/settings.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "core/telemetry/meter.hpp"
 #include "core/telemetry/recorder.hpp"
 #include "core/telemetry/trace.hpp"
@@ -74,7 +74,7 @@ private:
     Registry registry_;
     Ledger ledger_;
     Ledger host_ledger_; // of the machine's memory, where the other is of a device's; it has no ceiling
-    Parking parking_;
+    KvStateStore parking_;
     Modules modules_;
     Card card_;
     std::mutex changing_card_;       // held while a card is attached or detached

@@ -130,8 +130,8 @@ public:
     );
     void close_prepared(void* prepared) noexcept;
     void close_stream(void* stream) noexcept;
-    // Parking takes a stream's slot and keeps its KV cache outside of it; unpark() restores it and returns
-    // the number of tokens that must be prefilled again.
+    // KvStateStore takes a stream's slot and keeps its KV cache outside of it; unpark() restores it and
+    // returns the number of tokens that must be prefilled again.
     bool can_park() const noexcept { return info_.can(SOTTO_CAPABILITY_PARKABLE); }
     void park(void* stream) noexcept;
     std::uint32_t unpark(void* stream);

@@ -91,7 +91,7 @@ private:
     sotto::Signal finished_;
     sotto::Frames frames_;
     sotto::Ledger ledger_;
-    sotto::Parking parking_{ledger_, {}, 0, hooks_};
+    sotto::KvStateStore parking_{ledger_, {}, 0, hooks_};
     sotto::Backend backend_;
     sotto::RequestTable table_;
     ModelEntry entry_{sotto::Asked{}};

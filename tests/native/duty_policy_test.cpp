@@ -31,7 +31,7 @@ struct Policies {
     sotto::Frames frames;
     sotto::Signal wake;
     sotto::Ledger ledger;
-    sotto::Parking parking{ledger, {}, 0, hooks};
+    sotto::KvStateStore parking{ledger, {}, 0, hooks};
     sotto::Recorder recorder{hooks};
     sotto::DeviceMoves moves{wake};
     sotto::Compute compute{hooks, clock, frames, parking, ledger, wake};

@@ -28,7 +28,7 @@ TEST_CASE("of KV caches with a common prefix one is stored whole, of others only
     };
     const auto shared = noise(kLarge);
     std::vector<std::string> whole;
-    std::vector<Parking::Kept> kept;
+    std::vector<KvStateStore::Kept> kept;
     for (int number = 0; number < 5; ++number) {
         whole.push_back(std::to_string(number) + shared + noise(kLarge / 100));
         kept.push_back(place.park(whole.back(), 1));
@@ -101,7 +101,7 @@ TEST_CASE("compression starts above the watermark and frees room for new KV cach
     constexpr std::size_t kLarge = 20'000;
     Place place(10 * kLarge, {}, 0);
     const auto common = noise(1, kLarge);
-    std::vector<Parking::Kept> all;
+    std::vector<KvStateStore::Kept> all;
     std::vector<std::string> states;
     const auto put = [&](const std::string& bytes) {
         states.push_back(bytes);
@@ -145,7 +145,7 @@ TEST_CASE("compression moves no pinned KV cache, and drops nothing if no file ca
     const Folder elsewhere;
     for (const bool pinned : {true, false}) {
         Place place(4 * kSize, pinned ? fs::path() : elsewhere.path() / "there is no such folder", 0);
-        std::vector<Parking::Kept> all;
+        std::vector<KvStateStore::Kept> all;
         for (int i = 1; i <= 4; ++i) {
             all.push_back(place.put(i));
             all.back()->pin(pinned);
@@ -161,7 +161,7 @@ TEST_CASE("compression moves no pinned KV cache, and drops nothing if no file ca
 
 TEST_CASE("only as much as needed is spilled to files") {
     Place place(10);
-    std::vector<Parking::Kept> all;
+    std::vector<KvStateStore::Kept> all;
     for (int i = 1; i <= 5; ++i) {
         all.push_back(place.put(i));
     }
@@ -186,7 +186,7 @@ TEST_CASE("KV caches are compressed, spilled and released on one thread while ot
             place.parking->spill(kLarge / 4);
         }
     });
-    std::vector<std::pair<Parking::Kept, std::string>> all;
+    std::vector<std::pair<KvStateStore::Kept, std::string>> all;
     std::mt19937 random(7);
     for (unsigned i = 0; i < 400; ++i) {
         auto bytes = common.substr(0, kLarge - 200) + noise(100 + i, 200);

@@ -62,7 +62,7 @@ private:
     sotto::Frames frames_;
     sotto::Signal wake_;
     sotto::Ledger ledger_;
-    sotto::Parking parking_{ledger_, {}, 0, hooks_};
+    sotto::KvStateStore parking_{ledger_, {}, 0, hooks_};
     sotto::RequestTable table_;
     sotto::EventQueue queue_;
     sotto::Meter meter_;

@@ -46,7 +46,7 @@ struct Runner {
     sotto::Frames frames;
     sotto::Signal finished;
     sotto::Ledger ledger;
-    sotto::Parking parking{ledger, {}, 0, hooks};
+    sotto::KvStateStore parking{ledger, {}, 0, hooks};
     sotto::DeviceMoves moves{finished};
     ModelEntry entry{sotto::Asked{}};
     sotto::Compute compute{hooks, clock, frames, parking, ledger, finished};

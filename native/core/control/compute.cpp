@@ -112,7 +112,7 @@ Compute::Compute(
     const Hooks& hooks,
     const Clock& clock,
     const Frames& frames,
-    Parking& parking,
+    KvStateStore& parking,
     Ledger& ledger,
     Signal& finished
 )
@@ -285,8 +285,8 @@ void Compute::run(Job& job, StepJob& what) {
 
 // What the model remembers of a stream, to be remembered again later. Null: it works through its text then.
 // `similar`: it may be packed with others.
-Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept {
-    Parking::Kept kept;
+KvStateStore::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept {
+    KvStateStore::Kept kept;
     auto& model = *job.entry->model;
     const auto body = [&] {
         if (!model.info().fingerprint.empty()) {
@@ -295,7 +295,7 @@ Parking::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned
             constexpr std::size_t kLength = 16; // bytes that may say how long it is
             const auto head = kStateHeader + model.info().fingerprint.size() + kLength;
             kept = parking_.put(
-                job.entry->asked.id, std::move(blob), similar && !pinned ? head : Parking::kApart
+                job.entry->asked.id, std::move(blob), similar && !pinned ? head : KvStateStore::kApart
             );
             if (pinned && kept != nullptr) {
                 kept->pin(true);

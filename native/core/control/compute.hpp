@@ -20,7 +20,7 @@ public:
         const Hooks& hooks,
         const Clock& clock,
         const Frames& frames,
-        Parking& parking,
+        KvStateStore& parking,
         Ledger& ledger,
         Signal& finished
     );
@@ -81,12 +81,12 @@ private:
     void run(Job& job, ResumeJob& what);
     void run(Job& job, StepJob& what);
     bool enter(Job& job, EnterJob& what);
-    Parking::Kept kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept;
+    KvStateStore::Kept kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept;
 
     const Hooks& hooks_;
     const Clock& clock_;
     const Frames& frames_;
-    Parking& parking_;
+    KvStateStore& parking_;
     Ledger& ledger_;
     Signal& finished_;
     Signal gate_; // told when a job that waits at it is to end

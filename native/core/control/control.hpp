@@ -45,7 +45,7 @@
 #include "core/schedule/scheduler.hpp"
 #include "core/session/sessions.hpp"
 #include "core/settings.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "core/telemetry/meter.hpp"
 #include "core/telemetry/recorder.hpp"
 #include "core/telemetry/trace.hpp"
@@ -68,7 +68,7 @@ public:
         Meter& meter;
         Recorder& recorder;
         Ledger& ledger;
-        Parking& parking;
+        KvStateStore& parking;
     };
 
     explicit Control(const World& world);

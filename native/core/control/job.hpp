@@ -27,15 +27,15 @@ struct AdapterJob {
 // Parks all streams, and gives the model so many slots.
 struct ResizeJob {
     std::uint32_t slots = 0;
-    std::vector<Parking::Kept> kept; // out: what each stream recalls when it gets a slot again; or null
+    std::vector<KvStateStore::Kept> kept; // out: what each stream recalls when it gets a slot again; or null
 };
 
 // Gives the job's one stream a slot.
 struct EnterJob {
-    Stream* parks = nullptr;                 // that gives up its slot first; or null
-    Parking::Kept recalls;                   // what the model recalls before; or null
-    std::shared_ptr<Parking::Fetch> fetched; // of that
-    bool useless = false;                    // out: it could not be recalled, and never will be
+    Stream* parks = nullptr;                      // that gives up its slot first; or null
+    KvStateStore::Kept recalls;                   // what the model recalls before; or null
+    std::shared_ptr<KvStateStore::Fetch> fetched; // of that
+    bool useless = false;                         // out: it could not be recalled, and never will be
 };
 
 struct OpenJob : EnterJob {

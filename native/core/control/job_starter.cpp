@@ -126,7 +126,7 @@ void JobStarter::begin(std::unique_ptr<Job> job) noexcept {
     }
 }
 
-Parking::Kept kept_of(const Stream& stream) noexcept {
+KvStateStore::Kept kept_of(const Stream& stream) noexcept {
     const auto& session = stream.reply->turn.session();
     const bool fits = session != nullptr && session->kept_by == stream.entry.asked.id &&
                       session->kept_group == stream.terms.group;

@@ -55,6 +55,6 @@ private:
 };
 
 // What a stream's session keeps of it, to be recalled when the stream is opened; or null.
-Parking::Kept kept_of(const Stream& stream) noexcept;
+KvStateStore::Kept kept_of(const Stream& stream) noexcept;
 
 } // namespace sotto

@@ -11,7 +11,7 @@
 #include "core/control/stream_table.hpp"
 #include "core/control/thread_class_policy.hpp"
 #include "core/memory/ledger.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "core/state/spill_worker.hpp"
 
 namespace sotto {
@@ -24,7 +24,7 @@ public:
     struct Parts {
         Registry& registry;
         const Ledger& ledger;
-        Parking& parking;
+        KvStateStore& parking;
         const Settings& settings;
         const StreamTable& streams;
         const ThreadClassPolicy& classes;

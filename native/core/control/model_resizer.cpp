@@ -54,7 +54,7 @@ bool ModelResizer::resize(ModelEntry& entry, std::uint32_t places) {
             job->streams.push_back(stream.get());
         }
     }
-    job->what = ResizeJob{places, std::vector<Parking::Kept>(job->streams.size())};
+    job->what = ResizeJob{places, std::vector<KvStateStore::Kept>(job->streams.size())};
     entry.closing.reserve(parts_.streams.all().size()); // so that RequestEnder::release() cannot fail
     if (places > entry.traits.streams && !claim_slots(entry, places)) {
         return false;

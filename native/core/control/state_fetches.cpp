@@ -4,7 +4,7 @@
 
 namespace sotto {
 
-bool StateFetches::must_wait(Stream& stream, const Parking::Kept& state) {
+bool StateFetches::must_wait(Stream& stream, const KvStateStore::Kept& state) {
     constexpr std::int64_t kPatience = 1'000'000'000;
     if (stream.fetch != nullptr && !stream.fetch->is_of(state)) {
         stream.fetch.reset();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/control/stream.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "platform/clock.hpp"
 
 namespace sotto {
@@ -13,12 +13,12 @@ namespace sotto {
 // The control thread's alone.
 class StateFetches {
 public:
-    StateFetches(Parking& parking, const Clock& clock) : parking_(parking), clock_(clock) {}
+    StateFetches(KvStateStore& parking, const Clock& clock) : parking_(parking), clock_(clock) {}
 
     // Called for a stream that is about to get a slot; `state`: what it recalls, or null. Starts to read a
     // state that is on disk. Returns true if the stream has to wait for that; it is `busy` meanwhile, and
     // other streams go on. After a second it goes on without the state: its text is prefilled again.
-    bool must_wait(Stream& stream, const Parking::Kept& state);
+    bool must_wait(Stream& stream, const KvStateStore::Kept& state);
     // Lets streams go on whose states were read. Returns true if there were any.
     bool take_done() noexcept;
     // When the next stream goes on without its state; kNever: no stream waits.
@@ -29,7 +29,7 @@ public:
 private:
     bool may_go_on(const Stream& stream) noexcept;
 
-    Parking& parking_;
+    KvStateStore& parking_;
     const Clock& clock_;
     std::vector<Stream*> streams_;
 };

@@ -74,12 +74,12 @@ public:
     void* handle = nullptr; // the backend's, once opened
     Answer answer;          // the compute thread's while `busy`, like the next three
     Progress progress;
-    PageBuffer saved;                      // of an operation that saves: the state
-    std::uint32_t saved_tokens = 0;        // of that
-    Parking::Kept kept;                    // what the model remembers of it while it is parked; or null
-    std::shared_ptr<Parking::Fetch> fetch; // of what it recalls when it gets a place; or null
-    std::int64_t fetch_until = kNever;     // it goes on without
-    bool awaits_fetch = false;             // `busy` with that
+    PageBuffer saved;                           // of an operation that saves: the state
+    std::uint32_t saved_tokens = 0;             // of that
+    KvStateStore::Kept kept;                    // what the model remembers of it while it is parked; or null
+    std::shared_ptr<KvStateStore::Fetch> fetch; // of what it recalls when it gets a place; or null
+    std::int64_t fetch_until = kNever;          // it goes on without
+    bool awaits_fetch = false;                  // `busy` with that
     std::shared_ptr<Session>
         keeps; // that shall keep what the model remembers of it once it is closed; or null
     std::shared_ptr<Session> session;         // that it is a turn of, which may get its place; or null

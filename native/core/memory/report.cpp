@@ -5,7 +5,7 @@
 
 #include "core/memory/ledger.hpp"
 #include "core/model/fit.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "gpu/adapter_memory.hpp"
 #include "gpu/video_memory.hpp"
 #include "gpu/vulkan_memory.hpp"
@@ -111,8 +111,9 @@ std::string plan_json(
     );
 }
 
-std::string
-memory_json(const Ledger& ledger, const Parking& parking, std::string_view models, std::string_view device) {
+std::string memory_json(
+    const Ledger& ledger, const KvStateStore& parking, std::string_view models, std::string_view device
+) {
     const auto now = ledger.snapshot();
     auto uses = Ordered::object();
     for (std::size_t at = 0; at < kUses; ++at) {

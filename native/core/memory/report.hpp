@@ -8,7 +8,7 @@
 namespace sotto {
 
 class Ledger;
-class Parking;
+class KvStateStore;
 struct Fit;
 
 // Response to a plan request. `used`: bytes of the budget that others use; `idle`: the part of these that
@@ -19,7 +19,10 @@ std::string plan_json(
 
 // `models`: a JSON array of objects, to each of which its memory is added. `device`: the ledger's device.
 std::string memory_json(
-    const Ledger& ledger, const Parking& parking, std::string_view models, std::string_view device = "cpu"
+    const Ledger& ledger,
+    const KvStateStore& parking,
+    std::string_view models,
+    std::string_view device = "cpu"
 );
 
 } // namespace sotto

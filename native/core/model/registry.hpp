@@ -16,7 +16,7 @@
 #include "core/model/fit.hpp"
 #include "core/request/request_table.hpp"
 #include "core/schedule/scheduled.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "module/backend.hpp"
 
 namespace sotto {
@@ -41,7 +41,7 @@ struct Closing {
     void* handle = nullptr;
     std::shared_ptr<Session> session; // that shall keep what it remembers; or null
     bool pinned = false;              // that one is
-    Parking::Kept kept;               // out
+    KvStateStore::Kept kept;          // out
     std::uint64_t group = 0;          // of the stream
 };
 

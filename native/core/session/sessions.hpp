@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/codec/codec.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "platform/pages.hpp"
 
 namespace sotto {
@@ -30,7 +30,7 @@ struct Session {
     Talk talk;
     sotto_request answers = 0;    // the running chat; 0: none
     bool pinned = false;          // it keeps its slot between turns
-    Parking::Kept kept;           // KV cache after its last turn, or null
+    KvStateStore::Kept kept;      // KV cache after its last turn, or null
     std::string kept_by;          // model that made the KV cache
     std::uint64_t kept_group = 0; // group of adapters that the KV cache was made with
 };

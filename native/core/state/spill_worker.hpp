@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/settings.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "platform/signal.hpp"
 #include "platform/thread.hpp"
 
@@ -16,7 +16,7 @@ namespace sotto {
 class SpillWorker {
 public:
     // `told` is told when it is done.
-    SpillWorker(const Hooks& hooks, Parking& parking, Signal& told)
+    SpillWorker(const Hooks& hooks, KvStateStore& parking, Signal& told)
         : hooks_(hooks), parking_(parking), told_(told) {}
     // Waits for what it is at: one state is packed, or written, at most.
     ~SpillWorker();
@@ -31,7 +31,7 @@ private:
     void work(ThreadClass thread_class, std::uint64_t room) noexcept;
 
     const Hooks& hooks_;
-    Parking& parking_;
+    KvStateStore& parking_;
     Signal& told_;
     std::atomic<bool> busy_{false};
     std::atomic<bool> makes_room_{false};

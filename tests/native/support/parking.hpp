@@ -13,15 +13,15 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 #include "support/folder.hpp"
 #include "support/game.hpp"
 #include "support/scratch.hpp"
 
 namespace test {
 
+using sotto::KvStateStore;
 using sotto::Ledger;
-using sotto::Parking;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kSize = 100;
@@ -64,12 +64,12 @@ struct Place {
         made.log = sotto::Log(sink());
         return made;
     }
-    Parking::Kept
-    park(const std::string& bytes, std::size_t head = Parking::kApart, const char* whose = "npc") {
+    KvStateStore::Kept
+    park(const std::string& bytes, std::size_t head = KvStateStore::kApart, const char* whose = "npc") {
         return parking->put(whose, sotto::PageBuffer(std::string_view(bytes)), head);
     }
-    Parking::Kept put(int number, std::size_t size = kSize) { return park(state(number, size)); }
-    std::string read(const Parking::Kept& kept) {
+    KvStateStore::Kept put(int number, std::size_t size = kSize) { return park(state(number, size)); }
+    std::string read(const KvStateStore::Kept& kept) {
         const auto fetch = parking->fetch(kept);
         while (!fetch->is_done()) {
             std::this_thread::yield();
@@ -87,7 +87,7 @@ struct Place {
         }
         return bytes;
     }
-    std::string failure(const Parking::Kept& kept) {
+    std::string failure(const KvStateStore::Kept& kept) {
         try {
             read(kept);
         } catch (const sotto::Error& error) {
@@ -101,7 +101,7 @@ struct Place {
     std::vector<std::string> warnings;
     const sotto::Hooks hooks;
     Ledger ledger;
-    std::optional<Parking> parking;
+    std::optional<KvStateStore> parking;
 };
 
 } // namespace test

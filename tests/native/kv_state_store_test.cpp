@@ -35,7 +35,7 @@ TEST_CASE("a parked KV cache is returned unchanged, any number of times, until i
 
 TEST_CASE("if memory is full, the oldest KV caches are spilled to files completely") {
     Place place(2);
-    std::vector<Parking::Kept> all;
+    std::vector<KvStateStore::Kept> all;
     for (int i = 1; i <= 5; ++i) {
         all.push_back(place.put(i));
     }
@@ -61,7 +61,7 @@ TEST_CASE("a pinned KV cache is the last to leave memory") {
     Place place(2);
     const auto mara = place.put(1);
     mara->pin(true);
-    std::vector<Parking::Kept> all;
+    std::vector<KvStateStore::Kept> all;
     for (int i = 2; i <= 5; ++i) {
         all.push_back(place.put(i));
     }
@@ -90,7 +90,7 @@ TEST_CASE("a KV cache larger than the whole memory limit goes to a file at once 
 
 TEST_CASE("parked KV caches respect the budget, and older ones are evicted for newer ones") {
     Place place(1'000'000, {}, 2 * kSize);
-    std::vector<Parking::Kept> all;
+    std::vector<KvStateStore::Kept> all;
     for (int i = 1; i <= 4; ++i) {
         all.push_back(place.put(i));
         CHECK(place.ledger.used() <= 2 * kSize);
@@ -148,7 +148,7 @@ TEST_CASE("two engines can share a spill folder") {
 
 TEST_CASE("KV caches are released on one thread while others are parked on another") {
     Place place(2);
-    std::vector<Parking::Kept> all;
+    std::vector<KvStateStore::Kept> all;
     std::thread elsewhere;
     for (int i = 0; i < 300; ++i) {
         all.push_back(place.put(i % 100));

@@ -1,4 +1,4 @@
-#include "core/state/parking.hpp"
+#include "core/state/kv_state_store.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -9,18 +9,20 @@
 
 namespace sotto {
 
-Parking::Parking(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks)
+KvStateStore::KvStateStore(
+    Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks
+)
     : ledger_(ledger), most_(most), file_(std::move(folder), hooks) {}
 
 // An entry that drops out of this store as it ends.
-std::shared_ptr<KvStateEntry> Parking::make_entry() {
+std::shared_ptr<KvStateEntry> KvStateStore::make_entry() {
     return std::shared_ptr<Entry>(new Entry, [this](Entry* entry) noexcept {
         drop(*entry);
         delete entry;
     });
 }
 
-Parking::Kept Parking::put(std::string_view whose, PageBuffer bytes, std::size_t head) noexcept {
+KvStateStore::Kept KvStateStore::put(std::string_view whose, PageBuffer bytes, std::size_t head) noexcept {
     Kept kept;
     const auto body = [&] {
         auto entry = make_entry();
@@ -40,7 +42,7 @@ Parking::Kept Parking::put(std::string_view whose, PageBuffer bytes, std::size_t
 }
 
 // Where it has to be, older ones make room.
-bool Parking::into_memory(Entry& entry, const SharedBytes& bytes) {
+bool KvStateStore::into_memory(Entry& entry, const SharedBytes& bytes) {
     if (!make_room(bytes->size())) {
         return false;
     }
@@ -62,7 +64,7 @@ bool Parking::into_memory(Entry& entry, const SharedBytes& bytes) {
     }
 }
 
-bool Parking::make_room(std::uint64_t bytes) {
+bool KvStateStore::make_room(std::uint64_t bytes) {
     if (bytes > most_) {
         return false;
     }
@@ -76,7 +78,7 @@ bool Parking::make_room(std::uint64_t bytes) {
 
 // Moves what is to leave memory next to the file. False: there is none, or it cannot be written, and stays.
 // `pinned`: also what is pinned.
-bool Parking::spill_next(bool pinned, Else otherwise, std::int64_t patience) {
+bool KvStateStore::spill_next(bool pinned, Else otherwise, std::int64_t patience) {
     std::shared_ptr<Entry> entry; // this call alone moves it, and lets go of it without the mutex
     {
         const std::lock_guard lock(mutex_);
@@ -112,7 +114,7 @@ bool Parking::spill_next(bool pinned, Else otherwise, std::int64_t patience) {
     return true;
 }
 
-void Parking::spill(std::uint64_t bytes) {
+void KvStateStore::spill(std::uint64_t bytes) {
     const auto before = figures().memory;
     const auto after = before - std::min(before, bytes);
     while (!file_.stops() && figures().memory > after &&
@@ -121,12 +123,12 @@ void Parking::spill(std::uint64_t bytes) {
 }
 
 // Whether more is taken than is left, of what may be.
-bool Parking::is_crowded() const {
+bool KvStateStore::is_crowded() const {
     const auto memory = figures().memory;
     return memory > 0 && memory > std::min(most_ - std::min(most_, memory), ledger_.free());
 }
 
-bool Parking::is_untidy() const {
+bool KvStateStore::is_untidy() const {
     if (file_.has_left()) {
         return true;
     }
@@ -139,7 +141,7 @@ bool Parking::is_untidy() const {
     return is_crowded();
 }
 
-void Parking::tidy() {
+void KvStateStore::tidy() {
     file_.sweep();
     if (is_crowded()) {
         pack();
@@ -148,7 +150,7 @@ void Parking::tidy() {
     }
 }
 
-void Parking::pack() {
+void KvStateStore::pack() {
     while (!file_.stops()) {
         std::shared_ptr<Entry> entry;
         {
@@ -163,7 +165,7 @@ void Parking::pack() {
 }
 
 // Keeps of a state what the most similar one does not have; or it is one that others may be packed with.
-void Parking::pack(const std::shared_ptr<Entry>& entry) {
+void KvStateStore::pack(const std::shared_ptr<Entry>& entry) {
     const auto bytes = bytes_of(entry);
     std::string head(bytes->view().substr(std::min(entry->head, bytes->size()), SimilarStates::kHead));
     if (auto whole = similar_.find(entry->whose, head)) {
@@ -175,7 +177,7 @@ void Parking::pack(const std::shared_ptr<Entry>& entry) {
     similar_.add(entry->whose, std::move(head), entry);
 }
 
-void Parking::keep_packed(
+void KvStateStore::keep_packed(
     Entry& entry, const SharedBytes& before, PageBuffer smaller, std::shared_ptr<Entry> like
 ) {
     auto bytes = std::make_shared<const PageBuffer>(std::move(smaller));
@@ -190,7 +192,7 @@ void Parking::keep_packed(
     entry.like = std::move(like);
 }
 
-bool Parking::into_file(Entry& entry, const SharedBytes& bytes) {
+bool KvStateStore::into_file(Entry& entry, const SharedBytes& bytes) {
     Scratch::Extent extent;
     std::shared_ptr<SpillWrite> task;
     const auto patience = SpillFile::patience_for(bytes->size());
@@ -204,13 +206,13 @@ bool Parking::into_file(Entry& entry, const SharedBytes& bytes) {
     return true;
 }
 
-bool Parking::is_in_memory(const State& state) const noexcept {
+bool KvStateStore::is_in_memory(const State& state) const noexcept {
     const std::lock_guard lock(mutex_);
     const auto& entry = *state.entry_;
     return entry.bytes != nullptr && (entry.like == nullptr || entry.like->bytes != nullptr);
 }
 
-std::shared_ptr<Parking::Fetch> Parking::fetch(const Kept& state) {
+std::shared_ptr<KvStateStore::Fetch> KvStateStore::fetch(const Kept& state) {
     auto fetch = std::make_shared<Fetch>();
     fetch->state_ = state;
     std::vector<Scratch::Extent> missing;
@@ -237,7 +239,7 @@ std::shared_ptr<Parking::Fetch> Parking::fetch(const Kept& state) {
     return fetch;
 }
 
-SharedBytes Parking::read(const Fetch& fetch) const {
+SharedBytes KvStateStore::read(const Fetch& fetch) const {
     auto bytes = fetch.bytes_;
     auto like = fetch.like_;
     if (fetch.read_ != nullptr && fetch.read_->is_done()) {
@@ -255,7 +257,7 @@ SharedBytes Parking::read(const Fetch& fetch) const {
 }
 
 // To pack it. On the thread that tidies up, which may wait.
-SharedBytes Parking::bytes_of(const std::shared_ptr<Entry>& entry) {
+SharedBytes KvStateStore::bytes_of(const std::shared_ptr<Entry>& entry) {
     Scratch::Extent extent;
     {
         const std::lock_guard lock(mutex_);
@@ -267,20 +269,20 @@ SharedBytes Parking::bytes_of(const std::shared_ptr<Entry>& entry) {
     return file_.read(extent);
 }
 
-void Parking::pin(Entry& entry, bool pinned) noexcept {
+void KvStateStore::pin(Entry& entry, bool pinned) noexcept {
     const std::lock_guard lock(mutex_);
     order_.pin(entry, pinned);
 }
 
 // Nobody may come back to it any more.
-void Parking::let_go(Entry& entry) noexcept {
+void KvStateStore::let_go(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     entry.wanted = false;
     figures_.count -= entry.bytes != nullptr || entry.extent.size > 0 ? 1 : 0;
 }
 
 // Nor is anything packed with it.
-void Parking::drop(Entry& entry) noexcept {
+void KvStateStore::drop(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     figures_.memory -= entry.bytes != nullptr ? entry.size : 0;
     figures_.disk -= entry.extent.size;
@@ -288,7 +290,7 @@ void Parking::drop(Entry& entry) noexcept {
     file_.leave(entry.extent);
 }
 
-Parking::Figures Parking::figures() const {
+KvStateStore::Figures KvStateStore::figures() const {
     const std::lock_guard lock(mutex_);
     return figures_;
 }

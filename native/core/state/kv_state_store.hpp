@@ -22,12 +22,12 @@
 
 namespace sotto {
 
-class Parking {
+class KvStateStore {
 public:
     // A state that is kept, until this is gone. Whoever has one may let go of it on any thread.
     class State {
     public:
-        State(Parking& parking, std::shared_ptr<KvStateEntry> entry) noexcept
+        State(KvStateStore& parking, std::shared_ptr<KvStateEntry> entry) noexcept
             : parking_(parking), entry_(std::move(entry)) {}
         ~State() { parking_.let_go(*entry_); }
         State(const State&) = delete;
@@ -37,8 +37,8 @@ public:
         void pin(bool pinned) noexcept { parking_.pin(*entry_, pinned); }
 
     private:
-        friend class Parking;
-        Parking& parking_;
+        friend class KvStateStore;
+        KvStateStore& parking_;
         const std::shared_ptr<KvStateEntry> entry_;
     };
     using Kept = std::shared_ptr<State>;
@@ -50,7 +50,7 @@ public:
         bool is_of(const Kept& state) const noexcept { return state_ == state; }
 
     private:
-        friend class Parking;
+        friend class KvStateStore;
         Kept state_;
         SharedBytes bytes_; // null: not in memory
         SharedBytes like_;
@@ -61,9 +61,9 @@ public:
 
     // `folder`: of the scratch file; empty: where the system has its temporary ones. `most`: bytes that may
     // be in memory.
-    Parking(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks);
-    Parking(const Parking&) = delete;
-    Parking& operator=(const Parking&) = delete;
+    KvStateStore(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks);
+    KvStateStore(const KvStateStore&) = delete;
+    KvStateStore& operator=(const KvStateStore&) = delete;
 
     // Keeps a state of the model `whose`. It may be packed later with another that is the same from `head` on
     // for a while; kApart: it is kept as it is. Null where there is no room, neither in memory nor in a file.
