@@ -23,7 +23,7 @@ public:
     // A stream of the session's next turn, which has a slot.
     Stream& turn(ModelEntry& model, const std::shared_ptr<Session>& session) {
         auto& slot = *table_.add({}, 1);
-        slot.done->lanes = std::make_unique<sotto::Lanes>(1, 0.F, test::g_everybodys_tps);
+        slot.done->lanes = std::make_unique<sotto::RequestEvents>(1, 0.F, test::g_everybodys_tps);
         auto turn = session == nullptr ? sotto::Turn() : sotto::Turn(session, 1, "m", {});
         const auto reply = std::make_shared<sotto::Reply>(slot, sotto::Prompted(), std::move(turn));
         streams.reserve(1);

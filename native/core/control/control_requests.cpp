@@ -157,7 +157,7 @@ void Control::answer(Slot& slot, Prompted prompted) {
     const bool computes = !is_at_once(slot.asked.op);
     auto adapters = computes ? adapters_for(*entry, prompted) : AdapterSet();
     entry->used_at = world_.clock.now();
-    slot.done->lanes = std::make_unique<Lanes>(
+    slot.done->lanes = std::make_unique<RequestEvents>(
         prompted.answers, slot.target_tps.load(std::memory_order_relaxed), world_.settings.target_tps
     );
     const auto reply =

@@ -10,7 +10,7 @@
 #include "core/control/preparing.hpp"
 #include "core/model/registry.hpp"
 #include "core/request/answer.hpp"
-#include "core/request/release.hpp"
+#include "core/request/paced_queue.hpp"
 #include "core/schedule/scheduled.hpp"
 #include "core/session/sessions.hpp"
 
@@ -20,8 +20,8 @@ namespace sotto {
 struct Reply {
     Reply(Slot& slot, Prompted asked, Turn taken = {}, AdapterSet uses = {});
 
-    Slot& slot;   // not to be used once over
-    Lanes& lanes; // likewise
+    Slot& slot;           // not to be used once over
+    RequestEvents& lanes; // likewise
     const sotto_op op;
     const PageString body;
     const Prompted prompted;

@@ -1,6 +1,6 @@
 #include "core/request/event.hpp"
 
-#include "core/request/release.hpp"
+#include "core/request/paced_queue.hpp"
 
 namespace sotto {
 

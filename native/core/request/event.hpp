@@ -13,8 +13,8 @@
 
 namespace sotto {
 
-struct Lane;
-struct Lanes;
+struct ChoiceEvents;
+struct RequestEvents;
 
 struct Event : MpscNode {
     Event();
@@ -34,10 +34,10 @@ struct Event : MpscNode {
     sotto_finish finish = SOTTO_FINISH_NONE;
 
     std::int64_t made_ns = 0;
-    Lane* lane = nullptr;         // the paced queue that holds the event until it is due; null: not paced
-    Lanes* of = nullptr;          // the queues of its request
-    std::unique_ptr<Lanes> lanes; // a request's last event owns the request's queues
-    Event* after = nullptr;       // next event in the list that holds this event
+    ChoiceEvents* lane = nullptr; // the paced queue that holds the event until it is due; null: not paced
+    RequestEvents* of = nullptr;  // the queues of its request
+    std::unique_ptr<RequestEvents> lanes; // a request's last event owns the request's queues
+    Event* after = nullptr;               // next event in the list that holds this event
 };
 
 } // namespace sotto

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/request/release.hpp"
+#include "core/request/paced_queue.hpp"
 
 namespace sotto {
 
@@ -49,7 +49,7 @@ private:
     MpscQueue<Event> seen_;
     Signal arrived_;
     std::atomic_flag taking_;
-    Release release_;          // guarded by taking_
+    PacedQueue release_;       // guarded by taking_
     Event* current_ = nullptr; // guarded by taking_
 };
 

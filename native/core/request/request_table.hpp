@@ -10,7 +10,7 @@
 #include <sotto/model.h>
 
 #include "base/mpsc_queue.hpp"
-#include "core/request/release.hpp"
+#include "core/request/paced_queue.hpp"
 #include "platform/pages.hpp"
 
 namespace sotto {
@@ -82,7 +82,7 @@ struct Slot {
 
     // Only for private requests:
     MpscQueue<Event> events;
-    Release release; // guarded by `taking`
+    PacedQueue release; // guarded by `taking`
     Signal arrived;
     std::atomic_flag taking;
     std::atomic<bool> over{false};    // the host has taken the last event

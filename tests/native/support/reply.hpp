@@ -16,7 +16,7 @@ inline std::shared_ptr<sotto::Reply>
 reply_in(sotto::RequestTable& table, sotto::Asked asked, std::int64_t now, sotto::Prompted prompted = {}) {
     sotto::Slot& slot = *table.add(std::move(asked), now);
     slot.done->lanes =
-        std::make_unique<sotto::Lanes>(prompted.answers, slot.asked.target_tps, g_everybodys_tps);
+        std::make_unique<sotto::RequestEvents>(prompted.answers, slot.asked.target_tps, g_everybodys_tps);
     return std::make_shared<sotto::Reply>(slot, std::move(prompted));
 }
 

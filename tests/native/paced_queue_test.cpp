@@ -1,5 +1,5 @@
 // Order and time of event delivery.
-#include "core/request/release.hpp"
+#include "core/request/paced_queue.hpp"
 
 #include <atomic>
 #include <memory>
@@ -9,8 +9,8 @@
 #include <doctest/doctest.h>
 
 using sotto::Event;
-using sotto::Lanes;
-using sotto::Release;
+using sotto::PacedQueue;
+using sotto::RequestEvents;
 
 namespace {
 
@@ -28,17 +28,17 @@ public:
     }
 
     // Creates a request, which its last event owns.
-    Lanes& request(std::uint32_t answers = 1, float own = 0) {
+    RequestEvents& request(std::uint32_t answers = 1, float own = 0) {
         auto done = std::make_unique<Event>();
         done->kind = SOTTO_EVENT_REQUEST_DONE;
-        done->lanes = std::make_unique<Lanes>(answers, own, everybodys_);
+        done->lanes = std::make_unique<RequestEvents>(answers, own, everybodys_);
         done->of = done->lanes.get();
         done->text = "done";
         done_.push_back(std::move(done));
         return *done_.back()->lanes;
     }
 
-    void say(Lanes& lanes, const std::string& text, std::uint32_t tokens, std::size_t answer = 0) {
+    void say(RequestEvents& lanes, const std::string& text, std::uint32_t tokens, std::size_t answer = 0) {
         auto event = std::make_unique<Event>();
         event->kind = SOTTO_EVENT_TEXT;
         event->text = text;
@@ -49,7 +49,7 @@ public:
         release.admit(event.release(), unwanted_);
     }
 
-    void end(Lanes& lanes, sotto_status status = SOTTO_OK) {
+    void end(RequestEvents& lanes, sotto_status status = SOTTO_OK) {
         for (auto& done : done_) {
             if (done != nullptr && done->lanes.get() == &lanes) {
                 done->status = status;
@@ -76,7 +76,7 @@ private:
 
 public:
     std::int64_t now = kSecond;
-    Release release; // destroyed first
+    PacedQueue release; // destroyed first
 };
 
 } // namespace

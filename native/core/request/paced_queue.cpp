@@ -1,4 +1,4 @@
-#include "core/request/release.hpp"
+#include "core/request/paced_queue.hpp"
 
 #include <utility>
 
@@ -18,19 +18,20 @@ Event* EventList::pop() noexcept {
     return event;
 }
 
-Lanes::Lanes(std::uint32_t count, float tps, const std::atomic<float>& everybodys) : own_tps(tps) {
+RequestEvents::RequestEvents(std::uint32_t count, float tps, const std::atomic<float>& everybodys)
+    : own_tps(tps) {
     answers.reserve(count);
     for (std::uint32_t i = 0; i < count; ++i) {
-        answers.push_back(std::make_unique<Lane>(*this, own_tps, everybodys));
+        answers.push_back(std::make_unique<ChoiceEvents>(*this, own_tps, everybodys));
     }
 }
 
-void Release::admit(Event* event, MpscQueue<Event>& unwanted) noexcept {
+void PacedQueue::admit(Event* event, MpscQueue<Event>& unwanted) noexcept {
     if (event->lane != nullptr) {
         hold(*event->lane, event);
         return;
     }
-    Lanes* lanes = event->of;
+    RequestEvents* lanes = event->of;
     if (lanes != nullptr && event->kind == SOTTO_EVENT_REQUEST_DONE && event->status < 0) {
         cut_off(*lanes, unwanted, event->status != SOTTO_ERROR_CANCELLED);
     }
@@ -41,7 +42,7 @@ void Release::admit(Event* event, MpscQueue<Event>& unwanted) noexcept {
     }
 }
 
-void Release::hold(Lane& lane, Event* event) noexcept {
+void PacedQueue::hold(ChoiceEvents& lane, Event* event) noexcept {
     if (lane.events.empty() && lane.pacer.rate() <= 0) {
         lane.pacer.tell(event->tokens, event->made_ns, event->made_ns, 0);
         due_.push(event);
@@ -57,9 +58,9 @@ void Release::hold(Lane& lane, Event* event) noexcept {
 
 // Called when a request ends early: delivers its remaining paced events at once if `wanted`, otherwise drops
 // them.
-void Release::cut_off(Lanes& lanes, MpscQueue<Event>& unwanted, bool wanted) noexcept {
-    for (Lane** at = &lanes_; *at != nullptr;) {
-        Lane& lane = **at;
+void PacedQueue::cut_off(RequestEvents& lanes, MpscQueue<Event>& unwanted, bool wanted) noexcept {
+    for (ChoiceEvents** at = &lanes_; *at != nullptr;) {
+        ChoiceEvents& lane = **at;
         if (&lane.of != &lanes) {
             at = &lane.next;
             continue;
@@ -75,11 +76,11 @@ void Release::cut_off(Lanes& lanes, MpscQueue<Event>& unwanted, bool wanted) noe
     }
 }
 
-Event* Release::next(std::int64_t now) noexcept {
+Event* PacedQueue::next(std::int64_t now) noexcept {
     return has(now) ? due_.pop() : nullptr;
 }
 
-bool Release::has(std::int64_t now) noexcept {
+bool PacedQueue::has(std::int64_t now) noexcept {
     constexpr std::int64_t kStale = 1'000'000; // ns; after this, a changed rate may have changed due times
     if (due_.empty() && lanes_ != nullptr) {
         const bool looks = wake_ <= now || now - looked_ >= kStale || now < looked_;
@@ -92,10 +93,10 @@ bool Release::has(std::int64_t now) noexcept {
     return !due_.empty();
 }
 
-void Release::release(std::int64_t now) noexcept {
+void PacedQueue::release(std::int64_t now) noexcept {
     wake_ = INT64_MAX;
-    for (Lane** at = &lanes_; *at != nullptr;) {
-        Lane& lane = **at;
+    for (ChoiceEvents** at = &lanes_; *at != nullptr;) {
+        ChoiceEvents& lane = **at;
         let_go(lane, now);
         if (lane.events.empty()) {
             *at = std::exchange(lane.next, nullptr);
@@ -107,7 +108,7 @@ void Release::release(std::int64_t now) noexcept {
     }
 }
 
-void Release::let_go(Lane& lane, std::int64_t now) noexcept {
+void PacedQueue::let_go(ChoiceEvents& lane, std::int64_t now) noexcept {
     constexpr std::int64_t kAlways = 20'000'000; // ns; a shorter delay is never treated as lateness
     const auto late = std::max(kAlways, 3 * gap_);
     while (Event* event = lane.events.front()) {
@@ -125,7 +126,7 @@ void Release::let_go(Lane& lane, std::int64_t now) noexcept {
 }
 
 // Updates the moving average of the host's polling interval. A single pause has little weight.
-void Release::note_gap(std::int64_t now) noexcept {
+void PacedQueue::note_gap(std::int64_t now) noexcept {
     constexpr std::int64_t kLongest = 200'000'000;
     constexpr std::int64_t kWeight = 8;
     const auto gap = std::clamp<std::int64_t>(now - asked_, 0, kLongest);
@@ -136,11 +137,11 @@ void Release::note_gap(std::int64_t now) noexcept {
     asked_ = now;
 }
 
-void Release::clear() noexcept {
+void PacedQueue::clear() noexcept {
     while (Event* event = due_.pop()) {
         delete event;
     }
-    while (Lane* lane = lanes_) {
+    while (ChoiceEvents* lane = lanes_) {
         lanes_ = std::exchange(lane->next, nullptr);
         while (Event* event = lane->events.pop()) {
             --lane->of.held;

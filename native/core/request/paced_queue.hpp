@@ -23,25 +23,25 @@ private:
     Event* last_ = nullptr;
 };
 
-struct Lanes;
+struct RequestEvents;
 
 // The events of one answer that are not delivered yet.
-struct Lane {
-    Lane(Lanes& of, const std::atomic<float>& own, const std::atomic<float>& everybodys)
+struct ChoiceEvents {
+    ChoiceEvents(RequestEvents& of, const std::atomic<float>& own, const std::atomic<float>& everybodys)
         : of(of), pacer(own, everybodys) {}
 
-    Lanes& of;
+    RequestEvents& of;
     Pacer pacer;
     EventList events;
-    Lane* next = nullptr; // next answer that holds events
+    ChoiceEvents* next = nullptr; // next answer that holds events
 };
 
 // The queues of all answers of a request. Owned by the request's last event, and freed with it.
-struct Lanes {
-    Lanes(std::uint32_t answers, float tps, const std::atomic<float>& everybodys);
+struct RequestEvents {
+    RequestEvents(std::uint32_t answers, float tps, const std::atomic<float>& everybodys);
 
     std::atomic<float> own_tps;
-    std::vector<std::unique_ptr<Lane>> answers;
+    std::vector<std::unique_ptr<ChoiceEvents>> answers;
     std::uint32_t held = 0; // number of events held in all answers
     EventList after;        // events to deliver once `held` is 0
 };
@@ -49,9 +49,9 @@ struct Lanes {
 // Delivers events in FIFO order, except that paced events wait until they are due. The order within an answer
 // is kept, and a request's last events come after all of its others. Used by the thread that takes events;
 // nothing here allocates or frees.
-class Release {
+class PacedQueue {
 public:
-    ~Release() { clear(); }
+    ~PacedQueue() { clear(); }
 
     // Adds an event. Events of dropped requests go to `unwanted`.
     void admit(Event* event, MpscQueue<Event>& unwanted) noexcept;
@@ -67,14 +67,14 @@ public:
     void clear() noexcept;
 
 private:
-    void hold(Lane& lane, Event* event) noexcept;
-    void cut_off(Lanes& lanes, MpscQueue<Event>& unwanted, bool wanted) noexcept;
+    void hold(ChoiceEvents& lane, Event* event) noexcept;
+    void cut_off(RequestEvents& lanes, MpscQueue<Event>& unwanted, bool wanted) noexcept;
     void release(std::int64_t now) noexcept;
-    void let_go(Lane& lane, std::int64_t now) noexcept;
+    void let_go(ChoiceEvents& lane, std::int64_t now) noexcept;
     void note_gap(std::int64_t now) noexcept;
 
     EventList due_;
-    Lane* lanes_ = nullptr; // answers that hold events
+    ChoiceEvents* lanes_ = nullptr; // answers that hold events
     std::int64_t wake_ = INT64_MAX;
     std::int64_t looked_ = 0; // time of the last search for due events
     std::int64_t asked_ = 0;  // time of the host's last poll
