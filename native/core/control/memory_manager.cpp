@@ -58,7 +58,7 @@ bool MemoryManager::wake_or_admit(ModelEntry& entry) {
         return parts_.admission.admit(entry);
     }
     entry.state = ModelEntry::State::loading;
-    entry.smaller = std::exchange(entry.may_shrink, false) ? Smaller::all : Smaller::streams;
+    entry.smaller = std::exchange(entry.may_shrink, false) ? ShrinkScope::all : ShrinkScope::streams;
     parts_.models.hand_to_loader(entry);
     parts_.registry.publish();
     return true;
@@ -70,7 +70,7 @@ bool MemoryManager::go_on(ModelEntry& entry) {
         return parts_.resizer.refill(entry);
     }
     entry.lacks = 0;
-    entry.smaller = std::exchange(entry.may_shrink, false) ? Smaller::all : entry.smaller;
+    entry.smaller = std::exchange(entry.may_shrink, false) ? ShrinkScope::all : entry.smaller;
     parts_.models.hand_to_loader(entry);
     return true;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/memory/ledger.hpp"
-#include "core/model/fit.hpp"
+#include "core/model/load_plan.hpp"
 #include "core/state/kv_state_store.hpp"
 #include "gpu/adapter_memory.hpp"
 #include "gpu/video_memory.hpp"
@@ -15,7 +15,7 @@
 namespace sotto {
 namespace {
 
-Ordered rung_json(const Rung& rung) {
+Ordered rung_json(const PlanStep& rung) {
     const auto& info = rung.info;
     return {
         {"rung", rung.name},
@@ -80,7 +80,7 @@ Ordered adapters_json() {
 } // namespace
 
 std::string plan_json(
-    const std::string& id, const Fit& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
+    const std::string& id, const LoadPlan& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
 ) {
     const auto& requested = fit.rungs.front().info;
     const auto tokens = static_cast<std::uint64_t>(requested.streams) * requested.context;

@@ -180,7 +180,7 @@ void ModelOpener::reopen(Adapter& adapter, Model& model, const std::string& id) 
     });
 }
 
-Fit ModelOpener::find_fit(
+LoadPlan ModelOpener::find_fit(
     const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
 ) const {
     source.progress = [](void* context, float) -> std::int32_t { // how far that got is of no interest

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/model/card.hpp"
-#include "core/model/fit.hpp"
+#include "core/model/load_plan.hpp"
 #include "core/model/registry.hpp"
 #include "core/settings.hpp"
 
@@ -45,7 +45,7 @@ private:
     void open_at(ModelEntry& entry, const Seat& seat, LoaderNote& note);
     void reopen(Adapter& adapter, Model& model, const std::string& id) noexcept;
     // What there is room for. `room`: bytes.
-    Fit find_fit(
+    LoadPlan find_fit(
         const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
     ) const;
     void claim(ModelEntry& entry, const ModelInfo& info);

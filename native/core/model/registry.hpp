@@ -13,7 +13,7 @@
 #include "core/memory/ledger.hpp"
 #include "core/model/adapters.hpp"
 #include "core/model/card.hpp"
-#include "core/model/fit.hpp"
+#include "core/model/load_plan.hpp"
 #include "core/request/request_table.hpp"
 #include "core/schedule/scheduled.hpp"
 #include "core/state/kv_state_store.hpp"
@@ -32,7 +32,7 @@ struct LoaderNote : MpscNode {
     ModelEntry* entry = nullptr;
     float progress = 0;
     std::unique_ptr<Model> model;
-    Fit fit; // of what was loaded or planned, or lacks room
+    LoadPlan fit; // of what was loaded or planned, or lacks room
     Failure failure;
 };
 
@@ -101,7 +101,7 @@ struct ModelEntry : MpscNode, ScheduledModel {
 
     // The loader's, while it has it:
     Shape shape;                                     // that it is to have, or has
-    Smaller smaller = Smaller::all;                  // what of that may change
+    ShrinkScope smaller = ShrinkScope::all;          // what of that may change
     Claims claims;                                   // of the ledger
     std::shared_ptr<const gpu::CudaContext> on_card; // that the model lives in; null: in none
     DeviceNumber refused = 0;                        // the last card that could not have it
@@ -123,7 +123,7 @@ struct ModelEntry : MpscNode, ScheduledModel {
     bool may_shrink = false;  // somebody who waits for it would have it smaller
     std::uint64_t lacks = 0;  // bytes that must be free before it goes on; 0: none
     std::uint64_t leaves = 0; // bytes that it gives back, while it dozes off
-    Fit fit;                  // what was tried for it last
+    LoadPlan fit;             // what was tried for it last
 
     std::uint64_t bytes() const noexcept {
         auto sum = claims.weights.bytes() + claims.kv.bytes() + claims.compute.bytes();

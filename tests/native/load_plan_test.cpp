@@ -1,5 +1,5 @@
 // Shrinking a model until it fits.
-#include "core/model/fit.hpp"
+#include "core/model/load_plan.hpp"
 
 #include <string>
 #include <vector>
@@ -9,10 +9,10 @@
 #include "core/memory/report.hpp"
 #include "text/json_reader.hpp"
 
-using sotto::Fit;
+using sotto::LoadPlan;
 using sotto::ModelInfo;
 using sotto::Shape;
-using sotto::Smaller;
+using sotto::ShrinkScope;
 
 namespace {
 
@@ -38,11 +38,12 @@ struct FourStreams {
     }
 };
 
-Fit fitted(std::uint64_t megabytes, sotto_model_shrinkable gives = kAll, Smaller smaller = Smaller::all) {
+LoadPlan
+fitted(std::uint64_t megabytes, sotto_model_shrinkable gives = kAll, ShrinkScope smaller = ShrinkScope::all) {
     return sotto::fit({}, smaller, megabytes * kMegabyte, FourStreams{gives});
 }
 
-std::string rungs(const Fit& fit) {
+std::string rungs(const LoadPlan& fit) {
     std::string text;
     for (const auto& rung : fit.rungs) {
         text += (text.empty() ? "" : ", ") + std::string(rung.name);
@@ -93,7 +94,7 @@ TEST_CASE("on a GPU, layers are moved to the CPU before the number of streams is
         };
     };
     const auto fitted = [&](std::uint64_t megabytes, sotto_model_shrinkable gives) {
-        return sotto::fit({}, Smaller::all, megabytes * kMegabyte, measure(gives));
+        return sotto::fit({}, ShrinkScope::all, megabytes * kMegabyte, measure(gives));
     };
     constexpr sotto_model_shrinkable kBoth = SOTTO_SHRINKABLE_LAYERS | SOTTO_SHRINKABLE_STREAMS;
     const auto seven = fitted(103, kBoth); // of 14 MB each, and 5
@@ -109,7 +110,7 @@ TEST_CASE("on a GPU, layers are moved to the CPU before the number of streams is
     CHECK(last.last().info.streams == 1);
     CHECK_FALSE(fitted(15, kBoth).fits);
     CHECK(rungs(fitted(115, SOTTO_SHRINKABLE_STREAMS)) == "as asked, fewer streams");
-    CHECK(sotto::fit({}, Smaller::streams, 103 * kMegabyte, measure(kBoth)).last().info.layers == 7);
+    CHECK(sotto::fit({}, ShrinkScope::streams, 103 * kMegabyte, measure(kBoth)).last().info.layers == 7);
 }
 
 TEST_CASE("options that are set are not changed") {
@@ -122,16 +123,16 @@ TEST_CASE("options that are set are not changed") {
 }
 
 TEST_CASE("a model that keeps saved states is shrunk only to fewer streams") {
-    const auto fit = fitted(126, kAll, Smaller::streams);
+    const auto fit = fitted(126, kAll, ShrinkScope::streams);
     CHECK(fit.fits);
     CHECK(rungs(fit) == "as asked, fewer streams");
-    CHECK_FALSE(fitted(125, kAll, Smaller::streams).fits);
+    CHECK_FALSE(fitted(125, kAll, ShrinkScope::streams).fits);
 }
 
 TEST_CASE("a model with a set number of streams starts with all, and reloads with fewer that grow back") {
     constexpr sotto_model_shrinkable named = SOTTO_SHRINKABLE_PLACES;
     CHECK(rungs(fitted(130, named)) == "as asked");
-    const auto woken = fitted(130, named, Smaller::streams);
+    const auto woken = fitted(130, named, ShrinkScope::streams);
     CHECK(woken.fits);
     CHECK(rungs(woken) == "as asked, fewer streams");
 }
@@ -150,7 +151,7 @@ TEST_CASE("a refusal states the needed bytes, the free bytes and a way out") {
 }
 
 TEST_CASE("a plan lists every rung, and models that could be evicted") {
-    const auto json = [](const Fit& fit, std::uint64_t used, std::uint64_t idle) {
+    const auto json = [](const LoadPlan& fit, std::uint64_t used, std::uint64_t idle) {
         return sotto::Json::parse(
             sotto::plan_json("mara", fit, 150 * kMegabyte, used * kMegabyte, idle * kMegabyte)
         );
@@ -176,7 +177,7 @@ TEST_CASE("sizes that overflow never fit") {
         info.kv = UINT64_MAX;
         return info;
     };
-    const auto fit = sotto::fit({}, Smaller::all, UINT64_MAX - 1, measure);
+    const auto fit = sotto::fit({}, ShrinkScope::all, UINT64_MAX - 1, measure);
     CHECK_FALSE(fit.fits);
     CHECK(!sotto::refusal("vast", fit, UINT64_MAX, 1000, 0).empty());
 }

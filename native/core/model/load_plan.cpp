@@ -1,4 +1,4 @@
-#include "core/model/fit.hpp"
+#include "core/model/load_plan.hpp"
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ public:
     bool fewer_streams(Shape shape);
     bool shorter_streams(Shape shape);
 
-    Fit result;
+    LoadPlan result;
 
 private:
     std::uint64_t room_for_kv() const {
@@ -108,7 +108,7 @@ std::string plural(std::uint64_t count, const char* what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string told(const Rung& rung) {
+std::string told(const PlanStep& rung) {
     const auto& info = rung.info;
     auto text = plural(info.streams, "stream");
     if (info.context != 0) {
@@ -119,12 +119,11 @@ std::string told(const Rung& rung) {
 
 } // namespace
 
-Fit fit(
-    const Shape& asked,
-    Smaller smaller,
+LoadPlan
+fit(const Shape& asked,
+    ShrinkScope smaller,
     std::uint64_t room,
-    const std::function<ModelInfo(const Shape&)>& measure
-) {
+    const std::function<ModelInfo(const Shape&)>& measure) {
     Ladder ladder(room, measure);
     if (ladder.try_shape("as asked", asked)) {
         return std::move(ladder.result);
@@ -132,7 +131,7 @@ Fit fit(
     const auto gives = [&](sotto_model_shrinkable what) {
         return (ladder.result.last().info.shrinkable & what) != 0;
     };
-    const bool all = smaller == Smaller::all;
+    const bool all = smaller == ShrinkScope::all;
     auto shape = asked;
     if (all && gives(SOTTO_SHRINKABLE_KV)) {
         shape.flags |= SOTTO_SOURCE_SMALL_KV;
@@ -160,8 +159,9 @@ Fit fit(
     return std::move(ladder.result);
 }
 
-std::string
-refusal(const std::string& id, const Fit& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle) {
+std::string refusal(
+    const std::string& id, const LoadPlan& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
+) {
     const auto& asked = fit.rungs.front();
     const auto& least = fit.last();
     auto text = id + " needs " + megabytes(asked.info.bytes());
