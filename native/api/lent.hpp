@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/model/card.hpp"
+#include "core/model/device_manager.hpp"
 #include "core/request/event.hpp"
 
 namespace sotto::api {

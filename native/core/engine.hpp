@@ -10,7 +10,7 @@
 
 #include "core/control/control.hpp"
 #include "core/memory/ledger.hpp"
-#include "core/model/card.hpp"
+#include "core/model/device_manager.hpp"
 #include "core/model/registry.hpp"
 #include "core/request/host_requests.hpp"
 #include "core/schedule/frame.hpp"
@@ -76,7 +76,7 @@ private:
     Ledger host_ledger_; // of the machine's memory, where the other is of a device's; it has no ceiling
     KvStateStore parking_;
     Modules modules_;
-    Card card_;
+    DeviceManager card_;
     std::mutex changing_card_;       // held while a card is attached or detached
     std::optional<Control> control_; // from the end of the constructor on
 };

@@ -37,7 +37,7 @@
 #include "core/control/teller.hpp"
 #include "core/control/thread_class_policy.hpp"
 #include "core/memory/ledger.hpp"
-#include "core/model/card.hpp"
+#include "core/model/device_manager.hpp"
 #include "core/model/registry.hpp"
 #include "core/request/event_queue.hpp"
 #include "core/request/request_table.hpp"
@@ -60,7 +60,7 @@ public:
         const Settings& settings;
         const Frames& frames;
         Clock& clock;
-        Card& card;
+        DeviceManager& card;
         RequestTable& table;
         EventQueue& queue;
         Registry& registry;

@@ -54,7 +54,7 @@ bool DeviceEvacuation::leave_shared() noexcept {
     bool left = true;
     for (const auto& entry : registry_.entries()) {
         if (!is_on_shared(*entry)) {
-            continue; // nor will it be: see Card::seat()
+            continue; // nor will it be: see DeviceManager::seat()
         }
         left = false;
         if (!entry->with_loader) {

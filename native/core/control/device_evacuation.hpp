@@ -5,7 +5,7 @@
 #include "core/control/idle_models.hpp"
 #include "core/control/model_manager.hpp"
 #include "core/control/request_ender.hpp"
-#include "core/model/card.hpp"
+#include "core/model/device_manager.hpp"
 #include "core/model/registry.hpp"
 
 namespace sotto {
@@ -16,7 +16,7 @@ class DeviceEvacuation {
 public:
     DeviceEvacuation(
         const Registry& registry,
-        Card& card,
+        DeviceManager& card,
         DeviceMoves& moves,
         const IdleModels& idle,
         RequestEnder& ender,
@@ -39,7 +39,7 @@ private:
     bool evacuate(ModelEntry& entry, sotto_status status, const char* why) noexcept;
 
     const Registry& registry_;
-    Card& card_;
+    DeviceManager& card_;
     DeviceMoves& moves_;
     const IdleModels& idle_;
     RequestEnder& ender_;

@@ -40,7 +40,7 @@ public:
         const Parts& parts,
         const Hooks& hooks,
         const Settings& settings,
-        Card& card,
+        DeviceManager& card,
         Ledger& ledger,
         Signal& loaded
     )

@@ -7,7 +7,7 @@
 
 namespace sotto {
 ModelLoader::ModelLoader(
-    const Hooks& hooks, const Settings& settings, Card& card, Ledger& ledger, Signal& told
+    const Hooks& hooks, const Settings& settings, DeviceManager& card, Ledger& ledger, Signal& told
 )
     : hooks_(hooks), settings_(settings), told_(told),
       opener_(hooks, card, ledger, [this](std::unique_ptr<LoaderNote> note) { tell(std::move(note)); }),

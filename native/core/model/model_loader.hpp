@@ -5,7 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "core/model/card.hpp"
+#include "core/model/device_manager.hpp"
 #include "core/model/model_opener.hpp"
 #include "core/model/registry.hpp"
 #include "core/settings.hpp"
@@ -16,7 +16,9 @@ namespace sotto {
 class ModelLoader {
 public:
     // `told` is told after each note.
-    ModelLoader(const Hooks& hooks, const Settings& settings, Card& card, Ledger& ledger, Signal& told);
+    ModelLoader(
+        const Hooks& hooks, const Settings& settings, DeviceManager& card, Ledger& ledger, Signal& told
+    );
     // Gives up what is being loaded; frees what is to be freed.
     ~ModelLoader();
 

@@ -50,7 +50,7 @@ sotto_str str(const std::string& text) noexcept {
 
 } // namespace
 
-ModelOpener::ModelOpener(const Hooks& hooks, Card& card, Ledger& ledger, Tell tell)
+ModelOpener::ModelOpener(const Hooks& hooks, DeviceManager& card, Ledger& ledger, Tell tell)
     : hooks_(hooks), card_(card), ledger_(ledger), tell_(std::move(tell)) {}
 
 void ModelOpener::open(ModelEntry& entry, LoaderNote& note) {
@@ -102,7 +102,7 @@ void ModelOpener::free(ModelEntry& entry) noexcept {
 }
 
 sotto_model_source ModelOpener::source_of(
-    const ModelEntry& entry, const std::string& path, const Seat& seat, Watch& watch
+    const ModelEntry& entry, const std::string& path, const Placement& seat, Watch& watch
 ) const {
     return {
         .struct_size = sizeof(sotto_model_source),
@@ -120,7 +120,7 @@ sotto_model_source ModelOpener::source_of(
     };
 }
 
-void ModelOpener::open_at(ModelEntry& entry, const Seat& seat, LoaderNote& note) {
+void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& note) {
     const auto& asked = entry.asked;
     const auto path = path_of(asked);
     const gpu::CudaScope scope(seat.context.get());

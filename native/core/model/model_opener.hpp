@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/model/card.hpp"
+#include "core/model/device_manager.hpp"
 #include "core/model/load_plan.hpp"
 #include "core/model/registry.hpp"
 #include "core/settings.hpp"
@@ -20,7 +20,7 @@ public:
     // `tell` takes notes of kind progress; it must not throw.
     using Tell = std::function<void(std::unique_ptr<LoaderNote>)>;
 
-    ModelOpener(const Hooks& hooks, Card& card, Ledger& ledger, Tell tell);
+    ModelOpener(const Hooks& hooks, DeviceManager& card, Ledger& ledger, Tell tell);
 
     // Opens the model of an entry where it belongs; where that can't have it, in the next place. Of an entry
     // that is planning, finds out what the model would take. Writes to `note` what came of it. Throws if it
@@ -42,7 +42,7 @@ private:
 
     static std::int32_t SOTTO_CALL on_progress(void* context, float progress);
 
-    void open_at(ModelEntry& entry, const Seat& seat, LoaderNote& note);
+    void open_at(ModelEntry& entry, const Placement& seat, LoaderNote& note);
     void reopen(Adapter& adapter, Model& model, const std::string& id) noexcept;
     // What there is room for. `room`: bytes.
     LoadPlan find_fit(
@@ -50,11 +50,11 @@ private:
     ) const;
     void claim(ModelEntry& entry, const ModelInfo& info);
     sotto_model_source
-    source_of(const ModelEntry& entry, const std::string& path, const Seat& seat, Watch& watch) const;
+    source_of(const ModelEntry& entry, const std::string& path, const Placement& seat, Watch& watch) const;
     bool gives_up(const ModelEntry& entry) const noexcept { return stopping_.load() || entry.give_up.load(); }
 
     const Hooks& hooks_;
-    Card& card_;
+    DeviceManager& card_;
     Ledger& ledger_;
     const Tell tell_;
     std::atomic<bool> stopping_{false};

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "core/memory/ledger.hpp"
 #include "core/model/adapters.hpp"
-#include "core/model/card.hpp"
+#include "core/model/device_manager.hpp"
 #include "core/model/load_plan.hpp"
 #include "core/request/request_table.hpp"
 #include "core/schedule/scheduled.hpp"

@@ -1,4 +1,4 @@
-#include "core/model/card.hpp"
+#include "core/model/device_manager.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -90,10 +90,12 @@ Ordered told(const gpu::Sharing& sharing, const std::vector<std::string>& backen
 
 } // namespace
 
-Card::Card(Modules& modules, std::string device, std::filesystem::path driver, const Log& log)
+DeviceManager::DeviceManager(
+    Modules& modules, std::string device, std::filesystem::path driver, const Log& log
+)
     : modules_(modules), device_(std::move(device)), driver_(std::move(driver)), log_(log) {}
 
-sotto_gpu_sharing Card::attach(const gpu::Renderer& renderer) {
+sotto_gpu_sharing DeviceManager::attach(const gpu::Renderer& renderer) {
     if (shared() != 0) {
         throw Error(
             SOTTO_ERROR_STATE, "the engine already shares a device: call sotto_engine_detach_gpu() first"
@@ -124,13 +126,13 @@ sotto_gpu_sharing Card::attach(const gpu::Renderer& renderer) {
     return rung;
 }
 
-bool Card::begin_to_leave() {
+bool DeviceManager::begin_to_leave() {
     const std::lock_guard lock(mutex_);
     leaving_ = true;
     return sharing_ != nullptr;
 }
 
-void Card::leave() {
+void DeviceManager::leave() {
     std::shared_ptr<const gpu::Sharing> sharing; // goes last, without the lock: it waits for the driver
     const std::lock_guard lock(mutex_);
     sharing = std::exchange(sharing_, nullptr);
@@ -139,7 +141,7 @@ void Card::leave() {
 }
 
 // The backend of that name that computes with what is shared, and what it is to be told.
-std::optional<Seat> Card::shared_seat(std::string_view backend, DeviceNumber refused) const {
+std::optional<Placement> DeviceManager::shared_seat(std::string_view backend, DeviceNumber refused) const {
     const auto number = numbers_.usable();
     if (sharing_ == nullptr || leaving_ || number == 0 || number == refused) {
         return std::nullopt;
@@ -148,20 +150,21 @@ std::optional<Seat> Card::shared_seat(std::string_view backend, DeviceNumber ref
         for (const std::string& device : {std::string("cuda"), device_}) {
             const Backend* found = modules_.look_for(backend, device);
             if (found != nullptr && found->uses(SOTTO_BACKEND_CUDA)) {
-                return Seat{found, "cuda", context, number, true};
+                return Placement{found, "cuda", context, number, true};
             }
         }
     } else if (!sharing_->uuid().empty()) {
         const auto device = device_of(*sharing_);
         const Backend* found = modules_.look_for(backend, device);
         if (found != nullptr && found->name().ends_with(kVulkan)) {
-            return Seat{found, device, nullptr, number, true};
+            return Placement{found, device, nullptr, number, true};
         }
     }
     return std::nullopt;
 }
 
-Seat Card::seat(std::string_view backend, DeviceNumber refused, std::atomic<DeviceNumber>& number) {
+Placement
+DeviceManager::seat(std::string_view backend, DeviceNumber refused, std::atomic<DeviceNumber>& number) {
     std::string device;
     DeviceNumber own = 0;
     {
@@ -179,12 +182,12 @@ Seat Card::seat(std::string_view backend, DeviceNumber refused, std::atomic<Devi
     return {&found, device, nullptr, number, false};
 }
 
-bool Card::would_take(std::string_view backend, DeviceNumber refused) const {
+bool DeviceManager::would_take(std::string_view backend, DeviceNumber refused) const {
     const std::lock_guard lock(mutex_);
     return shared_seat(backend, refused).has_value();
 }
 
-void Card::refused(DeviceNumber number, const std::string& model, const std::string& why) {
+void DeviceManager::refused(DeviceNumber number, const std::string& model, const std::string& why) {
     const std::lock_guard lock(mutex_);
     log_.warn("gpu: " + model + " can't be on the card, and is opened beside it: " + why);
     if (number == numbers_.shared() && shown_.is_object()) {
@@ -192,7 +195,7 @@ void Card::refused(DeviceNumber number, const std::string& model, const std::str
     }
 }
 
-void Card::lose(DeviceNumber number, std::string why) {
+void DeviceManager::lose(DeviceNumber number, std::string why) {
     const std::lock_guard lock(mutex_);
     const auto which = number != 0 ? number : numbers_.own();
     if (which == 0 || is_lost(which)) {
@@ -208,12 +211,12 @@ void Card::lose(DeviceNumber number, std::string why) {
     shown_["backends"] = Ordered::array();
 }
 
-std::string Card::lost() const {
+std::string DeviceManager::lost() const {
     const std::lock_guard lock(mutex_);
     return lost_;
 }
 
-Ordered Card::describe() const {
+Ordered DeviceManager::describe() const {
     const std::lock_guard lock(mutex_);
     return shown_;
 }

@@ -19,7 +19,7 @@
 namespace sotto {
 
 // Where a model is opened, and by whom.
-struct Seat {
+struct Placement {
     const Backend* backend = nullptr;
     std::string device;                              // as the backend is told
     std::shared_ptr<const gpu::CudaContext> context; // that is current for it; null: none
@@ -27,10 +27,10 @@ struct Seat {
     bool shared = false; // whether that is the card
 };
 
-class Card {
+class DeviceManager {
 public:
     // `device`: the engine's own. `driver`: the CUDA driver's file; empty: the system's.
-    Card(Modules& modules, std::string device, std::filesystem::path driver, const Log& log);
+    DeviceManager(Modules& modules, std::string device, std::filesystem::path driver, const Log& log);
 
     // Takes the closest rung that can be had. Opens the modules. Throws as gpu::Sharing does, and
     // Error(SOTTO_ERROR_STATE) where there is a card. One thread at a time, as for the next two.
@@ -45,7 +45,7 @@ public:
     // Where a model is opened that was asked for with a backend's name, or none: on the card, else on the
     // engine's own device, and on the processor once a device was lost. `number` has the number of that from
     // before the moment that begin_to_leave() returns, or not at all. Throws Error(SOTTO_ERROR_UNSUPPORTED).
-    Seat seat(std::string_view backend, DeviceNumber refused, std::atomic<DeviceNumber>& number);
+    Placement seat(std::string_view backend, DeviceNumber refused, std::atomic<DeviceNumber>& number);
     // Whether that would be the card. `refused`: which can't have it.
     bool would_take(std::string_view backend, DeviceNumber refused) const;
     // That a model could not be opened on the card, and why. It is shown.
@@ -64,7 +64,8 @@ public:
     nlohmann::ordered_json describe() const;
 
 private:
-    std::optional<Seat> shared_seat(std::string_view backend, DeviceNumber refused) const; // with mutex_ held
+    std::optional<Placement>
+    shared_seat(std::string_view backend, DeviceNumber refused) const; // with mutex_ held
 
     Modules& modules_;
     const std::string device_;
