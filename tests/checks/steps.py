@@ -207,7 +207,7 @@ def test_requirements() -> Iterable[str]:
     """What the tests import, as pyproject.toml pins it."""
     from .ground import requirements
 
-    wanted = ("pytest", "pyyaml", "jsonschema", "hypothesis", "pyte", "matplotlib", "cuda-bindings")
+    wanted = ("pytest", "pyyaml", "jsonschema", "hypothesis", "pyte", "gguf", "matplotlib", "cuda-bindings")
     return [pin for pin in requirements("dev", "plot", "cuda") if pin.startswith(wanted)]
 
 
