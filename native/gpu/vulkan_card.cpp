@@ -46,8 +46,11 @@ vk::GetFunction vulkan_getter(std::string& reason) {
         reason = "the Vulkan loader cannot be opened: " + reason;
         return nullptr;
     }
-    reason = std::string(kLoader) + " has no vkGetInstanceProcAddr";
-    return reinterpret_cast<vk::GetFunction>(find_symbol(loader, "vkGetInstanceProcAddr"));
+    const auto get = reinterpret_cast<vk::GetFunction>(find_symbol(loader, "vkGetInstanceProcAddr"));
+    if (get == nullptr) {
+        reason = std::string(kLoader) + " has no vkGetInstanceProcAddr";
+    }
+    return get;
 }
 
 VulkanCard::VulkanCard(const sotto_gpu_vulkan& shown) : shown_(shown), get_(nullptr) {
