@@ -1,9 +1,10 @@
-"""Compares two builds: each quick bench runs on both in turn, and each speed is held against the other's.
+"""Compares the speeds of two builds: runs each quick bench on both in turn.
 
     before_after.py --before OTHER/build/check/release --after build/check/release
 
-A figure's ratio is over 1 where the later build is better; it is the median of the turns' ratios, whose runs
-follow one another. Figures of peers are left out, as are those that the benches' own limits hold.
+A figure's ratio is over 1 if the later build is better; it is the median of the turns' ratios, whose two runs
+follow one another. Figures of peers are left out, as are those that are no speeds, which have limits in their
+own benches.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ def figures(found: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def measured(bench: str, build: Path, patience_s: float) -> dict[str, float]:
-    """Returns the speeds of one run. A bench that breaks a limit of its own still tells them."""
+    """Returns the speeds of one run. A bench that breaks a limit of its own reports them all the same."""
     command = [sys.executable, str(HERE / f"{bench}.py"), "--quick", "--json", "--build", str(build)]
 
     def run(_: bool) -> str:
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
 
-    said, _ = undisturbed(run, patience_s)
-    return {f"{bench}: {path}": value for path, value in figures(json.loads(said))}
+    printed, _ = undisturbed(run, patience_s)
+    return {f"{bench}: {path}": value for path, value in figures(json.loads(printed))}
 
 
 def compared(before: Path, after: Path, turns: int, patience_s: float) -> dict[str, list[float]]:
