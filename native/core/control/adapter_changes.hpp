@@ -12,7 +12,7 @@ namespace sotto {
 
 // Changes of one model's adapters take effect in the order in which they were asked for. A request keeps the
 // adapters that it was accepted with: an adapter that was unloaded or replaced is freed once no request uses
-// it. The control thread's alone.
+// it. Control thread only.
 class AdapterChanges {
 public:
     AdapterChanges(Registry& registry, Teller& teller) : registry_(registry), teller_(teller) {}

@@ -15,7 +15,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class Admission {
 public:
     // Answers a request that was held. May throw.

@@ -15,7 +15,7 @@ namespace sotto {
 
 class Compute {
 public:
-    // `finished` is told after each job.
+    // `finished` is notified after each job.
     Compute(
         const Hooks& hooks,
         const Clock& clock,
@@ -27,43 +27,43 @@ public:
     // Waits for the job under way; set its `abort` first.
     ~Compute();
 
-    // Starts the thread of that class, if it was not yet. Throws Error(SOTTO_ERROR_MEMORY) where it can't.
+    // Starts the thread of a class unless it runs. Throws Error(SOTTO_ERROR_MEMORY) if it cannot be started.
     void prepare(ThreadClass thread_class);
-    // Prepares the class `wanted`, or where no thread can be started for that returns another class that has
-    // one. Throws as prepare() does where neither has.
+    // Prepares the class `wanted` and returns it. If its thread cannot be started, returns the other class if
+    // that has a thread, and otherwise throws like prepare().
     ThreadClass prepare_any(ThreadClass wanted);
-    // Whether threads of that class yield to the game's, as far as is known.
+    // Returns true if threads of the class yield to the game's threads, as far as is known.
     bool yields(ThreadClass thread_class) const noexcept {
         return thread_class == ThreadClass::idle && !no_idle_class_.load(std::memory_order_relaxed);
     }
 
-    // Runs a job on the thread of its class, which is prepared. The job before must be done.
+    // Runs a job on the thread of its class, which must be prepared. The previous job must be done.
     void start(Job& job) noexcept;
 
-    // A job that follows the one under way, on the same thread and without a pause, if all streams of that
-    // one have more to say.
+    // Sets the job that follows the running one on the same thread without a pause, if all streams of the
+    // running job have more tokens to generate.
     void follow_with(Job& job) noexcept;
-    // Whether that job has not begun, and will not.
+    // Returns true if the job that was to follow has not begun and will not begin.
     bool hold_back(Job& job) noexcept;
-    // Takes a job back that its thread has not begun. False: it has.
+    // Takes back a job. Returns false if its thread has begun it.
     bool take_back(Job& job) noexcept;
-    // Tells a step to end soon, to be taken again.
+    // Aborts a step, which is repeated later.
     void give_up(Job& job) noexcept;
-    // Puts the thread of a job from the idle class into the normal one until the thread has no job left,
-    // where the system lets it. False: the thread has not come so far yet.
+    // Moves the thread of a job from the idle class to the normal one until the thread has no job left, if
+    // the system permits. Returns false if the thread has not started the job yet.
     bool raise(const Job& job) noexcept;
-    // Tells a job to end soon.
+    // Aborts a job.
     void abort(Job& job) noexcept;
-    // The gate of the job under way. Not 0: it is to end.
+    // The gate of the running job. Returns nonzero if the job has to end.
     std::int32_t pass(Job& job) noexcept;
 
 private:
-    // One for each thread class: Linux lets no unprivileged thread leave the idle class again.
+    // One thread per class: on Linux, an unprivileged thread cannot leave the idle class.
     struct Worker {
         std::thread thread;
         std::atomic<Job*> job{nullptr};
         std::atomic<Job*> follower{nullptr};
-        std::atomic<std::uint64_t> number{0}; // in the system; 0: it has not begun
+        std::atomic<std::uint64_t> number{0}; // thread id in the system; 0: not started
         std::atomic<bool> raised{false};      // from the idle class
         Signal wake;
     };
@@ -89,7 +89,7 @@ private:
     KvStateStore& parking_;
     Ledger& ledger_;
     Signal& finished_;
-    Signal gate_; // told when a job that waits at it is to end
+    Signal gate_; // notified when a job that waits at it has to end
     std::atomic<bool> no_idle_class_{false};
     Worker workers_[2];
     std::atomic<bool> stopping_{false};

@@ -11,7 +11,7 @@
 namespace sotto {
 
 // Models are evicted where they are, and are loaded where they belong when they are asked for. Sessions keep
-// their KV cache, unless the device was lost. The control thread's alone.
+// their KV cache, unless the device was lost. Control thread only.
 class DeviceEvacuation {
 public:
     DeviceEvacuation(

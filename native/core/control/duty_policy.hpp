@@ -1,4 +1,4 @@
-// How much of the time and of the cores models take from the game.
+// Limits the time and the cores that models take from the game.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class DutyPolicy {
 public:
     DutyPolicy(

@@ -1,4 +1,4 @@
-// Which models are idle, and what memory they have.
+// Finds idle models and the memory that they hold.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace sotto {
 
 // Returns true if a model that is ready has slots.
 bool has_slots(const ModelEntry& entry) noexcept;
-// Returns true if a request or a stream of the model is not over.
+// Returns true if a request or stream of the model has not ended.
 bool is_in_use(const ModelEntry& entry) noexcept;
 
-// The control thread's alone.
+// Control thread only.
 class IdleModels {
 public:
     IdleModels(const Registry& registry, const StepRunner& runner) : registry_(registry), runner_(runner) {}
 
     bool is_idle(const ModelEntry& entry) const noexcept;
-    // The bytes that all idle models have, except one.
+    // Bytes that all idle models hold, except one.
     std::uint64_t bytes(const ModelEntry* except) const noexcept;
     // The least recently used idle model, except one: of those that have slots, if any has. Models with
     // pinned sessions come last.

@@ -11,7 +11,7 @@
 
 namespace sotto {
 
-// The control thread's alone. Small requests are read at once, large ones on preparing threads. A request
+// Control thread only. Small requests are read at once, large ones on preparing threads. A request
 // goes on before an earlier one that is still being read, unless both may name one session.
 class IncomingRequests {
 public:

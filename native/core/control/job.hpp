@@ -1,4 +1,5 @@
-// What the control thread has the compute thread do.
+// A unit of work that the control thread passes to the compute thread. "out" marks what the compute thread
+// sets.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 
 namespace sotto {
 
-// Does no more than what each job begins with.
+// Only closes streams and frees adapters, as every job does first.
 struct CloseJob {};
 
 // Loads an adapter.
@@ -24,18 +25,19 @@ struct AdapterJob {
     std::shared_ptr<Adapter> adapter;
 };
 
-// Parks all streams, and gives the model so many slots.
+// Parks all streams and changes the model's number of slots.
 struct ResizeJob {
     std::uint32_t slots = 0;
-    std::vector<KvStateStore::Kept> kept; // out: what each stream recalls when it gets a slot again; or null
+    std::vector<KvStateStore::Kept>
+        kept; // out: each stream's KV state to restore with its next slot, or null
 };
 
-// Gives the job's one stream a slot.
+// Puts the job's only stream into a slot.
 struct EnterJob {
-    Stream* parks = nullptr;                      // that gives up its slot first; or null
-    KvStateStore::Kept recalls;                   // what the model recalls before; or null
-    std::shared_ptr<KvStateStore::Fetch> fetched; // of that
-    bool useless = false;                         // out: it could not be recalled, and never will be
+    Stream* parks = nullptr;                      // preempted first to free the slot, or null
+    KvStateStore::Kept recalls;                   // KV state to restore first, or null
+    std::shared_ptr<KvStateStore::Fetch> fetched; // that state, if read from disk
+    bool useless = false;                         // out: the state cannot be restored; discard it
 };
 
 struct OpenJob : EnterJob {
@@ -44,9 +46,9 @@ struct OpenJob : EnterJob {
     const PageString* body = nullptr;
     std::uint32_t index = 0; // of the answer
     const AdapterSet* adapters = nullptr;
-    void* prepared = nullptr;          // what the backend made of the body; or null
-    const std::string* path = nullptr; // of a state to restore, instead of a stream to open
-    const PageBuffer* state = nullptr; // that state
+    void* prepared = nullptr;          // result of the backend's prepare(), or null
+    const std::string* path = nullptr; // of a state file to restore instead of opening a stream, or null
+    const PageBuffer* state = nullptr; // the contents of that file
     StreamInfo opened;                 // out
 };
 
@@ -54,35 +56,35 @@ struct ResumeJob : EnterJob {
     std::uint32_t remaining = 0; // out: tokens left to prefill
 };
 
-// Takes a step. Each member has one element for each stream of the job.
+// Runs a step. Each vector has one element per stream of the job.
 struct StepJob {
     std::vector<sotto_step_item> work;
     std::vector<Heard> heard;      // out
     std::vector<Failure> failures; // out
 };
 
-// A job's way through its gates.
+// Progress of a job through its gates, where it may wait for the game.
 struct Gates {
     struct Wait {
         std::int64_t begin = 0;
         std::int64_t end = 0;
     };
-    std::int64_t limit = 0;              // the most that it waits while the game works; 0: it does not
+    std::int64_t limit = 0;              // maximum wait while the game works, in ns; 0: no wait
     std::array<Wait, 8> waits;           // out: the first waits
-    std::uint32_t waited = 0;            // out: how many of `waits` are used
-    std::int64_t gated_ns = 0;           // out: all waits together
-    std::atomic<std::uint32_t> asked{0}; // gates that it came to
+    std::uint32_t waited = 0;            // out: number of entries of `waits` in use
+    std::int64_t gated_ns = 0;           // out: sum of all waits
+    std::atomic<std::uint32_t> asked{0}; // gates reached
 };
 
 struct Job {
-    ModelEntry* entry = nullptr; // that has the model
+    ModelEntry* entry = nullptr; // the model
     ThreadClass thread_class = ThreadClass::normal;
-    std::vector<Stream*> streams;                // that it works for
-    std::vector<Closing> closing;                // streams to close, first of all
-    std::vector<std::shared_ptr<Adapter>> freed; // adapters to free, after that
+    std::vector<Stream*> streams;                // streams that the job computes
+    std::vector<Closing> closing;                // streams to close first
+    std::vector<std::shared_ptr<Adapter>> freed; // adapters to free after closing streams
     std::variant<CloseJob, AdapterJob, ResizeJob, OpenJob, ResumeJob, StepJob> what;
     std::uint32_t threads = 1;
-    std::int64_t patience = 0; // after so long a step is given up, to be taken on fewer threads; 0: never
+    std::int64_t patience = 0; // ns after which a step is aborted and repeated on fewer threads; 0: never
     Gates gates;
 
     // For the trace:
@@ -91,18 +93,18 @@ struct Job {
     std::int64_t predicted = 0;
     std::int64_t limit = 0;
     float share = 1;
-    bool tries = false; // another number of threads than usual
+    bool tries = false; // runs on a thread count that is being tried
 
-    std::int64_t issued = 0;       // when it was handed over
-    bool gave_up = false;          // out
-    float phase = -1;              // out: of the game's frame, when it began
+    std::int64_t issued = 0;       // time at which the control thread passed it on
+    bool gave_up = false;          // out: the step was aborted
+    float phase = -1;              // out: position in the game's frame at the start, 0 to 1; -1: unknown
     std::int64_t began = 0;        // out
     std::int64_t ended = 0;        // out
-    Failure failure;               // out: of the whole job
-    bool followed = false;         // out: the job that was to follow is under way
-    std::atomic<bool> done{false}; // out, last of all
+    Failure failure;               // out: failure of the whole job
+    bool followed = false;         // out: the next job was started without a pause
+    std::atomic<bool> done{false}; // out: set last
     std::atomic<bool> abort{false};
-    std::atomic<bool> given_up{false}; // the control thread does not wait for it any longer
+    std::atomic<bool> given_up{false}; // the control thread no longer waits for it
 };
 
 // Returns true if a job takes a step.

@@ -1,4 +1,4 @@
-// Makes jobs, and hands them over.
+// Creates jobs and starts them.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class JobStarter {
 public:
     JobStarter(
@@ -30,11 +30,11 @@ public:
         : settings_(settings), streams_(streams), compute_(compute), classes_(classes), duty_(duty),
           slices_(slices), pins_(pins), runner_(runner) {}
 
-    // Makes a job on a model, for which its thread is started. Throws before anything has changed.
+    // Creates a job for a model, and starts its thread. Throws before anything has changed.
     std::unique_ptr<Job> make(ModelEntry& entry);
-    // Makes a job of what the scheduler chose. Likewise.
+    // Creates a job for the scheduler's choice. Throws before anything has changed.
     std::unique_ptr<Job> make(const Slice& slice);
-    // Hands over a job, which ends a rest.
+    // Starts a job, which ends a pause of the duty cycle.
     void begin(std::unique_ptr<Job> job) noexcept;
 
 private:
@@ -54,7 +54,7 @@ private:
     StepRunner& runner_;
 };
 
-// What a stream's session keeps of it, to be recalled when the stream is opened; or null.
+// The KV state that a stream's session has stored, to be restored when the stream is opened; or null.
 KvStateStore::Kept kept_of(const Stream& stream) noexcept;
 
 } // namespace sotto

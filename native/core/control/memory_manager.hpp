@@ -1,4 +1,4 @@
-// Keeps what is in use within the budget, and makes room for models and requests that wait.
+// Keeps memory in use within the budget, and makes room for waiting models and requests.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace sotto {
 
-// Idle models give way, the least recently used first: it gives up its slots with their KV cache, then its
-// weights. Where the budget was lowered, busy models give up slots too, and their streams go on in turn. The
-// control thread's alone.
+// Evicts from idle models, least recently used first: the slots with their KV cache, then the weights. If the
+// budget was lowered, busy models lose slots too, and their streams take turns.
+// Control thread only.
 class MemoryManager {
 public:
     struct Parts {
@@ -38,9 +38,9 @@ public:
     MemoryManager(const Parts& parts, const Hooks& hooks, Signal& spilled)
         : parts_(parts), spiller_(hooks, parts.parking, spilled) {}
 
-    // Admits requests, and makes room. Returns true if anything was begun.
+    // Admits requests and makes room. Returns true if it started anything.
     bool balance();
-    // Spills KV cache so that there is room for the next that is parked, without a wait.
+    // Spills KV cache ahead of need, so that the next state can be parked without a wait.
     void tidy();
 
 private:

@@ -18,11 +18,10 @@
 
 namespace sotto {
 
-// From the request to load a model to its last byte given back. The control thread's alone, but for
+// From the request to load a model to its last byte given back. Control thread only, except
 // give_up_loading().
 class ModelManager {
 public:
-    // What it works with.
     struct Parts {
         Registry& registry;
         const Ledger& ledger;

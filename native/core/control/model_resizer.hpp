@@ -1,4 +1,4 @@
-// Changes how many slots a model has.
+// Changes the number of a model's slots.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sotto {
 
-// All streams of the model are parked for that, and get slots again in turn. The control thread's alone.
+// Parks all streams of the model first; they get slots again in turn. Control thread only.
 class ModelResizer {
 public:
     struct Parts {
@@ -31,11 +31,11 @@ public:
     };
     explicit ModelResizer(const Parts& parts) : parts_(parts) {}
 
-    // Starts to give a model so many slots. Returns false if that is not possible now.
+    // Starts resizing the model to `slots`. Returns false if that is not possible now.
     bool resize(ModelEntry& entry, std::uint32_t slots);
-    // Starts to give a model as many slots as there is room for.
+    // Starts resizing the model to as many slots as fit.
     bool refill(ModelEntry& entry) { return resize(entry, slots_for(entry)); }
-    // Starts to give back slots that a model gave up, if it has use for them.
+    // Starts restoring slots that a model lost, if it can use them.
     bool grow(ModelEntry& entry);
     // Takes the result of a job that resized a model.
     void resized(Job& job, ResizeJob& resize) noexcept;

@@ -29,7 +29,7 @@ struct PreparingTask {
     bool is_under_way() const noexcept { return is_begun && !done.load(std::memory_order_acquire); }
 };
 
-// The control thread's alone.
+// Control thread only.
 class PreparingThreads {
 public:
     // `finished` is notified after each task.

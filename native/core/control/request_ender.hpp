@@ -1,4 +1,4 @@
-// How requests end, and what becomes of their streams.
+// Ends requests and their streams.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class RequestEnder {
 public:
     RequestEnder(
@@ -33,11 +33,11 @@ public:
     bool fail_all(const ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
     // Ends a request that took no step, with its response.
     void answer(Stream& stream, std::string response) noexcept;
-    // Ends a stream: the host was told its last event.
+    // Ends a stream whose last event was written.
     void conclude(Stream& stream) noexcept;
-    // Takes a stream that gave up its slot.
+    // Takes a stream that was preempted and parked.
     void parked(Stream& stream) noexcept;
-    // Gives back what a stream that is over still holds. A job that only such streams are in is told to end.
+    // Releases what an ended stream still holds. Aborts a job that has only such streams.
     void release(Stream& stream) noexcept;
 
 private:

@@ -9,7 +9,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class SliceLog {
 public:
     SliceLog(Trace& trace, Meter& meter) : trace_(trace), meter_(meter) {}

@@ -12,7 +12,7 @@
 namespace sotto {
 
 // What keeps a slot is the stream of the session's last turn: it is over, and is closed only when the next
-// turn begins, in the same job. The control thread's alone.
+// turn begins, in the same job. Control thread only.
 class SlotPins {
 public:
     SlotPins(

@@ -10,7 +10,7 @@
 
 namespace sotto {
 
-// The control thread's alone. Nothing can end such a call, and it uses what the engine would free: a report
+// Control thread only. Nothing can end such a call, and it uses what the engine would free: a report
 // is logged after ten seconds, or after two while the engine is being destroyed, and again after as long.
 class StallWatch {
 public:

@@ -10,7 +10,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class StateFetches {
 public:
     StateFetches(KvStateStore& parking, const Clock& clock) : parking_(parking), clock_(clock) {}

@@ -14,7 +14,7 @@
 
 namespace sotto {
 
-// The control thread's alone. The files are read and written on a thread of their own.
+// Control thread only. The files are read and written on a thread of their own.
 class StateFiles {
 public:
     // A request, and the task that reads or writes its file.

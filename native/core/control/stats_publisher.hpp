@@ -1,4 +1,4 @@
-// What the engine's figures are, and when they are published.
+// Collects the engine's statistics and decides when to publish them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class StatsPublisher {
 public:
     StatsPublisher(const Clock& clock, Meter& meter, Recorder& recorder)

@@ -1,4 +1,4 @@
-// How long steps may take, and what is learned from how long they took.
+// Time limits of steps, and updates of the cost model from measured times.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace sotto {
 
-// A step of the idle class stands still if it comes to no gate for so long.
+// An idle-class step is stalled if it reaches no gate for this long, in ns.
 constexpr std::int64_t kStandstill = 150'000'000;
 
-// After how long a step is given up, to be taken again on fewer threads; 0: never.
+// Time in ns after which a step is aborted and repeated on fewer threads; 0: never.
 std::int64_t patience_of(const Job& job, bool deterministic) noexcept;
 
-// Has the job's model learn from a step: what the next steps take, and on how many threads they go best.
+// Updates the cost model and the thread count of the job's model from a step.
 void learn_step(const Job& job, Recorder& recorder) noexcept;
 
 } // namespace sotto

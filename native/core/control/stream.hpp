@@ -16,32 +16,32 @@
 
 namespace sotto {
 
-// What the answers to one request have in common. The control thread's alone.
+// State that all answers (choices) of one request share. Control thread only.
 struct Reply {
     Reply(Slot& slot, Prompted asked, Turn taken = {}, AdapterSet uses = {});
 
-    Slot& slot;           // not to be used once over
-    RequestEvents& lanes; // likewise
+    Slot& slot;           // do not use once `over`
+    RequestEvents& lanes; // do not use once `over`
     const sotto_op op;
     const PageString body;
     const Prompted prompted;
-    const std::shared_ptr<const PageBuffer> state; // to restore; or null
+    const std::shared_ptr<const PageBuffer> state; // state to restore, or null
     const bool chunked;
     Writer writer;
-    std::vector<Said> said; // by answer, as far as they are over
-    std::uint32_t left;     // answers that are not
-    Counts counts;          // of those that are, together
-    bool over = false;      // told its last event, or about to
-    Turn turn;              // in a session
+    std::vector<Said> said; // results of the answers that have ended, by index
+    std::uint32_t left;     // number of answers that have not ended
+    Counts counts;          // token counts of the answers that have ended
+    bool over = false;      // the last event was written, or is about to be
+    Turn turn;              // the request's turn in its session
     const AdapterSet adapters;
 };
 
-// Counts steps that bring a stream no further. Where each of them evaluates something, or brings others
-// further, nothing else notices that the stream would never end.
+// Counts steps in which a stream makes no progress. If such steps still evaluate something, or advance other
+// streams, no other check detects a stream that never ends.
 class Progress {
 public:
-    // Takes what a step did. Returns how many steps in a row brought the stream no further: no token, and no
-    // fewer tokens left than ever since the last one.
+    // Records a step. Returns the number of consecutive steps without progress: no token was generated, and
+    // the tokens left to prefill reached no new minimum since the last token.
     std::uint32_t add(const sotto_step_item& work) noexcept {
         const bool moved = work.generated != 0 || work.data.size != 0 || work.finish != SOTTO_FINISH_NONE ||
                            work.remaining < fewest_left_;
@@ -55,10 +55,10 @@ private:
     std::uint32_t idle_steps_ = 0;
 };
 
-// The control thread's alone.
+// Control thread only.
 class Stream : public ScheduledStream {
 public:
-    // `number`: in which order they came.
+    // `number`: order of arrival.
     Stream(
         std::shared_ptr<Reply> reply,
         std::uint32_t index,
@@ -68,26 +68,25 @@ public:
     );
 
     const std::shared_ptr<Reply> reply;
-    const std::uint32_t index; // which of the answers
-    std::size_t place = 0;     // among the control thread's streams
+    const std::uint32_t index; // of the answer (choice)
+    std::size_t place = 0;     // index in the StreamTable
     ModelEntry& entry;
-    void* handle = nullptr; // the backend's, once opened
-    Answer answer;          // the compute thread's while `busy`, like the next three
+    void* handle = nullptr; // the backend's stream once opened, or null
+    Answer answer;          // like the next three, used by the compute thread while `busy`
     Progress progress;
-    PageBuffer saved;                           // of an operation that saves: the state
-    std::uint32_t saved_tokens = 0;             // of that
-    KvStateStore::Kept kept;                    // what the model remembers of it while it is parked; or null
-    std::shared_ptr<KvStateStore::Fetch> fetch; // of what it recalls when it gets a place; or null
-    std::int64_t fetch_until = kNever;          // it goes on without
-    bool awaits_fetch = false;                  // `busy` with that
-    std::shared_ptr<Session>
-        keeps; // that shall keep what the model remembers of it once it is closed; or null
-    std::shared_ptr<Session> session;         // that it is a turn of, which may get its place; or null
-    std::unique_ptr<PreparingTask> preparing; // under way on a preparing thread, which has the next; or null
-    Prepared prepared;                        // what the backend made of the request, until it is opened
+    PageBuffer saved;                           // state, for an operation that saves one
+    std::uint32_t saved_tokens = 0;             // tokens in `saved`
+    KvStateStore::Kept kept;                    // KV state while it is parked, or null
+    std::shared_ptr<KvStateStore::Fetch> fetch; // read of its KV state from disk, or null
+    std::int64_t fetch_until = kNever;          // time at which it continues without the state
+    bool awaits_fetch = false;                  // `busy` because of `fetch`
+    std::shared_ptr<Session> keeps;             // stores the KV state when the stream is closed, or null
+    std::shared_ptr<Session> session;           // its session, which may keep the slot, or null
+    std::unique_ptr<PreparingTask> preparing;   // running preparation, which writes `prepared`, or null
+    Prepared prepared; // result of the backend's prepare(), until the stream is opened
 
     void opened(const StreamInfo& info, std::int64_t now);
-    // A step took place; `spoke`: it gave a token.
+    // Called after a step. `spoke`: the step generated a token.
     void stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept;
 
     Counts counts() const noexcept;

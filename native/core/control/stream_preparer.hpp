@@ -11,7 +11,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class StreamPreparer {
 public:
     // A stream whose preparation has ended, and why it failed.

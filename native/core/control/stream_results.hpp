@@ -1,4 +1,4 @@
-// What the results of jobs mean to the streams that they worked for.
+// Applies the results of jobs to their streams.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class StreamResults {
 public:
     StreamResults(
@@ -31,10 +31,10 @@ public:
         : settings_(settings), clock_(clock), sessions_(sessions), meter_(meter), teller_(teller),
           files_(files), preparer_(preparer), ender_(ender) {}
 
-    // Takes the streams that a job closed: their sessions keep what the model remembers.
+    // Takes the streams that a job closed; their sessions store the KV state.
     static void closed(const Job& job) noexcept;
-    // Takes what a job that opened, unparked or stepped did. `followed`: another job of the streams is under
-    // way.
+    // Takes the results of a job that opened, restored or stepped streams. `followed`: another job of the
+    // same streams is running.
     void take(Job& job, bool followed) noexcept;
 
 private:

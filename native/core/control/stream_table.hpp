@@ -11,7 +11,7 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class StreamTable {
 public:
     const std::vector<std::unique_ptr<Stream>>& all() const noexcept { return streams_; }
@@ -24,7 +24,7 @@ public:
     // Makes room for more streams, so that neither add() nor end() can fail.
     void reserve(std::size_t more);
     Stream& add(std::unique_ptr<Stream> stream) noexcept;
-    // A stream of a request that is not over; null: there is none.
+    // A stream of a request that has not ended, or null.
     Stream* find(const Slot& slot) const noexcept;
     // Has sweep() free a stream.
     void end(Stream& stream) noexcept { ended_.push_back(&stream); }

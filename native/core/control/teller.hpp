@@ -1,4 +1,4 @@
-// Tells hosts what became of their requests.
+// Writes the events of requests.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace sotto {
 
-// The control thread's alone. Each event goes to the engine's queue or to the private request.
+// Control thread only. Each event goes to the engine's queue or to the private request.
 class Teller {
 public:
     Teller(RequestTable& table, EventQueue& queue, Meter& meter, const Clock& clock)
@@ -20,15 +20,15 @@ public:
 
     void accepted(Slot& slot);
     void progress(Slot& slot, float progress);
-    // What is new of a stream's answer.
+    // Writes the new part of a stream's answer.
     void heard(Stream& stream, const Heard& heard);
-    // A stream's answer is whole: the reason, and after the last of a request, the usage and the end.
-    // `heard`: what came last, which was told.
+    // Writes the end of a stream's answer: the finish reason and, after the last answer of a request, usage
+    // and end. `heard`: the last part, which was written before.
     void finished(Stream& stream, const Heard& heard);
-    // The response to an operation that took no step.
+    // Writes the response to an operation without steps.
     void answered(Slot& slot, std::string response) noexcept;
-    // The last event of a request that is no answer, or failed after so many tokens. The slot is not to be
-    // used any more.
+    // Writes the last event of a request that has no answer, or that failed after `tokens` tokens. Do not use
+    // the slot afterwards.
     void done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens = 0) noexcept;
 
 private:

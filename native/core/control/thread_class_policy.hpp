@@ -1,4 +1,4 @@
-// Which class of threads jobs run on.
+// Chooses the scheduling class of the threads that run jobs.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace sotto {
 
-// The idle class where the game comes first and threads of that class get cores, else the normal one. The
-// control thread's alone.
+// The idle class where the game comes first and threads of that class get cores, else the normal one. Control
+// thread only.
 class ThreadClassPolicy {
 public:
     // `probed` is notified when a probe of the idle class has run.
