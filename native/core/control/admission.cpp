@@ -15,8 +15,8 @@ std::uint64_t given_back(const ModelEntry& entry) noexcept {
     return entry.with_loader ? entry.leaves : entry.bytes();
 }
 
-// Returns true if a job under way leaves the model no slot: a request that is admitted meanwhile would wait
-// for one for ever.
+// Returns true if the running job leaves the model without slots: a request admitted meanwhile would never
+// get one.
 bool gives_up_all(const Job* job, const ModelEntry& entry) noexcept {
     const auto* resize = job == nullptr ? nullptr : std::get_if<ResizeJob>(&job->what);
     return resize != nullptr && job->entry == &entry && resize->slots == 0;

@@ -223,8 +223,8 @@ void Compute::abort(Job& job) noexcept {
     gate_.notify();
 }
 
-// Waits until the game's work on its frame is done, as far as it tells; not for ever, as it may have stopped
-// telling.
+// Waits until the game has reported the end of its work on the frame. The wait is limited, because the game
+// may have stopped reporting.
 std::int32_t Compute::pass(Job& job) noexcept {
     constexpr std::int64_t kLook = 200'000; // the work takes longer than usual
     constexpr std::uint32_t kEvery = 8;     // to ask for the time is not free
@@ -283,8 +283,8 @@ void Compute::run(Job& job, StepJob& what) {
     hear(job, what, before);
 }
 
-// What the model remembers of a stream, to be remembered again later. Null: it works through its text then.
-// `similar`: it may be packed with others.
+// Stores a stream's KV state, to be restored later. Returns null if it cannot be stored: the text is
+// prefilled again then. `similar`: it may be compressed against similar states.
 KvStateStore::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept {
     KvStateStore::Kept kept;
     auto& model = *job.entry->model;

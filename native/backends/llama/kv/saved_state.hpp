@@ -14,7 +14,7 @@
 
 namespace sotto::llama {
 
-// What a saved state tells beside the cells.
+// Contents of a saved state other than the KV cells.
 struct StateHeader {
     std::vector<llama_token> tokens;
     std::uint64_t adapters = 0; // key of the adapters that the cells were computed with; 0: none

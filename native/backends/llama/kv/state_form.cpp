@@ -64,7 +64,8 @@ void StateForm::write_whole(const StatePieces& pieces, std::uint8_t* out) const 
     put(out, pieces.tail, tail_counts_);
 }
 
-// It finds the cells whichever of the numbers tells of them. Returns where the next part begins.
+// Writes one part. With `counts`, writes the number of sequences before it and a cell count of zero after it
+// for each other sequence; llama.cpp then finds the cells whatever the sequence's number. Returns the end.
 std::uint8_t* StateForm::put(std::uint8_t* out, Bytes part, bool counts) const noexcept {
     if (counts) {
         std::memcpy(out, &sequences_, kNumber);

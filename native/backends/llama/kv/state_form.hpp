@@ -1,9 +1,9 @@
-// The form in which a sequence's state fits contexts of any number of sequences.
+// Converts the saved state of a sequence so that it fits contexts with any number of sequences.
 //
-// llama.cpp writes a beginning, then a part for each memory that a model has. One of keys and values tells
-// how many sequences the context has, and for each of them how many cells belong to the one that is saved:
-// none, but for its own, which follow. A context with another number of sequences refuses that. So of such a
-// part only the sequence's own number and cells are kept, and what belongs around them is made anew.
+// llama.cpp writes a header, then one part per memory of the model. A part with keys and values holds the
+// context's number of sequences and a cell count for each of them, which is zero for all but the saved one,
+// whose cells follow. A context with another number of sequences refuses it. Therefore only the sequence's
+// own cell count and cells are kept, and the counts around them are written anew.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -16,10 +16,10 @@ namespace sotto::llama {
 
 using Bytes = std::span<const std::uint8_t>;
 
-// A state without what hangs on its context.
+// A state without the parts that depend on its context.
 struct StatePieces {
     Bytes beginning;
-    Bytes head; // of a model that has two memories, the first
+    Bytes head; // the first memory, if the model has two
     Bytes tail;
 };
 
@@ -28,12 +28,12 @@ public:
     static constexpr std::size_t kBeginning = 8; // bytes
 
     StateForm() = default;
-    // Of a context that remembers nothing yet.
+    // The form of states of a context whose memory is still empty.
     explicit StateForm(llama_context* context);
 
-    // Of a sequence's state as llama.cpp wrote it. Throws Error where it is not as it is known to be.
+    // Splits a sequence's state as llama.cpp wrote it. Throws Error if its layout is unknown.
     StatePieces pieces_of(llama_context* context, Bytes state, llama_seq_id sequence) const;
-    // As llama.cpp reads it: so many bytes.
+    // Size in bytes of the form that llama.cpp reads.
     std::size_t whole_size(const StatePieces& pieces) const noexcept;
     void write_whole(const StatePieces& pieces, std::uint8_t* out) const noexcept;
 
@@ -42,7 +42,7 @@ private:
     std::uint8_t* put(std::uint8_t* out, Bytes part, bool counts) const noexcept;
 
     std::uint32_t sequences_ = 1;
-    bool head_counts_ = false; // it has a number for each sequence
+    bool head_counts_ = false; // the part has a cell count for each sequence
     bool tail_counts_ = false;
 };
 

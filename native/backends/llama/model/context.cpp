@@ -36,7 +36,7 @@ std::uint32_t cells_of(const Options& options) {
     return (options.context + kAtOnce - 1) / kAtOnce * kAtOnce;
 }
 
-// Whether each head's keys and values are a multiple of so many numbers.
+// Returns true if the key and value size of each head is a multiple of `of`.
 bool heads_are_multiples(const llama_model* model, std::uint64_t of) {
     const auto heads = llama_model_n_head(model);
     if (heads <= 0) {

@@ -32,10 +32,10 @@ struct Memory {
 // as, and how much it computes at once. Nothing of it hangs on how many places there are.
 void choose_form(const llama_model* model, Options& options);
 
-// Makes a context for so many streams at once, at least 1. Throws Error.
+// Creates a context for `places` streams at once, at least 1. Throws Error.
 Context make_context(Call& call, llama_model* model, const Options& options, std::uint32_t places);
 
-// What a context takes; nothing where there is none.
+// Returns the memory of a context; zeros for null.
 Memory memory_of(const llama_context* context, const Options& options);
 
 // What the tensors take where they are kept. llama.cpp's own figure counts a mapped file whole, also the

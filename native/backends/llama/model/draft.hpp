@@ -19,9 +19,9 @@ public:
     // Remembers nothing yet.
     Draft(Weights weights, Options options) : weights_(std::move(weights)), options_(std::move(options)) {}
 
-    // Has room for so many sequences, at least 1, in place of none. Throws Error.
+    // Creates a context for `sequences` sequences, at least 1. Throws Error.
     void remember(Call& call, std::uint32_t sequences);
-    // Gives up its context, and all that it heard.
+    // Frees the context with its KV cache.
     void forget() noexcept;
 
     // None: it remembers nothing.

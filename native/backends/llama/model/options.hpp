@@ -16,8 +16,7 @@ struct Options {
     const Device* device = nullptr;
     // Of that device. Not asked for.
     Loss loss;
-    // Of the model's layers, the last one that chooses tokens included, so many are on the device. Default:
-    // all.
+    // Number of layers on the device, counting the output layer. Default: all.
     std::uint32_t gpu_layers = 1 << 16;
     // Tokens that one stream holds. Default: 2048, or what the model was trained on if that is less.
     std::uint32_t context = 2048;
@@ -28,9 +27,9 @@ struct Options {
     std::uint32_t parallel = 4;
     // Of these, places that there are to begin with. Not asked for.
     std::uint32_t places = 4;
-    // Tokens that one step works through at most, from `parallel` to 4096.
+    // Maximum tokens of a step, from `parallel` to 4096.
     std::uint32_t batch = 512;
-    // Of these, tokens that are computed at once. Not asked for: what there is room for.
+    // Of these, tokens that are computed at once. Default: as many as memory allows.
     std::uint32_t at_once = 512;
     // Whether the file is mapped rather than read, where it can be.
     bool mmap = true;

@@ -1,4 +1,4 @@
-// What llama.cpp allocates for a model, and whoever frees it.
+// Owners of what llama.cpp allocates for a model.
 #pragma once
 
 #include "devices/lost.hpp"

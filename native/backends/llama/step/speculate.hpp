@@ -15,8 +15,8 @@ namespace sotto::llama {
 // Tokens that are guessed at once, at most.
 constexpr std::size_t kMostGuessed = 15;
 
-// What followed the end of `tokens` where it was there before: after the longest such stretch, and the last
-// of those. Empty where there is none.
+// Finds the longest suffix of `tokens` that also occurs earlier, at its last occurrence, and returns the
+// tokens that follow it there. Returns nothing if no suffix occurs earlier.
 std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_t most);
 
 // The acceptance rate of draft tokens of one stream.
