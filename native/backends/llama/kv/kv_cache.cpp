@@ -1,4 +1,5 @@
-// The KV cache of a model: gives streams slots, and keeps what their slots hold in step with their tokens.
+// The KV cache of a model: assigns slots to streams and keeps the cells of each slot consistent
+// with the stream's tokens.
 #include "kv/kv_cache.hpp"
 
 #include "kv/saved_state.hpp"
@@ -82,7 +83,8 @@ void KvCache::clear() {
     slots_.clear_contents();
 }
 
-// Copies what other slots cache of a prompt, and finds a stream that is about to hold more.
+// Copies the longest prefix of the prompt that another slot caches, and finds a leader to wait for
+// if one is about to compute a longer prefix.
 void KvCache::share_prefix(KvStream& stream, const Prefills& prefills) {
     stream.wait = {};
     if (!stream.tokens.in_prompt() || !stream.reuse || !memory_.keeps_all()) {
@@ -98,22 +100,24 @@ void KvCache::share_prefix(KvStream& stream, const Prefills& prefills) {
     }
 }
 
-// Makes `stream` hold `count` tokens that the slot `source` holds too.
+// Copies the cells of slot `source` to the stream's slot and cuts them to the first `count` tokens,
+// which both slots have in common.
 void KvCache::copy_prefix(llama_seq_id source, KvStream& stream, std::size_t count) {
-    Call call(Call::current()->host(), Call::Abort::Throws); // nothing computes
+    Call call(Call::current()->host(), Call::Abort::Throws); // no graph is being computed
     const auto& from = slots_.slots()[static_cast<std::size_t>(source)];
     try {
         if (const auto copied = memory_.copy(source, stream.slot); copied.has_value()) {
             cut(stream, *copied ? count : 0);
             stream.restored = from.stream != nullptr ? from.stream->restored : from.restored;
         }
-    } catch (const std::exception& error) { // then the stream prefills all of its prompt
+    } catch (const std::exception& error) { // the stream prefills its whole prompt instead
         throw_if_lost(error);
         cut(stream, 0);
     }
 }
 
-// Streams that are waited for do something in this step, or wait for one that does.
+// A stream waits only for a leader that the current step may prefill. Such a leader computes in
+// this step or waits for a leader of its own.
 bool KvCache::waits(KvStream& stream, const Prefills& prefills) {
     const auto* leader = stream.wait.leader;
     if (stream.wait.seeks ||

@@ -1,4 +1,5 @@
-// The KV cache of a model: gives streams slots, and keeps what their slots hold in step with their tokens.
+// The KV cache of a model: assigns slots to streams and keeps the cells of each slot consistent
+// with the stream's tokens.
 #pragma once
 
 #include "kv/kv_memory.hpp"
@@ -11,42 +12,48 @@ namespace sotto::llama {
 
 class KvCache {
 public:
-    // `max_slots`: the most that attach() will be called with. `max_tokens`: of one stream.
+    // `max_slots`: upper bound of `slots` in attach(). `max_tokens`: context size of one stream.
     KvCache(const llama_model* model, std::size_t max_slots, std::size_t max_tokens);
 
-    // Throws Error(SOTTO_ERROR_STATE) if a stream has a slot.
+    // Throws Error(SOTTO_ERROR_STATE) if any stream has a slot.
     void require_idle() const;
-    // Forgets the context and its slots, of which no stream has one.
+    // Detaches from the context and discards all slots. No stream may have a slot.
     void detach();
-    // Caches in `context`, which is empty and has `slots` slots. Null: there are no slots.
+    // Uses `context` as the KV cache; it must be empty and have
+    // `slots` sequences. If `context` is null, `slots` must be 0.
     void attach(llama_context* context, std::size_t slots);
 
-    // Gives a stream a slot, and the longest prefix of its tokens that is cached. Throws
+    // Assigns a slot to a stream and reuses the longest cached prefix of its tokens. Throws
     // Error(SOTTO_ERROR_STATE) if all slots are in use.
     void open(KvStream& stream);
-    // Frees the slot of a stream. Other streams may reuse what it caches.
+    // Releases the slot of a stream. Other streams may reuse the tokens that it caches.
     void close(KvStream& stream) noexcept;
-    // The same, but the stream may come back for it.
+    // Releases the slot of a stream, which keeps its tokens and may be unparked later.
     void park(KvStream& stream) noexcept;
-    // Gives a parked stream a slot. Returns the tokens that are left to prefill. Throws as open().
+    // Assigns a slot to a parked stream. Returns the number
+    // of tokens left to prefill. Throws like open().
     std::uint32_t unpark(KvStream& stream);
 
-    // Returns true if the stream must wait for another one, which is about to compute a prefix of its prompt.
-    // `prefills`: which streams the current step may prefill.
+    // Returns true if the stream must wait for another stream that is about to compute a prefix of
+    // its prompt. `prefills` selects the streams that the current step may prefill.
     bool waits(KvStream& stream, const Prefills& prefills);
 
-    // Cuts the slot of a stream to the first `keep` tokens, or empties it.
+    // Cuts the slot of a stream to the first `keep` tokens.
+    // Empties the slot if it cannot be cut there.
     void cut(KvStream& stream, std::size_t keep);
-    // Drops half of the tokens after the first `keep`, so that an answer can go on. If the cells cannot be
-    // shifted, the kept tokens after them are prefilled again.
+    // Drops half of the tokens after the first `keep`, so that decoding can continue in a full
+    // context. If the KV cache cannot be shifted, the tokens behind the gap are prefilled again.
     void drop_middle(KvStream& stream, std::size_t keep);
-    // A batch was computed.
+    // Call after each computed batch.
     void batch_done() noexcept { ++batches_; }
-    // Empties all slots; streams prefill again.
+    // Empties all slots; streams prefill their tokens again.
     void clear();
 
-    // Writes the state of a stream, or reads one into a free slot. Both return its number of tokens.
+    // Saves the state of a stream through `write`. Returns its number of tokens. Throws Error, with
+    // SOTTO_ERROR_STATE if the stream is parked, holds no tokens or is about to shift.
     std::uint32_t save(KvStream& stream, sotto_write_fn write, void* context);
+    // Restores a state into a free slot, unless a free slot already caches it. Returns its number
+    // of tokens. Throws Error if the state is invalid or all slots are in use.
     std::uint32_t restore(std::string_view state);
 
 private:
@@ -58,7 +65,7 @@ private:
     const llama_token vocabulary_; // number of tokens
     SlotTable slots_;
     KvMemory memory_;
-    std::uint64_t batches_ = 0; // computed so far
+    std::uint64_t batches_ = 0; // number of computed batches
 };
 
 } // namespace sotto::llama

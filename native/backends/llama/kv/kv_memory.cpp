@@ -1,4 +1,4 @@
-// The KV cache of a llama_context: cuts, shifts and copies the cells of its slots.
+// The KV cache of a llama_context: cuts, shifts, copies, saves and restores the cells of its slots.
 #include "kv/kv_memory.hpp"
 
 #include <algorithm>

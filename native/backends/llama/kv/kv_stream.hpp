@@ -1,4 +1,5 @@
-// A stream as the KV cache sees it: its tokens, its slot, and the stream whose prefill it waits for.
+// The KV cache data of a stream: its tokens, its slot, and
+// the leader of a shared prefix that it waits for.
 #pragma once
 
 #include "kv/token_sequence.hpp"
@@ -9,11 +10,12 @@ constexpr llama_seq_id kNoSlot = -1;
 
 struct KvStream;
 
-// Streams whose prompts have a common prefix prefill it once: one of them, the leader, does.
+// A prefix that several prompts share is prefilled once, by one of their streams: the leader. The
+// other streams wait until the leader has computed it.
 struct PrefixWait {
-    KvStream* leader = nullptr;
-    std::size_t count = 0; // tokens of the common prefix
-    bool seeks = false;    // looks for another source of its prefix before its next prefill
+    KvStream* leader = nullptr; // null: the stream does not wait
+    std::size_t count = 0;      // tokens of the shared prefix
+    bool seeks = false;         // must look for another source of the prefix before it prefills
 };
 
 struct KvStream {
@@ -23,13 +25,13 @@ struct KvStream {
     bool parked() const noexcept { return slot == kNoSlot; }
 
     TokenSequence tokens;
-    const std::uint64_t adapters; // key of the adapters that its tokens are computed with
-    const bool reuse;             // may use cells that other streams computed
+    const std::uint64_t adapters; // AdapterSet::key that its cells are computed with
+    const bool reuse;             // may reuse cells that other streams computed
     llama_seq_id slot = kNoSlot;
     PrefixWait wait;
-    bool restored = false;   // some of its cells came from a state, and no output has proven them yet
-    std::uint64_t moved = 0; // the batch, as KvCache counts them, that shifts its cells
-    std::uint64_t saved = 0; // hash of the state that was last saved of it; 0: none
+    bool restored = false;   // has cells of a saved state that have not produced valid output yet
+    std::uint64_t moved = 0; // number of the batch that shifts its cells, as counted by KvCache
+    std::uint64_t saved = 0; // hash of its last saved state; 0: none
 };
 
 } // namespace sotto::llama

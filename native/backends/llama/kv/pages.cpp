@@ -1,3 +1,4 @@
+// A buffer for a saved KV cache, in pages mapped from the operating system.
 #include "kv/pages.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// A buffer for a state as llama.cpp writes and reads it, in pages from the system that go back to it at once:
-// malloc() would keep what is freed, and a game that grants memory would look for it.
+// A buffer for a saved KV cache, in pages mapped from the operating system. The destructor returns
+// them to the system at once. Memory of malloc() can stay in the process after free(), and a game
+// that grants memory would still count it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace sotto::llama {
 
 class Pages {
 public:
-    // Throws std::bad_alloc. The bytes are 0.
+    // Bytes are initialized to 0. Throws std::bad_alloc.
     explicit Pages(std::size_t size);
     ~Pages();
     Pages(const Pages&) = delete;

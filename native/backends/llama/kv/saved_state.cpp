@@ -10,11 +10,12 @@
 namespace sotto::llama {
 namespace {
 
-// Flags beside the number of tokens.
+// Flags that are stored in the number of tokens.
 constexpr std::uint32_t kOwn = 1u << 31;     // StateHeader::own
-constexpr std::uint32_t kAdapted = 1u << 30; // a key of adapters follows
+constexpr std::uint32_t kAdapted = 1u << 30; // the key of the adapters follows
 
-// Takes a number from the front of a state.
+// Removes a number from the front of `state` and returns it.
+// Throws Error(SOTTO_ERROR_MODEL) if `state` is too short.
 template <typename T>
 T take(std::string_view& state) {
     if (state.size() < sizeof(T)) {
@@ -42,7 +43,7 @@ std::vector<llama_token> take_tokens(std::string_view& state, std::uint32_t coun
 
 void check_known(const std::vector<llama_token>& tokens, llama_token vocabulary) {
     const bool known = std::ranges::all_of(tokens, [&](llama_token token) {
-        return token < LLAMA_TOKEN_NULL || (token >= 0 && token < vocabulary); // below: of an image or sound
+        return token < LLAMA_TOKEN_NULL || (token >= 0 && token < vocabulary); // negative: media
     });
     if (!known) {
         throw Error(SOTTO_ERROR_MODEL, "the state contains tokens that the model's vocabulary lacks");
@@ -59,7 +60,7 @@ StatePieces take_pieces(std::string_view state) {
     return {all.first(StateForm::kBeginning), rest.first(head), rest.subspan(head)};
 }
 
-// Passes on what is written, and hashes it.
+// Passes bytes to `write` and hashes them.
 class HashingWriter {
 public:
     HashingWriter(sotto_write_fn write, void* context) : write_(write), context_(context) {

@@ -1,9 +1,9 @@
 // The byte format of a stream's saved KV cache.
 //
-// In order: number of tokens (4 bytes, with two flags), the key of the adapters if there are any (8), the
-// tokens (4 each), the size of the head (8), then the pieces of llama.cpp's state. Nothing in the bytes
-// proves that they are unchanged and of this model: whoever stores them checks that, because llama.cpp
-// would read anything.
+// In order: the number of tokens (4 bytes, with two flags), the key of the adapters if there are
+// any (8 bytes), the tokens (4 bytes each), the size of the head (8 bytes), then the pieces of
+// llama.cpp's state. The format proves neither that the bytes are unchanged nor that they belong to
+// this model. Code that stores states must check both, because llama.cpp reads any bytes.
 #pragma once
 
 #include "kv/state_form.hpp"
@@ -14,25 +14,25 @@
 
 namespace sotto::llama {
 
-// Contents of a saved state other than the KV cells.
+// Contents of a saved state other than its cells.
 struct StateHeader {
     std::vector<llama_token> tokens;
-    std::uint64_t adapters = 0; // key of the adapters that the cells were computed with; 0: none
-    bool own = false;           // cells depend on dropped tokens: they serve only the stream that was saved
+    std::uint64_t adapters = 0; // AdapterSet::key that the cells were computed with; 0: none
+    bool own = false;           // cells depend on dropped tokens: for the saved stream only
 };
 
-// Writes a state. Returns its hash. Throws Error(SOTTO_ERROR_MEMORY) if `write` fails.
+// Writes a state and returns its hash. Throws Error(SOTTO_ERROR_MEMORY) if `write` fails.
 std::uint64_t
 write_state(const StateHeader& header, const StatePieces& pieces, sotto_write_fn write, void* context);
 
-// `pieces` point into the text that was read.
+// `pieces` points into the bytes passed to read_state().
 struct SavedState {
     StateHeader header;
     StatePieces pieces;
     std::uint64_t hash = 0;
 };
-// Throws Error(SOTTO_ERROR_MODEL) if the state is truncated, or has no tokens, more than `context`, or any
-// that are not in a vocabulary of `vocabulary` tokens.
+// Parses a state. Throws Error(SOTTO_ERROR_MODEL) if it is truncated, has no tokens, has more than
+// `context` tokens, or has tokens outside of a vocabulary of `vocabulary` tokens.
 SavedState read_state(std::string_view state, std::size_t context, llama_token vocabulary);
 
 } // namespace sotto::llama

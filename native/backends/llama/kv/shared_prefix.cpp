@@ -1,4 +1,4 @@
-// Prefixes that the prompts of several streams have in common, which are computed once.
+// Prefixes that the prompts of several streams share, and that are computed once.
 #include "kv/shared_prefix.hpp"
 
 #include <algorithm>
@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kMinCopied = 32; // tokens
 constexpr std::size_t kMinAwaited = 64;
 
+// Returns true if `stream` waits for `leader`, directly or through other leaders.
 bool follows(const KvStream* stream, const KvStream& leader) {
     while (stream != nullptr && stream != &leader) {
         stream = stream->wait.leader;

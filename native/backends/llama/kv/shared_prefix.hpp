@@ -1,7 +1,7 @@
-// Prefixes that the prompts of several streams have in common, which are computed once.
+// Prefixes that the prompts of several streams share, and that are computed once.
 //
-// A stream copies what another slot caches of its prompt. If two streams that prefill have a common prefix,
-// one of them waits until the other, its leader, has computed it.
+// A stream copies the longest prefix of its prompt that another slot caches. If two prefilling
+// streams share a prefix, one of them waits until the other, its leader, has computed it.
 #pragma once
 
 #include "kv/slot_table.hpp"
@@ -15,18 +15,20 @@ namespace sotto::llama {
 using Prefills = std::function<bool(const KvStream&)>;
 
 struct SharedPrefix {
-    llama_seq_id source = kNoSlot; // the slot to copy from; kNoSlot: none is worth it
+    llama_seq_id source = kNoSlot; // slot to copy from; kNoSlot: no prefix is worth copying
     std::size_t count = 0;         // tokens to copy
-    KvStream* leader = nullptr;    // the stream to wait for; null: none
-    std::size_t led = 0;           // tokens that `leader` is about to hold in common
+    KvStream* leader = nullptr;    // stream to wait for; null: none
+    std::size_t led = 0;           // length of the shared prefix that `leader` is about to compute
 };
 
-// Finds the longest prefix of the stream's prompt that another slot caches, and the stream that is about to
-// compute the longest one: in the step of `prefills`, if that is not empty.
+// Finds the longest prefix of the stream's prompt that another slot caches, and the stream that is
+// about to compute the longest one. If `prefills` is not empty, only streams that the current step
+// may prefill are candidates for the latter.
 SharedPrefix
 find_shared_prefix(std::span<const Slot> slots, const KvStream& stream, const Prefills& prefills);
 
-// Returns true if a prefix of `count` tokens saves more than the `held` tokens do.
+// Returns true if a prefix of `count` tokens is worth
+// copying for a stream that holds `held` tokens.
 bool worth_copying(std::size_t count, std::size_t held) noexcept;
 
 } // namespace sotto::llama

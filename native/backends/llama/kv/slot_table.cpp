@@ -1,4 +1,4 @@
-// Which stream has which slot of the KV cache, and what a free slot still caches.
+// Assigns KV cache slots to streams, and records the tokens that free slots still cache.
 #include "kv/slot_table.hpp"
 
 #include "runtime/fence.hpp"
@@ -10,7 +10,8 @@
 namespace sotto::llama {
 namespace {
 
-// Tokens of another conversation that may be evicted although an empty slot is free.
+// Maximum number of cached tokens that may be evicted from
+// a matching slot while an empty slot is free.
 constexpr std::size_t kFewTokens = 32;
 
 } // namespace
@@ -30,9 +31,10 @@ std::size_t SlotTable::in_use() const noexcept {
     }));
 }
 
-// Cost of a slot for a stream with these adapters: the distance to the nearest stream with the same ones, or,
-// if there is none, the nearness to streams with others. llama.cpp computes only neighbouring sequences
-// together. 0 if no stream has other adapters.
+// Returns the cost of a slot for a stream with these adapters. llama.cpp
+// computes only neighbouring sequences together, so the cost is the distance to
+// the nearest stream with the same adapters. If no stream has the same adapters,
+// it is the nearness to streams with others; 0 if no stream has other adapters.
 std::uint64_t SlotTable::distance(std::size_t slot, std::uint64_t adapters) const noexcept {
     const auto max = slots_.size();
     auto same = max;
@@ -46,10 +48,11 @@ std::uint64_t SlotTable::distance(std::size_t slot, std::uint64_t adapters) cons
     return other == max ? 0 : same < max ? same : max - other;
 }
 
-// The free slot that caches most of `tokens`, if that is most of what it caches, and nearly all of it while
-// others are empty; else an empty slot, or the least recently used one, so that other conversations stay
-// cached. The last token is always computed, because the next one needs its logits. `owner`: a stream that
-// finds its own parked tokens or saved state even if it does not `reuse` those of others.
+// Returns the free slot that caches the longest prefix of `tokens`, if that prefix is most of the
+// slot's contents, or nearly all of them while an empty slot is free. Otherwise returns an empty
+// slot, or the least recently used one, so that other conversations stay cached. The match never
+// includes the last token, because the next token is chosen from its logits. `owner`: a stream that
+// finds its own parked tokens or saved state even if `reuse` is false.
 SlotTable::Match SlotTable::best_match(
     const std::vector<llama_token>& tokens, std::uint64_t adapters, bool reuse, const KvStream* owner
 ) const {
@@ -99,7 +102,7 @@ SlotTable::Match SlotTable::assign(KvStream& stream) {
     stream.slot = match.slot;
     const bool saved = slot.state != 0 && slot.state == stream.saved;
     stream.tokens.set_exact(saved ? stream.tokens.exact() : slot.exact);
-    stream.restored = slot.restored || slot.state != 0; // cells that are cut off stay in the buffers
+    stream.restored = slot.restored || slot.state != 0; // cells that are cut stay in the buffers
     slot = {};
     slot.stream = &stream;
     return match;
@@ -123,7 +126,7 @@ void SlotTable::release(KvStream& stream, bool comes_back) noexcept {
     const auto held = stream.tokens.held();
     try {
         slot.tokens = comes_back ? stream.tokens.tokens() : stream.tokens.take_tokens();
-        slot.tokens.resize(held); // shrinks
+        slot.tokens.resize(held); // shrinks; does not allocate
     } catch (const std::bad_alloc&) {
         slot.tokens.clear();
     }

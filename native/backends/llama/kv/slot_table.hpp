@@ -1,4 +1,4 @@
-// Which stream has which slot of the KV cache, and what a free slot still caches.
+// Assigns KV cache slots to streams, and records the tokens that free slots still cache.
 #pragma once
 
 #include "kv/kv_stream.hpp"
@@ -12,47 +12,48 @@
 
 namespace sotto::llama {
 
-// One sequence of llama.cpp's KV cache. While a stream has it, only `stream` is valid.
+// One sequence of llama.cpp's KV cache. While a stream has the slot, only `stream` is valid.
 struct Slot {
     std::vector<llama_token> tokens;
-    std::uint64_t adapters = 0;   // key of the adapters that the tokens were computed with
-    std::size_t exact = SIZE_MAX; // as TokenSequence::exact()
+    std::uint64_t adapters = 0;   // AdapterSet::key that the cells were computed with
+    std::size_t exact = SIZE_MAX; // see TokenSequence::exact()
     KvStream* stream = nullptr;
-    const KvStream* parked = nullptr; // whose tokens they are, if that stream is parked
-    std::uint64_t state = 0;          // hash of the saved state that it holds; 0: none
-    bool restored = false;            // as KvStream::restored
+    const KvStream* parked = nullptr; // parked stream that the tokens belong to; null: none
+    std::uint64_t state = 0;          // hash of the saved state that the slot caches; 0: none
+    bool restored = false;            // see KvStream::restored
     std::uint64_t last_used = 0;
 };
 
 // Bookkeeping only: never calls llama.cpp.
 class SlotTable {
 public:
-    // `capacity`: the most slots that resize() will be called with, which then cannot fail. `keeps_all`: the
-    // KV cache can be cut anywhere.
+    // `capacity`: upper bound of `count` in resize(), which therefore cannot fail. `keeps_all`: the
+    // KV cache can be cut at any token.
     SlotTable(std::size_t capacity, bool keeps_all);
 
-    // Discards all slots and makes `count` empty ones, at most `capacity`. No stream may have one.
+    // Discards all slots and creates `count` empty ones, at
+    // most `capacity`. No stream may have a slot.
     void resize(std::size_t count) noexcept;
     std::span<const Slot> slots() const noexcept { return slots_; }
     std::size_t in_use() const noexcept;
 
-    // A free slot, and how many of the first tokens of a stream it caches.
+    // A free slot, and the number of the stream's first tokens that it caches.
     struct Match {
         llama_seq_id slot = kNoSlot;
         std::size_t common = 0;
     };
-    // Chooses a free slot for `stream`, by longest cached prefix, then LRU, and gives it to that stream. The
-    // cells beyond the match are still in the KV cache. Throws Error(SOTTO_ERROR_STATE) if all are in use.
+    // Assigns a free slot to `stream`, by longest cached prefix, then LRU. The cells beyond the
+    // match stay in the KV cache. Throws Error(SOTTO_ERROR_STATE) if all slots are in use.
     Match assign(KvStream& stream);
-    // Frees the slot of `stream`, which goes on caching the stream's tokens. `comes_back`: the stream is
-    // parked and keeps its tokens; else they are moved out of it.
+    // Releases the slot of `stream`. The slot still caches the stream's tokens. `comes_back`: the
+    // stream is parked and keeps a copy of its tokens; otherwise they are moved out of the stream.
     void release(KvStream& stream, bool comes_back) noexcept;
-    // Stops holding cached tokens for a parked stream.
+    // Stops reserving cached tokens for a parked stream.
     void forget_parked(const KvStream& stream) noexcept;
 
-    // Chooses a free slot for a saved state of these tokens, and empties it. Throws as assign().
+    // Chooses a free slot for a saved state of these tokens and empties it. Throws like assign().
     llama_seq_id take_for_state(const std::vector<llama_token>& tokens, std::uint64_t adapters);
-    // What restoring a state put into a free slot.
+    // The contents of a slot after a saved state was restored into it.
     struct RestoredState {
         std::vector<llama_token> tokens;
         std::uint64_t adapters = 0;
@@ -60,11 +61,11 @@ public:
         std::uint64_t hash = 0;
     };
     void put_state(llama_seq_id slot, RestoredState state) noexcept;
-    // Returns true if a free slot caches the state with this hash, of `count` tokens. The slot then serves
-    // also the stream that the state was saved of.
+    // Returns true if a free slot caches the state with this hash and `count` tokens. The stream
+    // that saved the state may then reuse that slot.
     bool has_state(std::uint64_t hash, std::size_t count) noexcept;
 
-    // Forgets all cached tokens. Streams keep their slots, and hold no tokens.
+    // Discards all cached tokens. Streams keep their slots and hold 0 tokens.
     void clear_contents() noexcept;
 
 private:
@@ -75,7 +76,7 @@ private:
     std::uint64_t distance(std::size_t slot, std::uint64_t adapters) const noexcept;
 
     std::vector<Slot> slots_;
-    std::uint64_t clock_ = 0; // of Slot::last_used
+    std::uint64_t clock_ = 0; // last value of Slot::last_used
     const bool keeps_all_;
 };
 

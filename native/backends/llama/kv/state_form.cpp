@@ -1,4 +1,4 @@
-// The form in which a sequence's state fits contexts of any number of sequences.
+// Converts the saved state of a sequence, so that it fits contexts with any number of sequences.
 #include "kv/state_form.hpp"
 
 #include <algorithm>
@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kNumber = sizeof(std::uint32_t);
 
-// Bytes of the tail, and what comes before it.
+// Returns the size of the tail in bytes. llama.cpp's
+// partial state consists of a beginning and the tail.
 std::size_t tail_size(llama_context* context, llama_seq_id sequence) {
     const auto size = llama_state_seq_get_size_ext(context, sequence, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
     return std::max(size, StateForm::kBeginning) - StateForm::kBeginning;
@@ -20,7 +21,7 @@ std::size_t tail_size(llama_context* context, llama_seq_id sequence) {
 StateForm::StateForm(llama_context* context) : sequences_(llama_n_seq_max(context)) {
     const auto tail = tail_size(context, 0);
     const auto head = llama_state_seq_get_size(context, 0) - StateForm::kBeginning - tail;
-    const auto empty = kNumber * (1 + sequences_); // nothing but numbers
+    const auto empty = kNumber * (1 + sequences_); // size of a part that has only numbers
     head_counts_ = head == empty;
     tail_counts_ = tail == empty;
 }
@@ -64,8 +65,8 @@ void StateForm::write_whole(const StatePieces& pieces, std::uint8_t* out) const 
     put(out, pieces.tail, tail_counts_);
 }
 
-// Writes one part. With `counts`, writes the number of sequences before it and a cell count of zero after it
-// for each other sequence; llama.cpp then finds the cells whatever the sequence's number. Returns the end.
+// Writes one part. Regenerates its numbers so that the cells belong to sequence 0; llama.cpp finds
+// them at any index. Returns the start of the next part.
 std::uint8_t* StateForm::put(std::uint8_t* out, Bytes part, bool counts) const noexcept {
     if (counts) {
         std::memcpy(out, &sequences_, kNumber);

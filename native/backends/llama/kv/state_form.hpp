@@ -1,9 +1,10 @@
-// Converts the saved state of a sequence so that it fits contexts with any number of sequences.
+// Converts the saved state of a sequence, so that it fits contexts with any number of sequences.
 //
-// llama.cpp writes a header, then one part per memory of the model. A part with keys and values holds the
-// context's number of sequences and a cell count for each of them, which is zero for all but the saved one,
-// whose cells follow. A context with another number of sequences refuses it. Therefore only the sequence's
-// own cell count and cells are kept, and the counts around them are written anew.
+// llama.cpp writes a beginning, then one part for each memory of the model. A KV cache part
+// contains the number of sequences of the context, then the number of saved cells for each
+// sequence. Only the saved sequence has a number other than 0, followed by its cells. A context
+// with a different number of sequences rejects such a part. StateForm therefore keeps only the
+// saved sequence's own number and cells, and regenerates the numbers around them.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -16,10 +17,10 @@ namespace sotto::llama {
 
 using Bytes = std::span<const std::uint8_t>;
 
-// A state without the parts that depend on its context.
+// A state without the data that depend on the context's number of sequences.
 struct StatePieces {
     Bytes beginning;
-    Bytes head; // the first memory, if the model has two
+    Bytes head; // the first memory of a model that has two
     Bytes tail;
 };
 
@@ -28,13 +29,15 @@ public:
     static constexpr std::size_t kBeginning = 8; // bytes
 
     StateForm() = default;
-    // The form of states of a context whose memory is still empty.
+    // `context` must be empty.
     explicit StateForm(llama_context* context);
 
-    // Splits a sequence's state as llama.cpp wrote it. Throws Error if its layout is unknown.
+    // Splits the state of a sequence as llama.cpp wrote it. Throws Error(SOTTO_ERROR_INFERENCE) if
+    // it is incomplete or has an unknown format.
     StatePieces pieces_of(llama_context* context, Bytes state, llama_seq_id sequence) const;
-    // Size in bytes of the form that llama.cpp reads.
+    // Returns the size in bytes of the state that write_whole() writes.
     std::size_t whole_size(const StatePieces& pieces) const noexcept;
+    // Writes the state in llama.cpp's format for the current context. `out`: whole_size() bytes.
     void write_whole(const StatePieces& pieces, std::uint8_t* out) const noexcept;
 
 private:
@@ -42,8 +45,8 @@ private:
     std::uint8_t* put(std::uint8_t* out, Bytes part, bool counts) const noexcept;
 
     std::uint32_t sequences_ = 1;
-    bool head_counts_ = false; // the part has a cell count for each sequence
-    bool tail_counts_ = false;
+    bool head_counts_ = false; // the head has a number for each sequence
+    bool tail_counts_ = false; // the tail has one
 };
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// The tokens of a prompt and of its answer, and how many of them the KV cache holds.
+// The tokens of a prompt and of its answer, and the number of them that the KV cache holds.
 #include "kv/token_sequence.hpp"
 
 #include <algorithm>
