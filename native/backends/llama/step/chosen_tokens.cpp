@@ -1,4 +1,4 @@
-// The tokens of an answer that were chosen and not delivered yet.
+// Tokens of an answer that are chosen but not delivered yet.
 #include "step/chosen_tokens.hpp"
 
 namespace sotto::llama {

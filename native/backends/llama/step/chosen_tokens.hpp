@@ -1,5 +1,5 @@
-// The tokens of an answer that were chosen and not delivered yet: a step delivers one, but may choose
-// several.
+// Tokens of an answer that are chosen but not delivered
+// yet: a step delivers one token, but may choose several.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -12,7 +12,7 @@ namespace sotto::llama {
 struct Chosen {
     std::string text;
     std::string logprobs;
-    bool generated = false; // false: the token ended the answer, and is not part of it
+    bool generated = false; // false: the token ends the answer and is not part of it
     sotto_finish finish = SOTTO_FINISH_NONE;
 };
 
@@ -22,12 +22,12 @@ public:
     void push(Chosen token) { ahead_.push_back(std::move(token)); }
     // Returns true if the last token ends the answer.
     bool ends() const noexcept { return ahead_.back().finish != SOTTO_FINISH_NONE; }
-    // The last token ends the answer.
+    // Marks the last token as the end of the answer.
     void end(sotto_finish finish) noexcept { ahead_.back().finish = finish; }
 
-    // Moves the first token into `item`, whose texts stay valid until the next call.
+    // Moves the first token into `item`. Its texts stay valid until the next call.
     void deliver(sotto_step_item& item) noexcept;
-    // How the answer ended, once its last token was delivered.
+    // Finish reason of the last delivered token; SOTTO_FINISH_NONE if the answer has not ended.
     sotto_finish finish() const noexcept { return delivered_.finish; }
 
 private:

@@ -8,7 +8,8 @@
 namespace sotto::llama {
 namespace {
 
-// Turns causal attention off, so that the tokens of a batch attend to those after them too.
+// Disables causal attention if `wanted`, so that the tokens of a batch also attend to later tokens.
+// The destructor enables it again.
 class FullAttention {
 public:
     FullAttention(llama_context* context, bool wanted) : context_(wanted ? context : nullptr) { set(false); }

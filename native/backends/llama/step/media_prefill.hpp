@@ -11,12 +11,13 @@ namespace sotto::llama {
 
 class MediaPrefill {
 public:
-    // `projector`: null if the model reads text only, and run() is never called.
+    // `projector`: null if the model reads text only; run() must not be called then.
     MediaPrefill(const Projector* projector, Contexts& contexts, StepBatch& batch, StepGate& gate)
         : projector_(projector), contexts_(contexts), batch_(batch), gate_(gate) {}
 
-    // Computes the pending tokens of the image or sound of `item`, up to `item.tokens` of them if it can be
-    // computed in parts, and sets `tokens` and `output`. Throws Error if that fails or the gate ends it.
+    // Computes the pending tokens of the image or sound of `item`: at most `item.tokens` if its
+    // prefill can be split, else all. Sets `tokens` and `output` of `item`. Throws Error if that
+    // fails or the gate cancels the step.
     void run(StepItem& item);
 
 private:

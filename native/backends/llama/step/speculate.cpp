@@ -1,7 +1,8 @@
-// Guesses what a stream says next, so that several of its tokens are checked in one go.
+// Speculative decoding: proposes draft tokens, so that one batch checks several tokens of a stream.
 //
-// Each token is chosen from what the model computed for its place, as if it came alone: a guess only decides
-// whether that was computed in the same go as the token before. So only time hangs on guesses.
+// Each token is chosen from the model's logits for its position, as without drafts. A correct draft
+// token only means that these logits were computed in the same batch as those of the token before.
+// Drafts therefore affect the speed, never the answer.
 #include "step/speculate.hpp"
 
 #include <algorithm>
@@ -9,29 +10,30 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kLeastAlike = 2; // tokens that were there before, for what followed them to be a guess
-constexpr std::size_t kMostAlike = 8;
-constexpr double kMoreTime = 0.3;         // of a token's, that another one takes; until it is measured
-constexpr double kForgetting = 0.999;     // so that what seemed too slow is tried again
-constexpr double kRateOfStream = 1.0 / 8; // of moving averages: by how much one token changes them
+constexpr std::size_t kLeastAlike = 2;    // min tokens that must match for a lookup
+constexpr std::size_t kMostAlike = 8;     // max tokens that are compared
+constexpr double kMoreTime = 0.3;         // relative cost of a draft token until it is measured
+constexpr double kForgetting = 0.999;     // decay of costs, so that slow drafts are retried
+constexpr double kRateOfStream = 1.0 / 8; // moving averages: weight of one token
 constexpr double kRateOfModel = 1.0 / 64;
 constexpr double kRateFades = 1.0 / 128;
-constexpr double kRateIsTriedAgain =
-    1.0 / 32;                           // per stream: a model whose drafts were refused gets another try
-constexpr unsigned kGuessedInARow = 32; // then one token alone is measured again
-constexpr double kMostSurprise = 2;     // by how much one measurement can change what is believed
-constexpr std::size_t kCounts[] = {1, 3, 7, 15}; // of guesses: matrices are worked through by fours
+// Per new stream, the model's average moves toward kUnknownRate, so that drafts are tried again
+// after a low acceptance rate.
+constexpr double kRateIsTriedAgain = 1.0 / 32;
+constexpr unsigned kGuessedInARow = 32;          // steps with drafts before one without
+constexpr double kMostSurprise = 2;              // max factor of a measurement to the average
+constexpr std::size_t kCounts[] = {1, 3, 7, 15}; // draft lengths; kernels take 4 rows at once
 
 } // namespace
 
 std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_t most) {
     std::size_t longest = kLeastAlike - 1;
     std::size_t after = 0;
-    for (auto end = tokens.size() - 1; end > longest; --end) { // of the stretch before
+    for (auto end = tokens.size() - 1; end > longest; --end) { // end of the earlier occurrence
         std::size_t alike = 0;
         while (alike < std::min(end, kMostAlike) &&
                tokens[end - 1 - alike] == tokens[tokens.size() - 1 - alike] &&
-               tokens[end - 1 - alike] >= 0) { // below: of an image or sound
+               tokens[end - 1 - alike] >= 0) { // negative: image or sound
             ++alike;
         }
         if (alike > longest) {
@@ -43,7 +45,7 @@ std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_
         }
     }
     std::vector<llama_token> guess;
-    for (auto at = after; after > 0 && guess.size() < most; ++at) { // into itself, where it repeats
+    for (auto at = after; after > 0 && guess.size() < most; ++at) { // may run on into the draft
         const auto next = at < tokens.size() ? tokens[at] : guess[at - tokens.size()];
         if (next < 0) {
             break;

@@ -1,4 +1,4 @@
-// Guesses what a stream says next, so that several of its tokens are checked in one go.
+// Speculative decoding: proposes draft tokens, so that one batch checks several tokens of a stream.
 #pragma once
 
 #include <array>
@@ -12,37 +12,40 @@
 
 namespace sotto::llama {
 
-// Tokens that are guessed at once, at most.
+// Maximum number of draft tokens per step.
 constexpr std::size_t kMostGuessed = 15;
 
-// Finds the longest suffix of `tokens` that also occurs earlier, at its last occurrence, and returns the
-// tokens that follow it there. Returns nothing if no suffix occurs earlier.
+// Prompt lookup: finds the longest earlier occurrence of the end of `tokens`, or the last of
+// several equally long ones, and returns up to `most` tokens that followed it. Returns an empty
+// vector if the end did not occur before.
 std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_t most);
 
 // The acceptance rate of draft tokens of one stream.
 struct Acceptance {
-    double rate = -1; // below 0: that of the model's streams before
+    double rate = -1; // below 0: unknown; starts from the average of the model's streams
 };
 
-// How many tokens to guess. Checking several takes longer than computing one: how much longer is measured.
+// Chooses the number of draft tokens. Checking several tokens takes longer than computing one; the
+// time of each number of tokens is measured per thread pool.
 class DraftLength {
 public:
-    // Of `available` guessed tokens, how many to check, so that tokens come fastest.
+    // Returns the number of draft tokens, at most
+    // `available`, that gives the most tokens per second.
     std::size_t worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool);
-    // The model chose the token that was guessed, or another one.
+    // Call for each checked draft token. `accepted`: the model chose the same token.
     void saw(Acceptance& stream, bool accepted);
-    // A step of the stream had no draft tokens.
+    // Call for a step without draft tokens: moves the stream's rate toward the model's average.
     void fade(Acceptance& stream) const;
-    // A step of `tokens` of one stream took so long.
+    // Records the duration of a step that computed `tokens` tokens of one stream.
     void measured(std::size_t tokens, std::chrono::nanoseconds time, const ggml_threadpool* pool);
 
 private:
     static constexpr double kUnknownRate = 0.6;
-    using Costs = std::array<double, kMostGuessed + 2>; // by tokens; 0: not measured yet
+    using Costs = std::array<double, kMostGuessed + 2>; // seconds, by tokens; 0: not measured
 
     std::map<const ggml_threadpool*, Costs> costs_;
-    double rate_ = kUnknownRate; // of all streams: moving average
-    unsigned guessed_ = 0;       // steps since the last that computed one token
+    double rate_ = kUnknownRate; // moving average over all streams
+    unsigned guessed_ = 0;       // steps since the last step with a single token
 };
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// Guesses the next tokens of a stream that is decoded alone, by lookup or with a draft model.
+// Proposes draft tokens for a stream that is decoded alone, by prompt lookup or with a draft model.
 #include "step/speculator.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Guesses the next tokens of a stream that is decoded alone, by lookup or with a draft model.
+// Proposes draft tokens for a stream that is decoded alone, by prompt lookup or with a draft model.
 #pragma once
 
 #include "model/contexts.hpp"
@@ -11,17 +11,20 @@ namespace sotto::llama {
 
 class Speculator {
 public:
-    // `contexts`: with the draft model, if there is one.
+    // `contexts`: includes the draft model's context, if any.
     Speculator(const Options& options, Contexts& contexts);
 
     bool enabled() const noexcept { return enabled_; }
-    // No cost is measured until the next guess().
+    // Disables measure() until the next guess().
     void reset() noexcept { begun_ = {}; }
-    // Guesses up to `room` tokens. `waited`: StepGate::waited().
+    // Sets up to `room` draft tokens in `item` and starts
+    // measuring the step. `waited`: StepGate::waited().
     void guess(StepItem& item, std::size_t room, std::chrono::nanoseconds waited);
-    // The first draft token that is not checked yet was accepted, or not.
+    // Call for the first draft token that is not checked
+    // yet. `accepted`: the model chose the same token.
     void saw(const StepItem& item, bool accepted);
-    // Measures the step of `item`, which began with guess().
+    // Measures the step of `item` since guess(). `waited`:
+    // StepGate::waited(); time at the gate does not count.
     void measure(const StepItem& item, std::chrono::nanoseconds waited);
 
 private:
@@ -33,7 +36,7 @@ private:
     Contexts& contexts_;
     DraftLength lookups_;
     DraftLength drafts_;
-    std::chrono::steady_clock::time_point begun_; // of the step; zero: it is not measured
+    std::chrono::steady_clock::time_point begun_; // start of the step; zero: not measured
     std::chrono::nanoseconds waited_before_{0};
 };
 

@@ -1,4 +1,4 @@
-// Asks the engine inside a step whether the step must end.
+// Polls the engine inside a step, and cancels the step if the engine requests it.
 #include "step/step_gate.hpp"
 
 #include "runtime/guard.hpp"
@@ -18,7 +18,7 @@ bool StepGate::ask() {
     cancelled_ = step_->gate(step_->context) != 0 || process_ends();
     waited_ += now() - asked;
     if (cancelled_) {
-        Call::current()->expect_below(0); // llama.cpp logs a step that was cancelled as an error
+        Call::current()->expect_below(0); // llama.cpp logs a cancelled step as an error
     }
     return cancelled_;
 }

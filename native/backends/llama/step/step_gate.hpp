@@ -1,4 +1,5 @@
-// Asks the engine inside a step whether the step must end, and measures how long the engine makes it wait.
+// Polls the engine inside a step, cancels the step if the engine requests it, and measures the time
+// that the engine blocks the step.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -9,10 +10,10 @@ namespace sotto::llama {
 
 class StepGate {
 public:
-    // `timed`: waited() is measured; else it is 0, and no clock is read.
+    // `timed`: measures waited(); otherwise waited() is 0 and no clock is read.
     explicit StepGate(bool timed) : timed_(timed) {}
 
-    // While it lives, the gate asks `step`.
+    // During its lifetime, ask() polls the engine's gate of `step`.
     class Scope {
     public:
         Scope(StepGate& gate, const sotto_step& step) noexcept : gate_(gate) {
@@ -27,20 +28,21 @@ public:
         StepGate& gate_;
     };
 
-    // Returns true if the step must end: once it must, without asking again. Within a Call.
+    // Returns true if the step must end. After that,
+    // returns true without polling again. Within a Call.
     bool ask();
-    // The same, as a ggml_abort_callback. `gate`: a StepGate.
+    // ask() as a ggml_abort_callback. `gate`: a StepGate.
     static bool on_abort(void* gate) { return static_cast<StepGate*>(gate)->ask(); }
-    // Of the current or the last step.
+    // Returns true if the current or the last step was cancelled.
     bool cancelled() const noexcept { return cancelled_; }
-    // Total time inside ask(), of all steps.
+    // Total time inside ask(), over all steps.
     std::chrono::nanoseconds waited() const noexcept { return waited_; }
 
 private:
     std::chrono::steady_clock::time_point now() const noexcept;
 
     const bool timed_;
-    const sotto_step* step_ = nullptr; // null: no step is under way
+    const sotto_step* step_ = nullptr; // null: no step is running
     bool cancelled_ = false;
     std::chrono::nanoseconds waited_{0};
 };

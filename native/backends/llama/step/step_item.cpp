@@ -1,4 +1,4 @@
-// What one stream does in a step.
+// The work of one stream in a step.
 #include "step/step_item.hpp"
 
 namespace sotto::llama {

@@ -1,4 +1,4 @@
-// Decides what each stream of a step computes.
+// Plans a step: chooses the tokens that each stream computes.
 #include "step/step_plan.hpp"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ bool prefills_in(const sotto_step& step, const KvStream& stream) {
            });
 }
 
-// Number of tokens that the stream can compute, if there is room in the batch.
+// Returns the number of tokens that the stream can compute if
+// the batch has room. Reports an error if the stream is parked.
 std::uint32_t wanted_of(sotto_step_item& work, KvCache& kv, const Prefills& prefills) {
     auto& stream = stream_of(work);
     if (stream.kv.parked()) {
@@ -30,7 +31,8 @@ std::uint32_t wanted_of(sotto_step_item& work, KvCache& kv, const Prefills& pref
         return 0;
     }
     const bool prompt = stream.kv.tokens.in_prompt();
-    const bool waiting = prompt && kv.waits(stream.kv, prefills); // may copy a prefix, which changes the item
+    // Before reset_item(): waits() may copy a prefix, which changes the item.
+    const bool waiting = prompt && kv.waits(stream.kv, prefills);
     reset_item(work, stream);
     if (waiting || stream.chosen.finish() != SOTTO_FINISH_NONE) {
         return 0;

@@ -1,4 +1,4 @@
-// Decides what each stream of a step computes.
+// Plans a step: chooses the tokens that each stream computes.
 #pragma once
 
 #include "kv/kv_cache.hpp"
@@ -9,14 +9,15 @@
 namespace sotto::llama {
 
 struct StepPlan {
-    std::vector<StepItem>
-        items;      // text; by slot, as llama.cpp computes only neighbours in its memory together
-    StepItem media; // with a stretch: an image or sound, computed after them
+    // Text, ordered by slot, because llama.cpp computes only neighbouring sequences together.
+    std::vector<StepItem> items;
+    // An image or sound, computed after the text. `stretch` is null if none is planned.
+    StepItem media;
 };
 
-// Resets all items of `step`. Answers come first with one token each; prompts share the rest of `batch`
-// tokens, which is no less than the number of streams. At most one image or sound is in a step, so that
-// answers do not wait for several.
+// Resets all items of `step`. Decoding streams come first with one token each; prefilling streams
+// share the rest of `batch` tokens, which is at least the number of streams. A step has at most one
+// image or sound, so that decoding streams do not wait for several.
 StepPlan plan_step(const sotto_step& step, KvCache& kv, std::uint32_t batch);
 
 } // namespace sotto::llama

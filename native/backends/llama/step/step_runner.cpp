@@ -1,4 +1,4 @@
-// Runs the steps of a model: one batch for all streams that have something to compute.
+// Runs the steps of a model: one batch for all streams that have tokens to compute.
 #include "step/step_runner.hpp"
 
 #include "runtime/guard.hpp"
@@ -13,7 +13,8 @@ constexpr const char* kCancelled = "the step was cancelled";
 constexpr const char* kAdaptedNan =
     "the model computes NaN with these adapters: lower their scales, or train the adapters again";
 
-// Applies the adapters of the step, which are the same for all of its streams.
+// Applies the adapters of the step. Throws
+// Error(SOTTO_ERROR_ARGUMENT) if its streams have different ones.
 void use_adapters(const sotto_step& step, Contexts& contexts) {
     AdapterSet* set = nullptr;
     for (std::uint32_t i = 0; i < step.count; ++i) {
@@ -86,19 +87,19 @@ void StepRunner::deliver(const sotto_step& step, bool damaged) {
 
 void StepRunner::use_threads(const sotto_step& step) {
     if (contexts_.get() == nullptr) {
-        return; // there are no slots, and nothing computes
+        return; // no slots: nothing to compute
     }
     const auto threads = std::clamp(step.threads, 1u, static_cast<std::uint32_t>(GGML_MAX_N_THREADS));
     ggml_threadpool* pool = nullptr;
     {
-        const Call call(Call::current()->host(), Call::Abort::Throws); // lacking threads end no process
+        const Call call(Call::current()->host(), Call::Abort::Throws); // failed thread starts throw
         pool = pools_.of(step.thread_class, threads);
     }
     contexts_.use_threads(pool, static_cast<std::int32_t>(threads));
 }
 
-// Guesses for a stream that is decoded alone. In a batch of several, the weights are read once for all
-// anyway.
+// Proposes draft tokens for a stream that is decoded alone. A batch of several streams reads the
+// weights once for all of them anyway.
 void StepRunner::guess(std::span<StepItem> items) {
     if (!speculator_.enabled() || items.size() != 1) {
         return;
@@ -131,7 +132,7 @@ void StepRunner::fill_batch(std::span<StepItem> items) {
     }
 }
 
-// Returns what llama_decode() returns for the batch.
+// Returns the result of llama_decode() for the batch.
 int StepRunner::decode(std::span<const StepItem> items) {
     try {
         if (const auto result = llama_decode(contexts_.get(), batch_.tokens()); result != 0) {
@@ -151,8 +152,9 @@ int StepRunner::decode(std::span<const StepItem> items) {
     return 0;
 }
 
-// If the streams cannot be computed together, computes each by itself, and those fail that fail alone. A gate
-// that closes meanwhile ends the step early, but not as cancelled: some streams have advanced by then.
+// Computes all streams together. If that fails, computes each stream alone, so that only streams
+// that fail alone report an error. A gate that cancels meanwhile ends the step early without
+// SOTTO_ERROR_CANCELLED, because some streams have advanced by then.
 void StepRunner::compute(std::span<StepItem> items) {
     if (compute_together(items)) {
         return;
@@ -170,8 +172,9 @@ void StepRunner::compute(std::span<StepItem> items) {
     }
 }
 
-// Computes all items in one batch: either each stream advances, or none does. Returns false if several failed
-// together. Throws Error if the gate ended the batch.
+// Computes all items in one batch: either every stream advances, or
+// none does. Returns false if several streams failed together. Throws
+// Error(SOTTO_ERROR_CANCELLED) if the gate cancelled the batch.
 bool StepRunner::compute_together(std::span<StepItem> items) {
     if (items.empty()) {
         return true;
@@ -197,8 +200,9 @@ bool StepRunner::compute_together(std::span<StepItem> items) {
     return items.size() == 1;
 }
 
-// Prefills the image or sound of `item`: as many tokens as it may, or none. `alone`: no other stream is in
-// the step, so that it can be cancelled; else it only ends early, because the other streams have advanced.
+// Prefills up to `item.tokens` tokens of an image or sound, or none if that fails. `alone`: no
+// other stream is in the step, so that the step can be cancelled; otherwise it only ends early,
+// because the other streams have advanced.
 void StepRunner::compute_media(StepItem& item, bool alone) {
     try {
         media_.run(item);
@@ -221,7 +225,8 @@ void StepRunner::take_back(const StepItem& item) {
     reset_item(*item.work, *item.stream);
 }
 
-// The KV cache holds the item's tokens now; if those were all that were pending, chooses the next token.
+// Records that the KV cache holds the item's tokens.
+// Chooses the next token if no other tokens were pending.
 void StepRunner::take_over(StepItem& item) {
     auto& work = *item.work;
     auto& sequence = item.stream->kv.tokens;
@@ -238,13 +243,13 @@ void StepRunner::choose(StepItem& item) {
     auto& stream = *item.stream;
     auto& work = *item.work;
     try {
-        const Call call(Call::current()->host(), Call::Abort::Throws); // nothing computes
+        const Call call(Call::current()->host(), Call::Abort::Throws); // no graph is being computed
         chooser_.choose(item);
         stream.kv.restored = false;
         work.remaining =
             stream.kv.tokens.in_prompt() ? static_cast<std::uint32_t>(stream.kv.tokens.pending()) : 0;
     } catch (const NoNumbers& error) {
-        // adapters can overflow; the KV cache is cleared after the step
+        // adapters can overflow to NaN; the KV cache is cleared after the step
         const bool adapted = stream.adapters.key != 0;
         damaged_ = damaged_ || stream.kv.restored || adapted;
         if (!stream.kv.restored) {
@@ -256,7 +261,7 @@ void StepRunner::choose(StepItem& item) {
     }
 }
 
-// Clears the whole KV cache, which holds NaN from a restored state or from adapters: removed cells stay in
+// Clears the whole KV cache after NaN from a restored state or from adapters: removed cells stay in
 // its buffers, and llama.cpp's attention still reads them. Every stream prefills again.
 void StepRunner::clear_damaged() {
     Call::current()->log(

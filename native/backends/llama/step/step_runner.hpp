@@ -1,4 +1,4 @@
-// Runs the steps of a model: one batch for all streams that have something to compute.
+// Runs the steps of a model: one batch for all streams that have tokens to compute.
 #pragma once
 
 #include "devices/cpu/threads.hpp"
@@ -17,7 +17,7 @@ namespace sotto::llama {
 
 class StepRunner {
 public:
-    // `projector`: null if the model reads text only. Everything must outlive the runner.
+    // `projector`: null if the model reads text only. All arguments must outlive the runner.
     StepRunner(
         const Options& options,
         Contexts& contexts,
@@ -29,8 +29,8 @@ public:
     StepRunner(const StepRunner&) = delete;
     StepRunner& operator=(const StepRunner&) = delete;
 
-    // Runs a step, and reports in its items what each stream did. Throws Error if the step is cancelled or
-    // cannot run; the streams then are as before. Within a Call.
+    // Runs a step and reports the result of each stream in its item. Throws Error if the step is
+    // cancelled or cannot run; all streams are then unchanged. Within a Call.
     void run(const sotto_step& step);
 
 private:
@@ -47,7 +47,7 @@ private:
     void clear_damaged();
     void deliver(const sotto_step& step, bool damaged);
 
-    const std::size_t max_tokens_; // of one stream
+    const std::size_t max_tokens_; // context size of one stream
     Contexts& contexts_;
     KvCache& kv_;
     ThreadPools& pools_;
@@ -56,7 +56,7 @@ private:
     Speculator speculator_;
     TokenChooser chooser_;
     MediaPrefill media_;
-    bool damaged_ = false; // this step found NaN in the KV cache of a restored state, or with adapters
+    bool damaged_ = false; // this step found NaN in a restored state or with adapters
 };
 
 } // namespace sotto::llama

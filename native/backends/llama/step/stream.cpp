@@ -1,4 +1,4 @@
-// One request of a model while it is prefilled and decoded.
+// A request of a model while it is prefilled and decoded.
 #include "step/stream.hpp"
 
 #include <limits>

@@ -1,4 +1,5 @@
-// Chooses the next tokens of an answer from the logits of a batch, and checks draft tokens against them.
+// Chooses the next tokens of an answer from the logits of a
+// batch, and checks draft tokens against them.
 #include "step/token_chooser.hpp"
 
 #include "runtime/guard.hpp"
@@ -30,8 +31,8 @@ void TokenChooser::choose(const StepItem& item) {
     }
 }
 
-// Returns LLAMA_TOKEN_NULL if a token after the first cannot be chosen: the tokens before it are delivered,
-// and it is computed again.
+// Returns LLAMA_TOKEN_NULL if a token after the first cannot be chosen. The tokens before it are
+// delivered, and the next step computes it again.
 llama_token TokenChooser::sample(const StepItem& item, std::int32_t index) {
     auto& stream = *item.stream;
     try {
@@ -55,8 +56,8 @@ void TokenChooser::record_guess(const StepItem& item, std::size_t index, llama_t
     }
 }
 
-// Adds a token to the answer. Returns false if the token ends it. `text`: a buffer that is kept from token to
-// token.
+// Adds a token to the answer. Returns false if the token ends
+// the answer. `text`: a buffer that is reused for each token.
 bool TokenChooser::add(Stream& stream, llama_token token, std::string& text) {
     const auto& sampler = *stream.request.sampler;
     if (tokenizer_.ends_answer(token)) {
@@ -74,7 +75,7 @@ bool TokenChooser::add(Stream& stream, llama_token token, std::string& text) {
     return true;
 }
 
-// Returns false if the stream is full and must end.
+// Returns false if the context is full and the answer must end.
 bool TokenChooser::make_room(Stream& stream) {
     if (stream.kv.tokens.tokens().size() <= max_tokens_) {
         return true;

@@ -1,4 +1,5 @@
-// Chooses the next tokens of an answer from the logits of a batch, and checks draft tokens against them.
+// Chooses the next tokens of an answer from the logits of a
+// batch, and checks draft tokens against them.
 #pragma once
 
 #include "kv/kv_cache.hpp"
@@ -10,7 +11,7 @@ namespace sotto::llama {
 
 class TokenChooser {
 public:
-    // `max_tokens`: of one stream.
+    // `max_tokens`: context size of one stream.
     TokenChooser(
         Contexts& contexts,
         KvCache& kv,
@@ -21,8 +22,8 @@ public:
         : contexts_(contexts), kv_(kv), speculator_(speculator), tokenizer_(tokenizer),
           max_tokens_(max_tokens) {}
 
-    // Chooses one token, and one more for each draft token that was right. Throws Error if the first cannot
-    // be chosen.
+    // Chooses one token, and one more for each accepted draft
+    // token. Throws Error if the first token cannot be chosen.
     void choose(const StepItem& item);
 
 private:
