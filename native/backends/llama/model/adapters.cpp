@@ -1,8 +1,8 @@
-// Loads adapters, and has llama.cpp compute with them.
+// Loads LoRA adapters and applies them to contexts.
 //
-// A llama_context has one set of adapters at a time. It computes the products with A and B beside each
-// weight and does not change the weights, so a change of the set loads nothing; it only rebuilds the compute
-// graph.
+// A llama_context has one set of adapters at a time. It computes the
+// products with A and B beside each weight and leaves the weights unchanged,
+// so changing the set loads nothing and only rebuilds the compute graph.
 #include "model/adapters.hpp"
 
 #include "file/source.hpp"
@@ -35,7 +35,7 @@ std::unique_ptr<Source> open_file(const sotto_adapter_source& source) {
     return open_source(theirs);
 }
 
-// Adds the path of the adapter to the message of an error.
+// Prefixes the errors of `body` with the path of the adapter.
 template <typename Body>
 auto about(const sotto_adapter_source& source, Body&& body) {
     try {
@@ -50,7 +50,7 @@ auto about(const sotto_adapter_source& source, Body&& body) {
 AdapterSet::AdapterSet(const sotto_stream_desc& desc) {
     constexpr auto kEnd = offsetof(sotto_stream_desc, count) + sizeof desc.count;
     if (desc.struct_size < kEnd || desc.adapters == nullptr || desc.count == 0) {
-        return; // an engine of an earlier header has no field for them
+        return; // an engine built with an earlier header lacks the fields
     }
     std::vector<std::pair<std::uint64_t, float>> parts;
     for (std::uint32_t i = 0; i < desc.count; ++i) {
@@ -59,21 +59,22 @@ AdapterSet::AdapterSet(const sotto_stream_desc& desc) {
         scales.push_back(desc.scales[i]);
         parts.emplace_back(adapter.hash, desc.scales[i]);
     }
-    std::ranges::sort(parts); // in the order of the files' hashes, which other processes know too
+    std::ranges::sort(parts); // by file hash: the same order in all processes
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
     for (const auto& [hash, scale] : parts) {
         XXH3_64bits_update(&state, &hash, sizeof hash);
         XXH3_64bits_update(&state, &scale, sizeof scale);
     }
-    key = XXH3_64bits_digest(&state) | 1; // not 0
+    key = XXH3_64bits_digest(&state) | 1; // not 0, which means no adapters
 }
 
 void AdapterSet::apply(llama_context* context) {
     llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
 }
 
-// The compute buffers can grow by the widest product with B, for all tokens of a batch.
+// Includes the growth of the compute buffers: at most the
+// widest product with B, for all tokens of an n_ubatch.
 std::uint64_t AdapterLoader::bytes_of(const AdapterFacts& facts) const noexcept {
     return facts.weights + facts.widest * at_once_ * sizeof(float);
 }
@@ -90,7 +91,7 @@ std::unique_ptr<Adapter> AdapterLoader::load(const sotto_adapter_source& source,
         const auto file = open_file(source);
         const auto facts = check_adapter(*file, base_of(model_), AdapterCheck::All);
         auto* call = Call::current();
-        call->expect_below(SOTTO_LOG_ERROR); // llama.cpp logs metadata of the file at lower levels
+        call->expect_below(SOTTO_LOG_ERROR); // llama.cpp logs the file's metadata at lower levels
         auto adapter = std::make_unique<Adapter>();
         adapter->weights.reset(llama_adapter_lora_init_from_file_ptr(model_, file->file()));
         if (adapter->weights == nullptr) {

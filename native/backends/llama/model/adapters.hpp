@@ -1,4 +1,4 @@
-// LoRA adapters of a model, and the sets of them that streams use.
+// LoRA adapters of a model, and the sets of adapters that streams use.
 #pragma once
 
 #include "file/adapter_check.hpp"
@@ -18,31 +18,33 @@ struct FreeAdapter {
 
 struct Adapter {
     std::unique_ptr<llama_adapter_lora, FreeAdapter> weights;
-    std::uint64_t hash = 0; // of its file's contents
+    std::uint64_t hash = 0; // hash of the file's contents
 };
 
-// Adapters and scales of a stream. Sets with equal keys compute the same.
+// Adapters and scales of a stream. Sets with equal keys compute the same results.
 struct AdapterSet {
     AdapterSet() = default;
     explicit AdapterSet(const sotto_stream_desc& desc);
 
-    std::uint64_t key = 0; // hash of file contents and scales, valid in saved states too; 0: no adapters
+    std::uint64_t key = 0; // hash of files and scales, stable across processes; 0: no adapters
     std::vector<llama_adapter_lora*> adapters;
     std::vector<float> scales;
 
-    // Sets the adapters for the next batches of `context`. llama.cpp ignores a set that is already applied.
-    void apply(llama_context* context); // which takes pointers to non-const values, and only reads them
+    // Sets the adapters for the next batches of `context`. llama.cpp ignores a set that is already
+    // applied. Not const, because llama.cpp takes pointers to non-const data, which it only reads.
+    void apply(llama_context* context);
 };
 
 // Loads adapters of one model.
 class AdapterLoader {
 public:
-    // `at_once`: the most tokens that the model computes at once.
+    // `at_once`: n_ubatch of the model's context, in tokens.
     AdapterLoader(llama_model* model, std::uint32_t at_once) noexcept : model_(model), at_once_(at_once) {}
 
-    // Bytes that an adapter would take. Throws Error that names its path, as load() does.
+    // Returns the memory in bytes that an adapter would take.
+    // Throws Error with the adapter's path, like load().
     std::uint64_t measure(const sotto_adapter_source& source) const;
-    // `bytes`: out, what the adapter takes. Within a Call.
+    // Loads an adapter. `bytes`: receives the memory that it takes. Within a Call.
     std::unique_ptr<Adapter> load(const sotto_adapter_source& source, std::uint64_t& bytes) const;
 
 private:

@@ -1,4 +1,5 @@
-// One engine's llama backend: what that engine lends it, and the threads that its models share.
+// The llama backend of one engine: the engine's host functions,
+// the devices, and the threads that its models share.
 #pragma once
 
 #include "devices/cpu/threads.hpp"

@@ -1,4 +1,4 @@
-// Contexts of llama.cpp's: what streams of a model remember and compute in.
+// Creates and measures llama_contexts, which hold the KV cache and compute buffers of a model.
 #include "model/context.hpp"
 
 #include "devices/cpu/attention/attention.hpp"
@@ -30,13 +30,13 @@ llama_flash_attn_type flash_attention(Options::FlashAttention asked) {
     }
 }
 
-// What one stream holds, as llama.cpp rounds it up.
+// Returns the KV cells of one stream, rounded up as llama.cpp does.
 std::uint32_t cells_of(const Options& options) {
     constexpr std::uint32_t kAtOnce = 256;
     return (options.context + kAtOnce - 1) / kAtOnce * kAtOnce;
 }
 
-// Returns true if the key and value size of each head is a multiple of `of`.
+// Returns true if the key and value sizes of all heads are multiples of `of`.
 bool heads_are_multiples(const llama_model* model, std::uint64_t of) {
     const auto heads = llama_model_n_head(model);
     if (heads <= 0) {
@@ -52,33 +52,35 @@ bool heads_are_multiples(const llama_model* model, std::uint64_t of) {
            divides("key_length_swa", of) && divides("value_length_swa", of);
 }
 
-// Whether what the model remembers can be kept as q8_0, in blocks of 32 numbers, and is smaller then: a
-// recurrent state is kept as it is.
+// Returns true if q8_0, in blocks of 32 numbers, fits the KV cache and makes it smaller. A
+// recurrent state is never converted.
 bool fits_q8_0(const llama_model* model) {
     return !llama_model_is_recurrent(model) &&
            heads_are_multiples(model, static_cast<std::uint64_t>(ggml_blck_size(GGML_TYPE_Q8_0)));
 }
 
-// How many tokens are computed at once: as many as are read fast. On a processor more take memory only. What
-// a projector makes of an image may have to be computed together.
+// Returns the maximum n_ubatch in tokens: enough for fast prefill. On a CPU, more tokens only take
+// memory. With a device or a projector it is the whole batch, because the embeddings of an image
+// may have to be computed together.
 std::uint32_t most_at_once(const Options& options) {
     constexpr std::uint32_t kEnough = 128;
     const bool all = options.device != nullptr || !options.projector.empty();
     return all ? options.batch : std::min(options.batch, kEnough);
 }
 
-// On a CPU, flash attention is the faster where attention.cpp does it. ggml's own speaks at half the speed
-// once a thousand tokens are remembered, and reads pieces of less than 64 tokens ten times slower than longer
-// ones. Without it, there must be room for how much each token that is computed heeds each that is
-// remembered: then fewer are computed at once. What is chosen hangs on the model and its options alone, so
-// that saved states fit elsewhere.
+// Chooses flash attention and n_ubatch for a CPU. Flash attention is faster if attention.cpp
+// supports the head sizes. ggml's own flash attention decodes at half the speed once 1000 tokens
+// are cached, and prefills pieces of fewer than 64 tokens 10 times slower than longer ones. Without
+// flash attention, the scores of each computed token for each cached token need memory, so n_ubatch
+// shrinks until they fit. The choice depends only on the model and its options, so that saved
+// states fit other processes.
 void choose_attention(const llama_model* model, Options& options) {
     constexpr std::uint64_t kAlwaysRoom = 64 << 20;
-    constexpr std::uint64_t kShare = 4;        // of the weights
-    constexpr std::uint32_t kLeastAtOnce = 64; // below, prompts are read more slowly
+    constexpr std::uint64_t kShare = 4;        // fraction of the weights: 1 / kShare
+    constexpr std::uint32_t kLeastAtOnce = 64; // prefill is slower below this
     options.at_once = most_at_once(options);
     if (options.device != nullptr) {
-        return; // llama.cpp looks whether the device can
+        return; // llama.cpp checks if the device supports flash attention
     }
     if (options.flash_attention != Options::FlashAttention::Auto || options.kv_type != Options::KvType::F16) {
         return;
@@ -100,14 +102,15 @@ void choose_attention(const llama_model* model, Options& options) {
     }
 }
 
-// Places of a batch that tokens are chosen for: one per stream, and guesses about one that speaks alone.
+// Returns the number of logits rows of a batch: one per
+// stream, plus draft tokens of a stream that is decoded alone.
 std::uint32_t outputs_of(const Options& options, std::uint32_t places) {
     const auto guessed = speculates(options) ? kMostGuessed : 0;
     return std::min(places + static_cast<std::uint32_t>(guessed), options.batch);
 }
 
-// Without flash attention, ggml works in a buffer of its own, where how much each token heeds each other
-// becomes f16.
+// Returns the bytes of ggml's work buffer; 0 with flash attention. Without flash attention, ggml
+// converts the attention scores to f16 in it.
 std::uint64_t work_of(const llama_model* model, const Options& options) {
     if (options.flash_attention != Options::FlashAttention::Off) {
         return 0;
@@ -116,7 +119,7 @@ std::uint64_t work_of(const llama_model* model, const Options& options) {
     return heads * cells_of(options) * options.at_once * sizeof(ggml_fp16_t);
 }
 
-// Waits for what a context has begun. False: that failed.
+// Waits until a context has completed its work. Returns false if that fails.
 bool comes_to_rest(llama_context* context, const Loss& loss) noexcept {
     static const sotto_backend_host nobody = {};
     const auto* around = Call::current();
@@ -169,7 +172,7 @@ Context make_context(Call& call, llama_model* model, const Options& options, std
     wanted.flash_attn_type = flash_attention(options.flash_attention);
     wanted.type_k = kv_type(options.kv_type);
     wanted.type_v = kv_type(options.kv_type);
-    call.expect_below(SOTTO_LOG_ERROR); // it warns of sizes, which the options chose
+    call.expect_below(SOTTO_LOG_ERROR); // it warns about sizes that the options set
     Context context(llama_init_from_model(model, wanted), FreeContext{options.loss});
     if (!context) {
         call.refuse("llama.cpp cannot make a context");
@@ -194,7 +197,7 @@ Memory memory_of(const llama_context* context, const Options& options) {
     const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(vocab));
     const auto outputs = outputs_of(options, llama_n_seq_max(context));
     auto& where = options.device != nullptr ? memory.host : memory.compute;
-    where += logits * sizeof(float) * outputs; // which llama.cpp leaves out, as it does the next
+    where += logits * sizeof(float) * outputs; // llama.cpp omits this and the next
     where += work_of(llama_get_model(context), options);
     return memory;
 }

@@ -1,5 +1,5 @@
-// Contexts of llama.cpp's: what streams of a model remember and compute in. However a context comes about,
-// when its model is opened, measured or given other places, it is made and measured here.
+// Creates and measures llama_contexts, which hold the KV cache and compute buffers of a model: when
+// the model is opened, measured or resized.
 #pragma once
 
 #include "model/options.hpp"
@@ -8,11 +8,12 @@
 
 namespace sotto::llama {
 
-// Why a model is refused that has no use for a context.
+// Error message for a model that cannot decode with a context.
 constexpr const char* kWritesNothing =
     "the model does not generate text token by token; use a causal language model";
 
-// Bytes, as llama.cpp reports them: of the device, if there is one, and then of the machine's memory apart.
+// Bytes, as llama.cpp reports them. If the model has a device, `host` is host memory and the other
+// members are device memory. Otherwise all of it is host memory and `host` is 0.
 struct Memory {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
@@ -28,18 +29,18 @@ struct Memory {
     }
 };
 
-// Chooses what the options leave open, as it suits the model: how it attends, what it keeps keys and values
-// as, and how much it computes at once. Nothing of it hangs on how many places there are.
+// Sets the options that depend on the model: attention, KV cache type, n_ubatch and GPU layers. The
+// result does not depend on the number of slots.
 void choose_form(const llama_model* model, Options& options);
 
-// Creates a context for `places` streams at once, at least 1. Throws Error.
+// Creates a context for `places` concurrent streams, at least 1. Throws Error.
 Context make_context(Call& call, llama_model* model, const Options& options, std::uint32_t places);
 
-// Returns the memory of a context; zeros for null.
+// Returns the memory of a context without weights; all 0 if `context` is null.
 Memory memory_of(const llama_context* context, const Options& options);
 
-// What the tensors take where they are kept. llama.cpp's own figure counts a mapped file whole, also the
-// parts that were copied out of it into another layout.
+// Returns the memory of the weights in their buffers. llama.cpp's own figure counts all of a mapped
+// file, including tensors that were copied out of it into another layout.
 Memory weights_of(const llama_model* model, const Options& options);
 
 } // namespace sotto::llama

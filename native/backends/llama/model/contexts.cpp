@@ -1,4 +1,4 @@
-// The llama_contexts of an open model: its own, and its draft model's.
+// The llama_contexts of an open model and of its draft model.
 #include "model/contexts.hpp"
 
 namespace sotto::llama {
@@ -7,7 +7,7 @@ Contexts::Contexts(llama_model* model, Options options, std::unique_ptr<Draft> d
     : model_(model), options_(std::move(options)), draft_(std::move(draft)) {}
 
 void Contexts::resize(Call& call, std::uint32_t slots) {
-    call.expect_below(SOTTO_LOG_ERROR); // contexts log how large they are
+    call.expect_below(SOTTO_LOG_ERROR); // contexts log their sizes
     slots_ = 0;
     pool_ = nullptr;
     threads_ = 0;

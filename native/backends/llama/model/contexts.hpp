@@ -1,4 +1,4 @@
-// The llama_contexts of an open model: its own, and its draft model's. resize() replaces both.
+// The llama_contexts of an open model and of its draft model. resize() replaces both.
 #pragma once
 
 #include "model/adapters.hpp"
@@ -13,26 +13,27 @@ namespace sotto::llama {
 
 class Contexts {
 public:
-    // Has no slots yet. `draft`: may be null.
+    // Starts with 0 slots. `draft` may be null.
     Contexts(llama_model* model, Options options, std::unique_ptr<Draft> draft);
 
-    // Makes the contexts anew, for this many streams at once. If that throws Error, there are 0 slots.
+    // Replaces the contexts by new ones for `slots` concurrent
+    // streams. If it throws Error, there are 0 slots.
     void resize(Call& call, std::uint32_t slots);
     std::uint32_t slots() const noexcept { return slots_; }
-    // Null: there are no slots.
+    // Null if there are 0 slots.
     llama_context* get() const noexcept { return context_.get(); }
-    // Null: the model has no draft model.
+    // Null if the model has no draft model.
     Draft* draft() const noexcept { return draft_.get(); }
-    // Of the contexts, without weights.
+    // Memory of the contexts, without weights.
     Memory memory() const;
 
-    // Every graph of these and of later contexts asks `gate` whether it must end.
+    // Every graph of these and of later contexts polls `gate`, and is aborted if it returns true.
     void set_gate(ggml_abort_callback gate, void* context) noexcept;
-    // Computes on `pool` from now on; resize() forgets it.
+    // Computes with `threads` threads of `pool` from now on. resize() resets both.
     void use_threads(ggml_threadpool* pool, std::int32_t threads) noexcept;
     ggml_threadpool* pool() const noexcept { return pool_; }
     std::int32_t threads() const noexcept { return threads_; }
-    // Computes with these adapters from the next batch on.
+    // Applies these adapters from the next batch on.
     void apply(AdapterSet& adapters);
 
 private:

@@ -1,4 +1,4 @@
-// A small model that guesses what a larger one of the same vocabulary says next.
+// A draft model: a small model that proposes tokens for a larger one with the same vocabulary.
 #include "model/draft.hpp"
 
 #include "kv/token_sequence.hpp"
@@ -38,7 +38,7 @@ Draft::guess(llama_seq_id sequence, std::span<const llama_token> tokens, std::si
     return guess;
 }
 
-// Whether it came through. What it heard is in its memory then.
+// Decodes tokens of a sequence. Returns true if that succeeded; the KV cache then holds them.
 bool Draft::hear(llama_seq_id sequence, std::span<const llama_token> tokens) {
     auto& heard = heard_[static_cast<std::size_t>(sequence)];
     std::vector<llama_token> ids(tokens.begin(), tokens.end());
@@ -62,7 +62,7 @@ bool Draft::hear(llama_seq_id sequence, std::span<const llama_token> tokens) {
     int result = -2;
     try {
         result = llama_decode(context_.get(), batch);
-    } catch (const std::exception& error) { // then there is nothing to guess
+    } catch (const std::exception& error) { // no draft tokens then
         throw_if_lost(error);
     }
     if (result != 0) {

@@ -1,4 +1,4 @@
-// A small model that guesses what a larger one of the same vocabulary says next.
+// A draft model: a small model that proposes tokens for a larger one with the same vocabulary.
 #pragma once
 
 #include "model/context.hpp"
@@ -13,24 +13,27 @@ namespace sotto::llama {
 
 class Draft {
 public:
-    // Tokens that it reads at once: as many as a step may take it to hear what it has not heard yet.
+    // Maximum number of tokens per decode. It limits the time that one step spends on tokens that
+    // the draft model has not decoded yet.
     static constexpr std::uint32_t kAtOnce = 64;
 
-    // Remembers nothing yet.
+    // Starts without a context.
     Draft(Weights weights, Options options) : weights_(std::move(weights)), options_(std::move(options)) {}
 
-    // Creates a context for `sequences` sequences, at least 1. Throws Error.
+    // Creates a context for `sequences` sequences, at least
+    // 1. Call it only without a context. Throws Error.
     void remember(Call& call, std::uint32_t sequences);
-    // Frees the context with its KV cache.
+    // Frees the context and its KV cache.
     void forget() noexcept;
 
-    // None: it remembers nothing.
+    // Null without a context.
     llama_context* context() const noexcept { return context_.get(); }
-    // Of its context.
+    // Memory of the context, without weights.
     Memory memory() const { return memory_of(context_.get(), options_); }
 
-    // What follows `tokens`, which it remembers as `sequence`'s; empty where it was told to stop. None: it
-    // has not heard all of them yet, but more than before.
+    // Returns up to `most` tokens that follow `tokens`, by highest logit; fewer or none if decoding
+    // fails or is cancelled. Decodes those of `tokens` that the KV cache of `sequence` does not
+    // hold. Returns nullopt if these are more than kAtOnce, and decodes only kAtOnce of them.
     std::optional<std::vector<llama_token>>
     guess(llama_seq_id sequence, std::span<const llama_token> tokens, std::size_t most);
 
@@ -41,10 +44,10 @@ private:
     Weights weights_;
     Options options_;
     Context context_;
-    std::vector<std::vector<llama_token>> heard_; // by sequence
+    std::vector<std::vector<llama_token>> heard_; // tokens in the KV cache, by sequence
 };
 
-// Names the option in the errors of `body`, which opens or resizes a draft model.
+// Prefixes the errors of `body`, which opens or resizes a draft model, with the option's name.
 template <typename Body>
 void for_draft(Body&& body) {
     try {
@@ -57,7 +60,7 @@ void for_draft(Body&& body) {
     }
 }
 
-// Throws Error(SOTTO_ERROR_ARGUMENT) where the two do not have the same tokens.
+// Throws Error(SOTTO_ERROR_ARGUMENT) if the vocabularies differ.
 void check_same_tokens(const llama_model* model, const llama_model* draft);
 
 } // namespace sotto::llama

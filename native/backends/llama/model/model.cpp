@@ -1,4 +1,4 @@
-// An open model: its weights and contexts, and what computes with them.
+// An open model: its weights, contexts, KV cache and step runner.
 #include "model/model.hpp"
 
 #include "chat/jinja/limits.hpp"
@@ -41,7 +41,7 @@ Model::Model(Backend& backend, Opened opened)
 
 Model::~Model() {
     const Call call(host(), Call::Abort::Dies, loss());
-    opened_.contexts.reset(); // before the pools that they may still point at
+    opened_.contexts.reset(); // before the pools that they may point to
     backend_.pools.model_closed();
 }
 
@@ -108,8 +108,8 @@ AdapterLoader Model::adapters() const noexcept {
     return {opened_.weights.get(), opened_.options.at_once};
 }
 
-// Removes the adapter from the context first: the context compares addresses, and a later adapter can get
-// this one.
+// Removes the adapter from the context first: the context compares addresses, and a later adapter
+// can have the same address.
 void Model::close_adapter(Adapter* adapter) noexcept {
     const std::unique_ptr<Adapter> owned(adapter);
     AdapterSet none;

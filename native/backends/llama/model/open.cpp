@@ -1,4 +1,4 @@
-// Opens a model, or measures what it would take.
+// Opens a model, or measures the memory that it would take.
 #include "model/open.hpp"
 
 #include "file/adapter_check.hpp"
@@ -15,10 +15,10 @@
 namespace sotto::llama {
 namespace {
 
-// llama.cpp's part of an open, as the host sees it go on.
+// Progress reported to the host, 0 to 1, at the end of each part of an open.
 constexpr float kWeightsShare = 0.95f;
-constexpr float kDraftShare = 0.97f;    // a draft model after the weights
-constexpr float kContextsShare = 0.98f; // and then a projector
+constexpr float kDraftShare = 0.97f;    // the draft model, after the weights
+constexpr float kContextsShare = 0.98f; // the contexts; the projector follows
 
 struct Progress {
     const sotto_model_source& source;
@@ -36,7 +36,7 @@ struct Progress {
     }
 };
 
-// What there is of ggml's to compute on beside the processor: one device, or none. Ends with a null.
+// Returns ggml's device to compute on besides the CPU, or no device. The list ends with a null.
 std::vector<ggml_backend_dev_t> devices_of(const Backend& backend, const Options& options) {
     if (options.device == nullptr) {
         return {nullptr};
@@ -51,7 +51,7 @@ std::vector<ggml_backend_dev_t> devices_of(const Backend& backend, const Options
     return {device, nullptr};
 }
 
-// A file, and how it is to be loaded.
+// A file, and how to load it.
 struct Load {
     const Backend& backend;
     const Options& options;
@@ -61,7 +61,7 @@ struct Load {
     Purpose purpose = Purpose::Run;
 };
 
-// `begin` and `end`: of all progress, what this is.
+// `begin` and `end`: range of the open's progress that this load covers.
 Weights load(Call& call, const Load& how, Progress& progress, float begin, float end) {
     struct Part {
         Progress& progress;
@@ -70,7 +70,7 @@ Weights load(Call& call, const Load& how, Progress& progress, float begin, float
     } part = {progress, begin, end};
     auto devices = devices_of(how.backend, how.options);
     auto wanted = llama_model_default_params();
-    wanted.devices = devices.data(); // else it takes all that there are
+    wanted.devices = devices.data(); // null: all devices
     wanted.split_mode = LLAMA_SPLIT_MODE_NONE;
     wanted.main_gpu = how.options.device == nullptr ? -1 : 0;
     wanted.n_gpu_layers =
@@ -98,9 +98,9 @@ void open_projector(
     if (opened.options.projector.empty()) {
         return;
     }
-    call.expect_below(SOTTO_LOG_ERROR); // it warns of what its models are known for
+    call.expect_below(SOTTO_LOG_ERROR); // it warns about known weaknesses of models
     const auto memory = measure_projector(source, opened.options, opened.weights.get());
-    const bool apart = opened.options.device != nullptr; // it computes on the processor
+    const bool apart = opened.options.device != nullptr; // the projector computes on the CPU
     (apart ? opened.lasting.host : opened.lasting.weights) += memory.weights;
     (apart ? opened.lasting.host : opened.lasting.compute) += memory.compute;
     if (purpose == Purpose::Measure) {
@@ -136,13 +136,14 @@ void check_speculation(const llama_model* model, const Options& options) {
     }
 }
 
-// What is put on a device is read: mapped, it would be in the machine's memory as well.
+// Returns true if the file can be mapped. Weights for a device
+// are read: a mapping would also keep them in host memory.
 bool maps(const Options& options, const Source& file, const GgufFacts& facts, Purpose purpose) {
     return purpose == Purpose::Run && options.device == nullptr && options.mmap && file.mappable() &&
            facts.data_aligned;
 }
 
-// The draft model, whose context will be as large as the model's, and its batch small.
+// Opens the draft model. Its context is as large as the model's, and its batch is small.
 std::unique_ptr<Draft> open_draft(
     Call& call,
     const Backend& backend,
@@ -174,7 +175,8 @@ std::unique_ptr<Draft> open_draft(
     return std::make_unique<Draft>(std::move(weights), options);
 }
 
-// llama.cpp describes a model as "<architecture> <size> <quantisation>", where only the last has spaces.
+// llama.cpp describes a model as "<architecture> <size>
+// <quantisation>". Only the last part has spaces.
 std::string quantisation(const llama_model* model) {
     char text[256] = "";
     llama_model_desc(model, text, sizeof text);
@@ -206,7 +208,7 @@ std::string describe(const llama_model* model, const GgufFacts& facts, const Opt
     return text_of(description);
 }
 
-// Weights, contexts, and what goes with them.
+// Loads the weights and the draft model, and creates the contexts and the projector.
 void open_parts(
     Call& call,
     const Load& how,
@@ -273,7 +275,8 @@ sotto_model_info info_of(const Opened& opened) {
     auto info = sotto_init<sotto_model_info>();
     info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_CONSTRAINABLE |
                         SOTTO_CAPABILITY_LOGPROBS | SOTTO_CAPABILITY_PARKABLE | SOTTO_CAPABILITY_PREPARABLE;
-    info.capabilities |= on_device ? 0 : SOTTO_CAPABILITY_ABORTABLE; // a device completes what it has begun
+    // a device completes each graph that it has begun
+    info.capabilities |= on_device ? 0 : SOTTO_CAPABILITY_ABORTABLE;
     info.streams = opened.contexts->slots();
     info.context = options.context;
     info.step_tokens = options.batch;

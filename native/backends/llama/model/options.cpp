@@ -1,4 +1,4 @@
-// What a host may ask of a model when it opens it.
+// Options that a host can set when it opens a model.
 #include "model/options.hpp"
 
 #include "runtime/json_parts.hpp"
@@ -138,7 +138,7 @@ void check(const Options& options) {
     }
 }
 
-// Makes smaller what `source` wants smaller and `asked` leaves open, and says what is open still.
+// Shrinks options that `asked` leaves open if `source` requests less memory, and sets `shrinkable`.
 void save_memory(Options& options, const Json& asked, const sotto_model_source& source) {
     const auto limit = [](std::uint32_t& value, std::uint32_t most, std::uint32_t least) {
         value = most == 0 ? value : std::min(value, std::max(most, least));

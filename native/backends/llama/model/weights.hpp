@@ -1,4 +1,4 @@
-// Owners of what llama.cpp allocates for a model.
+// Owning pointers to the objects that llama.cpp allocates for a model.
 #pragma once
 
 #include "devices/lost.hpp"
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-// Declared in llama.cpp's llama-model.h, which brings all of its insides.
+// Declared in llama.cpp's llama-model.h, which would include all of its internals.
 const std::vector<std::pair<std::string, ggml_tensor*>>&
 llama_internal_get_tensor_map(const llama_model* model);
 
@@ -20,14 +20,15 @@ struct FreeModel {
 };
 using Weights = std::unique_ptr<llama_model, FreeModel>;
 
-// ggml waits for a context's device before it frees it. On a lost one that ends the process, so it stays.
+// Frees a context unless its device is lost. ggml waits for the device first, and on a lost device
+// that wait terminates the process, so the context is leaked.
 struct FreeContext {
     void operator()(llama_context* context) const noexcept;
-    Loss loss = {}; // of what it is on
+    Loss loss = {}; // state of the context's device
 };
 using Context = std::unique_ptr<llama_context, FreeContext>;
 
-// What a model's file says under `key`; empty: nothing.
+// Returns the value of `key` in the metadata of a model's file; empty if it is missing.
 inline std::string meta(const llama_model* model, const std::string& key) {
     char text[256] = "";
     llama_model_meta_val_str(model, key.c_str(), text, sizeof text);
