@@ -1,5 +1,5 @@
-// Costs of functions of llama.cpp's Jinja engine that take more than one step, and checks of those that must
-// be refused.
+// Charges calls of functions of llama.cpp's Jinja engine that cost more than one step, and rejects
+// calls that exceed a limit or would terminate the process.
 #include "chat/jinja/calls.hpp"
 
 #include "chat/jinja/limits.hpp"
@@ -17,7 +17,7 @@ namespace {
 using jinja::value;
 using Args = std::vector<value>;
 
-constexpr std::size_t kValueBytes = 320; // bytes of a value, including its shared_ptr control block
+constexpr std::size_t kValueBytes = 320; // including the shared_ptr control block
 constexpr std::int64_t kMaxIndex = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxIndent = 64;
 
@@ -37,7 +37,7 @@ std::size_t size_of(const value& text) {
     return is_text(text) ? text->val_str.length() : 0;
 }
 
-// Returns an argument by name or position, without its name; nullptr if it is absent.
+// Returns the value of an argument by name or position; null if it is absent.
 value argument(const Args& args, const char* name, std::size_t position) {
     for (const auto& arg : args) {
         if (const auto* named = jinja::cast_val<jinja::value_kwarg>(arg);
@@ -61,7 +61,7 @@ void charge_bytes(RenderLimits& limits, std::size_t count) {
     limits.steps(count / kBytesPerStep);
 }
 
-// Charges for newly created values.
+// Charges steps and bytes for `count` new values.
 void charge_values(RenderLimits& limits, std::size_t count) {
     limits.steps(count / kItemsPerStep);
     limits.bytes(product(count, kValueBytes));
@@ -168,8 +168,8 @@ void check_json(RenderLimits& limits, const value& self, const Args& args) {
     limits.text(extent.bytes + product(extent.values, 8 + separators + spaces));
 }
 
-// llama.cpp compares only texts and numbers and treats all other values as equal, which is no strict weak
-// ordering and breaks std::sort.
+// Rejects values of different types: llama.cpp treats all values but texts and numbers as equal,
+// which is not a strict weak ordering and breaks std::sort.
 void check_sort(RenderLimits& limits, const value& self, const value& attribute, bool by_value) {
     if (!self) {
         return;
@@ -313,7 +313,7 @@ void check_call(const std::string& name, const value& self, const Args& args) {
         return;
     }
     const bool method = self != nullptr;
-    const auto& subject = method || args.empty() ? self : args[0]; // tojson also exists as a function
+    const auto& subject = method || args.empty() ? self : args[0]; // tojson is also a function
     if (method) {
         charge_method(*limits, name, self, args);
     }

@@ -1,4 +1,5 @@
-// Values that a render holds on to.
+// Values that a render keeps alive: texts, to count those
+// in memory, and containers, to destroy them safely.
 #include "chat/jinja/held_values.hpp"
 
 #include <algorithm>
@@ -64,8 +65,8 @@ void KeptContainers::keep(const jinja::value& value) {
     }
 }
 
-// Empties kept values before it lets go of them: what they held is kept too, or holds nothing that is deep.
-// Those that are still in use stay, unless `all` are meant.
+// Empties kept values before it releases them, so that destruction does not recurse: their contents
+// are kept too, or are shallow. Values that are still in use stay, unless `all` is true.
 void KeptContainers::sweep(bool all) noexcept {
     std::size_t left = 0;
     items_ = 0;

@@ -1,5 +1,5 @@
-// Values that a render holds on to: texts, to count those that are in memory, and containers, to destroy them
-// safely.
+// Values that a render keeps alive: texts, to count those
+// in memory, and containers, to destroy them safely.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ public:
     void add(const jinja::value& text, std::size_t length);
     // Returns true if enough texts were added for a sweep.
     bool due() const noexcept { return bytes_ > sweep_at_; }
-    // Drops the texts that nothing else holds. Returns the bytes of the others.
+    // Drops the texts that nothing else references. Returns the bytes of the remaining texts.
     std::size_t sweep();
 
 private:
@@ -23,8 +23,8 @@ private:
     std::size_t sweep_at_ = 16 << 20; // bytes
 };
 
-// Containers that were put into others. They stay until the end, so that neither a cycle stays in memory, nor
-// a chain of values is destroyed recursively.
+// Containers that were stored in other containers. They are kept until the render ends, so that a
+// cycle does not leak and a chain of values is not destroyed recursively.
 class KeptContainers {
 public:
     KeptContainers() = default;
@@ -38,7 +38,7 @@ private:
     void sweep(bool all) noexcept;
 
     std::vector<jinja::value> kept_;
-    std::size_t items_ = 0;          // of `kept_`, with what they hold directly
+    std::size_t items_ = 0;          // of `kept_` and their direct contents
     std::size_t sweep_at_ = 1 << 16; // items
 };
 

@@ -1,4 +1,4 @@
-// Counts what a chat template does, and keeps what it makes until it can be destroyed safely.
+// Counts the work of a chat template, and keeps its values until they can be destroyed safely.
 #include "chat/jinja/limits.hpp"
 
 #include <algorithm>
@@ -7,24 +7,25 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMaxValueDepth = 256; // requests are at most 128 deep
+constexpr std::size_t kMaxValueDepth = 256; // requests are at most 128 levels deep
 constexpr std::size_t kMaxBytes = 64 << 20;
 constexpr std::size_t kBytesPerItem = 64 << 10;
 constexpr std::size_t kMaxText = 1 << 20;
 constexpr std::size_t kTextPerByte = 4;
 constexpr std::size_t kTextPerItem = 4 << 10;
-constexpr std::size_t kLiveTexts = 128; // as large as the largest one
-constexpr std::size_t kLevels = 64;     // of blocks, each of which copies the text of those in it
+constexpr std::size_t kLiveTexts = 128; // in memory at once, each of the maximum length
+constexpr std::size_t kLevels = 64;     // nested blocks; each copies the text of its inner blocks
 constexpr std::size_t kMaxValues = 100'000;
 constexpr std::size_t kMaxItems = 1'000'000; // of a list
 constexpr std::size_t kValuesPerItem = 100;
 constexpr std::size_t kShortText = 256;
 constexpr std::size_t kPartsPerStep = 256;
-constexpr std::size_t kSlicedPerStep = 4 << 10; // bytes that are copied one by one
+constexpr std::size_t kSlicedPerStep = 4 << 10; // bytes copied one by one
 
 thread_local RenderLimits* current_limits = nullptr;
 
-// Of its characters, and of the parts that it consists of beyond the first: an empty text may have millions.
+// Returns the bytes of the characters and of the parts beyond
+// the first: an empty text may have millions of parts.
 std::size_t bytes_of(const jinja::string& text) {
     const auto parts = text.parts.size();
     return text.length() + (parts > 1 ? (parts - 1) * sizeof(jinja::string_part) : 0);
@@ -91,7 +92,7 @@ void RenderLimits::list(std::size_t items) {
     }
 }
 
-// Copies all of a text first, and of a list at most all items.
+// llama.cpp copies all of a text first, and of a list at most all items.
 void RenderLimits::slice(const jinja::value& whole) {
     const auto items = whole->val_arr.size();
     steps(bytes_of(whole->val_str) / kSlicedPerStep + items / kItemsPerStep);

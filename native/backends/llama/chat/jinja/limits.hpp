@@ -1,4 +1,4 @@
-// Limits of what a chat template may do: it comes from a model file, and is a program.
+// Limits of a chat template, which is a program from a model file.
 #pragma once
 
 #include "chat/jinja/held_values.hpp"
@@ -11,73 +11,75 @@
 
 namespace sotto::llama {
 
-constexpr std::size_t kBytesPerStep = 32 << 10; // that are moved or compared
-constexpr std::size_t kItemsPerStep = 16;       // that are copied
+constexpr std::size_t kBytesPerStep = 32 << 10; // bytes moved or compared
+constexpr std::size_t kItemsPerStep = 16;       // items copied
 
-// What a template is rendered with. Limits grow with it.
+// Size of a render's input. Limits grow with it.
 struct RenderInput {
     std::size_t items = 0;     // messages, tools and their parts
-    std::size_t bytes = 0;     // of their texts
-    std::size_t variables = 0; // besides those that every template gets
+    std::size_t bytes = 0;     // of the texts of `items`
+    std::size_t variables = 0; // other than those that every template gets
 };
 
-// Counts what templates do on the calling thread while it lives, and throws TemplateError when that is too
-// much. llama.cpp swallows exceptions of templates that it tries, so the first excess makes all that follows
-// throw, and check() throws it again. Scopes nest; the innermost counts.
+// Counts the work of templates on the calling thread during its lifetime, and
+// throws TemplateError if it exceeds a limit. llama.cpp swallows exceptions
+// of templates that it tries, so after the first excess every further step
+// throws, and check() throws it again. Scopes nest; the innermost one counts.
 class RenderLimits {
 public:
-    // `poll` is called now and then; what it throws ends the rendering too.
+    // `poll` is called regularly; an exception from it also ends the render.
     explicit RenderLimits(const RenderInput& input, std::function<void()> poll = {});
     ~RenderLimits();
     RenderLimits(const RenderLimits&) = delete;
     RenderLimits& operator=(const RenderLimits&) = delete;
 
-    // Of the calling thread; nullptr: no template of ours is being rendered.
+    // Returns the innermost scope of the calling thread; null: none.
     static RenderLimits* current() noexcept;
 
-    // Throws what exceeded a limit, if anything did.
+    // Throws the first failure, if any.
     void check() const { failure_.check(); }
+    // Throws TemplateError with `reason`, or an earlier failure.
     [[noreturn]] void exceed(const std::string& reason) { failure_.exceed(reason); }
-    // Keeps the exception that is being handled, for check().
+    // Records the exception that is being handled, for check().
     void fail() noexcept { failure_.keep_current(); }
 
     void enter() { budget_.enter(); }
     void leave() noexcept { budget_.leave(); }
-    // A step takes about 3 us; what takes longer is charged as more of them.
+    // Charges steps. A step takes about 3 us; longer operations count as several steps.
     void steps(std::size_t count) { budget_.steps(count); }
-    // Charges memory of values that a function makes many of.
+    // Charges the bytes of values that a function creates in bulk.
     void bytes(std::size_t count);
-    // Charges a text of `length` bytes before it is made.
+    // Throws if a text of `length` bytes would be too long. Call it before the text is created.
     void text(std::size_t length);
-    // Charges a list of `items` values before it is built from other lists.
+    // Throws if a list of `items` values would be too long. Call it before the list is created.
     void list(std::size_t items);
-    // A text or list of which a slice is about to be made.
+    // Charges the slicing of a text or list. Call it before the slice is created.
     void slice(const jinja::value& whole);
-    // A value that was made; texts are counted until nothing else holds them.
+    // Charges a created value. Counts a text until nothing else references it.
     void made(const jinja::value& value);
-    // A value that becomes part of the text of the block around it.
+    // Charges a value that becomes part of the text of the enclosing block.
     void emit(const jinja::value& value);
-    // Throws unless `value` can be walked through: it is not too deep, nor too large when what it holds
-    // several times is counted each time. Charges the walk.
+    // Charges a walk through `value`. Throws if `value` is too deep or too large; a value that it
+    // contains several times counts each time.
     struct Extent {
         std::size_t values = 0;
         std::size_t bytes = 0;
     };
     Extent walk(const jinja::value& value);
-    // Keeps a value that is put into another one until the end, so that neither a cycle stays in memory, nor
-    // a chain of values is destroyed recursively.
+    // Keeps a value that is stored in another one until the render ends, so that a cycle does not
+    // leak and a chain of values is not destroyed recursively.
     void keep(const jinja::value& value) { kept_.keep(value); }
 
     std::size_t variables() const noexcept { return input_.variables; }
 
 private:
     void walk(const jinja::value& value, std::size_t depth, Extent& extent);
-    std::size_t longest() const noexcept; // of texts
+    std::size_t longest() const noexcept; // maximum length of a text, in bytes
 
     const RenderInput input_;
     RenderLimits* outer_;
     RenderFailure failure_;
-    RenderBudget budget_; // its time includes the destruction of what follows
+    RenderBudget budget_; // its time includes the destruction of the members below
     std::size_t bytes_ = 0;
     std::size_t emitted_ = 0;
     LiveTexts texts_;

@@ -1,3 +1,4 @@
+// Evaluates nodes of a chat template's parse tree within RenderLimits.
 #include "chat/jinja/nodes.hpp"
 
 #include "chat/jinja/calls.hpp"
@@ -7,7 +8,7 @@
 namespace sotto::llama {
 namespace {
 
-// Replaces a node of the parse tree by its evaluated value.
+// A parse tree node with a value that was evaluated before.
 struct Held : jinja::expression {
     value held;
     explicit Held(value held) : held(std::move(held)) {}
@@ -26,7 +27,7 @@ std::vector<value> values_of(const statements& nodes, context& ctx) {
     return values;
 }
 
-// Name and arguments of a filter or test, which may be an identifier or a call.
+// Name and arguments of a filter or test, which is an identifier or a call.
 struct Applied {
     const jinja::identifier* name = nullptr; // null: neither an identifier nor a call
     const jinja::call_expression* call = nullptr;
@@ -105,7 +106,7 @@ value LimitedFilter::execute_impl(context& ctx) const {
     });
 }
 
-// Same as llama.cpp's implementation, plus the check.
+// llama.cpp's implementation, plus check_test().
 value LimitedTest::execute_impl(context& ctx) const {
     const Step step;
     const Applied applied(test);
@@ -154,7 +155,7 @@ value LimitedCall::execute_impl(context& ctx) const {
     });
 }
 
-// Keyword arguments may not be nested: a chain of them would be destroyed recursively.
+// Rejects nested keyword arguments: a chain of them would be destroyed recursively.
 value LimitedArgument::execute_impl(context& ctx) const {
     const Step step;
     auto result = keyword_argument_expression::execute_impl(ctx);

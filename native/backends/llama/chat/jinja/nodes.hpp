@@ -1,4 +1,4 @@
-// Nodes of a chat template's parse tree that behave as llama.cpp's, within RenderLimits.
+// Nodes of a chat template's parse tree that behave like llama.cpp's nodes, within RenderLimits.
 #pragma once
 
 #include "chat/jinja/limits.hpp"
@@ -17,7 +17,7 @@ using jinja::statement_ptr;
 using jinja::statements;
 using jinja::value;
 
-// The evaluation of one node.
+// Enters the evaluation of one node, and leaves it in the destructor.
 class Step {
 public:
     Step() : limits_(RenderLimits::current()) {
@@ -35,8 +35,8 @@ public:
 
     RenderLimits* limits() const noexcept { return limits_; }
 
-    // Runs `body` and reports the value that it creates. Records a failed allocation, because callers may
-    // swallow exceptions.
+    // Runs `body` and charges the value that it creates. Records a failed allocation, because
+    // callers may swallow exceptions.
     template <typename Body>
     value run(Body&& body) const {
         try {
@@ -67,7 +67,8 @@ struct Limited : Node {
         }
         return step.run([&] { return Node::execute_impl(ctx); });
     }
-    // Returns true for a variable or a part of an existing value. A slice is a copy.
+    // Returns true if evaluation creates no value: for a variable
+    // or a part of an existing value. A slice is a copy.
     bool is_made_before() const {
         if constexpr (std::is_same_v<Node, jinja::member_expression>) {
             return !jinja::is_stmt<jinja::slice_expression>(this->property);
@@ -76,7 +77,7 @@ struct Limited : Node {
     }
 };
 
-// Wraps `inner` and observes the value that it evaluates to.
+// Wraps `inner` and passes its value to see().
 struct Seen : jinja::expression {
     statement_ptr inner;
     explicit Seen(statement_ptr&& node) : inner(std::move(node)) { pos = inner->pos; }
@@ -92,7 +93,7 @@ struct Seen : jinja::expression {
     virtual void see(RenderLimits& limits, const value& result) const = 0;
 };
 
-// A statement of a block, whose value becomes output.
+// A statement of a block. Its value becomes output.
 struct Emitted : Seen {
     using Seen::Seen;
     void see(RenderLimits& limits, const value& result) const override { limits.emit(result); }
@@ -104,7 +105,7 @@ struct Stored : Seen {
     void see(RenderLimits& limits, const value& result) const override { limits.keep(result); }
 };
 
-// A value that becomes a key of an object, and is hashed for that.
+// A value that becomes a key of an object, and is therefore hashed.
 struct Key : Seen {
     using Seen::Seen;
     void see(RenderLimits& limits, const value& result) const override {
@@ -131,7 +132,7 @@ struct Stride : Seen {
     }
 };
 
-// A value that a loop iterates over: each item gets a copy of the variables.
+// A value that a loop iterates over. Charges a copy of the variables for each item.
 struct Iterated : Seen {
     std::size_t names;
     Iterated(statement_ptr&& node, std::size_t names) : Seen(std::move(node)), names(names) {}
@@ -141,7 +142,8 @@ struct Iterated : Seen {
     }
 };
 
-// The callee of a call block. Must be a macro: arguments of a function would not be checked there.
+// The callee of a call block. Rejects functions other than
+// macros, because their arguments would not be checked there.
 struct MacroOnly : Seen {
     using Seen::Seen;
     void see(RenderLimits&, const value& result) const override {
@@ -174,7 +176,7 @@ struct LimitedTest : jinja::test_expression {
     value execute_impl(context& ctx) const override;
 };
 
-// Same as llama.cpp's implementation, plus the check.
+// llama.cpp's implementation, plus check_call(). `names`: number of names in the template.
 struct LimitedCall : jinja::call_expression {
     std::size_t names;
     LimitedCall(statement_ptr&& callee, statements&& args, std::size_t names)

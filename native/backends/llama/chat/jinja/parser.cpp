@@ -1,4 +1,4 @@
-// Replaces nodes that llama.cpp's parser creates by nodes that respect RenderLimits.
+// Replaces the nodes that llama.cpp's parser creates with nodes that respect RenderLimits.
 #include "chat/jinja/nodes.hpp"
 #include "chat/jinja/tokens.hpp"
 
@@ -6,7 +6,8 @@
 
 namespace jinja {
 
-program parse_without_limits(const lexer_result& lexed); // llama.cpp's parser, compiled under this name
+// llama.cpp's parser, compiled under this name
+program parse_without_limits(const lexer_result& lexed);
 
 } // namespace jinja
 
@@ -51,7 +52,7 @@ private:
         }
     }
 
-    // Wraps names and arguments of a filter or test.
+    // Limits and wraps the arguments of a filter or test.
     void applied(const statement_ptr& node) const {
         if (auto* call = as<jinja::call_expression>(node)) {
             stored(call->args);

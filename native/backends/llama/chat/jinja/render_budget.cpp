@@ -1,4 +1,4 @@
-// What a render may spend: steps, CPU time and nesting depth.
+// The budget of a render: steps, CPU time and nesting depth.
 #include "chat/jinja/render_budget.hpp"
 
 #include "devices/cpu/cores.hpp"
@@ -8,14 +8,14 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMaxDepth = 256; // of nodes of the template under way at once
-constexpr std::size_t kMaxSteps =
-    1'000'000; // llama.cpp's templates take at most 18,500, tried out and rendered
+constexpr std::size_t kMaxDepth = 256; // nested evaluations of template nodes
+// llama.cpp's own templates take at most 18,500 steps, including the renders that probe them.
+constexpr std::size_t kMaxSteps = 1'000'000;
 constexpr std::size_t kStepsPerItem = 2'000;
-constexpr std::chrono::nanoseconds kMaxTime = std::chrono::seconds(5); // of CPU time
+constexpr std::chrono::nanoseconds kMaxTime = std::chrono::seconds(5); // CPU time
 constexpr std::chrono::nanoseconds kTimePerItem = std::chrono::milliseconds(2);
 constexpr std::chrono::nanoseconds kNone{0};
-constexpr std::size_t kLookEvery = 64; // steps
+constexpr std::size_t kLookEvery = 64; // steps between polls
 
 thread_local RequestRenders* current_request = nullptr;
 

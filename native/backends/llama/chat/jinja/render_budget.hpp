@@ -1,4 +1,4 @@
-// What a render may spend: steps, CPU time and nesting depth.
+// The budget of a render: steps, CPU time and nesting depth.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -11,30 +11,30 @@
 
 namespace sotto::llama {
 
-// A chat template that was refused because it exceeds a limit.
+// Thrown if a chat template exceeds a limit.
 class TemplateError : public Error {
 public:
     using Error::Error;
 };
 
-// The first failure of a render. llama.cpp swallows exceptions of templates that it tries, so the first one
-// makes all that follows throw, and check() throws it again.
+// The first failure of a render. llama.cpp swallows exceptions of templates that it tries, so after
+// the first failure every further step throws it again, and so does check().
 class RenderFailure {
 public:
-    // Throws the failure, if there is one.
+    // Throws the failure, if any.
     void check() const;
     // Throws TemplateError, or an earlier failure.
     [[noreturn]] void exceed(const std::string& reason);
-    // Keeps the exception that is being handled, for check().
+    // Records the exception that is being handled, for check().
     void keep_current() noexcept;
 
 private:
     std::exception_ptr failure_;
 };
 
-// What the renders of one request have in common: while one lives, each RenderBudget made on the calling
-// thread counts the CPU time of those before it too, and calls `poll`. Tokenizing between them is not
-// counted.
+// State that the renders of one request share. During its lifetime, each RenderBudget created on
+// the calling thread also counts the CPU time of earlier renders, and calls `poll`. Tokenization
+// between renders does not count.
 class RequestRenders {
 public:
     explicit RequestRenders(std::function<void()> poll);
@@ -42,9 +42,9 @@ public:
     RequestRenders(const RequestRenders&) = delete;
     RequestRenders& operator=(const RequestRenders&) = delete;
 
-    // The innermost of the calling thread; may be null.
+    // Returns the innermost instance of the calling thread; null: none.
     static RequestRenders* current() noexcept;
-    // CPU time of the renders so far.
+    // CPU time of all renders so far.
     std::chrono::nanoseconds spent() const noexcept { return spent_; }
     void set_spent(std::chrono::nanoseconds spent) noexcept { spent_ = spent; }
     const std::function<void()>& poll() const noexcept { return poll_; }
@@ -58,14 +58,15 @@ private:
 // Counts steps, CPU time and depth of one render on the calling thread.
 class RenderBudget {
 public:
-    // `items`: messages, tools and their parts; limits grow with them. `poll`: called now and then; what it
-    // throws ends the render. Empty: that of the RequestRenders around.
+    // `items`: messages, tools and their parts; limits grow with them.
+    // `poll`: called every 64 steps; an exception from it ends the
+    // render. Empty: uses the poll of the enclosing RequestRenders.
     RenderBudget(std::size_t items, RenderFailure& failure, std::function<void()> poll);
     ~RenderBudget();
     RenderBudget(const RenderBudget&) = delete;
     RenderBudget& operator=(const RenderBudget&) = delete;
 
-    // A step takes about 3 us; what takes longer is charged as several.
+    // Charges steps. A step takes about 3 us; longer operations count as several steps.
     void steps(std::size_t count);
     void enter();
     void leave() noexcept { --depth_; }
@@ -76,11 +77,11 @@ private:
     const std::size_t items_;
     RenderFailure& failure_;
     std::function<void()> poll_;
-    RequestRenders* request_; // may be null
-    std::chrono::nanoseconds begun_;
+    RequestRenders* request_;        // null: none
+    std::chrono::nanoseconds begun_; // thread CPU time, minus that of earlier renders
     std::size_t depth_ = 0;
     std::size_t steps_ = 0;
-    std::size_t next_look_ = 0; // steps
+    std::size_t next_look_ = 0; // in steps
 };
 
 } // namespace sotto::llama

@@ -1,3 +1,4 @@
+// Limits on a chat template's source.
 #include "chat/jinja/tokens.hpp"
 
 #include "chat/jinja/limits.hpp"
@@ -11,8 +12,8 @@ namespace {
 
 using jinja::token;
 
-// For comparison, llama.cpp's templates have at most 17 KB, nested brackets of depth 4, nested blocks of
-// depth 10, 26 operators in an expression, and 107 names.
+// For comparison, llama.cpp's templates have at most 17 KB, brackets nested 4 deep, blocks nested
+// 10 deep, 26 operators in an expression, and 107 names.
 constexpr std::size_t kMaxSource = 256 << 10;
 constexpr std::size_t kMaxBrackets = 64;
 constexpr std::size_t kMaxBlocks = 64;
@@ -45,7 +46,7 @@ public:
             close_statement();
             break;
         case token::equals:
-            // otherwise it is "set name = value", which has no body
+            // without brackets, this is "set name = value", which has no body
             takes_body_ = takes_body_ && brackets_ > 0;
             break;
         case token::open_expression:
@@ -98,7 +99,7 @@ private:
         takes_body_ = name == "set";
         if (name == "if" || name == "for" || name == "macro" || name == "call" || name == "filter") {
             open_block();
-        } else if (name == "elif" && !blocks_.empty()) { // parsed as nested in the condition before it
+        } else if (name == "elif" && !blocks_.empty()) { // the parser nests it in the branch before
             ++blocks_.back();
             check(++levels_, kMaxLevels, "branches and blocks in one another");
         } else if (
@@ -131,9 +132,9 @@ private:
 
     std::size_t brackets_ = 0;
     std::size_t links_ = 0;
-    bool takes_body_ = false;         // the current tag is a set
+    bool takes_body_ = false;         // the current tag is a set with a body
     std::size_t levels_ = 0;          // depth of open blocks and their branches
-    std::vector<std::size_t> blocks_; // number of levels of each open block
+    std::vector<std::size_t> blocks_; // levels of each open block
     std::set<std::string> names_;
 };
 

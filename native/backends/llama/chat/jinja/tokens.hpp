@@ -1,4 +1,5 @@
-// Limits on a chat template's source: llama.cpp's parser is recursive, and so is the evaluation of its tree.
+// Limits on a chat template's source, because llama.cpp's
+// parser and the evaluation of its tree are recursive.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,8 @@ namespace sotto::llama {
 // Throws TemplateError if a template's source is too long.
 void check_source(const std::string& source);
 
-// Returns the number of names in a template. Throws TemplateError if its parse tree would be too deep.
+// Returns the number of different names in a template.
+// Throws TemplateError if its parse tree would be too deep.
 std::size_t check_tokens(const jinja::lexer_result& template_);
 
 } // namespace sotto::llama
