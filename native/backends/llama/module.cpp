@@ -1,4 +1,4 @@
-// The module's one symbol, and the functions behind it.
+// The module's one exported symbol, and the backend functions behind it.
 #include "isa/isa_tier.hpp"
 #include "llama_cpp/opening.hpp"
 #include "model/model.hpp"
@@ -15,13 +15,14 @@
 namespace sotto::llama {
 namespace {
 
-// Why a call failed that has no model yet: of the calling thread. Not thread-local itself, as static TLS,
-// which all modules and drivers of a process share, has room for 1 or 2 KiB only (see guard.cpp).
+// Returns the calling thread's failure reason for calls that have no model. The texts are not
+// thread-local, because static TLS, which all modules and drivers of a process share, has room for
+// 1 or 2 KiB only (see guard.cpp).
 FixedText& thread_why() {
-    constexpr unsigned kThreads = 256; // that fail at the same time; more than engines have
+    constexpr unsigned kThreads = 256; // max threads that fail at once; engines have fewer
     static constinit FixedText texts[kThreads] = {};
     static constinit std::atomic<unsigned> threads = 0;
-    thread_local unsigned mine = 0; // 0: not chosen yet
+    thread_local unsigned mine = 0; // index + 1; 0: not chosen yet
     if (mine == 0) {
         mine = threads.fetch_add(1, std::memory_order_relaxed) % kThreads + 1;
     }
@@ -43,8 +44,9 @@ void check_size(const T& theirs) {
     }
 }
 
-// Runs `body` as guarded() does, while the process lives. What the first call of a kind makes of ggml's
-// static variables goes only when calls have ended.
+// Runs `body` like guarded(), or fails if the process is exiting. Registers the exit handler after
+// the first call of each kind, so that ggml's static variables that the call created are destroyed
+// only after all calls have ended.
 template <typename Kept, typename Body>
 sotto_status living(Kept& kept, sotto_str* why, Body&& body) noexcept {
     const Inside inside;
@@ -57,7 +59,8 @@ sotto_status living(Kept& kept, sotto_str* why, Body&& body) noexcept {
     return status;
 }
 
-// The same of a model, which may be on a card that is lost meanwhile.
+// Like living(), for a call to a model. Checks that the model's
+// device was not lost and that its file was not truncated.
 template <typename Body>
 sotto_status on_model(void* model, Call::Abort abort, sotto_str* why, Body&& body) noexcept {
     auto& on = *static_cast<Model*>(model);
@@ -102,7 +105,8 @@ on_measure(void* self, const sotto_model_source* source, sotto_model_info* info,
     });
 }
 
-// A process that ends gives nothing back: what that takes may be gone.
+// Frees `object`. If the process is exiting, keeps it until the end, because its destructor may
+// need static variables that are already destroyed.
 template <typename T>
 void free_unless_it_ends(T* object) {
     const Inside inside;
@@ -123,17 +127,17 @@ void SOTTO_CALL on_release(void* self) {
     free_unless_it_ends(static_cast<Backend*>(self));
 }
 
-// Runs `body`, which reads a request.
+// Runs `body`, which reads a request. Reports JSON type errors as Error(SOTTO_ERROR_ARGUMENT).
 template <typename Body>
 void reading(Body&& body) {
     try {
         body();
-    } catch (const Json::exception& error) { // a field of another type than the engine promised
+    } catch (const Json::exception& error) { // a field of an unexpected type
         throw Error(SOTTO_ERROR_ARGUMENT, error.what());
     }
 }
 
-// On a thread of its own, while others are in the functions below.
+// Runs on a thread of its own, concurrently with the functions below.
 sotto_status SOTTO_CALL on_prepare(
     void*,
     void* model,
@@ -163,7 +167,8 @@ void SOTTO_CALL on_prepared_close(void*, void*, void* prepared) {
     delete static_cast<Prepared*>(prepared);
 }
 
-// An engine of an earlier header has no field for it.
+// Takes the prepared request; null if there was no preparation.
+// An engine built with an earlier header lacks the field.
 std::unique_ptr<Prepared> prepared_of(const sotto_stream_desc& desc) {
     constexpr auto kEnd = offsetof(sotto_stream_desc, prepared) + sizeof desc.prepared;
     return std::unique_ptr<Prepared>(
@@ -223,7 +228,7 @@ sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* re
     });
 }
 
-// Says what the model takes, also where it could not be what was asked for.
+// Reports the model's memory, also if it could not be resized.
 sotto_status SOTTO_CALL
 on_resize(void*, void* model, uint32_t slots, sotto_model_info* info, sotto_str* why) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
@@ -275,7 +280,7 @@ sotto_status SOTTO_CALL on_adapter_open(
 
 void SOTTO_CALL on_adapter_close(void*, void* model, void* adapter) {
     const Inside inside;
-    if (inside) { // else the process ends, which frees it
+    if (inside) { // else the process exits, which frees the adapter
         static_cast<Model*>(model)->close_adapter(static_cast<Adapter*>(adapter));
     }
 }
@@ -285,7 +290,7 @@ sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sott
         on.steps().run(*step);
         return SOTTO_OK;
     });
-    if (status == SOTTO_ERROR_CANCELLED && process_ends()) { // the engine did not ask for it
+    if (status == SOTTO_ERROR_CANCELLED && process_ends()) { // not cancelled by the engine
         return fail(SOTTO_ERROR_STATE, kExiting, static_cast<Model*>(model)->why, why);
     }
     return status;
@@ -319,13 +324,13 @@ std::string describe(const std::vector<Device>& devices) {
     return text_of(description);
 }
 
-// Those that ggml knows by their numbers, so that they are found once, as it finds its own.
+// ggml identifies its devices by index and finds them once, so this also finds them once.
 const std::vector<Device>& devices() {
     static const auto& found = *new std::vector<Device>(find_devices());
     return found;
 }
 
-// A backend of the engine's own.
+// Fills `theirs` with a new backend for one engine.
 sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     check_size(*theirs);
     check_size(host);
@@ -337,7 +342,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
         );
     }
     const auto& found = devices();
-    keep_current(take_over_llama_cpp); // ggml meets its devices here, and makes one of them the thread's
+    keep_current(take_over_llama_cpp); // finds ggml's devices, and changes the current one
     static const bool told = (end_with_process(), true);
     (void)told;
     auto made = std::make_unique<Backend>(host, found);
@@ -379,7 +384,7 @@ sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_st
     using namespace sotto::llama;
     end_opening();
     return guarded(thread_why(), why, [&] {
-        if (const char* missing = missing_isa_feature()) { // before anything that may use it
+        if (const char* missing = missing_isa_feature()) { // before any code that may use it
             const auto tier = std::string(kIsaTier.name);
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
