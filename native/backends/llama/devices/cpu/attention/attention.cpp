@@ -1,11 +1,12 @@
 // Attention on a CPU: softmax(scale * Q K^T + mask) V, in one pass over K and V.
 //
-// FlashAttention (Dao et al., 2022) with online softmax (Milakov and Gimelshein, 2018): processes K and V in
-// tiles of 64 keys and rescales a row's running sums when a tile raises the row's maximum. Query heads that
-// share a KV head (GQA) become rows of one block, so that K and V are read once for the whole group.
+// FlashAttention (Dao et al., 2022) with online softmax (Milakov and Gimelshein,
+// 2018): processes K and V in tiles of 64 keys and rescales a row's running sums
+// when a tile raises the row's maximum. Query heads that share a KV head (GQA)
+// become rows of one block, so that K and V are read once for the whole group.
 //
-// ggml_cpu_hooks.h replaces ggml's kernel with this one. ggml's takes three times as long for batches of less
-// than 64 tokens (prefill pieces beside a game) and is slower in decode.
+// ggml_cpu_hooks.h replaces ggml's kernel with this one. ggml's kernel takes three times as long
+// for batches of fewer than 64 tokens (prefill pieces beside a game) and is slower in decode.
 #include "attention.hpp"
 
 #include <algorithm>
@@ -282,9 +283,8 @@ void sotto_flash_attention(const ggml_compute_params* params, ggml_tensor* dst) 
     const Blocks blocks(of, params->nth);
     const bool fits = params->wsize >= size * sizeof(float) * static_cast<std::size_t>(params->nth);
     if (params->use_ref || !of.can_be_computed() || !fits || 2 * blocks.count() < params->nth) {
-        ggml_compute_forward_flash_attn_ext(
-            params, dst
-        ); // for one token and many threads, splits the keys between them
+        // with one token and many threads, ggml's kernel splits the keys between the threads
+        ggml_compute_forward_flash_attn_ext(params, dst);
         return;
     }
     if (params->ith == 0) {

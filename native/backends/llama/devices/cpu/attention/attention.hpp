@@ -12,6 +12,7 @@ constexpr std::uint64_t kAttentionLanes = 8; // K and V head sizes must be a mul
 
 } // namespace sotto::llama
 
-// Computes `dst`. Same arguments as ggml_compute_forward_flash_attn_ext(), which it falls back to for K and V
-// other than f16, head sizes that are no multiple of kAttentionLanes, and fewer blocks than half the threads.
+// Computes `dst`. Same arguments as ggml_compute_forward_flash_attn_ext(), which it falls back to
+// for K and V other than f16, head sizes that are not multiples of kAttentionLanes, and fewer
+// blocks than half the threads.
 extern "C" void sotto_flash_attention(const ggml_compute_params* params, ggml_tensor* dst);

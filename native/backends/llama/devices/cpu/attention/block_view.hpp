@@ -1,4 +1,4 @@
-// Where the rows of a block are in the operands of an attention.
+// Addresses of a block's rows in the operands of an attention.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace sotto::llama {
 
-constexpr int kMaxRowsOneByOne = 4; // above, SIMD lanes hold rows, not elements of a row
+constexpr int kMaxRowsOneByOne = 4; // above this, SIMD lanes hold rows, not elements of a row
 
 class BlockView {
 public:
@@ -47,8 +47,9 @@ private:
 
     const Operands& operands_;
     const Block& block_;
-    const int lanes_;   // rows, rounded up to whole vectors
-    const bool by_row_; // depends on the batch only, so that results do not depend on the thread count
+    const int lanes_; // rows, rounded up to whole vectors
+    // depends only on the batch, so that results do not depend on the thread count
+    const bool by_row_;
 };
 
 } // namespace sotto::llama

@@ -41,8 +41,8 @@ inline Floats load(const ggml_fp16_t* from) {
 #endif
 }
 
-// Prefetches `count` elements. K and V rows of one head are one full token width apart, a stride that the
-// hardware prefetcher does not follow.
+// Prefetches `count` elements. K and V rows of one head are one full token width apart, a stride
+// that the hardware prefetcher does not follow.
 inline void prefetch(const ggml_fp16_t* from, std::int64_t count) {
     constexpr std::int64_t kLine = 32; // f16 elements per cache line
     for (std::int64_t i = 0; i < count; i += kLine) {
@@ -62,7 +62,8 @@ inline Floats max_of(Floats a, Floats b) {
     return select(a > b, a, b);
 }
 
-// e^x, with the coefficients of Cephes' expf (Moshier). Returns 0 below -87, where the result is denormal.
+// e^x, with the coefficients of Cephes' expf (Moshier).
+// Returns 0 below -87, where the result is denormal.
 inline Floats exponential(Floats x) {
     constexpr float kMin = -87;
     constexpr float kMax = 88;

@@ -1,4 +1,5 @@
-// Softmax over tiles of keys: turns scores into e^(score - max), and keeps each row's maximum and sum.
+// Softmax over tiles of keys: turns scores into e^(score -
+// max), and keeps the maximum and sum of each row.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@ public:
         normalizers_.fill(0);
     }
 
-    // Turns the scores of a tile of `count` keys into e^(score - max); updates each row's maximum, normalizer
-    // and rescale factor.
+    // Turns the scores of a tile of `count` keys into e^(score - max); updates each row's maximum,
+    // normalizer and rescale factor.
     void update(int count) {
         if (lanes_ == 0) {
             for (int row = 0; row < rows_; ++row) {
@@ -45,7 +46,7 @@ public:
         return rescale;
     }
 
-    // Factor for sums of earlier tiles after an update, because a maximum rose.
+    // Factor for the sums of earlier tiles after an update that raised a row's maximum.
     float rescale(int row) const { return rescale_[static_cast<std::size_t>(row)]; }
     Floats rescale_lanes(int lane) const { return load(rescale_.data() + lane); }
     // Sum of e^(score - max) of a row.

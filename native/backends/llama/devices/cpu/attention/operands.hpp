@@ -1,4 +1,4 @@
-// Operands of GGML_OP_FLASH_ATTN_EXT, and the blocks of rows that threads take.
+// Operands of GGML_OP_FLASH_ATTN_EXT, and the blocks of rows that threads process.
 #pragma once
 
 #include <algorithm>
@@ -74,13 +74,13 @@ struct Block {
     int rows;
 };
 
-// Divides an operation into blocks, several per thread, so that a thread that loses its core delays little
-// work.
+// Divides an operation into blocks, several per thread, so
+// that a thread that loses its core delays little work.
 class Blocks {
 public:
     Blocks(const Operands& of, int threads) : rows_(of.rows()), heads_(of.k->ne[2]), streams_(of.q->ne[3]) {
         constexpr int kEach = 4;
-        // minimum rows of a block; with fewer, converting K and V to f32 dominates
+        // min rows of a block; with fewer rows, converting K and V to f32 dominates
         constexpr int kMin = 16;
         while (most_ > kMin && count() < kEach * threads) {
             most_ /= 2;
@@ -109,7 +109,8 @@ private:
 
 // Scratch memory of one thread.
 struct Scratch {
-    // Floats per thread. ggml_graph_plan() reserves at least this much, for ggml's own 64 x 64 tiles.
+    // Floats per thread. ggml_graph_plan() reserves at
+    // least this much, for ggml's own 64 x 64 tiles.
     static std::size_t size(const Operands& of) {
         const auto widest = std::max(of.size_of_keys(), of.size_of_values());
         const auto wide = of.size_of_keys() + of.size_of_values() + widest;
@@ -121,9 +122,9 @@ struct Scratch {
           tile(scores + kRows * kTile) {}
 
     float* queries;
-    float* sums;   // of values, weighted by e^(score - max)
-    float* scores; // then e^(score - max)
-    float* tile;   // K or V of the tile, as f32
+    float* sums;   // sums of values, weighted by e^(score - max)
+    float* scores; // scores, replaced by e^(score - max)
+    float* tile;   // a tile of K or V, as f32
 };
 
 } // namespace sotto::llama

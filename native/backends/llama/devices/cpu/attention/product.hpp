@@ -57,8 +57,8 @@ void multiply_lanes(Product of, std::int64_t count, std::int64_t depth, bool add
     }
 }
 
-// Computes `count` rows of `to`; each element sums `depth` products. adds: accumulates instead of
-// overwriting.
+// Computes `count` rows of `to`. Each element sums `depth`
+// products. `adds`: accumulates instead of overwriting.
 inline void multiply(Product of, std::int64_t count, std::int64_t depth, bool adds) {
     constexpr int kWide = 2;
     auto left = of.lanes;
