@@ -78,8 +78,8 @@ void Disguise::hide(Json& value, const std::vector<std::string>& allowed) {
     }
 }
 
-// Returns the index of the placeholder that `text` starts with, or the number of placeholders if it
-// starts with none.
+// Returns the index of the placeholder that `text` starts with,
+// or the number of placeholders if `text` starts with none.
 std::size_t Disguise::hidden_at(std::string_view text) const {
     if (text.size() < kLength || !text.starts_with(kMark)) {
         return hidden_.size();

@@ -55,7 +55,7 @@ public:
     // Returns the bytes of a token; the spelling of special tokens.
     std::string piece_of(llama_token token) const;
 
-    // Length in bytes of the special token's spelling at the start of `text`; 0 if there is none.
+    // Length in bytes of the special token's spelling at the start of `text`; 0: no special token.
     std::size_t control_token_at(std::string_view text) const;
 
     // Tokens that the model must never generate, and tokens that end an answer.
