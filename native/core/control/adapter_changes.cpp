@@ -18,7 +18,8 @@ auto named(auto& entry, const std::string& name) {
     return std::ranges::find_if(entry.adapters, [&](const auto& adapter) { return adapter->name == name; });
 }
 
-// `what`: names the parameter.
+// Throws Error(SOTTO_ERROR_NOT_FOUND) and lists the loaded
+// adapters. `what`: name of the invalid parameter.
 [[noreturn]] void refuse_name(const ModelEntry& entry, const std::string& what, const std::string& name) {
     std::string loaded;
     for (const auto& adapter : entry.adapters) {
@@ -33,7 +34,7 @@ auto named(auto& entry, const std::string& name) {
 }
 
 bool is_used(const std::shared_ptr<Adapter>& retired) noexcept {
-    return retired.use_count() > 1; // by a request, besides the list
+    return retired.use_count() > 1; // a request also holds it
 }
 
 } // namespace
@@ -53,7 +54,7 @@ void AdapterChanges::add(Slot& slot) {
     if (loads) {
         teller_.accepted(slot);
     }
-    entry->changes.push_back(&slot); // there is room for it
+    entry->changes.push_back(&slot); // capacity was reserved
 }
 
 bool AdapterChanges::apply() noexcept {
@@ -110,7 +111,7 @@ void AdapterChanges::add_to(Job& job, ModelEntry& entry) {
         fresh->scale = asked.scale;
     }
     job.freed.reserve(entry.retired.size());
-    entry.retired.reserve(entry.retired.size() + 2);   // of the new one, or of the one that it replaces
+    entry.retired.reserve(entry.retired.size() + 2);   // for the new one, or the one it replaces
     entry.adapters.reserve(entry.adapters.size() + 1); // nothing throws from here on
     const auto unused = std::ranges::partition(entry.retired, is_used);
     job.freed.assign(unused.begin(), unused.end());
@@ -129,7 +130,7 @@ void AdapterChanges::loaded(const Job& job, AdapterJob& load) noexcept {
     const bool loaded = adapter->handle != nullptr;
     if (slot == nullptr || !loaded) { // the request was cancelled, or loading failed
         if (loaded) {
-            entry.retired.push_back(std::move(adapter)); // there is room for it
+            entry.retired.push_back(std::move(adapter)); // capacity was reserved
         }
         if (slot != nullptr) {
             teller_.done(*slot, job.failure.status, job.failure.why);
@@ -140,7 +141,7 @@ void AdapterChanges::loaded(const Job& job, AdapterJob& load) noexcept {
     if (old == entry.adapters.end()) {
         entry.adapters.push_back(std::move(adapter));
     } else {
-        entry.retired.push_back(std::exchange(*old, std::move(adapter))); // there is room for it
+        entry.retired.push_back(std::exchange(*old, std::move(adapter))); // capacity was reserved
     }
     registry_.publish();
     teller_.done(*slot, SOTTO_OK, "");

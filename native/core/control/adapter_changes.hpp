@@ -1,4 +1,4 @@
-// Adapters that hosts load, unload and scale.
+// Loads, unloads and scales the LoRA adapters of models.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,32 @@
 
 namespace sotto {
 
-// Changes of one model's adapters take effect in the order in which they were asked for. A request keeps the
-// adapters that it was accepted with: an adapter that was unloaded or replaced is freed once no request uses
-// it. Control thread only.
+// Applies the changes to a model's adapters in the order of their requests. A
+// request keeps the adapters that it was accepted with: an adapter that was
+// unloaded or replaced is freed once no request uses it. Control thread only.
 class AdapterChanges {
 public:
     AdapterChanges(Registry& registry, Teller& teller) : registry_(registry), teller_(teller) {}
 
-    // Takes a request that changes an adapter. Throws Error(SOTTO_ERROR_NOT_FOUND) if its model is not
-    // loaded.
+    // Queues a request that loads, unloads or scales an adapter.
+    // Throws Error(SOTTO_ERROR_NOT_FOUND) if its model is not
+    // loaded, or is still loading for the first time.
     void add(Slot& slot);
-    // Carries out the unloads and scale changes that are first in line. Returns true if there were any.
+    // Executes the unloads and scale changes at the front of
+    // each model's queue. Returns true if there were any.
     bool apply() noexcept;
-    // Takes a cancelled change from a model; an adapter that is being loaded is then freed. Returns false if
-    // the change is not one of this model.
+    // Removes a cancelled change from a model. If its adapter is being loaded, the adapter
+    // is freed afterwards. Returns false if the change does not belong to the model.
     static bool cancel(ModelEntry& entry, const Slot& slot) noexcept;
-    // Ends all changes of a model.
+    // Ends all pending changes of a model with `status`.
     void drop_all(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
 
-    // Returns true if a job has adapters of the model to free or to load.
+    // Returns true if a job must free or load adapters of the model.
     static bool need_job(const ModelEntry& entry) noexcept;
-    // Adds to a job the adapters that it is to free, and the one that it is to load. Throws before anything
-    // has changed, or not at all.
+    // Adds to a job the adapters to free, and the next
+    // adapter to load. If it throws, nothing has changed.
     void add_to(Job& job, ModelEntry& entry);
-    // Takes the result of a job that loaded an adapter.
+    // Processes the result of a job that loaded an adapter.
     void loaded(const Job& job, AdapterJob& load) noexcept;
 
 private:
@@ -41,10 +43,11 @@ private:
 
     Registry& registry_;
     Teller& teller_;
-    std::uint64_t numbers_ = 0; // given to adapters
+    std::uint64_t numbers_ = 0; // of the newest adapter
 };
 
-// Returns the adapters that a request uses. Throws Error(SOTTO_ERROR_NOT_FOUND) if one is not loaded.
+// Returns the adapters that a request uses. Throws Error(SOTTO_ERROR_NOT_FOUND) if one is
+// not loaded, or the error with which reloading it failed after its model was evicted.
 AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted);
 
 } // namespace sotto

@@ -10,13 +10,13 @@
 namespace sotto {
 namespace {
 
-// The bytes that a model will have given back once it is evicted.
+// Returns the bytes that evicting the model frees.
 std::uint64_t given_back(const ModelEntry& entry) noexcept {
     return entry.with_loader ? entry.leaves : entry.bytes();
 }
 
-// Returns true if the running job leaves the model without slots: a request admitted meanwhile would never
-// get one.
+// Returns true if the job under way takes all slots from the model: a
+// request admitted meanwhile would wait for a slot indefinitely.
 bool gives_up_all(const Job* job, const ModelEntry& entry) noexcept {
     const auto* resize = job == nullptr ? nullptr : std::get_if<ResizeJob>(&job->what);
     return resize != nullptr && job->entry == &entry && resize->slots == 0;
@@ -42,7 +42,7 @@ bool Admission::must_hold(const ModelEntry& entry) const noexcept {
 void Admission::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
     const bool leaves = entry.state == ModelEntry::State::dozing || evacuation_.must_leave(entry);
     const bool stays = entry.state == ModelEntry::State::ready && !leaves;
-    const bool returns = entry.state == ModelEntry::State::loading && entry.lacks == 0; // it takes its room
+    const bool returns = entry.state == ModelEntry::State::loading && entry.lacks == 0; // loads
     const auto needed = returns ? 0 : stays ? entry.first_place() : entry.least;
     const auto others = idle_.bytes(&entry) + (leaves ? given_back(entry) : 0);
     const auto room = ledger_.free() == UINT64_MAX ? UINT64_MAX : ledger_.free() + others;

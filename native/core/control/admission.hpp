@@ -1,4 +1,4 @@
-// Holds requests whose model has no room at present.
+// Holds requests until their model has the memory to answer them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace sotto {
 // Control thread only.
 class Admission {
 public:
-    // Answers a request that was held. May throw.
+    // Starts answering a held request. May throw.
     using Answer = std::function<void(Slot& slot)>;
 
     Admission(
@@ -32,15 +32,17 @@ public:
         : ledger_(ledger), idle_(idle), runner_(runner), evacuation_(evacuation), teller_(teller),
           answer_(std::move(answer)) {}
 
-    // Returns true if a request has to wait until its model has room.
+    // Returns true if new requests for the model must wait: it is evicted,
+    // has no slots, must leave its device, or the budget is exceeded.
     bool must_hold(const ModelEntry& entry) const noexcept;
-    // Holds a request. Throws Error(SOTTO_ERROR_BUDGET) if the request does not wait and there is no room.
+    // Holds a request. Throws Error(SOTTO_ERROR_BUDGET) if its on_budget
+    // is "fail" and evicting idle models would not free enough memory.
     void hold(Slot& slot, ModelEntry& entry, OnBudget on_budget);
-    // Answers the requests that were held, if their model has room. Returns true if there were any.
+    // Starts answering the held requests if their model has memory. Returns true if there were any.
     bool admit(ModelEntry& entry);
-    // Ends the requests that do not wait. Returns true if there were any.
+    // Fails the held requests whose on_budget is "fail". Returns true if there were any.
     bool refuse_impatient(ModelEntry& entry);
-    // Why a model has no room.
+    // Returns the error text that says why the model lacks memory.
     std::string reason(const ModelEntry& entry) const;
 
 private:

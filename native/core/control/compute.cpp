@@ -13,7 +13,7 @@
 namespace sotto {
 namespace {
 
-// What a step's gate gets back.
+// Context that a backend passes to the gate of a step.
 struct AtGate {
     Compute& compute;
     Job& job;
@@ -42,7 +42,7 @@ void open(Job& job, OpenJob& what) {
     check_prompt(model.info(), what);
 }
 
-// Reads what a stream generated, by its backend.
+// Parses the text that a stream generated, using the stream's backend.
 class BackendReader : public AnswerReader {
 public:
     BackendReader(Model& model, void* stream) : model_(model), stream_(stream) {}
@@ -53,14 +53,14 @@ private:
     void* stream_;
 };
 
-// A device that is lost costs more than the one stream, whichever call said so.
+// Fails the whole job, not only one stream, if a backend call reports that the device was lost.
 void note_loss(Job& job, sotto_status status, const char* why) noexcept {
     if (status == SOTTO_ERROR_DEVICE && !job.failure) {
         job.failure.set(status, why);
     }
 }
 
-// Throws Error(SOTTO_ERROR_INFERENCE) where JSON of the backend is none.
+// Throws Error(SOTTO_ERROR_INFERENCE) if the backend returned invalid JSON.
 void hear(const sotto_step_item& work, Model& model, Answer& answer) {
     const auto logprobs = view_of(work.logprobs);
     if (!logprobs.empty() && !try_parse_json(logprobs).is_object()) {
@@ -78,8 +78,8 @@ void hear(const sotto_step_item& work, Model& model, Answer& answer) {
     }
 }
 
-// What the shares gave becomes text here, on a thread that never takes a core from the game.
-// `before`: what remained of each share before the step.
+// Converts the output of a step to text: here, because this thread never takes a
+// core from the game. `before`: `remaining` of each item before the step.
 void hear(Job& job, StepJob& step, const std::vector<std::uint32_t>& before) noexcept {
     for (std::size_t i = 0; i < step.work.size(); ++i) {
         const auto& work = step.work[i];
@@ -123,7 +123,7 @@ Compute::~Compute() {
     stopping_ = true;
     for (auto& worker : workers_) {
         if (const auto number = worker.number.load(); number != 0) {
-            raise_thread_class(number); // it is waited for
+            raise_thread_class(number); // the join below waits for it
         }
         worker.wake.notify();
         if (worker.thread.joinable()) {
@@ -190,7 +190,7 @@ bool Compute::raise(const Job& job) noexcept {
 void Compute::work(Worker& worker, ThreadClass thread_class) {
     const bool idle = thread_class == ThreadClass::idle;
     hooks_.thread_started(idle ? "idle" : "compute");
-    worker.number = thread_number(); // first, as a thread of the idle class may not run for seconds
+    worker.number = thread_number(); // first: an idle-class thread may get no core for seconds
     if (idle && !stopping_.load() && !set_thread_class(thread_class)) {
         no_idle_class_ = true;
         hooks_.log.warn("the system has no idle class for this thread; models compete with the game");
@@ -206,7 +206,7 @@ void Compute::work(Worker& worker, ThreadClass thread_class) {
                 Job* next =
                     goes_on(*job) ? worker.follower.exchange(nullptr, std::memory_order_acquire) : nullptr;
                 job->followed = next != nullptr;
-                job->done.store(true, std::memory_order_release); // it is the control thread's from here on
+                job->done.store(true, std::memory_order_release); // owned by the control thread now
                 finished_.notify();
                 job = next;
             }
@@ -223,11 +223,11 @@ void Compute::abort(Job& job) noexcept {
     gate_.notify();
 }
 
-// Waits until the game has reported the end of its work on the frame. The wait is limited, because the game
-// may have stopped reporting.
+// Waits until the game has finished its work on the current frame, as far as the game
+// reports it, but no longer than `gates.limit`: the game may have stopped reporting.
 std::int32_t Compute::pass(Job& job) noexcept {
-    constexpr std::int64_t kLook = 200'000; // the work takes longer than usual
-    constexpr std::uint32_t kEvery = 8;     // to ask for the time is not free
+    constexpr std::int64_t kLook = 200'000; // ns, minimum wait if the work overruns
+    constexpr std::uint32_t kEvery = 8;     // gates between two clock reads, which are not free
     const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) || job.gave_up ? 1 : 0; };
     if (const auto asked = job.gates.asked.fetch_add(1, std::memory_order_relaxed) + 1;
         job.patience != 0 && asked % kEvery == 0) {
@@ -265,7 +265,7 @@ void Compute::run(Job& job, StepJob& what) {
     before.reserve(what.work.size());
     for (auto& work : what.work) {
         shares.push_back(&work);
-        before.push_back(work.remaining); // the streams themselves are the control thread's
+        before.push_back(work.remaining); // the control thread owns the streams
     }
     AtGate at{*this, job};
     const sotto_step step = {
@@ -277,14 +277,13 @@ void Compute::run(Job& job, StepJob& what) {
         .gate = gate,
         .context = &at,
     };
-    check_step(
-        job, what, job.entry->model->step(step), before
-    ); // cancelled: the shares say that nothing was done
+    check_step(job, what, job.entry->model->step(step), before); // if cancelled: no progress
     hear(job, what, before);
 }
 
-// Stores a stream's KV state, to be restored later. Returns null if it cannot be stored: the text is
-// prefilled again then. `similar`: it may be compressed against similar states.
+// Saves the KV cache of a stream, so that it can be restored later.
+// Returns null if it was not saved: the stream is then prefilled again.
+// `similar`: the state may be packed with similar ones, unless `pinned`.
 KvStateStore::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept {
     KvStateStore::Kept kept;
     auto& model = *job.entry->model;
@@ -292,7 +291,7 @@ KvStateStore::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool p
         if (!model.info().fingerprint.empty()) {
             std::uint32_t tokens = 0;
             auto blob = save_state(model, stream, tokens);
-            constexpr std::size_t kLength = 16; // bytes that may say how long it is
+            constexpr std::size_t kLength = 16; // bytes that may hold a length
             const auto head = kStateHeader + model.info().fingerprint.size() + kLength;
             kept = parking_.put(
                 job.entry->asked.id, std::move(blob), similar && !pinned ? head : KvStateStore::kApart
@@ -323,7 +322,7 @@ void Compute::close(Job& job) noexcept {
 
 void Compute::run(Job& /*job*/, CloseJob& /*what*/) noexcept {}
 
-// Loads an adapter, unless the engine is being destroyed: the host's file functions must not be called then.
+// Loads an adapter, unless the engine is being destroyed: then no host file function may be called.
 void Compute::run(Job& job, AdapterJob& what) {
     const Zone zone(hooks_, "sotto load adapter");
     const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);
@@ -345,8 +344,9 @@ void Compute::run(Job& job, ResizeJob& what) {
     model.resize(what.slots);
 }
 
-// Makes room for a stream, and recalls what the model knew of it. A state that is damaged, or of another
-// model, is useless: the stream's text is prefilled again. Returns false if the device was lost.
+// Parks another stream if the slot is taken, and restores the saved KV cache of the
+// stream that enters. A state that is damaged, or that belongs to another model, is
+// discarded: the stream is prefilled again. Returns false if the device was lost.
 bool Compute::enter(Job& job, EnterJob& what) {
     auto& model = *job.entry->model;
     if (what.parks != nullptr) {
@@ -377,7 +377,7 @@ void Compute::run(Job& job, OpenJob& what) {
 void Compute::run(Job& job, ResumeJob& what) {
     if (enter(job, what)) {
         what.remaining = job.entry->model->unpark(job.streams.front()->handle);
-        job.streams.front()->progress = {}; // more may be left than before
+        job.streams.front()->progress = {}; // more tokens may remain than before
     }
 }
 

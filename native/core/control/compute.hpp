@@ -1,4 +1,4 @@
-// The thread that runs models, one job at a time.
+// The compute threads, which run models, one job at a time.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace sotto {
 
 class Compute {
 public:
-    // `finished` is notified after each job.
+    // `finished`: notified after each job.
     Compute(
         const Hooks& hooks,
         const Clock& clock,
@@ -24,47 +24,49 @@ public:
         Ledger& ledger,
         Signal& finished
     );
-    // Waits for the job under way; set its `abort` first.
+    // Waits for the job under way: set its `abort` first.
     ~Compute();
 
-    // Starts the thread of a class unless it runs. Throws Error(SOTTO_ERROR_MEMORY) if it cannot be started.
+    // Starts the thread of a class if it is not running. Throws
+    // Error(SOTTO_ERROR_MEMORY) if it cannot be started.
     void prepare(ThreadClass thread_class);
-    // Prepares the class `wanted` and returns it. If its thread cannot be started, returns the other class if
-    // that has a thread, and otherwise throws like prepare().
+    // Prepares the class `wanted` and returns it. If its thread cannot be started, returns
+    // the other class if that one has a thread; otherwise throws as prepare() does.
     ThreadClass prepare_any(ThreadClass wanted);
-    // Returns true if threads of the class yield to the game's threads, as far as is known.
+    // Returns true if threads of a class yield to the game's threads, as far as is known.
     bool yields(ThreadClass thread_class) const noexcept {
         return thread_class == ThreadClass::idle && !no_idle_class_.load(std::memory_order_relaxed);
     }
 
-    // Runs a job on the thread of its class, which must be prepared. The previous job must be done.
+    // Starts a job on the thread of its class, which
+    // must be prepared. The previous job must be done.
     void start(Job& job) noexcept;
 
-    // Sets the job that follows the running one on the same thread without a pause, if all streams of the
-    // running job have more tokens to generate.
+    // Queues a job that starts on the same thread, without a pause, when the
+    // job under way ends, if all streams of that job have more to generate.
     void follow_with(Job& job) noexcept;
-    // Returns true if the job that was to follow has not begun and will not begin.
+    // Removes the queued job. Returns true if it has not started and will not.
     bool hold_back(Job& job) noexcept;
-    // Takes back a job. Returns false if its thread has begun it.
+    // Takes a job back from its thread. Returns false if the job has already started.
     bool take_back(Job& job) noexcept;
-    // Aborts a step, which is repeated later.
+    // Ends a step early, so that it can be repeated.
     void give_up(Job& job) noexcept;
-    // Moves the thread of a job from the idle class to the normal one until the thread has no job left, if
-    // the system permits. Returns false if the thread has not started the job yet.
+    // Moves the thread of a job from the idle class to the normal class until the thread has no job
+    // left, if the system permits it. Returns false if the thread has not started running yet.
     bool raise(const Job& job) noexcept;
-    // Aborts a job.
+    // Ends a job early.
     void abort(Job& job) noexcept;
-    // The gate of the running job. Returns nonzero if the job has to end.
+    // Gate of the job under way: may wait for the game. Returns nonzero if the job must end.
     std::int32_t pass(Job& job) noexcept;
 
 private:
-    // One thread per class: on Linux, an unprivileged thread cannot leave the idle class.
+    // One per thread class: on Linux an unprivileged thread cannot leave the idle class again.
     struct Worker {
         std::thread thread;
         std::atomic<Job*> job{nullptr};
         std::atomic<Job*> follower{nullptr};
-        std::atomic<std::uint64_t> number{0}; // thread id in the system; 0: not started
-        std::atomic<bool> raised{false};      // from the idle class
+        std::atomic<std::uint64_t> number{0}; // thread_number(); 0: not running yet
+        std::atomic<bool> raised{false};      // moved out of the idle class
         Signal wake;
     };
 
@@ -89,7 +91,7 @@ private:
     KvStateStore& parking_;
     Ledger& ledger_;
     Signal& finished_;
-    Signal gate_; // notified when a job that waits at it has to end
+    Signal gate_; // notified if a job waiting at its gate must end
     std::atomic<bool> no_idle_class_{false};
     Worker workers_[2];
     std::atomic<bool> stopping_{false};

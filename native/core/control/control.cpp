@@ -125,7 +125,7 @@ bool Control::work() {
     worked = take_incoming() || worked;
     worked = take_prepared() || worked;
     if (worked) {
-        runner_.hold_back(); // something else may be due before
+        runner_.hold_back(); // another job may be due first
     }
     worked = take_job_back() || worked;
     worked = take_files() || worked;
@@ -151,10 +151,10 @@ bool Control::work() {
             memory_.tidy();
         },
         [&](sotto_status, const char* why) {
-            if (!was_stuck) { // it is said once, however often that is
+            if (!was_stuck) { // logged once, not at each retry
                 world_.hooks.log.error(why);
             }
-            stuck_ = true; // nothing was begun; a later turn tries again
+            stuck_ = true; // nothing has started; a later iteration retries
         }
     );
     world_.queue.recycle();
@@ -179,7 +179,8 @@ std::int64_t Control::next_wake() {
     scheduler_.look();
     const auto rested = duty_.rest_over();
     const auto due = rested != kNever ? rested : scheduler_.wake(now);
-    const bool listens = world_.trace.is_kept() && world_.frames.are_told(now); // so that no frame is lost
+    const bool listens =
+        world_.trace.is_kept() && world_.frames.are_told(now); // so that the trace misses no frame
     return std::min(
         {due, fetches_.next_timeout(), stalls_.next_report(nullptr), listens ? now + kListenEvery : kNever}
     );
@@ -203,7 +204,7 @@ bool Control::take_notes() {
     return any;
 }
 
-// Throws before anything is kept of the slot, or not at all.
+// Starts a submitted request. If it throws, no reference to the slot is kept.
 void Control::submitted(Slot& slot) {
     if (slot.cancelled.load()) {
         throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
@@ -232,7 +233,7 @@ void Control::submitted(Slot& slot) {
 void Control::cancelled(Slot& slot) noexcept {
     if (Stream* stream = streams_.find(slot)) {
         ender_.fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
-    } else if (files_.cancel(slot) || incoming_.drop(slot)) { // a file that is being written is written
+    } else if (files_.cancel(slot) || incoming_.drop(slot)) { // a file being written is completed
         teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
     } else {
         models_.cancel(slot);
@@ -262,14 +263,15 @@ void Control::take_paces() noexcept {
     }
 }
 
-// The engine's end, or the detachment of the device that a step is on, waits for the step.
+// Moves the job under way out of the idle class if the engine's destruction,
+// or the detachment of the device that the job runs on, waits for it.
 void Control::raise_job() noexcept {
     if (leaving_ || (!runner_.is_idle() && evacuation_.leaves_shared(*runner_.job()->entry))) {
         runner_.raise();
     }
 }
 
-// Frees streams that are over, once no job has them.
+// Frees streams that have ended, once no job uses them.
 void Control::sweep() noexcept {
     streams_.sweep([&](Stream& stream) {
         --stream.entry.streams;

@@ -1,4 +1,4 @@
-// The thread that reads requests, decides, and hands out events. Everything else passes it notes.
+// The control thread: reads requests, schedules jobs and emits events. Other threads pass it notes.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ namespace sotto {
 
 class Control {
 public:
-    // What it works on, all of which outlives it.
+    // Objects that Control uses. All of them outlive it.
     struct World {
         const Hooks& hooks;
         const Settings& settings;
@@ -72,20 +72,21 @@ public:
     };
 
     explicit Control(const World& world);
-    // Cancels what runs, frees the models, ends the threads.
+    // Cancels all requests, frees the models and ends the threads.
     ~Control();
 
-    // Hands over a note. Never waits.
+    // Posts a note to the control thread. Never blocks.
     void post(Note& note) noexcept;
-    // Gives up what is being loaded, as the engine is about to be destroyed.
+    // Cancels loading, as the engine is about to be destroyed.
     void give_up_loading() noexcept { models_.give_up_loading(); }
-    // Says that something it looks at has changed.
+    // Wakes the control thread, because something that it checks has changed.
     void wake() noexcept { signal_.notify(); }
-    // Takes every model off the card, and waits for that. No other thread may be in here.
+    // Evicts all models from the shared device, and waits
+    // until they have left it. One thread at a time.
     void leave_card() noexcept { moves_.leave(); }
-    // Says that there is a card for models that could use one.
+    // Called when a shared device is attached: idle models that can use it move to it.
     void come_to_card() noexcept { moves_.come(); }
-    // Says that a request was given another pace.
+    // Called when the target tokens per second of a request have changed.
     void retune() noexcept { retuned_ = true; }
 
 private:
@@ -131,10 +132,10 @@ private:
     std::atomic<bool> retuned_{false};
 
     std::atomic<bool> stopping_{false};
-    bool leaving_ = false; // stopping_ was seen
+    bool leaving_ = false; // the control thread has seen stopping_
     StallWatch stalls_;
-    bool stuck_ = false;                  // there was no memory to begin a job
-    std::set<std::string> warned_fields_; // of requests
+    bool stuck_ = false;                  // no job could start, for lack of memory
+    std::set<std::string> warned_fields_; // ignored request fields, each logged once
     DeviceMoves moves_;
     Compute compute_;
     ThreadClassPolicy classes_;

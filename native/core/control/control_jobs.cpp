@@ -1,4 +1,4 @@
-// The control thread's jobs: which begins next, and what is learned from those that are done.
+// Jobs of the control thread: starts the next job, and processes the results of finished jobs.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,8 @@
 
 namespace sotto {
 
-// Throws before anything has begun, or not at all.
+// Starts the next job if one can start now. Returns true if
+// anything changed. If it throws, nothing has started.
 bool Control::start_job() {
     if (!runner_.is_idle()) {
         return false;
@@ -35,14 +36,15 @@ bool Control::start_job() {
     return true;
 }
 
-// Begins a job that closes streams, frees unloaded adapters that no request uses, and loads the next one.
+// Starts a job that closes streams, frees unloaded adapters that no request
+// uses, and loads the next adapter. Returns false if no model needs one.
 bool Control::start_closing() {
     for (const auto& entry : world_.registry.entries()) {
         if (entry->closing.empty() && !AdapterChanges::need_job(*entry)) {
             continue;
         }
         auto job = jobs_.make(*entry);
-        job->closing = entry->closing; // a copy, so that what was reserved stays
+        job->closing = entry->closing; // a copy, which keeps the reserved capacity
         adapters_.add_to(*job, *entry);
         entry->closing.clear();
         jobs_.begin(std::move(job));
@@ -51,7 +53,8 @@ bool Control::start_closing() {
     return false;
 }
 
-// Fails what a slice is about where no thread can be started for it.
+// Starts the thread that a slice needs. If that fails,
+// fails the streams of the slice and returns false.
 bool Control::has_thread_for(const Slice& slice) noexcept {
     bool has = true;
     const auto& entry = static_cast<Stream&>(*slice.shares.front().stream).entry;
@@ -67,7 +70,8 @@ bool Control::has_thread_for(const Slice& slice) noexcept {
     return has;
 }
 
-// Returns true if the stream that is to get a slot has to wait for what it recalls. Others go on meanwhile.
+// Returns true if the stream that is to get a slot must wait until
+// its saved KV cache is read. Other streams continue meanwhile.
 bool Control::awaits_fetch(const Slice& slice) {
     if (slice.kind != Slice::Kind::open && slice.kind != Slice::Kind::unpark) {
         return false;
@@ -76,8 +80,8 @@ bool Control::awaits_fetch(const Slice& slice) {
     return fetches_.must_wait(stream, slice.kind == Slice::Kind::unpark ? stream.kept : kept_of(stream));
 }
 
-// Has the compute thread go on by itself where there is nothing else to do: to ask here before each token
-// costs more time than the smallest models need for it.
+// Queues the next step if nothing else is due, so that the compute thread continues by itself: with
+// the smallest models, a round trip to this thread before each token takes longer than the token.
 void Control::look_ahead() noexcept {
     const auto closes = [](const auto& entry) { return !entry->closing.empty(); };
     const auto& entries = world_.registry.entries();
@@ -99,7 +103,7 @@ void Control::look_ahead() noexcept {
         }
         runner_.follow_with(jobs_.make(slice));
     };
-    attempt(body, [](sotto_status, const char*) {}); // it is only later by the way through here
+    attempt(body, [](sotto_status, const char*) {}); // then the step starts later, from start_job()
 }
 
 bool Control::take_job_back() noexcept {
@@ -112,15 +116,17 @@ bool Control::take_job_back() noexcept {
         const auto lose = [&] {
             auto& entry = *job->entry;
             if (entry.device.load() == 0) {
-                entry.device = world_.card.own(); // whatever its backend is called
+                entry.device = world_.card.own(); // its backend's name named no device
             }
             world_.card.lose(entry.device.load(), failure.why);
             failure.why = "the device was lost: submit the request again (" + failure.why + ")";
         };
-        attempt(lose, [](sotto_status, const char*) {}); // the next step on it says so again
+        attempt(lose, [](sotto_status, const char*) {}); // the next step on it reports this again
     }
     if (auto* open = std::get_if<OpenJob>(&job->what); open != nullptr && open->prepared != nullptr) {
-        job->entry->model->close_prepared(std::exchange(open->prepared, nullptr)); // it did not come to that
+        job->entry->model->close_prepared(
+            std::exchange(open->prepared, nullptr)
+        ); // the stream was not opened
     }
     slices_.add(*job);
     learn_step(*job, world_.recorder);

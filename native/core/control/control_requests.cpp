@@ -1,4 +1,4 @@
-// What the control thread does with requests, from what was read to the streams that answer them.
+// Request handling of the control thread, from the parsed request to the streams that answer it.
 #include <utility>
 
 #include "base/attempt.hpp"
@@ -7,7 +7,7 @@
 namespace sotto {
 namespace {
 
-// The operations of a model by name.
+// Returns the names of a model's operations, separated by commas.
 std::string operations_of(const ModelInfo& model) {
     std::string names;
     for (sotto_op op = 1; is_operation(op); ++op) {
@@ -18,7 +18,8 @@ std::string operations_of(const ModelInfo& model) {
     return names;
 }
 
-// What would be passed over in silence.
+// Throws Error(SOTTO_ERROR_UNSUPPORTED) if the model does not support the
+// operation, or a field of the request that would otherwise be ignored silently.
 void check_can(const Model& loaded, sotto_op op, const Prompted& prompted) {
     const auto& model = loaded.info();
     if (!model.does(op)) {
@@ -63,7 +64,7 @@ void Control::answer(Slot& slot) {
     }
 }
 
-// Does what a request asks for that was read. Throws before anything is kept of its slot, or not at all.
+// Executes a request that was read. If it throws, no reference to the slot is kept.
 void Control::proceed(Incoming& incoming) {
     Slot& slot = *incoming.slot;
     if (!is_about_sessions(incoming.op)) {
@@ -78,7 +79,7 @@ bool Control::take_incoming() noexcept {
     bool any = incoming_.start_reading();
     while (const auto read = incoming_.take_done()) {
         finish_incoming(*read);
-        preparer_.retry(); // on the thread that is free
+        preparer_.retry(); // the thread that read it is free
         any = true;
     }
     return any;
@@ -100,7 +101,7 @@ void Control::finish_incoming(Incoming& incoming) noexcept {
     );
 }
 
-// Goes on with the streams whose requests were prepared. Returns true if there were any.
+// Continues with the streams whose requests were prepared. Returns true if there were any.
 bool Control::take_prepared() noexcept {
     bool any = false;
     for (;;) {
@@ -121,7 +122,7 @@ bool Control::take_prepared() noexcept {
     }
 }
 
-// A field that is ignored is logged once.
+// Logs ignored request fields, each name once.
 void Control::warn_of(const std::vector<std::string>& unknown) {
     constexpr std::size_t kMaxNames = 64;
     for (const auto& name : unknown) {
@@ -133,7 +134,8 @@ void Control::warn_of(const std::vector<std::string>& unknown) {
     }
 }
 
-// Throws before anything is kept of the slot, or not at all.
+// Starts answering a parsed request, or holds it if its model
+// lacks memory. If it throws, no reference to the slot is kept.
 void Control::answer(Slot& slot, Prompted prompted) {
     warn_of(prompted.unknown);
     ModelEntry* entry = world_.registry.find(sessions_.model_of(prompted));
@@ -151,7 +153,7 @@ void Control::answer(Slot& slot, Prompted prompted) {
     const bool restores = slot.asked.op == SOTTO_OP_RESTORE_STATE;
     if (restores && slot.asked.state == nullptr) {
         teller_.accepted(slot);
-        files_.read(slot, prompted.path, max_state_size(entry->model->info())); // see file_done()
+        files_.read(slot, prompted.path, max_state_size(entry->model->info())); // then file_done()
         return;
     }
     const bool computes = !is_at_once(slot.asked.op);
@@ -168,21 +170,22 @@ void Control::answer(Slot& slot, Prompted prompted) {
             std::make_unique<Stream>(reply, i, *entry, streams_.next_number(), world_.clock.now())
         );
         auto& stream = *streams.back();
-        // Answers to one request begin together, so that each time they are in batches that round alike.
+        // Choices of one request start together, so that they
+        // run in batches that round alike in every run.
         const bool alone = reply->prompted.answers == 1 || stream.terms.large;
         stream.unprepared = alone && entry->model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
     }
     preparer_.retry();
     streams_.reserve(streams.size());
-    if (!restores) { // that was, before its file was read
+    if (!restores) { // it was, before its file was read
         teller_.accepted(slot);
     }
-    struct Undo { // where there is no memory to schedule them all
+    struct Undo { // if scheduling one of them throws
         Scheduler& scheduler;
         const std::vector<std::unique_ptr<Stream>>& streams;
         ~Undo() {
             for (const auto& stream : streams) {
-                if (stream != nullptr) { // not handed on
+                if (stream != nullptr) { // not moved to streams_
                     scheduler.remove(*stream);
                 }
             }
@@ -192,7 +195,7 @@ void Control::answer(Slot& slot, Prompted prompted) {
         scheduler_.add(*stream);
         world_.recorder.request(*stream, reply->op, reply->body);
     }
-    entry->streams += streams.size(); // nothing throws any more
+    entry->streams += streams.size(); // nothing throws from here on
     slot.stream = streams.size() == 1 ? streams.front().get() : nullptr;
     slot.has_several = streams.size() > 1;
     for (auto& stream : streams) {

@@ -17,10 +17,10 @@ bool DeviceEvacuation::must_leave(const ModelEntry& entry) const noexcept {
     return card_.is_lost(entry.device.load()) || leaves_shared(entry);
 }
 
-// Ends what is under way on a model, and evicts the model once it is idle. Returns true if anything was
-// begun.
+// Fails all requests of a model, and evicts the model once
+// it is idle. Returns true if anything was started.
 bool DeviceEvacuation::evacuate(ModelEntry& entry, sotto_status status, const char* why) noexcept {
-    const bool lost = status == SOTTO_ERROR_DEVICE; // its KV cache may hold anything
+    const bool lost = status == SOTTO_ERROR_DEVICE; // the KV cache may be corrupt
     const bool begun = ender_.fail_all(entry, status, why);
     for (auto& one : entry.closing) {
         if (lost) {
@@ -54,7 +54,7 @@ bool DeviceEvacuation::leave_shared() noexcept {
     bool left = true;
     for (const auto& entry : registry_.entries()) {
         if (!is_on_shared(*entry)) {
-            continue; // nor will it be: see DeviceManager::seat()
+            continue; // and stays off it: see DeviceManager::seat()
         }
         left = false;
         if (!entry->with_loader) {
@@ -67,7 +67,8 @@ bool DeviceEvacuation::leave_shared() noexcept {
     return begun;
 }
 
-// Brings models to the shared device, now that they are idle.
+// Evicts idle models that can use the newly attached
+// shared device, so that they are loaded onto it.
 bool DeviceEvacuation::come() noexcept {
     if (!moves_.take_come()) {
         return false;
@@ -76,7 +77,7 @@ bool DeviceEvacuation::come() noexcept {
     bool later = false;
     for (const auto& entry : registry_.entries()) {
         if (entry->with_loader) {
-            later = true; // it may have begun before there was a device
+            later = true; // may have started before the device was attached
             continue;
         }
         if (entry->model == nullptr || is_on_shared(*entry)) {
@@ -85,7 +86,7 @@ bool DeviceEvacuation::come() noexcept {
         bool could = false;
         const auto ask = [&] { could = card_.would_take(entry->asked.backend, entry->refused); };
         attempt(ask, [&](sotto_status, const char*) { later = true; });
-        const bool free = idle_.is_idle(*entry) && entry->held.empty(); // else who asked first goes first
+        const bool free = idle_.is_idle(*entry) && entry->held.empty(); // earlier requests go first
         later = later || (could && (!free || !entry->resting.empty()));
         if (could && free) {
             models_.evict(*entry, true);

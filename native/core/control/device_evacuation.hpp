@@ -10,8 +10,8 @@
 
 namespace sotto {
 
-// Models are evicted where they are, and are loaded where they belong when they are asked for. Sessions keep
-// their KV cache, unless the device was lost. Control thread only.
+// Evicts models from their current device; each is loaded onto the right device when next
+// requested. Sessions keep their KV cache, unless the device was lost. Control thread only.
 class DeviceEvacuation {
 public:
     DeviceEvacuation(
@@ -24,9 +24,9 @@ public:
     )
         : registry_(registry), card_(card), moves_(moves), idle_(idle), ender_(ender), models_(models) {}
 
-    // Begins what the devices require. Returns true if anything was begun.
+    // Starts the evictions that the devices require. Returns true if any was started.
     bool advance() noexcept { return leave_lost() || leave_shared() || come(); }
-    // Returns true if a model that is ready has to leave its device.
+    // Returns true if a ready model must leave its device.
     bool must_leave(const ModelEntry& entry) const noexcept;
     // Returns true if models are leaving the shared device, and this one is on it.
     bool leaves_shared(const ModelEntry& entry) const noexcept;

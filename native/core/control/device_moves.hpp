@@ -1,4 +1,4 @@
-// Models that are to leave the shared device, or may come to it.
+// Requests to move models off the shared device, or onto it.
 #pragma once
 
 #include <atomic>
@@ -7,13 +7,14 @@
 
 namespace sotto {
 
-// Any thread asks for a move, the control thread carries it out.
+// Any thread requests a move; the control thread executes it.
 class DeviceMoves {
 public:
-    // `wake` is notified when a move is asked for.
+    // `wake`: notified when a move is requested.
     explicit DeviceMoves(Signal& wake) : wake_(wake) {}
 
-    // Has every model leave the device, and waits until they have. One thread at a time.
+    // Requests that all models leave the device, and
+    // waits until they have left. One thread at a time.
     void leave() noexcept {
         leaves_ = true;
         wake_.notify();
@@ -25,22 +26,22 @@ public:
             left_.wait(seen, -1);
         }
     }
-    // Says that there is a device for models that could use one.
+    // Reports that a device is available for models that can use it.
     void come() noexcept {
         comes_ = true;
         wake_.notify();
     }
 
-    // The control thread's:
+    // Control thread only:
     bool is_leaving() const noexcept { return leaves_.load(); }
-    // Says that no model is on the device any more.
+    // Called when no model is on the device any more.
     void has_left() noexcept {
         leaves_ = false;
         left_.notify();
     }
-    // Returns true if models may have come since the last call.
+    // Returns true if come() or come_later() was called since the last call.
     bool take_come() noexcept { return comes_.exchange(false); }
-    // Has take_come() return true again.
+    // Makes the next take_come() return true.
     void come_later() noexcept { comes_ = true; }
 
 private:

@@ -18,14 +18,14 @@ DutyPolicy::DutyPolicy(
     : settings_(settings), frames_(frames), clock_(clock), classes_(classes), compute_(compute),
       recorder_(recorder) {}
 
-// Returns true if the threads of steps yield to the game's: those of the last job. A model on a device
-// computes there.
+// Returns true if models yield to the game's threads, judged by the last
+// job. A model on a device is never in the way, because it computes there.
 bool DutyPolicy::yields() const noexcept {
     return !in_the_way_ && compute_.yields(classes_.usual());
 }
 
-// Slices are short where they stand in the game's way. Threads that yield to the game's do not: then they are
-// as long as other streams can wait, since short ones cost more.
+// Slices are short if they delay the game. Threads that yield to the game's threads do not delay
+// it: their slices are as long as other streams can wait, because short slices cost more.
 Limits DutyPolicy::limits() const noexcept {
     constexpr std::int64_t kMillisecond = 1'000'000;
     constexpr std::int64_t kFirst = 1000 * kMillisecond;
@@ -54,16 +54,17 @@ std::uint32_t DutyPolicy::threads_for(ModelEntry& entry, ThreadClass thread_clas
     const bool told = !settings_.prioritizes_compute() && frames_.are_told(now);
     const auto max = told ? duty_.threads(cores) : cores.max();
     if (told && duty_.probes()) {
-        return max; // for a few frames, of which nothing is learned
+        return max; // a probe of a few frames: nothing is learned
     }
     entry.thread_count.set_max(max, now);
     recorder_.threads(entry, max, now);
     return entry.thread_count.now();
 }
 
-// While no frames are reported, all of the time for threads that yield to the game's, else a fixed part.
+// While no frames are reported: 1 for threads that yield
+// to the game's threads, otherwise a fixed share.
 double DutyPolicy::share() const noexcept {
-    constexpr double kBlindly[] = {0.5, 1, 0.25}; // by mode
+    constexpr double kBlindly[] = {0.5, 1, 0.25}; // by sotto_mode
     if (settings_.prioritizes_compute()) {
         return 1;
     }
@@ -73,11 +74,12 @@ double DutyPolicy::share() const noexcept {
     return compute_.yields(classes_.usual()) ? 1 : kBlindly[settings_.mode.load()];
 }
 
-// Threads that yield cost the game little, and much of what it misses beside them it misses anyway: less time
-// for them gave it no fewer misses where that was measured, and a quarter fewer tokens.
+// Threads that yield cost the game little, and it would miss most of the
+// frames that it misses beside them anyway: in measurements, a smaller
+// share led to no fewer missed frames, but to 25% fewer tokens.
 double DutyPolicy::min_share() const noexcept {
     constexpr double kInTheWay = 0.05;
-    constexpr double kYielding[] = {0.75, 1, 0.5}; // by mode
+    constexpr double kYielding[] = {0.75, 1, 0.5}; // by sotto_mode
     return yields() ? kYielding[settings_.mode.load()] : kInTheWay;
 }
 
@@ -85,8 +87,8 @@ bool DutyPolicy::pauses() const noexcept {
     return duty_.rests() && !settings_.prioritizes_compute() && frames_.are_told(clock_.now());
 }
 
-// A wait at a gate gains nothing where the game leaves as many cores free as a step takes, and where its
-// threads come first anyway.
+// Returns true if a step waits at its gates. A wait gains nothing if the game leaves as
+// many cores free as the step uses, or if the game's threads take precedence anyway.
 bool DutyPolicy::is_gated(const Job& job) const noexcept {
     const auto now = clock_.now();
     if (settings_.prioritizes_compute() || !frames_.are_told(now)) {
@@ -99,8 +101,8 @@ bool DutyPolicy::is_gated(const Job& job) const noexcept {
     return crowded && (in_the_way || settings_.is(SOTTO_ENGINE_GATES));
 }
 
-// Where other processes keep the game at work without a pause, a rest and such a wait would follow each
-// other: the rest is taken off, so that no answer stands still for long.
+// If other processes keep the game at work without a pause, rests and gate waits would follow
+// each other: the time already rested is subtracted, so that no answer stalls for long.
 std::int64_t DutyPolicy::gate_limit(const Job& job) const noexcept {
     constexpr std::int64_t kMost = 60'000'000;
     constexpr std::int64_t kLeast = 20'000'000;
@@ -122,9 +124,10 @@ bool DutyPolicy::rests(bool has_streams) noexcept {
     return rest_.is_on;
 }
 
-// After a rest something may be due that has no moment of its own. The rest may be over by now.
+// After a rest, something may be due that has no wake-up
+// time of its own. The rest may already have ended.
 std::int64_t DutyPolicy::rest_over() const noexcept {
-    constexpr std::int64_t kFrameSoon = 4'000'000; // while models rest until some frames are over
+    constexpr std::int64_t kFrameSoon = 4'000'000; // ns between checks while pauses() is true
     if (!rest_.is_on) {
         return kNever;
     }
@@ -141,10 +144,10 @@ void DutyPolicy::begins(const ModelEntry& entry) noexcept {
     in_the_way_ = !on_device && !info.can(SOTTO_CAPABILITY_ABORTABLE);
 }
 
-// Between steps models rest, so that they have no more than their share. A wait at a gate is such rest.
+// Starts a rest after a step, so that models use no more than
+// their share of the time. A wait at a gate counts as rest.
 void DutyPolicy::ended(const Job& job) noexcept {
-    constexpr double kMaxRest =
-        100'000'000; // where other programs let no model run, models do not stand still
+    constexpr double kMaxRest = 100'000'000; // ns; models go on if other programs take all cores
     activity_.ran(job.issued, job.ended);
     const auto took = job.ended - job.began - job.gates.gated_ns;
     const auto least =
@@ -168,7 +171,7 @@ void DutyPolicy::take_frames(SliceLog& log, bool has_streams, std::int64_t job_s
     while (reader_.next(frames_, frame)) {
         log.add_frame(frame, settings_.mode.load(), share());
         if (!has_streams || frame.period == 0 || settings_.prioritizes_compute()) {
-            continue; // models have no part in it
+            continue; // models did not affect this frame
         }
         const auto terms = this->terms();
         const auto beside = activity_.during(frame, job_since);

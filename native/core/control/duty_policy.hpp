@@ -1,4 +1,4 @@
-// Limits the time and the cores that models take from the game.
+// Limits the share of the time and of the cores that models take from the game.
 #pragma once
 
 #include <cstdint>
@@ -28,29 +28,31 @@ public:
         Recorder& recorder
     );
 
-    // The part of the time that models get, between 0 and 1.
+    // Returns the share of the time that models get, between 0 and 1.
     double share() const noexcept;
-    // Returns true while models rest for some frames, to see whether the game misses fewer then.
+    // Returns true while models rest for some frames, to
+    // measure whether the game misses fewer frames then.
     bool pauses() const noexcept;
-    // What the next slice may cost.
+    // Returns the limits of the next slice.
     Limits limits() const noexcept;
-    // On how many threads a model's job runs.
+    // Returns the number of threads for a model's job.
     std::uint32_t threads_for(ModelEntry& entry, ThreadClass thread_class) noexcept;
-    // How long a step may wait at its gates; 0: it does not wait.
+    // Returns the maximum time in ns that a step waits at its gates; 0: it does not wait.
     std::int64_t gate_limit(const Job& job) const noexcept;
 
-    // Called before a step would begin; `has_streams`: there is a stream to work for. Returns true if models
-    // rest instead.
+    // Called before a step would start. Returns true if models
+    // rest instead. `has_streams`: there are streams to run.
     bool rests(bool has_streams) noexcept;
-    // When that rest is over, or is to be looked at again; kNever: models do not rest.
+    // Returns when the rest ends, or must be checked again; kNever: models do not rest.
     std::int64_t rest_over() const noexcept;
-    // Ends the rest, as a job begins. Returns when it began; 0: models did not rest.
+    // Ends the rest, because a job starts. Returns when the rest started; 0: models did not rest.
     std::int64_t end_rest() noexcept;
-    // Says which model the next job runs.
+    // Sets the model that the next job runs.
     void begins(const ModelEntry& entry) noexcept;
-    // Takes in a job that is done: models rest after it.
+    // Processes a finished job: models rest after it.
     void ended(const Job& job) noexcept;
-    // Takes in the frames that are over. `job_since`: when the job under way began; kNever: no job is.
+    // Processes the frames that have ended. `job_since`:
+    // when the job under way started; kNever: none.
     void take_frames(SliceLog& log, bool has_streams, std::int64_t job_since) noexcept;
 
 private:
@@ -69,11 +71,11 @@ private:
     Frames::Reader reader_;
     Activity activity_;
     struct Rest {
-        bool is_on = false;     // for that reason no step began, when one was last to
-        std::int64_t until = 0; // no step begins before
-        std::int64_t since = 0; // 0: models do not rest
+        bool is_on = false;     // as of the last call of rests()
+        std::int64_t until = 0; // no step starts before this time
+        std::int64_t since = 0; // start of the rest; 0: no rest
     } rest_;
-    bool in_the_way_ = false; // threads of the last job do not yield, by its model's nature
+    bool in_the_way_ = false; // the last job's model cannot yield
 };
 
 } // namespace sotto

@@ -1,4 +1,4 @@
-// Finds idle models and the memory that they hold.
+// Finds idle models, and the memory that they use.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace sotto {
 
-// Returns true if a model that is ready has slots.
+// Returns true if the model is ready and has slots.
 bool has_slots(const ModelEntry& entry) noexcept;
-// Returns true if a request or stream of the model has not ended.
+// Returns true if the model has requests, streams or adapter changes that have not ended.
 bool is_in_use(const ModelEntry& entry) noexcept;
 
 // Control thread only.
@@ -19,10 +19,10 @@ public:
     IdleModels(const Registry& registry, const StepRunner& runner) : registry_(registry), runner_(runner) {}
 
     bool is_idle(const ModelEntry& entry) const noexcept;
-    // Bytes that all idle models hold, except one.
+    // Returns the bytes that all idle models use, except one.
     std::uint64_t bytes(const ModelEntry* except) const noexcept;
-    // The least recently used idle model, except one: of those that have slots, if any has. Models with
-    // pinned sessions come last.
+    // Returns the idle model to evict or shrink first, except one; null if none. Order: models
+    // without pinned sessions, then models that have slots to free, then least recently used.
     ModelEntry* least_recently_used(const ModelEntry* except) const noexcept;
 
 private:

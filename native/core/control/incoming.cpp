@@ -6,7 +6,7 @@
 namespace sotto {
 namespace {
 
-// Calls `found` with what follows each `needle`, until that returns false.
+// Calls `found` with the text after each `needle`, until `found` returns false.
 template <typename Found>
 void for_each(std::string_view text, std::string_view needle, const Found& found) {
     const std::boyer_moore_horspool_searcher search(needle.begin(), needle.end());
@@ -22,7 +22,8 @@ void for_each(std::string_view text, std::string_view needle, const Found& found
     }
 }
 
-// Takes space, then `mark`, off the beginning of `text`. False where something else is there.
+// Skips white space, then `mark`, at the start of `text`. Returns
+// false, and leaves `text` unchanged, if another character follows.
 bool take(std::string_view& text, char mark) noexcept {
     const auto begin = text.find_first_not_of(" \t\r\n");
     if (begin == text.npos || text[begin] != mark) {
@@ -32,7 +33,8 @@ bool take(std::string_view& text, char mark) noexcept {
     return true;
 }
 
-// Whether `text` spells an ASCII letter as \u00NN, as nobody does who writes JSON by the rules.
+// Returns true if `text` spells an ASCII letter as \u00NN, which hides
+// names from a byte search. JSON writers do not normally do this.
 bool hides_letters(std::string_view text) {
     bool hides = false;
     for (const char* letters : {"\\u006", "\\u007"}) {

@@ -1,4 +1,4 @@
-// Requests on their way from the host to a model.
+// A request that is being read, and the sessions that it may name.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace sotto {
 
-// Sessions that a request may name.
+// Ids of the sessions that a request may name. `all`: it may name any session.
 struct SessionNames {
     bool all = false;
     std::vector<std::string> ids;
@@ -20,27 +20,29 @@ struct SessionNames {
     bool touch(const SessionNames& others) const noexcept;
 };
 
-// What `body` may name, found by its bytes, so in a fraction of the time that it takes to read it.
+// Returns the sessions that `body` may name. Searches the
+// bytes, in a fraction of the time that parsing takes.
 SessionNames names_in(std::string_view body);
 
-// A request that is read on a preparing thread, or waits for those before it that may name its session.
+// A request that is read on a preparing thread, or that
+// waits for earlier requests that may name its session.
 struct Incoming {
     explicit Incoming(Slot& slot) : slot(&slot), op(slot.asked.op) {}
 
-    Slot* slot; // null: nobody wants it any more
+    Slot* slot; // null: the request was dropped
     const sotto_op op;
-    PageString body;    // the slot's, while it is here
-    Prompted prompted;  // out, of a request for a model
-    SessionAsked asked; // out, of one about sessions
-    SessionNames names; // to be looked at once `named`
+    PageString body;    // moved from the slot, until taken
+    Prompted prompted;  // out: for a model request
+    SessionAsked asked; // out: for a session request
+    SessionNames names; // valid once `named` is true
     std::atomic<bool> named{false};
-    PreparingTask reading; // done: it is read
+    PreparingTask reading; // done once the body is read
 
-    // Reads `text`, its body. Throws as read_request() does.
+    // Parses `text`, the body of the request. Throws as read_request() does.
     void read(std::string_view text);
-    // Takes the names from what was read.
+    // Sets `names` from the parsed request.
     void take_names();
-    // Whether `later` must not overtake it.
+    // Returns true if `later` must not overtake this request.
     bool holds(const Incoming& later) const noexcept;
 };
 

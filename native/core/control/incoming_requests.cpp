@@ -40,7 +40,7 @@ bool IncomingRequests::start_reading() noexcept {
         auto& reading = request->reading;
         const bool waits = !reading.done.load(std::memory_order_acquire) && !reading.is_begun;
         if (waits && request->slot != nullptr && threads_.has_room(true)) {
-            // The game's threads go before, unless models come first.
+            // Yields to the game's threads, unless compute is prioritized.
             attempt(
                 [&] { threads_.begin(reading, !settings_.prioritizes_compute()); },
                 [&](sotto_status, const char*) { read_here(reading); }
@@ -51,7 +51,7 @@ bool IncomingRequests::start_reading() noexcept {
     return any;
 }
 
-// Where no thread can be had.
+// Reads a request on the control thread, because no other thread could be started.
 void IncomingRequests::read_here(PreparingTask& reading) noexcept {
     reading.is_begun = true;
     attempt(reading.body, [&](sotto_status status, const char* why) { reading.failure.set(status, why); });

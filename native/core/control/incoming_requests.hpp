@@ -1,4 +1,4 @@
-// Requests that are read, in the order in which they may go on.
+// Queue of requests that are being read, in the order in which they may continue.
 #pragma once
 
 #include <memory>
@@ -11,25 +11,27 @@
 
 namespace sotto {
 
-// Control thread only. Small requests are read at once, large ones on preparing threads. A request
-// goes on before an earlier one that is still being read, unless both may name one session.
+// Reads small requests immediately, large ones on preparing threads. A request may overtake an
+// earlier one that is still being read, unless both may name the same session. Control thread only.
 class IncomingRequests {
 public:
-    // `wake` is notified when a large request's session names are known.
+    // `wake`: notified when the session names of a large request are known.
     IncomingRequests(PreparingThreads& threads, const Settings& settings, Signal& wake)
         : threads_(threads), settings_(settings), wake_(wake) {}
 
     bool is_empty() const noexcept { return requests_.empty(); }
-    // Takes a new request. Returns it if it was read and goes on at once; null if it stays here, with the
-    // slot's body. Throws as read_request() does, before anything is kept.
+    // Adds a new request. Returns it if it was read and may continue at once;
+    // returns null if it stays queued, and then takes the body out of the
+    // slot. Throws as read_request() does, before anything has changed.
     std::unique_ptr<Incoming> add(Slot& slot);
-    // Starts to read requests, as far as there are threads. Returns true if it started any.
+    // Starts reading queued requests on the preparing threads
+    // that are free. Returns true if it started any.
     bool start_reading() noexcept;
-    // Takes a request that was read, or failed to be, and may go on; one that was dropped has no slot.
-    // Returns null if there is none.
+    // Takes a request that may continue, because reading it has succeeded or failed.
+    // If it was dropped, its slot is null. Returns null if no request may continue.
     std::unique_ptr<Incoming> take_done() noexcept;
-    // Drops a request: it is not read to its end. drop() returns false if the request is not here;
-    // drop_oldest() returns null if there is none.
+    // Drops a request, and cancels reading it. drop() returns false if the request
+    // is not queued; drop_oldest() returns null if no request is queued.
     bool drop(const Slot& slot) noexcept;
     Slot* drop_oldest() noexcept;
 

@@ -1,5 +1,4 @@
-// A unit of work that the control thread passes to the compute thread. "out" marks what the compute thread
-// sets.
+// Jobs that the control thread passes to the compute threads.
 #pragma once
 
 #include <array>
@@ -25,30 +24,29 @@ struct AdapterJob {
     std::shared_ptr<Adapter> adapter;
 };
 
-// Parks all streams and changes the model's number of slots.
+// Parks all streams, and resizes the model to `slots`.
 struct ResizeJob {
     std::uint32_t slots = 0;
-    std::vector<KvStateStore::Kept>
-        kept; // out: each stream's KV state to restore with its next slot, or null
+    std::vector<KvStateStore::Kept> kept; // out: saved KV cache of each stream; or null
 };
 
-// Puts the job's only stream into a slot.
+// Gives a slot to the only stream of the job.
 struct EnterJob {
-    Stream* parks = nullptr;                      // preempted first to free the slot, or null
-    KvStateStore::Kept recalls;                   // KV state to restore first, or null
-    std::shared_ptr<KvStateStore::Fetch> fetched; // that state, if read from disk
-    bool useless = false;                         // out: the state cannot be restored; discard it
+    Stream* parks = nullptr;                      // stream to park first; or null
+    KvStateStore::Kept recalls;                   // saved KV cache to restore; or null
+    std::shared_ptr<KvStateStore::Fetch> fetched; // read of `recalls`
+    bool useless = false;                         // out: `recalls` can never be restored
 };
 
 struct OpenJob : EnterJob {
     sotto_stream_flags flags = 0;
     sotto_op op = 0;
     const PageString* body = nullptr;
-    std::uint32_t index = 0; // of the answer
+    std::uint32_t index = 0; // of the choice
     const AdapterSet* adapters = nullptr;
-    void* prepared = nullptr;          // result of the backend's prepare(), or null
-    const std::string* path = nullptr; // of a state file to restore instead of opening a stream, or null
-    const PageBuffer* state = nullptr; // the contents of that file
+    void* prepared = nullptr;          // from StreamPreparer; or null
+    const std::string* path = nullptr; // of the state, if one is restored
+    const PageBuffer* state = nullptr; // state to restore, instead of opening a stream
     StreamInfo opened;                 // out
 };
 
@@ -56,35 +54,35 @@ struct ResumeJob : EnterJob {
     std::uint32_t remaining = 0; // out: tokens left to prefill
 };
 
-// Runs a step. Each vector has one element per stream of the job.
+// Runs one step. Each vector has one element per stream of the job.
 struct StepJob {
     std::vector<sotto_step_item> work;
     std::vector<Heard> heard;      // out
     std::vector<Failure> failures; // out
 };
 
-// Progress of a job through its gates, where it may wait for the game.
+// Gates that a job has reached, and its waits there.
 struct Gates {
     struct Wait {
         std::int64_t begin = 0;
         std::int64_t end = 0;
     };
-    std::int64_t limit = 0;              // maximum wait while the game works, in ns; 0: no wait
+    std::int64_t limit = 0;              // maximum total wait in ns; 0: no waits
     std::array<Wait, 8> waits;           // out: the first waits
-    std::uint32_t waited = 0;            // out: number of entries of `waits` in use
-    std::int64_t gated_ns = 0;           // out: sum of all waits
-    std::atomic<std::uint32_t> asked{0}; // gates reached
+    std::uint32_t waited = 0;            // out: number of entries in `waits`
+    std::int64_t gated_ns = 0;           // out: total of all waits
+    std::atomic<std::uint32_t> asked{0}; // number of gates reached
 };
 
 struct Job {
-    ModelEntry* entry = nullptr; // the model
+    ModelEntry* entry = nullptr; // owns the model
     ThreadClass thread_class = ThreadClass::normal;
-    std::vector<Stream*> streams;                // streams that the job computes
+    std::vector<Stream*> streams;                // streams that it runs
     std::vector<Closing> closing;                // streams to close first
-    std::vector<std::shared_ptr<Adapter>> freed; // adapters to free after closing streams
+    std::vector<std::shared_ptr<Adapter>> freed; // adapters to free after that
     std::variant<CloseJob, AdapterJob, ResizeJob, OpenJob, ResumeJob, StepJob> what;
     std::uint32_t threads = 1;
-    std::int64_t patience = 0; // ns after which a step is aborted and repeated on fewer threads; 0: never
+    std::int64_t patience = 0; // ns until a step ends early, see patience_of(); 0: no limit
     Gates gates;
 
     // For the trace:
@@ -93,21 +91,21 @@ struct Job {
     std::int64_t predicted = 0;
     std::int64_t limit = 0;
     float share = 1;
-    bool tries = false; // runs on a thread count that is being tried
+    bool tries = false; // tries another number of threads than usual
 
-    std::int64_t issued = 0;       // time at which the control thread passed it on
-    bool gave_up = false;          // out: the step was aborted
-    float phase = -1;              // out: position in the game's frame at the start, 0 to 1; -1: unknown
+    std::int64_t issued = 0;       // when it was passed to its thread
+    bool gave_up = false;          // out: ended early
+    float phase = -1;              // out: start time within the game's frame
     std::int64_t began = 0;        // out
     std::int64_t ended = 0;        // out
-    Failure failure;               // out: failure of the whole job
-    bool followed = false;         // out: the next job was started without a pause
+    Failure failure;               // out: error of the whole job
+    bool followed = false;         // out: the queued job has started
     std::atomic<bool> done{false}; // out: set last
     std::atomic<bool> abort{false};
-    std::atomic<bool> given_up{false}; // the control thread no longer waits for it
+    std::atomic<bool> given_up{false}; // must end early, to be repeated
 };
 
-// Returns true if a job takes a step.
+// Returns true if the job runs a step.
 inline bool is_step(const Job& job) noexcept {
     return std::holds_alternative<StepJob>(job.what);
 }

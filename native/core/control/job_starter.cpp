@@ -8,7 +8,7 @@
 namespace sotto {
 namespace {
 
-// The control thread schedules nothing but streams of its own.
+// The control thread adds only objects of class Stream to the scheduler.
 Stream& stream_of(ScheduledStream& stream) noexcept {
     return static_cast<Stream&>(stream);
 }
@@ -28,7 +28,8 @@ sotto_step_item item_of(const Stream& stream, const Slice::Share& share) noexcep
 std::unique_ptr<Job> JobStarter::make(ModelEntry& entry) {
     auto job = std::make_unique<Job>();
     job->entry = &entry;
-    job->thread_class = compute_.prepare_any(classes_.of(entry)); // once: the mode may change at any time
+    job->thread_class =
+        compute_.prepare_any(classes_.of(entry)); // read once: the mode may change at any time
     duty_.begins(entry);
     job->threads = duty_.threads_for(entry, job->thread_class);
     job->tries = entry.thread_count.tries();
@@ -72,7 +73,7 @@ void JobStarter::add_step(Job& job, const Slice& slice) {
     job.what = std::move(step);
 }
 
-// Adds what opens a stream. Throws before anything has changed; likewise add_resume().
+// Adds the parameters that open a stream. If it throws, nothing has changed.
 void JobStarter::add_open(Job& job, const Slice& slice) {
     auto& stream = *job.streams.front();
     const auto& reply = *stream.reply;
@@ -101,7 +102,7 @@ void JobStarter::add_resume(Job& job, const Slice& slice) {
     job.what = std::move(resume);
 }
 
-// Makes room in vectors, so that RequestEnder::release() cannot fail.
+// Reserves capacity, so that RequestEnder::release() cannot fail.
 void JobStarter::reserve_for(Job& job, ModelEntry& entry) const {
     entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.all().size());
     entry.resting.reserve(entry.most_streams);

@@ -1,4 +1,4 @@
-// Creates jobs and starts them.
+// Creates and starts jobs.
 #pragma once
 
 #include <memory>
@@ -30,11 +30,12 @@ public:
         : settings_(settings), streams_(streams), compute_(compute), classes_(classes), duty_(duty),
           slices_(slices), pins_(pins), runner_(runner) {}
 
-    // Creates a job for a model, and starts its thread. Throws before anything has changed.
+    // Creates a job for a model, and starts the thread
+    // that it needs. If it throws, nothing has changed.
     std::unique_ptr<Job> make(ModelEntry& entry);
-    // Creates a job for the scheduler's choice. Throws before anything has changed.
+    // Creates a job for a slice that the scheduler chose. If it throws, nothing has changed.
     std::unique_ptr<Job> make(const Slice& slice);
-    // Starts a job, which ends a pause of the duty cycle.
+    // Starts a job, and ends the rest if models rest.
     void begin(std::unique_ptr<Job> job) noexcept;
 
 private:
@@ -54,7 +55,8 @@ private:
     StepRunner& runner_;
 };
 
-// The KV state that a stream's session has stored, to be restored when the stream is opened; or null.
+// Returns the KV cache that the session of a stream keeps, to be restored
+// when the stream is opened; or null if none fits the model and adapters.
 KvStateStore::Kept kept_of(const Stream& stream) noexcept;
 
 } // namespace sotto

@@ -6,13 +6,14 @@
 namespace sotto {
 namespace {
 
-// The slots that a model with pinned sessions can give up while these keep theirs.
+// Returns the slots that a model with pinned sessions can lose while these sessions keep theirs.
 std::uint32_t spare_of(const ModelEntry& entry) noexcept {
     const auto kept = static_cast<std::uint32_t>(entry.resting.size()) + 1;
     return entry.resting.empty() ? 0 : entry.traits.streams - std::min(entry.traits.streams, kept);
 }
 
-// The bytes that must be free before a model can answer; 0: it has what it needs, or no request waits.
+// Returns the bytes that must be free before a model
+// can answer; 0: it lacks none, or no request waits.
 std::uint64_t lack_of(const ModelEntry& entry) noexcept {
     const bool needs_place =
         entry.state == ModelEntry::State::ready && entry.traits.streams == 0 && !entry.held.empty();
@@ -51,7 +52,8 @@ bool MemoryManager::balance() {
     return begun;
 }
 
-// Loads an evicted model that is asked for, or admits the requests that were held for a model.
+// Loads an evicted model if it is needed, or admits the requests that
+// were held for a model. Returns true if anything was started.
 bool MemoryManager::wake_or_admit(ModelEntry& entry) {
     const bool wanted = !entry.held.empty() || !entry.waiting.empty() || !entry.changes.empty();
     if (entry.state != ModelEntry::State::asleep || !wanted) {
@@ -64,7 +66,7 @@ bool MemoryManager::wake_or_admit(ModelEntry& entry) {
     return true;
 }
 
-// There is room for what it lacked.
+// Continues to load or resize a model, because the memory that it lacked is free.
 bool MemoryManager::go_on(ModelEntry& entry) {
     if (entry.state == ModelEntry::State::ready) {
         return parts_.resizer.refill(entry);
@@ -75,7 +77,7 @@ bool MemoryManager::go_on(ModelEntry& entry) {
     return true;
 }
 
-// Returns true if something is about to be given back, so that what is idle is not known yet.
+// Returns true if memory is about to be freed, so that the set of idle models is not final.
 bool MemoryManager::is_settling() const noexcept {
     const auto& entries = parts_.registry.entries();
     return parts_.streams.has_ended() || (!parts_.runner.is_idle() && !is_step(*parts_.runner.job())) ||
@@ -86,8 +88,8 @@ bool MemoryManager::is_settling() const noexcept {
            });
 }
 
-// Returns true if not even all that is idle makes so much room. While something is being given back, that is
-// not known.
+// Returns true if evicting all idle models and spilling all parked KV cache would not free
+// `bytes` for `whom`. Returns false while memory is being freed, because that is not known yet.
 bool MemoryManager::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept {
     const auto& ledger = parts_.ledger;
     return !is_settling() &&
@@ -95,22 +97,22 @@ bool MemoryManager::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom)
             ledger.free() + parts_.idle.bytes(&whom) + ledger.used(Use::spilled_kv) < bytes);
 }
 
-// Frees memory: of what is over the budget, or so that `whom` has `bytes` of room. Returns true if anything
-// was begun.
+// Frees `bytes` of memory that exceed the budget or, if `whom` is not null,
+// enough for `whom` to have `bytes`. Returns true if anything was started.
 bool MemoryManager::make_room(std::uint64_t bytes, ModelEntry* whom) {
     if (is_settling()) {
-        return false; // let us see what that gives
+        return false; // the result is not known yet
     }
     if (whom != nullptr && is_out_of_reach(bytes, *whom)) {
         return lacks_in_vain(*whom);
     }
-    const auto parked = parts_.ledger.used(Use::spilled_kv); // nothing where that is in another memory
-    if (parked > 0 && (!spiller_.is_busy() || spiller_.makes_room())) { // else there is no waiting for it
+    const auto parked = parts_.ledger.used(Use::spilled_kv);            // 0 if in uncounted memory
+    if (parked > 0 && (!spiller_.is_busy() || spiller_.makes_room())) { // else no point in waiting
         spill(whom == nullptr ? bytes : bytes - std::min(bytes, parts_.ledger.free()));
         return false;
     }
     if (!parts_.runner.is_idle()) {
-        parts_.runner.hold_back(); // it is not to be followed by another before this
+        parts_.runner.hold_back(); // no step may follow it before this
         return false;
     }
     ModelEntry* idle = parts_.idle.least_recently_used(whom);
@@ -131,7 +133,8 @@ bool MemoryManager::make_room_of(ModelEntry& idle) {
     return true;
 }
 
-// Starts to move to files what makes so much room of what is parked in memory. Nothing else waits for that.
+// Starts spilling parked KV cache from memory to disk
+// until `bytes` are freed. Nothing else waits for that.
 void MemoryManager::spill(std::uint64_t bytes) {
     if (!spiller_.is_busy()) {
         spiller_.begin(parts_.classes.usual(), bytes);
@@ -144,7 +147,8 @@ void MemoryManager::tidy() {
     }
 }
 
-// No idle model can make room enough: it waits for those that are busy, if it may.
+// Called if evicting idle models frees too little memory. Leaves `whom` waiting if it
+// was ready before and other models are busy; otherwise refuses it and returns true.
 bool MemoryManager::lacks_in_vain(ModelEntry& whom) {
     const auto& entries = parts_.registry.entries();
     const bool others = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
@@ -157,7 +161,8 @@ bool MemoryManager::lacks_in_vain(ModelEntry& whom) {
     return true;
 }
 
-// Takes slots from the busy model that has most to give. `all`: also those of pinned sessions.
+// Takes slots from the busy model with the largest KV cache. `all`: also
+// slots of pinned sessions. Returns true if anything was started.
 bool MemoryManager::shrink_largest(std::uint64_t bytes, bool all) {
     ModelEntry* most = nullptr;
     const auto most_of = [&](const ModelEntry& entry) {
@@ -171,7 +176,7 @@ bool MemoryManager::shrink_largest(std::uint64_t bytes, bool all) {
         }
     }
     if (most == nullptr) {
-        return false; // what is busy ends some time
+        return false; // busy models become idle eventually
     }
     const auto fewer =
         std::min<std::uint64_t>((bytes + most->each_place - 1) / most->each_place, most_of(*most));

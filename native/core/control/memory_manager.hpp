@@ -1,4 +1,4 @@
-// Keeps memory in use within the budget, and makes room for waiting models and requests.
+// Keeps memory use within the budget, and frees memory for models and requests that wait.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace sotto {
 
-// Evicts from idle models, least recently used first: the slots with their KV cache, then the weights. If the
-// budget was lowered, busy models lose slots too, and their streams take turns.
-// Control thread only.
+// Takes memory from idle models, least recently used first: first slots with
+// their KV cache, then weights. If the budget was lowered, busy models lose
+// slots too, and their streams take turns. Control thread only.
 class MemoryManager {
 public:
     struct Parts {
@@ -34,13 +34,13 @@ public:
         ModelManager& models;
         ModelResizer& resizer;
     };
-    // `spilled` is notified when KV cache was spilled to disk.
+    // `spilled`: notified when KV cache was spilled to disk.
     MemoryManager(const Parts& parts, const Hooks& hooks, Signal& spilled)
         : parts_(parts), spiller_(hooks, parts.parking, spilled) {}
 
-    // Admits requests and makes room. Returns true if it started anything.
+    // Admits requests, and frees memory. Returns true if anything was started.
     bool balance();
-    // Spills KV cache ahead of need, so that the next state can be parked without a wait.
+    // Spills KV cache in advance, so that the next stream can be parked without a wait.
     void tidy();
 
 private:

@@ -23,7 +23,8 @@ ModelTraits traits_of(const ModelInfo& info) {
     };
 }
 
-// A model that was made smaller may have as many slots later as it was asked for with.
+// Sets the slot counts of a loaded model. If it was loaded with fewer
+// slots than requested, it may get the requested number later.
 void learn_slots(ModelEntry& entry) noexcept {
     const auto& info = entry.model->info();
     entry.first_streams = entry.most_streams = info.streams;
@@ -35,7 +36,7 @@ void learn_slots(ModelEntry& entry) noexcept {
     }
     for (const auto& rung : entry.fit.rungs) {
         if (rung.info.bytes() > kMaxBytes) {
-            continue; // measured, and beyond counting
+            continue; // exceeds any budget
         }
         entry.most_streams = std::max(entry.most_streams, rung.info.streams);
         entry.most_compute = std::max(entry.most_compute, rung.info.compute);
@@ -61,7 +62,7 @@ void ModelManager::load(Slot& slot) {
     }
     parts_.teller.accepted(slot);
     if (entry != nullptr && !given_up) {
-        entry->waiting.push_back(&slot); // it wakes where it was asleep
+        entry->waiting.push_back(&slot); // an evicted model is loaded again
         return;
     }
     begin_loading(slot, ModelEntry::State::loading, entry);
@@ -79,7 +80,7 @@ void ModelManager::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry
     fresh->used_at = parts_.clock.now();
     parts_.registry.reserve(); // nothing throws from here on
     if (given_up != nullptr) {
-        given_up->state = ModelEntry::State::leaving; // its loading was cancelled, and may end as it likes
+        given_up->state = ModelEntry::State::leaving; // cancelled: its result is ignored
     }
     hand_to_loader(*fresh);
     parts_.registry.add(std::move(fresh));
@@ -102,7 +103,7 @@ void ModelManager::unload(Slot& slot) {
     leave(*entry, "the model was unloaded");
 }
 
-// Nobody finds the model any more; it is freed once nothing is under way on it.
+// Removes the model from lookups and ends its requests. It is freed once nothing uses it.
 void ModelManager::leave(ModelEntry& entry, std::string_view why) noexcept {
     entry.state = ModelEntry::State::leaving;
     entry.give_up = true;
@@ -129,7 +130,8 @@ void ModelManager::leave_all(std::string_view why) noexcept {
 
 bool ModelManager::cancel(Slot& slot) noexcept {
     for (const auto& entry : parts_.registry.entries()) {
-        if (entry->state != ModelEntry::State::leaving && cancel(*entry, slot)) { // what is leaving leaves
+        if (entry->state != ModelEntry::State::leaving &&
+            cancel(*entry, slot)) { // unloading cannot be cancelled
             return true;
         }
     }
@@ -146,9 +148,9 @@ bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
         return false;
     }
     const bool unwanted = entry.waiting.empty() && entry.is_new();
-    entry.give_up = entry.give_up.load() || unwanted; // before the host hears of it
+    entry.give_up = entry.give_up.load() || unwanted; // set before the host gets the event
     parts_.teller.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
-    if (unwanted && !entry.with_loader) { // it waited for room
+    if (unwanted && !entry.with_loader) { // it waited for memory
         leave(entry, "loading was cancelled");
     }
     return true;
@@ -202,16 +204,16 @@ bool ModelManager::take_loader_notes() noexcept {
         const auto kind = note->kind;
         const auto failure = std::move(note->failure);
         note->failure = {};
-        entry.verdict = std::move(note); // for the next time
+        entry.verdict = std::move(note); // reused next time
         came_back(entry, kind, failure);
     }
     return any;
 }
 
-// The loader has done with a model what it was to do.
+// Processes the outcome of the loader's work on a model.
 void ModelManager::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept {
     if (entry.state == ModelEntry::State::leaving && kind != LoaderNote::Kind::loaded) {
-        return; // it is gone with the next look
+        return; // free_leaving() removes it
     }
     switch (kind) {
     case LoaderNote::Kind::loaded:
@@ -238,15 +240,14 @@ void ModelManager::tell_progress(ModelEntry& entry, float progress) noexcept {
     for (Slot* slot : entry.waiting) {
         attempt(
             [&] { parts_.teller.progress(*slot, progress); }, [](sotto_status, const char*) {}
-        ); // another will come
+        ); // the next event reports it
     }
 }
 
 void ModelManager::loaded(ModelEntry& entry) noexcept {
     const auto& info = entry.model->info();
     const bool is_new = entry.is_new();
-    static_cast<ScheduledModel&>(entry) =
-        ScheduledModel(); // what was learnt of it before it slept may hold no more
+    static_cast<ScheduledModel&>(entry) = ScheduledModel(); // measurements may be stale
     entry.most_decoded = 1;
     entry.traits = traits_of(info);
     entry.number = ++numbers_;
@@ -255,17 +256,17 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
             entry.backend = entry.model->backend().name();
             entry.description = info.description;
         },
-        [](sotto_status, const char*) {} // then it is listed without
+        [](sotto_status, const char*) {} // then it is listed without these
     );
     entry.context = info.context;
     learn_slots(entry);
     entry.host = info.host;
-    entry.shape.streams = entry.shape.layers = 0; // another time it may have more
+    entry.shape.streams = entry.shape.layers = 0; // the next load may use more
     entry.may_shrink = false;
     entry.used_at = parts_.clock.now();
     parts_.recorder.model(entry, entry.asked.id);
     if (is_new && entry.waiting.empty()) {
-        leave(entry, "loading was cancelled"); // the last who wanted it cancelled too late for the loader
+        leave(entry, "loading was cancelled"); // cancelled too late for the loader
     }
     if (entry.state == ModelEntry::State::leaving) {
         return;
@@ -324,7 +325,7 @@ void ModelManager::refuse(ModelEntry& entry, sotto_status status, std::string_vi
     }
 }
 
-// A model is no more, or never came to be.
+// Removes a model that was freed or never loaded, and ends the requests that wait for that.
 void ModelManager::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
     const bool left = entry.state == ModelEntry::State::leaving;
     const auto waiting = std::exchange(entry.waiting, {});

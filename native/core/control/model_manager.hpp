@@ -18,10 +18,11 @@
 
 namespace sotto {
 
-// From the request to load a model to its last byte given back. Control thread only, except
-// give_up_loading().
+// Manages models from the load request until their memory is
+// freed. Control thread only, except give_up_loading().
 class ModelManager {
 public:
+    // Objects that ModelManager uses. All of them outlive it.
     struct Parts {
         Registry& registry;
         const Ledger& ledger;
@@ -45,28 +46,30 @@ public:
     )
         : parts_(parts), loader_(hooks, settings, card, ledger, loaded) {}
 
-    // Does what a request asks for. Throws before anything is kept of its slot, or not at all.
+    // Execute a request. If one throws, no reference to the slot is kept.
     void load(Slot& slot);
     void unload(Slot& slot);
     void plan(Slot& slot);
-    // Takes a cancelled request that waits for a model. Returns false if the request waits for none.
+    // Ends a cancelled request that waits for a model. Returns false if the request waits for none.
     bool cancel(Slot& slot) noexcept;
 
-    // Takes what the loader has done. Returns true if it did anything.
+    // Processes the results of the loader. Returns true if there were any.
     bool take_loader_notes() noexcept;
-    // Frees models that are leaving, once nothing is under way on them.
+    // Frees models that are being unloaded, once nothing uses them.
     void free_leaving() noexcept;
-    // Loads, or frees, a model on the loader's thread.
+    // Passes a model to the loader's thread, which loads or frees it.
     void hand_to_loader(ModelEntry& entry) noexcept;
-    // Ends a request for a model that cannot be loaded. A model that was ready before stays evicted.
+    // Fails the requests for a model that cannot be loaded.
+    // A model that was ready before stays evicted.
     void refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
-    // Evicts an idle model, once the slots are given up that sessions keep; it comes back when it is asked
-    // for. `remembers`: sessions keep their KV cache.
+    // Evicts an idle model, which is loaded again when next requested. If
+    // pinned sessions keep slots of the model, only releases these slots: a
+    // later call evicts it. `remembers`: sessions keep their KV cache.
     void evict(ModelEntry& entry, bool remembers) noexcept;
 
     // Unloads all models.
     void leave_all(std::string_view why) noexcept;
-    // Gives up what is being loaded, as the engine is about to be destroyed. Any thread.
+    // Cancels loading, as the engine is about to be destroyed. Any thread.
     void give_up_loading() noexcept { loader_.give_up(); }
 
 private:
@@ -81,7 +84,7 @@ private:
 
     const Parts parts_;
     ModelLoader loader_;
-    std::uint64_t numbers_ = 0; // given to models that are ready
+    std::uint64_t numbers_ = 0; // of the model that was loaded last
 };
 
 } // namespace sotto

@@ -8,7 +8,7 @@
 namespace sotto {
 namespace {
 
-// Claims the memory of so many slots. Returns false if there is no room.
+// Claims the memory of `places` slots. Returns false if the budget has no room.
 bool claim_slots(ModelEntry& entry, std::uint32_t places) noexcept {
     bool claimed = false;
     const auto kv = entry.claims.kv.bytes();
@@ -34,7 +34,7 @@ std::uint32_t ModelResizer::slots_for(const ModelEntry& entry) const noexcept {
     const auto has = entry.traits.streams;
     const auto free = parts_.ledger.free();
     const auto computes = entry.claims.compute.bytes();
-    // Of up to `most` in all, where these want so much to compute.
+    // Slots that fit, at most `most`, with the compute buffers that `most` slots need.
     const auto within = [&](std::uint32_t most) {
         const auto compute = entry.compute_for(most);
         const auto more = (free - std::min(free, compute - std::min(compute, computes))) / entry.each_place;
@@ -55,12 +55,12 @@ bool ModelResizer::resize(ModelEntry& entry, std::uint32_t places) {
         }
     }
     job->what = ResizeJob{places, std::vector<KvStateStore::Kept>(job->streams.size())};
-    entry.closing.reserve(parts_.streams.all().size()); // so that RequestEnder::release() cannot fail
+    entry.closing.reserve(parts_.streams.all().size()); // for RequestEnder::release()
     if (places > entry.traits.streams && !claim_slots(entry, places)) {
         return false;
     }
     SlotPins::park(entry, job->closing);
-    entry.open_streams -= static_cast<std::uint32_t>(job->streams.size()); // nothing throws from here on
+    entry.open_streams -= static_cast<std::uint32_t>(job->streams.size()); // no throw from here on
     parts_.jobs.begin(std::move(job));
     return true;
 }

@@ -13,7 +13,8 @@
 
 namespace sotto {
 
-// Parks all streams of the model first; they get slots again in turn. Control thread only.
+// All streams of the model are parked for a resize,
+// and get slots again in turn. Control thread only.
 class ModelResizer {
 public:
     struct Parts {
@@ -33,11 +34,13 @@ public:
 
     // Starts resizing the model to `slots`. Returns false if that is not possible now.
     bool resize(ModelEntry& entry, std::uint32_t slots);
-    // Starts resizing the model to as many slots as fit.
+    // Starts resizing the model to as many slots as fit the
+    // budget. Returns false if that is not possible now.
     bool refill(ModelEntry& entry) { return resize(entry, slots_for(entry)); }
-    // Starts restoring slots that a model lost, if it can use them.
+    // Starts restoring slots that the model lost, if
+    // streams wait for them. Returns true if it started.
     bool grow(ModelEntry& entry);
-    // Takes the result of a job that resized a model.
+    // Processes the result of a job that resized a model.
     void resized(Job& job, ResizeJob& resize) noexcept;
 
 private:

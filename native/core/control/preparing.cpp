@@ -41,7 +41,7 @@ void PreparingThreads::begin(PreparingTask& task, bool yields) {
     if (!worker.thread.joinable()) {
         worker.thread = start_thread([this, &worker, yields] { work(worker, yields); });
     }
-    worker.is_large = task.is_large; // nothing throws any more
+    worker.is_large = task.is_large; // nothing throws from here on
     worker.is_busy = true;
     task.is_begun = true;
     worker.task.store(&task, std::memory_order_release);
@@ -67,7 +67,7 @@ void PreparingThreads::work(Worker& worker, bool yields) {
         }
         attempt(task->body, [&](sotto_status status, const char* why) { task->failure.set(status, why); });
         worker.is_busy.store(false, std::memory_order_release);
-        task->done.store(true, std::memory_order_release); // it is the control thread's from here on
+        task->done.store(true, std::memory_order_release); // owned by the control thread now
         finished_.notify();
     }
 }

@@ -1,5 +1,5 @@
-// Threads that read large requests and have backends prepare requests. Neither the control thread nor a
-// compute thread waits for them.
+// Threads that read large requests, and prepare requests with the backends.
+// Neither the control thread nor the compute threads wait for them.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@
 
 namespace sotto {
 
-// Requests with a body of more bytes are read and prepared as large tasks.
+// Requests with a larger body, in bytes, are read and prepared as large tasks.
 constexpr std::size_t kLargeBody = 64 * 1024;
 
-// One piece of work. The control thread's but while it is under way.
+// One task. Owned by the control thread, except while it is under way.
 struct PreparingTask {
-    std::function<void()> body; // ends soon once `cancelled` is set
+    std::function<void()> body; // returns early once `cancelled` is set
     bool is_large = false;
     bool is_begun = false;
     std::atomic<bool> cancelled{false};
-    Failure failure;               // out: what the body threw
-    std::atomic<bool> done{false}; // out, last of all
+    Failure failure;               // out: error that the body threw
+    std::atomic<bool> done{false}; // out: set last
 
     bool is_under_way() const noexcept { return is_begun && !done.load(std::memory_order_acquire); }
 };
@@ -32,16 +32,16 @@ struct PreparingTask {
 // Control thread only.
 class PreparingThreads {
 public:
-    // `finished` is notified after each task.
+    // `finished`: notified after each task.
     PreparingThreads(const Hooks& hooks, Signal& finished) : hooks_(hooks), finished_(finished) {}
-    // Waits for the tasks under way; set their `cancelled` first.
+    // Waits for the tasks under way: set their `cancelled` first.
     ~PreparingThreads();
 
-    // Whether there is a thread for another task. One is always left to those that are not large, so that a
-    // large one delays no other.
+    // Returns true if a thread is free for another task. One thread is reserved
+    // for tasks that are not large, so that large ones do not delay them.
     bool has_room(bool is_large) const noexcept;
-    // Begins a task, for which there must be room. `yields`: on a thread of lower priority. Throws before it
-    // is begun, or not at all.
+    // Starts a task, for which has_room() must be true. `yields`: on a
+    // thread of lower priority. If it throws, the task has not started.
     void begin(PreparingTask& task, bool yields);
 
 private:
@@ -52,7 +52,7 @@ private:
         std::atomic<PreparingTask*> task{nullptr};
         Signal wake;
         std::atomic<bool> is_busy{false};
-        bool is_large = false; // the task that it is busy with
+        bool is_large = false; // of the task under way
     };
     using Workers = std::array<Worker, kThreads>;
 
@@ -60,7 +60,7 @@ private:
 
     const Hooks& hooks_;
     Signal& finished_;
-    std::array<Workers, 2> workers_; // those that yield are the second ones
+    std::array<Workers, 2> workers_; // [1]: threads that yield
     std::atomic<bool> stopping_{false};
 };
 

@@ -10,7 +10,7 @@ void RequestEnder::fail(Stream& stream, sotto_status status, std::string_view wh
         return;
     }
     reply->turn.forget();
-    if (reply->prompted.answers == 1) { // thousands may end at once
+    if (reply->prompted.answers == 1) { // no search: thousands may end at once
         teller_.done(reply->slot, status, why, stream.counts().generated);
         conclude(stream);
         return;
@@ -45,12 +45,12 @@ void RequestEnder::answer(Stream& stream, std::string response) noexcept {
 void RequestEnder::conclude(Stream& stream) noexcept {
     stream.busy = stream.busy && !std::exchange(stream.awaits_fetch, false);
     if (stream.state == Stream::State::parked && !stream.busy) {
-        ++stream.entry.open_streams; // until it is closed
-        stream.session.reset();      // it has no slot
+        ++stream.entry.open_streams; // counted until it is closed
+        stream.session.reset();      // a parked stream has no slot
     }
     stream.state = Stream::State::over;
     stream.reply->slot.stream = nullptr;
-    streams_.end(stream); // there is room for it
+    streams_.end(stream); // capacity was reserved
     preparer_.retry();
     discard_prepared(stream);
     scheduler_.remove(stream);
@@ -60,8 +60,8 @@ void RequestEnder::conclude(Stream& stream) noexcept {
 void RequestEnder::parked(Stream& stream) noexcept {
     stream.busy = false;
     if (stream.state == Stream::State::over) {
-        stream.session.reset();      // it has no slot
-        ++stream.entry.open_streams; // it is closed like any other
+        stream.session.reset();      // a parked stream has no slot
+        ++stream.entry.open_streams; // counted until it is closed
         release(stream);
     } else {
         stream.state = Stream::State::parked;

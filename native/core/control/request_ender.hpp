@@ -1,4 +1,4 @@
-// Ends requests and their streams.
+// Ends requests, and releases their streams.
 #pragma once
 
 #include <string>
@@ -27,17 +27,18 @@ public:
         : streams_(streams), scheduler_(scheduler), preparer_(preparer), pins_(pins), runner_(runner),
           teller_(teller) {}
 
-    // Ends a request with an error, with all the streams that answer it.
+    // Ends a request with an error, and concludes all streams that answer it.
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
-    // Ends all requests of a model. Returns true if there were any.
+    // Fails all requests of a model. Returns true if there were any.
     bool fail_all(const ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
     // Ends a request that took no step, with its response.
     void answer(Stream& stream, std::string response) noexcept;
-    // Ends a stream whose last event was written.
+    // Ends a stream after the host was sent its last event.
     void conclude(Stream& stream) noexcept;
-    // Takes a stream that was preempted and parked.
+    // Processes a stream that was parked.
     void parked(Stream& stream) noexcept;
-    // Releases what an ended stream still holds. Aborts a job that has only such streams.
+    // Releases the backend's handle of a stream that has ended.
+    // Aborts the job under way if all its streams have ended.
     void release(Stream& stream) noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// The trace of what the control thread had done, slice by slice, and its totals.
+// Adds finished jobs, rests and frames to the trace, and jobs to the statistics.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ class SliceLog {
 public:
     SliceLog(Trace& trace, Meter& meter) : trace_(trace), meter_(meter) {}
 
-    // Returns true if the host asked for a trace.
+    // Returns true if the host enabled the trace.
     bool has_trace() const noexcept { return trace_.is_kept(); }
 
-    // Adds a job that is done, with its waits at gates. Passes over a job that only closed streams.
+    // Adds a finished job with its waits at gates. Skips jobs that only closed streams.
     void add(const Job& job) noexcept;
-    // Adds a stretch in which models rested.
+    // Adds a period in which models rested.
     void add_rest(std::int64_t begin, std::int64_t end, sotto_mode mode, double share) noexcept;
     // Adds a frame of the game.
     void add_frame(const Frame& frame, sotto_mode mode, double share) noexcept;

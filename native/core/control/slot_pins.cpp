@@ -6,7 +6,7 @@
 namespace sotto {
 namespace {
 
-// The index of the slot that a session keeps; `resting.size()`: it keeps none.
+// Returns the index of the slot that a session keeps; `resting.size()`: it keeps none.
 std::size_t slot_of(const ModelEntry& entry, const Session* session) noexcept {
     const auto found = std::ranges::find_if(entry.resting, [&](const Resting& one) {
         return session != nullptr && one.session.get() == session;
@@ -29,8 +29,8 @@ bool SlotPins::keep(Stream& stream) noexcept {
     if (!keeps || slot_of(entry, session.get()) < entry.resting.size()) {
         return false;
     }
-    session->kept.reset();                                                     // the model itself remembers
-    entry.resting.push_back({session, std::exchange(stream.handle, nullptr)}); // there is room for it
+    session->kept.reset(); // the model still has the KV cache
+    entry.resting.push_back({session, std::exchange(stream.handle, nullptr)}); // reserved
     expect(entry, *session, true);
     return true;
 }
@@ -81,7 +81,7 @@ void SlotPins::release_unpinned() noexcept {
         for (auto i = entry->resting.size(); i-- > 0;) {
             const auto& session = entry->resting[i].session;
             if (!session->pinned) {
-                release(*entry, i, session.use_count() > 1); // else it was closed
+                release(*entry, i, session.use_count() > 1); // false: the session was closed
             }
         }
     }
@@ -98,12 +98,12 @@ void SlotPins::park(ModelEntry& entry, std::vector<Closing>& closing) {
     for (auto& one : entry.resting) {
         if (one.handle != nullptr) {
             closing.push_back({std::exchange(one.handle, nullptr), one.session, true, {}});
-            ++entry.open_streams; // it goes with the job, and the slot stays
+            ++entry.open_streams; // the job closes it; the slot stays kept
         }
     }
 }
 
-// Tells the scheduler whether a slot is kept for the streams of a session that wait.
+// Informs the scheduler whether a slot is kept for the waiting streams of a session.
 void SlotPins::expect(const ModelEntry& entry, const Session& session, bool is_kept) noexcept {
     for (const auto& stream : streams_.all()) {
         if (&stream->entry == &entry && stream->session.get() == &session &&

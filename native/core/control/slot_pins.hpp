@@ -1,4 +1,4 @@
-// The slots of pinned sessions, which they keep between their turns.
+// Slots that pinned sessions keep between their turns.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace sotto {
 
-// What keeps a slot is the stream of the session's last turn: it is over, and is closed only when the next
-// turn begins, in the same job. Control thread only.
+// The stream of a session's last turn keeps the slot: the stream has ended, but
+// is closed only by the job that starts the next turn. Control thread only.
 class SlotPins {
 public:
     SlotPins(
@@ -20,24 +20,24 @@ public:
     )
         : settings_(settings), registry_(registry), streams_(streams), scheduler_(scheduler) {}
 
-    // Has the session of a turn that is over keep its slot, with the stream's handle. Returns false if the
-    // session is not pinned, or if no other slot would be left.
+    // Lets the session of a finished turn keep its slot, with the stream's handle.
+    // Returns false if the session is not pinned, or if no other slot would be left.
     bool keep(Stream& stream) noexcept;
-    // Called when a session begins a turn on a model: the session gives up its slots of other models, and the
-    // scheduler learns whether it has one of this model.
+    // Called when a session starts a turn on a model. Releases the session's slots of other
+    // models, and informs the scheduler whether the session has a slot of this model.
     void begin_turn(ModelEntry& entry, const Session& session) noexcept;
-    // Gives a session's slot to the stream of its turn. The stream that kept the slot goes to `closing`,
-    // which has room for it.
+    // Gives the slot of a session to the stream of its new turn. Moves the
+    // stream that kept the slot to `closing`, which must have capacity for it.
     void hand_over(ModelEntry& entry, const Session* session, std::vector<Closing>& closing) noexcept;
 
-    // Gives up all slots of a model that are kept. `remembers`: the sessions keep their KV cache.
+    // Releases all kept slots of a model. `remembers`: the sessions keep their KV cache.
     void release_all(ModelEntry& entry, bool remembers) noexcept;
-    // Gives up the slots of sessions that are no longer pinned.
+    // Releases the slots of sessions that are no longer pinned.
     void release_unpinned() noexcept;
-    // Gives up slots that a model no longer has, the least recently used first.
+    // Releases kept slots that a model no longer has, the least recently used first.
     void trim(ModelEntry& entry) noexcept;
-    // Has a job that parks all streams of a model park the streams that keep slots, too. The sessions get the
-    // slots again with their turns. Throws before anything has changed.
+    // Adds the streams that keep slots to `closing`, for a job that parks all streams of a model.
+    // The sessions get the slots again with their next turns. If it throws, nothing has changed.
     static void park(ModelEntry& entry, std::vector<Closing>& closing);
 
 private:

@@ -9,10 +9,10 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kToReport = 10'000'000'000; // from a call to a report, and to the next
+constexpr std::int64_t kToReport = 10'000'000'000; // ns from a call to its report, and to the next
 constexpr std::int64_t kToReportEnding = 2'000'000'000;
 
-// The function of the backend that a job calls last.
+// Returns the backend function that a job calls last.
 const char* function_of(const Job& job) noexcept {
     constexpr std::array kFunctions = {
         "stream_close()", "adapter_open()", "resize()", "stream_open()", "stream_unpark()", "step()"
@@ -23,8 +23,9 @@ const char* function_of(const Job& job) noexcept {
 
 } // namespace
 
-// The model whose backend the engine waits for: that of the job under way or, while the engine is being
-// destroyed, one that another thread opens, closes or prepares a request for. Null: none.
+// Returns the model whose backend the engine waits for: the model of the
+// job under way or, while the engine is being destroyed, a model that
+// another thread opens, closes or prepares a request for. Null if none.
 const ModelEntry* StallWatch::awaited(const Job* job) const noexcept {
     if (job != nullptr || !ends()) {
         return job != nullptr ? job->entry : nullptr;
@@ -67,7 +68,7 @@ void StallWatch::report(const Job* job) noexcept {
             (ends() ? "sotto_engine_destroy() waits for it" : "the engine's other models wait for it")
         );
     };
-    attempt(write, [](sotto_status, const char*) {}); // without memory, the next report tells
+    attempt(write, [](sotto_status, const char*) {}); // if out of memory, the next report logs it
 }
 
 } // namespace sotto

@@ -1,4 +1,4 @@
-// Reports calls of a backend that do not return.
+// Reports backend calls that do not return.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,20 @@
 
 namespace sotto {
 
-// Control thread only. Nothing can end such a call, and it uses what the engine would free: a report
-// is logged after ten seconds, or after two while the engine is being destroyed, and again after as long.
+// Logs a warning if a backend call has not returned after ten seconds, or after two while
+// the engine is being destroyed, and again after each such interval. Such a call cannot
+// be ended, and it uses objects that the engine would free. Control thread only.
 class StallWatch {
 public:
     StallWatch(const Log& log, const Registry& registry, const Clock& clock)
         : log_(log), registry_(registry), clock_(clock) {}
 
-    // Says that the engine is being destroyed.
+    // Called when the engine starts being destroyed.
     void engine_ends() noexcept { ends_since_ = clock_.now(); }
-    // When the next report is due; kNever: no call is under way. `job`: the job under way, or null.
+    // Returns when the next report is due; kNever: no call
+    // is under way. `job`: the job under way, or null.
     std::int64_t next_report(const Job* job) const noexcept;
-    // Logs the report that is due, if one is.
+    // Logs a report if one is due.
     void report(const Job* job) noexcept;
 
 private:
@@ -32,7 +34,7 @@ private:
     const Log& log_;
     const Registry& registry_;
     const Clock& clock_;
-    std::int64_t ends_since_ = kNever; // kNever: not yet
+    std::int64_t ends_since_ = kNever; // kNever: not being destroyed
     std::int64_t reported_ = 0;
 };
 

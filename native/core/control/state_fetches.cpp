@@ -29,7 +29,7 @@ bool StateFetches::take_done() noexcept {
     bool any = false;
     for (Stream* stream : streams_) {
         if (stream->awaits_fetch && may_go_on(*stream)) {
-            stream->awaits_fetch = stream->busy = false; // the scheduler looks at it again
+            stream->awaits_fetch = stream->busy = false; // the scheduler considers it again
             any = true;
         }
     }
@@ -39,8 +39,8 @@ bool StateFetches::take_done() noexcept {
     return any;
 }
 
-// Returns true if a stream may go on with its state, or start to read it: few read at a time, as that takes
-// memory.
+// Returns true if a stream may continue with its state, or may start reading it.
+// At most `kMaxReads` streams read at a time, because each state takes memory.
 bool StateFetches::may_go_on(const Stream& stream) noexcept {
     constexpr std::ptrdiff_t kMaxReads = 2;
     if (stream.fetch != nullptr) {
@@ -54,7 +54,7 @@ bool StateFetches::may_go_on(const Stream& stream) noexcept {
         return other->fetch != nullptr && !other->busy && other->fetch->is_done();
     });
     if (unused != streams_.end()) {
-        (*unused)->fetch.reset(); // it has no slot to go to yet, and reads it again
+        (*unused)->fetch.reset(); // it has no slot yet, and reads the state again
     }
     return unused != streams_.end();
 }

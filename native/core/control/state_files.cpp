@@ -22,7 +22,7 @@ void StateFiles::write(Slot& slot, const std::string& path, PageBuffer state, st
 void StateFiles::start(Slot& slot, std::shared_ptr<StateTask> task) {
     requests_.reserve(requests_.size() + 1);
     worker_.start(task);
-    requests_.push_back({&slot, std::move(task)}); // there is room for it
+    requests_.push_back({&slot, std::move(task)}); // capacity was reserved
 }
 
 StateFiles::Request StateFiles::take(std::size_t index) noexcept {

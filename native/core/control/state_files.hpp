@@ -14,28 +14,28 @@
 
 namespace sotto {
 
-// Control thread only. The files are read and written on a thread of their own.
+// Control thread only. Files are read and written on a separate thread.
 class StateFiles {
 public:
     // A request, and the task that reads or writes its file.
     struct Request {
-        Slot* slot = nullptr; // null: no request
+        Slot* slot = nullptr; // null: none
         std::shared_ptr<StateTask> task;
     };
 
     explicit StateFiles(const Hooks& hooks);
 
-    // `finished` is notified after each file.
+    // `finished`: notified after each file.
     void notify(Signal& finished) noexcept { worker_.tell(&finished); }
-    // Starts to read the file of a request that restores a state of at most `max_size` bytes, or to write the
-    // file of one that saves a state. Both throw before anything is kept, or not at all.
+    // Start reading the file of a request that restores a state of at most `max_size` bytes, or
+    // writing the file of a request that saves a state. If one throws, nothing has changed.
     void read(Slot& slot, const std::string& path, std::uint64_t max_size);
     void write(Slot& slot, const std::string& path, PageBuffer state, std::uint32_t tokens);
 
-    // Takes the oldest request whose file is done.
+    // Takes the oldest request whose file is done; its slot is null if none is done.
     Request take_done() noexcept;
-    // Takes a request whose file is not done, wherever that is. A file that is being written is written.
-    // cancel() returns false if the request is not here; cancel_oldest() returns null if no request is.
+    // Removes a request whose file is not done. A file that is being written is completed. cancel()
+    // returns false if the request is not here; cancel_oldest() returns null if no request is left.
     bool cancel(const Slot& slot) noexcept;
     Slot* cancel_oldest() noexcept;
 

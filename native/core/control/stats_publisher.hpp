@@ -1,4 +1,4 @@
-// Collects the engine's statistics and decides when to publish them.
+// Collects the engine's statistics, and publishes them.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ public:
     StatsPublisher(const Clock& clock, Meter& meter, Recorder& recorder)
         : clock_(clock), meter_(meter), recorder_(recorder) {}
 
-    // Called after each turn of the control thread's loop. `worked`: the turn changed something, so that
-    // another follows. Returns true if something changed since the last publish() and either that was 50 ms
-    // ago, or the thread is about to sleep.
+    // Called after each iteration of the control thread's loop. `worked`: the iteration
+    // changed something, so that another follows. Returns true if something changed since
+    // the last publish(), and either that was 50 ms ago or the thread is about to sleep.
     bool is_due(bool worked) noexcept;
-    // Publishes the figures, and writes out the recording. `share`: the part of the time that models get.
+    // Publishes the statistics, and flushes the recording.
+    // `share`: the share of the time that models get.
     void publish(const Scheduler& scheduler, const Registry& registry, double share) noexcept;
 
 private:
@@ -29,7 +30,7 @@ private:
     Meter& meter_;
     Recorder& recorder_;
     std::int64_t published_at_ = 0;
-    bool changed_ = false; // since then
+    bool changed_ = false; // since the last publish()
 };
 
 } // namespace sotto

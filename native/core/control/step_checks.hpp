@@ -1,4 +1,4 @@
-// Checks what a backend reports of a stream that it opened, and of a step.
+// Checks the results that a backend reports for opened streams and steps.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,22 @@
 
 namespace sotto {
 
-// Throws Error(SOTTO_ERROR_INFERENCE) if the stream that the job opened has a prompt longer than the model's
-// context. Operations with data count in units of the backend's choice, which have no such limit.
+// Throws Error(SOTTO_ERROR_INFERENCE) if the stream that the job opened
+// has a prompt longer than the model's context. Operations with data have
+// no such limit: they count in units that the backend chooses.
 void check_prompt(const ModelInfo& model, const OpenJob& job);
 
-// Throws Error(SOTTO_ERROR_INFERENCE) for a stream that would never end. A stream may wait in many steps
-// while another one prefills the prefix that both share.
+// Throws Error(SOTTO_ERROR_INFERENCE) if a stream has made no progress in
+// 10,000 steps in a row, and would never end. A stream may wait during many
+// steps while another stream that shares its prompt is prefilled.
 void check_progress(Stream& stream, const sotto_step_item& work, const Job& job);
 
-// Throws Error(SOTTO_ERROR_INFERENCE) for a backend that aborts a step without a request, or does nothing in
-// many steps, which would never end. Streams may wait for each other in some steps, but never all of them.
+// Throws Error(SOTTO_ERROR_INFERENCE) if the backend cancels a step although no gate requested
+// it, or if 100 steps in a row did nothing for any stream: the step would be repeated
+// indefinitely. In some steps streams may wait for each other, but never all of them.
 void check_step(Job& job, const StepJob& step, sotto_status status, const std::vector<std::uint32_t>& before);
 
-// Returns true if each stream of the job generated a token and can generate more.
+// Returns true if each stream of the job generated a token, and has more to generate.
 bool goes_on(const Job& job) noexcept;
 
 } // namespace sotto

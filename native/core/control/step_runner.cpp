@@ -8,8 +8,8 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kToBegin = 50'000'000; // until a thread has begun what it was given
-constexpr std::int64_t kToLook = 25'000'000;  // from one look at a step to the next
+constexpr std::int64_t kToBegin = 50'000'000; // ns for a thread to start its job
+constexpr std::int64_t kToLook = 25'000'000;  // ns between checks of a step
 
 } // namespace
 
@@ -27,7 +27,7 @@ void StepRunner::follow_with(std::unique_ptr<Job> next) noexcept {
     next_ = std::move(next);
     next_->thread_class = job_->thread_class;
     for (auto& work : std::get<StepJob>(next_->what).work) {
-        work.remaining = 0; // or it does not follow
+        work.remaining = 0; // otherwise it does not follow
     }
     compute_.follow_with(*next_);
 }

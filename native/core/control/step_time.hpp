@@ -1,4 +1,4 @@
-// Time limits of steps, and updates of the cost model from measured times.
+// Limits how long steps take, and learns from how long they took.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,15 @@
 
 namespace sotto {
 
-// An idle-class step is stalled if it reaches no gate for this long, in ns.
+// A step of the idle class is stalled if it reaches no gate for this time, in ns.
 constexpr std::int64_t kStandstill = 150'000'000;
 
-// Time in ns after which a step is aborted and repeated on fewer threads; 0: never.
+// Returns the time in ns after which a step ends early,
+// to be repeated on fewer threads; 0: no limit.
 std::int64_t patience_of(const Job& job, bool deterministic) noexcept;
 
-// Updates the cost model and the thread count of the job's model from a step.
+// Updates the job's model from a finished step: its
+// predicted step times, and its best number of threads.
 void learn_step(const Job& job, Recorder& recorder) noexcept;
 
 } // namespace sotto

@@ -25,7 +25,7 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
     };
 }
 
-// Null: what it gives is delivered as it comes, as it is no speech.
+// Returns null for data, which is not text and is delivered without pacing.
 const Pacer* pacer_of(const Reply& reply, std::uint32_t index) noexcept {
     return has_data(reply.op) ? nullptr : &reply.lanes.answers[index]->pacer;
 }

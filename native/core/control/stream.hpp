@@ -1,4 +1,4 @@
-// A request being answered, and the streams that answer it.
+// A running request (Reply), and the streams that generate its choices (Stream).
 #pragma once
 
 #include <algorithm>
@@ -16,32 +16,32 @@
 
 namespace sotto {
 
-// State that all answers (choices) of one request share. Control thread only.
+// State that the choices of one request share. Control thread only.
 struct Reply {
     Reply(Slot& slot, Prompted asked, Turn taken = {}, AdapterSet uses = {});
 
-    Slot& slot;           // do not use once `over`
-    RequestEvents& lanes; // do not use once `over`
+    Slot& slot;           // invalid once `over`
+    RequestEvents& lanes; // invalid once `over`
     const sotto_op op;
     const PageString body;
     const Prompted prompted;
-    const std::shared_ptr<const PageBuffer> state; // state to restore, or null
+    const std::shared_ptr<const PageBuffer> state; // state to restore; or null
     const bool chunked;
     Writer writer;
-    std::vector<Said> said; // results of the answers that have ended, by index
-    std::uint32_t left;     // number of answers that have not ended
-    Counts counts;          // token counts of the answers that have ended
-    bool over = false;      // the last event was written, or is about to be
-    Turn turn;              // the request's turn in its session
+    std::vector<Said> said; // by choice, once it has ended
+    std::uint32_t left;     // choices that have not ended
+    Counts counts;          // total of the choices that have ended
+    bool over = false;      // its last event was sent, or is about to be
+    Turn turn;              // of a session, if it names one
     const AdapterSet adapters;
 };
 
-// Counts steps in which a stream makes no progress. If such steps still evaluate something, or advance other
-// streams, no other check detects a stream that never ends.
+// Counts steps in which a stream makes no progress. If each such step evaluates something,
+// or advances other streams, no other check detects that the stream would never end.
 class Progress {
 public:
-    // Records a step. Returns the number of consecutive steps without progress: no token was generated, and
-    // the tokens left to prefill reached no new minimum since the last token.
+    // Adds the result of a step. Returns how many steps in a row made no progress: no token,
+    // no data, no finish, and `remaining` not below its minimum since the last token.
     std::uint32_t add(const sotto_step_item& work) noexcept {
         const bool moved = work.generated != 0 || work.data.size != 0 || work.finish != SOTTO_FINISH_NONE ||
                            work.remaining < fewest_left_;
@@ -68,25 +68,25 @@ public:
     );
 
     const std::shared_ptr<Reply> reply;
-    const std::uint32_t index; // of the answer (choice)
-    std::size_t place = 0;     // index in the StreamTable
+    const std::uint32_t index; // of the choice
+    std::size_t place = 0;     // index in StreamTable
     ModelEntry& entry;
-    void* handle = nullptr; // the backend's stream once opened, or null
-    Answer answer;          // like the next three, used by the compute thread while `busy`
+    void* handle = nullptr; // the backend's stream, once opened
+    Answer answer;          // while `busy`, the compute thread owns this and the next three
     Progress progress;
-    PageBuffer saved;                           // state, for an operation that saves one
-    std::uint32_t saved_tokens = 0;             // tokens in `saved`
-    KvStateStore::Kept kept;                    // KV state while it is parked, or null
-    std::shared_ptr<KvStateStore::Fetch> fetch; // read of its KV state from disk, or null
-    std::int64_t fetch_until = kNever;          // time at which it continues without the state
-    bool awaits_fetch = false;                  // `busy` because of `fetch`
-    std::shared_ptr<Session> keeps;             // stores the KV state when the stream is closed, or null
-    std::shared_ptr<Session> session;           // its session, which may keep the slot, or null
-    std::unique_ptr<PreparingTask> preparing;   // running preparation, which writes `prepared`, or null
-    Prepared prepared; // result of the backend's prepare(), until the stream is opened
+    PageBuffer saved;                           // state of a save operation
+    std::uint32_t saved_tokens = 0;             // number of tokens in `saved`
+    KvStateStore::Kept kept;                    // KV cache while parked; or null
+    std::shared_ptr<KvStateStore::Fetch> fetch; // read of the KV cache to restore; or null
+    std::int64_t fetch_until = kNever;          // then it continues without
+    bool awaits_fetch = false;                  // `busy` because it waits for `fetch`
+    std::shared_ptr<Session> keeps;             // keeps the KV cache after closing; or null
+    std::shared_ptr<Session> session;           // of its turn, may keep its slot; or null
+    std::unique_ptr<PreparingTask> preparing;   // under way, owns `prepared`; or null
+    Prepared prepared;                          // prepared request, until opened
 
     void opened(const StreamInfo& info, std::int64_t now);
-    // Called after a step. `spoke`: the step generated a token.
+    // Called after a step. `spoke`: it generated a token.
     void stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept;
 
     Counts counts() const noexcept;

@@ -13,12 +13,12 @@ bool StreamPreparer::start() noexcept {
         auto* next = scheduler_.next_unprepared(clock_.now(), threads_.has_room(true));
         may_start_ = next != nullptr;
         if (next != nullptr) {
-            auto& stream = static_cast<Stream&>(*next); // the control thread schedules nothing else
+            auto& stream = static_cast<Stream&>(*next); // the scheduler holds no other class
             attempt(
                 [&] { prepare(stream); },
                 [&](sotto_status, const char*) {
                     stream.preparing.reset();
-                    stream.unprepared = false; // then the compute thread does it
+                    stream.unprepared = false; // then the compute thread prepares it
                 }
             );
             scheduler_.changed(stream);
@@ -39,7 +39,7 @@ void StreamPreparer::prepare(Stream& stream) {
         auto& model = *stream.entry.model;
         stream.prepared = model.prepare(reply.op, reply.body, stream.index, flags, task.cancelled);
     };
-    threads_.begin(task, !settings_.prioritizes_compute()); // nothing throws any more
+    threads_.begin(task, !settings_.prioritizes_compute()); // nothing throws from here on
     streams_.push_back(&stream);
     stream.busy = true;
     ++stream.entry.preparing;
@@ -58,7 +58,7 @@ StreamPreparer::Done StreamPreparer::take_done() noexcept {
     auto failure = std::move(std::exchange(stream.preparing, nullptr)->failure);
     --stream.entry.preparing;
     stream.unprepared = stream.busy = false;
-    may_start_ = true; // on the thread that is free
+    may_start_ = true; // a thread is free
     return {&stream, std::move(failure)};
 }
 

@@ -1,4 +1,4 @@
-// Has backends prepare requests ahead of their turn, on preparing threads.
+// Prepares requests with their backends ahead of their turn, on preparing threads.
 #pragma once
 
 #include <vector>
@@ -14,9 +14,9 @@ namespace sotto {
 // Control thread only.
 class StreamPreparer {
 public:
-    // A stream whose preparation has ended, and why it failed.
+    // A stream whose preparation has ended, and its error if it failed.
     struct Done {
-        Stream* stream = nullptr; // null: no stream
+        Stream* stream = nullptr; // null: none
         Failure failure;
     };
 
@@ -25,11 +25,11 @@ public:
     )
         : threads_(threads), scheduler_(scheduler), settings_(settings), clock_(clock) {}
 
-    // Says that there may be a stream to prepare, or a thread that is free.
+    // Called when there may be a stream to prepare, or a free thread.
     void retry() noexcept { may_start_ = true; }
-    // Starts to prepare the streams that may be prepared now. Returns true if it started any.
+    // Starts preparing streams while threads are free. Returns true if it started any.
     bool start() noexcept;
-    // Takes a stream whose preparation has ended: it is no longer `busy`.
+    // Takes a stream whose preparation has ended; it is no longer `busy`.
     Done take_done() noexcept;
 
 private:
@@ -39,13 +39,14 @@ private:
     Scheduler& scheduler_;
     const Settings& settings_;
     const Clock& clock_;
-    std::vector<Stream*> streams_; // that are being prepared
+    std::vector<Stream*> streams_; // being prepared
     bool may_start_ = false;
 };
 
-// Gives back what a backend prepared of a stream that will not be opened; has it end soon if it is under way.
+// Releases what a backend prepared for a stream that will
+// not be opened. Cancels a preparation that is under way.
 void discard_prepared(Stream& stream) noexcept;
-// How the backend is to open, or prepare, a stream.
+// Returns the flags for opening or preparing a stream.
 sotto_stream_flags stream_flags(const Settings& settings) noexcept;
 
 } // namespace sotto

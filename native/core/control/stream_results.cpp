@@ -7,7 +7,7 @@
 namespace sotto {
 namespace {
 
-// A saved state that cannot be restored is not tried again.
+// Drops a saved state that cannot be restored, so that it is not tried again.
 void forget_useless(const EnterJob& job, const Stream& stream) noexcept {
     if (job.useless && stream.session != nullptr && stream.session->kept == job.recalls) {
         stream.session->kept.reset();
@@ -28,7 +28,7 @@ void StreamResults::closed(const Job& job) noexcept {
                     session.kept_group = one.group;
                     session.kept = one.kept;
                 },
-                [](sotto_status, const char*) {} // then its text is prefilled again
+                [](sotto_status, const char*) {} // then the session is prefilled again
             );
         }
     }
@@ -78,7 +78,7 @@ void StreamResults::opened(const Job& job, OpenJob& open, Stream& stream) noexce
 }
 
 void StreamResults::resumed(const Job& job, const ResumeJob& resume, Stream& stream) noexcept {
-    stream.session = job.failure ? nullptr : stream.session; // it has no slot
+    stream.session = job.failure ? nullptr : stream.session; // after a failure it has no slot
     if (stream.state == Stream::State::over) {
         ender_.release(stream);
         return;
@@ -112,7 +112,7 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Hear
     }
     auto& reply = *stream.reply;
     if (reply.op == SOTTO_OP_SAVE_STATE) {
-        if (heard.last) { // the stream ends before the file does: its slot is for others
+        if (heard.last) { // frees the slot before the file is written
             files_.write(reply.slot, reply.prompted.path, std::move(stream.saved), stream.saved_tokens);
             reply.over = true;
             ender_.conclude(stream);
@@ -121,14 +121,15 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Hear
     }
     teller_.heard(stream, heard);
     if (heard.last) {
-        reply.turn.remember(stream.answer.said()); // or the request fails
+        reply.turn.remember(stream.answer.said()); // if this throws, the request fails
         keep_state(stream);
         teller_.finished(stream, heard);
         ender_.conclude(stream);
     }
 }
 
-// Where there are more sessions than slots, the KV cache of a session is lost before its next turn.
+// Keeps the KV cache for the session when the stream is closed. With more sessions
+// than slots, it would otherwise be lost before the session's next turn.
 void StreamResults::keep_state(Stream& stream) const noexcept {
     const bool alone = settings_.is(SOTTO_ENGINE_DETERMINISTIC);
     const bool matters = stream.session != nullptr && stream.session->pinned;

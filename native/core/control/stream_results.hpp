@@ -31,10 +31,10 @@ public:
         : settings_(settings), clock_(clock), sessions_(sessions), meter_(meter), teller_(teller),
           files_(files), preparer_(preparer), ender_(ender) {}
 
-    // Takes the streams that a job closed; their sessions store the KV state.
+    // Processes the streams that a job closed: their sessions keep the KV cache.
     static void closed(const Job& job) noexcept;
-    // Takes the results of a job that opened, restored or stepped streams. `followed`: another job of the
-    // same streams is running.
+    // Processes the result of a job that opened, unparked or stepped
+    // streams. `followed`: another job of these streams is under way.
     void take(Job& job, bool followed) noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// The streams of an engine, from the request to the end of their last job.
+// Table of an engine's streams, from the request to the end of their last job.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ class StreamTable {
 public:
     const std::vector<std::unique_ptr<Stream>>& all() const noexcept { return streams_; }
     bool is_empty() const noexcept { return streams_.empty(); }
-    // Returns true if a stream ended and was not swept yet.
+    // Returns true if a stream has ended and was not swept yet.
     bool has_ended() const noexcept { return !ended_.empty(); }
 
-    // The number of the next stream, in order of arrival.
+    // Returns the number of the next stream, in order of arrival.
     std::uint64_t next_number() noexcept { return ++numbers_; }
-    // Makes room for more streams, so that neither add() nor end() can fail.
+    // Reserves capacity for more streams, so that neither add() nor end() can fail.
     void reserve(std::size_t more);
     Stream& add(std::unique_ptr<Stream> stream) noexcept;
-    // A stream of a request that has not ended, or null.
+    // Returns a stream of a request that has not ended; null if none.
     Stream* find(const Slot& slot) const noexcept;
-    // Has sweep() free a stream.
+    // Marks a stream as ended, so that sweep() frees it.
     void end(Stream& stream) noexcept { ended_.push_back(&stream); }
-    // Frees the streams that ended, but for those that a job has; calls freed(stream) before.
+    // Frees the ended streams that no job uses; calls freed(stream) before freeing each.
     template <typename Freed>
     void sweep(const Freed& freed) noexcept {
         std::erase_if(ended_, [&](Stream* stream) {

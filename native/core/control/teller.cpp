@@ -37,7 +37,7 @@ std::unique_ptr<Event> Teller::make(Slot& slot, sotto_event_kind kind) const {
     return event;
 }
 
-// One of those that wait until they are due.
+// Creates an event of a stream, which is held back until it is due if the stream is paced.
 std::unique_ptr<Event> Teller::make(Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const {
     auto event = make(stream.reply->slot, kind);
     event->tokens = tokens;
@@ -67,7 +67,7 @@ void Teller::end(Slot& slot, sotto_status status) noexcept {
     last.of = last.lanes.get();
     slot.ended = true;
     meter_.ended(status);
-    table_.ended(); // before anybody hears of it, and asks for the next
+    table_.ended(); // before the host can see the event and submit again
     tell(slot, std::move(slot.done));
     slot.asked.body.clear();
     slot.asked.body.shrink_to_fit(); // freed here, not by the host thread that takes the last event
@@ -89,7 +89,7 @@ void Teller::heard(Stream& stream, const Heard& heard) {
     auto logprobs = heard.logprobs;
     for (const auto& delta : heard.deltas) {
         if (!reply.chunked && delta.kind == Delta::Kind::call) {
-            continue; // told when it is whole
+            continue; // sent once it is complete
         }
         auto event = make(stream, kind_of(delta.kind), heard.tokens);
         event->text = delta.text;
@@ -97,7 +97,7 @@ void Teller::heard(Stream& stream, const Heard& heard) {
             event->json = reply.writer.chunk(stream.index, delta, logprobs);
         }
         tell(reply.slot, std::move(event));
-        logprobs.clear(); // the first of them has told
+        logprobs.clear(); // sent with the first delta
     }
     for (const auto& part : heard.parts) {
         auto event = make(stream, SOTTO_EVENT_DATA, heard.tokens);
@@ -165,7 +165,7 @@ void Teller::done(Slot& slot, sotto_status status, std::string_view why, std::ui
     try {
         slot.done->error = why;
     } catch (const std::bad_alloc&) {
-        slot.done->error.clear(); // the status must do
+        slot.done->error.clear(); // then only the status is reported
     }
     end(slot, status);
 }

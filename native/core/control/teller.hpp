@@ -1,4 +1,4 @@
-// Writes the events of requests.
+// Sends events about requests to the host.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace sotto {
 
-// Control thread only. Each event goes to the engine's queue or to the private request.
+// Each event goes to the engine's queue, or to the queue of a private request. Control thread only.
 class Teller {
 public:
     Teller(RequestTable& table, EventQueue& queue, Meter& meter, const Clock& clock)
@@ -20,15 +20,15 @@ public:
 
     void accepted(Slot& slot);
     void progress(Slot& slot, float progress);
-    // Writes the new part of a stream's answer.
+    // Sends the new parts of a stream's answer.
     void heard(Stream& stream, const Heard& heard);
-    // Writes the end of a stream's answer: the finish reason and, after the last answer of a request, usage
-    // and end. `heard`: the last part, which was written before.
+    // Sends the finish reason of a stream whose answer is complete and, after the last choice
+    // of a request, the usage and the final event. `heard`: the last parts, already sent.
     void finished(Stream& stream, const Heard& heard);
-    // Writes the response to an operation without steps.
+    // Ends a request that took no step, with its response.
     void answered(Slot& slot, std::string response) noexcept;
-    // Writes the last event of a request that has no answer, or that failed after `tokens` tokens. Do not use
-    // the slot afterwards.
+    // Sends the last event of a request that has no answer, or that failed
+    // after `tokens` tokens. The slot must not be used afterwards.
     void done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens = 0) noexcept;
 
 private:

@@ -74,8 +74,8 @@ ThreadClass ThreadClassPolicy::usual() const noexcept {
     return normal ? ThreadClass::normal : ThreadClass::idle;
 }
 
-// A step that cannot be aborted runs in the normal class: a thread of the idle class that gets no core would
-// hold the locks of the backend, such as Python's GIL, until it gets one.
+// A step that cannot be aborted runs in the normal class: an idle-class thread without a
+// core would hold the locks of the backend, such as Python's GIL, until it gets one.
 ThreadClass ThreadClassPolicy::of(const ModelEntry& entry) const noexcept {
     return entry.model->info().can(SOTTO_CAPABILITY_ABORTABLE) ? usual() : ThreadClass::normal;
 }

@@ -1,4 +1,4 @@
-// Chooses the scheduling class of the threads that run jobs.
+// Chooses the thread class of jobs.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace sotto {
 
-// The idle class where the game comes first and threads of that class get cores, else the normal one. Control
-// thread only.
+// Chooses the idle class if the game has priority and threads of that
+// class get cores; otherwise the normal class. Control thread only.
 class ThreadClassPolicy {
 public:
-    // `probed` is notified when a probe of the idle class has run.
+    // `probed`: notified when a probe of the idle class has run.
     ThreadClassPolicy(
         const Hooks& hooks,
         const Settings& settings,
@@ -26,26 +26,28 @@ public:
         Signal& probed
     );
 
-    // Chooses the class of the next steps. `has_idle`: the system has an idle class. Returns false while a
-    // probe is under way that decides it.
+    // Chooses the class of the next steps. `has_idle`: the system has an idle
+    // class. Returns false while the choice depends on a probe that is under way.
     bool settle(bool has_idle);
-    // Takes in how far the probe under way is.
+    // Processes the progress of the probe under way.
     void take_probe() noexcept;
-    // When a probe that steps wait for is late; kNever: steps wait for none.
+    // Returns when a probe that steps wait for is overdue; kNever: steps wait for none.
     std::int64_t next_wake() const noexcept;
-    // Takes in whether a step's class ran, by how long the step took.
+    // Learns from the duration of a step whether threads of its class get cores.
     void learn(const Job& job) noexcept;
-    // Says that a job of the idle class got no core: the class is avoided for a while.
+    // Called if a job of the idle class got no core: the class is avoided for a while.
     void stood_still(std::int64_t now) noexcept;
     bool avoids_idle() const noexcept { return avoids_idle_; }
 
-    // From now on jobs run in the normal class, as the engine's end waits for them.
+    // Makes all later jobs run in the normal class,
+    // because the engine's destruction waits for them.
     void hurry() noexcept { hurries_ = true; }
 
-    // The class of jobs, and of the jobs of one model.
+    // Return the class of jobs in general, and of the jobs of one model.
     ThreadClass usual() const noexcept;
     ThreadClass of(const ModelEntry& entry) const noexcept;
-    // The cores for threads of a class. `yields`: that class yields to the game's threads.
+    // Returns the cores available to threads of a class.
+    // `yields`: the class yields to the game's threads.
     Cores cores(bool yields) const noexcept;
 
 private:
