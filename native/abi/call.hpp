@@ -1,4 +1,5 @@
-// What every function behind the C ABI does: ends exceptions, views texts, writes structs by their size.
+// Helpers for functions behind the C ABI: catching exceptions, viewing strings, and
+// writing structs of the caller's size.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +15,15 @@
 
 namespace sotto::abi {
 
-// The status and the text of an exception that is not an Error.
+// Status and text for an exception that is not an Error.
 struct Cause {
     sotto_status status;
     const char* text;
 };
 
-// Runs `body` and returns its status. If `body` throws, returns fail(status, text); `cause` turns a
-// std::exception that is not an Error into a Cause. Neither `fail` nor `cause` may throw.
+// Runs `body` and returns its status. If `body` throws, returns fail(status,
+// text); `cause` converts a std::exception that is not an Error into a Cause.
+// Neither `fail` nor `cause` may throw.
 template <typename Body, typename OnException, typename Fail>
 sotto_status guarded(Body&& body, OnException&& cause, Fail&& fail) noexcept {
     try {
@@ -36,7 +38,8 @@ sotto_status guarded(Body&& body, OnException&& cause, Fail&& fail) noexcept {
     }
 }
 
-// The bytes of `text`, which is trusted: NULL is the empty text, whatever its size.
+// Returns a view of `text` without validating it. A NULL data pointer gives an
+// empty view, whatever the size.
 inline std::string_view view(sotto_str text) noexcept {
     if (text.data == nullptr) {
         return {};
@@ -48,7 +51,8 @@ inline sotto_str str(std::string_view text) noexcept {
     return {text.data(), text.size()};
 }
 
-// Writes `ours` into as much struct as the caller has room for: `size` bytes.
+// Copies `ours` to `theirs`, truncated to `size`: the bytes of the struct that the caller
+// knows. Sets struct_size to `size`.
 template <typename T>
 void write(T* theirs, T ours, std::size_t size) noexcept {
     ours.struct_size = static_cast<std::uint32_t>(size);

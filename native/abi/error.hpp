@@ -1,4 +1,4 @@
-// The exception that carries a status of the C ABI, for the core and for modules.
+// Exception that carries a status of the C ABI; used by the core and by modules.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +9,7 @@
 
 namespace sotto {
 
-// A failure, with the status the caller of the C function will see.
+// A failure with the status that the C function returns to its caller.
 class Error : public std::runtime_error {
 public:
     Error(sotto_status status, const std::string& what) : std::runtime_error(what), status_(status) {}
@@ -19,7 +19,7 @@ private:
     sotto_status status_;
 };
 
-// The one form of errors about an argument: "invalid NAME 'VALUE': expected EXPECTED".
+// Formats every error about an argument: "invalid NAME 'VALUE': expected EXPECTED".
 inline std::string invalid(std::string_view name, std::string_view value, std::string_view expected) {
     std::string text("invalid ");
     text.append(name).append(" '").append(value).append("': expected ").append(expected);
