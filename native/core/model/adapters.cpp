@@ -41,7 +41,7 @@ std::uint64_t group_of(const AdapterSet& set) noexcept {
         add(use.adapter->number);
         add(std::bit_cast<std::uint32_t>(use.scale));
     }
-    return (hash & INT64_MAX) | 1; // not 0
+    return (hash & INT64_MAX) | 1; // 0 means the empty set
 }
 
 } // namespace sotto

@@ -1,4 +1,4 @@
-// LoRA adapters of a model, and the sets of them that requests use.
+// LoRA adapters of a model, and the adapter sets that requests use.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace sotto {
 
-constexpr const char* kDefaultAdapter = "default"; // the one that requests use which name none
+constexpr const char* kDefaultAdapter = "default"; // adapter of requests that name none
 
-// Owned by the control thread, except while the loader has the model or a job loads the adapter.
+// Owned by the control thread, except while the loader owns the model or a job loads the adapter.
 struct Adapter {
-    std::uint64_t number = 0; // never reused in an engine
+    std::uint64_t number = 0; // never reused within an engine
     std::string name;
     std::string path;
     float scale = 1;
-    std::uint64_t bytes = 0; // of memory, also while the model is evicted
-    void* handle = nullptr;  // of the backend; null: not loaded
+    std::uint64_t bytes = 0; // size in memory; kept while the model is evicted
+    void* handle = nullptr;  // backend handle; null if not loaded
     Ledger::Claim claim;
-    Failure failure; // of loading it again after its model was evicted
+    Failure failure; // of the last reload after the model was evicted
 
-    // Loads it for `model`, within the budget. On Error, no memory is charged.
+    // Loads the adapter into `model` within the budget. Throws Error; no memory is charged then.
     void open(Model& model, Ledger& ledger, const std::string& whose, const sotto_file_access* files);
     void close(Model& model) noexcept;
 };
 
 struct AdapterUse {
     std::shared_ptr<Adapter> adapter;
-    float scale = 1; // not 0
+    float scale = 1; // never 0
 };
 using AdapterSet = std::vector<AdapterUse>; // ordered by number
 
-// Names a set: streams of equal sets, and no others, go into one step, and use each other's KV cache. 0: the
-// empty set. At most INT64_MAX.
+// Returns a hash of a set, from 0 (the empty set) to INT64_MAX. Only streams with equal hashes are
+// batched into one step and share KV cache prefixes.
 std::uint64_t group_of(const AdapterSet& set) noexcept;
 
 } // namespace sotto

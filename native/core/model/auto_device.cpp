@@ -12,7 +12,7 @@
 namespace sotto {
 namespace {
 
-// A device, as a backend's description lists it.
+// A device from a backend's description.
 struct Listed {
     std::string key; // "vulkan0"
     std::string name;
@@ -21,7 +21,7 @@ struct Listed {
     std::string unfit;
 };
 
-// A text of a backend's description; empty where it has none.
+// Returns the string at `field`; empty if it is missing or not a string.
 std::string text_at(const Ordered& object, const char* field) {
     const auto found = object.is_object() ? object.find(field) : object.end();
     return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -42,7 +42,8 @@ std::vector<Listed> devices_of(const Backend& backend) {
     return devices;
 }
 
-// Whether a card has memory and cores of its own, so that models there take neither from the game's frame.
+// Returns true if a device has its own memory and cores, so that models on it take
+// neither from the game's frame.
 bool is_card(const Listed& device) {
     return (device.type == "discrete" || device.type == "virtual") && device.unfit.empty();
 }

@@ -11,7 +11,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::string_view kCuda = "_cuda"; // what the name of a backend ends with that is for CUDA alone
+constexpr std::string_view kCuda = "_cuda"; // suffix of the names of CUDA-only backends
 constexpr std::string_view kVulkan = "_vulkan";
 constexpr const char* kProcessor = "cpu";
 
@@ -22,7 +22,7 @@ struct Known {
     explicit Known(Modules& modules) { modules.list(backends, passed_over); }
 };
 
-// The names of those that compute with CUDA.
+// Returns the names of the backends that compute with CUDA.
 std::vector<std::string> users_of_cuda(const Known& known) {
     std::vector<std::string> names;
     for (const Backend* backend : known.backends) {
@@ -33,7 +33,7 @@ std::vector<std::string> users_of_cuda(const Known& known) {
     return names;
 }
 
-// The names of those for devices of that kind alone.
+// Returns the names of the backends that support only devices of `kind`.
 std::vector<std::string> those_for(const Known& known, std::string_view kind) {
     std::vector<std::string> names;
     for (const Backend* backend : known.backends) {
@@ -44,7 +44,8 @@ std::vector<std::string> those_for(const Known& known, std::string_view kind) {
     return names;
 }
 
-// Why none computes with devices of that kind, as people call it; what there is for it was passed over.
+// Returns why no backend computes with devices of `kind`: lists the modules for `kind` that were
+// skipped. `called`: display name of the kind.
 std::string why_none(const Known& known, std::string_view kind, const char* called) {
     std::string why = std::string("no backend here computes with ") + called;
     for (const auto& one : known.passed_over) {
@@ -117,7 +118,7 @@ sotto_gpu_sharing DeviceManager::attach(const gpu::Renderer& renderer) {
     const bool vulkan = rung == SOTTO_GPU_SHARING_VULKAN;
     const auto none = std::vector<std::string>();
     auto shown = told(*sharing, sharing->context() != nullptr ? on_cuda : vulkan ? on_vulkan : none);
-    const std::lock_guard lock(mutex_); // nothing throws from here on
+    const std::lock_guard lock(mutex_); // no exceptions from here on
     sharing_ = std::move(sharing);
     shown_ = std::move(shown);
     leaving_ = false;
@@ -133,14 +134,14 @@ bool DeviceManager::begin_to_leave() {
 }
 
 void DeviceManager::leave() {
-    std::shared_ptr<const gpu::Sharing> sharing; // goes last, without the lock: it waits for the driver
+    std::shared_ptr<const gpu::Sharing> sharing; // destroyed after unlocking: waits for the driver
     const std::lock_guard lock(mutex_);
     sharing = std::exchange(sharing_, nullptr);
     shown_ = nullptr;
     numbers_.detach();
 }
 
-// The backend of that name that computes with what is shared, and what it is to be told.
+// Returns the placement on the shared device, if a backend of that name supports it.
 std::optional<Placement> DeviceManager::shared_seat(std::string_view backend, DeviceNumber refused) const {
     const auto number = numbers_.usable();
     if (sharing_ == nullptr || leaving_ || number == 0 || number == refused) {
@@ -176,7 +177,7 @@ DeviceManager::seat(std::string_view backend, DeviceNumber refused, std::atomic<
         device = lost_.empty() ? device_ : kProcessor;
         own = numbers_.own();
     }
-    const Backend& found = modules_.find(backend, device); // may open modules, which takes a while
+    const Backend& found = modules_.find(backend, device); // may load modules, which is slow
     const bool on_device = device != kProcessor && is_for_devices(found.name());
     number = on_device ? own : 0;
     return {&found, device, nullptr, number, false};

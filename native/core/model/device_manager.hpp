@@ -1,4 +1,5 @@
-// The devices that an engine's models may be on: its own, and the card that it shares with a renderer.
+// The devices that an engine's models can run on: the engine's own device,
+// and a GPU shared with a renderer.
 #pragma once
 
 #include <atomic>
@@ -18,80 +19,85 @@
 
 namespace sotto {
 
-// Where a model is opened, and by whom.
+// The backend and the device that a model is opened on.
 struct Placement {
     const Backend* backend = nullptr;
-    std::string device;                              // as the backend is told
-    std::shared_ptr<const gpu::CudaContext> context; // that is current for it; null: none
+    std::string device;                              // in the backend's syntax
+    std::shared_ptr<const gpu::CudaContext> context; // current while the backend runs; null if none
     DeviceNumber number = 0;
-    bool shared = false; // whether that is the card
+    bool shared = false; // true if this is the shared GPU
 };
 
 class DeviceManager {
 public:
-    // `device`: the engine's own. `driver`: the CUDA driver's file; empty: the system's.
+    // `device`: the engine's own device. `driver`: file of the CUDA driver; empty: the system's.
     DeviceManager(Modules& modules, std::string device, std::filesystem::path driver, const Log& log);
 
-    // Takes the closest rung that can be had. Opens the modules. Throws as gpu::Sharing does, and
-    // Error(SOTTO_ERROR_STATE) where there is a card. One thread at a time, as for the next two.
+    // Shares the renderer's device by the most direct rung (way of sharing) that works. Loads the
+    // modules. Throws as gpu::Sharing does, and Error(SOTTO_ERROR_STATE) if a device is shared
+    // already. attach(), begin_to_leave() and leave() must not run concurrently.
     sotto_gpu_sharing attach(const gpu::Renderer& renderer);
-    // No model comes to the card any more. False: there is none.
+    // Stops placing models on the shared GPU. Returns false if no GPU is shared.
     bool begin_to_leave();
-    // No model is on the card any more.
+    // Ends sharing. No model may be on the shared GPU any more.
     void leave();
 
-    // What follows: any thread.
+    // The functions below may be called from any thread.
 
-    // Where a model is opened that was asked for with a backend's name, or none: on the card, else on the
-    // engine's own device, and on the processor once a device was lost. `number` has the number of that from
-    // before the moment that begin_to_leave() returns, or not at all. Throws Error(SOTTO_ERROR_UNSUPPORTED).
+    // Chooses where to open a model. Order: the shared GPU, unless its number is `refused`; the
+    // engine's own device; the CPU once a device was lost. `backend`: name of the requested
+    // backend; empty: any. Writes the device's number to `number`; a shared GPU's number is written
+    // only before begin_to_leave() returns. Throws Error(SOTTO_ERROR_UNSUPPORTED).
     Placement seat(std::string_view backend, DeviceNumber refused, std::atomic<DeviceNumber>& number);
-    // Whether that would be the card. `refused`: which can't have it.
+    // Returns true if seat() would choose the shared GPU. `refused`: number of the
+    // device that cannot hold the model.
     bool would_take(std::string_view backend, DeviceNumber refused) const;
-    // That a model could not be opened on the card, and why. It is shown.
+    // Records that a model could not be opened on the shared GPU, and why. Logs
+    // it and adds it to describe().
     void refused(DeviceNumber number, const std::string& model, const std::string& why);
-    // A device that models were on was lost: from now on, until another card comes, they are opened on the
-    // processor. 0: the engine's own.
+    // Records that a device was lost. Models are opened on the CPU from now on, until another GPU
+    // is attached. `number` 0: the engine's own device.
     void lose(DeviceNumber number, std::string why);
-    // The card's, until it has left; 0: there is none.
+    // Number of the shared GPU until leave() is called; 0 if none.
     DeviceNumber shared() const noexcept { return numbers_.shared(); }
-    // The engine's own device's, unless that was lost.
+    // Number of the engine's own device; 0 if it was lost.
     DeviceNumber own() const noexcept { return numbers_.own(); }
     bool is_lost(DeviceNumber number) const noexcept { return numbers_.is_lost(number); }
-    // Why one was lost; empty: none was.
+    // Returns why a device was lost; empty if none was.
     std::string lost() const;
-    // As in sotto_engine_describe().
+    // The "gpu" object of sotto_engine_describe().
     nlohmann::ordered_json describe() const;
 
 private:
     std::optional<Placement>
-    shared_seat(std::string_view backend, DeviceNumber refused) const; // with mutex_ held
+    shared_seat(std::string_view backend, DeviceNumber refused) const; // needs mutex_
 
     Modules& modules_;
     const std::string device_;
     const std::filesystem::path driver_;
     const Log& log_;
-    mutable std::mutex mutex_; // guards what follows
+    mutable std::mutex mutex_; // guards the members below
     std::shared_ptr<const gpu::Sharing> sharing_;
-    nlohmann::ordered_json shown_; // so that nobody keeps `sharing_` for longer than it may live
+    nlohmann::ordered_json shown_; // a copy, so that describe() does not keep sharing_ alive
     bool leaving_ = false;
     std::string lost_;
-    DeviceNumbers numbers_; // changed with mutex_ held
+    DeviceNumbers numbers_; // written with mutex_ held
 };
 
-// A card, as sotto_gpu_query() describes it.
+// A GPU as sotto_gpu_query() describes it.
 struct CardInfo {
     gpu::Adapter adapter;
     std::string driver;
-    std::string why; // there is none of that index; empty: there is
+    std::string why; // no device has that index; empty: success
 };
 CardInfo query_card(std::uint32_t index);
 
-// What the device of a renderer on Vulkan must be made with, all of it for ever; or why it can't be shared.
+// The device extension and `pNext` structure that a Vulkan renderer must create its device with,
+// with static lifetime; or why the device cannot be shared.
 struct VulkanNeeds {
     const char* const* extension = nullptr;
     const void* next = nullptr;
-    std::string why; // empty: it can
+    std::string why; // empty: it can be shared
 };
 // Throws as gpu::VulkanCard does.
 VulkanNeeds query_vulkan(const sotto_gpu_vulkan& vulkan);

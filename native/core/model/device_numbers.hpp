@@ -1,4 +1,4 @@
-// Which devices an engine's models may be on, by number.
+// Numbers of the devices that an engine's models can run on.
 #pragma once
 
 #include <atomic>
@@ -6,32 +6,32 @@
 
 namespace sotto {
 
-// A device by number. None is given twice, so that what is known of a device that went is not held against
-// the next. 0: the processor.
+// Number of a device. Numbers are never reused, so that facts about a device that was detached or
+// lost do not apply to the next one. 0: the CPU.
 using DeviceNumber = std::uint64_t;
 
-// The engine's own device, and the card that it shares with a renderer. Changed by one thread at a time, read
-// by any.
+// The engine's own device, and the GPU shared with a renderer. Written by one thread
+// at a time, read by any thread.
 class DeviceNumbers {
 public:
-    // The engine's own device; 0: it was lost.
+    // The engine's own device; 0 if it was lost.
     DeviceNumber own() const noexcept { return own_.load(); }
-    // The card, until it has left; 0: there is none.
+    // The shared GPU until detach(); 0 if none.
     DeviceNumber shared() const noexcept { return shared_.load(); }
-    // As shared(), but 0 once the card was lost.
+    // Same as shared(), but 0 once that GPU was lost.
     DeviceNumber usable() const noexcept { return usable_.load(); }
     bool is_lost(DeviceNumber number) const noexcept {
         return number != 0 && number != own() && number != usable();
     }
 
-    // A card came. The engine's own device, if it was lost, may be used again.
+    // A GPU was attached. Gives the engine's own device a new number if it
+    // was lost: it may be used again.
     void attach() noexcept {
         shared_ = usable_ = ++given_;
         own_ = own_ != 0 ? own_.load() : ++given_;
     }
-    // The card has left.
     void detach() noexcept { shared_ = usable_ = 0; }
-    // A device was lost. Returns true if it is the card.
+    // Marks a device as lost. Returns true if it is the shared GPU.
     bool lose(DeviceNumber number) noexcept {
         const bool is_own = number == own();
         (is_own ? own_ : usable_) = 0;
@@ -39,10 +39,10 @@ public:
     }
 
 private:
-    DeviceNumber given_ = 1; // so far
+    DeviceNumber given_ = 1; // last number given
     std::atomic<DeviceNumber> own_{1};
     std::atomic<DeviceNumber> shared_{0};
-    std::atomic<DeviceNumber> usable_{0}; // as shared_, unless it was lost
+    std::atomic<DeviceNumber> usable_{0}; // same as shared_; 0 once lost
 };
 
 } // namespace sotto

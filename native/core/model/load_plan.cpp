@@ -7,24 +7,26 @@
 namespace sotto {
 namespace {
 
-constexpr std::uint32_t kLengthStep = 256; // tokens, which streams are lengthened by
+constexpr std::uint32_t kLengthStep = 256; // tokens; granularity of stream lengths
 
 class Ladder {
 public:
     Ladder(std::uint64_t room, const std::function<ModelInfo(const Shape&)>& measure)
         : room_(room), measure_(measure) {}
 
-    // Whether a model of that shape fits. One that is no smaller than the last is not worth a rung.
+    // Measures `shape` and appends it as a rung. Returns true if it fits. Does not append a shape
+    // that is no smaller than the last rung.
     bool try_shape(const char* name, const Shape& shape) {
         auto info = measure_(shape);
         if (!result.rungs.empty() && info.bytes() >= result.least()) {
             return false;
         }
-        const bool fits = info.bytes() <= room_ && info.bytes() != UINT64_MAX; // which is beyond counting
+        // UINT64_MAX: overflow
+        const bool fits = info.bytes() <= room_ && info.bytes() != UINT64_MAX;
         result.rungs.push_back({name, shape, std::move(info), fits});
         return result.fits = fits;
     }
-    // A better one of the same name than the last, if that fits too.
+    // Replaces the shape of the last rung by a larger one if that fits too.
     void try_better(const Shape& shape) {
         auto info = measure_(shape);
         if (info.bytes() <= room_) {
@@ -51,7 +53,7 @@ private:
     const std::function<ModelInfo(const Shape&)>& measure_;
 };
 
-// As many on the device as there is room for, or one.
+// Offloads as many layers as fit, at least one.
 bool Ladder::fewer_layers(Shape shape) {
     const auto& info = result.last().info;
     const auto each = std::max<std::uint64_t>(1, (info.weights + info.kv) / info.layers);
@@ -67,7 +69,7 @@ bool Ladder::fewer_layers(Shape shape) {
     return try_shape("fewer layers", shape);
 }
 
-// As many as there is room for, or one.
+// Keeps as many streams as fit, at least one.
 bool Ladder::fewer_streams(Shape shape) {
     const auto& info = result.last().info;
     const auto each = std::max<std::uint64_t>(1, info.kv / info.streams);
@@ -82,7 +84,7 @@ bool Ladder::fewer_streams(Shape shape) {
     return try_shape("fewer streams", shape);
 }
 
-// As long as there is room for, or as long as they must be.
+// Keeps streams as long as fits, at least the minimum length of the model.
 bool Ladder::shorter_streams(Shape shape) {
     const auto& info = result.last().info;
     const auto least = std::max<std::uint32_t>(1, info.min_stream_tokens);

@@ -1,4 +1,4 @@
-// How a model fits into what memory there is: as asked, or made smaller step by step.
+// Fits a model into the memory available: as requested, or shrunk step by step.
 #pragma once
 
 #include <cstdint>
@@ -10,45 +10,46 @@
 
 namespace sotto {
 
-// What a backend is told of how large a model may be, beside its options.
+// Upper limits on a model's size, passed to the backend in addition to the model's options.
 struct Shape {
     sotto_source_flags flags = 0;
-    std::uint32_t streams = 0; // at most; 0: as the options have it
-    std::uint32_t tokens = 0;  // of each, likewise
-    std::uint32_t layers = 0;  // on the device, likewise
+    std::uint32_t streams = 0; // maximum; 0: as in the options
+    std::uint32_t tokens = 0;  // maximum per stream; 0: as in the options
+    std::uint32_t layers = 0;  // maximum on the device; 0: as in the options
 };
 
 struct PlanStep {
     const char* name = "";
     Shape shape;
-    ModelInfo info; // what it would be, and take
+    ModelInfo info; // measured size
     bool fits = false;
 };
 
 struct LoadPlan {
-    std::vector<PlanStep> rungs; // that were tried, in their order; the last is the smallest
-    bool fits = false;           // the last of them does
+    std::vector<PlanStep> rungs; // shapes tried, in order; the last is the smallest
+    bool fits = false;           // true if the last rung fits
 
     const PlanStep& last() const noexcept { return rungs.back(); }
     std::uint64_t least() const noexcept { return last().info.bytes(); }
 };
 
-// What may be made smaller of a model.
+// What may be shrunk to make a model fit.
 enum class ShrinkScope : std::uint8_t {
-    all,    // whatever its options leave open
-    streams // how many there are at once alone, so that what was saved of it fits
+    all,    // everything that its options leave open
+    streams // only the number of concurrent streams, so that saved KV cache states still fit
 };
 
-// Tries `asked` first, until something fits into `room` bytes, or no more can be made smaller. `measure` says
-// what a model of a shape would take, and may throw.
+// Tries `asked`, then smaller shapes, until one fits into `room` bytes or nothing can be shrunk
+// further. `measure` returns the memory that a model of a shape needs, and may throw.
 LoadPlan
 fit(const Shape& asked,
     ShrinkScope smaller,
     std::uint64_t room,
     const std::function<ModelInfo(const Shape&)>& measure);
 
-// Why a model is refused: what it needs, what there is, what would help. `used`: by others, of the budget;
-// `idle`: of that, by models that could be put to sleep.
+// Returns the error text for a model that does not fit: the memory it needs, the memory available,
+// and what to change. `used`: bytes of the budget in use by other models; `idle`: bytes of `used`
+// held by models that could be evicted.
 std::string refusal(
     const std::string& id, const LoadPlan& fit, std::uint64_t budget, std::uint64_t used, std::uint64_t idle
 );

@@ -50,9 +50,9 @@ void ModelLoader::work() {
     }
 }
 
-// Loads on a thread of its own, so that what is to be freed meanwhile does not wait. To load is to compute
-// for seconds, so where the game comes first the thread has a lower priority. It is not of the idle class, in
-// which a load would take minutes while other programs keep every core busy.
+// Loads on a separate thread, so that frees do not wait for a load. A load computes for seconds, so
+// the thread gets a lower priority unless the mode prioritizes compute. It does not get the idle
+// class, in which a load would take minutes while other programs keep every core busy.
 void ModelLoader::begin(ModelEntry& entry) noexcept {
     const auto start = [&] {
         aside_ = start_thread([&] {
@@ -66,14 +66,14 @@ void ModelLoader::begin(ModelEntry& entry) noexcept {
             wake_.notify();
         });
     };
-    attempt(start, [&](sotto_status, const char*) { run(entry); }); // there is no thread to be had
+    attempt(start, [&](sotto_status, const char*) { run(entry); }); // no thread could be started
 }
 
 void ModelLoader::run(ModelEntry& entry) noexcept {
     auto note = std::move(entry.verdict);
     note->entry = &entry;
     note->fit = {};
-    // A load reads by the host's functions for as long as it takes, and gives up between two reads.
+    // A load calls the host's file functions until it ends; it is cancelled between two reads.
     const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);
     const auto body = [&] {
         if (!use) {
@@ -93,7 +93,7 @@ void ModelLoader::run(ModelEntry& entry) noexcept {
         note->failure.set(status, why);
     });
     if (note->kind != LoaderNote::Kind::loaded) {
-        entry.device = 0; // it is on none
+        entry.device = 0; // on no device
     }
     tell(std::move(note));
 }

@@ -1,4 +1,4 @@
-// The threads that load models and free them, so that nothing else waits for files.
+// Threads that load and free models, so that no other thread waits for files.
 #pragma once
 
 #include <atomic>
@@ -15,22 +15,22 @@ namespace sotto {
 
 class ModelLoader {
 public:
-    // `told` is told after each note.
+    // Notifies `told` after each note.
     ModelLoader(
         const Hooks& hooks, const Settings& settings, DeviceManager& card, Ledger& ledger, Signal& told
     );
-    // Gives up what is being loaded; frees what is to be freed.
+    // Cancels loads; completes pending frees.
     ~ModelLoader();
 
-    // Loads an entry that has no model, or frees the model of one that has; of one that is planning, finds
-    // out what it would take. Until a note comes that is not of kind progress, the entry's model is the
-    // loader's.
+    // Starts loading an entry without a model, or freeing the model of an entry that has one. For
+    // an entry in state planning, measures the memory it would need. The loader owns the entry's
+    // model until it sends a note of another kind than progress.
     void take_on(ModelEntry& entry) noexcept;
 
-    // What is being loaded is given up from now on, also what comes. Any thread.
+    // Cancels the current load and all later ones. Any thread.
     void give_up() noexcept { opener_.give_up(); }
 
-    // The oldest note, or null. The control thread's.
+    // Returns the oldest note; null if none. Control thread only.
     std::unique_ptr<LoaderNote> take() noexcept { return std::unique_ptr<LoaderNote>(notes_.pop()); }
 
 private:
@@ -42,14 +42,14 @@ private:
     const Hooks& hooks_;
     const Settings& settings_;
     Signal& told_;
-    MpscQueue<ModelEntry> frees_; // see take_on()
+    MpscQueue<ModelEntry> frees_; // entries whose model is to be freed
     MpscQueue<ModelEntry> loads_;
     MpscQueue<LoaderNote> notes_;
     ModelOpener opener_;
     Signal wake_;
     std::atomic<bool> over_{false};
-    std::atomic<bool> loaded_{false}; // aside_ has done what it was begun for
-    std::thread aside_;               // loads; begun and joined by thread_
+    std::atomic<bool> loaded_{false}; // aside_ has finished its load
+    std::thread aside_;               // runs one load; started and joined by thread_
     std::thread thread_;
 };
 

@@ -26,13 +26,14 @@ std::string path_of(const Asked& asked) {
     return asked.id;
 }
 
-// Whether what failed so on one device may go well on another.
+// Returns true if opening a model may succeed on another device after
+// it failed with `status` on one.
 bool may_do_elsewhere(sotto_status status) noexcept {
     return status != SOTTO_ERROR_CANCELLED && status != SOTTO_ERROR_BUDGET &&
            status != SOTTO_ERROR_NOT_FOUND && status != SOTTO_ERROR_ARGUMENT;
 }
 
-// Why a model did not load, with its file or id where a backend's text has neither.
+// Returns why a model did not load; adds its id and file if the backend's text has neither.
 std::string named(const Asked& asked, const Failure& failure) {
     const auto& id = asked.id;
     const auto has = [&](const std::string& name) {
@@ -88,7 +89,7 @@ void ModelOpener::open(ModelEntry& entry, LoaderNote& note) {
 
 void ModelOpener::free(ModelEntry& entry) noexcept {
     {
-        const gpu::CudaScope scope(entry.on_card.get()); // where that fails, it goes all the same
+        const gpu::CudaScope scope(entry.on_card.get()); // if that fails, frees anyway
         for (const auto* all : {&entry.adapters, &entry.retired}) {
             for (const auto& adapter : *all) {
                 adapter->close(*entry.model);
@@ -129,9 +130,11 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
     const bool plans = asked.what == Asked::What::plan;
     const bool limited = ledger_.ceiling() != 0;
     if (plans || limited) {
-        entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY; // mapped files would be in nobody's account
+        // Mapped files would not be charged to the budget
+        entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY;
         const auto free = ledger_.free();
-        const auto left = free - std::min(free, entry.adapter_bytes()); // which follow
+        // Adapters are loaded after the model
+        const auto left = free - std::min(free, entry.adapter_bytes());
         const auto room = plans && asked.budget != 0 ? asked.budget : left;
         note.fit = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
         if (plans || !note.fit.fits) {
@@ -141,7 +144,7 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
         const auto shape = std::exchange(entry.shape, note.fit.last().shape);
         try {
             claim(entry, note.fit.last().info);
-        } catch (const Error&) { // there is less room than there was a moment ago
+        } catch (const Error&) { // memory was taken since find_fit()
             entry.shape = shape;
             note.fit.fits = false;
             note.kind = LoaderNote::Kind::lacks;
@@ -160,10 +163,10 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
             throw;
         }
         model.reset();
-        open_at(entry, seat, note); // a budget was set while the model was opened: fit it again
+        open_at(entry, seat, note); // a budget was set during the load: fit the model again
         return;
     }
-    for (const auto& adapter : entry.adapters) { // of a model that was evicted
+    for (const auto& adapter : entry.adapters) { // present only if the model was evicted
         reopen(*adapter, *model, asked.id);
     }
     entry.on_card = seat.context;
@@ -171,7 +174,8 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
     note.kind = LoaderNote::Kind::loaded;
 }
 
-// Loads an adapter of a model that was evicted. On failure, requests that use the adapter fail.
+// Reloads an adapter after its model was evicted. If that fails,
+// requests that use the adapter fail.
 void ModelOpener::reopen(Adapter& adapter, Model& model, const std::string& id) noexcept {
     const auto body = [&] { adapter.open(model, ledger_, id, hooks_.files ? &*hooks_.files : nullptr); };
     attempt(body, [&](sotto_status status, const char* why) {
@@ -183,7 +187,7 @@ void ModelOpener::reopen(Adapter& adapter, Model& model, const std::string& id) 
 LoadPlan ModelOpener::find_fit(
     const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
 ) const {
-    source.progress = [](void* context, float) -> std::int32_t { // how far that got is of no interest
+    source.progress = [](void* context, float) -> std::int32_t { // measuring reports no progress
         const auto& watch = *static_cast<Watch*>(context);
         return watch.opener->gives_up(*watch.entry) ? 1 : 0;
     };
@@ -196,7 +200,7 @@ LoadPlan ModelOpener::find_fit(
     });
 }
 
-// All of it or nothing, so that others find room meanwhile.
+// Claims all of `info` or nothing, so that other models can use the memory meanwhile.
 void ModelOpener::claim(ModelEntry& entry, const ModelInfo& info) {
     const auto has = entry.bytes();
     if (info.bytes() > has && info.bytes() - has > ledger_.free()) {
@@ -229,7 +233,7 @@ std::int32_t ModelOpener::on_progress(void* context, float progress) {
     }
     if (progress >= watch.told + kStep) {
         watch.told = progress;
-        std::unique_ptr<LoaderNote> note(new (std::nothrow) LoaderNote); // no exception may leave a callback
+        std::unique_ptr<LoaderNote> note(new (std::nothrow) LoaderNote); // callbacks must not throw
         if (note != nullptr) {
             note->entry = watch.entry;
             note->progress = progress;

@@ -1,4 +1,4 @@
-// Opens models on the device where they belong, and frees them.
+// Opens and frees models; chooses their device.
 #pragma once
 
 #include <atomic>
@@ -14,26 +14,27 @@
 
 namespace sotto {
 
-// One entry at a time for each call; calls for several entries may run at once.
+// Calls for different entries may run concurrently; calls for the same entry may not.
 class ModelOpener {
 public:
-    // `tell` takes notes of kind progress; it must not throw.
+    // Receives notes of kind progress. Must not throw.
     using Tell = std::function<void(std::unique_ptr<LoaderNote>)>;
 
     ModelOpener(const Hooks& hooks, DeviceManager& card, Ledger& ledger, Tell tell);
 
-    // Opens the model of an entry where it belongs; where that can't have it, in the next place. Of an entry
-    // that is planning, finds out what the model would take. Writes to `note` what came of it. Throws if it
-    // cannot be opened; the entry's claims are then the caller's to clear.
+    // Opens the model of an entry on the preferred device; on the next one if that device
+    // cannot hold it. For an entry in state planning, only measures the memory the model would
+    // need. Writes the outcome to `note`. Throws if the model cannot be opened; the caller must
+    // then clear the entry's claims.
     void open(ModelEntry& entry, LoaderNote& note);
-    // Frees the model of an entry, and its adapters.
+    // Frees the model of an entry and its adapters.
     static void free(ModelEntry& entry) noexcept;
 
-    // Gives up what is being opened from now on, also what comes. Any thread.
+    // Cancels the current open() and all later ones. Any thread.
     void give_up() noexcept { stopping_ = true; }
 
 private:
-    // What an open hears back from.
+    // Context of the progress callback.
     struct Watch {
         ModelOpener* opener;
         ModelEntry* entry;
@@ -44,7 +45,7 @@ private:
 
     void open_at(ModelEntry& entry, const Placement& seat, LoaderNote& note);
     void reopen(Adapter& adapter, Model& model, const std::string& id) noexcept;
-    // What there is room for. `room`: bytes.
+    // Returns the largest shape that fits into `room` bytes.
     LoadPlan find_fit(
         const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
     ) const;

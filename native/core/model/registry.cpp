@@ -34,7 +34,7 @@ Ordered state_of(const ModelEntry& entry) {
     };
 }
 
-// The number that a host most likely wrote: 0.8, where the nearest float is 0.800000012.
+// Returns the number that the host most likely wrote: 0.8 for the float 0.800000012.
 double shortest(float value) {
     std::array<char, 32> text{};
     const auto end = std::to_chars(text.data(), text.data() + text.size() - 1, value);
@@ -49,7 +49,7 @@ bool is_listed(const ModelEntry& entry) {
 Ordered describe(const ModelEntry& entry) {
     ModelInfo bytes;
     const bool ready = entry.state == ModelEntry::State::ready;
-    if (ready) { // else they are the loader's
+    if (ready) { // otherwise the loader owns the claims
         bytes.weights = entry.claims.weights.bytes();
         bytes.kv = entry.claims.kv.bytes();
         bytes.compute = entry.claims.compute.bytes();
