@@ -15,7 +15,8 @@
 namespace sotto {
 namespace {
 
-// Waits for `signal` until `is_over`, at most `timeout_ns`. Returns whether it is.
+// Waits for `signal` until `is_over` returns true, at most `timeout_ns`.
+// Returns what `is_over` returned last.
 template <typename IsOver>
 bool wait_until(Signal& signal, std::int64_t timeout_ns, const IsOver& is_over) noexcept {
     const auto now = system_clock().now();
@@ -32,14 +33,14 @@ bool wait_until(Signal& signal, std::int64_t timeout_ns, const IsOver& is_over) 
 
 } // namespace
 
-// Of the thread, which may outlive its engine.
+// State of the thread, which may outlive its engine.
 struct FileWorker::State {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::shared_ptr<FileTask>> tasks;
     std::thread thread;
     Signal* finished = nullptr;
-    bool started = false; // the host has heard of the thread
+    bool started = false; // the thread-start hook has returned
     bool stopping = false;
     std::atomic<bool> busy{false};
     std::atomic<bool> ended{false};
@@ -77,7 +78,7 @@ FileWorker::~FileWorker() {
     if (wait_until(state_->gone, hosts_ ? kNever : kPatience, ended)) {
         state_->thread.join();
     } else {
-        (void)keep_loaded(); // else the host could unload the code that it runs
+        (void)keep_loaded(); // otherwise the host could unload the running code
         state_->thread.detach();
     }
 }
@@ -119,7 +120,7 @@ void FileWorker::work(const std::shared_ptr<State>& state) noexcept {
         state->busy.store(false, std::memory_order_relaxed);
         task->done_.store(true, std::memory_order_release);
         task->signal_.notify();
-        task.reset(); // it may hold much
+        task.reset(); // may free a lot of memory
         lock.lock();
         if (state->finished != nullptr) {
             state->finished->notify();

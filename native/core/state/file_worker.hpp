@@ -1,4 +1,5 @@
-// A thread for file access, so that a slow disk keeps nobody else waiting, nor the end of an engine.
+// A thread for file access, so that a slow disk delays neither other threads
+// nor the destruction of an engine.
 #pragma once
 
 #include <atomic>
@@ -11,17 +12,17 @@
 
 namespace sotto {
 
-// What the thread does next. Shared by the thread and whoever waits for it: it may touch nothing that goes
-// with the engine, but for functions of the host's.
+// A task of the file thread. Shared by the file thread and the threads that wait for it: it may
+// outlive the engine, so it may use nothing that the engine owns except host functions.
 class FileTask {
 public:
     virtual ~FileTask() = default;
 
     bool has_begun() const noexcept { return begun_.load(std::memory_order_relaxed); }
     bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
-    // Waits until it is done, at most `timeout_ns`. Returns whether it is.
+    // Waits until the task is done, at most `timeout_ns`. Returns true if it is done.
     bool wait(std::int64_t timeout_ns) noexcept;
-    // Nobody waits for it any more: if it has not begun, it won't.
+    // Cancels the task unless it has begun.
     void give_up() noexcept { given_up_ = true; }
 
 protected:
@@ -35,25 +36,27 @@ private:
     Signal signal_;
 };
 
-// Runs tasks in FIFO order, on a thread that starts with the first one if prepare() did not start it.
+// Runs tasks in FIFO order on one thread, which prepare() or the first task starts.
 class FileWorker {
 public:
     explicit FileWorker(const Hooks& hooks);
-    // Drops the tasks that have not begun. Waits up to half a second for the one that has, then leaves the
-    // thread to itself, unless `hosts`: a function of the host's is not called behind its back.
+    // Drops the tasks that have not begun. Waits up to 500 ms for the running task, then
+    // detaches the thread. After call_host() it waits without a limit, because a host function
+    // must not run after the engine's end.
     ~FileWorker();
     FileWorker(const FileWorker&) = delete;
     FileWorker& operator=(const FileWorker&) = delete;
 
-    // Starts the thread, if it was not yet. Throws Error(SOTTO_ERROR_MEMORY) where it can't. Any thread.
+    // Starts the thread unless it is running. Throws
+    // Error(SOTTO_ERROR_MEMORY) if that fails. Any thread.
     void prepare();
-    // Throws as prepare() does, and std::bad_alloc. Any thread.
+    // Queues a task. Throws as prepare() does, and std::bad_alloc. Any thread.
     void start(std::shared_ptr<FileTask> task);
-    // Whether it is at a task. Any thread.
+    // Returns true while a task runs. Any thread.
     bool is_busy() const noexcept;
-    // Whom to notify after each task; null: nobody. Any thread.
+    // Sets the signal to notify after each task; null: none. Any thread.
     void tell(Signal* finished) noexcept;
-    // Says that tasks may call functions of the host's. Before the first task.
+    // Declares that tasks may call host functions. Call before the first task.
     void call_host() noexcept { hosts_ = true; }
 
 private:

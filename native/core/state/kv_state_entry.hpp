@@ -1,4 +1,4 @@
-// A KV cache state that is kept: in memory, or in the spill file.
+// A saved KV cache state, in memory or in the spill file.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@
 
 namespace sotto {
 
-// Lives until nothing needs it any more: neither those who may come back to it, nor states that are packed
-// with it. Guarded by the mutex of its store, but for `number`, `whose`, `head` and `whole`, which stay.
+// Lives until no owner can restore it and no other entry is packed against it. Guarded by its
+// store's mutex, except `number`, `whose`, `head` and `whole`, which are constant.
 struct KvStateEntry : std::enable_shared_from_this<KvStateEntry> {
     std::uint64_t number = 0;
-    std::string whose;    // the model
-    std::size_t head = 0; // where others may be the same; KvStateEntry::kApart: not to be packed
-    SharedBytes bytes;    // null: in the file
+    std::string whose;    // model id
+    std::size_t head = 0; // offset of the bytes compared with other states; kApart: never packed
+    SharedBytes bytes;    // null: in the spill file
     Ledger::Claim claim;
-    Scratch::Extent extent;             // in the file
-    std::shared_ptr<SpillWrite> late;   // that nothing waits for any more, but it has the bytes
-    std::uint64_t size = 0;             // as it is kept
-    std::uint64_t whole = 0;            // as it was put
-    std::shared_ptr<KvStateEntry> like; // that it is packed with; null: it is whole
-    bool wanted = true;                 // somebody may come back to it
+    Scratch::Extent extent;             // in the spill file
+    std::shared_ptr<SpillWrite> late;   // timed-out write, which still holds the bytes
+    std::uint64_t size = 0;             // stored bytes, packed or whole
+    std::uint64_t whole = 0;            // bytes before packing
+    std::shared_ptr<KvStateEntry> like; // prefix for unpacking; null if stored whole
+    bool wanted = true;                 // an owner may still restore it
     bool pinned = false;
-    bool moving = false; // it is being written to the file
+    bool moving = false; // being written to the spill file
 
     static constexpr std::size_t kApart = SIZE_MAX;
 };

@@ -14,7 +14,7 @@ KvStateStore::KvStateStore(
 )
     : ledger_(ledger), most_(most), file_(std::move(folder), hooks) {}
 
-// An entry that drops out of this store as it ends.
+// Creates an entry that removes itself from this store when it is destroyed.
 std::shared_ptr<KvStateEntry> KvStateStore::make_entry() {
     return std::shared_ptr<Entry>(new Entry, [this](Entry* entry) noexcept {
         drop(*entry);
@@ -37,11 +37,12 @@ KvStateStore::Kept KvStateStore::put(std::string_view whose, PageBuffer bytes, s
             kept = std::move(state);
         }
     };
-    attempt(body, [](sotto_status, const char*) {}); // without it the conversation is worked through again
+    // Without a saved state, the text is prefilled again
+    attempt(body, [](sotto_status, const char*) {});
     return kept;
 }
 
-// Where it has to be, older ones make room.
+// Keeps a state in memory; spills older ones if necessary. Returns false if it does not fit.
 bool KvStateStore::into_memory(Entry& entry, const SharedBytes& bytes) {
     if (!make_room(bytes->size())) {
         return false;
@@ -56,7 +57,7 @@ bool KvStateStore::into_memory(Entry& entry, const SharedBytes& bytes) {
             ++figures_.count;
             figures_.memory += entry.size;
             return true;
-        } catch (const Error&) { // the ledger has no room
+        } catch (const Error&) { // the budget is exhausted
             if (!spill_next(false, Else::forget, SpillFile::patience_for(bytes->size()))) {
                 return false;
             }
@@ -76,10 +77,10 @@ bool KvStateStore::make_room(std::uint64_t bytes) {
     return true;
 }
 
-// Moves what is to leave memory next to the file. False: there is none, or it cannot be written, and stays.
-// `pinned`: also what is pinned.
+// Spills the next entry to the file. Returns false if no entry can be spilled, or if the write
+// fails and `otherwise` keeps the entry in memory. `pinned`: may spill pinned entries too.
 bool KvStateStore::spill_next(bool pinned, Else otherwise, std::int64_t patience) {
-    std::shared_ptr<Entry> entry; // this call alone moves it, and lets go of it without the mutex
+    std::shared_ptr<Entry> entry; // being spilled by this call only; released after unlocking
     {
         const std::lock_guard lock(mutex_);
         entry = order_.next_to_spill(pinned);
@@ -93,11 +94,12 @@ bool KvStateStore::spill_next(bool pinned, Else otherwise, std::int64_t patience
     const auto written = file_.write(bytes, patience, extent, task);
     const std::lock_guard lock(mutex_);
     entry->moving = false;
-    if (entry->bytes != bytes) { // it was packed meanwhile
+    if (entry->bytes != bytes) { // packed during the write
         file_.leave(extent);
         return true;
     }
-    if (written == SpillFile::Written::late) { // its bytes are with the disk: to forget it would free nothing
+    // The write task holds the bytes: dropping the entry frees no memory
+    if (written == SpillFile::Written::late) {
         entry->late = std::move(task);
         return otherwise == Else::forget;
     }
@@ -122,7 +124,8 @@ void KvStateStore::spill(std::uint64_t bytes) {
     }
 }
 
-// Whether more is taken than is left, of what may be.
+// Returns true if spilled states use more memory than is still available to them, within both
+// their own limit and the budget.
 bool KvStateStore::is_crowded() const {
     const auto memory = figures().memory;
     return memory > 0 && memory > std::min(most_ - std::min(most_, memory), ledger_.free());
@@ -164,7 +167,8 @@ void KvStateStore::pack() {
     }
 }
 
-// Keeps of a state what the most similar one does not have; or it is one that others may be packed with.
+// Packs an entry against the most similar whole state. If none is similar enough, keeps the entry
+// whole, for others to be packed against.
 void KvStateStore::pack(const std::shared_ptr<Entry>& entry) {
     const auto bytes = bytes_of(entry);
     std::string head(bytes->view().substr(std::min(entry->head, bytes->size()), SimilarStates::kHead));
@@ -183,7 +187,7 @@ void KvStateStore::keep_packed(
     auto bytes = std::make_shared<const PageBuffer>(std::move(smaller));
     const std::lock_guard lock(mutex_);
     if (entry.bytes != before) {
-        return; // it went to the file meanwhile
+        return; // spilled to the file meanwhile
     }
     figures_.memory -= entry.size - bytes->size();
     entry.size = bytes->size();
@@ -256,7 +260,7 @@ SharedBytes KvStateStore::read(const Fetch& fetch) const {
     return std::make_shared<const PageBuffer>(unpacked(bytes->view(), like->view(), fetch.whole_));
 }
 
-// To pack it. On the thread that tidies up, which may wait.
+// Returns the stored bytes of an entry. May wait for the disk: spill worker thread only.
 SharedBytes KvStateStore::bytes_of(const std::shared_ptr<Entry>& entry) {
     Scratch::Extent extent;
     {
@@ -274,14 +278,14 @@ void KvStateStore::pin(Entry& entry, bool pinned) noexcept {
     order_.pin(entry, pinned);
 }
 
-// Nobody may come back to it any more.
+// No owner can restore the entry any more.
 void KvStateStore::let_go(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     entry.wanted = false;
     figures_.count -= entry.bytes != nullptr || entry.extent.size > 0 ? 1 : 0;
 }
 
-// Nor is anything packed with it.
+// The entry is being destroyed: nothing is packed against it either.
 void KvStateStore::drop(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     figures_.memory -= entry.bytes != nullptr ? entry.size : 0;

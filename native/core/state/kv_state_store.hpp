@@ -1,6 +1,5 @@
-// What models remember of conversations that have no place at present: in memory, as long as there is room,
-// else in a scratch file. What takes its time, to pack those that begin alike and to use the disk, is done
-// aside.
+// KV cache states of streams without a slot: kept in memory within a limit, else in a scratch file.
+// Packing similar states and disk access are slow and run on other threads than inference.
 #pragma once
 
 #include <atomic>
@@ -24,7 +23,8 @@ namespace sotto {
 
 class KvStateStore {
 public:
-    // A state that is kept, until this is gone. Whoever has one may let go of it on any thread.
+    // Owner of a saved state. Its destruction frees the state once no other state is packed against
+    // it. May be destroyed on any thread.
     class State {
     public:
         State(KvStateStore& parking, std::shared_ptr<KvStateEntry> entry) noexcept
@@ -33,7 +33,7 @@ public:
         State(const State&) = delete;
         State& operator=(const State&) = delete;
 
-        // It is the last to leave memory; or no longer.
+        // Pinned states are spilled last.
         void pin(bool pinned) noexcept { parking_.pin(*entry_, pinned); }
 
     private:
@@ -43,7 +43,8 @@ public:
     };
     using Kept = std::shared_ptr<State>;
 
-    // Reading a state back, for which the disk may take its time. Holds the state and, once done, its bytes.
+    // An asynchronous read of a state, which may wait for the disk. Holds the
+    // state and, once done, its bytes.
     class Fetch {
     public:
         bool is_done() const noexcept { return read_ == nullptr || read_->is_done(); }
@@ -52,49 +53,51 @@ public:
     private:
         friend class KvStateStore;
         Kept state_;
-        SharedBytes bytes_; // null: not in memory
+        SharedBytes bytes_; // null if not in memory
         SharedBytes like_;
         bool packed_ = false;
         std::uint64_t whole_ = 0;
-        std::shared_ptr<SpillRead> read_; // of what is not in memory; null: all of it is
+        std::shared_ptr<SpillRead> read_; // disk read; null if all bytes are in memory
     };
 
-    // `folder`: of the scratch file; empty: where the system has its temporary ones. `most`: bytes that may
-    // be in memory.
+    // `folder`: of the scratch file; empty: the system's temporary folder.
+    // `most`: maximum bytes in memory.
     KvStateStore(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks);
     KvStateStore(const KvStateStore&) = delete;
     KvStateStore& operator=(const KvStateStore&) = delete;
 
-    // Keeps a state of the model `whose`. It may be packed later with another that is the same from `head` on
-    // for a while; kApart: it is kept as it is. Null where there is no room, neither in memory nor in a file.
-    // One thread at a time.
-    // Waits for the disk for 250 ms, and as long as `bytes` take at 256 MB/s.
+    // Saves a state of model `whose`. It may be packed later against a state with similar
+    // bytes from offset `head` on; kApart: never packed. Returns null if neither memory
+    // nor the file has space. One thread at a time. Waits for the disk at most 250 ms plus
+    // 1 ms per 256 KiB of `bytes`.
     static constexpr std::size_t kApart = KvStateEntry::kApart;
     Kept put(std::string_view whose, PageBuffer bytes, std::size_t head = kApart) noexcept;
-    // Whether reading it back takes no time. Any thread.
+    // Returns true if the state can be read without disk access. Any thread.
     bool is_in_memory(const State& state) const noexcept;
-    // Begins to read a state back. Whoever is named by tell() is notified when it is done. Any thread.
+    // Starts reading a state. Notifies the signal set by tell() when done. Any thread.
     std::shared_ptr<Fetch> fetch(const Kept& state);
-    // The bytes that were put. Throws Error(SOTTO_ERROR_STATE) where the file can't be read, or was not yet.
+    // Returns the bytes passed to put(). Throws Error(SOTTO_ERROR_STATE) if the file cannot be
+    // read, or if the fetch is not done.
     SharedBytes read(const Fetch& fetch) const;
-    // Whom to notify when something was fetched; null: nobody.
+    // Sets the signal to notify after each fetch; null: none.
     void tell(Signal* fetched) noexcept { file_.tell(fetched); }
 
-    // Whether tidy() would find something to do: more of the memory is taken than is left, or states that are
-    // gone still have room in the file. Any thread.
+    // Returns true if tidy() has work: states use more memory than is left, or the file has
+    // extents to free. Any thread.
     bool is_untidy() const;
-    // Packs, and then moves to files what was there longest, until less is taken than is left. What is pinned
-    // stays. Takes its time, like the next two; one thread at a time for all three.
+    // Packs states, then spills the oldest ones to the file, until they use less memory
+    // than is left. Pinned states stay in memory. tidy(), pack() and spill() are slow; one
+    // thread at a time for all three.
     void tidy();
-    // Has tidy() end soon, for good. Any thread.
+    // Stops tidy() soon and permanently. Any thread.
     void stop_tidying() noexcept { file_.stop(); }
-    // Packs what is in memory: of those that begin alike one stays whole, and of others what is different.
+    // Packs states in memory: of similar states one stays whole, the others keep only differences.
     void pack();
-    // Moves to files what makes `bytes` of room, or all there is: what is pinned last.
+    // Spills states to the file until `bytes` are freed, or all of them; pinned states last.
     void spill(std::uint64_t bytes = UINT64_MAX);
 
     struct Figures {
-        std::uint64_t count = 0;  // of states that somebody may come back to
+        std::uint64_t count = 0;  // states that an owner can restore
         std::uint64_t memory = 0; // bytes
         std::uint64_t disk = 0;
     };
@@ -102,7 +105,7 @@ public:
 
 private:
     using Entry = KvStateEntry;
-    enum class Else : std::uint8_t { forget, stay }; // what becomes of what cannot be written
+    enum class Else : std::uint8_t { forget, stay }; // action if the write fails
 
     std::shared_ptr<Entry> make_entry();
     void pack(const std::shared_ptr<Entry>& entry);
@@ -120,12 +123,12 @@ private:
 
     Ledger& ledger_;
     const std::uint64_t most_;
-    std::atomic<std::uint64_t> numbers_{0}; // given to states
-    SimilarStates similar_;                 // of the thread that packs
-    mutable std::mutex mutex_;              // guards what follows, and entries; not held while the disk works
+    std::atomic<std::uint64_t> numbers_{0}; // last number given
+    SimilarStates similar_;                 // packing thread only
+    mutable std::mutex mutex_; // guards order_, figures_ and entries; not held during disk access
     SpillOrder order_;
     Figures figures_;
-    SpillFile file_; // guards itself
+    SpillFile file_; // thread-safe
 };
 
 } // namespace sotto

@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-#define ZSTD_STATIC_LINKING_ONLY // for its contexts in memory of our own
+#define ZSTD_STATIC_LINKING_ONLY // for custom allocators
 #include <zstd.h>
 
 #include "base/error.hpp"
@@ -13,7 +13,7 @@
 namespace sotto {
 namespace {
 
-constexpr int kWidest = 30; // bits of the distance that matches are found over
+constexpr int kWidest = 30; // maximum window, as log2 of bytes
 
 constexpr ZSTD_customMem kPages = {
     [](void*, std::size_t size) { return pages_allocate(size); },

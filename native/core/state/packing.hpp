@@ -1,4 +1,4 @@
-// Bytes made smaller by what they have in common with others: zstd, with those as its prefix.
+// Delta compression: zstd with similar bytes as the prefix.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace sotto {
 
-// Throws std::bad_alloc, or Error(SOTTO_ERROR_INTERNAL) with zstd's reason.
+// Compresses `bytes` with `like` as the prefix. Throws std::bad_alloc, or
+// Error(SOTTO_ERROR_INTERNAL) with zstd's reason.
 PageBuffer packed(std::string_view bytes, std::string_view like);
 
-// The `size` bytes that were packed. Throws Error(SOTTO_ERROR_STATE) where they are damaged, or `like` is
-// another.
+// Returns the `size` original bytes. Throws Error(SOTTO_ERROR_STATE) if `packed` is damaged or
+// `like` is not the prefix it was packed with.
 PageBuffer unpacked(std::string_view packed, std::string_view like, std::uint64_t size);
 
 } // namespace sotto

@@ -6,7 +6,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::uint64_t kBlock = 4096; // holes are whole blocks
+constexpr std::uint64_t kBlock = 4096; // bytes; extents are allocated in whole blocks
 
 std::uint64_t blocks_of(std::uint64_t size) noexcept {
     return (size + kBlock - 1) / kBlock * kBlock;
@@ -25,7 +25,7 @@ std::error_code Scratch::open() {
     return failed;
 }
 
-// First fit, so that what is used stays at the file's beginning.
+// First fit, so that used extents stay near the beginning of the file.
 std::uint64_t Scratch::take(std::uint64_t size) {
     const auto found = std::ranges::find_if(free_, [&](const auto& hole) { return hole.second >= size; });
     if (found == free_.end()) {

@@ -1,5 +1,5 @@
-// One file without a name that holds many pieces of bytes: it is gone with the process, however that ends,
-// and takes one descriptor, however many pieces there are.
+// An unnamed temporary file that holds many extents: removed when the process ends, also after a
+// crash, and needs one file descriptor in total.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace sotto {
 
-// The file worker's alone.
+// File thread only.
 class Scratch {
 public:
     struct Extent {
         std::uint64_t offset = 0;
-        std::uint64_t size = 0; // bytes; 0: none
+        std::uint64_t size = 0; // bytes; 0: no extent
     };
 
-    // The file is made when something is written. Empty: there is no folder, and writing fails.
+    // The file is created by the first write. Empty `folder`: writing fails.
     explicit Scratch(std::filesystem::path folder) : folder_(std::move(folder)) {}
     bool has_folder() const noexcept { return !folder_.empty(); } // any thread
 
-    // These wait for the disk. An extent that is not written stays as it was.
+    // Wait for the disk. On failure, `extent` is unchanged.
     std::error_code write(std::string_view bytes, Extent& extent);
     std::error_code read(const Extent& extent, char* out) const {
         return file_.read(extent.offset, out, extent.size);
     }
-    // Gives the space back to the disk, and to what is written next.
+    // Frees an extent: returns its blocks to the file system and reuses the space.
     void free(const Extent& extent);
 
 private:
@@ -39,8 +39,8 @@ private:
 
     const std::filesystem::path folder_;
     File file_;
-    std::map<std::uint64_t, std::uint64_t> free_; // sizes by offset; no two touch
-    std::uint64_t end_ = 0;                       // of what is taken
+    std::map<std::uint64_t, std::uint64_t> free_; // sizes by offset; adjacent holes are merged
+    std::uint64_t end_ = 0;                       // end of the used part of the file
 };
 
 } // namespace sotto

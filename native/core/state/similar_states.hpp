@@ -1,4 +1,4 @@
-// Finds the state that another one is most similar to.
+// Finds the state most similar to another one.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,17 @@ namespace sotto {
 
 struct KvStateEntry;
 
-// The latest whole states that others may be packed with, compared by how they begin. One thread's.
+// The latest whole states that others can be packed against, compared by
+// their beginning. Not thread-safe.
 class SimilarStates {
 public:
-    // Bytes of a state's beginning that it is compared by.
+    // Bytes compared.
     static constexpr std::size_t kHead = 8192;
 
-    // The state of the model `whose` that begins most like `head`; null if none begins like it for long
-    // enough.
+    // Returns the state of model `whose` with the longest common prefix with `head`; null if no
+    // common prefix is long enough.
     std::shared_ptr<KvStateEntry> find(std::string_view whose, std::string_view head) const;
-    // Remembers a state, in the place of the oldest if there are many.
+    // Adds a state; removes the oldest if there are too many.
     void add(std::string whose, std::string head, std::weak_ptr<KvStateEntry> entry);
 
 private:

@@ -1,4 +1,4 @@
-// What the file worker does with parked states.
+// File worker tasks for spilled states.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ public:
     SpillWrite(std::shared_ptr<Scratch> scratch, SharedBytes bytes)
         : scratch_(std::move(scratch)), bytes_(std::move(bytes)) {}
 
-    // Once: where it is now; nothing if it could not be written, or not yet. What is taken is the caller's to
-    // free; what is not is freed again by the task itself.
+    // Call once. Returns the extent written; nullopt if the write failed or is not done. The caller
+    // must free a returned extent; otherwise the task frees the extent itself.
     std::optional<Scratch::Extent> take() noexcept;
 
 private:
@@ -42,7 +42,7 @@ public:
     SpillRead(std::shared_ptr<Scratch> scratch, std::vector<Scratch::Extent> extents)
         : scratch_(std::move(scratch)), extents_(std::move(extents)), bytes_(extents_.size()) {}
 
-    // Once it is done: of each extent its bytes; null if they can't be read.
+    // Once done: the bytes of each extent, in order; null if an extent cannot be read.
     const std::vector<SharedBytes>& bytes() const noexcept { return bytes_; }
 
 private:
@@ -53,7 +53,7 @@ private:
     std::vector<SharedBytes> bytes_;
 };
 
-// Frees the space of states that are gone.
+// Frees the extents of states that were destroyed.
 class SpillFree : public FileTask {
 public:
     SpillFree(std::shared_ptr<Scratch> scratch, std::vector<Scratch::Extent> extents)

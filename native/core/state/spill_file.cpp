@@ -10,7 +10,7 @@
 namespace sotto {
 namespace {
 
-// Empty where the system has none.
+// Returns `folder`, or the system's temporary folder if it is empty; empty if the system has none.
 std::filesystem::path folder_or_temporary(std::filesystem::path folder) {
     std::error_code failed;
     return folder.empty() ? std::filesystem::temp_directory_path(failed) : std::move(folder);
@@ -28,15 +28,15 @@ std::int64_t SpillFile::patience_for(std::uint64_t bytes) noexcept {
     return kAtLeast + static_cast<std::int64_t>(bytes / kBytesEachMillisecond) * 1'000'000;
 }
 
-// Whether the disk still has a write that somebody waited for in vain.
+// Returns true while a write that timed out is still running.
 bool SpillFile::has_late() const noexcept {
     const std::lock_guard lock(mutex_);
     return late_ != nullptr && !late_->is_done();
 }
 
 void SpillFile::wait(SpillWrite& task, std::int64_t patience) const noexcept {
-    constexpr std::int64_t kLook = 20'000'000; // for stops_
-    int starved = 50;                          // such times more, while the thread has no core to begin on
+    constexpr std::int64_t kLook = 20'000'000; // interval for checking stops_
+    int starved = 50; // extra intervals while the file thread has no core to start on
     bool done = task.wait(std::min(patience, kLook));
     while (!done && patience > kLook && !stops_) {
         const bool waits_for_core = !task.has_begun() && !worker_.is_busy() && starved-- > 0;
@@ -99,7 +99,7 @@ std::shared_ptr<SpillRead> SpillFile::start_read(std::vector<Scratch::Extent> ex
 }
 
 SharedBytes SpillFile::read(const Scratch::Extent& extent) {
-    constexpr std::int64_t kLook = 20'000'000; // for stops_
+    constexpr std::int64_t kLook = 20'000'000; // interval for checking stops_
     const auto read = extent.size > 0 ? start_read({extent}) : nullptr;
     while (read != nullptr && !read->wait(kLook) && !stops_) {
     }

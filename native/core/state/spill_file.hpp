@@ -1,5 +1,5 @@
-// The scratch file that states are spilled to. The disk may take its time, or never answer: no caller that
-// streams depend on waits long.
+// The scratch file that states are spilled to. The disk may be slow or never respond: calls that
+// streams depend on have a short timeout.
 #pragma once
 
 #include <atomic>
@@ -19,38 +19,41 @@ namespace sotto {
 class SpillFile {
 public:
     enum class Written : std::uint8_t { yes, no, late };
-    static constexpr std::int64_t kPatient = INT64_MAX; // waits until stop()
+    static constexpr std::int64_t kPatient = INT64_MAX; // no timeout; waits until stop()
 
-    // `folder`: of the file; empty: where the system has its temporary ones.
+    // `folder`: of the file; empty: the system's temporary folder.
     SpillFile(std::filesystem::path folder, const Hooks& hooks);
 
-    // Nanoseconds that a caller that streams depend on waits for so many bytes.
+    // Timeout in nanoseconds for a write of `bytes` that streams depend on.
     static std::int64_t patience_for(std::uint64_t bytes) noexcept;
 
-    // Writes to the file. Sets `extent`; it is empty unless `yes` is returned. Returns `late` if that takes
-    // longer than `patience`: then `task` goes on by itself.
+    // Writes to the file. `extent` is empty unless `yes` is returned. Returns `late` if the
+    // write takes longer than `patience` nanoseconds, or after stop(): then `task`
+    // continues in the background.
     Written write(
         const SharedBytes& bytes,
         std::int64_t patience,
         Scratch::Extent& extent,
         std::shared_ptr<SpillWrite>& task
     );
-    // Starts to read. Throws as FileWorker::start() does.
+    // Starts reading. Throws as FileWorker::start() does.
     std::shared_ptr<SpillRead> start_read(std::vector<Scratch::Extent> extents);
-    // Reads; waits for the disk until stop(). Throws Error(SOTTO_ERROR_STATE) if it cannot be read.
+    // Reads an extent; waits for the disk until stop(). Throws
+    // Error(SOTTO_ERROR_STATE) if it cannot be read.
     SharedBytes read(const Scratch::Extent& extent);
-    // Returns true if the last write failed, or was late.
+    // Returns true if the last write failed or timed out.
     bool cannot_write() const noexcept { return cannot_write_; }
 
-    // The extent is no longer used; sweep() frees it. Without memory to note that it stays taken.
+    // Marks an extent as unused; sweep() frees it. If memory for that note is
+    // exhausted, the extent stays allocated.
     void leave(const Scratch::Extent& extent) noexcept;
     bool has_left() const noexcept;
-    // Starts to free what is no longer used.
+    // Starts freeing the unused extents.
     void sweep() noexcept;
 
-    // Who is notified when something was read; null: nobody.
+    // Sets the signal to notify after each read or write; null: none.
     void tell(Signal* fetched) noexcept { worker_.tell(fetched); }
-    // Ends all waiting soon, for good.
+    // Ends all waits soon and permanently.
     void stop() noexcept { stops_ = true; }
     bool stops() const noexcept { return stops_; }
 
@@ -63,10 +66,10 @@ private:
     const Log& log_;
     std::atomic<bool> cannot_write_{false};
     std::atomic<bool> stops_{false};
-    std::atomic<bool> warned_{false};   // that the file cannot be written
-    mutable std::mutex mutex_;          // guards left_ and late_; never held while the disk works
-    std::vector<Scratch::Extent> left_; // of states that are gone
-    std::shared_ptr<SpillWrite> late_;  // the last write that took too long; or null
+    std::atomic<bool> warned_{false};   // the write failure was logged
+    mutable std::mutex mutex_;          // guards left_ and late_; not held during disk access
+    std::vector<Scratch::Extent> left_; // unused extents
+    std::shared_ptr<SpillWrite> late_;  // last write that timed out; or null
     FileWorker worker_;
 };
 

@@ -29,7 +29,7 @@ std::shared_ptr<KvStateEntry> SpillOrder::next_to_spill(bool pinned) noexcept {
             break;
         }
         const bool stays = one->moving || (one->late != nullptr && !one->late->is_done());
-        if (auto entry = stays ? nullptr : one->weak_from_this().lock()) { // null: it is about to go
+        if (auto entry = stays ? nullptr : one->weak_from_this().lock()) { // null: being destroyed
             entry->moving = true;
             return entry;
         }

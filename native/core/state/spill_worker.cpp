@@ -15,7 +15,7 @@ SpillWorker::~SpillWorker() {
 
 void SpillWorker::begin(ThreadClass thread_class, std::uint64_t room) {
     if (thread_.joinable()) {
-        thread_.join(); // it is done
+        thread_.join(); // already done
     }
     busy_ = true;
     makes_room_ = room > 0;
@@ -33,14 +33,15 @@ void SpillWorker::begin(ThreadClass thread_class, std::uint64_t room) {
 void SpillWorker::work(ThreadClass thread_class, std::uint64_t room) noexcept {
     attempt(
         [&] { hooks_.thread_started("tidy"); }, [](sotto_status, const char*) {}
-    ); // it goes without a name
-    const auto failed = [&](sotto_status, const char* why) { hooks_.log.debug(why); }; // another time, then
+    ); // works without a thread name
+    // Retried on the next run
+    const auto failed = [&](sotto_status, const char* why) { hooks_.log.debug(why); };
     if (room > 0) {
         attempt([&] { parking_.spill(room); }, failed);
         makes_room_.store(false, std::memory_order_release);
         told_.notify();
     }
-    if (thread_class == ThreadClass::idle) { // which others may keep from the processors for seconds
+    if (thread_class == ThreadClass::idle) { // idle threads may get no core for seconds
         hooks_.outlives->has_yielding_threads = true;
         set_thread_class(thread_class);
     }

@@ -1,4 +1,4 @@
-// Does with what is parked what takes its time, so that nobody who speaks waits for it.
+// Packs and spills KV cache states on a separate thread, so that decoding streams do not wait.
 #pragma once
 
 #include <atomic>
@@ -12,19 +12,19 @@
 
 namespace sotto {
 
-// The control thread's alone.
+// Control thread only.
 class SpillWorker {
 public:
-    // `told` is told when it is done.
+    // Notifies `told` when a run ends, and when memory was freed for the budget.
     SpillWorker(const Hooks& hooks, KvStateStore& parking, Signal& told)
         : hooks_(hooks), parking_(parking), told_(told) {}
-    // Waits for what it is at: one state is packed, or written, at most.
+    // Waits until at most one state is packed or written.
     ~SpillWorker();
 
     bool is_busy() const noexcept { return busy_.load(std::memory_order_acquire); }
     bool makes_room() const noexcept { return makes_room_.load(std::memory_order_acquire); }
-    // Makes so many bytes of room first, which a budget waits for; then tidies up, on a thread of that class.
-    // Not while it is busy. Throws where there is no thread to be had.
+    // Starts a run: first frees `room` bytes, which a budget change waits for, then tidies up with
+    // `thread_class`. Must not be called while is_busy(). Throws if no thread can be started.
     void begin(ThreadClass thread_class, std::uint64_t room);
 
 private:
@@ -35,7 +35,7 @@ private:
     Signal& told_;
     std::atomic<bool> busy_{false};
     std::atomic<bool> makes_room_{false};
-    std::thread thread_; // of its own each time: threads that went idle may not come back
+    std::thread thread_; // new for each run: a thread cannot leave the idle class
 };
 
 } // namespace sotto

@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kMagic("SOTTO\0ST", 8);
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kLongestFingerprint = 64 * 1024;
-constexpr std::size_t kFingerprintAt = 12; // its size
-constexpr std::size_t kPayloadAt = 16;     // likewise
+constexpr std::size_t kFingerprintAt = 12; // offset of the fingerprint's size
+constexpr std::size_t kPayloadAt = 16;     // offset of the payload's size
 constexpr std::size_t kChecksumAt = 24;
 constexpr std::size_t kLongestShown = 200;
 
@@ -37,7 +37,7 @@ T get(std::string_view in, std::size_t at) {
     throw Error(SOTTO_ERROR_MODEL, "the state " + why + "; save it again");
 }
 
-// Of all but the checksum itself.
+// Hashes everything except the checksum itself.
 std::uint64_t checksum(std::string_view blob) {
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
@@ -46,8 +46,8 @@ std::uint64_t checksum(std::string_view blob) {
     return XXH3_64bits_digest(&state);
 }
 
-// What makes them differ, by name where they are what they should be. Theirs may be anything: it is told in
-// short, and nothing recurses into it.
+// Returns how the fingerprints differ, naming the first differing field if both are JSON objects.
+// `theirs` is untrusted: its value is shortened, and nothing recurses into it.
 std::string difference(std::string_view theirs, std::string_view wanted) {
     const auto is = try_parse_json(theirs);
     const auto must = try_parse_json(wanted);
@@ -70,8 +70,8 @@ PageBuffer begin_state(std::string_view fingerprint) {
     std::string header(kMagic);
     put(header, kVersion);
     put(header, static_cast<std::uint32_t>(fingerprint.size()));
-    put(header, std::uint64_t{0}); // of the payload: not known yet
-    put(header, std::uint64_t{0}); // nor is the checksum
+    put(header, std::uint64_t{0}); // payload size, set by seal_state()
+    put(header, std::uint64_t{0}); // checksum, set by seal_state()
     PageBuffer blob;
     blob.append(header.append(fingerprint));
     return blob;

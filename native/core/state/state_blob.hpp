@@ -1,13 +1,13 @@
-// The one form that a model's state is kept in outside the model: parked, in a save game, shipped.
+// Format of a model's KV cache state outside the model: spilled, in a save game, or shipped.
 //
-//   bytes  what                     numbers are little-endian
-//   8      "SOTTO\0ST"
-//   4      the form's version, 1
-//   4      bytes of the fingerprint
-//   8      bytes of the payload
-//   8      XXH3-64 of all the rest
-//   ...    the fingerprint: a JSON object that says what the state fits
-//   ...    the payload, which is the backend's
+//   bytes  field, numbers are little-endian
+//   8      magic "SOTTO\0ST"
+//   4      format version, 1
+//   4      size of the fingerprint in bytes
+//   8      size of the payload in bytes
+//   8      XXH3-64 of all other bytes
+//   ...    fingerprint: a JSON object that identifies the model and versions the state fits
+//   ...    payload, in the backend's format
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,19 @@ namespace sotto {
 
 constexpr std::size_t kStateHeader = 32;
 
-// What stands before a payload. Once that is appended, seal_state() makes a blob of both.
+// Returns the header and the fingerprint. Append the payload, then call seal_state() to
+// fill in its size and the checksum.
 PageBuffer begin_state(std::string_view fingerprint);
 void seal_state(PageBuffer& blob);
-// The same at once, for what is small.
+// Builds a whole blob at once; for small payloads.
 std::string state_blob(std::string_view fingerprint, std::string_view payload);
 
-// How long a blob is, by its first kStateHeader bytes. Throws Error(SOTTO_ERROR_MODEL) where they are none.
+// Returns the size of a blob in bytes, from its first kStateHeader bytes. Throws
+// Error(SOTTO_ERROR_MODEL) if they are not a valid header.
 std::uint64_t state_size(std::string_view header);
 
-// The payload of a whole blob. Throws Error(SOTTO_ERROR_MODEL) that says what is wrong with it: cut, changed,
-// or of something else than what has the fingerprint `wanted`.
+// Returns the payload of a whole blob. Throws Error(SOTTO_ERROR_MODEL) with the reason if the blob
+// is truncated, damaged, or has another fingerprint than `wanted`.
 std::string_view state_payload(std::string_view blob, std::string_view wanted);
 
 } // namespace sotto

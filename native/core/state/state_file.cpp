@@ -13,7 +13,7 @@
 namespace sotto {
 namespace {
 
-// A state is never much larger than the memory that it comes out of.
+// Size limits for a state, which is never much larger than the memory it was saved from.
 constexpr std::uint64_t kMostBesides = 64 * 1024 * 1024;
 constexpr std::uint64_t kMostWithoutMemory = 4ULL * 1024 * 1024 * 1024;
 
@@ -69,7 +69,7 @@ public:
 
 private:
     const std::shared_ptr<Outlives> outlives_;
-    const HookGate::Use use_; // for as long as the file is open
+    const HookGate::Use use_; // held while the file is open
     const sotto_file_access& files_;
     std::string path_;
     void* file_ = nullptr;
@@ -86,7 +86,7 @@ std::unique_ptr<Reader> open(
     return std::make_unique<SystemReader>(path);
 }
 
-// Believes nothing that the file says before it is read.
+// Reads a blob. Checks its size against the limit before allocating memory for it.
 PageBuffer read_blob(Reader& reader, std::uint64_t max_size) {
     PageBuffer blob(static_cast<std::size_t>(std::min<std::uint64_t>(reader.size(), kStateHeader)));
     reader.read(0, blob.data(), blob.size());

@@ -1,5 +1,6 @@
-// States in files: written to the file system, read through the host's functions where it lends some. What a
-// model does with a state is the compute thread's, what a disk does with it the file worker's.
+// KV cache states in files: written to the file system, read through the host's file
+// functions if it provides them. The compute thread saves and restores states; the file
+// worker reads and writes the files.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@
 
 namespace sotto {
 
-// What the model remembers of a stream, whole. `tokens`: of how many.
+// Returns the whole KV cache state of a stream. Sets `tokens` to its length in tokens.
 PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens);
-// Has the model remember a whole state again. Returns what became of it, as JSON.
+// Loads a whole state into the model. Returns path, tokens and bytes as JSON.
 std::string restore_state(Model& model, const std::string& path, const PageBuffer& state);
 
-// Bytes that a state of such a model may have.
+// Returns the maximum size in bytes of a state of the model.
 std::uint64_t max_state_size(const ModelInfo& info) noexcept;
 
 // Writes a state to a file, or reads one.
@@ -45,7 +46,7 @@ public:
     StateWrite(std::string path, PageBuffer state, std::uint32_t tokens)
         : StateTask(std::move(path)), state_(std::move(state)), tokens_(tokens) {}
 
-    // What became of it, as JSON.
+    // Path, tokens and bytes, as JSON.
     const std::string& response() const noexcept { return response_; }
 
 private:
