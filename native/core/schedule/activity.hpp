@@ -1,4 +1,4 @@
-// When models computed, to be held against the game's frames.
+// When models computed, for comparison with the game's frames.
 #pragma once
 
 #include <array>
@@ -12,10 +12,11 @@ namespace sotto {
 
 class Activity {
 public:
-    // Models computed from then to then.
+    // Records that models computed from `begin` to `end`.
     void ran(std::int64_t begin, std::int64_t end) noexcept { last_[count_++ % kKept] = {begin, end}; }
 
-    // What models did during a frame. `since`: when the job under way was issued; INT64_MAX: there is none.
+    // Returns whether models computed during a frame. `since`: when the running job
+    // was issued; INT64_MAX if idle.
     Beside during(const Frame& frame, std::int64_t since) const noexcept;
 
 private:

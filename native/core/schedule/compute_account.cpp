@@ -6,8 +6,8 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kMaxOwed = 200'000'000; // of compute time, to a group
-// A turn is long enough that changing the adapters of the backend costs little.
+constexpr std::int64_t kMaxOwed = 200'000'000; // ns of compute time owed to a group
+// ns of compute time per turn; long, so that switching adapters costs little.
 constexpr std::int64_t kTurn = 50'000'000;
 
 } // namespace
@@ -64,7 +64,7 @@ void ComputeAccount::charge(std::int64_t served_ns, FairShare& share) noexcept {
         group.served_ns += all > 0 && took > 0 ? part_of(tokens) : 0;
         most = std::max(most, group.served_ns);
     }
-    for (auto& group : groups_) { // one that had nothing to do is owed little
+    for (auto& group : groups_) { // limits the credit of groups that were idle
         group.served_ns = std::max(group.served_ns, most - kMaxOwed);
     }
 }

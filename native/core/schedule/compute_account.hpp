@@ -1,4 +1,4 @@
-// The compute time of one model, by who used it.
+// Compute time of one model, by priority and group.
 #pragma once
 
 #include <array>
@@ -9,39 +9,40 @@
 
 namespace sotto {
 
-// Charges a model's compute time to priorities and to groups, by the tokens that were processed for each. A
-// group is the streams of a model with the same adapters, which alone may go into one step; group 0 has no
-// adapters.
+// Charges a model's compute time to priorities and to groups, in proportion to the tokens
+// processed for each. A group is the streams of a model with the same adapters; a step serves one
+// group only. Group 0 has no adapters.
 class ComputeAccount {
 public:
-    // Allocates what the next enter() needs.
+    // Allocates memory, so that the next enter() cannot fail.
     void reserve() { groups_.reserve(groups_.size() + 1); }
-    // Forgets what was not charged, and charges from `served_ns` on.
+    // Drops uncharged time; charges from `served_ns` on.
     void reset(std::int64_t served_ns) noexcept;
 
-    // A stream of the group came. A group that had no streams is not owed the time that others had meanwhile.
+    // Adds a stream of a group. A new group starts at the least compute time of the other groups,
+    // so it is not owed time for its absence.
     void enter(std::uint64_t group) noexcept;
-    // A stream of the group went. Charges first if the group has no other.
+    // Removes a stream of a group. Charges first if it was the group's last stream.
     void leave(std::uint64_t group, std::int64_t served_ns, FairShare& share) noexcept;
 
-    // So many tokens were processed for a stream of that priority and group.
+    // Records `tokens` processed for a stream of that priority and group.
     void add(sotto_priority priority, std::uint64_t group, std::uint32_t tokens) noexcept;
-    // Charges the compute time since the last call. `served_ns`: all that the model had so far.
+    // Charges the compute time since the last call. `served_ns`: total compute time of the model.
     void charge(std::int64_t served_ns, FairShare& share) noexcept;
 
-    // How many whole turns of compute time a group had; 0 if it is the only group.
+    // Whole turns of compute time that a group had; 0 if it is the only group.
     std::int64_t turns(std::uint64_t group) const noexcept;
 
 private:
     struct Group {
         std::uint64_t name = 0;
-        std::uint32_t streams = 0;   // that wait or have a slot
-        std::uint64_t processed = 0; // tokens that were not charged yet
-        std::int64_t served_ns = 0;  // of compute
+        std::uint32_t streams = 0;   // waiting, or with a slot
+        std::uint64_t processed = 0; // uncharged tokens
+        std::int64_t served_ns = 0;  // compute time
     };
 
-    std::vector<Group> groups_;                          // that have streams
-    std::array<std::uint64_t, kPriorities> processed_{}; // tokens that were not charged yet, by priority
+    std::vector<Group> groups_;                          // groups with streams
+    std::array<std::uint64_t, kPriorities> processed_{}; // uncharged tokens, by priority
     std::int64_t charged_ns_ = 0;
 };
 

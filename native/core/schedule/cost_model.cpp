@@ -6,7 +6,7 @@
 namespace sotto {
 
 CostFit::Terms CostFit::terms_of(const StepLoad& load) noexcept {
-    constexpr double kReach = 1024; // so that no term dwarfs the others
+    constexpr double kReach = 1024; // scales the terms to similar magnitude
     return {1, static_cast<double>(load.tokens()), load.reach / kReach};
 }
 
@@ -37,8 +37,8 @@ std::uint32_t CostFit::largest() const noexcept {
 }
 
 void CostFit::fit() noexcept {
-    constexpr double kOver = 2.0;  // times what was predicted: something came between
-    constexpr double kMostOut = 4; // of which at most every fourth step is believed
+    constexpr double kOver = 2.0;  // x the prediction: outlier, caused by interference
+    constexpr double kMostOut = 4; // divisor: drops outliers only if at most 1/4 of the steps
     weights_ = solve(HUGE_VAL);
     const auto kept = std::min(count_, kKept);
     const auto out = std::count_if(samples_.begin(), samples_.begin() + kept, [&](const Sample& sample) {
@@ -49,10 +49,12 @@ void CostFit::fit() noexcept {
     }
 }
 
-// Ridge regression by the normal equations, without what took `most_over` times the present prediction. Terms
-// that come out negative are left out, one after another: no step is faster for having more to do.
+// Ridge regression by the normal equations, without steps that took more than `most_over`
+// times the current prediction. Drops terms with negative weights one after another: more
+// work never makes a step faster.
 CostFit::Terms CostFit::solve(double most_over) const noexcept {
-    constexpr Terms kRidge = {0.01, 0.001, 0.001}; // where the steps cannot tell, each token costs
+    // Where steps do not separate the terms, tokens get the cost
+    constexpr Terms kRidge = {0.01, 0.001, 0.001};
     double products[kTerms][kTerms + 1] = {};
     for (std::size_t i = 0; i < std::min(count_, kKept); ++i) {
         const auto& [terms, ns] = samples_[i];
@@ -79,7 +81,7 @@ CostFit::Terms CostFit::solve(double most_over) const noexcept {
                 m[j][i] = i == j ? 1 : 0;
             }
         }
-        for (std::size_t i = 0; i < kTerms; ++i) { // it is positive definite: no pivoting
+        for (std::size_t i = 0; i < kTerms; ++i) { // positive definite: no pivoting
             for (std::size_t row = 0; row < kTerms; ++row) {
                 if (row != i) {
                     const double factor = m[row][i] / m[i][i];
@@ -116,7 +118,7 @@ void CostModel::learn(std::uint32_t threads, const StepLoad& load, std::int64_t 
     fit.learn(load, static_cast<double>(ns));
 }
 
-// What is known of as many threads, or else of another number.
+// Returns the fit for `threads`, or else for another number of threads; null if nothing is known.
 const CostFit* CostModel::fit_of(std::uint32_t threads, const StepLoad& load) const noexcept {
     const auto fit = [&](const Fits& fits) { return load.prompt > 0 ? &fits.prompt : &fits.answer; };
     const auto found = fits_.find(threads);
@@ -133,31 +135,30 @@ const CostFit* CostModel::fit_of(std::uint32_t threads, const StepLoad& load) co
 
 std::int64_t CostModel::predict(std::uint32_t threads, const StepLoad& load) const noexcept {
     const auto* fit = fit_of(threads, load);
-    constexpr double kLongest = 0x1p61; // 73 years
+    constexpr double kLongest = 0x1p61; // ns; 73 years
     const auto ns = fit == nullptr ? 0 : fit->predict(load);
-    return static_cast<std::int64_t>(ns > 0 ? std::min(ns, kLongest) : 0); // 0 too if it is no number
+    return static_cast<std::int64_t>(ns > 0 ? std::min(ns, kLongest) : 0); // also 0 for NaN
 }
 
 std::uint32_t CostModel::prompt_tokens(
     std::uint32_t threads, StepLoad base, std::uint32_t held, std::int64_t limit, std::uint32_t most
 ) const noexcept {
     constexpr std::uint32_t kUnknown = 16;
-    constexpr double kMargin = 0.8; // steps scatter
+    constexpr double kMargin = 0.8; // for the scatter of step times
     auto load = base;
     load.add_prompt(1, held);
     const auto* fit = fit_of(threads, load);
     if (fit == nullptr) {
         return std::min(most, kUnknown);
     }
-    most = std::min(
-        most, std::max(2 * fit->largest(), kUnknown)
-    ); // what is not known yet is tried little by little
+    most = std::min(most, std::max(2 * fit->largest(), kUnknown)); // at most 2x the measured sizes
     const auto takes = [&](std::uint32_t count) {
         load = base;
         load.add_prompt(count, held);
         return fit->predict(load);
     };
-    if (takes(most) <= static_cast<double>(limit)) { // a step and a small remainder take longer
+    // Takes all: a step plus a small remainder takes longer
+    if (takes(most) <= static_cast<double>(limit)) {
         return most;
     }
     std::uint32_t fits = 0;

@@ -1,4 +1,4 @@
-// What a step will take, learned from what steps took.
+// Predicts step times from measured step times.
 #pragma once
 
 #include <array>
@@ -8,14 +8,14 @@
 
 namespace sotto {
 
-// What a step does.
+// Work of a step.
 struct StepLoad {
-    std::uint32_t prompt = 0;  // tokens of prompts
-    std::uint32_t answers = 0; // likewise of answers: one of each stream that speaks, and draft tokens
-    double reach = 0;          // for all tokens together: those that each one looks back on
+    std::uint32_t prompt = 0;  // tokens to prefill
+    std::uint32_t answers = 0; // tokens to decode: one per stream, plus draft tokens
+    double reach = 0;          // sum of the context lengths that the tokens attend to
 
     std::uint32_t tokens() const noexcept { return prompt + answers; }
-    // `count` tokens of a prompt of which `held` are worked through.
+    // Adds `count` tokens of a prompt of which `held` tokens are prefilled already.
     void add_prompt(std::uint32_t count, std::uint32_t held) noexcept {
         prompt += count;
         reach += count * (held + count / 2.0);
@@ -26,14 +26,14 @@ struct StepLoad {
     }
 };
 
-// time = a + b * tokens + c * reach, of one kind of step: least squares over the last steps. Single ones that
-// took much longer than they should have, because something came between, are left out.
+// time = a + b * tokens + c * reach, for one kind of step: least squares over the last steps.
+// Leaves out single steps that took much longer than predicted because of interference.
 class CostFit {
 public:
     void learn(const StepLoad& load, double ns) noexcept;
     bool is_known() const noexcept { return count_ >= kLeast; }
     double predict(const StepLoad& load) const noexcept;
-    // The most tokens that any of the last steps had.
+    // Maximum tokens of the last steps.
     std::uint32_t largest() const noexcept;
 
 private:
@@ -53,27 +53,28 @@ private:
     double value(const Terms& weights, const Terms& terms) const noexcept;
 
     std::array<Sample, kKept> samples_{};
-    std::size_t count_ = 0; // ever
+    std::size_t count_ = 0; // total
     Terms weights_{};
 };
 
-// A model's steps, by kind and number of threads.
+// Step times of one model, by kind of step (prefill or decode) and number of threads.
 class CostModel {
 public:
-    // Makes room for what will be learned of so many threads.
+    // Allocates memory, so that learn() cannot fail for `threads`.
     void prepare(std::uint32_t threads) { fits_.try_emplace(threads); }
     void learn(std::uint32_t threads, const StepLoad& load, std::int64_t ns) noexcept;
 
-    // Nanoseconds; 0 where nothing is known.
+    // Returns the predicted step time in ns; 0 if unknown.
     std::int64_t predict(std::uint32_t threads, const StepLoad& load) const noexcept;
 
-    // How many tokens of a prompt, of which `held` are worked through, go into a step beside `base` if it
-    // shall take `limit` at most: at least a few, so that it gets on; few while little is known.
+    // Returns how many tokens to prefill beside `base` so that the step takes at most `limit` ns.
+    // `held`: prefilled tokens of the prompt; `most`: maximum. Returns at least kFew (or `most`),
+    // so that the prompt progresses, and few tokens while little is known.
     std::uint32_t prompt_tokens(
         std::uint32_t threads, StepLoad base, std::uint32_t held, std::int64_t limit, std::uint32_t most
     ) const noexcept;
 
-    static constexpr std::uint32_t kFew = 16; // tokens of a prompt that are always worth a step
+    static constexpr std::uint32_t kFew = 16; // minimum prefill tokens per step
 
 private:
     struct Fits {

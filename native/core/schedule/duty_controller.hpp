@@ -1,4 +1,4 @@
-// How many cores and how much of the time models may use, so that the game keeps its frames.
+// Limits the threads and the duty cycle of models, so that the game keeps its frame rate.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,35 @@
 
 namespace sotto {
 
-// Cuts the threads of models, then their duty cycle, where they are shown to make the game miss frames, and
-// only there.
+// Reduces the threads of models, then their duty cycle, only where models are
+// shown to make the game miss frames.
 //
-// When more than one frame in a hundred misses its period, models rest for a few frames and run for a few, in
-// turn, until it is clear whether the game misses more beside them (two proportions, z test). If it does,
-// they get less, in steps (multiplicative decrease), and little by little more again, up to where they were
-// at fault (additive increase); now and then they get all for a few frames, and keep it where none is missed.
-// If it does not, the game misses those frames by itself, they cost models nothing, and the next experiment
-// is put off ever longer.
+// If more than 1% of frames miss their period, an experiment starts: models pause for a few
+// frames and run for a few, in turn, until it is clear whether the game misses more frames while
+// they run (two-proportion z-test).
+//
+// If it does, their share is cut (multiplicative decrease), then raised slowly up to where models
+// were last at fault (additive increase). Now and then models get everything for a few frames, and
+// keep it if no frame is missed.
+//
+// If it does not, the game misses those frames by itself: models keep their share, and the next
+// experiment is delayed longer each time.
 class DutyController {
 public:
     struct Terms {
-        double min = 0;     // duty cycle that models keep, whatever is missed
-        bool yields = true; // models' threads yield to the game's, so that they are hardly ever at fault
+        double min = 0;     // minimum duty cycle, whatever is missed
+        bool yields = true; // model threads yield to the game's, so are rarely at fault
         Cores cores;
     };
-    // Takes a frame in.
     void frame(const Frame& frame, Beside beside, const Terms& terms) noexcept;
 
-    // Between 0 and 1.
+    // Duty cycle, from 0 to 1.
     double duty() const noexcept { return duty_; }
-    // The most threads of a step.
+    // Maximum threads of a step.
     std::uint32_t threads(const Cores& cores) const noexcept;
-    // Returns true if models get all for a few frames, to see whether it still makes the game miss frames.
+    // Returns true while models get everything for a few frames, to test for missed frames.
     bool probes() const noexcept { return before_probe_ > 0; }
-    // Returns true if models rest now, as a part of an experiment.
+    // Returns true while models pause for an experiment.
     bool rests() const noexcept { return experiment_.rests(); }
 
 private:
@@ -46,19 +49,20 @@ private:
     void acquit(std::int64_t now) noexcept;
 
     double duty_ = 1;
-    std::uint32_t spared_ = 0;    // how far threads are cut: 0, half way to the free cores, or to them
-    double ceiling_ = 1;          // where models were at fault last
-    double own_ = 0;              // part of its frames that the game misses by itself
-    FrameTally seen_;             // since the last look
-    std::int64_t grown_at_ = 0;   // when duty_ changed last, or a frame was missed
-    double before_probe_ = 0;     // duty cycle; 0: models do not get all for a few frames
-    std::uint32_t probed_ = 0;    // frames of those
-    std::int64_t probe_at_ = 0;   // when the next few begin
-    std::int64_t probe_wait_ = 0; // from one to the next
+    std::uint32_t spared_ = 0;    // cut of threads: 0 none, 1 halfway to the free cores, 2 to them
+    double ceiling_ = 1;          // duty at which models were last at fault
+    double own_ = 0;              // rate of frames that the game misses by itself
+    FrameTally seen_;             // since the last check
+    std::int64_t grown_at_ = 0;   // time of the last change of duty_, or missed frame
+    double before_probe_ = 0;     // duty cycle before the probe; 0: no probe is running
+    std::uint32_t probed_ = 0;    // frames of the probe so far
+    std::int64_t probe_at_ = 0;   // start of the next probe
+    std::int64_t probe_wait_ = 0; // between probes
     DutyExperiment experiment_;
 };
 
-// How long models rest after a step that took so long, to have no more than `duty` of the time.
+// Returns how long models pause after a step that took `took` ns, to use at most
+// `duty` of the time. At most 200 ms.
 std::int64_t rest_of(double duty, std::int64_t took) noexcept;
 
 } // namespace sotto

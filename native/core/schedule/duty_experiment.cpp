@@ -7,15 +7,15 @@ namespace sotto {
 namespace {
 
 constexpr std::int64_t kExperimentSecond = 1'000'000'000;
-constexpr std::uint32_t kFramesRested = 4; // frames of a block in which models rest
-constexpr std::uint32_t kFramesRun = 12;   // frames of a block in which models run
+constexpr std::uint32_t kFramesRested = 4; // frames of a block without models
+constexpr std::uint32_t kFramesRun = 12;   // frames of a block with models
 constexpr std::uint32_t kRunInTheWay = 8;
-constexpr std::uint32_t kMaxRun = 240;      // frames beside models, after which an experiment ends
-constexpr std::uint32_t kClearlyMissed = 4; // missed beside models, at least, for them to be at fault
+constexpr std::uint32_t kMaxRun = 240;      // frames with models, after which an experiment ends
+constexpr std::uint32_t kClearlyMissed = 4; // minimum missed frames with models, for at_fault
 constexpr std::uint32_t kMaxUnclear = 60;
-constexpr double kSureFault = 3; // standard deviations between the two
+constexpr double kSureFault = 3; // standard deviations between the two rates
 constexpr double kSureFaultInTheWay = 1.5;
-constexpr double kHopelessExperiment = 1; // half way: fewer, and nothing will come of it
+constexpr double kHopelessExperiment = 1; // below this at half time: gives up
 constexpr std::int64_t kExperimentsApart = 10 * kExperimentSecond;
 constexpr std::int64_t kRarestExperiment = 60 * kExperimentSecond;
 
@@ -29,10 +29,10 @@ void DutyExperiment::begin(std::int64_t now) noexcept {
     }
 }
 
-// The first frame of each block is neither one nor the other: what ran before still echoes in it.
+// Skips the first frame of each block, which the previous block still affects.
 DutyExperiment::Verdict DutyExperiment::add(const Frame& frame, Beside beside, bool yields) noexcept {
     if (beside != (rests_ ? Beside::rested : Beside::ran)) {
-        // Nobody speaks any more, or a step does not end.
+        // No stream decodes any more, or a step does not end.
         on_ = ++unclear_ != kMaxUnclear;
         return on_ ? Verdict::open : Verdict::unclear;
     }

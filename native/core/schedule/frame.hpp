@@ -1,4 +1,4 @@
-// What the game says about its frames. Written by the game's threads, read by ours.
+// Frame times that the game reports. Written by the game's threads, read by the engine's.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 
 namespace sotto {
 
-// Calls may come out of order, doubled, from several threads, or not at all: what cannot be is left out.
+// Calls may be out of order, duplicated, from several threads, or missing:
+// implausible values are ignored.
 class Frames {
 public:
     struct Report {
@@ -25,26 +26,26 @@ public:
     void begin(std::int64_t time, std::uint32_t busy_cores, std::uint64_t period_ns) noexcept;
     void end(std::int64_t time, float busy_ms, float gpu_ms) noexcept;
 
-    // How many cores the game keeps busy. A game that said nothing, or nothing for a second, has one
-    // thread that matters.
+    // Cores that the game keeps busy; 1 if it reported nothing within the last second.
     std::uint32_t busy_cores(std::int64_t now) const noexcept;
-    // Whether frames were reported within the last second.
+    // Returns true if frames were reported within the last second.
     bool are_told(std::int64_t now) const noexcept;
 
-    // Whether the game works on a frame, as far as it said.
+    // Returns true if the game is working on a frame, as far as reported.
     bool in_work(std::int64_t now) const noexcept;
-    // About when that work will be done.
+    // Estimated end of that work.
     std::int64_t work_ends() const noexcept;
-    // Where in the frame that moment is, 0 to 1; below 0: there are no frames, or none of a known period.
+    // Returns the position of `now` within the frame, from 0 to 1; negative
+    // without frames of a known period.
     float phase(std::int64_t now) const noexcept;
 
     Report report() const noexcept;
 
-    // The work on the last frames, in milliseconds. How many those are.
+    // Writes the work times of the last frames, in ms, to `work`. Returns their number.
     static constexpr std::size_t kShown = 128;
     std::size_t last(std::array<float, kShown>& work) const noexcept;
 
-    // Reads frames that are over, oldest first. Skips frames that were overwritten meanwhile.
+    // Reads completed frames, oldest first. Skips frames that were overwritten meanwhile.
     class Reader {
     public:
         bool next(const Frames& frames, Frame& frame) noexcept {
@@ -58,15 +59,15 @@ public:
 private:
     static constexpr std::int64_t kStale = 1'000'000'000;
 
-    // Decides which frame a delay belongs to: the frame that took too long, and not also the next one, which
-    // comes late for it.
+    // Assigns a delay to the frame that took too long, and not also to the next frame,
+    // which is late because of it.
     class Lateness {
     public:
-        // A frame begins; `late`: a period after it should have.
+        // A frame begins. `late`: more than half a period later than it should.
         void begin(bool late) noexcept {
             late_.store(late && !counted_.load(std::memory_order_relaxed), std::memory_order_relaxed);
         }
-        // The frame ends. Returns true if it counts as missed. `took_long`: longer than the period.
+        // A frame ends. Returns true if it counts as missed. `took_long`: longer than the period.
         bool end(bool has_period, bool took_long) noexcept {
             const bool late = late_.exchange(false, std::memory_order_relaxed);
             const bool missed = has_period && (took_long || late);
@@ -75,14 +76,14 @@ private:
         }
 
     private:
-        std::atomic<bool> late_{false};    // the frame under way
-        std::atomic<bool> counted_{false}; // the frame before it, as missed
+        std::atomic<bool> late_{false};    // the current frame began late
+        std::atomic<bool> counted_{false}; // the previous frame counted as missed
     };
 
     std::atomic<std::int64_t> last_{0};
-    std::atomic<std::int64_t> began_{0};    // the last frame
-    std::atomic<std::int64_t> working_{0};  // since when, or 0
-    std::atomic<std::int64_t> usual_ns_{0}; // length of a frame's work
+    std::atomic<std::int64_t> began_{0};    // start of the last frame
+    std::atomic<std::int64_t> working_{0};  // start of the frame in work, or 0
+    std::atomic<std::int64_t> usual_ns_{0}; // moving average of a frame's work
     std::atomic<std::uint64_t> begun_{0};
     std::atomic<std::uint64_t> ended_{0};
     std::atomic<std::uint64_t> period_ns_{0};

@@ -12,7 +12,7 @@ void FrameHistory::add(const Frame& frame) noexcept {
     const auto count = written_.fetch_add(1, std::memory_order_relaxed);
     auto& kept = kept_[count % kKept];
     if (kept.count.exchange(kWriting, std::memory_order_seq_cst) == kWriting) {
-        return; // a thread that was suspended for hundreds of frames still writes here
+        return; // a thread suspended for hundreds of frames still writes
     }
     kept.begin.store(frame.begin, std::memory_order_seq_cst);
     kept.end.store(frame.end, std::memory_order_seq_cst);
@@ -24,12 +24,13 @@ void FrameHistory::add(const Frame& frame) noexcept {
 bool FrameHistory::Reader::next(const FrameHistory& history, Frame& frame) noexcept {
     const auto written = history.written_.load(std::memory_order_acquire);
     read_ =
-        std::max(read_, written - std::min(written, kKept / 2)); // older ones may be overwritten meanwhile
+        // Older frames may be overwritten during the read
+        std::max(read_, written - std::min(written, kKept / 2));
     while (read_ < written) {
         const auto& kept = history.kept_[read_ % kKept];
         const auto count = kept.count.load(std::memory_order_seq_cst);
         if (count == kWriting || count <= read_) {
-            return false; // it is counted, and not yet there
+            return false; // counted, but not written yet
         }
         frame = {kept.begin.load(), kept.end.load(), kept.period.load(), kept.missed.load()};
         ++read_;

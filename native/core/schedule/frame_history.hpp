@@ -1,4 +1,4 @@
-// The game's last frames, written by its threads and read by ours without a lock.
+// The game's last frames: a lock-free ring, written by the game's threads, read by the engine's.
 #pragma once
 
 #include <array>
@@ -12,19 +12,18 @@ namespace sotto {
 struct Frame {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::int64_t period = 0; // 0: not known
-    bool missed = false;     // it took longer than the period, or came a period late
+    std::int64_t period = 0; // 0: unknown
+    bool missed = false;     // longer than the period, or late by half a period
 };
 
-// A ring of frames. Any number of threads may add frames and read them.
+// Any number of threads may add and read frames.
 class FrameHistory {
 public:
-    // Ignores a frame that ends before it begins, as calls from several threads may report.
+    // Ignores a frame that ends before it begins, which concurrent calls can report.
     void add(const Frame& frame) noexcept;
-    // How many frames were missed.
     std::uint64_t missed() const noexcept { return missed_.load(std::memory_order_relaxed); }
 
-    // Reads frames that are over, oldest first. Skips frames that were overwritten meanwhile.
+    // Reads completed frames, oldest first. Skips frames that were overwritten meanwhile.
     class Reader {
     public:
         bool next(const FrameHistory& history, Frame& frame) noexcept;
@@ -38,7 +37,7 @@ private:
     static constexpr std::uint64_t kWriting = UINT64_MAX;
 
     struct Kept {
-        std::atomic<std::uint64_t> count{0}; // how many came before it, and one
+        std::atomic<std::uint64_t> count{0}; // sequence number, from 1
         std::atomic<std::int64_t> begin{0};
         std::atomic<std::int64_t> end{0};
         std::atomic<std::int64_t> period{0};

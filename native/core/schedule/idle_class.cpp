@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kPatience = 100'000'000; // with a probe: others wait for a first token meanwhile
+constexpr std::int64_t kPatience = 100'000'000; // ns; timeout of a probe, which delays first tokens
 
 } // namespace
 
@@ -17,7 +17,7 @@ IdleClass::Verdict IdleClass::ask(std::int64_t now) const noexcept {
     if (avoided_) {
         return Verdict::avoid;
     }
-    // A late probe that ran somewhere may be stuck on one core for long.
+    // A late probe that ran somewhere may be stuck on one core for a long time.
     return now < trusted_until_ || (probing_ && judged_) ? Verdict::use : Verdict::wait;
 }
 
@@ -26,7 +26,7 @@ std::int64_t IdleClass::wake(std::int64_t now) const noexcept {
 }
 
 bool IdleClass::wants_probe(std::int64_t now) const noexcept {
-    constexpr std::int64_t kEvery = 5 * kSecond; // to see which cores run it
+    constexpr std::int64_t kEvery = 5 * kSecond; // to see which cores run idle threads
     if (probing_) {
         return false;
     }
@@ -57,7 +57,7 @@ void IdleClass::judge(bool ran_once, bool in_time, std::int64_t now) noexcept {
     if (!avoided_) {
         if (ran_once) {
             ran(now);
-        } else if (now >= trusted_until_) { // else steps go through
+        } else if (now >= trusted_until_) { // otherwise steps make progress
             stood_still(now);
         }
         return;
@@ -96,7 +96,7 @@ void IdleClass::stood_still(std::int64_t now) noexcept {
 IdleProbe::~IdleProbe() {
     stopping_ = true;
     if (const auto number = number_.load(); number != 0) {
-        raise_thread_class(number); // it is waited for
+        raise_thread_class(number); // the destructor waits for it
     }
     wake_.notify();
     if (thread_.joinable()) {
@@ -116,7 +116,7 @@ void IdleProbe::begin() {
 
 void IdleProbe::work() {
     hooks_.thread_started("probe");
-    number_ = thread_number(); // first, as a thread of the idle class may not run for seconds
+    number_ = thread_number(); // before set_thread_class(): an idle thread may not run for seconds
     if (!stopping_.load()) {
         set_thread_class(ThreadClass::idle);
     }
@@ -132,12 +132,12 @@ void IdleProbe::work() {
     }
 }
 
-// Whoever sleeps needs a core anew, and whoever computes has to keep it.
+// Sleeping tests getting a core again; computing tests keeping it.
 void IdleProbe::run() noexcept {
     constexpr int kTimes = 3;
     constexpr std::chrono::microseconds kNap(500);
     constexpr std::int64_t kWork = 1'000'000;
-    constexpr unsigned kMaxCores = 16; // of more, hardly all are taken
+    constexpr unsigned kMaxCores = 16; // machines with more cores hardly have all of them busy
     const auto compute = [] {
         for (const auto begin = system_clock().now(); system_clock().now() - begin < kWork;) {
         }

@@ -1,4 +1,4 @@
-// Whether threads of the idle class get processors at all, and how many.
+// Whether threads of the idle scheduling class get cores at all, and how many.
 #pragma once
 
 #include <atomic>
@@ -10,33 +10,34 @@
 
 namespace sotto {
 
-// What was seen of the idle class. The control thread's alone.
+// Observations of the idle scheduling class. Control thread only.
 //
-// Where other programs take every core, a thread of the idle class stands still for seconds, and what it has
-// begun cannot be taken from it: on Linux there is no way back from that class without privileges. So the
-// class is used for as long as it was seen to run, by a step or a probe. Where it was not, the normal one is
-// used until some probes in a row have run.
+// Where other programs keep every core busy, an idle-class thread makes no progress for seconds,
+// and its work cannot be moved: on Linux a thread cannot leave that class without privileges. So
+// the class is used only while a step or a probe was recently seen to run in it. Otherwise the
+// normal class is used until enough consecutive probes have run.
 class IdleClass {
 public:
     enum class Verdict : std::uint8_t { use, wait, avoid };
 
     Verdict ask(std::int64_t now) const noexcept;
-    // When a probe that others wait for is late; kNever: nobody waits for one.
+    // When the probe that steps wait for is late; kNever if none is waited for.
     std::int64_t wake(std::int64_t now) const noexcept;
 
-    // Whether it is time to begin a probe.
+    // Returns true if a probe is due.
     bool wants_probe(std::int64_t now) const noexcept;
     void probe_began(std::int64_t now) noexcept;
-    // How far the probe is that began. `ran`: its thread got cores; `over`: each of them.
+    // Progress of the running probe. `ran`: its thread got a core; `over`: it ran on every core.
     void probe_is(bool ran, bool over, std::int64_t now) noexcept;
-    // There is no thread for a probe: the class is believed to run.
+    // No probe thread could be started: assumes that the class runs.
     void cannot_probe(std::int64_t now) noexcept;
-    // A step took as long as it should.
+    // A step took as long as predicted.
     void ran(std::int64_t now) noexcept;
-    // A step, or a probe, took far longer.
+    // A step or a probe took far longer.
     void stood_still(std::int64_t now) noexcept;
 
-    // Whether each core was seen to run it, so that threads may wait for each other.
+    // Returns true if every core was seen to run idle threads, so that
+    // threads may wait for each other.
     bool runs_everywhere() const noexcept { return everywhere_; }
 
 private:
@@ -46,27 +47,27 @@ private:
 
     std::int64_t trusted_until_ = 0;
     bool avoided_ = false;
-    std::uint32_t needed_ = 1; // probes in a row that must run before the class is used again
-    std::uint32_t passed_ = 0; // so far
+    std::uint32_t needed_ = 1; // consecutive probes that must run before the class is used
+    std::uint32_t passed_ = 0; // consecutive probes that ran
     std::int64_t stood_at_ = 0;
     std::int64_t next_probe_ = 0;
     std::int64_t probe_began_ = 0;
     bool probing_ = false;
-    bool judged_ = false; // the probe under way is late
+    bool judged_ = false; // the running probe has been judged
     bool everywhere_ = true;
 };
 
-// A thread of the idle class that tries to run: a few times anywhere, then once on each core.
+// An idle-class thread that tries to run: a few times on any core, then once on each core.
 class IdleProbe {
 public:
-    // `told` is told when it has.
+    // Notifies `told` after each probe.
     IdleProbe(const Hooks& hooks, Signal& told) : hooks_(hooks), told_(told) {}
     ~IdleProbe();
 
-    // Not while one is under way. Throws where there is no thread to be had.
+    // Starts a probe. Must not be called while is_under_way(). Throws if no thread can be started.
     void begin();
     bool is_under_way() const noexcept { return under_way_.load(std::memory_order_acquire); }
-    // It ran; and ran everywhere.
+    // Return true if the last probe ran on any core, and on every core.
     bool has_run() const noexcept { return has_run_.load(std::memory_order_acquire); }
     bool ran_everywhere() const noexcept { return everywhere_.load(std::memory_order_acquire); }
 
@@ -81,7 +82,7 @@ private:
     std::atomic<bool> has_run_{false};
     std::atomic<bool> everywhere_{false};
     std::atomic<bool> stopping_{false};
-    std::atomic<std::uint64_t> number_{0}; // of the thread, in the system; 0: it has not begun
+    std::atomic<std::uint64_t> number_{0}; // system thread id; 0: not started
     std::thread thread_;
 };
 

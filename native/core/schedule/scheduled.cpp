@@ -12,7 +12,7 @@ void ScheduledModel::learn(const Step& step) noexcept {
         thread_count.gave_up(step.ended);
         return;
     }
-    if (step.load.tokens() == 0) { // an earlier step had verified what this one returned
+    if (step.load.tokens() == 0) { // an earlier step verified these tokens
         return;
     }
     const auto usual = costs.predict(thread_count.settled(), step.load);
@@ -54,7 +54,7 @@ bool ScheduledStream::is_overdue(std::int64_t now) const noexcept {
 }
 
 bool ScheduledStream::is_tenant(std::int64_t now) const noexcept {
-    constexpr std::uint32_t kLine = 64; // tokens: what a character says at once
+    constexpr std::uint32_t kLine = 64; // tokens; typical length of one line
     constexpr std::uint32_t kMinimum = 8;
     constexpr std::int64_t kLong = 1'000'000'000;
     const auto spoken = generated - tenure.generated;
@@ -68,7 +68,8 @@ std::uint32_t ScheduledStream::take_progress() noexcept {
     return spoken + (before > remaining ? before - remaining : 0);
 }
 
-// A quarter of a second: enough for what comes between, and little to throw away.
+// Returns how many tokens a paced stream may be ahead: 0.25 s, from 2 to 16 tokens. Enough to cover
+// other steps, and little to discard.
 std::uint32_t ScheduledStream::most_ahead() const noexcept {
     constexpr double kSeconds = 0.25;
     constexpr double kLeast = 2;
@@ -76,7 +77,7 @@ std::uint32_t ScheduledStream::most_ahead() const noexcept {
     return static_cast<std::uint32_t>(std::clamp(std::ceil(pace.rate * kSeconds), kLeast, kMost));
 }
 
-// When token `n` is due, by the schedule: whoever takes none, or none yet, does not stop it.
+// Returns when token `n` is due by the pace. The schedule goes on even if the host takes no tokens.
 std::int64_t ScheduledStream::moment_of(std::uint32_t n) const noexcept {
     if (n <= pace.told) {
         return INT64_MIN;

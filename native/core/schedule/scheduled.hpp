@@ -1,4 +1,4 @@
-// What the scheduler knows of models, and of the streams that they answer.
+// State of models and streams as the scheduler sees it.
 #pragma once
 
 #include <array>
@@ -14,88 +14,91 @@
 
 namespace sotto {
 
-// What a model is like.
+// Properties of a model.
 struct ModelTraits {
-    std::uint32_t streams = 1;         // that may be open at once, parked ones aside
-    std::uint32_t step_tokens = 0;     // of prompts, at most in a step; 0: no matter
-    std::uint32_t min_step_tokens = 0; // at least
-    bool batches = false;              // one step may work for several streams
-    bool parks = false;                // streams can give up their places, and get them back
+    std::uint32_t streams = 1;         // maximum open streams, without parked ones
+    std::uint32_t step_tokens = 0;     // maximum prefill tokens of a step; 0: no limit
+    std::uint32_t min_step_tokens = 0; // minimum prefill tokens of a step
+    bool batches = false;              // one step may serve several streams
+    bool parks = false;                // streams can be parked and resumed
 };
 
 struct ScheduledModel {
-    std::uint64_t number = 0;          // names it in a recording
-    ModelTraits traits;                // once it is ready
-    std::uint32_t open_streams = 0;    // streams opened and not yet closed, but for those that are parked
-    sotto_priority least_priority = 0; // of those, as the scheduler saw last
-    std::array<bool, kPriorities> has_tenant{}; // likewise, by priority: one has a slot that it was owed
-    std::int64_t served_ns = 0;                 // of compute
-    ComputeAccount account;                     // who used that
-    std::uint64_t last_group = 0;               // of the last step
-    CostModel costs;                            // what its steps take
-    ThreadCount thread_count;                   // on how many threads
-    bool gave_up = false;                       // a step, ever
+    std::uint64_t number = 0;       // id in recordings
+    ModelTraits traits;             // set once loaded
+    std::uint32_t open_streams = 0; // open streams, without parked ones
+    // Lowest priority that may be preempted, at the last decision
+    sotto_priority least_priority = 0;
+    // By priority, at the last decision: a stream has a slot that its priority was owed.
+    std::array<bool, kPriorities> has_tenant{};
+    std::int64_t served_ns = 0;   // compute time
+    ComputeAccount account;       // users of that time
+    std::uint64_t last_group = 0; // adapter group of the last step
+    CostModel costs;              // predicts step times
+    ThreadCount thread_count;     // threads of its steps
+    bool gave_up = false;         // a step was ever given up
 
-    // What a step took tells what the next ones will, and on how many threads they go best.
+    // A finished step; predicts the next ones and helps to choose the number of threads.
     struct Step {
         std::uint32_t threads = 1;
-        StepLoad load;         // what was decoded; nothing, where an earlier step had verified the tokens
-        std::int64_t took = 0; // without what it waited at gates
+        StepLoad load;         // tokens processed; none if an earlier step verified them
+        std::int64_t took = 0; // ns, without waits at gates
         std::int64_t ended = 0;
-        bool gave_up = false; // it took too long, and was not finished
+        bool gave_up = false; // took too long and was not finished
     };
     void learn(const Step& step) noexcept;
     bool has_room() const noexcept { return open_streams < traits.streams; }
 };
 
-// How fast an answer is told, and how far that got.
+// How fast tokens are delivered to the host, and how far delivery got.
 struct Pace {
-    double rate = 0;        // tokens per second; 0: as fast as it goes
-    std::uint32_t told = 0; // tokens
-    std::int64_t next = 0;  // when the next one will be, about
+    double rate = 0;        // tokens per second; 0: unpaced
+    std::uint32_t told = 0; // tokens delivered
+    std::int64_t next = 0;  // approximate delivery time of the next token
 
     bool operator==(const Pace&) const = default;
 };
 
 enum class StreamState : std::uint8_t {
-    waiting,   // for the model to have room
-    parked,    // it had a place, gave it up, and waits for another
-    prompting, // part of the prompt is not worked through
+    waiting,   // for a slot
+    parked,    // lost its slot, waits for another
+    prompting, // prefilling
     speaking,
-    over // told its last event, or about to
+    over // ended, or about to
 };
 
-// What changes of a stream.
+// Mutable state of a stream.
 struct StreamFacts {
     StreamState state = StreamState::waiting;
-    bool busy = false;           // part of a job under way
-    bool expected = false;       // while it waits: a place is kept for it
-    bool unprepared = false;     // while it waits: its request is not prepared yet
-    std::uint32_t prompt = 0;    // tokens
-    std::uint32_t remaining = 0; // of those, to be worked through
-    std::uint32_t generated = 0; // tokens
-    std::uint32_t told = 0;      // of those: the host was told, or will be in time
-    std::int64_t first = 0;      // when the first of them came
-    std::uint64_t served = 0;    // when it had a slice last, counted in slices
-    std::int64_t served_at = 0;  // likewise; or when it came
-    Pace pace;                   // as it was looked at last
+    bool busy = false;           // part of the running job
+    bool expected = false;       // while waiting: a slot is reserved
+    bool unprepared = false;     // while waiting: its request is not prepared yet
+    std::uint32_t prompt = 0;    // tokens of the prompt
+    std::uint32_t remaining = 0; // tokens of the prompt not yet prefilled
+    std::uint32_t generated = 0; // tokens decoded
+    std::uint32_t told = 0;      // decoded tokens that are delivered or queued for delivery
+    std::int64_t first = 0;      // time of the first decoded token
+    std::uint64_t served = 0;    // index of its last slice
+    std::int64_t served_at = 0;  // time of its last slice, or of its arrival
+    Pace pace;                   // as of the last look()
 
     bool operator==(const StreamFacts&) const = default;
 };
 
-// What stays.
+// Immutable terms of a stream.
 struct StreamTerms {
-    std::uint64_t number = 0; // in which order they came
+    std::uint64_t number = 0; // order of arrival
     sotto_priority priority = SOTTO_PRIORITY_NORMAL;
-    std::int64_t deadline = INT64_MAX; // none
-    bool at_once = false;              // answered without a step
-    bool pinned = false;               // nobody takes its place
-    bool large = false;                // preparing it takes long
-    std::uint64_t group = 0;           // of adapters
-    bool saves = false; // only worked through and saved: it speaks to nobody, and keeps its place
+    std::int64_t deadline = INT64_MAX; // INT64_MAX: none
+    bool at_once = false;              // answered without a step or a slot
+    bool pinned = false;               // its slot is never preempted
+    bool large = false;                // preparing it is slow
+    std::uint64_t group = 0;           // adapter group
+    // Only prefilled and saved: delivers no tokens, and is never preempted.
+    bool saves = false;
 };
 
-// The control thread's alone.
+// Control thread only.
 class ScheduledStream : public StreamFacts {
 public:
     using State = StreamState;
@@ -108,59 +111,61 @@ public:
     ScheduledModel& model;
     const StreamTerms terms;
 
-    // The scheduler's own.
+    // Used by the scheduler only.
     enum class Where : std::uint8_t { nowhere, waits, inside };
     struct Tenure {
-        std::int64_t since = 0; // 0: none
+        std::int64_t since = 0; // 0: no tenure
         std::uint32_t generated = 0;
     };
     Where where = Where::nowhere;
-    bool waits_for_room = true;    // which queue it is in
-    bool waits_unprepared = false; // likewise
-    bool was_parked = false;       // when it was put there
+    bool waits_for_room = true;    // selects its queue
+    bool waits_unprepared = false; // selects its queue
+    bool was_parked = false;       // was parked when queued
     WaitingStreams::Entry waiting;
-    Tenure tenure;                    // of the slot that its priority was owed
-    std::uint32_t seen_generated = 0; // when compute time was charged last
-    std::uint32_t seen_remaining = 0; // likewise
+    Tenure tenure;                    // tenure of the slot that its priority was owed
+    std::uint32_t seen_generated = 0; // at the last charge of compute time
+    std::uint32_t seen_remaining = 0; // at the last charge of compute time
 
-    // It has a place, and so many tokens of its prompt are remembered.
+    // The stream got a slot. `tokens`: prompt length; `remembered`: of
+    // those, already in the KV cache.
     void opened(std::uint32_t tokens, std::uint32_t remembered) noexcept;
-    // It has a place again, and so many tokens to work through before it goes on.
+    // The stream got a slot again. `left`: tokens to prefill before it continues.
     void unparked(std::uint32_t left) noexcept;
-    // A step took place; `spoke`: it gave a token.
+    // A step ended. `spoke`: it decoded a token.
     void stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept;
-    // Takes a look at how far the host has taken it.
+    // Reads how far the host has taken the stream's tokens.
     void look() noexcept;
 
-    // Tokens that the model remembers of it.
+    // Tokens of the stream in the KV cache.
     std::uint32_t context() const noexcept;
     bool is_outside() const noexcept { return state == State::waiting || state == State::parked; }
     bool may_park(std::int64_t now) const noexcept {
         return !terms.saves && !terms.pinned && !busy && !is_tenant(now);
     }
-    // Whether it was not served for so long that it goes first among streams of its priority.
+    // Returns true if it was not served for 10 s: it then precedes streams of its priority.
     bool is_overdue(std::int64_t now) const noexcept;
-    // Whether no higher priority may take its slot: it was owed the slot, and has not used it for long.
+    // Returns true if the stream was owed its slot and has not used it for long: higher
+    // priorities must not preempt it yet.
     bool is_tenant(std::int64_t now) const noexcept;
-    // Tokens processed since the last call.
+    // Returns the tokens prefilled and decoded since the last call.
     std::uint32_t take_progress() noexcept;
 
     bool is_paced() const noexcept { return pace.rate > 0 && !terms.saves; }
     std::int64_t period() const noexcept { return Pacer::duration(1, pace.rate); }
-    // Whether a step is to prefill it, or to compute its next token, by now.
+    // Returns true if the stream is to be prefilled, or its next token decoded, by now.
     bool is_due(std::int64_t now) const noexcept;
-    // When its next token is to be computed, at the latest: while there are still some to tell.
+    // Latest time to decode its next token so that delivery does not run dry.
     std::int64_t due(std::int64_t now) const noexcept;
-    // Whether its next token may be computed already.
+    // Returns true if its next token may be decoded already.
     bool may_speak(std::int64_t now) const noexcept;
-    // When there will be nothing left to tell.
+    // Time at which all decoded tokens will be delivered.
     std::int64_t dry(std::int64_t now) const noexcept;
 
 private:
     std::int64_t moment_of(std::uint32_t n) const noexcept;
     std::uint32_t most_ahead() const noexcept;
 
-    const Pacer* pacer_; // null: `pace` is told otherwise
+    const Pacer* pacer_; // null: `pace` is set directly
 };
 
 } // namespace sotto

@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-// Whether a stream without a slot may get one, at the expense of others if need be.
+// Returns true if a stream without a slot may get one, by preemption if necessary.
 bool may_enter(const ScheduledStream& stream) {
     const auto& model = stream.model;
     return !stream.waits_for_room || model.has_room() ||
@@ -30,7 +30,7 @@ void Scheduler::add(ScheduledStream& stream) {
     if (observer_ != nullptr) {
         observer_->added(stream);
     }
-    if (first) { // a model that did nothing for a while is not owed that time
+    if (first) { // an idle model is not owed that time
         model.served_ns = streams_.empty() ? 0 : std::max(model.served_ns, least);
         model.account.reset(model.served_ns);
     }
@@ -68,11 +68,12 @@ void Scheduler::changed(ScheduledStream& stream) noexcept {
     if (observer_ != nullptr) {
         observer_->changed(stream);
     }
-    streams_.enter(stream); // and out again, to where it belongs now
+    streams_.enter(stream); // then requeue() puts it into the right queue
     streams_.requeue();
 }
 
-// The stream whose slot another may have: of those of lower priority, the lowest, which came last.
+// Returns the stream to preempt for `stream`: the lowest of the lower priorities, then
+// the latest arrival; null if none.
 ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream, std::int64_t now) const {
     if (!stream.model.traits.parks) {
         return nullptr;
@@ -88,8 +89,8 @@ ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream, std::int64
     return victim;
 }
 
-// Notes, of each model, the lowest priority that has to make room for higher ones, and which priorities have
-// a slot that they were owed.
+// Computes for each model the lowest priority that may be preempted, and the priorities that
+// hold a slot that they were owed.
 void Scheduler::survey(std::int64_t now) noexcept {
     for (const auto& queue : streams_.queues()) {
         queue->model->least_priority = SOTTO_PRIORITY_FOREGROUND;
@@ -105,7 +106,7 @@ void Scheduler::survey(std::int64_t now) noexcept {
     }
 }
 
-// Charges what the streams used since the last decision.
+// Charges compute time used since the last decision.
 void Scheduler::settle(std::int64_t now) noexcept {
     for (ScheduledStream* stream : streams_.inside()) {
         note_progress(*stream);
@@ -122,7 +123,7 @@ void Scheduler::look() noexcept {
     }
 }
 
-// Of streams without a slot nothing changes unless changed() says so.
+// Streams without a slot change only through changed().
 void Scheduler::report_facts() const noexcept {
     for (const auto& queue : streams_.queues()) {
         observer_->changed(*queue->model);
@@ -149,7 +150,7 @@ Slice Scheduler::choose(std::int64_t now, const Limits& limits) {
     if (enters == nullptr && steps == nullptr) {
         return {};
     }
-    // Not two enter in a row while others that matter as much have something to do.
+    // Never opens two streams in a row while an equally urgent one has a step due.
     const StreamOrder order(share_);
     const bool lets_in = enters != nullptr &&
                          (steps == nullptr || !entered_ || order.urgency(*enters) > order.urgency(*steps));
@@ -163,7 +164,7 @@ Slice Scheduler::choose(std::int64_t now, const Limits& limits) {
     return slice;
 }
 
-// The stream that gets a slot next; null if none may.
+// Returns the stream to get a slot next; null if none may.
 ScheduledStream* Scheduler::next_entering(std::int64_t now) const {
     const StreamOrder order(share_);
     ScheduledStream* first = nullptr;
@@ -201,7 +202,7 @@ ScheduledStream* Scheduler::next_unprepared(std::int64_t now, bool large) const 
     return first;
 }
 
-// The stream with a slot whose model takes the next step; null if none is due.
+// Returns the first stream with a slot that is due; null if none. Its model takes the next step.
 ScheduledStream* Scheduler::next_inside(std::int64_t now) const {
     const StreamOrder order(share_);
     ScheduledStream* first = nullptr;
@@ -226,7 +227,7 @@ Slice Scheduler::enter(ScheduledStream& stream, std::int64_t now) {
     return slice;
 }
 
-// A step of the model and the group of `first`.
+// Builds a step for the model and the adapter group of `first`.
 Slice Scheduler::step(const ScheduledStream& first, std::int64_t now, const Limits& limits) {
     StepBuilder builder(streams_.inside(), share_, now, limits);
     const bool together = first.model.traits.batches && !limits.apart;

@@ -1,4 +1,4 @@
-// Decides what the compute thread does next.
+// Chooses the next slice for the compute thread.
 #pragma once
 
 #include <cstdint>
@@ -11,51 +11,55 @@
 
 namespace sotto {
 
-// The control thread's alone. Its rules:
+// Control thread only. Rules:
 //
-// 1. Order: priority, then deadline, then shortest remaining prefill. Of one priority, a stream that was not
-//    served for ten seconds goes first. A priority that higher ones keep from its share (FairShare) goes
-//    before them until it has had the share.
-// 2. Models take turns by the time that they had, and so do groups: streams of a model with other adapters.
-// 3. A step speaks one token for each answer of its group that is due, and works through as much of prompts
-//    as fits its limit, so that nobody's speech stops for another's prompt.
-// 4. A paced answer is worked on a few tokens ahead, together with others, and not further.
-// 5. A request that finds no slot takes that of one of lower priority, where the model can park: never that
-//    of a pinned one, who also comes back before others of its priority, and not yet that of one who got it
-//    as its priority's share: it keeps the slot for a line or a second.
+// 1. Order: priority, then deadline, then shortest remaining prefill. Within a priority, a stream
+//    that was not served for 10 s goes first. A priority that higher ones keep from its share
+//    (FairShare) precedes them until it has had the share.
+// 2. Models take turns by the compute time that they had. So do the adapter groups of a model.
+// 3. A step decodes one token for each due stream of its group, and prefills as many prompt tokens
+//    as fit its limit, so that no stream stops decoding while another prefills.
+// 4. A paced stream is decoded a few tokens ahead of its pace, together with others, and not
+//    further.
+// 5. A request without a free slot preempts a stream of lower priority if the model can park. Never
+//    preempted: pinned streams, which also resume before others of their priority. Not preempted
+//    yet: a stream that got its slot as its priority's share, until it decoded a line (64 tokens),
+//    or at least 8 tokens in a second.
 //
-// A decision costs the same however many streams wait: those are in WaitingStreams, by model and priority.
+// The cost of a decision does not depend on the number of waiting streams: WaitingStreams indexes
+// them by model and priority.
 class Scheduler {
 public:
-    // `observer`: null, or it outlives the scheduler.
+    // `observer`: null, or an object that outlives the scheduler.
     explicit Scheduler(SchedulerObserver* observer = nullptr) : observer_(observer) {}
 
-    // Throws std::bad_alloc before anything has changed.
+    // Throws std::bad_alloc without any effect.
     void add(ScheduledStream& stream);
-    // One that was not added is passed over.
+    // No effect if the stream was not added.
     void remove(ScheduledStream& stream) noexcept;
-    // Facts of a stream have changed otherwise than by a slice that next() returned.
+    // Call after a stream's facts changed for another reason than a slice that next() returned.
     void changed(ScheduledStream& stream) noexcept;
 
-    // Takes a look at how far the host has taken what is paced. Everything below goes by that.
+    // Reads how far the host has taken the tokens of paced streams. All decisions below use that.
     void look() noexcept;
 
-    // What to do now; Kind::none if nothing is due.
+    // Returns the next slice; Kind::none if nothing is due.
     Slice next(std::int64_t now, const Limits& limits);
 
-    // Whether the streams of the step under way, those that are busy, will all be due as soon as it has
-    // ended, and nothing else is due before them.
+    // Returns true if all busy streams, those of the running step, will be due when it ends, and
+    // nothing else is due before them.
     bool goes_on(std::int64_t now);
 
-    // The stream that is to be prepared next, by rule 1; null if there is none. Of each model and priority,
-    // no more are prepared ahead than have slots, as each takes memory. `large`: one that takes long may be.
+    // Returns the stream to prepare next, by rule 1; null if none. Prepares no more
+    // streams ahead per model and priority than the model has slots, because each takes
+    // memory. `large`: slow ones too.
     ScheduledStream* next_unprepared(std::int64_t now, bool large) const;
 
-    // When something will be due by itself; kNever if nothing will.
+    // Returns the time at which a stream becomes due by itself; kNever if none does.
     std::int64_t wake(std::int64_t now) const;
 
     StreamCounts counts(std::int64_t now) const noexcept { return streams_.counts(now); }
-    // Whether some stream waits for a slot of that model.
+    // Returns true if a stream waits for a slot of that model.
     bool waits_for_room(const ScheduledModel& model) const noexcept { return streams_.waits_for_room(model); }
 
 private:
@@ -73,7 +77,7 @@ private:
     StreamQueues streams_;
     FairShare share_;
     std::uint64_t slices_ = 0;
-    bool entered_ = false; // the last slice opened a stream
+    bool entered_ = false; // the last slice opened or resumed a stream
 };
 
 } // namespace sotto

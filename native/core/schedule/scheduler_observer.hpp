@@ -1,4 +1,4 @@
-// What a scheduler reports of the facts that it decides by, and of its decisions.
+// Observer of a scheduler's inputs and decisions.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace sotto {
 struct Limits;
 struct Slice;
 
-// Every call comes from the scheduler's thread, in the order of what happened.
+// All calls come from the scheduler's thread, in the order of events.
 class SchedulerObserver {
 public:
-    // A stream was added: first as it is without the facts that changed() reports.
+    // A stream was added; changed() reports its facts afterwards.
     virtual void added(const ScheduledStream& stream) noexcept = 0;
     virtual void removed(const ScheduledStream& stream) noexcept = 0;
     // Facts of a model or a stream may have changed since the last report.

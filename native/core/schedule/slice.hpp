@@ -1,4 +1,4 @@
-// What the compute thread does next, and what that may cost.
+// Work for the compute thread, and its cost limits.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace sotto {
 
-// One piece of work of bounded cost, for streams of one model.
+// One job of bounded cost for streams of one model.
 struct Slice {
     enum class Kind : std::uint8_t {
         none,
-        open,   // make the prompt of one stream
-        unpark, // give one stream its place again
-        step    // work for the streams, each with its share of prompt tokens
+        open,   // open one stream
+        unpark, // resume one parked stream
+        step    // prefill and decode for several streams
     };
 
     struct Share {
@@ -24,18 +24,18 @@ struct Slice {
 
     Kind kind = Kind::none;
     std::vector<Share> shares;
-    ScheduledStream* parks = nullptr; // to give up its place first
+    ScheduledStream* parks = nullptr; // preempted first; null if none
     StepLoad load;
-    std::int64_t limit = 0;     // what it is to keep within; 0: nothing
-    std::int64_t predicted = 0; // 0: nothing is known
+    std::int64_t limit = 0;     // time limit in ns; 0: none
+    std::int64_t predicted = 0; // ns; 0: unknown
 
     ScheduledModel& model() const { return shares.front().stream->model; }
 };
 
-// What a slice may cost.
+// Limits for a slice.
 struct Limits {
-    std::int64_t time = 0; // for a step that works through prompts
-    bool apart = false;    // each stream for itself, prompts in pieces that are always the same
+    std::int64_t time = 0; // ns, for a step that prefills
+    bool apart = false;    // one stream per step, prompts in chunks at fixed offsets
 };
 
 } // namespace sotto

@@ -8,28 +8,28 @@
 namespace sotto {
 namespace {
 
-constexpr std::uint32_t kPromptPiece = 64; // of a prompt, where pieces are always the same
+constexpr std::uint32_t kPromptPiece = 64; // tokens; chunk size of prompts with Limits::apart
 
 bool is_in(const ScheduledStream& stream, const ScheduledModel& model, std::uint64_t group) noexcept {
     return &stream.model == &model && stream.terms.group == group;
 }
 
 void predict(Slice& slice) {
-    if (slice.shares.empty()) { // nobody that is due may do anything
+    if (slice.shares.empty()) { // no due stream can run
         slice = {};
         return;
     }
     auto& model = slice.model();
     slice.predicted = model.costs.predict(model.thread_count.now(), slice.load);
-    if (slice.limit > 0) { // the least that a step can do may be more than that
+    if (slice.limit > 0) { // the smallest possible step may take longer
         slice.limit = std::max(slice.limit, slice.predicted);
     }
 }
 
 } // namespace
 
-// What a step with prompts may take: no more than the mode allows, and no longer than those whose speech is
-// paced have something left to say.
+// Returns the time limit of a step that prefills: the mode's limit, and at most 3/4 of the time
+// until any paced stream runs out of decoded tokens.
 std::int64_t StepBuilder::limit() const {
     auto limit = limits_.time;
     for (const ScheduledStream* stream : inside_) {
@@ -41,7 +41,7 @@ std::int64_t StepBuilder::limit() const {
     return limit;
 }
 
-// Returns how many tokens they have left.
+// Collects the streams to prefill, in order. Returns their remaining prompt tokens.
 std::uint64_t StepBuilder::choose_prompts(const ScheduledModel& model, std::uint64_t group) {
     std::uint64_t remaining = 0;
     for (ScheduledStream* stream : inside_) {
@@ -57,7 +57,7 @@ std::uint64_t StepBuilder::choose_prompts(const ScheduledModel& model, std::uint
     return remaining;
 }
 
-// Streams that decode: those that are due; if the step prefills nothing, all that may.
+// Adds decoding streams: those that are due; if the step prefills nothing, all that may decode.
 void StepBuilder::add_answers(Slice& slice, const ScheduledModel& model, std::uint64_t group) const {
     for (ScheduledStream* stream : inside_) {
         const bool speaks = is_in(*stream, model, group) && stream->state == StreamState::speaking;
@@ -95,8 +95,8 @@ Slice StepBuilder::batch(ScheduledModel& model, std::uint64_t group) {
     return slice;
 }
 
-// Shares `tokens` out among the prompts that were chosen. One that goes first because its priority is owed
-// leaves most of them to the others.
+// Distributes `tokens` among the chosen prompts, in order. A stream that precedes because its
+// priority is owed gets at most a quarter if there are other prompts.
 void StepBuilder::add_prompts(Slice& slice, std::uint32_t tokens) const {
     constexpr std::uint32_t kOwed = 4;
     const auto owed = prompts_.size() > 1 ? std::max(tokens / kOwed, 1U) : tokens;

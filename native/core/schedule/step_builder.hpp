@@ -1,4 +1,4 @@
-// Puts a step together: which streams it decodes, and how much of which prompts it prefills.
+// Builds a step: which streams it decodes, and how many tokens of which prompts it prefills.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace sotto {
 
-// For one decision.
+// Used for one decision.
 class StepBuilder {
 public:
-    // `inside`: the streams with a slot. `inside` and `share` outlive this object.
+    // `inside`: the streams with a slot. `inside` and `share` must outlive this object.
     StepBuilder(
         const std::vector<ScheduledStream*>& inside,
         const FairShare& share,
@@ -21,10 +21,10 @@ public:
     )
         : inside_(inside), share_(share), now_(now), limits_(limits) {}
 
-    // A step for all streams of a group. Kind::none if none of them may do anything now.
+    // Builds a step for all streams of an adapter group. Kind::none if none can run now.
     Slice batch(ScheduledModel& model, std::uint64_t group);
-    // A step for one stream: of the most urgent ones that are due the one that has waited longest. There is
-    // at least one that is due.
+    // Builds a step for one stream: among the most urgent due streams, the one served longest ago.
+    // At least one stream must be due.
     Slice lone(ScheduledModel& model) const;
 
 private:
@@ -37,7 +37,7 @@ private:
     const FairShare& share_;
     const std::int64_t now_;
     const Limits limits_;
-    std::vector<ScheduledStream*> prompts_; // that the step may prefill, in their order
+    std::vector<ScheduledStream*> prompts_; // streams that the step may prefill, in order
 };
 
 } // namespace sotto

@@ -1,4 +1,4 @@
-// In which order streams are served.
+// The order in which streams are served.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace sotto {
 
-// Order: priority, then deadline, then shortest remaining prefill. A priority that is owed its share goes
-// before all others. See the rules of the Scheduler.
+// Order: priority, then deadline, then shortest remaining prefill. A priority that is owed its
+// share precedes all others. See the rules of Scheduler.
 class StreamOrder {
-    // The smaller goes first.
+    // Lower ranks are served first.
     auto rank(const ScheduledStream& stream, std::int64_t now) const {
         const bool overdue = stream.is_overdue(now);
         return std::tuple(
@@ -30,10 +30,10 @@ class StreamOrder {
     }
 
 public:
-    // `share` outlives this object.
+    // `share` must outlive this object.
     explicit StreamOrder(const FairShare& share) noexcept : share_(share) {}
 
-    // The priority, or more than the highest one if that priority is owed its share.
+    // Returns the priority; a value above the highest priority if it is owed its share.
     int urgency(const ScheduledStream& stream) const noexcept {
         const auto priority = stream.terms.priority;
         return share_.is_owed(priority) ? SOTTO_PRIORITY_FOREGROUND + 1 : priority;

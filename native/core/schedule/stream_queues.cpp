@@ -19,7 +19,7 @@ ModelQueues& StreamQueues::queues_of(const ScheduledModel& model) noexcept {
 
 bool StreamQueues::reserve(ScheduledStream& stream) {
     WaitingStreams::prepare(stream);
-    if (inside_.capacity() <= count_) { // so that putting one there cannot fail
+    if (inside_.capacity() <= count_) { // so that enter() cannot fail
         inside_.reserve(2 * count_ + 1);
     }
     const auto is_of_model = [&](const auto& queue) { return queue->model == &stream.model; };
@@ -67,7 +67,7 @@ void StreamQueues::enter(ScheduledStream& stream) noexcept {
         return number < other->terms.number;
     };
     const auto place = std::upper_bound(inside_.begin(), inside_.end(), stream.terms.number, later);
-    inside_.insert(place, &stream); // there is room for it
+    inside_.insert(place, &stream); // capacity reserved by reserve()
     stream.where = ScheduledStream::Where::inside;
 }
 

@@ -1,4 +1,4 @@
-// How the scheduler keeps its streams: those with a slot in a list, those without one in queues.
+// The scheduler's streams: those with a slot in a list, the others in queues.
 #pragma once
 
 #include <array>
@@ -14,48 +14,50 @@ namespace sotto {
 // The streams of one model that have no slot.
 struct ModelQueues {
     ScheduledModel* model;
-    std::uint32_t streams = 0;                                         // of the model, also those with a slot
-    std::array<WaitingStreams, kPriorities> for_room;                  // by priority
-    std::array<WaitingStreams, kPriorities> at_once;                   // by priority: those that need no room
-    std::array<std::array<WaitingStreams, kPriorities>, 2> unprepared; // by priority; large ones last
+    std::uint32_t streams = 0;                        // all streams of the model
+    std::array<WaitingStreams, kPriorities> for_room; // by priority
+    std::array<WaitingStreams, kPriorities> at_once;  // by priority; streams that need no slot
+    // By size (small, large) and priority
+    std::array<std::array<WaitingStreams, kPriorities>, 2> unprepared;
 
     WaitingStreams& of(const ScheduledStream& stream) noexcept;
 };
 
-// How many streams are in each state, those without a slot by what they were when they lost it.
+// Number of streams per state. Streams without a slot count as parked if
+// they had one, or else as waiting.
 struct StreamCounts {
     std::uint32_t waiting = 0;
     std::uint32_t parked = 0;
     std::uint32_t prompting = 0;
     std::uint32_t speaking = 0;
-    std::int64_t oldest = 0; // when the stream without a slot that waits the longest was served, or came
+    std::int64_t oldest = 0; // last service or arrival of the longest-waiting stream
 };
 
-// Where each stream of a scheduler is. Only reserve() allocates.
+// The queue or list of each stream. Only reserve() allocates.
 class StreamQueues {
 public:
     using Queues = std::vector<std::unique_ptr<ModelQueues>>;
 
-    // Allocates what the stream needs. Returns true if its model had no streams. Throws std::bad_alloc before
-    // anything has changed.
+    // Allocates memory for a stream. Returns true if its model had no streams. Throws
+    // std::bad_alloc without any effect.
     bool reserve(ScheduledStream& stream);
-    // Puts a stream that was reserved among those without a slot.
+    // Adds a reserved stream to those without a slot.
     void add(ScheduledStream& stream) noexcept;
     // Returns true if its model has no streams left.
     bool remove(ScheduledStream& stream) noexcept;
-    // Moves a stream to those with a slot, as one is about to get it. No effect if it has one.
+    // Moves a stream that is about to get a slot to inside(). No effect if it is there.
     void enter(ScheduledStream& stream) noexcept;
-    // Moves streams that have lost their slot, or did not get it, to those without one.
+    // Moves streams that lost their slot, or did not get one, back to the queues.
     void requeue() noexcept;
 
     bool empty() const noexcept { return count_ == 0; }
-    // Streams with a slot, or about to get one, in order of arrival.
+    // Streams with a slot, or about to get one, in arrival order.
     const std::vector<ScheduledStream*>& inside() const noexcept { return inside_; }
-    // Of the models that have streams.
+    // Queues of the models that have streams.
     const Queues& queues() const noexcept { return queues_; }
-    // The least compute time that any of those models had; INT64_MAX if there are none.
+    // Minimum compute time of those models; INT64_MAX if none.
     std::int64_t min_served_ns() const noexcept;
-    // Streams of a model and a priority that are prepared, or being prepared, and have had no slot yet.
+    // Streams of a model and priority that are prepared or being prepared, and had no slot yet.
     std::size_t prepared_ahead(const ModelQueues& queue, std::size_t priority) const noexcept;
     // Returns true if a stream waits for a slot of that model.
     bool waits_for_room(const ScheduledModel& model) const noexcept;
@@ -67,8 +69,8 @@ private:
 
     Queues queues_;
     std::vector<ScheduledStream*> inside_;
-    std::size_t count_ = 0;    // of all streams
-    std::uint32_t parked_ = 0; // streams without a slot that had one
+    std::size_t count_ = 0;    // all streams
+    std::uint32_t parked_ = 0; // queued streams that had a slot
 };
 
 } // namespace sotto

@@ -6,7 +6,8 @@
 namespace sotto {
 namespace {
 
-// Numbers of threads between which nothing is tried: one apart where they are few, by a fourth where many.
+// Returns the distance to the next number of threads to try: 1 for small
+// numbers, a quarter of large ones.
 std::uint32_t stride(std::uint32_t count) noexcept {
     return std::max(1U, count / 4);
 }
@@ -27,7 +28,7 @@ void ThreadCount::set_max(std::uint32_t max, std::int64_t now) noexcept {
     upwards_ = false;
 }
 
-// The number to try next; 0: there is none in that direction.
+// Returns the number to try next; 0 if none in that direction.
 std::uint32_t ThreadCount::neighbour() const noexcept {
     if (upwards_ ? count_ >= max_ : count_ <= 1) {
         return 0;
@@ -41,7 +42,8 @@ void ThreadCount::stepped(
     if (max_ == 1 || predicted <= 0 || threads != this->now()) {
         return;
     }
-    if (std::exchange(changed_, false) && !ThreadTrial::is_long(ns)) { // other threads were woken for it
+    // Includes the time to wake threads
+    if (std::exchange(changed_, false) && !ThreadTrial::is_long(ns)) {
         trial_.skip(ns);
         return;
     }
@@ -95,7 +97,7 @@ void ThreadCount::reject(std::int64_t now) noexcept {
     schedule_.rejected(trial_.elsewhere_ns(), upwards_, now);
 }
 
-// One thread fewer, or an end to the trial.
+// Uses one thread fewer, or ends the trial.
 void ThreadCount::gave_up(std::int64_t now) noexcept {
     if (!tries()) {
         count_ = std::max(count_ - 1, 1U);

@@ -1,4 +1,4 @@
-// How many threads steps run on, chosen while they run.
+// Chooses the number of threads of steps at run time.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,31 @@
 
 namespace sotto {
 
-// What the number of threads hangs on, beside how fast steps are.
+// Inputs for the number of threads, besides step times.
 struct Cores {
     std::uint32_t usable = 1;
-    std::uint32_t busy = 1;     // that the game keeps busy
-    std::uint32_t asked = 0;    // threads that the host asks for; 0: as many as are best
-    bool yields = true;         // threads take no core from the game
-    bool run_everywhere = true; // each core runs such threads
+    std::uint32_t busy = 1;     // cores that the game keeps busy
+    std::uint32_t asked = 0;    // threads that the host requests; 0: automatic
+    bool yields = true;         // threads yield to the game's threads
+    bool run_everywhere = true; // every core runs such threads
 
     std::uint32_t free() const noexcept { return usable > busy ? usable - busy : 1; }
-    // The most threads that may be tried. Threads that yield take nothing from the game, so as many as there
-    // are cores; others leave the game its own.
+    // Maximum threads to try: 1 unless `run_everywhere`; `asked` if set; all cores if threads yield
+    // to the game, or else the free cores.
     std::uint32_t max() const noexcept {
         return !run_everywhere ? 1 : asked != 0 ? asked : yields ? usable : free();
     }
 };
 
-// Compares throughput: now and then windows of steps on another number of threads alternate with windows on
-// the present one, until the difference is larger than its standard error. Throughput is work per time, and
-// the work of a step is what it was predicted to take on the present number, so that windows with more of a
-// prompt in them compare with others. Numbers that lost are tried again ever more rarely, but at once where
-// steps on the present number suddenly take another time than before.
+// Compares throughput: now and then windows of steps on another number of threads alternate with
+// windows on the settled number, until the difference exceeds its standard error. Throughput is
+// work per time; the work of a step is its predicted time on the settled number, so that windows
+// with different prefill shares are comparable. Rejected numbers are retried ever more rarely, but
+// at once if step times on the settled number change suddenly.
 class ThreadCount {
 public:
-    // Sets the largest number of threads, which is the one to begin with. Where it changes, the search begins
-    // anew, or goes on where it stood with the largest number before.
+    // Sets the maximum number of threads. If it changes, the search restarts at that maximum, or
+    // resumes its result if it was the previous maximum.
     void set_max(std::uint32_t max, std::int64_t now) noexcept;
 
     // Threads of the next step.
@@ -42,14 +42,15 @@ public:
     // Returns true if the next step belongs to a trial of another number.
     bool tries() const noexcept { return trial_.is_elsewhere(); }
 
-    // A step on `threads` took `ns`; on the settled number it was predicted to take `predicted`, 0: unknown.
+    // Records a step on `threads` that took `ns`. `predicted`: predicted time on
+    // the settled number; 0: unknown.
     void stepped(std::uint32_t threads, std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept;
 
-    // A step took so long that it was given up.
+    // A step was given up because it took too long.
     void gave_up(std::int64_t now) noexcept;
 
 private:
-    // What was found for a largest number.
+    // Search result for one maximum.
     struct Settled {
         std::uint32_t max = 0;
         std::uint32_t count = 0;
@@ -63,9 +64,9 @@ private:
 
     std::uint32_t max_ = 1;
     std::uint32_t count_ = 1;
-    Settled with_other_max_; // the last one before max_, which often comes back
-    bool upwards_ = false;   // the next trial is of more threads
-    bool changed_ = false;   // the number of threads, before the next step
+    Settled with_other_max_; // the previous maximum, which often comes back
+    bool upwards_ = false;   // the next trial uses more threads
+    bool changed_ = false;   // the number changed before the next step
     ThreadTrial trial_;
     TrialSchedule schedule_;
 };

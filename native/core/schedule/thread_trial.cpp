@@ -6,18 +6,19 @@
 namespace sotto {
 namespace {
 
-constexpr double kWindow = 200e6;      // nanoseconds of steps
-constexpr std::uint32_t kFewSteps = 2; // of a window; long steps are few
+constexpr double kWindow = 200e6;      // ns of steps
+constexpr std::uint32_t kFewSteps = 2; // minimum steps of a window
 constexpr double kLongWindow = 1e9;
 constexpr double kLongStep = 100e6;
-constexpr double kHopelessTrial = 1.3; // times the time: the rest of a window tells nothing new
-constexpr std::uint32_t kMaxGains = 8; // of a trial
-constexpr double kGain = 0.02;         // of throughput, below which another number is not worth a change
-constexpr double kGainOfFewer = 0.04;  // of fewer threads: more of them leave no core unused
-constexpr double kScatter = 0.08;      // of a gain, until there are several
+constexpr double kHopelessTrial = 1.3; // x slower: rejects before the window ends
+constexpr std::uint32_t kMaxGains = 8; // maximum comparisons of a trial
+constexpr double kGain = 0.02;         // minimum throughput gain for a change
+// Minimum gain for fewer threads: more threads leave no core unused
+constexpr double kGainOfFewer = 0.04;
+constexpr double kScatter = 0.08; // assumed scatter until there are 3 gains
 constexpr double kLeastScatter = 0.02;
-constexpr double kSureGain = 2.0;   // standard errors, for a change
-constexpr double kUnsureGain = 0.7; // standard errors, against a change
+constexpr double kSureGain = 2.0;   // standard errors, to adopt
+constexpr double kUnsureGain = 0.7; // standard errors, to reject
 
 } // namespace
 
@@ -75,7 +76,7 @@ ThreadTrial::Verdict ThreadTrial::end_window(std::uint32_t settled) noexcept {
     return judge(settled);
 }
 
-// Ends the trial once the gain is beyond doubt, or not worth more trouble.
+// Ends the trial once the gain is certain, or not worth more measurements.
 ThreadTrial::Verdict ThreadTrial::judge(std::uint32_t settled) const noexcept {
     const auto mean = sum_ / gains_;
     const auto variance = gains_ > 1 ? (squares_ - gains_ * mean * mean) / (gains_ - 1) : 0;

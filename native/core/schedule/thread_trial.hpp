@@ -5,11 +5,11 @@
 
 namespace sotto {
 
-// Steps on one number of threads, one after another.
+// Consecutive steps on one number of threads.
 class StepWindow {
 public:
-    // `predicted`: nanoseconds that the step was predicted to take on the settled number of threads. Returns
-    // true once the window is long enough to be compared.
+    // Adds a step. `predicted`: its predicted time in ns on the settled number of threads. Returns
+    // true once the window is long enough to compare.
     bool add(std::int64_t ns, std::int64_t predicted) noexcept;
     // Predicted time over measured time.
     double rate() const noexcept { return work_ / time_; }
@@ -21,34 +21,34 @@ private:
     std::uint32_t steps_ = 0;
 };
 
-// Windows on another number of threads alternate with windows on the settled one, until the difference in
-// throughput is larger than its standard error.
+// Windows on another number of threads alternate with windows on the settled number, until the
+// difference in throughput exceeds its standard error.
 class ThreadTrial {
 public:
     enum class Verdict : std::uint8_t {
         open,
-        next_window, // open, and the next step is on the other number
+        next_window, // undecided; the next step uses the other number
         adopt,
         reject
     };
 
-    // Returns true if a single step of that length tells as much as many short ones.
+    // Returns true if a single step of that length is as informative as many short ones.
     static bool is_long(std::int64_t ns) noexcept;
 
-    // Begins a trial of `count` threads.
+    // Starts a trial of `count` threads.
     void begin(std::uint32_t count) noexcept;
     void end() noexcept { count_ = 0; }
 
-    // The number of threads that is tried; 0: no trial is under way.
+    // The number of threads being tried; 0: no trial is running.
     std::uint32_t count() const noexcept { return count_; }
-    // Returns true if the next step belongs to a window on the number that is tried.
+    // Returns true if the next step belongs to a window on the number being tried.
     bool is_elsewhere() const noexcept { return count_ != 0 && turn_ % 2 == 1; }
-    // Takes in a step that is not compared, as the number of threads has just changed.
+    // Adds a step that is not compared, because the number of threads has just changed.
     void skip(std::int64_t ns) noexcept;
-    // Takes in a step. `settled`: the number of threads that the trial is against.
+    // Adds a step. `settled`: the number of threads to compare with.
     Verdict add(std::int64_t ns, std::int64_t predicted, std::uint32_t settled) noexcept;
 
-    // Nanoseconds that steps of this trial, or else of the last one, took on the number that was tried.
+    // Time in ns that steps of this trial, or else of the last one, took on the number tried.
     double elsewhere_ns() const noexcept { return elsewhere_; }
 
 private:
@@ -56,11 +56,11 @@ private:
     Verdict judge(std::uint32_t settled) const noexcept;
 
     std::uint32_t count_ = 0;
-    std::uint32_t turn_ = 0; // windows so far; on the number that is tried where it is odd
+    std::uint32_t turn_ = 0; // windows so far; odd: on the number tried
     StepWindow window_;
-    double rate_before_ = 0; // of the last window on the settled number
-    double rate_during_ = 0; // of the last window on the number that is tried
-    double sum_ = 0;         // of the logarithms of gains, each a window between two others
+    double rate_before_ = 0; // last window on the settled number
+    double rate_during_ = 0; // last window on the number tried
+    double sum_ = 0;         // sum of log gains, each of one window against its two neighbors
     double squares_ = 0;
     std::uint32_t gains_ = 0;
     double elsewhere_ = 0;

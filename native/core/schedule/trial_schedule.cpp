@@ -10,10 +10,11 @@ constexpr std::int64_t kTrialSecond = 1'000'000'000;
 constexpr std::int64_t kSoonTried = 2 * kTrialSecond;
 constexpr std::int64_t kRarestTrial = 32 * kTrialSecond;
 constexpr std::int64_t kRarestUpwards =
-    5 * kTrialSecond;                // as a core that becomes free does not show in step times
+    5 * kTrialSecond;                // a core that becomes free does not show in step times
 constexpr double kTrialsApart = 25;  // step time between trials / time on the other number in the last trial
 constexpr double kHurriedApart = 10; // the same ratio, for a trial that is brought forward
-constexpr std::int64_t kAfterGivenUp = 3 * kTrialSecond / 2; // until a number that stood still is tried again
+// Until a number that stalled is retried
+constexpr std::int64_t kAfterGivenUp = 3 * kTrialSecond / 2;
 constexpr double kElsewhere = 0.2;    // change of log(predicted / measured time) that brings a trial forward
 constexpr std::uint32_t kToHurry = 2; // consecutive windows: the game often slows a single one
 constexpr double kFollowingUsual = 0.25; // weight of the last window in usual_
@@ -61,7 +62,7 @@ void TrialSchedule::ended(std::int64_t now) noexcept {
 void TrialSchedule::adopted(std::int64_t now) noexcept {
     ended(now);
     interval_ = kSoonTried;
-    next_ = now + kSoonTried / 8; // the next one may be better still
+    next_ = now + kSoonTried / 8; // the next number may be better still
 }
 
 void TrialSchedule::rejected(double elsewhere_ns, bool upwards, std::int64_t now) noexcept {

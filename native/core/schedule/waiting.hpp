@@ -1,4 +1,4 @@
-// Streams without a slot, indexed, so that a decision costs the same however many of them wait.
+// Index of streams without a slot: a decision costs the same however many streams wait.
 #pragma once
 
 #include <array>
@@ -21,14 +21,14 @@ constexpr std::size_t index_of(sotto_priority priority) noexcept {
 // Streams of one model and one priority that wait for a slot. Adding one allocates; moving it in and out
 // does not.
 class WaitingStreams {
-    // Order: pinned streams that gave up their slot, then deadline, then remaining prefill, then arrival.
+    // Order: parked pinned streams, then deadline, then remaining prefill, then arrival.
     struct Rank {
         std::tuple<bool, std::int64_t, std::uint32_t, std::uint64_t> key;
         ScheduledStream* stream;
         bool operator<(const Rank& other) const noexcept { return key < other.key; }
     };
     struct Age {
-        std::tuple<std::int64_t, std::uint64_t> key; // served last, arrival
+        std::tuple<std::int64_t, std::uint64_t> key; // time last served, then arrival
         ScheduledStream* stream;
         bool operator<(const Age& other) const noexcept { return key < other.key; }
     };
@@ -45,18 +45,18 @@ public:
         Ages::node_type kept_age;
     };
 
-    // Allocates the stream's entry, which is outside of every queue.
+    // Allocates the stream's entry, in no queue.
     static void prepare(ScheduledStream& stream);
     void put(ScheduledStream& stream) noexcept;
     void take(ScheduledStream& stream) noexcept;
 
     bool empty() const noexcept { return ranks_.empty(); }
     std::size_t size() const noexcept { return ranks_.size(); }
-    // How many of them never had a slot.
+    // Streams that never had a slot.
     std::size_t newcomers() const noexcept { return newcomers_; }
-    // The stream to serve next; null if there is none. One that has waited for too long precedes all others.
+    // The stream to serve next; null if empty. A stream not served for 10 s precedes all others.
     ScheduledStream* best(std::int64_t now) const noexcept;
-    // The stream that was served the longest ago; null if there is none.
+    // The stream served longest ago; null if empty.
     const ScheduledStream* oldest() const noexcept;
 
 private:
