@@ -38,7 +38,7 @@ void CallBuilder::close(Heard& heard, std::vector<Call>& whole) {
     if (!call_) {
         return;
     }
-    if (call_->arguments.empty()) { // a tool that takes none
+    if (call_->arguments.empty()) { // a tool without arguments
         call_->arguments = "{}";
         heard.deltas.push_back({Delta::Kind::call, "{}", calls_ - 1, "", ""});
     }

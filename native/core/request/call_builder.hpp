@@ -1,4 +1,4 @@
-// Puts tool calls together from what a model's reader returns.
+// Builds tool calls from the output of a model's parser.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,24 @@
 
 namespace sotto {
 
-// The text at `key`; empty if there is none.
+// Returns the string at `key`; empty if missing or not a string.
 std::string text_at(const Json& object, const char* key);
 
-// The tool calls of one answer. They come one after the other: a new one ends the one before, and only the
-// last one goes on.
+// The tool calls of one answer. Calls arrive one after another: a new call ends the previous one,
+// and only the last one can continue.
 class CallBuilder {
 public:
-    // Takes in a call, or more of its arguments: an element of "tool_calls" as sotto_stream_parse_fn has it.
-    // Adds to `heard` what is new, and to `whole` a call that has ended thereby.
+    // Adds a call, or more of its arguments: an element of "tool_calls" as returned by
+    // sotto_stream_parse_fn. Appends new deltas to `heard`; appends the previous call,
+    // if this ends it, to `whole`.
     void add(const Json& call, Heard& heard, std::vector<Call>& whole);
-    // Nothing more comes of the last call. One whose arguments broke off is no call.
+    // Ends the last call: appends it to `whole` if its arguments are a complete
+    // JSON object, otherwise drops it.
     void close(Heard& heard, std::vector<Call>& whole);
 
 private:
-    std::size_t calls_ = 0;    // that began, also those that broke off
-    std::optional<Call> call_; // the last of them, while more may come of it
+    std::size_t calls_ = 0;    // calls that began, incomplete ones included
+    std::optional<Call> call_; // the last call, until it ends
 };
 
 } // namespace sotto

@@ -1,4 +1,4 @@
-// Log probabilities of tokens, held back until their text is shown.
+// Log probabilities of tokens, held back until the text of the tokens is released.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,12 @@
 
 namespace sotto {
 
-// The log probabilities of one answer.
 class HeldLogprobs {
 public:
-    // `keeps`: false if nobody asked for them.
+    // `keeps`: true if the request wants log probabilities.
     explicit HeldLogprobs(bool keeps) noexcept : keeps_(keeps) {}
 
-    // Takes in a token of so many bytes, with its log probabilities as JSON, or empty.
+    // Adds a token of `bytes` bytes. `json`: its log probabilities; may be empty.
     void add(std::size_t bytes, std::string_view json) {
         if (keeps_ && !json.empty()) {
             held_.push_back({generated_, std::string(json)});
@@ -23,7 +22,7 @@ public:
         generated_ += bytes;
     }
 
-    // Removes and returns those of the tokens that begin before byte `shown`, in their order.
+    // Removes and returns the log probabilities of tokens that begin before byte `shown`, in order.
     std::vector<std::string> release(std::size_t shown) {
         std::vector<std::string> all;
         auto one = held_.begin();
@@ -36,12 +35,12 @@ public:
 
 private:
     struct Logprobs {
-        std::size_t begin; // of its token, in the bytes generated
+        std::size_t begin; // byte offset of its token
         std::string json;
     };
 
     const bool keeps_;
-    std::size_t generated_ = 0; // bytes
+    std::size_t generated_ = 0; // bytes so far
     std::vector<Logprobs> held_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMillisecondNs = 1'000'000;
 
-// Waits until it is told, until a deadline, or so many nanoseconds.
+// Waits until `signal` changes from `seen`, until `deadline`, or for `at_most` nanoseconds.
 void wait_until(Signal& signal, std::uint32_t seen, std::int64_t deadline, std::int64_t at_most) noexcept {
     const auto now = system_clock().now();
     const auto due = at_most < kNever - now ? now + std::max<std::int64_t>(at_most, 0) : kNever;
@@ -47,7 +47,7 @@ bool HostRequests::cancel(sotto_request id) noexcept {
     if (!live || slot->cancel_noted.exchange(true)) {
         table_.release(*slot);
     } else {
-        post_(slot->cancel); // with the reference, which the control thread releases
+        post_(slot->cancel); // passes the reference on; the control thread releases it
     }
     return live;
 }

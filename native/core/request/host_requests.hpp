@@ -1,4 +1,4 @@
-// What host threads do with requests: submit and cancel them, and wait for their events.
+// Requests as host threads use them: submitting, cancelling, and waiting for events.
 #pragma once
 
 #include <atomic>
@@ -12,28 +12,29 @@
 
 namespace sotto {
 
-// Any thread may call anything.
+// Any thread may call any function.
 class HostRequests {
 public:
-    // Hands a note to the control thread. Must not throw.
+    // Posts a note to the control thread. Must not throw.
     using Post = std::function<void(Note& note)>;
 
     HostRequests(const Clock& clock, Post post) : clock_(clock), post_(std::move(post)) {}
 
-    // Throws Error(SOTTO_ERROR_BUSY) when as many requests as can be are live.
+    // Throws Error(SOTTO_ERROR_BUSY) if the maximum number of requests is live.
     sotto_request submit(Asked asked);
-    // Returns false if no such request is live; likewise drop() and set_tps().
+    // cancel(), drop() and set_tps() return false if no such request is live. drop() throws
+    // Error(SOTTO_ERROR_STATE) if the request is not private.
     bool cancel(sotto_request id) noexcept;
     bool drop(sotto_request id);
     bool set_tps(sotto_request id, float tps) noexcept;
 
-    // As sotto_engine_wait_for_events().
+    // See sotto_engine_wait_for_events().
     sotto_status wait(std::int32_t timeout_ms) noexcept;
-    // As sotto_engine_wait_request_event(); with SOTTO_OK, `event` is it.
+    // See sotto_engine_wait_request_event(). Sets `event` if it returns SOTTO_OK.
     sotto_status wait_event(sotto_request id, std::int32_t timeout_ms, std::unique_ptr<Event>& event);
-    // Has every thread that waits look again whether an event is due.
+    // Makes every waiting thread check again for a due event.
     void wake_all() noexcept;
-    // Wakes every thread that waits; from now on, waiting ends with SOTTO_ERROR_CANCELLED.
+    // Wakes all waiting threads. Later waits return SOTTO_ERROR_CANCELLED.
     void close() noexcept;
 
     RequestTable& table() noexcept { return table_; }
