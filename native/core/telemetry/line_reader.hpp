@@ -14,14 +14,14 @@ class LineReader {
 public:
     explicit LineReader(File file) : file_(std::move(file)), size_(file_.size()) {}
 
-    // Reads the next line into `line`, without its line end. Returns false at the end of the file. Throws
-    // Error(SOTTO_ERROR_NOT_FOUND) if the file cannot be read, and Error(SOTTO_ERROR_ARGUMENT) if the line is
-    // longer than 256 MiB.
+    // Reads the next line into `line`, without its newline. Returns false at the end of the file.
+    // Throws Error(SOTTO_ERROR_NOT_FOUND) if the file cannot be read, and
+    // Error(SOTTO_ERROR_ARGUMENT) if the line is longer than 256 MiB.
     bool next(std::string& line);
 
-    // The number of the line that was read last; 0: none was.
+    // Number of the last line read, from 1; 0: none.
     std::size_t number() const noexcept { return number_; }
-    // Returns true if the line that was read last has a line end.
+    // Returns true if the last line read ends with a newline.
     bool ended() const noexcept { return ended_; }
 
 private:
