@@ -25,7 +25,8 @@ const char* mode_name(sotto_mode mode) noexcept {
     }
 }
 
-// Who hears of what is taken: the host, if it listens.
+// Returns the ledger callback that reports memory to the host; empty
+// if the host has no memory hook.
 Ledger::Told told_of(const Hooks& hooks, std::string device) {
     if (!hooks.memory) {
         return {};
@@ -147,7 +148,7 @@ bool Engine::set_request_tps(sotto_request id, float tps) noexcept {
     return live;
 }
 
-// Those who wait for events look again when they are due.
+// Wakes threads that wait for events: the due times of paced events changed.
 void Engine::retuned() noexcept {
     control_->wake();
     requests_.wake_all();
@@ -168,7 +169,7 @@ sotto_stats Engine::stats() noexcept {
 }
 
 void Engine::close() noexcept {
-    control_->give_up_loading(); // a thread that detaches a device may wait for that
+    control_->give_up_loading(); // detach_gpu() on another thread may wait for a load
     requests_.close();
 }
 

@@ -1,4 +1,4 @@
-// The engine itself, as the C boundary sees it: plain C++20, any thread may call anything.
+// The engine behind the C ABI, in plain C++20. Any thread may call any function.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,21 @@ namespace sotto {
 class Engine {
 public:
     explicit Engine(EngineOptions options);
-    // Ends an engine that was closed, and which nobody else uses. What does not end within about 100 ms is
-    // left behind where that is safe, and ends by itself.
+    // Destroys an engine after close() that no other thread uses. Threads that do not end within
+    // about 100 ms are detached where that is safe, and end by themselves.
     static void end(std::unique_ptr<Engine> engine) noexcept;
 
-    // Requests and their events.
     HostRequests& requests() noexcept { return requests_; }
 
     void set_mode(sotto_mode mode) noexcept;
     void set_vram_budget(std::uint64_t bytes) noexcept;
     void set_target_tps(float tps) noexcept;
-    // As sotto_engine_set_request_tps().
+    // See sotto_engine_set_request_tps().
     bool set_request_tps(sotto_request id, float tps) noexcept;
-    // Its figures. Never waits.
+    // Never blocks.
     sotto_stats stats() noexcept;
     void add_backend(const sotto_backend& table) { modules_.add(table); }
-    // As sotto_engine_attach_gpu() and sotto_engine_detach_gpu(), which may wait for each other.
+    // See sotto_engine_attach_gpu() and sotto_engine_detach_gpu(); the two may wait for each other.
     sotto_gpu_sharing attach_gpu(const gpu::Renderer& renderer);
     bool detach_gpu();
     Frames& frames() noexcept { return frames_; }
@@ -50,10 +49,10 @@ public:
 
     std::string describe();
     std::string list_models() const { return registry_.list(); }
-    // As sotto_engine_memory().
+    // See sotto_engine_memory().
     std::string memory() const;
 
-    // Wakes every thread that waits in here; from now on, waiting ends with SOTTO_ERROR_CANCELLED.
+    // Wakes all threads that wait in this engine. Later waits return SOTTO_ERROR_CANCELLED.
     void close() noexcept;
 
 private:
@@ -73,12 +72,13 @@ private:
     HostRequests requests_;
     Registry registry_;
     Ledger ledger_;
-    Ledger host_ledger_; // of the machine's memory, where the other is of a device's; it has no ceiling
+    // Host memory, where ledger_ counts the memory of a device. Without a ceiling.
+    Ledger host_ledger_;
     KvStateStore parking_;
     Modules modules_;
     DeviceManager card_;
-    std::mutex changing_card_;       // held while a card is attached or detached
-    std::optional<Control> control_; // from the end of the constructor on
+    std::mutex changing_card_;       // held during attach_gpu() and detach_gpu()
+    std::optional<Control> control_; // set at the end of the constructor
 };
 
 } // namespace sotto

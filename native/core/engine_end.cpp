@@ -1,4 +1,4 @@
-// How an engine ends without waiting for threads that a busy machine keeps from running.
+// Destroys engines without waiting for threads that get no core on a busy machine.
 #include "base/attempt.hpp"
 #include "core/engine.hpp"
 #include "platform/dynlib.hpp"
@@ -6,13 +6,13 @@
 namespace sotto {
 namespace {
 
-// Shared by who destroys an engine and the thread that does it.
+// Shared by the thread that ends an engine and the thread that runs its destructor.
 struct Ending {
     Signal done;
     std::atomic<bool> over{false};
 };
 
-// False: it is not over after so many nanoseconds.
+// Waits until the destructor has returned. Returns false after `most` nanoseconds.
 bool wait_for(Ending& ending, std::int64_t most) noexcept {
     const auto deadline = system_clock().now() + most;
     for (;;) {
@@ -29,18 +29,19 @@ bool wait_for(Ending& ending, std::int64_t most) noexcept {
 
 } // namespace
 
-// Whether nothing of the host's is used once no hook may be called: no backend, card, clock or recording.
+// Returns true if the engine uses nothing that the host or its caller owns once hooks are disabled:
+// no host backend, shared GPU, custom clock or recording.
 bool Engine::may_be_left() const noexcept {
     return clock_ == &system_clock() && !modules_.has_hosts() && card_.shared() == 0 && !recorder_.is_on();
 }
 
-// Threads of the idle class or of a lower priority can't be raised to the normal class (Linux), so a wait for
-// one would last until no other thread wants the core. They are left behind instead, with what they use, and
-// free it when they run.
+// Threads of the idle class or with a lower priority cannot return to the normal class on Linux, so
+// waiting for one would last until no other thread wants its core. Such threads are detached, with
+// the memory they use, and free it when they run.
 void Engine::end(std::unique_ptr<Engine> engine) noexcept {
     constexpr std::int64_t kPatience = 60'000'000;
     if (!engine->may_be_left()) {
-        return; // waits
+        return; // destructor waits for all threads
     }
     const auto outlives = engine->hooks_.outlives;
     std::shared_ptr<Ending> ending;
@@ -54,7 +55,7 @@ void Engine::end(std::unique_ptr<Engine> engine) noexcept {
         });
         (void)engine.release();
     };
-    attempt(begin, [](sotto_status, const char*) {}); // waits where there is no thread to be had
+    attempt(begin, [](sotto_status, const char*) {}); // without a thread, the destructor runs here
     if (!thread.joinable()) {
         return;
     }

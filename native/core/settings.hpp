@@ -1,4 +1,4 @@
-// What a host asked of an engine, and what it may change while that runs.
+// Options of an engine, and the settings that may change while it runs.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,14 @@
 
 namespace sotto {
 
-// What threads of an engine that was destroyed without them may still look at.
+// State that detached threads may still use after their engine was destroyed.
 struct Outlives {
     HookGate gate;
-    std::atomic<bool> has_yielding_threads{false}; // ever: of the idle class, or of a lower priority
+    // Ever had threads of idle class or lower priority
+    std::atomic<bool> has_yielding_threads{false};
 };
 
-// The host's hooks, their structs copied. Absent: the engine does without.
+// Copies of the host's hooks. Absent hooks are not called.
 struct Hooks {
     Log log;
     std::optional<sotto_file_access> files;
@@ -32,14 +33,14 @@ struct Hooks {
     std::optional<sotto_profiler> profiler;
     sotto_threads threads{};
     std::string thread_name = "sotto";
-    CoreSet cores; // of compute threads; empty: all
+    CoreSet cores; // cores of compute threads; empty: all
     std::shared_ptr<Outlives> outlives = std::make_shared<Outlives>();
 
-    // Names the calling thread, and lets the host look at it.
+    // Sets the calling thread's name and calls the host's thread-start hook.
     void thread_started(const std::string& role) const;
 };
 
-// A stretch of work that the host's profiler sees.
+// A profiler zone, from construction to destruction.
 class Zone {
 public:
     Zone(const Hooks& hooks, const char* name);
@@ -54,19 +55,21 @@ private:
 
 struct EngineOptions {
     std::filesystem::path module_dir;
-    std::string device = "cpu"; // where models run; "auto": see with_device()
-    std::string device_reason;  // of the choice that "auto" was; empty: it was none
+    std::string device = "cpu"; // device of models; "auto": see with_device()
+    std::string device_reason;  // why "auto" chose the device; empty: not "auto"
     sotto_mode mode = SOTTO_MODE_BALANCE;
     std::uint64_t vram_budget = 0;
     float target_tps = 0;
-    std::uint32_t trace = 0; // slices kept
+    std::uint32_t trace = 0; // slices kept in the trace
     sotto_engine_flags flags = 0;
-    std::uint32_t max_requests = 0;     // 0: as many as can be
-    std::string record;                 // where decisions are written down; empty: nowhere
-    std::filesystem::path kv_spill_dir; // for what is parked; empty: the system's temporary folder
-    std::uint64_t kv_spill_memory = std::uint64_t{64} << 20; // bytes of it that may be in memory
-    std::optional<gpu::Renderer> renderer;                   // to share a card with
-    std::filesystem::path cuda_driver;                       // its file; empty: the system's
+    std::uint32_t max_requests = 0; // maximum live requests; 0: as many as possible
+    std::string record;             // path of the recording; empty: none
+    // For spilled KV cache states; empty: the system's temporary folder
+    std::filesystem::path kv_spill_dir;
+    // Max bytes of spilled states in memory
+    std::uint64_t kv_spill_memory = std::uint64_t{64} << 20;
+    std::optional<gpu::Renderer> renderer; // renderer to share a GPU with
+    std::filesystem::path cuda_driver;     // driver file; empty: the system's
     Hooks hooks;
     Clock* clock = &system_clock();
 };
@@ -81,7 +84,7 @@ struct Settings {
     sotto_engine_flags flags = 0;
 
     bool is(sotto_engine_flags flag) const noexcept { return (flags & flag) != 0; }
-    // Returns true if models come before the game.
+    // Returns true if models take precedence over the game.
     bool prioritizes_compute() const noexcept { return mode.load() == SOTTO_MODE_PRIORITIZE_COMPUTE; }
 };
 
