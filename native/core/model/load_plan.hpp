@@ -33,7 +33,7 @@ struct LoadPlan {
     std::uint64_t least() const noexcept { return last().info.bytes(); }
 };
 
-// What may be shrunk to make a model fit.
+// Parts of a model that may be shrunk to make it fit.
 enum class ShrinkScope : std::uint8_t {
     all,    // everything that its options leave open
     streams // only the number of concurrent streams, so that saved KV cache states still fit
