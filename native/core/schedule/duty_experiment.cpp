@@ -15,7 +15,7 @@ constexpr std::uint32_t kClearlyMissed = 4; // minimum missed frames with models
 constexpr std::uint32_t kMaxUnclear = 60;
 constexpr double kSureFault = 3; // standard deviations between the two rates
 constexpr double kSureFaultInTheWay = 1.5;
-constexpr double kHopelessExperiment = 1; // below this at half time: gives up
+constexpr double kHopelessExperiment = 1; // below this at half time: stops as not_at_fault
 constexpr std::int64_t kExperimentsApart = 10 * kExperimentSecond;
 constexpr std::int64_t kRarestExperiment = 60 * kExperimentSecond;
 

@@ -1,4 +1,4 @@
-// Whether threads of the idle scheduling class get cores at all, and how many.
+// Detects whether threads of the idle scheduling class get cores at all, and how many.
 #pragma once
 
 #include <atomic>

@@ -10,13 +10,15 @@ constexpr std::int64_t kTrialSecond = 1'000'000'000;
 constexpr std::int64_t kSoonTried = 2 * kTrialSecond;
 constexpr std::int64_t kRarestTrial = 32 * kTrialSecond;
 constexpr std::int64_t kRarestUpwards =
-    5 * kTrialSecond;                // a core that becomes free does not show in step times
-constexpr double kTrialsApart = 25;  // step time between trials / time on the other number in the last trial
+    5 * kTrialSecond; // a core that becomes free does not show in step times
+// Step time between trials / time on the other number in the last trial.
+constexpr double kTrialsApart = 25;
 constexpr double kHurriedApart = 10; // the same ratio, for a trial that is brought forward
 // Until a number that stalled is retried
 constexpr std::int64_t kAfterGivenUp = 3 * kTrialSecond / 2;
-constexpr double kElsewhere = 0.2;    // change of log(predicted / measured time) that brings a trial forward
-constexpr std::uint32_t kToHurry = 2; // consecutive windows: the game often slows a single one
+// Change of log(predicted / measured time) that brings a trial forward.
+constexpr double kElsewhere = 0.2;
+constexpr std::uint32_t kToHurry = 2;    // consecutive windows: the game often slows a single one
 constexpr double kFollowingUsual = 0.25; // weight of the last window in usual_
 
 } // namespace
