@@ -26,7 +26,7 @@ BENCHES = ("decode", "many_npcs", "frames", "pacing", "budget")
 HIGHER = re.compile(r"(?<!peer)(_tps|tokens_per_s|\.ours)$")
 LOWER = re.compile(r"(first|others|at_once|apart|early|late|cut|unpark|prefill|close)_ms$|lowering_ms\.p50$")
 SPEED = re.compile(f"{HIGHER.pattern}|{LOWER.pattern}")
-PEERS = re.compile(r"peer|llama_server|batched_bench\.peer")
+PEERS = re.compile(r"peer|llama_server|\.(same|stock)_")
 LEAST = 0.97
 
 
