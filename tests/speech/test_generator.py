@@ -265,6 +265,15 @@ def test_the_memory_of_a_decoder_is_told_and_freed(engine: sotto.Engine, house: 
     assert engine.memory()["used"] == 0
 
 
+def test_what_the_threads_of_the_library_take_is_told_at_the_load(engine: sotto.Engine, house: Path) -> None:
+    npc = load(engine, house, streams=8, context=64, prefix_cache_tokens=0)
+    process = psutil.Process()
+    before = process.memory_info().rss
+    for _ in range(16):  # each on another of the library's threads
+        npc.complete("The key", model="npc", max_tokens=2)
+    assert process.memory_info().rss - before < 32 << 20
+
+
 def test_the_decoder_passes_the_suite(house: Path) -> None:
     target = Target("sotto.backends.ctranslate2:CTranslate2", str(house), None, {"streams": 8})
     assert {name: check.outcome(target, name, 90) for name in CASES} == dict.fromkeys(CASES, "")

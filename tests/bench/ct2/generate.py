@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import ctranslate2
 import gguf
 import numpy as np
 from tokenizers import Tokenizer
@@ -43,7 +43,7 @@ BACKGROUND = (
     "what is written inside: home before the snow. If somebody threatens you, call for the guard, Halvard, "
     "who eats here every evening. If somebody asks for work, send them to the smith."
 )
-TOKENS, STREAMS = 48, 8
+TOKENS = 48
 
 
 def chat(name: str, line: str, **fields: Any) -> dict[str, Any]:
@@ -93,27 +93,6 @@ def equal_pct(folder: Path, work: Path) -> float:
     return percentage(left == right for left, right in zip(ours, theirs, strict=True))
 
 
-def prompts(count: int) -> list[str]:
-    """Texts to complete, of the same length in tokens."""
-    return [f"{name} said to the traveller that the old mill" for name in ("Brenna",) * count]
-
-
-def ours_tps(asked: sotto.Engine, count: int) -> float:
-    """Tokens a second through the engine."""
-    fields = {"model": "npc", "max_tokens": TOKENS, "ignore_eos": True, "temperature": 0}
-    began = perf_counter()
-    done(asked, [asked.submit("completion", {**fields, "prompt": text}) for text in prompts(count)])
-    return count * TOKENS / (perf_counter() - began)
-
-
-def library_tps(stock: Any, tokenizer: Any, count: int) -> float:
-    """Tokens a second of CTranslate2 itself."""
-    tokens = [tokenizer.encode(text).tokens for text in prompts(count)]
-    began = perf_counter()
-    stock.generate_batch(tokens, max_length=TOKENS, min_length=TOKENS, include_prompt_in_result=False)
-    return count * TOKENS / (perf_counter() - began)
-
-
 def first_token(asked: sotto.Engine, model: str, line: str, background: str) -> float:
     """Seconds until the first text of an answer."""
     body = chat("Brenna", line, model=model, max_tokens=2)
@@ -148,25 +127,31 @@ def first_token_ratio(folder: Path, turns: int, background: str) -> float:
     return median(row["cached"] / row["plain"] for row in rows)
 
 
+def tokens_ratios(folder: Path, turns: int) -> dict[str, Any]:
+    """The ratio of tokens a second, and ours, each the median of several processes.
+
+    Where a process's weights lie in physical memory changes its pace by some percent, in either direction.
+    """
+    each = []
+    for turn in range(turns):
+        first = "library" if turn % 2 else "engine"
+        command = [sys.executable, str(Path(__file__).with_name("pace.py")), str(folder), first]
+        run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        each.append(json.loads(run.stdout))
+    found = {}
+    for count in each[0]:
+        found[f"tokens_ratio_{count}"] = median(one[count]["ratio"] for one in each)
+        found[f"tps_{count}"] = median(one[count]["ours"] for one in each)
+    return found
+
+
 def measure(work: Path, turns: int) -> dict[str, Any]:
     """All figures of the decoder."""
     folder = converted(work / "house", HOUSE)
-    found: dict[str, Any] = {"equal_to_llama_pct": equal_pct(folder, work)}
-    stock = ctranslate2.Generator(str(folder), intra_threads=1)
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    with engine() as asked:
-        asked.load_model("npc", path=folder, backend="ctranslate2", options={"streams": STREAMS})
-        for count in (1, STREAMS):
-            ways = {
-                "ours": lambda count=count: ours_tps(asked, count),
-                "library": lambda count=count: library_tps(stock, tokenizer, count),
-            }
-            in_turn(1, ways)
-            rows = in_turn(turns, ways)
-            found[f"tokens_ratio_{count}"] = median(row["ours"] / row["library"] for row in rows)
-            found[f"tps_{count}"] = median(row["ours"] for row in rows)
+    found: dict[str, Any] = {"equal_to_llama_pct": equal_pct(folder, work), **tokens_ratios(folder, turns)}
     found["first_token_ratio"] = first_token_ratio(folder, turns, BACKGROUND)
     found["first_token_ratio_short"] = first_token_ratio(folder, turns, "")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     for field, background in (("sheet_tokens", BACKGROUND), ("sheet_tokens_short", "")):
         found[field] = len(tokenizer.encode(SHEET.format(name=NAMES[0]) + background).tokens)
     return found

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 _LOOK_S = 0.02  # how often a waiting step looks whether its request was cancelled
@@ -22,7 +23,10 @@ class Batch:
     def __init__(self, generator: Any, prompts: Sequence[Sequence[str]], options: Mapping[str, Any]) -> None:
         shortest = min(map(len, prompts))
         self._first = [len(prompt) - shortest for prompt in prompts]  # the library's step of its first token
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        # Wake the other thread; what they tell is checked again. Cheaper than a condition, for each token.
+        self._arrived: SimpleQueue[None] = SimpleQueue()  # all tokens of a step are here
+        self._wanted: SimpleQueue[None] = SimpleQueue()  # a step waits for a token, or less is needed
         self._tokens: list[deque[int]] = [deque() for _ in prompts]
         self._live = set(range(len(prompts)))  # neither ended nor cancelled
         self._asking: set[int] = set()
@@ -39,7 +43,7 @@ class Batch:
     def _on_token(self, result: Any) -> bool:
         """Takes a token, on the library's thread. Returns True if its request needs no more."""
         at = result.batch_id
-        with self._changed:
+        with self._lock:
             if result.step != self._step:
                 self._step = result.step
                 self._due = {one for one in self._live if self._first[one] <= result.step}
@@ -49,13 +53,16 @@ class Batch:
                 self._tokens[at].append(result.token_id)
                 if result.is_last:
                     self._live.discard(at)
-            if not self._due:
-                self._changed.notify_all()
-                self._changed.wait_for(self._goes_on)
-            return not needed or at not in self._live
+            all_here = not self._due
+        if all_here:
+            self._arrived.put(None)
+            while not self._goes_on():
+                self._wanted.get()
+        return not needed or at not in self._live
 
     def _goes_on(self) -> bool:
-        return not self._live or any(not self._tokens[at] for at in self._asking)
+        with self._lock:
+            return not self._live or any(not self._tokens[at] for at in self._asking)
 
     def tokens(self, at: int, cancelled: Callable[[], bool]) -> Generator[int, None, None]:
         """Yields the tokens of a request, and waits for each. Ends early if the request is cancelled.
@@ -67,26 +74,30 @@ class Batch:
 
     def _next(self, at: int, cancelled: Callable[[], bool]) -> int | None:
         tokens, result = self._tokens[at], self._results[at]
-        while not cancelled():  # not under the lock: it may wait for the game
-            with self._changed:
-                self._asking.add(at)
-                try:
-                    self._changed.notify_all()
-                    self._changed.wait_for(lambda: tokens or at not in self._live, _LOOK_S)
-                finally:
-                    self._asking.discard(at)
+        if tokens:  # this step's, for all but the first request of a batch
+            return tokens.popleft()
+        with self._lock:
+            self._asking.add(at)
+        try:
+            while not cancelled():
+                self._wanted.put(None)
+                with suppress(Empty):
+                    self._arrived.get(timeout=_LOOK_S)
                 if tokens or at not in self._live:
                     return tokens.popleft() if tokens else None
-            if result.done() and not tokens:
-                result.result()  # raises, or it ended without a last token
-                return None
+                if result.done() and not tokens:
+                    result.result()  # raises, or it ended without a last token
+                    return None
+        finally:
+            with self._lock:
+                self._asking.discard(at)
         return None
 
     def cancel(self, at: int | None = None) -> None:
         """Lets the library end a request at its next token; without an index, all of them."""
-        with self._changed:
+        with self._lock:
             self._live -= self._live.copy() if at is None else {at}
-            self._changed.notify_all()
+        self._wanted.put(None)
 
     @property
     def done(self) -> bool:

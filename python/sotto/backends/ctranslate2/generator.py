@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import threading
 from bisect import bisect_left
 from collections.abc import Generator as PyGenerator
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from .sampling import refuse_missing, sampling_of
 _MOST_STREAMS, _MOST_CONTEXT = 64, 1 << 20
 _FLOAT = 4  # bytes
 _KV_GROWTH = 1.2  # the library copies a layer's cache for each token, which leaves gaps in its memory
+_THREAD = 22 << 20  # bytes that the library's matrix products keep for each of its threads (oneDNN, AVX2)
+_WARM_UP_S = 30.0  # how long its threads have to start
 _ROOMS = 8  # parts of the context; an answer that it ends loses less than one of them in a batch
 
 
@@ -86,7 +89,7 @@ class Generator(Model):
             raise ModelLoadError(f"'{folder}' cannot be loaded: {error}") from None
         self.info = measure.info(
             self._warm_up,
-            compute=self.planned(weights, options),
+            compute=self._per_request(weights, self._options),
             streams=self._options.streams,
             context=self._context,
             description={
@@ -98,16 +101,39 @@ class Generator(Model):
 
     @staticmethod
     def planned(weights: Weights, options: Mapping[str, Any]) -> int:
-        """Returns the bytes that requests take at most: the KV cache, and a prefill of the whole context."""
+        """Returns the bytes beside the weights: what requests take at most, and the library's threads."""
         given = GeneratorOptions.read(options)
-        cached = given.streams * (given.context + given.prefix_cache_tokens) * _kv_bytes(weights)
-        return int(_KV_GROWTH * cached) + _prefill_bytes(weights, given.context)
+        return Generator._per_request(weights, given) + given.streams * _THREAD
+
+    @staticmethod
+    def _per_request(weights: Weights, options: GeneratorOptions) -> int:
+        """Returns the bytes of the whole KV cache, and of a prefill of the whole context."""
+        cached = options.streams * (options.context + options.prefix_cache_tokens) * _kv_bytes(weights)
+        return int(_KV_GROWTH * cached) + _prefill_bytes(weights, options.context)
 
     def _warm_up(self) -> None:
-        """Generates once, so that the memory of a step is counted."""
+        """Generates once on each of the library's threads.
+
+        So the memory of each is counted, and no request waits while its thread allocates that.
+        """
+        count = self._options.streams
         start = list(self._prompts.tokens("Hello"))
-        options = {"max_length": 2, "include_prompt_in_result": False}
-        self._generator.generate_batch([start] * self._options.streams, **options)
+        options: dict[str, Any] = {"max_length": 2, "include_prompt_in_result": False}
+        self._generator.generate_batch([start] * count, **options)
+        all_run = threading.Barrier(count)  # a thread that is done must not take another's batch
+
+        def wait_for_others(result: Any) -> bool:
+            if result.step == 0:
+                with suppress(threading.BrokenBarrierError):
+                    all_run.wait(_WARM_UP_S)
+            return False
+
+        begun = [
+            self._generator.generate_batch([start], asynchronous=True, callback=wait_for_others, **options)
+            for _ in range(count)
+        ]
+        for batch in begun:
+            batch[0].result()
 
     def units(self, request: Request) -> int:
         """Tokens of the prompt. Renders the template."""
