@@ -1,4 +1,5 @@
-// Types and constants of Vulkan that Sotto uses, declared by hand so that building needs no SDK.
+// Types and constants of Vulkan that Sotto uses, declared here so that building needs no Vulkan
+// headers. tests/vulkan/types_check.cpp compares them with the headers.
 #pragma once
 
 #include <cstdint>

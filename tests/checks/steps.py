@@ -148,8 +148,8 @@ def check_vulkan() -> str:
     """The house model on ggml's Vulkan backend, on a device that is there without a graphics card."""
     options = ("-DSOTTO_TIERS=native", "-DSOTTO_VULKAN=ON", f"-DPython3_EXECUTABLE={PYTHON}")
     configure(RELEASE, *options)
-    targets = ["sotto_llama_vulkan-native", "sotto_vulkan_count", "sotto_no_vulkan"]
-    run(["cmake", "--build", RELEASE, "-j", JOBS, "--target", *targets])
+    names = ("llama_vulkan-native", "vulkan_count", "no_vulkan", "vulkan_types")
+    run(["cmake", "--build", RELEASE, "-j", JOBS, "--target", *(f"sotto_{name}" for name in names)])
     env = {"SOTTO_TEST_LIBRARY": str(OUT), "VK_DRIVER_FILES": LLVMPIPE, "VK_ICD_FILENAMES": LLVMPIPE}
     run([PYTHON, "-m", "pip", "install", "-q", *extra("vulkan")])
     printed = run([PYTHON, "-m", "pytest", "-q", "-s", ROOT / "tests" / "vulkan"], env=env)

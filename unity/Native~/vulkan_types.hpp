@@ -1,4 +1,5 @@
-// What the plugin uses of Vulkan: facts of its specification, so that no SDK is needed to build.
+// Types of Vulkan that the plugin uses, declared here so that building needs no Vulkan headers.
+// tests/vulkan/types_check.cpp compares them with the headers.
 #pragma once
 
 #include <cstdint>
