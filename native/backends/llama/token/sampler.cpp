@@ -5,6 +5,7 @@
 #include "runtime/json_parts.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <numeric>
 #include <ranges>
@@ -15,6 +16,13 @@ namespace {
 // Returns true if a logit bias bans a token.
 bool is_ban(const llama_logit_bias& bias) {
     return bias.bias == -INFINITY;
+}
+
+// Returns true if a grammar applies from the answer's first token. llama.cpp applies the others: those that
+// wait for a trigger, or for the end of reasoning with a token budget.
+bool applies_at_once(const common_params_sampling& how) {
+    return !how.grammar.grammar.empty() && !how.grammar_lazy && how.reasoning_budget_tokens < 0 &&
+           !how.reasoning_control;
 }
 
 // Returns true if sampling always chooses the most likely token.
@@ -33,6 +41,9 @@ Sampler::Sampler(
 )
     : tokenizer_(tokenizer), has_grammar_(!how.grammar.grammar.empty()), shown_(how.preserved_tokens),
       bytes_(tokenizer.inner()), likeliest_(likeliest) {
+    if (applies_at_once(how)) {
+        follow_grammar(how);
+    }
     if (is_greedy(how)) {
         banned_.assign(tokenizer.suppressed().begin(), tokenizer.suppressed().end());
         for (const auto& bias : how.logit_bias) {
@@ -46,6 +57,42 @@ Sampler::Sampler(
         throw_if_out_of_memory(error);
         throw Error(SOTTO_ERROR_ARGUMENT, std::string("llama.cpp rejects the grammar: ") + error.what());
     }
+}
+
+// Takes the grammar over from llama.cpp, as far as the template's beginning of the answer leads into it.
+void Sampler::follow_grammar(common_params_sampling& how) {
+    const auto spell = [this](llama_token token) { return tokenizer_.piece_of(token); };
+    try {
+        grammar_.emplace(
+            how.grammar.grammar,
+            AnswerGrammar::Vocabulary{tokenizer_.vocab(), tokenizer_.texts(), tokenizer_.ends(), spell}
+        );
+        if (!grammar_->is_usable()) {
+            grammar_.reset();
+            return;
+        }
+    } catch (const std::exception& error) {
+        throw_if_out_of_memory(error);
+        throw Error(SOTTO_ERROR_ARGUMENT, std::string("llama.cpp rejects the grammar: ") + error.what());
+    }
+    const auto& begun = how.generation_prompt;
+    if (!begun.empty() && common_grammar_needs_prefill(how.grammar)) {
+        const auto tokens = tokenizer_.cut(begun, true);
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            const auto piece = tokenizer_.piece_of(tokens[i]);
+            if (i == 0 && std::isspace(static_cast<unsigned char>(piece[0])) != 0 &&
+                std::isspace(static_cast<unsigned char>(begun[0])) == 0) {
+                continue; // some tokenizers put a space before the first control token
+            }
+            if (!grammar_->accept(piece)) {
+                throw Error(
+                    SOTTO_ERROR_ARGUMENT,
+                    "llama.cpp rejects the grammar: it does not begin as the template does"
+                );
+            }
+        }
+    }
+    how.grammar = {};
 }
 
 void Sampler::close_within(std::uint64_t limit, std::vector<std::string> lead_in_end) {
@@ -69,18 +116,30 @@ llama_token Sampler::choose(llama_context* context, std::int32_t output) {
     if (has_grammar_) {
         keep_to_grammar(logits);
     }
-    const auto token = sampler_ ? sampled(context, output) : greedy(logits);
+    const auto token = sampler_ ? sampled(context, output, logits) : greedy(logits);
     if (has_grammar_) {
-        tokenizer_.text_of(token, text_);
-        bytes_.said(text_);
-        if (closing_) {
-            closing_->said(text_);
-        }
+        say(token);
     }
     if (likeliest_ >= 0) {
         tell(logits_.data(), token);
     }
     return token;
+}
+
+void Sampler::say(llama_token token) {
+    if (grammar_ && !tokenizer_.ends_answer(token) && !grammar_->accept(tokenizer_.piece_of(token))) {
+        throw Error(SOTTO_ERROR_INFERENCE, "the grammar allows none of the model's tokens here");
+    }
+    tokenizer_.text_of(token, text_);
+    bytes_.said(text_);
+    if (closing_) {
+        closing_->said(text_);
+    }
+}
+
+bool Sampler::grammar_allows(llama_token token) {
+    return tokenizer_.ends_answer(token) ? grammar_->allows_end()
+                                         : grammar_->allows(tokenizer_.piece_of(token));
 }
 
 // Masks tokens that a grammar wrongly allows: ill-formed UTF-8, and special tokens, which it matches by their
@@ -115,10 +174,23 @@ void Sampler::check(const float* logits) const {
     }
 }
 
-llama_token Sampler::greedy(float* logits) const {
+// The model's own choice is tried first: it is mostly one that a grammar allows.
+llama_token Sampler::greedy(float* logits) {
     for (const auto token : banned_) {
         logits[token] = -INFINITY;
     }
+    auto token = likeliest(logits);
+    if (grammar_ && !grammar_allows(token)) {
+        grammar_->mask(logits);
+        token = likeliest(logits);
+    }
+    if (grammar_ && logits[token] == -INFINITY) {
+        throw Error(SOTTO_ERROR_INFERENCE, "no token is left to choose");
+    }
+    return token;
+}
+
+llama_token Sampler::likeliest(const float* logits) const {
     constexpr std::int32_t kLanes = 16;
     const auto count = tokenizer_.size();
     float max[kLanes];
@@ -135,10 +207,14 @@ llama_token Sampler::greedy(float* logits) const {
     return static_cast<llama_token>(std::find(logits, logits + count, largest) - logits);
 }
 
-llama_token Sampler::sampled(llama_context* context, std::int32_t output) {
+llama_token Sampler::sampled(llama_context* context, std::int32_t output, float* logits) {
     auto* sampler = sampler_.get();
     try {
-        const auto token = common_sampler_sample(sampler, context, output);
+        auto token = common_sampler_sample(sampler, context, output);
+        if (grammar_ && !grammar_allows(token)) {
+            grammar_->mask(logits);
+            token = common_sampler_sample(sampler, context, output);
+        }
         const auto* candidates = common_sampler_get_candidates(sampler, false);
         const auto chosen = candidates->selected;
         if (chosen < 0 || chosen >= static_cast<std::int64_t>(candidates->size) ||

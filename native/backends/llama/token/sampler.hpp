@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/fence.hpp"
+#include "token/answer_grammar.hpp"
 #include "token/tokenizer.hpp"
 #include "token/well_formed.hpp"
 
@@ -57,17 +58,22 @@ private:
     };
 
     void check(const float* logits) const;
+    void follow_grammar(common_params_sampling& how);
     void keep_to_grammar(float* logits);
-    llama_token greedy(float* logits) const;
-    llama_token sampled(llama_context* context, std::int32_t output);
+    llama_token greedy(float* logits);
+    llama_token likeliest(const float* logits) const;
+    llama_token sampled(llama_context* context, std::int32_t output, float* logits);
+    bool grammar_allows(llama_token token);
+    void say(llama_token token);
     void tell(const float* logits, llama_token chosen);
 
     const Tokenizer& tokenizer_;
     std::unique_ptr<common_sampler, Free> sampler_; // null: greedy sampling
     std::vector<llama_token> banned_;               // excluded from greedy sampling
     bool has_grammar_ = false;
-    std::set<llama_token> shown_; // special tokens that a grammar may refer to
-    WellFormed bytes_;            // for an answer with a grammar
+    std::optional<AnswerGrammar> grammar_; // empty if there is none, or llama.cpp applies it
+    std::set<llama_token> shown_;          // special tokens that a grammar may refer to
+    WellFormed bytes_;                     // for an answer with a grammar
     std::optional<Closing> closing_;
     std::string text_;
     int likeliest_;

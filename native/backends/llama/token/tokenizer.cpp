@@ -59,6 +59,13 @@ std::string Tokenizer::piece_of(llama_token token) const {
     return piece;
 }
 
+const TokenTexts& Tokenizer::texts() const {
+    std::call_once(texts_once_, [this] {
+        texts_ = std::make_unique<TokenTexts>(size(), [this](std::int32_t token) { return piece_of(token); });
+    });
+    return *texts_;
+}
+
 std::span<const llama_token> Tokenizer::suppressed() const {
     std::int32_t count = 0;
     const auto* tokens = llama_vocab_get_suppress_tokens(vocab_, &count);

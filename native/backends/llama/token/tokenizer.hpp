@@ -3,12 +3,14 @@
 
 #include "runtime/fence.hpp"
 #include "token/closing.hpp"
+#include "token/token_texts.hpp"
 #include "token/well_formed.hpp"
 
 #include <bitset>
 #include <cstdint>
 #include <llama.h>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +67,9 @@ public:
     const std::vector<llama_token>& silent() const noexcept { return silent_; }
     const InnerTokens& inner() const noexcept { return *inner_; }
     const ClosingTokens& closing() const noexcept { return *closing_; }
+    // What piece_of() says of each token. Made when it is first asked for: few models get a grammar. Any
+    // thread.
+    const TokenTexts& texts() const;
     bool exists(std::int64_t token) const { return token >= 0 && token < size(); }
     std::size_t longest() const noexcept { return longest_; } // maximum bytes of a token
     const llama_vocab* vocab() const noexcept { return vocab_; }
@@ -91,6 +96,8 @@ private:
     std::vector<llama_token> silent_;
     std::unique_ptr<InnerTokens> inner_;
     std::unique_ptr<ClosingTokens> closing_;
+    mutable std::once_flag texts_once_;
+    mutable std::unique_ptr<TokenTexts> texts_;
     std::size_t longest_ = 1; // bytes of the longest token
 };
 

@@ -1,0 +1,93 @@
+// The characters of a vocabulary's tokens, sorted, so that a grammar can be compared with all of them at
+// once.
+#include "token/token_texts.hpp"
+
+#include <algorithm>
+
+namespace sotto::llama {
+namespace {
+
+constexpr std::uint32_t kBitsPerByte = 6; // of those inside a character
+constexpr std::size_t kMaxLength = UINT16_MAX;
+
+// Begins a character. Returns false where none begins with `byte`.
+bool begin_character(std::uint8_t byte, PartialCharacter& partial) {
+    if (byte < 0x80) {
+        partial = {byte, 0};
+    } else if (byte >= 0xC2 && byte < 0xE0) { // C0 and C1 begin no character
+        partial = {byte & 0x1Fu, 1};
+    } else if (byte >= 0xE0 && byte < 0xF0) {
+        partial = {byte & 0x0Fu, 2};
+    } else if (byte >= 0xF0 && byte < 0xF8) {
+        partial = {byte & 0x07u, 3};
+    } else {
+        return false;
+    }
+    return true;
+}
+
+} // namespace
+
+char32_t PartialCharacter::first() const {
+    const auto least = value << (missing * kBitsPerByte);
+    if (least != 0) {
+        return least;
+    }
+    return missing == 2 ? 0x800 : missing == 3 ? 0x10000 : 0; // else it could be written with fewer bytes
+}
+
+char32_t PartialCharacter::last() const {
+    return value << (missing * kBitsPerByte) | ((char32_t{1} << (missing * kBitsPerByte)) - 1);
+}
+
+bool read_utf8(std::string_view bytes, PartialCharacter& partial, std::u32string& text) {
+    for (const char c : bytes) {
+        const auto byte = static_cast<std::uint8_t>(c);
+        if (partial.missing == 0) {
+            if (!begin_character(byte, partial)) {
+                return false;
+            }
+        } else if ((byte & 0xC0) == 0x80) {
+            partial = {partial.value << kBitsPerByte | (byte & 0x3Fu), partial.missing - 1};
+        } else {
+            return false;
+        }
+        if (partial.missing == 0) {
+            text.push_back(partial.value);
+            partial = {};
+        }
+    }
+    return true;
+}
+
+TokenTexts::TokenTexts(std::int32_t count, const Speller& spell) {
+    std::u32string text;
+    for (std::int32_t token = 0; token < count; ++token) {
+        const auto bytes = spell(token);
+        PartialCharacter partial;
+        text.clear();
+        const bool plain = !bytes.empty() && bytes.find('\0') == std::string::npos;
+        if (!plain || !read_utf8(bytes, partial, text) || text.size() > kMaxLength) {
+            unreadable_.push_back(token);
+            continue;
+        }
+        const auto begin = static_cast<std::uint32_t>(characters_.size());
+        tokens_.push_back({token, begin, static_cast<std::uint16_t>(text.size()), 0, partial});
+        characters_ += text;
+        longest_ = std::max(longest_, text.size());
+    }
+    const auto view = [&](const Token& token) {
+        return std::u32string_view(characters_).substr(token.begin, token.length);
+    };
+    std::sort(tokens_.begin(), tokens_.end(), [&](const Token& one, const Token& other) {
+        return view(one) < view(other);
+    });
+    for (std::size_t i = 1; i < tokens_.size(); ++i) {
+        const auto before = view(tokens_[i - 1]);
+        const auto now = view(tokens_[i]);
+        const auto ends = std::mismatch(before.begin(), before.end(), now.begin(), now.end());
+        tokens_[i].shared = static_cast<std::uint16_t>(ends.first - before.begin());
+    }
+}
+
+} // namespace sotto::llama
