@@ -1,4 +1,4 @@
-// An answer that is held to a grammar, token by token.
+// Grammars of answers.
 #include "token/answer_grammar.hpp"
 
 #include "grammar/schema/schema.hpp"
@@ -13,7 +13,7 @@ using namespace sotto::llama;
 
 namespace {
 
-// All bytes, some longer tokens, one that says nothing, and an end.
+// A vocabulary: each byte, some longer tokens, one without text, and the end token.
 class Tokens {
 public:
     Tokens() {
@@ -43,17 +43,17 @@ public:
             spelled_.emplace_back(text);
         }
         end_ = size() - 1;
-        texts_ = std::make_unique<TokenTexts>(size(), spell());
+        texts_ = std::make_unique<TokenTexts>(size(), text_of());
     }
 
     std::int32_t size() const { return static_cast<std::int32_t>(spelled_.size()); }
     std::int32_t end() const { return end_; }
     const std::string& text(std::int32_t token) const { return spelled_[static_cast<std::size_t>(token)]; }
-    TokenTexts::Speller spell() const {
+    TokenTexts::TextOf text_of() const {
         return [this](std::int32_t token) { return text(token); };
     }
     AnswerGrammar grammar(const std::string& gbnf) const {
-        return {gbnf, {nullptr, *texts_, {&end_, 1}, spell()}};
+        return {gbnf, {nullptr, *texts_, {&end_, 1}, text_of()}};
     }
     std::vector<std::int32_t> allowed(AnswerGrammar& grammar) const {
         std::vector<float> logits(spelled_.size(), 0.0f);
@@ -73,7 +73,7 @@ private:
     std::unique_ptr<TokenTexts> texts_;
 };
 
-// What llama.cpp allows, asked of each token alone.
+// Returns the tokens that llama.cpp's grammar accepts, each checked alone.
 std::vector<std::int32_t> allowed_by_llama(llama_grammar& grammar, const Tokens& tokens) {
     const auto stacks = llama_grammar_get_stacks(&grammar);
     const auto partial = grammar.partial_utf8;
@@ -100,7 +100,7 @@ std::vector<std::int32_t> allowed_by_llama(llama_grammar& grammar, const Tokens&
 
 } // namespace
 
-TEST_CASE("a mask leaves the tokens that a grammar allows") {
+TEST_CASE("mask() leaves the tokens that the grammar accepts") {
     const Tokens tokens;
     auto grammar = tokens.grammar(R"(root ::= "ab" "c"? | "é")");
     const auto names = [&] {
@@ -118,7 +118,7 @@ TEST_CASE("a mask leaves the tokens that a grammar allows") {
     CHECK(grammar.accept("c")); // what was not allowed has changed nothing
 }
 
-TEST_CASE("inside a character only its other bytes are allowed") {
+TEST_CASE("inside a character, only continuation bytes are accepted") {
     const Tokens tokens;
     auto grammar = tokens.grammar("root ::= [é夜] \"!\"");
     REQUIRE(grammar.accept("\xE5"));
@@ -129,13 +129,13 @@ TEST_CASE("inside a character only its other bytes are allowed") {
     CHECK(tokens.allowed(grammar) == std::vector<std::int32_t>{'!'});
 }
 
-TEST_CASE("a token without text is never allowed") {
+TEST_CASE("a token without text is rejected") {
     const Tokens tokens;
     auto grammar = tokens.grammar("root ::= [^x]*");
     CHECK_FALSE(grammar.allows(""));
 }
 
-TEST_CASE("masks are those of llama.cpp's own walk through a grammar") {
+TEST_CASE("masks equal those of llama.cpp's grammar") {
     const Tokens tokens;
     std::mt19937 random(11);
     for (const char* schema : {

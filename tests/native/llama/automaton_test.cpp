@@ -1,4 +1,4 @@
-// Grammars as automata.
+// Automata of grammars.
 #include "grammar/automaton.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Automaton::State after(Automaton& automaton, std::u32string_view text) {
 
 } // namespace
 
-TEST_CASE("an automaton takes what its grammar takes") {
+TEST_CASE("an automaton accepts what its grammar accepts") {
     Automaton automaton("root ::= \"a\" [b-d]* \"é\" | \"夜\"+");
     CHECK(automaton.is_usable());
     CHECK_FALSE(automaton.is_end(automaton.start()));
@@ -32,25 +32,25 @@ TEST_CASE("an automaton takes what its grammar takes") {
     CHECK(after(automaton, U"x夜") == Automaton::kDead);
 }
 
-TEST_CASE("answers that can go on in the same ways are in the same state") {
+TEST_CASE("texts with the same continuations share a state") {
     Automaton automaton(R"(root ::= "\"" [^"]* "\"")");
     CHECK(after(automaton, U"\"a") == after(automaton, U"\"bcd"));
 }
 
-TEST_CASE("a range of characters leads on if one of them does") {
+TEST_CASE("a range of characters is accepted if one of them is") {
     Automaton automaton("root ::= [c-f] \"x\" | [^a-z]");
-    CHECK(automaton.leads_on(automaton.start(), U'a', U'c'));
-    CHECK(automaton.leads_on(automaton.start(), U'\u0080', U'\u07FF'));
-    CHECK_FALSE(automaton.leads_on(automaton.start(), U'g', U'z'));
-    CHECK_FALSE(automaton.leads_on(automaton.start(), U'a', U'b'));
+    CHECK(automaton.accepts_any(automaton.start(), U'a', U'c'));
+    CHECK(automaton.accepts_any(automaton.start(), U'\u0080', U'\u07FF'));
+    CHECK_FALSE(automaton.accepts_any(automaton.start(), U'g', U'z'));
+    CHECK_FALSE(automaton.accepts_any(automaton.start(), U'a', U'b'));
 }
 
-TEST_CASE("an automaton does not follow tokens, nor grammars that are none") {
+TEST_CASE("grammars that name tokens are unusable, and ill-formed ones are rejected") {
     CHECK_FALSE(Automaton(R"(root ::= <[5]> "a")").is_usable());
     CHECK_THROWS_AS(Automaton("start ::= \"a\""), std::runtime_error);
 }
 
-TEST_CASE("an automaton that grows too large forgets where it was not") {
+TEST_CASE("an automaton that grows too large drops its other states") {
     Automaton automaton("root ::= [a-z]{0,2000} \"!\"", nullptr, 1000);
     auto state = automaton.start();
     CHECK(automaton.shrink(state) == state); // small enough

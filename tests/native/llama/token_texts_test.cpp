@@ -1,4 +1,4 @@
-// A vocabulary's tokens by their characters.
+// Sorted texts of a vocabulary.
 #include "token/token_texts.hpp"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 using namespace sotto::llama;
 
-TEST_CASE("UTF-8 is read across tokens") {
+TEST_CASE("a UTF-8 character may span tokens") {
     PartialCharacter partial;
     std::u32string text;
     CHECK(read_utf8("a\xC3", partial, text));
@@ -21,7 +21,7 @@ TEST_CASE("UTF-8 is read across tokens") {
     CHECK(text.back() == U'\U0001F5E1');
 }
 
-TEST_CASE("the first character of a partial one needs as many bytes as it has") {
+TEST_CASE("an incomplete character cannot become an overlong one") {
     PartialCharacter partial;
     std::u32string text;
     REQUIRE(read_utf8("\xE0", partial, text));
@@ -31,7 +31,7 @@ TEST_CASE("the first character of a partial one needs as many bytes as it has") 
     CHECK(partial.first() == 0x10000);
 }
 
-TEST_CASE("bytes that are no UTF-8 are refused") {
+TEST_CASE("ill-formed UTF-8 is rejected") {
     for (const char* bytes : {"\x80", "\xC0", "\xC1", "\xFF", "a\xC3z", "\xE0\xA4z"}) {
         PartialCharacter partial;
         std::u32string text;
@@ -39,7 +39,7 @@ TEST_CASE("bytes that are no UTF-8 are refused") {
     }
 }
 
-TEST_CASE("tokens are sorted, and share what they begin with") {
+TEST_CASE("tokens are sorted, with the length of their common prefix") {
     const std::vector<std::string> spelled = {
         "b", "abc", "", "ab", "\x80", std::string("a\0", 2), "abd", "\xC3"
     };
@@ -56,6 +56,6 @@ TEST_CASE("tokens are sorted, and share what they begin with") {
     CHECK(shared == std::vector<int>{0, 0, 2, 2, 0});
     CHECK(texts.tokens().front().partial.missing == 1);
     CHECK(texts.longest() == 3);
-    const std::vector<std::int32_t> unreadable(texts.unreadable().begin(), texts.unreadable().end());
-    CHECK(unreadable == std::vector<std::int32_t>{2, 4, 5});
+    const std::vector<std::int32_t> irregular(texts.irregular().begin(), texts.irregular().end());
+    CHECK(irregular == std::vector<std::int32_t>{2, 4, 5});
 }

@@ -1,4 +1,3 @@
-// A grammar as an automaton over characters, which is made as it is used.
 #include "grammar/automaton.hpp"
 
 #include <algorithm>
@@ -7,7 +6,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMaxSteps = 4 << 20; // that are kept, of 4 bytes each
+constexpr std::size_t kMaxTransitions = 1 << 20; // of 4 bytes each
 
 bool is_character(llama_gretype type) {
     return type == LLAMA_GRETYPE_CHAR || type == LLAMA_GRETYPE_CHAR_NOT || type == LLAMA_GRETYPE_CHAR_ALT;
@@ -22,8 +21,8 @@ Automaton::Automaton(const std::string& gbnf, const llama_vocab* vocab, std::siz
         throw std::runtime_error("failed to parse grammar");
     }
     find_classes();
-    known({}); // kDead
-    start_ = known(llama_grammar_get_stacks(grammar_.get()));
+    state_of({}); // kDead
+    start_ = state_of(llama_grammar_get_stacks(grammar_.get()));
 }
 
 void Automaton::find_classes() {
@@ -55,31 +54,31 @@ std::uint32_t Automaton::class_of(char32_t character) const {
     return static_cast<std::uint32_t>(next - limits_.begin() - 1);
 }
 
-Automaton::State Automaton::known(llama_grammar_stacks stacks) {
+Automaton::State Automaton::state_of(llama_grammar_stacks stacks) {
     std::sort(stacks.begin(), stacks.end());
-    const auto [found, is_new] = states_.try_emplace(std::move(stacks), static_cast<State>(places_.size()));
+    const auto [found, is_new] = states_.try_emplace(std::move(stacks), static_cast<State>(data_.size()));
     if (is_new) {
         const auto& made = found->first;
         const bool ends =
             std::any_of(made.begin(), made.end(), [](const auto& stack) { return stack.empty(); });
-        places_.push_back({made, ends});
-        steps_.resize(places_.size() * limits_.size(), kUnknown);
+        data_.push_back({made, ends});
+        transitions_.resize(data_.size() * limits_.size(), kUnknown);
     }
     return found->second;
 }
 
 Automaton::State Automaton::next(State state, char32_t character) {
-    const auto step = state * limits_.size() + class_of(character);
-    if (steps_[step] == kUnknown) {
+    const auto at = state * limits_.size() + class_of(character);
+    if (transitions_[at] == kUnknown) {
         auto& stacks = llama_grammar_get_stacks(grammar_.get());
-        stacks = places_[state].stacks;
+        stacks = data_[state].stacks;
         llama_grammar_accept(grammar_.get(), static_cast<std::uint32_t>(character));
-        steps_[step] = known(std::move(stacks));
+        transitions_[at] = state_of(std::move(stacks));
     }
-    return steps_[step];
+    return transitions_[at];
 }
 
-bool Automaton::leads_on(State state, char32_t first, char32_t last) {
+bool Automaton::accepts_any(State state, char32_t first, char32_t last) {
     const auto end = class_of(last);
     for (auto one = class_of(first); one <= end; ++one) {
         if (next(state, std::max(first, limits_[one])) != kDead) {
@@ -90,16 +89,16 @@ bool Automaton::leads_on(State state, char32_t first, char32_t last) {
 }
 
 Automaton::State Automaton::shrink(State state) {
-    if (places_.size() <= max_states_ && steps_.size() <= kMaxSteps) {
+    if (data_.size() <= max_states_ && transitions_.size() <= kMaxTransitions) {
         return state;
     }
-    auto stacks = std::move(places_[state].stacks);
+    auto stacks = std::move(data_[state].stacks);
     states_.clear();
-    places_.clear();
-    steps_.clear();
-    known({});
+    data_.clear();
+    transitions_.clear();
+    state_of({});
     start_ = kDead;
-    return known(std::move(stacks));
+    return state_of(std::move(stacks));
 }
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// A grammar as an automaton over characters, which is made as it is used.
+// A grammar as a deterministic automaton over characters, built lazily.
 #pragma once
 
 #include <array>
@@ -13,60 +13,60 @@
 
 namespace sotto::llama {
 
-// llama.cpp keeps all the ways in which an answer so far can be read, as stacks of places in the grammar.
-// Here each set of stacks is a state, and each step from one to the next is computed once.
+// llama.cpp keeps a set of parser stacks for the answer so far. Each distinct set becomes a state
+// here, and each transition is computed by llama.cpp once, then cached.
 class Automaton {
 public:
     using State = std::uint32_t;
-    static constexpr State kDead = 0; // no answer goes on from here
+    static constexpr State kDead = 0; // no text is accepted from here
 
-    // Throws std::runtime_error where llama.cpp cannot read `gbnf`. Without a vocabulary a grammar may name
-    // tokens by their number alone.
+    // Throws std::runtime_error if llama.cpp cannot parse `gbnf`. A grammar that names
+    // tokens by their text needs the vocabulary.
     explicit Automaton(
-        const std::string& gbnf, const llama_vocab* vocab = nullptr, std::size_t max_states = 16'384
+        const std::string& gbnf, const llama_vocab* vocab = nullptr, std::size_t max_states = 4'096
     );
 
-    // False where the grammar names tokens: these are no characters, so the automaton cannot follow them.
+    // Returns false if the grammar names tokens, which the automaton does not support.
     bool is_usable() const noexcept { return usable_; }
 
     State start() const noexcept { return start_; }
 
-    // The state after one more character.
+    // Returns the state after one more character.
     State next(State state, char32_t character);
 
-    // Whether any character from `first` to `last` leads on.
-    bool leads_on(State state, char32_t first, char32_t last);
+    // Returns true if any character from `first` to `last` is accepted.
+    bool accepts_any(State state, char32_t first, char32_t last);
 
-    // Whether an answer may end here.
-    bool is_end(State state) const { return places_[state].ends; }
+    // Returns true if the text may end in this state.
+    bool is_end(State state) const { return data_[state].ends; }
 
-    // Forgets every other state where those that are known take too much memory. Returns what `state` is from
-    // now on; the start is not known any more.
+    // Drops all states but `state` if they take too much memory. Returns the new
+    // number of `state`; start() is invalid afterwards.
     State shrink(State state);
 
 private:
     struct Free {
         void operator()(llama_grammar* grammar) const { llama_grammar_free_impl(grammar); }
     };
-    struct Place {
+    struct StateData {
         llama_grammar_stacks stacks;
-        bool ends;
+        bool ends; // the text may end here
     };
     static constexpr State kUnknown = UINT32_MAX;
     static constexpr char32_t kAscii = 128;
 
     void find_classes();
     std::uint32_t class_of(char32_t character) const;
-    State known(llama_grammar_stacks stacks);
+    State state_of(llama_grammar_stacks stacks);
 
     std::unique_ptr<llama_grammar, Free> grammar_;
     std::size_t max_states_;
     bool usable_ = true;
-    std::vector<char32_t> limits_;                 // where a class of characters begins that none tells apart
-    std::array<std::uint32_t, kAscii> ascii_ = {}; // their classes
-    std::vector<Place> places_;
+    std::vector<char32_t> limits_;                 // first character of each class that all rules treat alike
+    std::array<std::uint32_t, kAscii> ascii_ = {}; // class of each ASCII character
+    std::vector<StateData> data_;                  // by state
     std::map<llama_grammar_stacks, State> states_;
-    std::vector<State> steps_; // by state and class
+    std::vector<State> transitions_; // by state and class
     State start_ = kDead;
 };
 

@@ -1,4 +1,3 @@
-// The grammar that an answer is held to, and where in it the answer is.
 #include "token/answer_grammar.hpp"
 
 #include <algorithm>
@@ -19,14 +18,14 @@ AnswerGrammar::Position AnswerGrammar::after(std::string_view bytes) {
     for (const auto character : text_) {
         position.state = automaton_.next(position.state, character);
     }
-    return leads_on(position.state, position.partial) ? position : Position{Automaton::kDead, {}};
+    return is_viable(position.state, position.partial) ? position : Position{Automaton::kDead, {}};
 }
 
-bool AnswerGrammar::leads_on(Automaton::State state, const PartialCharacter& partial) {
+bool AnswerGrammar::is_viable(Automaton::State state, const PartialCharacter& partial) {
     if (state == Automaton::kDead || partial.missing == 0) {
         return state != Automaton::kDead;
     }
-    return automaton_.leads_on(state, partial.first(), partial.last());
+    return automaton_.accepts_any(state, partial.first(), partial.last());
 }
 
 bool AnswerGrammar::allows(std::string_view bytes) {
@@ -51,18 +50,18 @@ void AnswerGrammar::mask(float* logits) {
     }
 }
 
-// Follows each token from where it differs from the one before. Tokens that begin as one that led nowhere are
-// not looked at.
+// Tokens are sorted: each is checked from the first character in which it differs from the token
+// before, and tokens that share a rejected beginning are rejected without a check.
 void AnswerGrammar::mask_texts(float* logits) {
-    std::vector<float> kept;
+    std::vector<float> ends;
     for (const auto token : vocabulary_.ends) {
-        kept.push_back(allows_end() ? logits[token] : -INFINITY);
+        ends.push_back(allows_end() ? logits[token] : -INFINITY);
     }
-    for (const auto token : vocabulary_.texts.unreadable()) {
+    for (const auto token : vocabulary_.texts.irregular()) {
         logits[token] = -INFINITY;
     }
     path_[0] = state_;
-    std::size_t dead = SIZE_MAX; // the character with which the last token that led nowhere did so
+    std::size_t dead = SIZE_MAX; // index of the character that rejected the token before
     for (const auto& token : vocabulary_.texts.tokens()) {
         if (token.shared <= dead) {
             dead = SIZE_MAX;
@@ -75,22 +74,22 @@ void AnswerGrammar::mask_texts(float* logits) {
                 }
             }
         }
-        if (dead != SIZE_MAX || !leads_on(path_[token.length], token.partial)) {
+        if (dead != SIZE_MAX || !is_viable(path_[token.length], token.partial)) {
             logits[token.token] = -INFINITY;
         }
     }
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-        logits[vocabulary_.ends[i]] = kept[i];
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        logits[vocabulary_.ends[i]] = ends[i];
     }
 }
 
-// Only tokens that are no UTF-8 by themselves can go on inside a character.
+// Inside a character, only tokens that begin with a continuation byte can come next.
 void AnswerGrammar::mask_inside_character(float* logits) {
     for (const auto& token : vocabulary_.texts.tokens()) {
         logits[token.token] = -INFINITY;
     }
-    for (const auto token : vocabulary_.texts.unreadable()) {
-        if (!allows(vocabulary_.spell(token))) {
+    for (const auto token : vocabulary_.texts.irregular()) {
+        if (!allows(vocabulary_.text_of(token))) {
             logits[token] = -INFINITY;
         }
     }

@@ -1,4 +1,4 @@
-// The grammar that an answer is held to, and where in it the answer is.
+// The grammar of an answer, and its state after the tokens so far.
 #pragma once
 
 #include "grammar/automaton.hpp"
@@ -15,29 +15,29 @@ namespace sotto::llama {
 
 class AnswerGrammar {
 public:
-    // The vocabulary of a model, which outlives the grammar.
+    // Vocabulary of a model. Outlives the grammar.
     struct Vocabulary {
-        const llama_vocab* vocab; // nullptr: the grammar names no tokens by their spelling
+        const llama_vocab* vocab; // may be null if the grammar names no token
         const TokenTexts& texts;
         std::span<const std::int32_t> ends; // tokens that end an answer
-        TokenTexts::Speller spell;
+        TokenTexts::TextOf text_of;
     };
 
-    // Throws std::runtime_error for a grammar that llama.cpp cannot read.
+    // Throws std::runtime_error if llama.cpp cannot parse the grammar.
     AnswerGrammar(const std::string& gbnf, const Vocabulary& vocabulary);
 
-    // False where the grammar names tokens, which this class does not follow.
+    // Returns false if the grammar names tokens, which this class does not support.
     bool is_usable() const noexcept { return automaton_.is_usable(); }
 
-    // Whether the answer may go on with these bytes, the text of one token.
+    // Returns true if `bytes`, the text of one token, may come next.
     bool allows(std::string_view bytes);
-    // Whether the answer may end here.
+    // Returns true if the answer may end here.
     bool allows_end() const { return partial_.missing == 0 && automaton_.is_end(state_); }
 
-    // Goes on with these bytes. Returns false where the grammar does not allow them.
+    // Advances by the bytes of a token. Returns false, and changes nothing, if the grammar rejects them.
     bool accept(std::string_view bytes);
 
-    // Takes every token out that cannot come next.
+    // Sets the logits of all tokens that the grammar rejects to -infinity.
     void mask(float* logits);
 
 private:
@@ -46,9 +46,9 @@ private:
         PartialCharacter partial;
     };
 
-    // Where the bytes lead to; a dead state where nothing goes on from there.
+    // Returns the position after `bytes`; a dead state if the grammar rejects them.
     Position after(std::string_view bytes);
-    bool leads_on(Automaton::State state, const PartialCharacter& partial);
+    bool is_viable(Automaton::State state, const PartialCharacter& partial);
     void mask_texts(float* logits);
     void mask_inside_character(float* logits);
 
@@ -56,8 +56,8 @@ private:
     Vocabulary vocabulary_;
     Automaton::State state_;
     PartialCharacter partial_;
-    std::vector<Automaton::State> path_; // of the token that is looked at, by its characters
-    std::u32string text_;
+    std::vector<Automaton::State> path_; // scratch: the state after each character of a token
+    std::u32string text_;                // scratch
 };
 
 } // namespace sotto::llama

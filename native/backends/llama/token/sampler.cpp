@@ -59,13 +59,14 @@ Sampler::Sampler(
     }
 }
 
-// Takes the grammar over from llama.cpp, as far as the template's beginning of the answer leads into it.
+// Applies the grammar here instead of in llama.cpp. Text that the template adds at the
+// beginning of the answer is a part of what the grammar describes.
 void Sampler::follow_grammar(common_params_sampling& how) {
-    const auto spell = [this](llama_token token) { return tokenizer_.piece_of(token); };
+    const auto text_of = [this](llama_token token) { return tokenizer_.piece_of(token); };
     try {
         grammar_.emplace(
             how.grammar.grammar,
-            AnswerGrammar::Vocabulary{tokenizer_.vocab(), tokenizer_.texts(), tokenizer_.ends(), spell}
+            AnswerGrammar::Vocabulary{tokenizer_.vocab(), tokenizer_.texts(), tokenizer_.ends(), text_of}
         );
         if (!grammar_->is_usable()) {
             grammar_.reset();
@@ -82,7 +83,7 @@ void Sampler::follow_grammar(common_params_sampling& how) {
             const auto piece = tokenizer_.piece_of(tokens[i]);
             if (i == 0 && std::isspace(static_cast<unsigned char>(piece[0])) != 0 &&
                 std::isspace(static_cast<unsigned char>(begun[0])) == 0) {
-                continue; // some tokenizers put a space before the first control token
+                continue; // some tokenizers put a space before the first special token
             }
             if (!grammar_->accept(piece)) {
                 throw Error(
@@ -174,7 +175,7 @@ void Sampler::check(const float* logits) const {
     }
 }
 
-// The model's own choice is tried first: it is mostly one that a grammar allows.
+// Masks the vocabulary only if the grammar rejects the most likely token.
 llama_token Sampler::greedy(float* logits) {
     for (const auto token : banned_) {
         logits[token] = -INFINITY;

@@ -1,5 +1,3 @@
-// The characters of a vocabulary's tokens, sorted, so that a grammar can be compared with all of them at
-// once.
 #include "token/token_texts.hpp"
 
 #include <algorithm>
@@ -7,14 +5,14 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::uint32_t kBitsPerByte = 6; // of those inside a character
+constexpr std::uint32_t kBitsPerByte = 6; // of a continuation byte
 constexpr std::size_t kMaxLength = UINT16_MAX;
 
-// Begins a character. Returns false where none begins with `byte`.
+// Decodes the first byte of a character. Returns false if `byte` cannot be one.
 bool begin_character(std::uint8_t byte, PartialCharacter& partial) {
     if (byte < 0x80) {
         partial = {byte, 0};
-    } else if (byte >= 0xC2 && byte < 0xE0) { // C0 and C1 begin no character
+    } else if (byte >= 0xC2 && byte < 0xE0) { // C0 and C1 are never valid
         partial = {byte & 0x1Fu, 1};
     } else if (byte >= 0xE0 && byte < 0xF0) {
         partial = {byte & 0x0Fu, 2};
@@ -33,7 +31,7 @@ char32_t PartialCharacter::first() const {
     if (least != 0) {
         return least;
     }
-    return missing == 2 ? 0x800 : missing == 3 ? 0x10000 : 0; // else it could be written with fewer bytes
+    return missing == 2 ? 0x800 : missing == 3 ? 0x10000 : 0; // smaller values would be overlong
 }
 
 char32_t PartialCharacter::last() const {
@@ -60,15 +58,15 @@ bool read_utf8(std::string_view bytes, PartialCharacter& partial, std::u32string
     return true;
 }
 
-TokenTexts::TokenTexts(std::int32_t count, const Speller& spell) {
+TokenTexts::TokenTexts(std::int32_t count, const TextOf& text_of) {
     std::u32string text;
     for (std::int32_t token = 0; token < count; ++token) {
-        const auto bytes = spell(token);
+        const auto bytes = text_of(token);
         PartialCharacter partial;
         text.clear();
         const bool plain = !bytes.empty() && bytes.find('\0') == std::string::npos;
         if (!plain || !read_utf8(bytes, partial, text) || text.size() > kMaxLength) {
-            unreadable_.push_back(token);
+            irregular_.push_back(token);
             continue;
         }
         const auto begin = static_cast<std::uint32_t>(characters_.size());

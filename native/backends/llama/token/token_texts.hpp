@@ -1,5 +1,4 @@
-// The characters of a vocabulary's tokens, sorted, so that a grammar can be compared with all of them at
-// once.
+// The texts of a vocabulary's tokens, sorted for matching against a grammar.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +10,34 @@
 
 namespace sotto::llama {
 
-// A character of UTF-8 of which some bytes are still to come.
+// An incomplete UTF-8 character.
 struct PartialCharacter {
-    char32_t value = 0;        // of the bytes so far
-    std::uint32_t missing = 0; // bytes
+    char32_t value = 0;        // bits of the bytes so far
+    std::uint32_t missing = 0; // bytes to come
 
-    // The characters that it may become.
+    // The range of characters that it can become.
     char32_t first() const;
     char32_t last() const;
 };
 
-// Reads `bytes` after `partial`, appends whole characters to `text`, and leaves in `partial` what is begun at
-// the end. Returns false for what is no UTF-8.
+// Decodes `bytes` after `partial`, appends complete characters to `text`, and stores an incomplete last
+// character in `partial`. Returns false for ill-formed UTF-8.
 bool read_utf8(std::string_view bytes, PartialCharacter& partial, std::u32string& text);
 
 class TokenTexts {
 public:
-    using Speller = std::function<std::string(std::int32_t token)>;
+    using TextOf = std::function<std::string(std::int32_t token)>;
 
     struct Token {
         std::int32_t token;
-        std::uint32_t begin;      // of its characters
-        std::uint16_t length;     // of these
-        std::uint16_t shared;     // characters that the token before begins with too
-        PartialCharacter partial; // that the token ends with
+        std::uint32_t begin;      // index of its first character
+        std::uint16_t length;     // in characters
+        std::uint16_t shared;     // length of the prefix in common with the token before
+        PartialCharacter partial; // incomplete last character
     };
 
-    // Leaves tokens out that are empty, contain NUL, or are no UTF-8 where a character begins.
-    TokenTexts(std::int32_t count, const Speller& spell);
+    // Tokens that are empty, contain NUL, or are ill-formed UTF-8 by themselves go to irregular().
+    TokenTexts(std::int32_t count, const TextOf& text_of);
 
     // Sorted by their characters.
     std::span<const Token> tokens() const noexcept { return tokens_; }
@@ -46,12 +45,12 @@ public:
     std::size_t longest() const noexcept { return longest_; } // in characters
 
     // All other tokens.
-    std::span<const std::int32_t> unreadable() const noexcept { return unreadable_; }
+    std::span<const std::int32_t> irregular() const noexcept { return irregular_; }
 
 private:
     std::vector<Token> tokens_;
     std::u32string characters_;
-    std::vector<std::int32_t> unreadable_;
+    std::vector<std::int32_t> irregular_;
     std::size_t longest_ = 0;
 };
 

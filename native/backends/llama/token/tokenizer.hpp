@@ -67,8 +67,7 @@ public:
     const std::vector<llama_token>& silent() const noexcept { return silent_; }
     const InnerTokens& inner() const noexcept { return *inner_; }
     const ClosingTokens& closing() const noexcept { return *closing_; }
-    // What piece_of() says of each token. Made when it is first asked for: few models get a grammar. Any
-    // thread.
+    // The text of each token. Built at the first call, as few models get a grammar. Any thread.
     const TokenTexts& texts() const;
     bool exists(std::int64_t token) const { return token >= 0 && token < size(); }
     std::size_t longest() const noexcept { return longest_; } // maximum bytes of a token
