@@ -16,21 +16,23 @@ class ComputeAccount {
 public:
     // Allocates memory, so that the next enter() cannot fail.
     void reserve() { groups_.reserve(groups_.size() + 1); }
-    // Drops uncharged time; charges from `served_ns` on.
+    // Discards uncharged compute time: the next charge() starts at the model's total `served_ns`.
     void reset(std::int64_t served_ns) noexcept;
 
     // Adds a stream of a group. A new group starts at the least compute time of the other groups,
     // so it is not owed time for its absence.
     void enter(std::uint64_t group) noexcept;
-    // Removes a stream of a group. Charges first if it was the group's last stream.
+    // Removes a stream of a group. If it is the group's last stream, first charges the compute time since the
+    // last charge(), then removes the group. Parameters: as in charge().
     void leave(std::uint64_t group, std::int64_t served_ns, FairShare& share) noexcept;
 
     // Records `tokens` processed for a stream of that priority and group.
     void add(sotto_priority priority, std::uint64_t group, std::uint32_t tokens) noexcept;
-    // Charges the compute time since the last call. `served_ns`: total compute time of the model.
+    // Charges the compute time since the last call to the groups and, in `share`, to the priorities.
+    // `served_ns`: total compute time of the model.
     void charge(std::int64_t served_ns, FairShare& share) noexcept;
 
-    // Whole turns of compute time that a group had; 0 if it is the only group.
+    // Returns the compute time of a group in whole turns of 50 ms; 0 if it is the only group.
     std::int64_t turns(std::uint64_t group) const noexcept;
 
 private:

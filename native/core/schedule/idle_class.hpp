@@ -21,7 +21,7 @@ public:
     enum class Verdict : std::uint8_t { use, wait, avoid };
 
     Verdict ask(std::int64_t now) const noexcept;
-    // When the probe that steps wait for is late; kNever if none is waited for.
+    // Returns when the running probe times out, if steps wait for its result; otherwise kNever.
     std::int64_t wake(std::int64_t now) const noexcept;
 
     // Returns true if a probe is due.
@@ -29,11 +29,11 @@ public:
     void probe_began(std::int64_t now) noexcept;
     // Progress of the running probe. `ran`: its thread got a core; `over`: it ran on every core.
     void probe_is(bool ran, bool over, std::int64_t now) noexcept;
-    // No probe thread could be started: assumes that the class runs.
+    // Call if no probe thread could be started: assumes that threads of the idle class get cores.
     void cannot_probe(std::int64_t now) noexcept;
-    // A step took as long as predicted.
+    // Call when a step in the idle class made progress: the class is used for a while without a probe.
     void ran(std::int64_t now) noexcept;
-    // A step or a probe took far longer.
+    // Call when a step or a probe in the idle class got no core: avoids the class until enough probes run.
     void stood_still(std::int64_t now) noexcept;
 
     // Returns true if every core was seen to run idle threads, so that

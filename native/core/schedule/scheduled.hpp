@@ -126,14 +126,15 @@ public:
     std::uint32_t seen_generated = 0; // at the last charge of compute time
     std::uint32_t seen_remaining = 0; // at the last charge of compute time
 
-    // The stream got a slot. `tokens`: prompt length; `remembered`: of
-    // those, already in the KV cache.
+    // Call when the stream got its first slot. `tokens`: prompt length; `remembered`: prompt tokens that the
+    // KV cache already holds.
     void opened(std::uint32_t tokens, std::uint32_t remembered) noexcept;
-    // The stream got a slot again. `left`: tokens to prefill before it continues.
+    // Call when a parked stream got a slot again. `left`: tokens to prefill before it decodes.
     void unparked(std::uint32_t left) noexcept;
-    // A step ended. `spoke`: it decoded a token.
+    // Updates the stream after a step. `left`: prompt tokens that remain to prefill; `spoke`: the step
+    // decoded a token of the stream.
     void stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept;
-    // Reads how far the host has taken the stream's tokens.
+    // Copies the pace, and how many tokens the host has taken, from the pacer to `pace`.
     void look() noexcept;
 
     // Tokens of the stream in the KV cache.
@@ -142,7 +143,7 @@ public:
     bool may_park(std::int64_t now) const noexcept {
         return !terms.saves && !terms.pinned && !busy && !is_tenant(now);
     }
-    // Returns true if it was not served for 10 s: it then precedes streams of its priority.
+    // Returns true if the stream was in no slice for 10 s: it then precedes streams of its priority.
     bool is_overdue(std::int64_t now) const noexcept;
     // Returns true if the stream was owed its slot and has not used it for long: higher
     // priorities must not preempt it yet.
@@ -152,11 +153,13 @@ public:
 
     bool is_paced() const noexcept { return pace.rate > 0 && !terms.saves; }
     std::int64_t period() const noexcept { return Pacer::duration(1, pace.rate); }
-    // Returns true if the stream is to be prefilled, or its next token decoded, by now.
+    // Returns true if the stream has prompt tokens to prefill, or should decode its next token at `now` or
+    // earlier.
     bool is_due(std::int64_t now) const noexcept;
-    // Latest time to decode its next token so that delivery does not run dry.
+    // Returns when the stream should decode its next token, early enough that paced delivery does not run out
+    // of tokens.
     std::int64_t due(std::int64_t now) const noexcept;
-    // Returns true if its next token may be decoded already.
+    // Returns true if the stream may decode its next token: it is unpaced, or not too far ahead of its pace.
     bool may_speak(std::int64_t now) const noexcept;
     // Time at which all decoded tokens will be delivered.
     std::int64_t dry(std::int64_t now) const noexcept;

@@ -30,7 +30,7 @@ void Scheduler::add(ScheduledStream& stream) {
     if (observer_ != nullptr) {
         observer_->added(stream);
     }
-    if (first) { // an idle model is not owed that time
+    if (first) { // a model is not owed compute time for the time without streams
         model.served_ns = streams_.empty() ? 0 : std::max(model.served_ns, least);
         model.account.reset(model.served_ns);
     }
@@ -123,7 +123,8 @@ void Scheduler::look() noexcept {
     }
 }
 
-// Streams without a slot change only through changed().
+// Reports the models and the streams with a slot to the observer. Streams without a slot change only through
+// changed(), which reports them itself.
 void Scheduler::report_facts() const noexcept {
     for (const auto& queue : streams_.queues()) {
         observer_->changed(*queue->model);
@@ -164,7 +165,7 @@ Slice Scheduler::choose(std::int64_t now, const Limits& limits) {
     return slice;
 }
 
-// Returns the stream to get a slot next; null if none may.
+// Returns the stream that gets a slot next; null if no waiting stream may get one.
 ScheduledStream* Scheduler::next_entering(std::int64_t now) const {
     const StreamOrder order(share_);
     ScheduledStream* first = nullptr;
@@ -202,7 +203,8 @@ ScheduledStream* Scheduler::next_unprepared(std::int64_t now, bool large) const 
     return first;
 }
 
-// Returns the first stream with a slot that is due; null if none. Its model takes the next step.
+// Returns the stream that comes first in scheduling order among the streams that have a slot and are due;
+// null if there is none. The next step runs on the model of this stream.
 ScheduledStream* Scheduler::next_inside(std::int64_t now) const {
     const StreamOrder order(share_);
     ScheduledStream* first = nullptr;

@@ -28,7 +28,7 @@ void ThreadCount::set_max(std::uint32_t max, std::int64_t now) noexcept {
     upwards_ = false;
 }
 
-// Returns the number to try next; 0 if none in that direction.
+// Returns the number of threads to try next; 0 if there is none in the direction of `upwards_`.
 std::uint32_t ThreadCount::neighbour() const noexcept {
     if (upwards_ ? count_ >= max_ : count_ <= 1) {
         return 0;
@@ -42,7 +42,7 @@ void ThreadCount::stepped(
     if (max_ == 1 || predicted <= 0 || threads != this->now()) {
         return;
     }
-    // Includes the time to wake threads
+    // The first step on another number of threads includes the time to wake threads: not compared
     if (std::exchange(changed_, false) && !ThreadTrial::is_long(ns)) {
         trial_.skip(ns);
         return;
@@ -97,7 +97,7 @@ void ThreadCount::reject(std::int64_t now) noexcept {
     schedule_.rejected(trial_.elsewhere_ns(), upwards_, now);
 }
 
-// Uses one thread fewer, or ends the trial.
+// If the step that was given up ran on the settled number of threads, uses one fewer. Ends any trial.
 void ThreadCount::gave_up(std::int64_t now) noexcept {
     if (!tries()) {
         count_ = std::max(count_ - 1, 1U);

@@ -42,11 +42,12 @@ public:
     // Returns true if the next step belongs to a trial of another number.
     bool tries() const noexcept { return trial_.is_elsewhere(); }
 
-    // Records a step on `threads` that took `ns`. `predicted`: predicted time on
-    // the settled number; 0: unknown.
+    // Records a step that took `ns` ns on `threads` threads. `predicted`: predicted time of the step in ns on
+    // settled() threads; 0: unknown.
     void stepped(std::uint32_t threads, std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept;
 
-    // A step was given up because it took too long.
+    // Call when a step was given up because it took too long. Ends any trial. If the step ran on settled()
+    // threads, lowers settled() by one.
     void gave_up(std::int64_t now) noexcept;
 
 private:
@@ -66,7 +67,7 @@ private:
     std::uint32_t count_ = 1;
     Settled with_other_max_; // the previous maximum, which often comes back
     bool upwards_ = false;   // the next trial uses more threads
-    bool changed_ = false;   // the number changed before the next step
+    bool changed_ = false;   // the next step is the first on another number of threads
     ThreadTrial trial_;
     TrialSchedule schedule_;
 };

@@ -43,12 +43,13 @@ public:
     std::uint32_t count() const noexcept { return count_; }
     // Returns true if the next step belongs to a window on the number being tried.
     bool is_elsewhere() const noexcept { return count_ != 0 && turn_ % 2 == 1; }
-    // Adds a step that is not compared, because the number of threads has just changed.
+    // Adds a step that is left out of the comparison because the number of threads has just changed; counts
+    // only its time, in elsewhere_ns().
     void skip(std::int64_t ns) noexcept;
     // Adds a step. `settled`: the number of threads to compare with.
     Verdict add(std::int64_t ns, std::int64_t predicted, std::uint32_t settled) noexcept;
 
-    // Time in ns that steps of this trial, or else of the last one, took on the number tried.
+    // Total time in ns of the steps on the number tried, in the running trial or else in the last one.
     double elsewhere_ns() const noexcept { return elsewhere_; }
 
 private:

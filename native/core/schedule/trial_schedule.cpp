@@ -11,12 +11,13 @@ constexpr std::int64_t kSoonTried = 2 * kTrialSecond;
 constexpr std::int64_t kRarestTrial = 32 * kTrialSecond;
 constexpr std::int64_t kRarestUpwards =
     5 * kTrialSecond; // a core that becomes free does not show in step times
-// Step time between trials / time on the other number in the last trial.
+// Minimum step time between two trials, as a multiple of the time that the last trial spent on the number of
+// threads that it tried.
 constexpr double kTrialsApart = 25;
-constexpr double kHurriedApart = 10; // the same ratio, for a trial that is brought forward
-// Until a number that stalled is retried
+constexpr double kHurriedApart = 10; // like kTrialsApart, for a trial that is brought forward
+// Delay of the next trial, which uses more threads, after a step that was given up.
 constexpr std::int64_t kAfterGivenUp = 3 * kTrialSecond / 2;
-// Change of log(predicted / measured time) that brings a trial forward.
+// Difference of log(predicted / measured time) from usual_ that brings a trial forward.
 constexpr double kElsewhere = 0.2;
 constexpr std::uint32_t kToHurry = 2;    // consecutive windows: the game often slows a single one
 constexpr double kFollowingUsual = 0.25; // weight of the last window in usual_
@@ -64,7 +65,7 @@ void TrialSchedule::ended(std::int64_t now) noexcept {
 void TrialSchedule::adopted(std::int64_t now) noexcept {
     ended(now);
     interval_ = kSoonTried;
-    next_ = now + kSoonTried / 8; // the next number may be better still
+    next_ = now + kSoonTried / 8; // soon: a number farther in that direction may be faster still
 }
 
 void TrialSchedule::rejected(double elsewhere_ns, bool upwards, std::int64_t now) noexcept {

@@ -45,7 +45,7 @@ public:
         Ages::node_type kept_age;
     };
 
-    // Allocates the stream's entry, in no queue.
+    // Allocates the stream's entry without adding it to a queue, so that put() cannot fail.
     static void prepare(ScheduledStream& stream);
     void put(ScheduledStream& stream) noexcept;
     void take(ScheduledStream& stream) noexcept;
