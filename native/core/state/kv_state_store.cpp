@@ -167,8 +167,9 @@ void KvStateStore::pack() {
     }
 }
 
-// Packs an entry against the most similar whole state. If none is similar enough, keeps the entry
-// whole, for others to be packed against.
+// Delta-compresses an entry's state against the most similar uncompressed state. If no state is similar, or
+// compression saves less than a quarter of the bytes, leaves the state uncompressed, as a reference for
+// others.
 void KvStateStore::pack(const std::shared_ptr<Entry>& entry) {
     const auto bytes = bytes_of(entry);
     std::string head(bytes->view().substr(std::min(entry->head, bytes->size()), SimilarStates::kHead));
@@ -278,14 +279,14 @@ void KvStateStore::pin(Entry& entry, bool pinned) noexcept {
     order_.pin(entry, pinned);
 }
 
-// No owner can restore the entry any more.
+// Call when the entry's owner is gone, so that the state cannot be restored any more.
 void KvStateStore::let_go(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     entry.wanted = false;
     figures_.count -= entry.bytes != nullptr || entry.extent.size > 0 ? 1 : 0;
 }
 
-// The entry is being destroyed: nothing is packed against it either.
+// Removes an entry that is being destroyed, and its bytes in the file. No other entry is packed against it.
 void KvStateStore::drop(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     figures_.memory -= entry.bytes != nullptr ? entry.size : 0;

@@ -1,5 +1,6 @@
 // KV cache states of streams without a slot: kept in memory within a limit, else in a scratch file.
-// Packing similar states and disk access are slow and run on other threads than inference.
+// Packing (delta compression of a state against a similar one) and disk access are slow and run on other
+// threads than inference.
 #pragma once
 
 #include <atomic>

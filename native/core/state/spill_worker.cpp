@@ -34,7 +34,7 @@ void SpillWorker::work(ThreadClass thread_class, std::uint64_t room) noexcept {
     attempt(
         [&] { hooks_.thread_started("tidy"); }, [](sotto_status, const char*) {}
     ); // works without a thread name
-    // Retried on the next run
+    // Only logs a failure: the next run tries again
     const auto failed = [&](sotto_status, const char* why) { hooks_.log.debug(why); };
     if (room > 0) {
         attempt([&] { parking_.spill(room); }, failed);
