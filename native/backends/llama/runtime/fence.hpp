@@ -41,7 +41,7 @@ struct FixedText {
     operator std::string_view() const noexcept { return {bytes, size}; }
 };
 
-// Copies `message` as one line to `kept`; `why` then refers to that copy.
+// Copies `message` as one line to `kept`; `why`, if not null, then refers to that copy. Returns `status`.
 template <typename Kept>
 sotto_status fail(sotto_status status, const char* message, Kept& kept, sotto_str* why) noexcept {
     try {
@@ -61,7 +61,8 @@ inline bool is_out_of_memory(const std::exception& error) noexcept {
            std::string_view(error.what()).find("bad_alloc") != std::string_view::npos;
 }
 
-// For a catch clause that converts or ignores an exception.
+// Throws std::bad_alloc if `error` means that memory ran out. Call it in a catch clause that would otherwise
+// convert or ignore the exception.
 inline void throw_if_out_of_memory(const std::exception& error) {
     if (is_out_of_memory(error)) {
         throw std::bad_alloc();

@@ -29,8 +29,9 @@ public:
 
     // Returns the last error that llama.cpp logged on this thread, or `otherwise`.
     std::string last_error(std::string_view otherwise) const;
-    // Throws last_error(). Status: SOTTO_ERROR_MEMORY or SOTTO_ERROR_DEVICE if that was the cause; the status
-    // that fail_on_card() threw, if llama.cpp swallowed it; otherwise SOTTO_ERROR_MODEL.
+    // Throws last_error() with the first status that applies: SOTTO_ERROR_DEVICE if the device was lost; the
+    // status that fail_on_card() threw, if llama.cpp swallowed the exception; SOTTO_ERROR_MEMORY if an
+    // allocation failed; otherwise SOTTO_ERROR_MODEL.
     [[noreturn]] void refuse(std::string_view otherwise) const;
     // Throws the error for a failure on which ggml's CUDA code would terminate the process.
     [[noreturn]] void fail_on_card(std::string_view otherwise);
@@ -73,13 +74,14 @@ private:
     void* cancelled_context_ = nullptr;
 };
 
-// Called in a child after fork(), which lacks the threads of those calls.
+// Empties the list of calls that compute a graph. Call it in a child process after fork(), where the threads
+// of these calls do not exist.
 void forget_computing_calls() noexcept;
 // Throws Error(SOTTO_ERROR_CANCELLED) if the current call of this thread was cancelled.
 void throw_if_cancelled();
 
-// For a catch clause, or after llama.cpp failed without throwing: throws Error(SOTTO_ERROR_DEVICE) if the
-// device of the current call was lost.
+// Throws Error(SOTTO_ERROR_DEVICE) if the device of the current call was lost. Call it in a catch clause, or
+// after llama.cpp failed without throwing.
 void throw_if_lost(const std::exception& error);
 void throw_if_lost();
 

@@ -8,7 +8,8 @@
 namespace sotto::llama {
 namespace {
 
-// Not a mutex: some systems end threads before they notify modules, and these would never unlock it.
+// Number of running calls. Not a mutex: some systems end threads before they notify modules of the process's
+// exit, and an ended thread would never unlock a mutex.
 std::atomic<int> inside{0};
 std::atomic<bool> ends{false};
 

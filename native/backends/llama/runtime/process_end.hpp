@@ -4,8 +4,8 @@
 
 namespace sotto::llama {
 
-// Held for a call that uses ggml's static variables. Converts to false if the process is exiting; they must
-// not be used then.
+// Lives for one call that uses ggml's static variables. Converts to false if the process is exiting: the call
+// must not use the static variables then.
 class Inside {
 public:
     Inside() noexcept;
@@ -26,7 +26,8 @@ bool process_ends() noexcept;
 // refuses new calls.
 void end_with_process();
 
-// Called in a child after fork(), which lacks the threads that were counted.
+// Resets the number of running calls to 0. Call it in a child process after fork(), where the threads of
+// these calls do not exist.
 void forget_who_is_inside() noexcept;
 
 } // namespace sotto::llama
