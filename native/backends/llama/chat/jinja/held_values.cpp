@@ -1,5 +1,5 @@
-// Values that a render keeps alive: texts, to count those
-// in memory, and containers, to destroy them safely.
+// Keeps values of a chat template's render alive: texts, to limit the memory that they use, and containers,
+// so that their destruction does not recurse.
 #include "chat/jinja/held_values.hpp"
 
 #include <algorithm>

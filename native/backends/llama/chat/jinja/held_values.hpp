@@ -1,5 +1,5 @@
-// Values that a render keeps alive: texts, to count those
-// in memory, and containers, to destroy them safely.
+// Keeps values of a chat template's render alive: texts, to limit the memory that they use, and containers,
+// so that their destruction does not recurse.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,12 @@
 
 namespace sotto::llama {
 
+// The texts of a render that are still in memory, and their total size.
 class LiveTexts {
 public:
-    // `length`: bytes, parts included.
+    // Adds a text. `length`: its bytes, including those of its jinja::string_part objects.
     void add(const jinja::value& text, std::size_t length);
-    // Returns true if enough texts were added for a sweep.
+    // Returns true if enough bytes were added since the last sweep() for another one.
     bool due() const noexcept { return bytes_ > sweep_at_; }
     // Drops the texts that nothing else references. Returns the bytes of the remaining texts.
     std::size_t sweep();
@@ -38,7 +39,7 @@ private:
     void sweep(bool all) noexcept;
 
     std::vector<jinja::value> kept_;
-    std::size_t items_ = 0;          // of `kept_` and their direct contents
+    std::size_t items_ = 0; // number of the containers in `kept_` and of the values directly inside them
     std::size_t sweep_at_ = 1 << 16; // items
 };
 

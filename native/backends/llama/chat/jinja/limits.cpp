@@ -92,7 +92,8 @@ void RenderLimits::list(std::size_t items) {
     }
 }
 
-// llama.cpp copies all of a text first, and of a list at most all items.
+// Charges the whole value: llama.cpp copies a whole text before it slices the text; slicing a list copies at
+// most all its items.
 void RenderLimits::slice(const jinja::value& whole) {
     const auto items = whole->val_arr.size();
     steps(bytes_of(whole->val_str) / kSlicedPerStep + items / kItemsPerStep);
