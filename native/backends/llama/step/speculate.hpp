@@ -32,7 +32,8 @@ public:
     // Returns the number of draft tokens, at most
     // `available`, that gives the most tokens per second.
     std::size_t worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool);
-    // Call for each checked draft token. `accepted`: the model chose the same token.
+    // Updates the acceptance rates of the stream and of the model. Call after a draft token was
+    // compared with the token that the model chose. `accepted`: they are equal.
     void saw(Acceptance& stream, bool accepted);
     // Call for a step without draft tokens: moves the stream's rate toward the model's average.
     void fade(Acceptance& stream) const;

@@ -17,11 +17,12 @@ public:
     bool enabled() const noexcept { return enabled_; }
     // Disables measure() until the next guess().
     void reset() noexcept { begun_ = {}; }
-    // Sets up to `room` draft tokens in `item` and starts
-    // measuring the step. `waited`: StepGate::waited().
+    // Proposes up to `room` draft tokens, stores them in `item` and starts measuring the step. `waited`:
+    // StepGate::waited().
     void guess(StepItem& item, std::size_t room, std::chrono::nanoseconds waited);
-    // Call for the first draft token that is not checked
-    // yet. `accepted`: the model chose the same token.
+    // Updates the acceptance rate of the item's stream. Call for each draft token in order, up to the first
+    // that the model does not choose, and also for `item.expected` if the step checks no draft token.
+    // `accepted`: the model chose the same token.
     void saw(const StepItem& item, bool accepted);
     // Measures the step of `item` since guess(). `waited`:
     // StepGate::waited(); time at the gate does not count.
