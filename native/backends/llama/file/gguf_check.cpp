@@ -1,4 +1,4 @@
-// Validates GGUF files before llama.cpp reads them: the layout of the file.
+// Validates the layout of GGUF files before llama.cpp reads them.
 #include "file/gguf_check.hpp"
 
 #include "file/gguf_reader.hpp"
@@ -147,7 +147,8 @@ void note_bytes(GgufValue& value, std::string_view token) {
     }
 }
 
-// llama.cpp asserts that tokens are distinct; it gives empty ones a name itself.
+// Reads the tokens of a vocabulary. Throws if two are equal, because llama.cpp asserts that tokens are
+// distinct. Several tokens may be empty: llama.cpp replaces each of them by a distinct name.
 void read_tokens(GgufReader& reader, const std::string& key, GgufValue& value) {
     std::unordered_set<std::string> seen;
     seen.reserve(value.count);

@@ -1,4 +1,4 @@
-// Validates projector files before mtmd reads them: the metadata.
+// Validates the metadata of projector files before mtmd reads them.
 #include "file/tensor_rules.hpp"
 
 #include <algorithm>
@@ -81,8 +81,9 @@ void check_heads(const GgufValues& values, const std::string& prefix) {
     }
 }
 
-// Unsupported kinds: the first two depend on the prompt before an image, but images are encoded one by one
-// here; the others generate speech.
+// Rejects kinds of projectors that are not supported: with deepseek4v and hunyuanvl, an image's tokens or
+// their positions depend on the prompt before the image, but this backend processes each image by itself; the
+// other kinds generate speech.
 void check_kind(const GgufValues& values, const std::string& key) {
     const auto found = values.find(key);
     if (found == values.end()) {
@@ -139,7 +140,7 @@ constexpr std::string_view kWithPositions[] = {
     "muse-glimmer", "paddleocr",   "phi4",         "qwen3vl_merger", "resampler",   "step3vl",
 };
 constexpr std::string_view kOfWhisper[] = {
-    // from here on, kinds of audio projectors; all have layers like Whisper's
+    // kinds of audio projectors with layers like Whisper's
     "glma",
     "meralion",
     "musicflamingo",
@@ -186,8 +187,8 @@ void check_kind_tensors(const GgufValues& values, const GgufTensors& tensors, co
     }
 }
 
-// Checks the limits to which images are scaled: small ones up to the minimum number of pixels and the longest
-// side, large ones down to the maximum.
+// Checks the sizes to which mtmd scales images: image_min_pixels, to which it enlarges small images;
+// image_max_pixels, to which it reduces large images; and preproc_image_size, the longest side.
 void check_pixels(const GgufValues& values, double patch, double width) {
     // pixels; published files need up to 2^23.2, with sides of 3024
     constexpr double kMaxScaledUp = 1ull << 24;
