@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kNumber = sizeof(std::uint32_t);
 
-// Returns the size of the tail in bytes. llama.cpp's
-// partial state consists of a beginning and the tail.
+// Returns the size in bytes of StatePieces::tail. A state that llama.cpp saves with
+// LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY consists of StatePieces::beginning and StatePieces::tail.
 std::size_t tail_size(llama_context* context, llama_seq_id sequence) {
     const auto size = llama_state_seq_get_size_ext(context, sequence, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
     return std::max(size, StateForm::kBeginning) - StateForm::kBeginning;
@@ -65,8 +65,9 @@ void StateForm::write_whole(const StatePieces& pieces, std::uint8_t* out) const 
     put(out, pieces.tail, tail_counts_);
 }
 
-// Writes one part. Regenerates its numbers so that the cells belong to sequence 0; llama.cpp finds
-// them at any index. Returns the start of the next part.
+// Writes one part. If `counts`, adds the number of sequences and a cell count for each sequence, so that the
+// cells belong to sequence 0; llama.cpp restores cells of any one sequence. Returns the start of the next
+// part.
 std::uint8_t* StateForm::put(std::uint8_t* out, Bytes part, bool counts) const noexcept {
     if (counts) {
         std::memcpy(out, &sequences_, kNumber);

@@ -46,7 +46,7 @@ private:
 
     std::uint32_t sequences_ = 1;
     bool head_counts_ = false; // the head has a number for each sequence
-    bool tail_counts_ = false; // the tail has one
+    bool tail_counts_ = false; // the tail has a number for each sequence
 };
 
 } // namespace sotto::llama
