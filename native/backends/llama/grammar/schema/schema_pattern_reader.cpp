@@ -57,7 +57,9 @@ public:
         }
     }
 
-    // Parses the whole pattern. An end without an anchor matches any text.
+    // Parses the whole pattern. At an end without an anchor (^ or $), adds a part that matches any text
+    // without line ends. If `length` limits the string and both anchors are missing, adds that part at the
+    // end only.
     Node read(const Length& length) {
         Node whole{.kind = Node::Kind::Choice};
         do {
