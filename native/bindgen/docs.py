@@ -1,4 +1,4 @@
-"""Refuses a header that leaves out what a caller must know and C cannot say."""
+"""Checks that the headers' comments say what a caller must know and C cannot express."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ THREAD = re.compile(r"@thread\s+(Any[.,]|One at a time per \w+\.)")
 
 
 def before(text: str, pattern: str) -> str:
-    """The comment right before what matches `pattern`, as one text without stars."""
+    """Returns the comment right before the match of `pattern`, as one text without stars; "" if none."""
     found = re.search(COMMENT + pattern, text, re.S)
     return re.sub(r"^ ?\* ?|^ +$", "", found[1], flags=re.M).strip() if found else ""
 
 
 def check(api: Api, sources: dict[str, str]) -> None:
-    """Raises on the first function or struct that says too little."""
+    """Raises SyntaxError for the first function or struct whose comment lacks required information."""
     for name, signature in api.functions.items():
         doc = before(sources[api.where[name]], rf"SOTTO_API\s+[\w*\s]+?\b{name}\(")
         for lack in lacks(api, name, signature, doc):
@@ -32,7 +32,7 @@ def check(api: Api, sources: dict[str, str]) -> None:
 
 
 def lacks(api: Api, name: str, signature: Signature, doc: str) -> list[str]:
-    """What the comment of a function does not say."""
+    """Returns what a function's comment lacks or says wrongly, one phrase for each fault."""
     found = [f"has no {tag}" for tag in ("@thread", "@since") if not re.search(rf"{tag} +\S", doc)]
     if makes(api, signature) and not re.search(r"@owner +\S", doc):
         found.append("makes something and has no @owner")
@@ -46,7 +46,7 @@ def lacks(api: Api, name: str, signature: Signature, doc: str) -> list[str]:
 
 
 def makes(api: Api, signature: Signature) -> bool:
-    """Whether something is handed out that somebody must own: a thing, text, or a struct with text."""
+    """Returns true if a function gives the caller an object, a text or a struct with text to own."""
     returned, args = signature
     if returned == "sotto_str":
         return True

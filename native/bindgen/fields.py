@@ -1,4 +1,4 @@
-"""Writes what stands on the table of request fields: a C++ table, those of the reference, a JSON Schema."""
+"""Generates a C++ table, the reference's tables and a JSON Schema from native/request/fields.toml."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFINITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One row of the table."""
+    """One request field: a row of native/request/fields.toml."""
 
     name: str
     group: str
@@ -89,7 +89,7 @@ def load(path: Path, constants: dict[str, Any]) -> Table:
 
 
 def choice(row: dict[str, Any], named: list[str]) -> Field:
-    """Returns the row of a choice."""
+    """Returns a field of the type choice from its row. `named`: the field's operations."""
     return Field(**{**row, "choices": tuple(row["choices"])}, operations=tuple(named))
 
 
