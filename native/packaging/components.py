@@ -132,7 +132,7 @@ def vendored(sources: PinnedSources) -> Iterator[Part]:
 
 
 def archived(sources: PinnedSources) -> Iterator[Part]:
-    """Yields the parts that come as archives of their own."""
+    """Yields the parts whose source is an archive of its own."""
     version = sources.llama_version
     pinned = f"source distribution llama-cpp-python {version}"
     digest, purl = sources.archive_hash("llama-cpp-python"), f"pkg:pypi/llama-cpp-python@{version}"
@@ -183,7 +183,7 @@ def compiler_runtime(build: Installed) -> Part | None:
 
 
 def users(library: str) -> set[str]:
-    """Returns which users of Part.used_by a library is, by its file name."""
+    """Returns the names in Part.used_by that stand for the library with this file name."""
     if "sotto_llama" not in library:
         return {CORE}
     return {MODULE} | {user for user in (VULKAN, CUDA) if user in library}
