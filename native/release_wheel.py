@@ -36,7 +36,7 @@ def zig() -> Path:
 
 
 def build(folder: Path) -> Path:
-    """A wheel, which nobody has looked into yet."""
+    """Builds the wheel in `folder` and returns its path. Does not check the wheel."""
     told = {
         "wheel.tags": TAG,
         "build-dir": KEPT,
@@ -54,7 +54,7 @@ def build(folder: Path) -> Path:
 
 
 def elf_files(file: Path) -> Iterator[tuple[str, bytes]]:
-    """A library itself, or those in a wheel, whatever their names end on."""
+    """Yields name and content of a library, or of each ELF file in a wheel."""
     if file.suffix != ".whl":
         yield file.name, file.read_bytes()
         return
@@ -66,7 +66,7 @@ def elf_files(file: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def headers(content: bytes) -> str:
-    """What an ELF file needs, as objdump says it."""
+    """Returns the headers of an ELF file as `objdump -p` prints them."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(content)
         file.flush()
@@ -74,7 +74,7 @@ def headers(content: bytes) -> str:
 
 
 def problems(told: str) -> list[str]:
-    """What keeps a library of such headers from running on the oldest system that the wheel is for."""
+    """Returns why a library with the headers `told` may fail on the oldest supported system."""
     needs = set(re.findall(r"^\s+NEEDED\s+(\S+)", told, re.M))
     highest = highest_glibc(told)
     found = [f"needs {name}, which not every system has" for name in sorted(needs - SYSTEM)]
@@ -86,13 +86,13 @@ def problems(told: str) -> list[str]:
 
 
 def highest_glibc(told: str) -> tuple[int, ...]:
-    """Of the versions that are named."""
+    """Returns the newest glibc version in a library's headers; (0,) if they name none."""
     versions = re.findall(r"\bGLIBC_(\d+(?:\.\d+)+)", told)
     return max((tuple(map(int, version.split("."))) for version in versions), default=(0,))
 
 
 def controls() -> list[str]:
-    """A look that lets these through is none."""
+    """Tests problems() itself: returns a message if it accepts a bad library or rejects a good one."""
     good = "  NEEDED               libc.so.6\n    0x0 0x00 02 GLIBC_2.28\n    0x0 0x00 03 GLIBC_2.2.5\n"
     bad = [good + "    0x0 0x00 04 GLIBC_2.34\n", good + "  NEEDED               libstdc++.so.6\n", ""]
     let_through = [f"release_wheel: lets {one!r} through" for one in bad if not problems(one)]
@@ -100,7 +100,7 @@ def controls() -> list[str]:
 
 
 def look_into(file: Path) -> tuple[list[str], dict[str, str]]:
-    """What is wrong with a wheel or library; the newest glibc that each library of it needs."""
+    """Returns the faults of a wheel or library, and the newest glibc that each of its libraries needs."""
     wrong, seen = controls(), {}
     for name, content in elf_files(file):
         told = headers(content)
@@ -111,7 +111,7 @@ def look_into(file: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def hardening(file: Path) -> list[str]:
-    """What a wheel's libraries lack of what tests/abi/hardening.py asks for."""
+    """Returns the faults that tests/abi/hardening.py finds in a wheel; none for other files."""
     if file.suffix != ".whl":
         return []
     command = [sys.executable, ROOT / "tests" / "abi" / "hardening.py", file]
@@ -120,7 +120,7 @@ def hardening(file: Path) -> list[str]:
 
 
 def look(files: list[Path]) -> int:
-    """Returns 0 if nothing is wrong."""
+    """Checks wheels or libraries and prints the results. Returns 0 if there are no faults."""
     failed = 0
     for file in files:
         wrong, seen = look_into(file)
