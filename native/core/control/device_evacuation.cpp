@@ -17,6 +17,22 @@ bool DeviceEvacuation::must_leave(const ModelEntry& entry) const noexcept {
     return card_.is_lost(entry.device.load()) || leaves_shared(entry);
 }
 
+void DeviceEvacuation::report_loss(Job& job) noexcept {
+    auto& failure = job.failure;
+    if (failure.status != SOTTO_ERROR_DEVICE) {
+        return;
+    }
+    const auto lose = [&] {
+        auto& entry = *job.entry;
+        if (entry.device.load() == 0) {
+            entry.device = card_.own(); // its backend's name named no device
+        }
+        card_.lose(entry.device.load(), failure.why);
+        failure.why = "the device was lost: submit the request again (" + failure.why + ")";
+    };
+    attempt(lose, [](sotto_status, const char*) {}); // the next step on it reports this again
+}
+
 // Fails all requests of a model, and evicts the model once
 // it is idle. Returns true if anything was started.
 bool DeviceEvacuation::evacuate(ModelEntry& entry, sotto_status status, const char* why) noexcept {

@@ -26,6 +26,9 @@ public:
 
     // Starts the evictions that the devices require. Returns true if any was started.
     bool advance() noexcept { return leave_lost() || leave_shared() || come(); }
+    // If a job failed because its device was lost, reports that
+    // to the DeviceManager, and adds a remedy to the job's error.
+    void report_loss(Job& job) noexcept;
     // Returns true if a ready model must leave its device.
     bool must_leave(const ModelEntry& entry) const noexcept;
     // Returns true if models are leaving the shared device, and this one is on it.

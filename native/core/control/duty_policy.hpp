@@ -33,6 +33,8 @@ public:
     // Returns true while models rest for some frames, to
     // measure whether the game misses fewer frames then.
     bool pauses() const noexcept;
+    // Returns true while the game reports its frames.
+    bool hears_frames() const noexcept { return frames_.are_told(clock_.now()); }
     // Returns the limits of the next slice.
     Limits limits() const noexcept;
     // Returns the number of threads for a model's job.

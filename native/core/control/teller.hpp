@@ -30,6 +30,8 @@ public:
     // Sends the last event of a request that has no answer, or that failed
     // after `tokens` tokens. The slot must not be used afterwards.
     void done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens = 0) noexcept;
+    // Frees the events that the host has seen.
+    void recycle() noexcept { queue_.recycle(); }
 
 private:
     std::unique_ptr<Event> make(Slot& slot, sotto_event_kind kind) const;

@@ -1,8 +1,8 @@
-// Request handling of the control thread, from the parsed request to the streams that answer it.
+#include "core/control/request_intake.hpp"
+
 #include <utility>
 
 #include "base/attempt.hpp"
-#include "core/control/control.hpp"
 
 namespace sotto {
 namespace {
@@ -58,34 +58,71 @@ void check_can(const Model& loaded, sotto_op op, const Prompted& prompted) {
 
 } // namespace
 
-void Control::answer(Slot& slot) {
+RequestIntake::RequestIntake(
+    const World& world,
+    ActiveStreams& streams,
+    Admission& admission,
+    RequestEnder& ender,
+    Teller& teller,
+    Signal& wake
+)
+    : settings_(world.settings), clock_(world.clock), registry_(world.registry), streams_(streams),
+      admission_(admission), ender_(ender), teller_(teller), warnings_(world.hooks.log),
+      sessions_(
+          Sessions::kMost,
+          [this](const std::string& model) {
+              const auto* entry = registry_.find(model);
+              return entry == nullptr ? 0 : entry->most_streams;
+          }
+      ),
+      incoming_(streams.threads(), world.settings, wake), files_(world.hooks) {
+    files_.notify(wake);
+}
+
+void RequestIntake::add(Slot& slot) {
     if (const auto read = incoming_.add(slot)) {
         proceed(*read);
     }
 }
 
+bool RequestIntake::drop(const Slot& slot) noexcept {
+    return files_.cancel(slot) || incoming_.drop(slot); // a file being written is completed
+}
+
+void RequestIntake::cancel_reading(std::string_view why) noexcept {
+    while (Slot* slot = incoming_.drop_oldest()) {
+        teller_.done(*slot, SOTTO_ERROR_CANCELLED, why);
+    }
+}
+
+void RequestIntake::cancel_files(std::string_view why) noexcept {
+    while (Slot* slot = files_.cancel_oldest()) {
+        teller_.done(*slot, SOTTO_ERROR_CANCELLED, why);
+    }
+}
+
 // Executes a request that was read. If it throws, no reference to the slot is kept.
-void Control::proceed(Incoming& incoming) {
+void RequestIntake::proceed(Incoming& incoming) {
     Slot& slot = *incoming.slot;
     if (!is_about_sessions(incoming.op)) {
         return answer(slot, std::move(incoming.prompted));
     }
     auto response = sessions_.answer(incoming.op, incoming.asked);
-    pins_.release_unpinned();
+    streams_.pins().release_unpinned();
     teller_.answered(slot, std::move(response));
 }
 
-bool Control::take_incoming() noexcept {
+bool RequestIntake::take_read() noexcept {
     bool any = incoming_.start_reading();
     while (const auto read = incoming_.take_done()) {
-        finish_incoming(*read);
-        preparer_.retry(); // the thread that read it is free
+        finish_reading(*read);
+        streams_.preparer().retry(); // the thread that read it is free
         any = true;
     }
     return any;
 }
 
-void Control::finish_incoming(Incoming& incoming) noexcept {
+void RequestIntake::finish_reading(Incoming& incoming) noexcept {
     if (incoming.slot == nullptr) {
         return;
     }
@@ -101,11 +138,10 @@ void Control::finish_incoming(Incoming& incoming) noexcept {
     );
 }
 
-// Continues with the streams whose requests were prepared. Returns true if there were any.
-bool Control::take_prepared() noexcept {
+bool RequestIntake::take_prepared() noexcept {
     bool any = false;
     for (;;) {
-        const auto [stream, failure] = preparer_.take_done();
+        const auto [stream, failure] = streams_.preparer().take_done();
         if (stream == nullptr) {
             return any;
         }
@@ -117,28 +153,16 @@ bool Control::take_prepared() noexcept {
         } else if (stream->prepared.handle == nullptr) {
             ender_.answer(*stream, std::move(stream->prepared.result));
         } else {
-            scheduler_.changed(*stream);
-        }
-    }
-}
-
-// Logs ignored request fields, each name once.
-void Control::warn_of(const std::vector<std::string>& unknown) {
-    constexpr std::size_t kMaxNames = 64;
-    for (const auto& name : unknown) {
-        if (warned_fields_.size() < kMaxNames && warned_fields_.insert(name).second) {
-            world_.hooks.log.warn(
-                ("request field '" + excerpt(name) + "' has no effect in this request").c_str()
-            );
+            streams_.scheduler().changed(*stream);
         }
     }
 }
 
 // Starts answering a parsed request, or holds it if its model
 // lacks memory. If it throws, no reference to the slot is kept.
-void Control::answer(Slot& slot, Prompted prompted) {
-    warn_of(prompted.unknown);
-    ModelEntry* entry = world_.registry.find(sessions_.model_of(prompted));
+void RequestIntake::answer(Slot& slot, Prompted prompted) {
+    warnings_.warn_of(prompted.unknown);
+    ModelEntry* entry = registry_.find(sessions_.model_of(prompted));
     if (entry != nullptr && admission_.must_hold(*entry)) {
         admission_.hold(slot, *entry, prompted.on_budget);
         return;
@@ -150,83 +174,68 @@ void Control::answer(Slot& slot, Prompted prompted) {
         throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + prompted.model + why);
     }
     check_can(*entry->model, slot.asked.op, prompted);
-    const bool restores = slot.asked.op == SOTTO_OP_RESTORE_STATE;
-    if (restores && slot.asked.state == nullptr) {
+    if (slot.asked.op == SOTTO_OP_RESTORE_STATE && slot.asked.state == nullptr) {
         teller_.accepted(slot);
         files_.read(slot, prompted.path, max_state_size(entry->model->info())); // then file_done()
         return;
     }
-    const bool computes = !is_at_once(slot.asked.op);
-    auto adapters = computes ? adapters_for(*entry, prompted) : AdapterSet();
-    entry->used_at = world_.clock.now();
+    start(slot, *entry, std::move(prompted), std::move(turn));
+}
+
+// Starts the streams that answer a request. If it throws, no reference to the slot is kept.
+void RequestIntake::start(Slot& slot, ModelEntry& entry, Prompted prompted, Turn turn) {
+    auto adapters = is_at_once(slot.asked.op) ? AdapterSet() : adapters_for(entry, prompted);
+    entry.used_at = clock_.now();
     slot.done->lanes = std::make_unique<RequestEvents>(
-        prompted.answers, slot.target_tps.load(std::memory_order_relaxed), world_.settings.target_tps
+        prompted.answers, slot.target_tps.load(std::memory_order_relaxed), settings_.target_tps
     );
     const auto reply =
         std::make_shared<Reply>(slot, std::move(prompted), std::move(turn), std::move(adapters));
+    auto streams = streams_for(reply, entry);
+    streams_.preparer().retry();
+    streams_.table().reserve(streams.size());
+    if (reply->op != SOTTO_OP_RESTORE_STATE) { // it was, before its file was read
+        teller_.accepted(slot);
+    }
+    streams_.add(std::move(streams));
+}
+
+std::vector<std::unique_ptr<Stream>>
+RequestIntake::streams_for(const std::shared_ptr<Reply>& reply, ModelEntry& entry) {
     std::vector<std::unique_ptr<Stream>> streams;
     for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
         streams.push_back(
-            std::make_unique<Stream>(reply, i, *entry, streams_.next_number(), world_.clock.now())
+            std::make_unique<Stream>(reply, i, entry, streams_.table().next_number(), clock_.now())
         );
         auto& stream = *streams.back();
         // Choices of one request start together, so that they
         // run in batches that round alike in every run.
         const bool alone = reply->prompted.answers == 1 || stream.terms.large;
-        stream.unprepared = alone && entry->model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
+        stream.unprepared = alone && entry.model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
     }
-    preparer_.retry();
-    streams_.reserve(streams.size());
-    if (!restores) { // it was, before its file was read
-        teller_.accepted(slot);
-    }
-    struct Undo { // if scheduling one of them throws
-        Scheduler& scheduler;
-        const std::vector<std::unique_ptr<Stream>>& streams;
-        ~Undo() {
-            for (const auto& stream : streams) {
-                if (stream != nullptr) { // not moved to streams_
-                    scheduler.remove(*stream);
-                }
-            }
-        }
-    } const undo{scheduler_, streams};
-    for (const auto& stream : streams) {
-        scheduler_.add(*stream);
-        world_.recorder.request(*stream, reply->op, reply->body);
-    }
-    entry->streams += streams.size(); // nothing throws from here on
-    slot.stream = streams.size() == 1 ? streams.front().get() : nullptr;
-    slot.has_several = streams.size() > 1;
-    for (auto& stream : streams) {
-        streams_.add(std::move(stream));
-    }
-    if (const auto& session = reply->turn.session(); session != nullptr) {
-        pins_.begin_turn(*entry, *session);
-    }
+    return streams;
 }
 
-bool Control::take_files() noexcept {
+bool RequestIntake::take_files() noexcept {
     bool any = false;
     for (;;) {
         const auto done = files_.take_done();
         if (done.slot == nullptr) {
-            break;
+            return any;
         }
         file_done(*done.slot, *done.task);
         any = true;
     }
-    return fetches_.take_done() || any;
 }
 
-void Control::file_done(Slot& slot, StateTask& task) noexcept {
+void RequestIntake::file_done(Slot& slot, StateTask& task) noexcept {
     const auto go_on = [&] {
         if (task.failure()) {
             throw Error(task.failure().status, task.failure().why);
         }
         if (auto* read = dynamic_cast<StateRead*>(&task)) {
             slot.asked.state = std::make_shared<const PageBuffer>(read->take());
-            answer(slot);
+            add(slot);
         } else {
             teller_.answered(slot, static_cast<StateWrite&>(task).response());
         }

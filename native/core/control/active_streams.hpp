@@ -1,0 +1,54 @@
+// The streams of running requests: their order, their slots and their preparation.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "core/control/preparing.hpp"
+#include "core/control/slot_pins.hpp"
+#include "core/control/state_fetches.hpp"
+#include "core/control/stream_preparer.hpp"
+#include "core/control/stream_table.hpp"
+#include "core/control/world.hpp"
+#include "core/schedule/scheduler.hpp"
+
+namespace sotto {
+
+// Control thread only, except retune().
+class ActiveStreams {
+public:
+    // `wake`: notified after each task of the preparing threads.
+    ActiveStreams(const World& world, Signal& wake);
+
+    bool is_empty() const noexcept { return table_.is_empty(); }
+    // Schedules the streams of a request. table() must have capacity
+    // for them. If it throws, no reference to them is kept.
+    void add(std::vector<std::unique_ptr<Stream>> streams);
+    // Frees streams that have ended, once no job uses them.
+    void sweep() noexcept;
+
+    // Called when the target tokens per second of a request have changed. Any thread.
+    void retune() noexcept { retuned_ = true; }
+    // Applies the targets that have changed.
+    void take_paces() noexcept;
+
+    StreamTable& table() noexcept { return table_; }
+    Scheduler& scheduler() noexcept { return scheduler_; }
+    SlotPins& pins() noexcept { return pins_; }
+    PreparingThreads& threads() noexcept { return threads_; }
+    StreamPreparer& preparer() noexcept { return preparer_; }
+    StateFetches& fetches() noexcept { return fetches_; }
+
+private:
+    Recorder& recorder_;
+    Scheduler scheduler_;
+    StreamTable table_;
+    SlotPins pins_;
+    PreparingThreads threads_;
+    StreamPreparer preparer_;
+    StateFetches fetches_;
+    std::atomic<bool> retuned_{false};
+};
+
+} // namespace sotto

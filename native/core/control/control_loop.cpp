@@ -1,0 +1,169 @@
+#include "core/control/control_loop.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.hpp"
+
+namespace sotto {
+
+ControlLoop::ControlLoop(const World& world, DeviceMoves& moves, Signal& wake)
+    : registry_(world.registry), teller_(world.table, world.queue, world.meter, world.clock),
+      streams_(world, wake),
+      jobs_(
+          world,
+          streams_,
+          moves,
+          wake,
+          [this](Stream& stream, sotto_status status, const char* why) { ender_.fail(stream, status, why); }
+      ),
+      ender_(
+          streams_.table(),
+          streams_.scheduler(),
+          streams_.preparer(),
+          streams_.pins(),
+          jobs_.runner(),
+          teller_
+      ),
+      models_(
+          world, streams_, jobs_, ender_, teller_, moves, wake, [this](Slot& slot) { intake_.add(slot); }
+      ),
+      intake_(world, streams_, models_.admission(), ender_, teller_, wake), results_(
+                                                                                world.settings,
+                                                                                world.clock,
+                                                                                intake_.sessions(),
+                                                                                world.meter,
+                                                                                teller_,
+                                                                                intake_.files(),
+                                                                                streams_.preparer(),
+                                                                                ender_
+                                                                            ),
+      stalls_(world.hooks.log, world.registry, world.clock), stats_(world.clock, world.meter, world.recorder),
+      retry_(world.hooks.log, world.clock) {}
+
+void ControlLoop::submit(Slot& slot) noexcept {
+    attempt(
+        [&] { start_request(slot); },
+        [&](sotto_status status, const char* why) { teller_.done(slot, status, why); }
+    );
+}
+
+// If it throws, no reference to the slot is kept.
+void ControlLoop::start_request(Slot& slot) {
+    if (slot.cancelled.load()) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
+    }
+    if (leaving_) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the engine is being destroyed");
+    }
+    slot.stream = nullptr;
+    slot.has_several = false;
+    if (slot.asked.what == Asked::What::answer) {
+        intake_.add(slot);
+    } else {
+        models_.submit(slot);
+    }
+}
+
+void ControlLoop::cancel(Slot& slot) noexcept {
+    if (Stream* stream = streams_.table().find(slot)) {
+        ender_.fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+    } else if (intake_.drop(slot)) {
+        teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+    } else {
+        models_.cancel(slot);
+    }
+}
+
+void ControlLoop::leave() noexcept {
+    constexpr std::string_view kWhy = "the engine is being destroyed";
+    if (std::exchange(leaving_, true)) {
+        return;
+    }
+    stalls_.engine_ends();
+    jobs_.classes().hurry();
+    intake_.cancel_reading(kWhy);
+    models_.leave_all(kWhy);
+    intake_.cancel_files(kWhy);
+}
+
+bool ControlLoop::has_ended() noexcept {
+    return leaving_ && registry_.entries().empty() && jobs_.runner().is_idle() && intake_.is_empty();
+}
+
+bool ControlLoop::work(bool noted) {
+    bool worked = noted;
+    worked = models_.take_loader_notes() || worked;
+    worked = intake_.take_read() || worked;
+    worked = intake_.take_prepared() || worked;
+    if (worked) {
+        jobs_.runner().hold_back(); // another job may be due first
+    }
+    worked = take_job_back() || worked;
+    worked = intake_.take_files() || worked;
+    worked = streams_.fetches().take_done() || worked;
+    jobs_.classes().take_probe();
+    worked = models_.apply_adapters() || worked;
+    worked = streams_.preparer().start() || worked;
+    jobs_.take_frames();
+    streams_.take_paces();
+    models_.free_leaving();
+    streams_.sweep();
+    raise_job();
+    stalls_.report(jobs_.runner().job());
+    worked = models_.evacuate() || worked;
+    retry_.run([&] {
+        jobs_.runner().rescue();
+        worked = models_.balance() || worked;
+        worked = start_job() || worked;
+        models_.tidy();
+    });
+    teller_.recycle();
+    if (stats_.is_due(worked)) {
+        stats_.publish(streams_.scheduler(), registry_, jobs_.share());
+    }
+    return worked;
+}
+
+std::int64_t ControlLoop::next_wake() {
+    if (const auto retried = retry_.next(); retried != kNever) {
+        return retried;
+    }
+    const auto& runner = jobs_.runner();
+    if (!runner.is_idle()) {
+        return std::min(runner.rescue_due(), stalls_.next_report(runner.job()));
+    }
+    if (const auto probed = jobs_.next_probe(); probed != kNever) {
+        return probed;
+    }
+    return std::min(jobs_.next_start(), stalls_.next_report(nullptr));
+}
+
+// Starts the next job. If it throws, nothing has started.
+bool ControlLoop::start_job() {
+    return jobs_.runner().is_idle() && (models_.start_closing() || jobs_.start());
+}
+
+bool ControlLoop::take_job_back() noexcept {
+    const auto job = jobs_.take_done();
+    if (job == nullptr) {
+        return false;
+    }
+    StreamResults::closed(*job);
+    if (!models_.take(*job)) {
+        results_.take(*job, !jobs_.runner().is_idle());
+        jobs_.look_ahead();
+    }
+    return true;
+}
+
+// Moves the job under way out of the idle class if the engine's destruction,
+// or the detachment of the device that the job runs on, waits for it.
+void ControlLoop::raise_job() noexcept {
+    auto& runner = jobs_.runner();
+    if (leaving_ || (!runner.is_idle() && models_.leaves_shared(*runner.job()->entry))) {
+        runner.raise();
+    }
+}
+
+} // namespace sotto

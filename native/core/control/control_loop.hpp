@@ -1,0 +1,68 @@
+// The work of the control thread: one iteration, and when the next is due.
+#pragma once
+
+#include <cstdint>
+
+#include "core/control/active_streams.hpp"
+#include "core/control/device_moves.hpp"
+#include "core/control/job_dispatch.hpp"
+#include "core/control/model_pool.hpp"
+#include "core/control/request_ender.hpp"
+#include "core/control/request_intake.hpp"
+#include "core/control/stall_watch.hpp"
+#include "core/control/start_retry.hpp"
+#include "core/control/stats_publisher.hpp"
+#include "core/control/stream_results.hpp"
+#include "core/control/teller.hpp"
+#include "core/control/world.hpp"
+
+namespace sotto {
+
+// Control thread only, except retune() and give_up_loading().
+class ControlLoop {
+public:
+    // `wake`: notified when a call of work() is due.
+    ControlLoop(const World& world, DeviceMoves& moves, Signal& wake);
+
+    // Called when the target tokens per second of a request have changed. Any thread.
+    void retune() noexcept { streams_.retune(); }
+    // Cancels loading, as the engine is about to be destroyed. Any thread.
+    void give_up_loading() noexcept { models_.give_up_loading(); }
+
+    // Starts a submitted request.
+    void submit(Slot& slot) noexcept;
+    // Ends a cancelled request.
+    void cancel(Slot& slot) noexcept;
+    // Cancels all requests and unloads the models, as the engine is being destroyed.
+    void leave() noexcept;
+    // Returns true once nothing is left to do after leave().
+    bool has_ended() noexcept;
+
+    // Does what can be done now. `noted`: requests were submitted or cancelled since
+    // the last call. Returns true if anything changed, so that it must be called again.
+    bool work(bool noted);
+    // Returns when work() must be called next, even if `wake` is not notified.
+    std::int64_t next_wake();
+
+private:
+    void start_request(Slot& slot);
+    bool take_job_back() noexcept;
+    void raise_job() noexcept;
+    bool start_job();
+
+    const Registry& registry_;
+    // Members that own threads are declared after the objects that these threads use.
+    Teller teller_;
+    ActiveStreams streams_;
+    JobDispatch jobs_;
+    RequestEnder ender_;
+    ModelPool models_;
+    RequestIntake intake_;
+    StreamResults results_;
+    StallWatch stalls_;
+    StatsPublisher stats_;
+    StartRetry retry_;
+    bool leaving_ = false; // leave() was called
+};
+
+} // namespace sotto

@@ -1,0 +1,107 @@
+#include "core/control/model_pool.hpp"
+
+#include <utility>
+
+namespace sotto {
+
+ModelPool::ModelPool(
+    const World& world,
+    ActiveStreams& streams,
+    JobDispatch& jobs,
+    RequestEnder& ender,
+    Teller& teller,
+    DeviceMoves& moves,
+    Signal& wake,
+    Admission::Answer answer
+)
+    : registry_(world.registry), jobs_(jobs.starter()), adapters_(world.registry, teller),
+      idle_(world.registry, jobs.runner()), models_(
+                                                {.registry = world.registry,
+                                                 .ledger = world.ledger,
+                                                 .clock = world.clock,
+                                                 .recorder = world.recorder,
+                                                 .teller = teller,
+                                                 .ender = ender,
+                                                 .pins = streams.pins(),
+                                                 .adapters = adapters_,
+                                                 .preparer = streams.preparer(),
+                                                 .idle = idle_,
+                                                 .runner = jobs.runner()},
+                                                world.hooks,
+                                                world.settings,
+                                                world.card,
+                                                world.ledger,
+                                                wake
+                                            ),
+      evacuation_(world.registry, world.card, moves, idle_, ender, models_),
+      resizer_(
+          {.registry = world.registry,
+           .ledger = world.ledger,
+           .scheduler = streams.scheduler(),
+           .streams = streams.table(),
+           .recorder = world.recorder,
+           .runner = jobs.runner(),
+           .jobs = jobs.starter(),
+           .pins = streams.pins(),
+           .preparer = streams.preparer(),
+           .ender = ender,
+           .models = models_}
+      ),
+      admission_(world.ledger, idle_, jobs.runner(), evacuation_, teller, std::move(answer)),
+      memory_(
+          {.registry = world.registry,
+           .ledger = world.ledger,
+           .parking = world.parking,
+           .settings = world.settings,
+           .streams = streams.table(),
+           .classes = jobs.classes(),
+           .idle = idle_,
+           .runner = jobs.runner(),
+           .admission = admission_,
+           .models = models_,
+           .resizer = resizer_},
+          world.hooks,
+          wake
+      ) {}
+
+void ModelPool::submit(Slot& slot) {
+    switch (slot.asked.what) {
+    case Asked::What::load:
+        return models_.load(slot);
+    case Asked::What::unload:
+        return models_.unload(slot);
+    case Asked::What::plan:
+        return models_.plan(slot);
+    default:
+        return adapters_.add(slot);
+    }
+}
+
+bool ModelPool::start_closing() {
+    for (const auto& entry : registry_.entries()) {
+        if (entry->closing.empty() && !AdapterChanges::need_job(*entry)) {
+            continue;
+        }
+        auto job = jobs_.make(*entry);
+        job->closing = entry->closing; // a copy, which keeps the reserved capacity
+        adapters_.add_to(*job, *entry);
+        entry->closing.clear();
+        jobs_.begin(std::move(job));
+        return true;
+    }
+    return false;
+}
+
+bool ModelPool::take(Job& job) noexcept {
+    evacuation_.report_loss(job);
+    if (auto* load = std::get_if<AdapterJob>(&job.what)) {
+        adapters_.loaded(job, *load);
+    }
+    auto* resize = std::get_if<ResizeJob>(&job.what);
+    if (resize != nullptr) {
+        resizer_.resized(job, *resize);
+    }
+    return resize != nullptr;
+}
+
+} // namespace sotto
