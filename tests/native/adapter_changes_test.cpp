@@ -85,7 +85,7 @@ TEST_CASE("an unloaded adapter is freed once no request uses it") {
     auto used = model.load();
     model.ask(Asked::What::unload_adapter, "a");
     CHECK(model.changes.apply());
-    CHECK(model.entry.adapters.empty());
+    CHECK(model.entry.adapters.loaded.empty());
     CHECK_FALSE(sotto::AdapterChanges::need_job(model.entry));
     used.reset();
     CHECK(sotto::AdapterChanges::need_job(model.entry));
@@ -93,7 +93,7 @@ TEST_CASE("an unloaded adapter is freed once no request uses it") {
     model.changes.add_to(job, model.entry);
     CHECK(job.freed.size() == 1);
     CHECK_FALSE(std::holds_alternative<sotto::AdapterJob>(job.what));
-    CHECK(model.entry.retired.empty());
+    CHECK(model.entry.adapters.retired.empty());
 }
 
 TEST_CASE("an adapter whose load was cancelled is freed, and one that failed is not kept") {
@@ -107,11 +107,11 @@ TEST_CASE("an adapter whose load was cancelled is freed, and one that failed is 
     auto& load = std::get<sotto::AdapterJob>(job.what);
     load.adapter->handle = &model;
     model.changes.loaded(job, load);
-    CHECK(model.entry.adapters.empty());
-    CHECK(model.entry.retired.size() == 1);
+    CHECK(model.entry.adapters.loaded.empty());
+    CHECK(model.entry.adapters.retired.size() == 1);
     model.ask(Asked::What::load_adapter, "b");
     model.load(false);
-    CHECK(model.entry.adapters.empty());
+    CHECK(model.entry.adapters.loaded.empty());
 }
 
 TEST_CASE("a request uses the adapters that it names, and each must be loaded") {

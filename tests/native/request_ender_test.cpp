@@ -26,13 +26,13 @@ public:
         auto reply = test::reply_in(table_, {}, clock_.now(), std::move(prompted));
         reply->slot.has_several = answers > 1;
         streams.reserve(answers);
-        model.closing.reserve(8);
+        model.slots.closing.reserve(8);
         for (std::uint32_t i = 0; i < answers; ++i) {
             auto stream = std::make_unique<Stream>(reply, i, model, streams.next_number(), clock_.now());
             stream->handle = this;
             stream->state = Stream::State::speaking;
             ++model.open_streams;
-            ++model.streams;
+            ++model.requests.streams;
             auto& added = streams.add(std::move(stream));
             reply->slot.stream = answers == 1 ? &added : nullptr;
         }
@@ -49,10 +49,10 @@ public:
     // Has the streams that ended closed and freed.
     void close() {
         for (const auto& model : registry_.entries()) {
-            model->open_streams -= static_cast<std::uint32_t>(model->closing.size());
-            model->closing.clear();
+            model->open_streams -= static_cast<std::uint32_t>(model->slots.closing.size());
+            model->slots.closing.clear();
         }
-        streams.sweep([](Stream& stream) { --stream.entry.streams; });
+        streams.sweep([](Stream& stream) { --stream.entry.requests.streams; });
     }
 
 private:
@@ -91,10 +91,10 @@ TEST_CASE("a request that fails ends all of its streams, and their slots are clo
     const auto reply = all.ask(all.entry, 2);
     all.ender.fail(*all.streams.all()[0], SOTTO_ERROR_CANCELLED, "cancelled");
     CHECK(reply->over);
-    CHECK(all.entry.closing.size() == 2);
+    CHECK(all.entry.slots.closing.size() == 2);
     CHECK(all.streams.has_ended());
     all.ender.fail(*all.streams.all()[1], SOTTO_ERROR_CANCELLED, "cancelled"); // it is over
-    CHECK(all.entry.closing.size() == 2);
+    CHECK(all.entry.slots.closing.size() == 2);
     all.close();
     CHECK(all.streams.is_empty());
 }
@@ -107,7 +107,7 @@ TEST_CASE("the requests of one model end without those of another") {
     CHECK(all.ender.fail_all(all.entry, SOTTO_ERROR_DEVICE, "lost"));
     CHECK_FALSE(all.ender.fail_all(all.entry, SOTTO_ERROR_DEVICE, "lost"));
     CHECK_FALSE(stays->over);
-    CHECK(other.closing.empty());
+    CHECK(other.slots.closing.empty());
 }
 
 TEST_CASE("a stream that a job has is closed once the job gives it back") {
@@ -116,10 +116,10 @@ TEST_CASE("a stream that a job has is closed once the job gives it back") {
     auto& stream = *all.streams.all()[0];
     stream.busy = true;
     all.ender.fail(stream, SOTTO_ERROR_CANCELLED, "cancelled");
-    CHECK(all.entry.closing.empty());
+    CHECK(all.entry.slots.closing.empty());
     stream.busy = false;
     all.ender.release(stream);
-    CHECK(all.entry.closing.size() == 1);
+    CHECK(all.entry.slots.closing.size() == 1);
 }
 
 TEST_CASE("a stream that ends while it is parked counts as open until it is closed") {
@@ -131,14 +131,14 @@ TEST_CASE("a stream that ends while it is parked counts as open until it is clos
     CHECK(stream.state == Stream::State::parked);
     all.ender.fail(stream, SOTTO_ERROR_CANCELLED, "cancelled");
     CHECK(all.entry.open_streams == 1);
-    CHECK(all.entry.closing.size() == 1);
+    CHECK(all.entry.slots.closing.size() == 1);
 }
 
 TEST_CASE("a model is idle once its streams are closed, and the one used last is found last") {
     Requests all;
     auto& other = all.add_model();
-    all.entry.used_at = 1;
-    other.used_at = 2;
+    all.entry.requests.used_at = 1;
+    other.requests.used_at = 2;
     CHECK(all.idle.least_recently_used(nullptr) == &all.entry);
     CHECK(all.idle.least_recently_used(&all.entry) == &other);
     all.ask(all.entry);

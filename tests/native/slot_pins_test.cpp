@@ -37,8 +37,8 @@ public:
         model->state = ModelEntry::State::ready;
         model->traits.streams = 3;
         model->traits.parks = true;
-        model->resting.reserve(3);
-        model->closing.reserve(8);
+        model->slots.pinned.reserve(3);
+        model->slots.closing.reserve(8);
         registry_.reserve();
         registry_.add(std::move(model));
         return *registry_.entries().back();
@@ -72,7 +72,7 @@ TEST_CASE("pinned sessions keep their slots, but for the last slot of a model") 
     CHECK_FALSE(slots.pins.keep(slots.turn(slots.entry, std::make_shared<Session>())));
     CHECK(slots.pins.keep(slots.turn(slots.entry, pinned())));
     CHECK_FALSE(slots.pins.keep(slots.turn(slots.entry, pinned())));
-    CHECK(slots.entry.resting.size() == 2);
+    CHECK(slots.entry.slots.pinned.size() == 2);
 }
 
 TEST_CASE("the next turn of a session gets the slot, and closes the stream that kept it") {
@@ -85,7 +85,7 @@ TEST_CASE("the next turn of a session gets the slot, and closes the stream that 
     slots.pins.hand_over(slots.entry, session.get(), closing);
     REQUIRE(closing.size() == 1);
     CHECK(closing[0].handle == &slots);
-    CHECK(slots.entry.resting.empty());
+    CHECK(slots.entry.slots.pinned.empty());
 }
 
 TEST_CASE("a session that turns to another model gives up its slot, and that model forgets it") {
@@ -96,11 +96,11 @@ TEST_CASE("a session that turns to another model gives up its slot, and that mod
     auto& waits = slots.turn(slots.entry, session);
     slots.pins.begin_turn(slots.entry, *session);
     CHECK(waits.expected);
-    CHECK(slots.entry.resting.size() == 1);
+    CHECK(slots.entry.slots.pinned.size() == 1);
     slots.pins.begin_turn(other, *session);
     CHECK_FALSE(waits.expected);
-    REQUIRE(slots.entry.closing.size() == 1);
-    CHECK(slots.entry.closing[0].session == nullptr);
+    REQUIRE(slots.entry.slots.closing.size() == 1);
+    CHECK(slots.entry.slots.closing[0].session == nullptr);
 }
 
 TEST_CASE("a session that is unpinned gives up its slot, and keeps its KV cache unless it was closed") {
@@ -108,13 +108,13 @@ TEST_CASE("a session that is unpinned gives up its slot, and keeps its KV cache 
     const auto session = pinned();
     auto closed = pinned();
     slots.pins.keep(slots.turn(slots.entry, session));
-    slots.entry.resting.push_back({closed, &slots});
+    slots.entry.slots.pinned.push_back({closed, &slots});
     session->pinned = closed->pinned = false;
     closed.reset();
     slots.pins.release_unpinned();
-    REQUIRE(slots.entry.closing.size() == 2);
-    CHECK(slots.entry.closing[0].session == nullptr);
-    CHECK(slots.entry.closing[1].session == session);
+    REQUIRE(slots.entry.slots.closing.size() == 2);
+    CHECK(slots.entry.slots.closing[0].session == nullptr);
+    CHECK(slots.entry.slots.closing[1].session == session);
 }
 
 TEST_CASE("a model with fewer slots keeps the slots used last, and parked sessions keep theirs") {
@@ -125,14 +125,14 @@ TEST_CASE("a model with fewer slots keeps the slots used last, and parked sessio
     slots.pins.keep(slots.turn(slots.entry, second));
     slots.entry.traits.streams = 2;
     slots.pins.trim(slots.entry);
-    REQUIRE(slots.entry.resting.size() == 1);
-    CHECK(slots.entry.resting[0].session == second);
+    REQUIRE(slots.entry.slots.pinned.size() == 1);
+    CHECK(slots.entry.slots.pinned[0].session == second);
     std::vector<sotto::Closing> closing;
     const auto open = slots.entry.open_streams;
     sotto::SlotPins::park(slots.entry, closing);
     CHECK(closing.size() == 1);
     CHECK(slots.entry.open_streams == open + 1);
-    CHECK(slots.entry.resting[0].handle == nullptr);
+    CHECK(slots.entry.slots.pinned[0].handle == nullptr);
     slots.pins.release_all(slots.entry, true);
     CHECK(slots.entry.open_streams == open);
 }

@@ -54,8 +54,8 @@ TEST_CASE("published figures count evicted models and the requests that wait for
     Figures figures;
     sotto::Slot slot;
     auto entry = std::make_unique<ModelEntry>(sotto::Asked{});
-    entry->state = ModelEntry::State::asleep;
-    entry->held.push_back({&slot, true});
+    entry->state = ModelEntry::State::evicted;
+    entry->requests.held.push_back({&slot, true});
     figures.registry.reserve();
     figures.registry.add(std::move(entry));
     figures.publish(0.5);

@@ -76,7 +76,7 @@ TEST_CASE(
 ) {
     Watch watch;
     auto entry = std::make_unique<ModelEntry>(sotto::Asked{});
-    entry->with_loader = true;
+    entry->loader.owns = true;
     watch.registry.reserve();
     watch.registry.add(std::move(entry));
     CHECK(watch.stalls.next_report(nullptr) == kNever);

@@ -33,7 +33,7 @@ void ActiveStreams::add(std::vector<std::unique_ptr<Stream>> streams) {
         scheduler_.add(*stream);
         recorder_.request(*stream, reply->op, reply->body);
     }
-    entry.streams += streams.size(); // nothing throws from here on
+    entry.requests.streams += streams.size(); // nothing throws from here on
     reply->slot.stream = streams.size() == 1 ? streams.front().get() : nullptr;
     reply->slot.has_several = streams.size() > 1;
     for (auto& stream : streams) {
@@ -46,7 +46,7 @@ void ActiveStreams::add(std::vector<std::unique_ptr<Stream>> streams) {
 
 void ActiveStreams::sweep() noexcept {
     table_.sweep([&](Stream& stream) {
-        --stream.entry.streams;
+        --stream.entry.requests.streams;
         fetches_.remove(stream);
     });
 }

@@ -15,14 +15,16 @@ std::string excerpt_of(const std::string& id) {
 }
 
 auto named(auto& entry, const std::string& name) {
-    return std::ranges::find_if(entry.adapters, [&](const auto& adapter) { return adapter->name == name; });
+    return std::ranges::find_if(entry.adapters.loaded, [&](const auto& adapter) {
+        return adapter->name == name;
+    });
 }
 
 // Throws Error(SOTTO_ERROR_NOT_FOUND) and lists the loaded
 // adapters. `what`: name of the invalid parameter.
 [[noreturn]] void refuse_name(const ModelEntry& entry, const std::string& what, const std::string& name) {
     std::string loaded;
-    for (const auto& adapter : entry.adapters) {
+    for (const auto& adapter : entry.adapters.loaded) {
         loaded += (loaded.empty() ? "" : ", ") + excerpt_of(adapter->name);
     }
     throw Error(
@@ -50,20 +52,21 @@ void AdapterChanges::add(Slot& slot) {
         );
     }
     const bool loads = slot.asked.what == Asked::What::load_adapter;
-    entry->changes.reserve(entry->changes.size() + 1);
+    entry->adapters.changes.reserve(entry->adapters.changes.size() + 1);
     if (loads) {
         teller_.accepted(slot);
     }
-    entry->changes.push_back(&slot); // capacity was reserved
+    entry->adapters.changes.push_back(&slot); // capacity was reserved
 }
 
 bool AdapterChanges::apply() noexcept {
     bool any = false;
     for (const auto& entry : registry_.entries()) {
-        while (!entry->with_loader && entry->loading_adapter == nullptr && !entry->changes.empty() &&
-               entry->changes.front()->asked.what != Asked::What::load_adapter) {
-            Slot& slot = *entry->changes.front();
-            entry->changes.erase(entry->changes.begin());
+        while (!entry->loader.owns && entry->adapters.loading == nullptr &&
+               !entry->adapters.changes.empty() &&
+               entry->adapters.changes.front()->asked.what != Asked::What::load_adapter) {
+            Slot& slot = *entry->adapters.changes.front();
+            entry->adapters.changes.erase(entry->adapters.changes.begin());
             attempt(
                 [&] {
                     apply(*entry, slot.asked);
@@ -79,58 +82,61 @@ bool AdapterChanges::apply() noexcept {
 
 void AdapterChanges::apply(ModelEntry& entry, const Asked& asked) {
     const auto found = named(entry, asked.adapter);
-    if (found == entry.adapters.end()) {
+    if (found == entry.adapters.loaded.end()) {
         refuse_name(entry, "name", asked.adapter);
     }
     if (asked.what == Asked::What::scale_adapter) {
         (*found)->scale = asked.scale;
     } else {
-        entry.retired.reserve(entry.retired.size() + 1); // nothing throws from here on
-        entry.retired.push_back(std::move(*found));
-        entry.adapters.erase(found);
+        entry.adapters.retired.reserve(entry.adapters.retired.size() + 1); // nothing throws from here on
+        entry.adapters.retired.push_back(std::move(*found));
+        entry.adapters.loaded.erase(found);
     }
     registry_.publish();
 }
 
 bool AdapterChanges::need_job(const ModelEntry& entry) noexcept {
-    const bool ready = entry.state == ModelEntry::State::ready && !entry.with_loader;
-    return ready && (!entry.changes.empty() || !std::ranges::all_of(entry.retired, is_used));
+    const bool ready = entry.state == ModelEntry::State::ready && !entry.loader.owns;
+    return ready &&
+           (!entry.adapters.changes.empty() || !std::ranges::all_of(entry.adapters.retired, is_used));
 }
 
 void AdapterChanges::add_to(Job& job, ModelEntry& entry) {
     if (!need_job(entry)) {
         return;
     }
-    const bool loads = !entry.changes.empty();
+    const bool loads = !entry.adapters.changes.empty();
     auto fresh = loads ? std::make_shared<Adapter>() : nullptr;
     if (loads) {
-        const auto& asked = entry.changes.front()->asked;
+        const auto& asked = entry.adapters.changes.front()->asked;
         fresh->number = ++numbers_;
         fresh->name = asked.adapter;
         fresh->path = asked.path;
         fresh->scale = asked.scale;
     }
-    job.freed.reserve(entry.retired.size());
-    entry.retired.reserve(entry.retired.size() + 2);   // for the new one, or the one it replaces
-    entry.adapters.reserve(entry.adapters.size() + 1); // nothing throws from here on
-    const auto unused = std::ranges::partition(entry.retired, is_used);
+    job.freed.reserve(entry.adapters.retired.size());
+    entry.adapters.retired.reserve(
+        entry.adapters.retired.size() + 2
+    ); // for the new one, or the one it replaces
+    entry.adapters.loaded.reserve(entry.adapters.loaded.size() + 1); // nothing throws from here on
+    const auto unused = std::ranges::partition(entry.adapters.retired, is_used);
     job.freed.assign(unused.begin(), unused.end());
-    entry.retired.erase(unused.begin(), unused.end());
+    entry.adapters.retired.erase(unused.begin(), unused.end());
     if (loads) {
-        entry.loading_adapter = entry.changes.front();
-        entry.changes.erase(entry.changes.begin());
+        entry.adapters.loading = entry.adapters.changes.front();
+        entry.adapters.changes.erase(entry.adapters.changes.begin());
         job.what = AdapterJob{std::move(fresh)};
     }
 }
 
 void AdapterChanges::loaded(const Job& job, AdapterJob& load) noexcept {
     auto& entry = *job.entry;
-    Slot* slot = std::exchange(entry.loading_adapter, nullptr);
+    Slot* slot = std::exchange(entry.adapters.loading, nullptr);
     auto adapter = std::move(load.adapter);
     const bool loaded = adapter->handle != nullptr;
     if (slot == nullptr || !loaded) { // the request was cancelled, or loading failed
         if (loaded) {
-            entry.retired.push_back(std::move(adapter)); // capacity was reserved
+            entry.adapters.retired.push_back(std::move(adapter)); // capacity was reserved
         }
         if (slot != nullptr) {
             teller_.done(*slot, job.failure.status, job.failure.why);
@@ -138,28 +144,28 @@ void AdapterChanges::loaded(const Job& job, AdapterJob& load) noexcept {
         return;
     }
     const auto old = named(entry, adapter->name);
-    if (old == entry.adapters.end()) {
-        entry.adapters.push_back(std::move(adapter));
+    if (old == entry.adapters.loaded.end()) {
+        entry.adapters.loaded.push_back(std::move(adapter));
     } else {
-        entry.retired.push_back(std::exchange(*old, std::move(adapter))); // capacity was reserved
+        entry.adapters.retired.push_back(std::exchange(*old, std::move(adapter))); // capacity was reserved
     }
     registry_.publish();
     teller_.done(*slot, SOTTO_OK, "");
 }
 
 bool AdapterChanges::cancel(ModelEntry& entry, const Slot& slot) noexcept {
-    if (entry.loading_adapter == &slot) {
-        entry.loading_adapter = nullptr;
+    if (entry.adapters.loading == &slot) {
+        entry.adapters.loading = nullptr;
         return true;
     }
-    return std::erase(entry.changes, &slot) > 0;
+    return std::erase(entry.adapters.changes, &slot) > 0;
 }
 
 void AdapterChanges::drop_all(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
-    for (Slot* slot : std::exchange(entry.changes, {})) {
+    for (Slot* slot : std::exchange(entry.adapters.changes, {})) {
         teller_.done(*slot, status, why);
     }
-    if (Slot* slot = std::exchange(entry.loading_adapter, nullptr)) {
+    if (Slot* slot = std::exchange(entry.adapters.loading, nullptr)) {
         teller_.done(*slot, status, why);
     }
 }
@@ -176,7 +182,7 @@ AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted) {
         set.push_back({adapter, scale});
     };
     if (!prompted.adapters) {
-        if (const auto found = named(entry, kDefaultAdapter); found != entry.adapters.end()) {
+        if (const auto found = named(entry, kDefaultAdapter); found != entry.adapters.loaded.end()) {
             use(*found, (*found)->scale);
         }
         return set;
@@ -184,7 +190,7 @@ AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted) {
     for (std::size_t i = 0; i < prompted.adapters->size(); ++i) {
         const auto& asked = (*prompted.adapters)[i];
         const auto found = named(entry, asked.name);
-        if (found == entry.adapters.end()) {
+        if (found == entry.adapters.loaded.end()) {
             refuse_name(entry, "lora[" + std::to_string(i) + "].name", asked.name);
         }
         use(*found, asked.scale ? static_cast<float>(*asked.scale) : (*found)->scale);

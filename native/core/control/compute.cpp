@@ -382,7 +382,7 @@ void Compute::run(Job& job, ResumeJob& what) {
 }
 
 void Compute::run(Job& job) noexcept {
-    const gpu::CudaScope scope(job.entry != nullptr ? job.entry->on_card.get() : nullptr);
+    const gpu::CudaScope scope(job.entry != nullptr ? job.entry->loader.cuda_context.get() : nullptr);
     const auto body = [&] {
         close(job);
         scope.check();

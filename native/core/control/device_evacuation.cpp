@@ -38,7 +38,7 @@ void DeviceEvacuation::report_loss(Job& job) noexcept {
 bool DeviceEvacuation::evacuate(ModelEntry& entry, sotto_status status, const char* why) noexcept {
     const bool lost = status == SOTTO_ERROR_DEVICE; // the KV cache may be corrupt
     const bool begun = ender_.fail_all(entry, status, why);
-    for (auto& one : entry.closing) {
+    for (auto& one : entry.slots.closing) {
         if (lost) {
             one.session.reset();
         }
@@ -54,7 +54,7 @@ bool DeviceEvacuation::leave_lost() noexcept {
     constexpr const char* kWhy = "the device was lost: submit the request again";
     bool begun = false;
     for (const auto& entry : registry_.entries()) {
-        if (!entry->with_loader && card_.is_lost(entry->device.load())) {
+        if (!entry->loader.owns && card_.is_lost(entry->device.load())) {
             begun = evacuate(*entry, SOTTO_ERROR_DEVICE, kWhy) || begun;
         }
     }
@@ -73,7 +73,7 @@ bool DeviceEvacuation::leave_shared() noexcept {
             continue; // and stays off it: see DeviceManager::seat()
         }
         left = false;
-        if (!entry->with_loader) {
+        if (!entry->loader.owns) {
             begun = evacuate(*entry, SOTTO_ERROR_CANCELLED, kWhy) || begun;
         }
     }
@@ -92,7 +92,7 @@ bool DeviceEvacuation::come() noexcept {
     bool begun = false;
     bool later = false;
     for (const auto& entry : registry_.entries()) {
-        if (entry->with_loader) {
+        if (entry->loader.owns) {
             later = true; // may have started before the device was attached
             continue;
         }
@@ -100,10 +100,12 @@ bool DeviceEvacuation::come() noexcept {
             continue;
         }
         bool could = false;
-        const auto ask = [&] { could = card_.would_take(entry->asked.backend, entry->refused); };
+        const auto ask = [&] {
+            could = card_.would_take(entry->asked.backend, entry->loader.refused_device);
+        };
         attempt(ask, [&](sotto_status, const char*) { later = true; });
-        const bool free = idle_.is_idle(*entry) && entry->held.empty(); // earlier requests go first
-        later = later || (could && (!free || !entry->resting.empty()));
+        const bool free = idle_.is_idle(*entry) && entry->requests.held.empty(); // earlier requests go first
+        later = later || (could && (!free || !entry->slots.pinned.empty()));
         if (could && free) {
             models_.evict(*entry, true);
             begun = true;

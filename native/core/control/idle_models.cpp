@@ -9,11 +9,12 @@ bool has_slots(const ModelEntry& entry) noexcept {
 }
 
 bool is_in_use(const ModelEntry& entry) noexcept {
-    return entry.open_streams > entry.resting.size() || entry.streams > 0 || !entry.changes.empty();
+    return entry.open_streams > entry.slots.pinned.size() || entry.requests.streams > 0 ||
+           !entry.adapters.changes.empty();
 }
 
 bool IdleModels::is_idle(const ModelEntry& entry) const noexcept {
-    return entry.state == ModelEntry::State::ready && !entry.with_loader && entry.closing.empty() &&
+    return entry.state == ModelEntry::State::ready && !entry.loader.owns && entry.slots.closing.empty() &&
            !is_in_use(entry) && !runner_.runs(entry);
 }
 
@@ -29,7 +30,7 @@ ModelEntry* IdleModels::least_recently_used(const ModelEntry* except) const noex
     ModelEntry* found = nullptr;
     const auto key = [](const ModelEntry& entry) {
         const bool empty = !has_slots(entry) || !entry.model->can_resize();
-        return std::tuple(!entry.resting.empty(), empty, entry.used_at);
+        return std::tuple(!entry.slots.pinned.empty(), empty, entry.requests.used_at);
     };
     for (const auto& entry : registry_.entries()) {
         if (entry.get() != except && is_idle(*entry) && (found == nullptr || key(*entry) < key(*found))) {

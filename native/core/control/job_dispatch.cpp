@@ -84,7 +84,7 @@ bool JobDispatch::awaits_fetch(const Slice& slice) {
 }
 
 bool JobDispatch::may_look_ahead() const noexcept {
-    const auto closes = [](const auto& entry) { return !entry->closing.empty(); };
+    const auto closes = [](const auto& entry) { return !entry->slots.closing.empty(); };
     const bool steps = !runner_.is_idle() && is_step(*runner_.job());
     return steps && !runner_.has_next() && std::ranges::none_of(registry_.entries(), closes) &&
            duty_.share() >= 1 && !duty_.pauses() && !settings_.is(SOTTO_ENGINE_DETERMINISTIC);

@@ -104,8 +104,10 @@ void JobStarter::add_resume(Job& job, const Slice& slice) {
 
 // Reserves capacity, so that RequestEnder::release() cannot fail.
 void JobStarter::reserve_for(Job& job, ModelEntry& entry) const {
-    entry.closing.reserve(entry.closing.size() + entry.resting.size() + streams_.all().size());
-    entry.resting.reserve(entry.most_streams);
+    entry.slots.closing.reserve(
+        entry.slots.closing.size() + entry.slots.pinned.size() + streams_.all().size()
+    );
+    entry.slots.pinned.reserve(entry.loaded.max_slots);
     job.closing.reserve(1);
 }
 

@@ -8,16 +8,16 @@ namespace {
 
 // Returns the slots that a model with pinned sessions can lose while these sessions keep theirs.
 std::uint32_t spare_of(const ModelEntry& entry) noexcept {
-    const auto kept = static_cast<std::uint32_t>(entry.resting.size()) + 1;
-    return entry.resting.empty() ? 0 : entry.traits.streams - std::min(entry.traits.streams, kept);
+    const auto kept = static_cast<std::uint32_t>(entry.slots.pinned.size()) + 1;
+    return entry.slots.pinned.empty() ? 0 : entry.traits.streams - std::min(entry.traits.streams, kept);
 }
 
 // Returns the bytes that must be free before a model
 // can answer; 0: it lacks none, or no request waits.
 std::uint64_t lack_of(const ModelEntry& entry) noexcept {
-    const bool needs_place =
-        entry.state == ModelEntry::State::ready && entry.traits.streams == 0 && !entry.held.empty();
-    return needs_place ? entry.first_place() : entry.lacks;
+    const bool needs_slot =
+        entry.state == ModelEntry::State::ready && entry.traits.streams == 0 && !entry.requests.held.empty();
+    return needs_slot ? entry.loaded.first_slot_bytes() : entry.need.bytes;
 }
 
 } // namespace
@@ -55,12 +55,14 @@ bool MemoryManager::balance() {
 // Loads an evicted model if it is needed, or admits the requests that
 // were held for a model. Returns true if anything was started.
 bool MemoryManager::wake_or_admit(ModelEntry& entry) {
-    const bool wanted = !entry.held.empty() || !entry.waiting.empty() || !entry.changes.empty();
-    if (entry.state != ModelEntry::State::asleep || !wanted) {
+    const bool wanted =
+        !entry.requests.held.empty() || !entry.requests.waiting.empty() || !entry.adapters.changes.empty();
+    if (entry.state != ModelEntry::State::evicted || !wanted) {
         return parts_.admission.admit(entry);
     }
     entry.state = ModelEntry::State::loading;
-    entry.smaller = std::exchange(entry.may_shrink, false) ? ShrinkScope::all : ShrinkScope::streams;
+    entry.loader.shrink_scope =
+        std::exchange(entry.need.may_shrink, false) ? ShrinkScope::all : ShrinkScope::streams;
     parts_.models.hand_to_loader(entry);
     parts_.registry.publish();
     return true;
@@ -71,8 +73,9 @@ bool MemoryManager::go_on(ModelEntry& entry) {
     if (entry.state == ModelEntry::State::ready) {
         return parts_.resizer.refill(entry);
     }
-    entry.lacks = 0;
-    entry.smaller = std::exchange(entry.may_shrink, false) ? ShrinkScope::all : entry.smaller;
+    entry.need.bytes = 0;
+    entry.loader.shrink_scope =
+        std::exchange(entry.need.may_shrink, false) ? ShrinkScope::all : entry.loader.shrink_scope;
     parts_.models.hand_to_loader(entry);
     return true;
 }
@@ -83,8 +86,8 @@ bool MemoryManager::is_settling() const noexcept {
     return parts_.streams.has_ended() || (!parts_.runner.is_idle() && !is_step(*parts_.runner.job())) ||
            std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
                const bool goes =
-                   entry->state == ModelEntry::State::dozing || entry->state == ModelEntry::State::leaving;
-               return !entry->closing.empty() || (entry->with_loader && goes);
+                   entry->state == ModelEntry::State::evicting || entry->state == ModelEntry::State::leaving;
+               return !entry->slots.closing.empty() || (entry->loader.owns && goes);
            });
 }
 
@@ -116,7 +119,7 @@ bool MemoryManager::make_room(std::uint64_t bytes, ModelEntry* whom) {
         return false;
     }
     ModelEntry* idle = parts_.idle.least_recently_used(whom);
-    if ((idle == nullptr || !idle->resting.empty()) && whom == nullptr && shrink_largest(bytes, false)) {
+    if ((idle == nullptr || !idle->slots.pinned.empty()) && whom == nullptr && shrink_largest(bytes, false)) {
         return true;
     }
     if (idle != nullptr) {
@@ -152,7 +155,7 @@ void MemoryManager::tidy() {
 bool MemoryManager::lacks_in_vain(ModelEntry& whom) {
     const auto& entries = parts_.registry.entries();
     const bool others = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
-        return entry.get() != &whom && (is_in_use(*entry) || entry->with_loader);
+        return entry.get() != &whom && (is_in_use(*entry) || entry->loader.owns);
     });
     if (others && !whom.is_new()) {
         return false;
@@ -166,11 +169,11 @@ bool MemoryManager::lacks_in_vain(ModelEntry& whom) {
 bool MemoryManager::shrink_largest(std::uint64_t bytes, bool all) {
     ModelEntry* most = nullptr;
     const auto most_of = [&](const ModelEntry& entry) {
-        return all || entry.resting.empty() ? entry.traits.streams - 1 : spare_of(entry);
+        return all || entry.slots.pinned.empty() ? entry.traits.streams - 1 : spare_of(entry);
     };
     for (const auto& entry : parts_.registry.entries()) {
         const bool can =
-            has_slots(*entry) && most_of(*entry) > 0 && entry->model->can_resize() && !entry->with_loader;
+            has_slots(*entry) && most_of(*entry) > 0 && entry->model->can_resize() && !entry->loader.owns;
         if (can && (most == nullptr || entry->claims.kv.bytes() > most->claims.kv.bytes())) {
             most = entry.get();
         }
@@ -178,8 +181,9 @@ bool MemoryManager::shrink_largest(std::uint64_t bytes, bool all) {
     if (most == nullptr) {
         return false; // busy models become idle eventually
     }
-    const auto fewer =
-        std::min<std::uint64_t>((bytes + most->each_place - 1) / most->each_place, most_of(*most));
+    const auto fewer = std::min<std::uint64_t>(
+        (bytes + most->loaded.kv_per_slot - 1) / most->loaded.kv_per_slot, most_of(*most)
+    );
     return parts_.resizer.resize(*most, most->traits.streams - static_cast<std::uint32_t>(fewer));
 }
 

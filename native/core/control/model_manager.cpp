@@ -27,19 +27,19 @@ ModelTraits traits_of(const ModelInfo& info) {
 // slots than requested, it may get the requested number later.
 void learn_slots(ModelEntry& entry) noexcept {
     const auto& info = entry.model->info();
-    entry.first_streams = entry.most_streams = info.streams;
-    entry.first_compute = entry.most_compute = info.compute;
-    entry.each_place = std::max<std::uint64_t>(1, info.kv / info.streams);
-    entry.least = info.weights + info.compute + info.kv / info.streams + entry.adapter_bytes();
+    entry.loaded.first_slots = entry.loaded.max_slots = info.streams;
+    entry.loaded.first_compute = entry.loaded.max_compute = info.compute;
+    entry.loaded.kv_per_slot = std::max<std::uint64_t>(1, info.kv / info.streams);
+    entry.loaded.min_bytes = info.weights + info.compute + info.kv / info.streams + entry.adapters.bytes();
     if (!entry.model->can_resize()) {
         return;
     }
-    for (const auto& rung : entry.fit.rungs) {
+    for (const auto& rung : entry.need.plan.rungs) {
         if (rung.info.bytes() > kMaxBytes) {
             continue; // exceeds any budget
         }
-        entry.most_streams = std::max(entry.most_streams, rung.info.streams);
-        entry.most_compute = std::max(entry.most_compute, rung.info.compute);
+        entry.loaded.max_slots = std::max(entry.loaded.max_slots, rung.info.streams);
+        entry.loaded.max_compute = std::max(entry.loaded.max_compute, rung.info.compute);
     }
 }
 
@@ -47,7 +47,7 @@ void learn_slots(ModelEntry& entry) noexcept {
 
 void ModelManager::load(Slot& slot) {
     ModelEntry* entry = parts_.registry.find(slot.asked.id);
-    const bool given_up = entry != nullptr && entry->give_up.load();
+    const bool given_up = entry != nullptr && entry->loader.cancelled.load();
     if (entry != nullptr && !given_up && !same_model(entry->asked, slot.asked)) {
         throw Error(
             SOTTO_ERROR_STATE,
@@ -62,7 +62,7 @@ void ModelManager::load(Slot& slot) {
     }
     parts_.teller.accepted(slot);
     if (entry != nullptr && !given_up) {
-        entry->waiting.push_back(&slot); // an evicted model is loaded again
+        entry->requests.waiting.push_back(&slot); // an evicted model is loaded again
         return;
     }
     begin_loading(slot, ModelEntry::State::loading, entry);
@@ -75,9 +75,9 @@ void ModelManager::plan(Slot& slot) {
 
 void ModelManager::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* given_up) {
     auto fresh = std::make_unique<ModelEntry>(slot.asked);
-    fresh->waiting.push_back(&slot);
+    fresh->requests.waiting.push_back(&slot);
     fresh->state = state;
-    fresh->used_at = parts_.clock.now();
+    fresh->requests.used_at = parts_.clock.now();
     parts_.registry.reserve(); // nothing throws from here on
     if (given_up != nullptr) {
         given_up->state = ModelEntry::State::leaving; // cancelled: its result is ignored
@@ -94,7 +94,7 @@ void ModelManager::unload(Slot& slot) {
     }
     std::vector<Slot*> waiting = {&slot};
     parts_.teller.accepted(slot); // nothing throws from here on
-    waiting.swap(entry->waiting);
+    waiting.swap(entry->requests.waiting);
     for (Slot* loading : waiting) {
         parts_.teller.done(
             *loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded"
@@ -106,8 +106,8 @@ void ModelManager::unload(Slot& slot) {
 // Removes the model from lookups and ends its requests. It is freed once nothing uses it.
 void ModelManager::leave(ModelEntry& entry, std::string_view why) noexcept {
     entry.state = ModelEntry::State::leaving;
-    entry.give_up = true;
-    for (const auto& held : std::exchange(entry.held, {})) {
+    entry.loader.cancelled = true;
+    for (const auto& held : std::exchange(entry.requests.held, {})) {
         parts_.teller.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
     }
     parts_.adapters.drop_all(entry, SOTTO_ERROR_CANCELLED, why);
@@ -121,7 +121,7 @@ void ModelManager::leave_all(std::string_view why) noexcept {
         if (entry->state == ModelEntry::State::leaving) {
             continue;
         }
-        for (Slot* slot : std::exchange(entry->waiting, {})) {
+        for (Slot* slot : std::exchange(entry->requests.waiting, {})) {
             parts_.teller.done(*slot, SOTTO_ERROR_CANCELLED, why);
         }
         leave(*entry, why);
@@ -139,36 +139,37 @@ bool ModelManager::cancel(Slot& slot) noexcept {
 }
 
 bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
-    const bool held = std::erase_if(entry.held, [&](const auto& one) { return one.slot == &slot; }) > 0;
+    const bool held =
+        std::erase_if(entry.requests.held, [&](const auto& one) { return one.slot == &slot; }) > 0;
     if (held || AdapterChanges::cancel(entry, slot)) {
         parts_.teller.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return true;
     }
-    if (std::erase(entry.waiting, &slot) == 0) {
+    if (std::erase(entry.requests.waiting, &slot) == 0) {
         return false;
     }
-    const bool unwanted = entry.waiting.empty() && entry.is_new();
-    entry.give_up = entry.give_up.load() || unwanted; // set before the host gets the event
+    const bool unwanted = entry.requests.waiting.empty() && entry.is_new();
+    entry.loader.cancelled = entry.loader.cancelled.load() || unwanted; // set before the host gets the event
     parts_.teller.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
-    if (unwanted && !entry.with_loader) { // it waited for memory
+    if (unwanted && !entry.loader.owns) { // it waited for memory
         leave(entry, "loading was cancelled");
     }
     return true;
 }
 
 void ModelManager::evict(ModelEntry& entry, bool remembers) noexcept {
-    if (!entry.resting.empty()) {
+    if (!entry.slots.pinned.empty()) {
         parts_.pins.release_all(entry, remembers);
         return;
     }
-    entry.state = ModelEntry::State::dozing;
-    entry.leaves = entry.bytes();
+    entry.state = ModelEntry::State::evicting;
+    entry.loader.frees = entry.bytes();
     parts_.registry.publish();
     hand_to_loader(entry);
 }
 
 void ModelManager::hand_to_loader(ModelEntry& entry) noexcept {
-    entry.with_loader = true;
+    entry.loader.owns = true;
     loader_.take_on(entry);
 }
 
@@ -176,8 +177,8 @@ void ModelManager::free_leaving() noexcept {
     const auto& entries = parts_.registry.entries();
     for (std::size_t i = 0; i < entries.size();) {
         auto& entry = *entries[i];
-        const bool idle = entry.open_streams == 0 && !parts_.runner.runs(entry) && entry.preparing == 0 &&
-                          !entry.with_loader;
+        const bool idle = entry.open_streams == 0 && !parts_.runner.runs(entry) &&
+                          entry.requests.preparing == 0 && !entry.loader.owns;
         if (entry.state != ModelEntry::State::leaving || !idle) {
             ++i;
         } else if (entry.model != nullptr) {
@@ -198,13 +199,13 @@ bool ModelManager::take_loader_notes() noexcept {
             tell_progress(entry, note->progress);
             continue;
         }
-        entry.with_loader = false;
-        entry.fit = std::move(note->fit);
+        entry.loader.owns = false;
+        entry.need.plan = std::move(note->plan);
         entry.model = note->model != nullptr ? std::move(note->model) : std::move(entry.model);
         const auto kind = note->kind;
         const auto failure = std::move(note->failure);
         note->failure = {};
-        entry.verdict = std::move(note); // reused next time
+        entry.loader.final_note = std::move(note); // reused next time
         came_back(entry, kind, failure);
     }
     return any;
@@ -221,11 +222,11 @@ void ModelManager::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Fai
     case LoaderNote::Kind::planned:
         return planned(entry);
     case LoaderNote::Kind::lacks:
-        entry.lacks = entry.fit.least();
-        entry.lacks += std::min(entry.adapter_bytes(), UINT64_MAX - entry.lacks);
+        entry.need.bytes = entry.need.plan.least();
+        entry.need.bytes += std::min(entry.adapters.bytes(), UINT64_MAX - entry.need.bytes);
         return;
     case LoaderNote::Kind::freed:
-        entry.state = ModelEntry::State::asleep;
+        entry.state = ModelEntry::State::evicted;
         parts_.registry.publish();
         return;
     default:
@@ -237,7 +238,7 @@ void ModelManager::tell_progress(ModelEntry& entry, float progress) noexcept {
     if (entry.state != ModelEntry::State::loading) {
         return;
     }
-    for (Slot* slot : entry.waiting) {
+    for (Slot* slot : entry.requests.waiting) {
         attempt(
             [&] { parts_.teller.progress(*slot, progress); }, [](sotto_status, const char*) {}
         ); // the next event reports it
@@ -248,24 +249,23 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
     const auto& info = entry.model->info();
     const bool is_new = entry.is_new();
     static_cast<ScheduledModel&>(entry) = ScheduledModel(); // measurements may be stale
-    entry.most_decoded = 1;
     entry.traits = traits_of(info);
     entry.number = ++numbers_;
     attempt(
         [&] {
-            entry.backend = entry.model->backend().name();
-            entry.description = info.description;
+            entry.loaded.backend = entry.model->backend().name();
+            entry.loaded.description = info.description;
         },
         [](sotto_status, const char*) {} // then it is listed without these
     );
-    entry.context = info.context;
+    entry.loaded.context = info.context;
     learn_slots(entry);
-    entry.host = info.host;
-    entry.shape.streams = entry.shape.layers = 0; // the next load may use more
-    entry.may_shrink = false;
-    entry.used_at = parts_.clock.now();
+    entry.loaded.host = info.host;
+    entry.loader.shape.streams = entry.loader.shape.layers = 0; // the next load may use more
+    entry.need.may_shrink = false;
+    entry.requests.used_at = parts_.clock.now();
     parts_.recorder.model(entry, entry.asked.id);
-    if (is_new && entry.waiting.empty()) {
+    if (is_new && entry.requests.waiting.empty()) {
         leave(entry, "loading was cancelled"); // cancelled too late for the loader
     }
     if (entry.state == ModelEntry::State::leaving) {
@@ -274,7 +274,7 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
     entry.state = ModelEntry::State::ready;
     parts_.preparer.retry();
     parts_.registry.publish();
-    for (Slot* slot : std::exchange(entry.waiting, {})) {
+    for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
         parts_.teller.done(*slot, SOTTO_OK, "");
     }
 }
@@ -284,12 +284,12 @@ void ModelManager::planned(ModelEntry& entry) noexcept {
     const auto ceiling = parts_.ledger.ceiling();
     const bool alone = asked.budget != 0;
     const auto budget = alone ? asked.budget : ceiling;
-    for (Slot* slot : std::exchange(entry.waiting, {})) {
+    for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
         std::string plan;
         const auto write = [&] {
             plan = plan_json(
                 asked.id,
-                entry.fit,
+                entry.need.plan,
                 budget,
                 alone ? 0 : parts_.ledger.used(),
                 alone ? 0 : parts_.idle.bytes(nullptr)
@@ -307,20 +307,20 @@ void ModelManager::planned(ModelEntry& entry) noexcept {
 }
 
 void ModelManager::refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
-    entry.lacks = 0;
+    entry.need.bytes = 0;
     if (entry.is_new()) {
         gone(entry, status, why);
         return;
     }
-    for (Slot* slot : std::exchange(entry.waiting, {})) {
+    for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
         parts_.teller.done(*slot, status, why);
     }
-    for (const auto& held : std::exchange(entry.held, {})) {
+    for (const auto& held : std::exchange(entry.requests.held, {})) {
         parts_.teller.done(*held.slot, status, why);
     }
     parts_.adapters.drop_all(entry, status, why);
     if (entry.state == ModelEntry::State::loading) {
-        entry.state = ModelEntry::State::asleep;
+        entry.state = ModelEntry::State::evicted;
         parts_.registry.publish();
     }
 }
@@ -328,7 +328,7 @@ void ModelManager::refuse(ModelEntry& entry, sotto_status status, std::string_vi
 // Removes a model that was freed or never loaded, and ends the requests that wait for that.
 void ModelManager::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
     const bool left = entry.state == ModelEntry::State::leaving;
-    const auto waiting = std::exchange(entry.waiting, {});
+    const auto waiting = std::exchange(entry.requests.waiting, {});
     parts_.registry.remove(entry);
     parts_.registry.publish();
     for (Slot* slot : waiting) {

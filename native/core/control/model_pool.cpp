@@ -79,13 +79,13 @@ void ModelPool::submit(Slot& slot) {
 
 bool ModelPool::start_closing() {
     for (const auto& entry : registry_.entries()) {
-        if (entry->closing.empty() && !AdapterChanges::need_job(*entry)) {
+        if (entry->slots.closing.empty() && !AdapterChanges::need_job(*entry)) {
             continue;
         }
         auto job = jobs_.make(*entry);
-        job->closing = entry->closing; // a copy, which keeps the reserved capacity
+        job->closing = entry->slots.closing; // a copy, which keeps the reserved capacity
         adapters_.add_to(*job, *entry);
-        entry->closing.clear();
+        entry->slots.closing.clear();
         jobs_.begin(std::move(job));
         return true;
     }

@@ -8,13 +8,13 @@
 namespace sotto {
 namespace {
 
-// Claims the memory of `places` slots. Returns false if the budget has no room.
-bool claim_slots(ModelEntry& entry, std::uint32_t places) noexcept {
+// Claims the memory of `slots` slots. Returns false if the budget has no room.
+bool claim_slots(ModelEntry& entry, std::uint32_t slots) noexcept {
     bool claimed = false;
     const auto kv = entry.claims.kv.bytes();
     const auto claim = [&] {
-        entry.claims.kv.settle(entry.each_place * places);
-        entry.claims.compute.settle(std::max(entry.claims.compute.bytes(), entry.compute_for(places)));
+        entry.claims.kv.settle(entry.loaded.kv_per_slot * slots);
+        entry.claims.compute.settle(std::max(entry.claims.compute.bytes(), entry.loaded.compute_for(slots)));
         claimed = true;
     };
     attempt(claim, [&](sotto_status, const char*) { entry.claims.kv.correct(kv); });
@@ -24,10 +24,10 @@ bool claim_slots(ModelEntry& entry, std::uint32_t places) noexcept {
 } // namespace
 
 bool ModelResizer::grow(ModelEntry& entry) {
-    const bool full = has_slots(entry) && entry.traits.streams < entry.most_streams &&
+    const bool full = has_slots(entry) && entry.traits.streams < entry.loaded.max_slots &&
                       entry.open_streams >= entry.traits.streams;
-    const auto places = full && parts_.scheduler.waits_for_room(entry) ? slots_for(entry) : 0;
-    return places > entry.traits.streams && resize(entry, places);
+    const auto slots = full && parts_.scheduler.waits_for_room(entry) ? slots_for(entry) : 0;
+    return slots > entry.traits.streams && resize(entry, slots);
 }
 
 std::uint32_t ModelResizer::slots_for(const ModelEntry& entry) const noexcept {
@@ -36,15 +36,16 @@ std::uint32_t ModelResizer::slots_for(const ModelEntry& entry) const noexcept {
     const auto computes = entry.claims.compute.bytes();
     // Slots that fit, at most `most`, with the compute buffers that `most` slots need.
     const auto within = [&](std::uint32_t most) {
-        const auto compute = entry.compute_for(most);
-        const auto more = (free - std::min(free, compute - std::min(compute, computes))) / entry.each_place;
+        const auto compute = entry.loaded.compute_for(most);
+        const auto more =
+            (free - std::min(free, compute - std::min(compute, computes))) / entry.loaded.kv_per_slot;
         return static_cast<std::uint32_t>(std::min<std::uint64_t>(most, has + more));
     };
-    return std::max({has, within(entry.most_streams), within(entry.first_streams)});
+    return std::max({has, within(entry.loaded.max_slots), within(entry.loaded.first_slots)});
 }
 
-bool ModelResizer::resize(ModelEntry& entry, std::uint32_t places) {
-    if (!parts_.runner.is_idle() || !entry.closing.empty()) {
+bool ModelResizer::resize(ModelEntry& entry, std::uint32_t slots) {
+    if (!parts_.runner.is_idle() || !entry.slots.closing.empty()) {
         parts_.runner.hold_back();
         return false;
     }
@@ -54,9 +55,9 @@ bool ModelResizer::resize(ModelEntry& entry, std::uint32_t places) {
             job->streams.push_back(stream.get());
         }
     }
-    job->what = ResizeJob{places, std::vector<KvStateStore::Kept>(job->streams.size())};
-    entry.closing.reserve(parts_.streams.all().size()); // for RequestEnder::release()
-    if (places > entry.traits.streams && !claim_slots(entry, places)) {
+    job->what = ResizeJob{slots, std::vector<KvStateStore::Kept>(job->streams.size())};
+    entry.slots.closing.reserve(parts_.streams.all().size()); // for RequestEnder::release()
+    if (slots > entry.traits.streams && !claim_slots(entry, slots)) {
         return false;
     }
     SlotPins::park(entry, job->closing);
@@ -72,7 +73,7 @@ void ModelResizer::resized(Job& job, ResizeJob& resize) noexcept {
     parts_.preparer.retry();
     parts_.pins.trim(entry);
     Ledger::Claim::correct(entry.claims.kv, info.kv, entry.claims.compute, info.compute);
-    entry.host = info.host;
+    entry.loaded.host = info.host;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
         auto& stream = *job.streams[i];
         stream.kept = std::move(resize.kept[i]);

@@ -76,7 +76,7 @@ void RequestEnder::release(Stream& stream) noexcept {
         runner_.abort_if_unwanted();
     } else if (stream.handle != nullptr && !pins_.keep(stream)) {
         const bool pinned = stream.keeps != nullptr && stream.keeps->pinned;
-        stream.entry.closing.push_back(
+        stream.entry.slots.closing.push_back(
             {std::exchange(stream.handle, nullptr), std::move(stream.keeps), pinned, {}, stream.terms.group}
         );
     }

@@ -72,7 +72,7 @@ RequestIntake::RequestIntake(
           Sessions::kMost,
           [this](const std::string& model) {
               const auto* entry = registry_.find(model);
-              return entry == nullptr ? 0 : entry->most_streams;
+              return entry == nullptr ? 0 : entry->loaded.max_slots;
           }
       ),
       incoming_(streams.threads(), world.settings, wake), files_(world.hooks) {
@@ -185,7 +185,7 @@ void RequestIntake::answer(Slot& slot, Prompted prompted) {
 // Starts the streams that answer a request. If it throws, no reference to the slot is kept.
 void RequestIntake::start(Slot& slot, ModelEntry& entry, Prompted prompted, Turn turn) {
     auto adapters = is_at_once(slot.asked.op) ? AdapterSet() : adapters_for(entry, prompted);
-    entry.used_at = clock_.now();
+    entry.requests.used_at = clock_.now();
     slot.done->lanes = std::make_unique<RequestEvents>(
         prompted.answers, slot.target_tps.load(std::memory_order_relaxed), settings_.target_tps
     );

@@ -8,14 +8,14 @@ namespace {
 
 // Returns the index of the slot that a session keeps; `resting.size()`: it keeps none.
 std::size_t slot_of(const ModelEntry& entry, const Session* session) noexcept {
-    const auto found = std::ranges::find_if(entry.resting, [&](const Resting& one) {
+    const auto found = std::ranges::find_if(entry.slots.pinned, [&](const PinnedSlot& one) {
         return session != nullptr && one.session.get() == session;
     });
-    return static_cast<std::size_t>(found - entry.resting.begin());
+    return static_cast<std::size_t>(found - entry.slots.pinned.begin());
 }
 
 void forget_slot(ModelEntry& entry, std::size_t index) noexcept {
-    entry.resting.erase(entry.resting.begin() + static_cast<std::ptrdiff_t>(index));
+    entry.slots.pinned.erase(entry.slots.pinned.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 } // namespace
@@ -25,12 +25,12 @@ bool SlotPins::keep(Stream& stream) noexcept {
     const auto& session = stream.session;
     const bool keeps = session != nullptr && session->pinned && entry.state == ModelEntry::State::ready &&
                        entry.traits.parks && !settings_.is(SOTTO_ENGINE_DETERMINISTIC) &&
-                       entry.resting.size() + 1 < entry.traits.streams;
-    if (!keeps || slot_of(entry, session.get()) < entry.resting.size()) {
+                       entry.slots.pinned.size() + 1 < entry.traits.streams;
+    if (!keeps || slot_of(entry, session.get()) < entry.slots.pinned.size()) {
         return false;
     }
     session->kept.reset(); // the model still has the KV cache
-    entry.resting.push_back({session, std::exchange(stream.handle, nullptr)}); // reserved
+    entry.slots.pinned.push_back({session, std::exchange(stream.handle, nullptr)}); // reserved
     expect(entry, *session, true);
     return true;
 }
@@ -38,19 +38,19 @@ bool SlotPins::keep(Stream& stream) noexcept {
 void SlotPins::begin_turn(ModelEntry& entry, const Session& session) noexcept {
     for (const auto& other : registry_.entries()) {
         const auto index = slot_of(*other, &session);
-        if (other.get() != &entry && index < other->resting.size()) {
+        if (other.get() != &entry && index < other->slots.pinned.size()) {
             release(*other, index, false);
         }
     }
-    expect(entry, session, slot_of(entry, &session) < entry.resting.size());
+    expect(entry, session, slot_of(entry, &session) < entry.slots.pinned.size());
 }
 
 void SlotPins::hand_over(ModelEntry& entry, const Session* session, std::vector<Closing>& closing) noexcept {
     const auto index = slot_of(entry, session);
-    if (index == entry.resting.size()) {
+    if (index == entry.slots.pinned.size()) {
         return;
     }
-    if (void* handle = entry.resting[index].handle) {
+    if (void* handle = entry.slots.pinned[index].handle) {
         closing.push_back({handle, nullptr, false, {}});
     } else {
         --entry.open_streams;
@@ -59,7 +59,7 @@ void SlotPins::hand_over(ModelEntry& entry, const Session* session, std::vector<
 }
 
 void SlotPins::release(ModelEntry& entry, std::size_t index, bool remembers) noexcept {
-    auto one = std::move(entry.resting[index]);
+    auto one = std::move(entry.slots.pinned[index]);
     forget_slot(entry, index);
     expect(entry, *one.session, false);
     if (one.handle == nullptr) {
@@ -67,19 +67,19 @@ void SlotPins::release(ModelEntry& entry, std::size_t index, bool remembers) noe
         return;
     }
     const bool pinned = one.session->pinned;
-    entry.closing.push_back({one.handle, remembers ? std::move(one.session) : nullptr, pinned, {}});
+    entry.slots.closing.push_back({one.handle, remembers ? std::move(one.session) : nullptr, pinned, {}});
 }
 
 void SlotPins::release_all(ModelEntry& entry, bool remembers) noexcept {
-    while (!entry.resting.empty()) {
+    while (!entry.slots.pinned.empty()) {
         release(entry, 0, remembers);
     }
 }
 
 void SlotPins::release_unpinned() noexcept {
     for (const auto& entry : registry_.entries()) {
-        for (auto i = entry->resting.size(); i-- > 0;) {
-            const auto& session = entry->resting[i].session;
+        for (auto i = entry->slots.pinned.size(); i-- > 0;) {
+            const auto& session = entry->slots.pinned[i].session;
             if (!session->pinned) {
                 release(*entry, i, session.use_count() > 1); // false: the session was closed
             }
@@ -88,14 +88,14 @@ void SlotPins::release_unpinned() noexcept {
 }
 
 void SlotPins::trim(ModelEntry& entry) noexcept {
-    while (!entry.resting.empty() && entry.resting.size() >= entry.traits.streams) {
+    while (!entry.slots.pinned.empty() && entry.slots.pinned.size() >= entry.traits.streams) {
         release(entry, 0, true);
     }
 }
 
 void SlotPins::park(ModelEntry& entry, std::vector<Closing>& closing) {
-    closing.reserve(entry.resting.size()); // nothing throws from here on
-    for (auto& one : entry.resting) {
+    closing.reserve(entry.slots.pinned.size()); // nothing throws from here on
+    for (auto& one : entry.slots.pinned) {
         if (one.handle != nullptr) {
             closing.push_back({std::exchange(one.handle, nullptr), one.session, true, {}});
             ++entry.open_streams; // the job closes it; the slot stays kept

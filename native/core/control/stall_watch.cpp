@@ -32,7 +32,7 @@ const ModelEntry* StallWatch::awaited(const Job* job) const noexcept {
     }
     const auto& all = registry_.entries();
     const auto found = std::ranges::find_if(all, [](const auto& entry) {
-        return entry->with_loader || entry->preparing > 0;
+        return entry->loader.owns || entry->requests.preparing > 0;
     });
     return found == all.end() ? nullptr : found->get();
 }
@@ -58,9 +58,9 @@ void StallWatch::report(const Job* job) noexcept {
     reported_ = now;
     const auto& entry = *awaited(job);
     const auto write = [&] {
-        const auto& backend = entry.backend.empty() ? entry.asked.backend : entry.backend;
+        const auto& backend = entry.loaded.backend.empty() ? entry.asked.backend : entry.loaded.backend;
         const char* function = job != nullptr      ? function_of(*job)
-                               : entry.with_loader ? "open() or close()"
+                               : entry.loader.owns ? "open() or close()"
                                                    : "prepare()";
         log_.warn(
             "backend '" + backend + "' has not returned from " + function + " for model '" + entry.asked.id +

@@ -22,8 +22,8 @@ void StatsPublisher::publish(const Scheduler& scheduler, const Registry& registr
     stats.share = static_cast<float>(share);
     for (const auto& entry : registry.entries()) {
         stats.threads = std::max(stats.threads, entry->thread_count.settled());
-        stats.waiting += static_cast<std::uint32_t>(entry->held.size());
-        stats.models_evicted += entry->state == ModelEntry::State::asleep ? 1 : 0;
+        stats.waiting += static_cast<std::uint32_t>(entry->requests.held.size());
+        stats.models_evicted += entry->state == ModelEntry::State::evicted ? 1 : 0;
     }
     meter_.show(stats, now);
     recorder_.flush();

@@ -37,7 +37,7 @@ void check_step(
     Job& job, const StepJob& step, sotto_status status, const std::vector<std::uint32_t>& before
 ) {
     constexpr std::uint32_t kMaxIdleSteps = 100;
-    auto& idle_steps = job.entry->idle_steps;
+    auto& idle_steps = job.entry->compute.idle_steps;
     const auto moved = [&](std::size_t i) {
         const auto& work = step.work[i];
         return work.evaluated != 0 || work.generated != 0 || work.data.size != 0 ||

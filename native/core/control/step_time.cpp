@@ -22,7 +22,7 @@ std::int64_t patience_of(const Job& job, bool deterministic) noexcept {
     }
     auto load = job.load;
     if (load.prompt == 0 && load.answers == 1) { // the backend sets the draft length
-        load.add_answer(static_cast<std::uint32_t>(load.reach), job.entry->most_decoded - 1);
+        load.add_answer(static_cast<std::uint32_t>(load.reach), job.entry->max_decoded - 1);
     }
     const auto longest = std::max(job.predicted, job.entry->costs.predict(job.threads, load));
     return longest + std::clamp((kTimes - 1) * longest, kAtLeast, kAtMost);
@@ -40,7 +40,7 @@ void learn_step(const Job& job, Recorder& recorder) noexcept {
             load.add_prompt(work.evaluated, job.streams[i]->context());
         } else if (work.generated > 0) {
             load.add_answer(job.streams[i]->context(), work.decoded);
-            job.entry->most_decoded = std::max(job.entry->most_decoded, work.decoded);
+            job.entry->max_decoded = std::max(job.entry->max_decoded, work.decoded);
         }
     }
     const ScheduledModel::Step took = {

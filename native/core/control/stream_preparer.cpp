@@ -42,7 +42,7 @@ void StreamPreparer::prepare(Stream& stream) {
     threads_.begin(task, !settings_.prioritizes_compute()); // nothing throws from here on
     streams_.push_back(&stream);
     stream.busy = true;
-    ++stream.entry.preparing;
+    ++stream.entry.requests.preparing;
 }
 
 StreamPreparer::Done StreamPreparer::take_done() noexcept {
@@ -56,7 +56,7 @@ StreamPreparer::Done StreamPreparer::take_done() noexcept {
     auto& stream = **found;
     streams_.erase(found);
     auto failure = std::move(std::exchange(stream.preparing, nullptr)->failure);
-    --stream.entry.preparing;
+    --stream.entry.requests.preparing;
     stream.unprepared = stream.busy = false;
     may_start_ = true; // a thread is free
     return {&stream, std::move(failure)};

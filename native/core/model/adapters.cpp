@@ -24,6 +24,24 @@ void Adapter::close(Model& model) noexcept {
     claim.release();
 }
 
+std::uint64_t AdapterList::bytes() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto& adapter : loaded) {
+        sum += adapter->bytes;
+    }
+    return sum;
+}
+
+std::uint64_t AdapterList::charged() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto* list : {&loaded, &retired}) {
+        for (const auto& adapter : *list) {
+            sum += adapter->claim.bytes();
+        }
+    }
+    return sum;
+}
+
 // FNV-1a over 64-bit words.
 std::uint64_t group_of(const AdapterSet& set) noexcept {
     constexpr std::uint64_t kBasis = 0xcbf29ce484222325;

@@ -32,6 +32,22 @@ struct Adapter {
     void close(Model& model) noexcept;
 };
 
+struct Slot;
+
+// Adapters of a model, with distinct names, and the requests to change them. The loader owns
+// `loaded` and `retired` while it owns the model; all else is the control thread's.
+struct AdapterList {
+    std::vector<std::shared_ptr<Adapter>> loaded;
+    std::vector<std::shared_ptr<Adapter>> retired; // unloaded; active requests may still use them
+    std::vector<Slot*> changes;                    // load, unload and scale requests, FIFO
+    Slot* loading = nullptr;                       // of the running load; null if cancelled
+
+    // Returns the size of the loaded adapters, also while the model is evicted.
+    std::uint64_t bytes() const noexcept;
+    // Returns the bytes charged to the budget for all adapters.
+    std::uint64_t charged() const noexcept;
+};
+
 struct AdapterUse {
     std::shared_ptr<Adapter> adapter;
     float scale = 1; // never 0

@@ -70,9 +70,9 @@ void ModelLoader::begin(ModelEntry& entry) noexcept {
 }
 
 void ModelLoader::run(ModelEntry& entry) noexcept {
-    auto note = std::move(entry.verdict);
+    auto note = std::move(entry.loader.final_note);
     note->entry = &entry;
-    note->fit = {};
+    note->plan = {};
     // A load calls the host's file functions until it ends; it is cancelled between two reads.
     const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);
     const auto body = [&] {

@@ -59,10 +59,10 @@ void ModelOpener::open(ModelEntry& entry, LoaderNote& note) {
     if (!asked.options.empty()) {
         parse_object(asked.options, "options");
     }
-    const auto shape = entry.shape;
+    const auto shape = entry.loader.shape;
     Failure refused;
     for (;;) {
-        const auto seat = card_.seat(asked.backend, entry.refused, entry.device);
+        const auto seat = card_.seat(asked.backend, entry.loader.refused_device, entry.device);
         Failure failure;
         attempt(
             [&] { open_at(entry, seat, note); },
@@ -74,31 +74,31 @@ void ModelOpener::open(ModelEntry& entry, LoaderNote& note) {
         if (failure.status == SOTTO_ERROR_DEVICE && seat.number != 0) {
             card_.lose(seat.number, failure.why);
         } else if (seat.shared && may_do_elsewhere(failure.status)) {
-            entry.refused = seat.number;
+            entry.loader.refused_device = seat.number;
             refused = failure;
         } else {
             throw Error(failure.status, named(asked, failure));
         }
         entry.claims = {};
-        entry.shape = shape;
+        entry.loader.shape = shape;
     }
     if (refused) {
-        card_.refused(entry.refused, asked.id, refused.why);
+        card_.refused(entry.loader.refused_device, asked.id, refused.why);
     }
 }
 
 void ModelOpener::free(ModelEntry& entry) noexcept {
     {
-        const gpu::CudaScope scope(entry.on_card.get()); // if that fails, frees anyway
-        for (const auto* all : {&entry.adapters, &entry.retired}) {
+        const gpu::CudaScope scope(entry.loader.cuda_context.get()); // if that fails, frees anyway
+        for (const auto* all : {&entry.adapters.loaded, &entry.adapters.retired}) {
             for (const auto& adapter : *all) {
                 adapter->close(*entry.model);
             }
         }
-        entry.retired.clear();
+        entry.adapters.retired.clear();
         entry.model.reset();
     }
-    entry.on_card.reset();
+    entry.loader.cuda_context.reset();
     entry.claims = {};
 }
 
@@ -107,16 +107,16 @@ sotto_model_source ModelOpener::source_of(
 ) const {
     return {
         .struct_size = sizeof(sotto_model_source),
-        .flags = entry.shape.flags,
+        .flags = entry.loader.shape.flags,
         .path = str(path),
         .options = str(entry.asked.options),
         .device = str(seat.device),
         .files = hooks_.files ? &*hooks_.files : nullptr,
         .progress = on_progress,
         .context = &watch,
-        .streams = entry.shape.streams,
-        .tokens = entry.shape.tokens,
-        .layers = entry.shape.layers,
+        .streams = entry.loader.shape.streams,
+        .tokens = entry.loader.shape.tokens,
+        .layers = entry.loader.shape.layers,
         .reserved = 0,
     };
 }
@@ -131,22 +131,22 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
     const bool limited = ledger_.ceiling() != 0;
     if (plans || limited) {
         // Mapped files would not be charged to the budget
-        entry.shape.flags |= SOTTO_SOURCE_OWN_MEMORY;
+        entry.loader.shape.flags |= SOTTO_SOURCE_OWN_MEMORY;
         const auto free = ledger_.free();
         // Adapters are loaded after the model
-        const auto left = free - std::min(free, entry.adapter_bytes());
+        const auto left = free - std::min(free, entry.adapters.bytes());
         const auto room = plans && asked.budget != 0 ? asked.budget : left;
-        note.fit = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
-        if (plans || !note.fit.fits) {
+        note.plan = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
+        if (plans || !note.plan.fits) {
             note.kind = plans ? LoaderNote::Kind::planned : LoaderNote::Kind::lacks;
             return;
         }
-        const auto shape = std::exchange(entry.shape, note.fit.last().shape);
+        const auto shape = std::exchange(entry.loader.shape, note.plan.last().shape);
         try {
-            claim(entry, note.fit.last().info);
+            claim(entry, note.plan.last().info);
         } catch (const Error&) { // memory was taken since find_fit()
-            entry.shape = shape;
-            note.fit.fits = false;
+            entry.loader.shape = shape;
+            note.plan.fits = false;
             note.kind = LoaderNote::Kind::lacks;
             return;
         }
@@ -166,10 +166,10 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
         open_at(entry, seat, note); // a budget was set during the load: fit the model again
         return;
     }
-    for (const auto& adapter : entry.adapters) { // present only if the model was evicted
+    for (const auto& adapter : entry.adapters.loaded) { // present only if the model was evicted
         reopen(*adapter, *model, asked.id);
     }
-    entry.on_card = seat.context;
+    entry.loader.cuda_context = seat.context;
     note.model = std::move(model);
     note.kind = LoaderNote::Kind::loaded;
 }
@@ -191,7 +191,7 @@ LoadPlan ModelOpener::find_fit(
         const auto& watch = *static_cast<Watch*>(context);
         return watch.opener->gives_up(*watch.entry) ? 1 : 0;
     };
-    return fit(entry.shape, entry.smaller, room, [&](const Shape& shape) {
+    return fit(entry.loader.shape, entry.loader.shrink_scope, room, [&](const Shape& shape) {
         source.flags = shape.flags;
         source.streams = shape.streams;
         source.tokens = shape.tokens;

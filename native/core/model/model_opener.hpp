@@ -52,7 +52,9 @@ private:
     void claim(ModelEntry& entry, const ModelInfo& info);
     sotto_model_source
     source_of(const ModelEntry& entry, const std::string& path, const Placement& seat, Watch& watch) const;
-    bool gives_up(const ModelEntry& entry) const noexcept { return stopping_.load() || entry.give_up.load(); }
+    bool gives_up(const ModelEntry& entry) const noexcept {
+        return stopping_.load() || entry.loader.cancelled.load();
+    }
 
     const Hooks& hooks_;
     DeviceManager& card_;

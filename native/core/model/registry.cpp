@@ -29,8 +29,8 @@ Ordered state_of(const ModelEntry& entry) {
         {"id", entry.asked.id},
         {"state", name_of(entry.state)},
         {"streams", entry.state == ModelEntry::State::ready ? entry.traits.streams : 0},
-        {"max_streams", entry.most_streams},
-        {"host", entry.state == ModelEntry::State::ready ? entry.host : 0},
+        {"max_streams", entry.loaded.max_slots},
+        {"host", entry.state == ModelEntry::State::ready ? entry.loaded.host : 0},
     };
 }
 
@@ -53,10 +53,10 @@ Ordered describe(const ModelEntry& entry) {
         bytes.weights = entry.claims.weights.bytes();
         bytes.kv = entry.claims.kv.bytes();
         bytes.compute = entry.claims.compute.bytes();
-        bytes.host = entry.host;
+        bytes.host = entry.loaded.host;
     }
     auto adapters = Ordered::array();
-    for (const auto& adapter : entry.adapters) {
+    for (const auto& adapter : entry.adapters.loaded) {
         adapters.push_back(
             {{"name", adapter->name},
              {"path", adapter->path},
@@ -64,14 +64,14 @@ Ordered describe(const ModelEntry& entry) {
              {"bytes", ready ? adapter->bytes : 0}}
         );
     }
-    Ordered details = try_parse_ordered(entry.description);
+    Ordered details = try_parse_ordered(entry.loaded.description);
     return {
         {"id", entry.asked.id},
         {"object", "model"},
         {"owned_by", owner_of(entry.asked.id)},
-        {"backend", entry.backend},
-        {"context", entry.context},
-        {"streams", entry.most_streams},
+        {"backend", entry.loaded.backend},
+        {"context", entry.loaded.context},
+        {"streams", entry.loaded.max_slots},
         {"bytes",
          {{"weights", bytes.weights}, {"kv", bytes.kv}, {"compute", bytes.compute}, {"host", bytes.host}}},
         {"adapters", std::move(adapters)},

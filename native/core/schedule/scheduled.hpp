@@ -31,12 +31,13 @@ struct ScheduledModel {
     sotto_priority least_priority = 0;
     // By priority, at the last decision: a stream has a slot that its priority was owed.
     std::array<bool, kPriorities> has_tenant{};
-    std::int64_t served_ns = 0;   // compute time
-    ComputeAccount account;       // users of that time
-    std::uint64_t last_group = 0; // adapter group of the last step
-    CostModel costs;              // predicts step times
-    ThreadCount thread_count;     // threads of its steps
-    bool gave_up = false;         // a step was ever given up
+    std::int64_t served_ns = 0;    // compute time
+    ComputeAccount account;        // users of that time
+    std::uint64_t last_group = 0;  // adapter group of the last step
+    CostModel costs;               // predicts step times
+    ThreadCount thread_count;      // threads of its steps
+    bool gave_up = false;          // a step was ever given up
+    std::uint32_t max_decoded = 1; // max answer tokens per stream and step, with draft tokens
 
     // A finished step; predicts the next ones and helps to choose the number of threads.
     struct Step {
