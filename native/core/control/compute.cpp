@@ -5,10 +5,10 @@
 
 #include "base/attempt.hpp"
 #include "core/control/step_checks.hpp"
+#include "core/control/step_output.hpp"
 #include "core/state/state_blob.hpp"
 #include "core/state/state_file.hpp"
 #include "module/contract.hpp"
-#include "text/json_reader.hpp"
 
 namespace sotto {
 namespace {
@@ -42,39 +42,10 @@ void open(Job& job, OpenJob& what) {
     check_prompt(model.info(), what);
 }
 
-// Parses the text that a stream generated, using the stream's backend.
-class BackendReader : public AnswerReader {
-public:
-    BackendReader(Model& model, void* stream) : model_(model), stream_(stream) {}
-    std::string read(std::string_view text, bool last) override { return model_.parse(stream_, text, last); }
-
-private:
-    Model& model_;
-    void* stream_;
-};
-
 // Fails the whole job, not only one stream, if a backend call reports that the device was lost.
 void note_loss(Job& job, sotto_status status, const char* why) noexcept {
     if (status == SOTTO_ERROR_DEVICE && !job.failure) {
         job.failure.set(status, why);
-    }
-}
-
-// Throws Error(SOTTO_ERROR_INFERENCE) if the backend returned invalid JSON.
-void hear(const sotto_step_item& work, Model& model, Answer& answer) {
-    const auto logprobs = view_of(work.logprobs);
-    if (!logprobs.empty() && !try_parse_json(logprobs).is_object()) {
-        refuse_backend(
-            model.backend(), SOTTO_ERROR_INFERENCE, "sotto_step_item.logprobs is not a JSON object"
-        );
-    }
-    BackendReader reader(model, work.stream);
-    try {
-        answer.hear(work, reader);
-    } catch (const Json::exception&) {
-        refuse_backend(
-            model.backend(), SOTTO_ERROR_INFERENCE, "stream_parse did not return a JSON array of deltas"
-        );
     }
 }
 
@@ -95,8 +66,7 @@ void hear(Job& job, StepJob& step, const std::vector<std::uint32_t>& before) noe
             if (has_data(stream.reply->op)) {
                 check_data(model.backend(), work);
             }
-            hear(work, model, stream.answer);
-            step.heard[i] = stream.answer.take();
+            step.heard[i] = read_output(work, model, stream.answer);
             if (stream.reply->op == SOTTO_OP_SAVE_STATE && stream.answer.ended() && !job.abort.load()) {
                 stream.saved = save_state(model, work.stream, stream.saved_tokens);
             }
