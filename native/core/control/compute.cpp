@@ -66,9 +66,10 @@ void hear(Job& job, StepJob& step, const std::vector<std::uint32_t>& before) noe
             if (has_data(stream.reply->op)) {
                 check_data(model.backend(), work);
             }
-            step.heard[i] = read_output(work, model, stream.answer);
-            if (stream.reply->op == SOTTO_OP_SAVE_STATE && stream.answer.ended() && !job.abort.load()) {
-                stream.saved = save_state(model, work.stream, stream.saved_tokens);
+            step.heard[i] = read_output(work, model, stream.output.answer);
+            if (stream.reply->op == SOTTO_OP_SAVE_STATE && stream.output.answer.ended() &&
+                !job.abort.load()) {
+                stream.output.saved_state = save_state(model, work.stream, stream.output.saved_tokens);
             }
         };
         attempt(body, [&](sotto_status status, const char* why) { failure.set(status, why); });
@@ -347,7 +348,7 @@ void Compute::run(Job& job, OpenJob& what) {
 void Compute::run(Job& job, ResumeJob& what) {
     if (enter(job, what)) {
         what.remaining = job.entry->model->unpark(job.streams.front()->handle);
-        job.streams.front()->progress = {}; // more tokens may remain than before
+        job.streams.front()->output.progress = {}; // more tokens may remain than before
     }
 }
 

@@ -79,7 +79,7 @@ bool JobDispatch::awaits_fetch(const Slice& slice) {
     }
     auto& stream = first_stream_of(slice);
     return streams_.fetches().must_wait(
-        stream, slice.kind == Slice::Kind::unpark ? stream.kept : kept_of(stream)
+        stream, slice.kind == Slice::Kind::unpark ? stream.kv.parked : kept_of(stream)
     );
 }
 

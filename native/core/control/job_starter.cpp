@@ -88,7 +88,7 @@ void JobStarter::add_open(Job& job, const Slice& slice) {
     open.recalls = kept_of(stream);
     reserve_for(job, stream.entry); // nothing throws from here on
     pins_.hand_over(stream.entry, stream.session.get(), job.closing);
-    open.prepared = std::exchange(stream.prepared.handle, nullptr);
+    open.prepared = std::exchange(stream.preparation.request.handle, nullptr);
     enter(open, stream, slice);
     job.what = std::move(open);
 }
@@ -96,7 +96,7 @@ void JobStarter::add_open(Job& job, const Slice& slice) {
 void JobStarter::add_resume(Job& job, const Slice& slice) {
     auto& stream = *job.streams.front();
     ResumeJob resume;
-    resume.recalls = stream.kept;
+    resume.recalls = stream.kv.parked;
     reserve_for(job, stream.entry); // nothing throws from here on
     enter(resume, stream, slice);
     job.what = std::move(resume);
@@ -118,7 +118,7 @@ void JobStarter::enter(EnterJob& job, Stream& stream, const Slice& slice) noexce
         --stream.entry.open_streams;
     }
     ++stream.entry.open_streams;
-    job.fetched = std::move(stream.fetch);
+    job.fetched = std::move(stream.kv.fetch);
 }
 
 void JobStarter::begin(std::unique_ptr<Job> job) noexcept {

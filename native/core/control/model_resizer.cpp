@@ -76,7 +76,7 @@ void ModelResizer::resized(Job& job, ResizeJob& resize) noexcept {
     entry.loaded.host = info.host;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
         auto& stream = *job.streams[i];
-        stream.kept = std::move(resize.kept[i]);
+        stream.kv.parked = std::move(resize.kept[i]);
         parts_.ender.parked(stream);
     }
     parts_.recorder.model(entry, entry.asked.id);

@@ -43,7 +43,7 @@ void RequestEnder::answer(Stream& stream, std::string response) noexcept {
 }
 
 void RequestEnder::conclude(Stream& stream) noexcept {
-    stream.busy = stream.busy && !std::exchange(stream.awaits_fetch, false);
+    stream.busy = stream.busy && !std::exchange(stream.kv.awaits_fetch, false);
     if (stream.state == Stream::State::parked && !stream.busy) {
         ++stream.entry.open_streams; // counted until it is closed
         stream.session.reset();      // a parked stream has no slot
@@ -69,15 +69,19 @@ void RequestEnder::parked(Stream& stream) noexcept {
 }
 
 void RequestEnder::release(Stream& stream) noexcept {
-    if (stream.preparing != nullptr) {
+    if (stream.preparation.task != nullptr) {
         return;
     }
     if (stream.busy) {
         runner_.abort_if_unwanted();
     } else if (stream.handle != nullptr && !pins_.keep(stream)) {
-        const bool pinned = stream.keeps != nullptr && stream.keeps->pinned;
+        const bool pinned = stream.kv.keeper != nullptr && stream.kv.keeper->pinned;
         stream.entry.slots.closing.push_back(
-            {std::exchange(stream.handle, nullptr), std::move(stream.keeps), pinned, {}, stream.terms.group}
+            {std::exchange(stream.handle, nullptr),
+             std::move(stream.kv.keeper),
+             pinned,
+             {},
+             stream.terms.group}
         );
     }
 }

@@ -150,8 +150,8 @@ bool RequestIntake::take_prepared() noexcept {
             discard_prepared(*stream);
         } else if (failure) {
             ender_.fail(*stream, failure.status, failure.why);
-        } else if (stream->prepared.handle == nullptr) {
-            ender_.answer(*stream, std::move(stream->prepared.result));
+        } else if (stream->preparation.request.handle == nullptr) {
+            ender_.answer(*stream, std::move(stream->preparation.request.result));
         } else {
             streams_.scheduler().changed(*stream);
         }

@@ -6,8 +6,8 @@ namespace sotto {
 
 bool StateFetches::must_wait(Stream& stream, const KvStateStore::Kept& state) {
     constexpr std::int64_t kPatience = 1'000'000'000;
-    if (stream.fetch != nullptr && !stream.fetch->is_of(state)) {
-        stream.fetch.reset();
+    if (stream.kv.fetch != nullptr && !stream.kv.fetch->is_of(state)) {
+        stream.kv.fetch.reset();
     }
     if (state == nullptr) {
         return false;
@@ -16,25 +16,25 @@ bool StateFetches::must_wait(Stream& stream, const KvStateStore::Kept& state) {
         streams_.push_back(&stream);
     }
     const auto now = clock_.now();
-    if (stream.fetch == nullptr && (parking_.is_in_memory(*state) || may_go_on(stream))) {
-        stream.fetch = parking_.fetch(state);
-        stream.fetch_until = now + kPatience;
+    if (stream.kv.fetch == nullptr && (parking_.is_in_memory(*state) || may_go_on(stream))) {
+        stream.kv.fetch = parking_.fetch(state);
+        stream.kv.fetch_until = now + kPatience;
     }
-    stream.busy = stream.awaits_fetch =
-        stream.fetch == nullptr || (!stream.fetch->is_done() && now < stream.fetch_until);
+    stream.busy = stream.kv.awaits_fetch =
+        stream.kv.fetch == nullptr || (!stream.kv.fetch->is_done() && now < stream.kv.fetch_until);
     return stream.busy;
 }
 
 bool StateFetches::take_done() noexcept {
     bool any = false;
     for (Stream* stream : streams_) {
-        if (stream->awaits_fetch && may_go_on(*stream)) {
-            stream->awaits_fetch = stream->busy = false; // the scheduler considers it again
+        if (stream->kv.awaits_fetch && may_go_on(*stream)) {
+            stream->kv.awaits_fetch = stream->busy = false; // the scheduler considers it again
             any = true;
         }
     }
     std::erase_if(streams_, [](const Stream* stream) {
-        return stream->fetch == nullptr && !stream->awaits_fetch;
+        return stream->kv.fetch == nullptr && !stream->kv.awaits_fetch;
     });
     return any;
 }
@@ -43,18 +43,18 @@ bool StateFetches::take_done() noexcept {
 // At most `kMaxReads` streams read at a time, because each state takes memory.
 bool StateFetches::may_go_on(const Stream& stream) noexcept {
     constexpr std::ptrdiff_t kMaxReads = 2;
-    if (stream.fetch != nullptr) {
-        return stream.fetch->is_done() || clock_.now() >= stream.fetch_until;
+    if (stream.kv.fetch != nullptr) {
+        return stream.kv.fetch->is_done() || clock_.now() >= stream.kv.fetch_until;
     }
-    const auto reads = [](const Stream* other) { return other->fetch != nullptr; };
+    const auto reads = [](const Stream* other) { return other->kv.fetch != nullptr; };
     if (std::ranges::count_if(streams_, reads) < kMaxReads) {
         return true;
     }
     const auto unused = std::ranges::find_if(streams_, [](const Stream* other) {
-        return other->fetch != nullptr && !other->busy && other->fetch->is_done();
+        return other->kv.fetch != nullptr && !other->busy && other->kv.fetch->is_done();
     });
     if (unused != streams_.end()) {
-        (*unused)->fetch.reset(); // it has no slot yet, and reads the state again
+        (*unused)->kv.fetch.reset(); // it has no slot yet, and reads the state again
     }
     return unused != streams_.end();
 }
@@ -62,8 +62,8 @@ bool StateFetches::may_go_on(const Stream& stream) noexcept {
 std::int64_t StateFetches::next_timeout() const noexcept {
     auto due = kNever;
     for (const Stream* stream : streams_) {
-        if (stream->awaits_fetch && stream->fetch != nullptr) {
-            due = std::min(due, stream->fetch_until);
+        if (stream->kv.awaits_fetch && stream->kv.fetch != nullptr) {
+            due = std::min(due, stream->kv.fetch_until);
         }
     }
     return due;

@@ -21,7 +21,7 @@ void check_prompt(const ModelInfo& model, const OpenJob& job) {
 
 void check_progress(Stream& stream, const sotto_step_item& work, const Job& job) {
     constexpr std::uint32_t kMaxIdleSteps = 10'000;
-    if (job.abort.load() || job.gave_up || stream.progress.add(work) < kMaxIdleSteps) {
+    if (job.abort.load() || job.gave_up || stream.output.progress.add(work) < kMaxIdleSteps) {
         return;
     }
     refuse_backend(

@@ -1,11 +1,9 @@
 #include "core/control/stream.hpp"
 
-#include <algorithm>
 #include <ctime>
 #include <utility>
 
 #include "module/contract.hpp"
-#include "platform/clock.hpp"
 #include "text/json_reader.hpp"
 
 namespace sotto {
@@ -47,13 +45,13 @@ Stream::Stream(
     std::int64_t now
 )
     : ScheduledStream(entry, terms_of(*shared, number), pacer_of(*shared, index), now),
-      reply(std::move(shared)), index(index), entry(entry), answer(reply->prompted, has_data(reply->op)),
+      reply(std::move(shared)), index(index), entry(entry), output(reply->prompted, has_data(reply->op)),
       session(reply->turn.session()) {}
 
 void Stream::opened(const StreamInfo& info, std::int64_t now) {
     try {
         const bool speaks = !has_data(reply->op);
-        answer.opened(speaks ? info.stops : std::string(), speaks && info.parsed);
+        output.answer.opened(speaks ? info.stops : std::string(), speaks && info.parsed);
     } catch (const Json::exception&) {
         refuse_backend(
             entry.model->backend(),
@@ -61,27 +59,20 @@ void Stream::opened(const StreamInfo& info, std::int64_t now) {
             "sotto_stream_info.stops is not a JSON array of texts"
         );
     }
-    counts_.prompt = info.prompt_tokens;
-    counts_.cached = std::min(info.cached_tokens, info.prompt_tokens);
-    counts_.dropped = info.dropped;
-    opened_ = now;
-    ScheduledStream::opened(counts_.prompt, counts_.cached);
+    usage_.opened(info, now);
+    ScheduledStream::opened(usage_.prompt().prompt, usage_.prompt().cached);
 }
 
 void Stream::stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept {
     ScheduledStream::stepped(left, spoke, now);
-    last_ = spoke ? now : last_;
+    if (spoke) {
+        usage_.generated(now);
+    }
 }
 
 Counts Stream::counts() const noexcept {
-    Counts counts = counts_;
-    counts.generated = generated;
-    if (counts.generated > 0) {
-        counts.prompt_ms = milliseconds(first - opened_);
-        counts.generated_ms = milliseconds(last_ - first);
-        counts.first_token_ms = milliseconds(first - reply->slot.submitted_ns);
-    }
-    return counts;
+    // A stream without a token may outlive its request, and so the slot.
+    return usage_.counts(generated, first, generated > 0 ? reply->slot.submitted_ns : 0);
 }
 
 } // namespace sotto

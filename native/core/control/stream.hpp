@@ -1,15 +1,15 @@
 // A running request (Reply), and the streams that generate its choices (Stream).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/control/preparing.hpp"
+#include "core/control/stream_output.hpp"
+#include "core/control/stream_usage.hpp"
 #include "core/model/registry.hpp"
-#include "core/request/answer.hpp"
 #include "core/request/paced_queue.hpp"
 #include "core/schedule/scheduled.hpp"
 #include "core/session/sessions.hpp"
@@ -36,23 +36,20 @@ struct Reply {
     const AdapterSet adapters;
 };
 
-// Counts steps in which a stream makes no progress. If each such step evaluates something,
-// or advances other streams, no other check detects that the stream would never end.
-class Progress {
-public:
-    // Adds the result of a step. Returns how many steps in a row made no progress: no token,
-    // no data, no finish, and `remaining` not below its minimum since the last token.
-    std::uint32_t add(const sotto_step_item& work) noexcept {
-        const bool moved = work.generated != 0 || work.data.size != 0 || work.finish != SOTTO_FINISH_NONE ||
-                           work.remaining < fewest_left_;
-        fewest_left_ = work.generated != 0 ? UINT32_MAX : std::min(fewest_left_, work.remaining);
-        idle_steps_ = moved ? 0 : idle_steps_ + 1;
-        return idle_steps_;
-    }
+// The KV cache of a stream outside of its slot. Control thread only.
+struct SavedKvCache {
+    KvStateStore::Kept parked;                  // saved while the stream is parked; or null
+    std::shared_ptr<Session> keeper;            // keeps the KV cache after closing; or null
+    std::shared_ptr<KvStateStore::Fetch> fetch; // read of the KV cache to restore; or null
+    std::int64_t fetch_until = kNever;          // then the stream continues without
+    bool awaits_fetch = false;                  // the stream is `busy` because it waits for `fetch`
+};
 
-private:
-    std::uint32_t fewest_left_ = UINT32_MAX;
-    std::uint32_t idle_steps_ = 0;
+// Preparation of a stream's request by the backend. Control thread only, except
+// that a preparing thread owns `request` while `task` is under way.
+struct Preparation {
+    std::unique_ptr<PreparingTask> task; // null if none is under way
+    Prepared request;                    // prepared request, until the stream is opened
 };
 
 // Control thread only.
@@ -72,18 +69,10 @@ public:
     std::size_t place = 0;     // index in StreamTable
     ModelEntry& entry;
     void* handle = nullptr; // the backend's stream, once opened
-    Answer answer;          // while `busy`, the compute thread owns this and the next three
-    Progress progress;
-    PageBuffer saved;                           // state of a save operation
-    std::uint32_t saved_tokens = 0;             // number of tokens in `saved`
-    KvStateStore::Kept kept;                    // KV cache while parked; or null
-    std::shared_ptr<KvStateStore::Fetch> fetch; // read of the KV cache to restore; or null
-    std::int64_t fetch_until = kNever;          // then it continues without
-    bool awaits_fetch = false;                  // `busy` because it waits for `fetch`
-    std::shared_ptr<Session> keeps;             // keeps the KV cache after closing; or null
-    std::shared_ptr<Session> session;           // of its turn, may keep its slot; or null
-    std::unique_ptr<PreparingTask> preparing;   // under way, owns `prepared`; or null
-    Prepared prepared;                          // prepared request, until opened
+    StreamOutput output;
+    SavedKvCache kv;
+    std::shared_ptr<Session> session; // of its turn, may keep its slot; or null
+    Preparation preparation;
 
     void opened(const StreamInfo& info, std::int64_t now);
     // Called after a step. `spoke`: it generated a token.
@@ -92,9 +81,7 @@ public:
     Counts counts() const noexcept;
 
 private:
-    Counts counts_;
-    std::int64_t opened_ = 0;
-    std::int64_t last_ = 0;
+    StreamUsage usage_;
 };
 
 } // namespace sotto

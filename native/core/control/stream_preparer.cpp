@@ -17,7 +17,7 @@ bool StreamPreparer::start() noexcept {
             attempt(
                 [&] { prepare(stream); },
                 [&](sotto_status, const char*) {
-                    stream.preparing.reset();
+                    stream.preparation.task.reset();
                     stream.unprepared = false; // then the compute thread prepares it
                 }
             );
@@ -30,14 +30,14 @@ bool StreamPreparer::start() noexcept {
 
 void StreamPreparer::prepare(Stream& stream) {
     streams_.reserve(streams_.size() + 1);
-    stream.preparing = std::make_unique<PreparingTask>();
-    auto& task = *stream.preparing;
+    stream.preparation.task = std::make_unique<PreparingTask>();
+    auto& task = *stream.preparation.task;
     const auto flags = stream_flags(settings_);
     task.is_large = stream.terms.large;
     task.body = [&stream, &task, flags] {
         const auto& reply = *stream.reply;
         auto& model = *stream.entry.model;
-        stream.prepared = model.prepare(reply.op, reply.body, stream.index, flags, task.cancelled);
+        stream.preparation.request = model.prepare(reply.op, reply.body, stream.index, flags, task.cancelled);
     };
     threads_.begin(task, !settings_.prioritizes_compute()); // nothing throws from here on
     streams_.push_back(&stream);
@@ -47,7 +47,7 @@ void StreamPreparer::prepare(Stream& stream) {
 
 StreamPreparer::Done StreamPreparer::take_done() noexcept {
     const auto is_done = [](const Stream* stream) {
-        return stream->preparing->done.load(std::memory_order_acquire);
+        return stream->preparation.task->done.load(std::memory_order_acquire);
     };
     const auto found = std::ranges::find_if(streams_, is_done);
     if (found == streams_.end()) {
@@ -55,7 +55,7 @@ StreamPreparer::Done StreamPreparer::take_done() noexcept {
     }
     auto& stream = **found;
     streams_.erase(found);
-    auto failure = std::move(std::exchange(stream.preparing, nullptr)->failure);
+    auto failure = std::move(std::exchange(stream.preparation.task, nullptr)->failure);
     --stream.entry.requests.preparing;
     stream.unprepared = stream.busy = false;
     may_start_ = true; // a thread is free
@@ -63,9 +63,9 @@ StreamPreparer::Done StreamPreparer::take_done() noexcept {
 }
 
 void discard_prepared(Stream& stream) noexcept {
-    if (stream.preparing != nullptr) {
-        stream.preparing->cancelled = true;
-    } else if (void* prepared = std::exchange(stream.prepared.handle, nullptr)) {
+    if (stream.preparation.task != nullptr) {
+        stream.preparation.task->cancelled = true;
+    } else if (void* prepared = std::exchange(stream.preparation.request.handle, nullptr)) {
         stream.entry.model->close_prepared(prepared);
     }
 }

@@ -84,7 +84,7 @@ void StreamResults::resumed(const Job& job, const ResumeJob& resume, Stream& str
         return;
     }
     stream.unparked(resume.remaining);
-    stream.kept.reset();
+    stream.kv.parked.reset();
     if (job.failure) {
         ender_.fail(stream, job.failure.status, job.failure.why);
     }
@@ -113,7 +113,12 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Hear
     auto& reply = *stream.reply;
     if (reply.op == SOTTO_OP_SAVE_STATE) {
         if (heard.last) { // frees the slot before the file is written
-            files_.write(reply.slot, reply.prompted.path, std::move(stream.saved), stream.saved_tokens);
+            files_.write(
+                reply.slot,
+                reply.prompted.path,
+                std::move(stream.output.saved_state),
+                stream.output.saved_tokens
+            );
             reply.over = true;
             ender_.conclude(stream);
         }
@@ -121,7 +126,7 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Hear
     }
     teller_.heard(stream, heard);
     if (heard.last) {
-        reply.turn.remember(stream.answer.said()); // if this throws, the request fails
+        reply.turn.remember(stream.output.answer.said()); // if this throws, the request fails
         keep_state(stream);
         teller_.finished(stream, heard);
         ender_.conclude(stream);
@@ -134,7 +139,7 @@ void StreamResults::keep_state(Stream& stream) const noexcept {
     const bool alone = settings_.is(SOTTO_ENGINE_DETERMINISTIC);
     const bool matters = stream.session != nullptr && stream.session->pinned;
     if (!alone && (matters || sessions_.count() > stream.entry.traits.streams)) {
-        stream.keeps = stream.reply->turn.session();
+        stream.kv.keeper = stream.reply->turn.session();
     }
 }
 

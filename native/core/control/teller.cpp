@@ -118,7 +118,7 @@ void Teller::heard(Stream& stream, const Heard& heard) {
 void Teller::finished(Stream& stream, const Heard& heard) {
     auto& reply = *stream.reply;
     auto& slot = reply.slot;
-    const auto& said = stream.answer.said();
+    const auto& said = stream.output.answer.said();
     const bool over = reply.left == 1;
     auto counts = reply.counts;
     add(counts, stream.counts());
