@@ -25,31 +25,6 @@ const char* mode_name(sotto_mode mode) noexcept {
     }
 }
 
-// Returns the ledger callback that reports memory to the host; empty
-// if the host has no memory hook.
-Ledger::Told told_of(const Hooks& hooks, std::string device) {
-    if (!hooks.memory) {
-        return {};
-    }
-    return [&hooks, device = std::move(device)](Use use, const std::string& whose, std::int64_t bytes) {
-        constexpr sotto_memory_kind kKinds[kUses] = {
-            SOTTO_MEMORY_WEIGHTS,
-            SOTTO_MEMORY_KV,
-            SOTTO_MEMORY_COMPUTE,
-            SOTTO_MEMORY_ADAPTER,
-            SOTTO_MEMORY_IMAGE,
-            SOTTO_MEMORY_SPILLED_KV,
-        };
-        const auto kind = kKinds[static_cast<std::size_t>(use)];
-        const auto str = [](const std::string& text) { return sotto_str{text.data(), text.size()}; };
-        if (const HookGate::Use call(&hooks.outlives->gate); call) {
-            hooks.memory->changed(hooks.memory->self, kind, str(device), str(whose), bytes);
-        }
-    };
-}
-
-constexpr const char* kHost = "cpu";
-
 Json described(const EngineOptions& options) {
     return {
         {"is", "engine"},
@@ -65,22 +40,17 @@ Json described(const EngineOptions& options) {
 } // namespace
 
 Engine::Engine(EngineOptions options)
-    : device_(std::move(options.device)), device_reason_(std::move(options.device_reason)),
-      hooks_(std::move(options.hooks)), clock_(options.clock), settings_(options), trace_(options.trace),
-      recorder_(hooks_), requests_(*clock_, [this](Note& note) { control_->post(note); }),
-      ledger_(told_of(hooks_, device_)), host_ledger_(told_of(hooks_, kHost)),
-      parking_(
-          device_ == kHost ? ledger_ : host_ledger_,
-          std::move(options.kv_spill_dir),
-          options.kv_spill_memory,
-          hooks_
-      ),
+    : device_{std::move(options.device), std::move(options.device_reason)}, hooks_(std::move(options.hooks)),
+      clock_(options.clock), settings_(options),
+      telemetry_{.trace = Trace(options.trace), .meter = {}, .recorder = Recorder(hooks_)},
+      requests_(*clock_, [this](Note& note) { control_->post(note); }),
+      memory_(hooks_, device_.name, std::move(options.kv_spill_dir), options.kv_spill_memory),
       modules_(std::move(options.module_dir), hooks_.log),
-      card_(modules_, device_, std::move(options.cuda_driver), hooks_.log) {
+      card_(modules_, device_.name, std::move(options.cuda_driver), hooks_.log) {
     if (!options.record.empty()) {
-        recorder_.open(options.record, described(options));
+        telemetry_.recorder.open(options.record, described(options));
     }
-    ledger_.set_ceiling(options.vram_budget);
+    memory_.ledger.set_ceiling(options.vram_budget);
     if (options.max_requests != 0) {
         requests_.table().set_most(options.max_requests);
     }
@@ -100,12 +70,12 @@ void Engine::start_control() {
             .card = card_,
             .table = requests_.table(),
             .queue = requests_.events(),
-            .registry = registry_,
-            .trace = trace_,
-            .meter = meter_,
-            .recorder = recorder_,
-            .ledger = ledger_,
-            .parking = parking_,
+            .registry = memory_.registry,
+            .trace = telemetry_.trace,
+            .meter = telemetry_.meter,
+            .recorder = telemetry_.recorder,
+            .ledger = memory_.ledger,
+            .parking = memory_.kv_states,
         }
     );
 }
@@ -132,7 +102,7 @@ void Engine::set_mode(sotto_mode mode) noexcept {
 }
 
 void Engine::set_vram_budget(std::uint64_t bytes) noexcept {
-    ledger_.set_ceiling(bytes);
+    memory_.ledger.set_ceiling(bytes);
     control_->wake();
 }
 
@@ -155,16 +125,16 @@ void Engine::retuned() noexcept {
 }
 
 sotto_stats Engine::stats() noexcept {
-    auto stats = meter_.read(frames_, clock_->now());
+    auto stats = telemetry_.meter.read(frames_, clock_->now());
     stats.mode = settings_.mode.load();
     stats.live = requests_.table().live();
-    stats.bytes_in_use = ledger_.used();
-    stats.vram_budget = ledger_.ceiling();
-    stats.bytes_peak = ledger_.peak();
-    stats.bytes_weights = ledger_.used(Use::weights);
-    stats.bytes_kv = ledger_.used(Use::kv);
-    stats.bytes_compute = ledger_.used(Use::compute);
-    stats.bytes_parked = ledger_.used(Use::spilled_kv) + host_ledger_.used(Use::spilled_kv);
+    stats.bytes_in_use = memory_.ledger.used();
+    stats.vram_budget = memory_.ledger.ceiling();
+    stats.bytes_peak = memory_.ledger.peak();
+    stats.bytes_weights = memory_.ledger.used(Use::weights);
+    stats.bytes_kv = memory_.ledger.used(Use::kv);
+    stats.bytes_compute = memory_.ledger.used(Use::compute);
+    stats.bytes_parked = memory_.ledger.used(Use::spilled_kv) + memory_.host_ledger.used(Use::spilled_kv);
     return stats;
 }
 
@@ -174,7 +144,7 @@ void Engine::close() noexcept {
 }
 
 std::string Engine::memory() const {
-    return memory_json(ledger_, parking_, registry_.states(), device_);
+    return memory_json(memory_.ledger, memory_.kv_states, memory_.registry.states(), device_.name);
 }
 
 std::string Engine::describe() {
@@ -202,15 +172,15 @@ std::string Engine::describe() {
     const auto lost = card_.lost();
     const Ordered all = {
         {"version", SOTTO_VERSION},
-        {"device", device_},
-        {"device_reason", device_reason_.empty() ? Ordered() : Ordered(device_reason_)},
+        {"device", device_.name},
+        {"device_reason", device_.reason.empty() ? Ordered() : Ordered(device_.reason)},
         {"gpu", card_.describe()},
         {"device_lost", lost.empty() ? Ordered() : Ordered(lost)},
         {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},
         {"mode", mode_name(settings_.mode)},
         {"target_tps", settings_.target_tps.load()},
-        {"vram_budget", ledger_.ceiling()},
-        {"bytes_in_use", ledger_.used()},
+        {"vram_budget", memory_.ledger.ceiling()},
+        {"bytes_in_use", memory_.ledger.used()},
         {"backends", known},
         {"modules_passed_over", passed},
         {"frames",

@@ -9,19 +9,21 @@
 #include <string_view>
 
 #include "core/control/control.hpp"
-#include "core/memory/ledger.hpp"
+#include "core/engine_memory.hpp"
 #include "core/model/device_manager.hpp"
-#include "core/model/registry.hpp"
 #include "core/request/host_requests.hpp"
 #include "core/schedule/frame.hpp"
 #include "core/settings.hpp"
-#include "core/state/kv_state_store.hpp"
-#include "core/telemetry/meter.hpp"
-#include "core/telemetry/recorder.hpp"
-#include "core/telemetry/trace.hpp"
+#include "core/telemetry/telemetry.hpp"
 #include "module/modules.hpp"
 
 namespace sotto {
+
+// Where an engine computes.
+struct DeviceChoice {
+    std::string name;
+    std::string reason; // why "auto" chose it; empty if the host named it
+};
 
 class Engine {
 public:
@@ -44,11 +46,11 @@ public:
     sotto_gpu_sharing attach_gpu(const gpu::Renderer& renderer);
     bool detach_gpu();
     Frames& frames() noexcept { return frames_; }
-    Trace& trace() noexcept { return trace_; }
+    Trace& trace() noexcept { return telemetry_.trace; }
     const Clock& clock() const noexcept { return *clock_; }
 
     std::string describe();
-    std::string list_models() const { return registry_.list(); }
+    std::string list_models() const { return memory_.registry.list(); }
     // See sotto_engine_memory().
     std::string memory() const;
 
@@ -60,21 +62,14 @@ private:
     void retuned() noexcept;
     void start_control();
 
-    const std::string device_;
-    const std::string device_reason_;
+    const DeviceChoice device_;
     const Hooks hooks_;
     Clock* const clock_;
     Settings settings_;
     Frames frames_;
-    Trace trace_;
-    Meter meter_;
-    Recorder recorder_;
+    Telemetry telemetry_;
     HostRequests requests_;
-    Registry registry_;
-    Ledger ledger_;
-    // Host memory, where ledger_ counts the memory of a device. Without a ceiling.
-    Ledger host_ledger_;
-    KvStateStore parking_;
+    EngineMemory memory_;
     Modules modules_;
     DeviceManager card_;
     std::mutex changing_card_;       // held during attach_gpu() and detach_gpu()

@@ -32,7 +32,8 @@ bool wait_for(Ending& ending, std::int64_t most) noexcept {
 // Returns true if the engine uses nothing that the host or its caller owns once hooks are disabled:
 // no host backend, shared GPU, custom clock or recording.
 bool Engine::may_be_left() const noexcept {
-    return clock_ == &system_clock() && !modules_.has_hosts() && card_.shared() == 0 && !recorder_.is_on();
+    return clock_ == &system_clock() && !modules_.has_hosts() && card_.shared() == 0 &&
+           !telemetry_.recorder.is_on();
 }
 
 // Threads of the idle class or with a lower priority cannot return to the normal class on Linux, so
