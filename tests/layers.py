@@ -1,4 +1,4 @@
-"""Fails when a file knows of what its layer may not know, or is too long to be read at a sitting."""
+"""Fails when a file knows of what its layer may not know, or a file or a class is too large to understand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+
+import class_rule
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {  # what of ours a native layer may include, beside itself
@@ -72,7 +74,7 @@ STRUCTS = re.compile(r"\bsotto_(\w+_desc|event)\b")  # of calls; they end at api
 FFI = {"cffi", "_cffi_backend", "_cdef"}
 FFI_FILES = {"_lib", "_call", "_cdef"}
 BINDGEN = {"cffi", "pycparser", "tomli"}
-LINES = {"include": 300, "native": 400, "python": 400, "tests": 400, "unity": 400, "unreal": 400}
+LINES = {"include": 300, "native": 500, "python": 400, "tests": 400, "unity": 400, "unreal": 400}
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".inc", ".py", ".cs"}
 
 
@@ -193,7 +195,7 @@ OFFENCES = {
     "native/backends/llama/b.cpp": '#include "backends/proxy/http.hpp"\n',
     "native/elsewhere/a.cpp": "\n",
     "native/bindgen/a.py": "import numpy\n",
-    "native/text/long.cpp": "\n" * 401,
+    "native/text/long.cpp": "\n" * 501,
     "include/sotto/long.h": "\n" * 301,
     "python/sotto/engine.py": "from ._cdef import ffi\n",
     "python/sotto/faces/a.py": "from .._call import ffi\n",
@@ -219,14 +221,18 @@ GOOD = {
 def controls() -> list[str]:
     """A check that lets an offence through, or refuses what is right, is none."""
     wrong = [f"lets {p} through" for p, t in OFFENCES.items() if not violations(PurePosixPath(p), t)]
-    return wrong + [line for p, t in GOOD.items() for line in violations(PurePosixPath(p), t)]
+    wrong += [line for p, t in GOOD.items() for line in violations(PurePosixPath(p), t)]
+    return wrong + class_rule.controls()
 
 
 def main() -> int:
     files = [p for top in LINES for p in sorted((ROOT / top).rglob("*")) if p.suffix in SOURCES]
+    texts = {PurePosixPath(path.relative_to(ROOT).as_posix()): path.read_text() for path in files}
     problems = controls()
-    for path in files:
-        problems += violations(PurePosixPath(path.relative_to(ROOT).as_posix()), path.read_text())
+    for path, text in texts.items():
+        problems += violations(path, text)
+    ours = {p: t for p, t in texts.items() if p.parts[0] == "native" and p.suffix in class_rule.SOURCES}
+    problems += class_rule.violations(ours)
     print("\n".join(problems) or f"layers: {len(files)} files keep to them")
     return bool(problems)
 

@@ -80,7 +80,7 @@ def check_docs() -> str:
 
 
 def check_layers() -> str:
-    """Nobody includes what its layer may not know of."""
+    """No file includes what its layer may not know; no file or class is too large."""
     return last_line(run([PYTHON, "tests/layers.py"]))
 
 
@@ -280,7 +280,7 @@ def check_demo() -> str:
 STEPS = [
     Step("format", "formatters and linters", check_format),
     Step("generated", "generated files are up to date", check_generated),
-    Step("layers", "layers and file sizes", check_layers),
+    Step("layers", "layers, and sizes of files and classes", check_layers),
     Step("docs", "the documentation", check_docs),
     Step("abi", "ABI against the last release", check_abi),
     Step("headers", "headers alone, layouts", check_headers, needs=["g++"]),
